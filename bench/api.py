@@ -63,7 +63,7 @@ def run(
     machine = host.machine() | {"command": ["inflight", "run", str(experiment), *options]}
     folder = runs.new_folder(Path(out), asked, machine)
     if not quiet:
-        commands.say_shortages(runs.shortages(trials))
+        commands.say_left_out(asked, trials)
     # Only the main thread can handle signals.
     is_main = threading.current_thread() is threading.main_thread()
     try:

@@ -720,9 +720,11 @@ def _do(module: str, options: dict[str, Any], interrupted: str = "interrupted") 
     try:
         if module in READING and (short := address_space.shortage()) is not None:
             _refuse(short)
+        from inflight.bench.measure.process import no_process_left
+
         command = importlib.import_module(f"inflight.bench.{module}")
         try:
-            with hushed() if options.pop("quiet", False) else nullcontext():
+            with hushed() if options.pop("quiet", False) else nullcontext(), no_process_left():
                 code = command.run(**options)
             sys.exit(code)
         except command.REFUSALS as error:

@@ -8,10 +8,11 @@ import ast
 import importlib
 import re
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from inflight.strategies import registry
 from inflight.strategies.registry import StrategyError, reference
@@ -43,9 +44,40 @@ GROUPS = {
     PARTS: "parts of a page, for comparison: what the kernel and the shared core cost",
     ELSEWHERE: "strategies from files, modules and installed packages",
 }
-_CONSTANTS = (
-    "STACK", "REQUIRES", "CONFLICTS", "MOST_IN_FLIGHT", "THREADS_EACH", "GROUP", "LEAST_PYTHON", "SYSTEM", "VARIANT_OF",
-)  # fmt: skip
+_MOST_TEXT = 60
+"""Maximum number of characters of a value in a message."""
+_DISTRIBUTION = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+
+
+def _are_distributions(value: Any) -> bool:
+    return isinstance(value, tuple | list) and all(
+        isinstance(one, str) and _DISTRIBUTION.fullmatch(one) for one in value
+    )
+
+
+def _are_whole(values: Sequence[Any], least: int) -> bool:
+    return all(type(value) is int and value >= least for value in values)
+
+
+def _is_text_or_none(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and bool(value))
+
+
+_CONSTANTS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "STACK": (lambda value: value in ("shared", "own", "none"), "'shared' or 'own'"),
+    "REQUIRES": (_are_distributions, "a tuple of names of distributions, such as ('aiohttp',)"),
+    "CONFLICTS": (_are_distributions, "a tuple of names of distributions, such as ('aiohttp',)"),
+    "MOST_IN_FLIGHT": (lambda value: value is None or _are_whole([value], 1), "a whole number of at least 1"),
+    "THREADS_EACH": (lambda value: _are_whole([value], 0), "a whole number of at least 0"),
+    "GROUP": (lambda value: value in tuple(GROUPS), f"one of {', '.join(map(repr, GROUPS))}"),
+    "LEAST_PYTHON": (
+        lambda value: isinstance(value, tuple | list) and _are_whole(value, 0),
+        "a version of Python, such as (3, 12)",
+    ),
+    "SYSTEM": (_is_text_or_none, "a value of sys.platform, such as 'linux'"),
+    "VARIANT_OF": (_is_text_or_none, "the name of a strategy"),
+}
+"""For each constant a test of its value, and what it must be. ``base`` says what they mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +199,9 @@ def described(name: str, source: registry.Source) -> Description:
 
 def _described(name: str, path: Path, attribute: str, where: str) -> Description:
     try:
-        return _read(name, path.read_text(encoding="utf-8"), attribute)
+        with registry.readable(path):
+            text = path.read_text(encoding="utf-8")
+        return _read(name, text, attribute)
     except (SyntaxError, ValueError, KeyError, TypeError, MemoryError, RecursionError) as error:
         lack = f"has no {error}" if isinstance(error, KeyError) else str(error)
         raise StrategyError(f"{where} is no strategy: {lack}; see strategies/base.py") from error
@@ -180,15 +214,15 @@ def _read(name: str, text: str, attribute: str) -> Description:
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and node.name == attribute:
             constants |= _constants(node.body)
-    wanted = {key: ast.literal_eval(constants[key]) for key in _CONSTANTS if key in constants}
+    wanted = {key: _literal(key, constants[key]) for key in _CONSTANTS if key in constants}
     return Description(
         name,
         (ast.get_docstring(tree) or name).splitlines()[0],
-        _stack(wanted["STACK"]),
+        wanted["STACK"],
         tuple(wanted["REQUIRES"]),
         wanted.get("MOST_IN_FLIGHT"),
         wanted.get("THREADS_EACH", 0),
-        _group(wanted.get("GROUP", MODELS)),
+        wanted.get("GROUP", MODELS),
         tuple(wanted.get("LEAST_PYTHON", ())),
         wanted.get("SYSTEM"),
         wanted.get("VARIANT_OF"),
@@ -207,18 +241,17 @@ def _constants(body: list[ast.stmt]) -> dict[str, ast.expr]:
     }
 
 
-def _stack(value: str) -> str:
-    """Return ``shared`` or ``own``, or ``none`` for a part of a page. Raises ValueError for another value."""
-    if value not in {"shared", "own", "none"}:
-        raise ValueError(f"STACK is {value!r}, and must be 'shared' or 'own'")
-    return value
-
-
-def _group(name: str) -> str:
-    """Return a name of ``GROUPS``. Raises ValueError for another."""
-    if name not in GROUPS:
-        raise ValueError(f"GROUP is {name!r}, and must be one of {', '.join(map(repr, GROUPS))}")
-    return name
+def _literal(name: str, node: ast.expr) -> Any:
+    """Return the value of a constant. Raises ValueError when it is no literal, or not what it must be."""
+    holds, what = _CONSTANTS[name]
+    try:
+        value = ast.literal_eval(node)
+    except (ValueError, TypeError):
+        what += ", written as a literal"
+    else:
+        if holds(value):
+            return value
+    raise ValueError(f"{name} is {ast.unparse(node)[:_MOST_TEXT]}, and must be {what}")
 
 
 def load(name: str) -> "Strategy":

@@ -9,7 +9,8 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -85,8 +86,22 @@ class Source:
         if not callable(crawl):
             raise StrategyError(self._without_crawl(found))
         constants = {name: getattr(found, name, getattr(module, name, ())) for name in ("STACK", "REQUIRES")}
+        return SimpleNamespace(crawl=crawl, FILES=self.checksums(), **constants)
+
+    def checksums(self) -> dict[str, str]:
+        """Return the name of its file with a checksum of the text. Raises StrategyError when it cannot be read."""
         file = self.file()
-        return SimpleNamespace(crawl=crawl, FILES={file.name: f"crc32 {crc32(file.read_bytes()):08x}"}, **constants)
+        with readable(file):
+            return {file.name: f"crc32 {crc32(file.read_bytes()):08x}"}
+
+
+@contextmanager
+def readable(what: object) -> Iterator[None]:
+    """Raise StrategyError with one sentence when a file or folder cannot be read in the block."""
+    try:
+        yield
+    except OSError as error:
+        raise StrategyError(f"cannot read {what}: {error.strerror or error}") from error
 
 
 def is_reference(text: str) -> bool:
@@ -99,13 +114,14 @@ def add(reference: str, base: Path | None = None, taken: tuple[str, ...] = ()) -
 
     Relative paths start at ``base``, by default the current folder. The name of a file is its stem; where that is
     ``taken``, or registered for another file, the name of its folder stands before it. Raises StrategyError when there
-    is no such file or module.
+    is no such file or module, or it cannot be read.
     """
     known = registered()
     if not is_reference(reference) or reference in known or reference in offered():
         return reference
-    source = _source(reference, base or Path.cwd())
-    source.file()
+    with readable(reference):
+        source = _source(reference, base or Path.cwd())
+        source.file()
     for name, other in known.items():
         if other == source:
             return name
@@ -170,7 +186,9 @@ def _source(reference: str, base: Path) -> Source:
             raise StrategyError(f"there is no file {reference}{_how_to_name(path)}")
         return Source(str(path), project_folders(path.parent))
     module = reference.partition(":")[0]
-    found = _find(module, (*project_folders(base), *project_folders(Path.cwd())))
+    # Workers do not get PYTHONPATH, but the folder where the module is.
+    given = [os.path.abspath(part) for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]  # noqa: PTH100
+    found = _find(module, (*project_folders(base), *project_folders(Path.cwd()), *given))
     return Source(reference, () if found is None or found[1] is None else (found[1],))
 
 
@@ -192,9 +210,9 @@ def _find(module: str, folders: tuple[str, ...]) -> tuple[Path, str | None] | No
     for folder in (*folders, *sys.path):
         start = Path(folder).joinpath(*module.split("."))
         for path in (start / "__init__.py", start.with_name(f"{start.name}.py")):
-            if path.is_file():
+            if os.path.isfile(path):  # noqa: PTH113  (not Path.is_file, which fails in a folder that cannot be read)
                 return path, folder if folder in folders else None
-        is_here = is_here or (Path(folder) / module.partition(".")[0] / "__init__.py").is_file()
+        is_here = is_here or os.path.isfile(Path(folder, module.partition(".")[0], "__init__.py"))  # noqa: PTH113
     if is_here:
         return None
     from importlib.util import find_spec

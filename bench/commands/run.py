@@ -55,7 +55,7 @@ def run(
     )
     budget_bytes = None if memory_budget is None else size_bytes(memory_budget, "--memory-budget")
     trials = runs.plan(experiment, installed=not only_list)
-    say_shortages(runs.shortages(trials))
+    say_left_out(experiment, trials)
     if only_list:
         parts = [part.id for trial in trials for part in row_trials(trial)]
         print("\n".join(parts))
@@ -143,6 +143,13 @@ def _interrupted(folder: Path) -> Experiment:
         if not (folder / file).is_file():
             raise RowsError(f"{folder} is not a run: it has no {file}")
     return experiments.load(str(folder / runs.EXPERIMENT_FILE), strategies.names())
+
+
+def say_left_out(experiment: Experiment, trials: Iterable[AnyTrial]) -> None:
+    """Print which strategies are left out for their maximum in flight, and how many trials each limit excludes."""
+    for name, limit in runs.above_limits(experiment).items():
+        say(f"left out, {name}: at most {limit} in flight")
+    say_shortages(runs.shortages(trials))
 
 
 def say_shortages(short: dict[str, str]) -> None:

@@ -7,7 +7,8 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import closing, contextmanager, redirect_stdout
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,7 +50,7 @@ def run(*, strategy: str, only: str | None, limit: str, verbose: bool, as_json: 
     rules = chosen(only)
     limit_s = _seconds(limit)
     name = available(strategy)
-    _load(name)
+    _import(name, limit_s)
     from inflight.bench.conformance import show
 
     checked = check(name, rules, limit_s)
@@ -130,14 +131,45 @@ def _kind(case: "Case") -> str:
     return "known limit" if case.outcome == "limit" else case.outcome
 
 
-def _load(strategy: str) -> None:
-    """Import the strategy, so that each process has it. Raises CheckError when it cannot be imported."""
+@dataclass(frozen=True, slots=True)
+class _Import:
+    """What the import of a strategy came to."""
+
+    failure: str | None
+    """A sentence; None if it was imported."""
+    is_clean: bool = True
+
+
+def _import(strategy: str, limit_s: float) -> None:
+    """Import the strategy in a process of its own. Raises CheckError when it cannot be imported."""
+    from inflight.bench.conformance import processes
+
+    with closing(processes.results([[strategy]], _imported, _not_imported, 1, limit_s)) as found:
+        for one in found:
+            if one.failure is not None:
+                raise CheckError(one.failure)
+    if strategies.is_ours(strategy):
+        strategies.load(strategy)  # once for all processes, which are forked from this one
+
+
+def _imported(strategy: str, _next: str | None) -> _Import:
     try:
         strategies.load(strategy)
     except strategies.StrategyError as error:
-        raise CheckError(str(error)) from error
-    except Exception as error:  # whatever its code raises
-        raise CheckError(f"{strategy} cannot be imported: {type(error).__name__}: {error}") from error
+        return _Import(str(error))
+    except SystemExit as error:
+        code = "" if error.code is None else repr(error.code)
+        return _Import(f"{strategy} cannot be imported: it called sys.exit({code})")
+    except BaseException as error:  # noqa: BLE001  (whatever its code raises)
+        return _Import(f"{strategy} cannot be imported: {type(error).__name__}: {error}")
+    return _Import(None)
+
+
+def _not_imported(strategy: str, why: str, stack: str | None) -> _Import:
+    from inflight.bench.conformance import telling
+
+    (line,), _ = telling.stopped(why, stack or "")
+    return _Import(f"{strategy} cannot be imported: it {line.removeprefix(telling.OBSERVED)}")
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import pytest
 
+from inflight import strategies
 from inflight.bench.conformance import processes, telling
 from inflight.bench.conformance.rules import CHECK, RULES
 
@@ -58,6 +59,7 @@ class Check:
         self.not_run = 0
         self._rules = set(rules)
         self._jobs, self._limit_s, self._ended = jobs, limit_s, ended
+        self._is_imported = False
         self._reports: list[pytest.TestReport] = []
         self._errors: dict[str, BaseException] = {}
 
@@ -101,6 +103,9 @@ class Check:
         return ["", *telling.contrast(op, left, right)]
 
     def _work(self, item: pytest.Item, following: pytest.Item | None) -> Case:
+        if not self._is_imported:  # in each process once, before warnings become errors
+            strategies.load(self.strategy)
+            self._is_imported = True
         self._errors.clear()
         self._reports.clear()
         item.ihook.pytest_runtest_protocol(item=item, nextitem=following)

@@ -15,6 +15,7 @@ from multiprocessing.context import ForkContext, ForkProcess
 from typing import Generic, Protocol, TypeVar
 
 from inflight.bench.measure.limits.child import die_with_parent
+from inflight.bench.measure.process import adopt_orphans
 
 T = TypeVar("T")
 TRACEBACK_S, MOST_TRACEBACK = 0.2, 100_000
@@ -142,6 +143,7 @@ def _work_off(tasks: Sequence[T], work: Callable[[T, T | None], R], pipe: Connec
     """Do the tasks in this process, which gets a group of its own and writes nowhere."""
     os.setsid()
     die_with_parent(parent)
+    adopt_orphans()  # so that a test finds them
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs with SIGINT ignored
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)

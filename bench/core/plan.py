@@ -303,6 +303,17 @@ def _makes_sense(grid: Grid, workload: Workload, strategy: Description, number: 
     return fits and grid.takes_part(strategy.name, number)
 
 
+def above_limits(experiment: Experiment, described: dict[str, Description]) -> dict[str, int]:
+    """Return the strategies that have no trial because all caps are above their limits, each with its limit."""
+    found = {}
+    for name in experiment.strategies:
+        limit = described[name].most_in_flight
+        caps = [workload.in_flight for grid, workload in experiment.cells() if grid.takes_part(name, 1)]
+        if limit is not None and caps and min(caps) > limit:
+            found[name] = limit
+    return found
+
+
 def reachable(workload: Workload, strategy: Description) -> int:
     """Return the maximum in flight: the minimum of the cap, the size of the site and the limit of the model."""
     limits = [workload.in_flight, workload.site.pages]

@@ -68,12 +68,20 @@ def answer_of(found: Iterable[str] | Mapping[str, Found], base: str, expected: A
     """Return as an answer what another crawler found: URLs or paths, alone or with what it says of each.
 
     What it does not say is taken from the expected answer. Pages that always fail may be left out. Raises TypeError for
-    a value that is none of ``Found``.
+    what is no collection of texts, and for a value that is none of ``Found``.
     """
+    if not isinstance(found, Iterable) or isinstance(found, str | bytes):
+        raise TypeError(f"a crawl finds a collection of URLs or paths, not {found!r}")
     said: Mapping[str, Found] = found if isinstance(found, Mapping) else {}
-    pages = {path_of(url, base): url for url in found}
+    pages = {path_of(_text(url), base): url for url in found}
     answer = {path: (None, 0) for path, (status, _) in expected.items() if status is None}
     return answer | {path: _result(said, url, expected.get(path, (None, 0))) for path, url in pages.items()}
+
+
+def _text(url: object) -> str:
+    if not isinstance(url, str):
+        raise TypeError(f"a URL or path is a text, not {url!r}")
+    return url
 
 
 def path_of(url: str, base: str) -> str:

@@ -1,6 +1,7 @@
 """The worker from outside: a process group that answers in lines of JSON by a deadline, or is killed."""
 
 import contextlib
+import ctypes
 import json
 import os
 import select
@@ -19,6 +20,8 @@ from typing import IO, TYPE_CHECKING, Any
 from inflight.strategies import registry
 
 if TYPE_CHECKING:  # the limits of a machine are measured without installed packages
+    import psutil
+
     from inflight.bench.core.rows import Cause
     from inflight.strategies.registry import Source
 
@@ -29,6 +32,9 @@ ROOT = PACKAGE.parent
 TICK_S = 0.02
 LOOK_S = 0.01
 """Interval at which ``each_tick`` is called during the wait for a message."""
+_PR_SET_CHILD_SUBREAPER = 36
+_SWEEPS, _END_S = 5, 1
+"""How often descendants are looked for and killed, and how long they may take to end each time."""
 GRACE_S = 5
 """Time after its deadline at which an abandoned worker ends itself."""
 _MEDDLING = (
@@ -127,7 +133,9 @@ class Worker:
 
     def kill(self) -> None:
         """Kill it with all its children before ``running`` does, so that it does not disturb others."""
+        left = _descendants(self.pid)
         _kill_group(self.process)
+        _kill(left)
 
     def dismiss(self) -> None:
         """Close its input, so that a finished worker exits while others are still running."""
@@ -163,7 +171,9 @@ class Worker:
     def _read_line(self, each_tick: Callable[[], None] | None) -> bytes:
         assert self.process.stdout is not None
         output = self.process.stdout.fileno()
-        while b"\n" not in self.buffer:
+        seen = 0  # a message may be long: look at each part of it once
+        while self.buffer.find(b"\n", seen) < 0:
+            seen = len(self.buffer)
             if time.monotonic() > self.deadline_s:
                 raise WorkerTimeoutError("the worker did not finish by its deadline and was killed")
             if select.select([output], [], [], self.look_s)[0]:
@@ -275,11 +285,13 @@ def output(command: Sequence[str], cpus: set[int] | None, timeout_s: float) -> t
 def _end(process: "subprocess.Popen[bytes]") -> None:
     assert process.stdin is not None
     assert process.stdout is not None
+    left = _descendants(process.pid)  # looked for while it lives: later they are the children of another process
     with contextlib.suppress(OSError):
         process.stdin.close()  # a finished worker exits by itself
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(0.5)
     _kill_group(process)  # the group outlives its leader if a strategy left children
+    _kill(left)  # those in other groups
     process.wait()
     process.stdout.close()
 
@@ -287,3 +299,64 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 def _kill_group(process: "subprocess.Popen[bytes]") -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+
+
+@contextmanager
+def no_process_left() -> Iterator[None]:
+    """Kill at the end what is left of this process's descendants, on Linux also those whose parents have ended."""
+    adopt_orphans()
+    try:
+        yield
+    finally:
+        for _ in range(_SWEEPS):
+            left = _descendants(os.getpid()) if _has_child() else []
+            if not left:
+                break
+            _kill(left)
+
+
+def adopt_orphans() -> None:
+    """Have Linux make this process the parent of each descendant whose own parent ends (a subreaper: prctl(2))."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _has_child() -> bool:
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _descendants(pid: int) -> "list[psutil.Process]":
+    """Return the running descendants of a process; none where psutil is not installed."""
+    try:
+        import psutil
+    except ImportError:
+        return []
+    found = []
+    with contextlib.suppress(psutil.Error):
+        found = psutil.Process(pid).children(recursive=True)
+    return [one for one in found if _runs(one)]
+
+
+def _runs(one: "psutil.Process") -> bool:
+    import psutil
+
+    try:
+        return one.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _kill(some: "list[psutil.Process]") -> None:
+    """Kill processes, and wait a moment for their end."""
+    if not some:
+        return
+    import psutil
+
+    for one in some:
+        with contextlib.suppress(psutil.Error):
+            one.kill()
+    psutil.wait_procs(some, _END_S)

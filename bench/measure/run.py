@@ -7,7 +7,7 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,10 +18,11 @@ import psutil
 import tomli_w
 
 from inflight import strategies
+from inflight.bench.core import plan as plans
 from inflight.bench.core import rows
 from inflight.bench.core.arm import Arm, ArmTrial, BlockTrial
 from inflight.bench.core.experiment import Experiment, ExperimentError
-from inflight.bench.core.plan import AnyTrial, BareTrial, Trial, expand, row_trials
+from inflight.bench.core.plan import AnyTrial, BareTrial, RowTrial, Trial, expand, row_trials
 from inflight.bench.core.records.values import plain_values
 from inflight.bench.core.rows import MACHINE_FILE, Cause, Kind, Row
 from inflight.bench.measure import host, interpreters, process
@@ -40,6 +41,7 @@ from inflight.bench.studies.memory.run import run_building_block
 from inflight.bench.studies.open_loop.run import run_open
 from inflight.bench.studies.probes.run import run_probe
 from inflight.bench.studies.swarm.run import run_swarm
+from inflight.strategies import registry
 
 EXPERIMENT_FILE = "experiment.toml"
 CALIBRATION_S = 60.0
@@ -90,7 +92,16 @@ def shortages(trials: Iterable[AnyTrial]) -> dict[str, str]:
 
 def all_trials(experiment: Experiment) -> list[AnyTrial]:
     """Return the trials of an experiment, whether or not they can run on this machine."""
-    return expand(experiment, {name: strategies.describe(name) for name in experiment.strategies})
+    return expand(experiment, _described(experiment))
+
+
+def above_limits(experiment: Experiment) -> dict[str, int]:
+    """Return the strategies that the plan leaves out because of their maximum in flight, each with this maximum."""
+    return plans.above_limits(experiment, _described(experiment))
+
+
+def _described(experiment: Experiment) -> dict[str, strategies.Description]:
+    return {name: strategies.describe(name) for name in experiment.strategies}
 
 
 class Planned(Protocol):
@@ -216,6 +227,7 @@ def _done(folder: Path, trials: list[AnyTrial]) -> set[str]:
             raise RunError(f"{folder} has a row of {row.trial}, which is not in its {EXPERIMENT_FILE}; start a new run")
     if found:
         _check_machine(folder)
+        _check_files(found, {part.id: part for trial in trials for part in row_trials(trial)})
     there = {row.trial for row in found}
     return {trial.id for trial in trials if all(part.id in there for part in row_trials(trial))}
 
@@ -238,6 +250,19 @@ def _check_machine(folder: Path) -> None:
         raise RunError(f"{folder / MACHINE_FILE} is damaged ({error}); start a new run") from error
     if changed:
         raise RunError(f"{folder} was started on another machine (different {', '.join(changed)}); start a new run")
+
+
+def _check_files(found: Iterable[Row], parts: Mapping[str, RowTrial]) -> None:
+    """Raise RunError when a strategy from another place is not the one of the stored rows."""
+    for row in found:
+        part = parts[row.trial]
+        arm = part.arm if isinstance(part, ArmTrial | Trial) else None
+        name = part.strategy if arm is None else arm.strategy
+        source = None if strategies.is_ours(name) else registry.source_of(name)
+        measured = getattr(row, "knobs", {}).get("versions", {})
+        for file, checksum in ({} if source is None else source.checksums()).items():
+            if measured.get(file, checksum) != checksum:
+                raise RunError(f"{file} has changed since the run began; start a new run")
 
 
 def _run_missing(

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from inflight import strategies
@@ -18,7 +19,7 @@ from inflight.bench.conformance.servers import running as serving
 from inflight.bench.measure import server as fake
 from inflight.bench.measure.expected import expected_answer
 from inflight.fake_server.site import SiteConfig
-from tests.cli.command import ENVIRONMENT, INFLIGHT, inflight, running
+from tests.cli.command import ENVIRONMENT, INFLIGHT, inflight, running, survivors
 from tests.measure.workshop import Workshop
 from tests.patience import HANG_S
 
@@ -320,3 +321,71 @@ def test_a_strategy_with_a_missing_package_names_it(tmp_path: Path) -> None:
 
     assert done.sentence == "strategy needy needs no-such-thing, which is not installed: pip install no-such-thing"
     assert "unavailable: needs no-such-thing, which is not installed\n" in listed.out
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("import sys\nsys.exit(0)", "mine: the worker exited with 0"),
+        ("import os\ndef crawl(job, frontier): os._exit(0)", "mine: the worker exited with 0"),
+        ("import sys\ndef crawl(job, frontier): sys.exit(0)", "mine: the strategy raised SystemExit: 0"),
+        ("def crawl(job, frontier): raise ValueError('bad')", "mine: the strategy raised ValueError: bad"),
+        ("import os\ndef crawl(job, frontier): os.kill(os.getpid(), 11)", "mine: the worker was killed by signal 11"),
+        ("import no_such_module", "No module named 'no_such_module'"),
+        ("", "mine.py has no function crawl; see inflight/strategies/base.py"),
+    ],
+)
+def test_a_strategy_that_fails_is_told_in_one_sentence(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "mine.py").write_text(f"STACK = 'own'\nREQUIRES = ()\n{text}\n", encoding="utf-8")
+
+    assert told in inflight("crawl", "http://127.0.0.1:9/", "--strategy", "./mine.py", folder=tmp_path).sentence
+
+
+def test_a_strategy_that_ignores_ctrl_c_is_ended(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import os, pathlib, signal, time\nSTACK = 'own'\nREQUIRES = ()\n"
+        "def crawl(job, frontier):\n"
+        "    signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "    pathlib.Path('crawls').touch()\n"
+        f"    time.sleep({HANG_S})\n",
+        encoding="utf-8",
+    )
+    with running("crawl", "http://127.0.0.1:9/", "--strategy", tmp_path / "mine.py", folder=tmp_path) as command:
+        while not (tmp_path / "crawls").exists():
+            time.sleep(0.01)
+        family = command.family()
+        command.interrupt()
+        done = command.end()
+
+    assert (done.code, done.out) == (130, "")
+    assert survivors(family) == []
+
+
+LEAVES = """
+import os
+import subprocess
+from inflight.strategies.callbacks import crawl as whole
+STACK = "shared"
+REQUIRES = ()
+
+def crawl(job, frontier):
+    subprocess.run(["sh", "-c", "setsid sleep {seconds} > /dev/null 2>&1 & echo $! > {folder}/$$"])
+    {then}
+"""
+"""A strategy that leaves a process in a session of its own, whose parent has ended."""
+
+
+@pytest.mark.parametrize("then", ["whole(job, frontier)", "os._exit(0)"])
+@pytest.mark.parametrize("command", [["crawl", "http://127.0.0.1:9/", "--strategy"], ["check", "--only", "ends"]])
+def test_no_process_of_a_strategy_is_left(tmp_path: Path, command: list[str], then: str) -> None:
+    (tmp_path / "pids").mkdir()
+    text = LEAVES.format(seconds=round(HANG_S), folder=tmp_path / "pids", then=then)
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+
+    done = inflight(*command, "./mine.py", folder=tmp_path)
+
+    left = [int(path.read_text(encoding="utf-8")) for path in (tmp_path / "pids").iterdir()]
+    assert left
+    assert survivors([psutil.Process(pid) for pid in left if psutil.pid_exists(pid)]) == []
+    if command[0] == "check" and then.startswith("whole"):
+        assert "observed: after crawl returned, it has left the process " in done.out

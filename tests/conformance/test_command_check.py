@@ -128,6 +128,11 @@ def test_a_file_is_checked_from_anywhere(tmp_path: Path) -> None:
         ("STACK = 'own'\nREQUIRES = ()\nimport no_such_module", "No module named 'no_such_module'"),
         ("STACK = 'own'\nREQUIRES = ('no-such-thing',)", "pip install no-such-thing"),
         ("STACK = 'own'\nREQUIRES = (", "never closed"),
+        ("STACK = 'own'\nREQUIRES = ()\nimport sys\nsys.exit(0)", "mine cannot be imported: it called sys.exit(0)"),
+        (
+            "STACK = 'own'\nREQUIRES = ()\nimport os\nos._exit(0)",
+            "mine cannot be imported: it ended the process with the exit code 0",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused_with_a_sentence(tmp_path: Path, text: str | None, why: str) -> None:
@@ -137,6 +142,24 @@ def test_a_file_that_cannot_be_used_is_refused_with_a_sentence(tmp_path: Path, t
     sentence = inflight("check", "./mine.py", folder=tmp_path).sentence
     assert why in sentence
     assert "StrategyError" not in sentence
+
+
+def test_the_limit_holds_for_the_import_too(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        f"import time\nSTACK = 'own'\nREQUIRES = ()\ntime.sleep({HANG_S})\n", encoding="utf-8"
+    )
+
+    done = inflight("check", "./mine.py", "--limit", "1", folder=tmp_path)
+
+    assert done.sentence == "mine cannot be imported: it did not end within 1 s, in mine.py:4"
+
+
+def test_what_a_file_prints_is_no_part_of_the_result(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(f"print('hello')\n{GOOD}", encoding="utf-8")
+
+    done = inflight("check", "./mine.py", "--only", "ends", "--json", folder=tmp_path)
+
+    assert json.loads(done.out)["strategy"] == "mine"
 
 
 @pytest.mark.parametrize("options", [["--only", "redirect"], ["--limit", "soon"], ["--limit", "0"], ["--only", ""]])

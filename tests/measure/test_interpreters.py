@@ -2,8 +2,10 @@
 
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from inflight import strategies
@@ -15,7 +17,8 @@ from inflight.bench.core.plan import Trial, expand
 from inflight.bench.measure import interpreters
 from inflight.bench.measure.interpreters import Interpreter
 from inflight.bench.measure.process import Runtime
-from tests.cli.command import inflight
+from tests.cli.command import inflight, survivors
+from tests.patience import HANG_S
 
 OTHER = Interpreter(
     "/x", "3.13.0", "cpython", "", "cc", optimised=False, debug=False, free_threaded=False, allocator=""
@@ -26,6 +29,12 @@ def made(**changes: object) -> Interpreter:
     values = OTHER.to_dict() | changes
     del values["eager_tasks"]
     return Interpreter(**values)
+
+
+def a_program(path: Path, text: str) -> str:
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return str(path)
 
 
 def test_an_interpreter_says_what_it_is() -> None:
@@ -76,6 +85,34 @@ def test_a_free_threaded_build_must_run_without_its_lock(monkeypatch: pytest.Mon
         assert wanted == {"executable": "/x", "gil": locked}
 
     assert interpreters.wanted_knobs(Runtime()) == {}
+
+
+@pytest.mark.parametrize("said", ["[1]", '"x"', "1", '{"executable": 1}', '{"executable": "", "version": 3}'])
+def test_a_program_that_says_something_else_is_no_python(tmp_path: Path, said: str) -> None:
+    program = a_program(tmp_path / "python", f"echo '{said}'")
+
+    with pytest.raises(ExperimentError) as caught:
+        interpreters.ask(program)
+
+    assert str(caught.value) == f"--python: {program} is no Python; Python 3.11 or newer is needed"
+
+
+def test_a_program_that_hangs_is_killed_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interpreters, "ANSWER_SECONDS", 1)
+    program = a_program(tmp_path / "python", f"sleep {HANG_S} &\necho $! > {tmp_path}/child\nwait")
+
+    with pytest.raises(ExperimentError) as caught:
+        interpreters.ask(program)
+
+    assert str(caught.value) == f"--python: {program} is no Python: no answer within 1 s"
+    child = int((tmp_path / "child").read_text(encoding="utf-8"))
+    with suppress(psutil.NoSuchProcess):
+        assert survivors([psutil.Process(child)]) == []
+
+
+def test_an_empty_name_is_refused() -> None:
+    with pytest.raises(ExperimentError, match=r"^--python is empty"):
+        interpreters.ask(" ")
 
 
 def test_an_environment_that_cannot_be_made_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

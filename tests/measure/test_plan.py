@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from inflight.bench.core import bare
 from inflight.bench.core.arm import BlockTrial
 from inflight.bench.core.experiment import Experiment, Grid, load, parse
-from inflight.bench.core.plan import Trial, estimate_ns, expand, row_trials
+from inflight.bench.core.plan import Trial, above_limits, estimate_ns, expand, row_trials
 from inflight.fake_server.site import SiteConfig
 from inflight.strategies import Description, describe, names
 
@@ -42,6 +42,12 @@ def crawls(experiment: Experiment) -> list[Trial]:
     trials = expand(experiment, DESCRIBED)
     assert all(isinstance(trial, Trial) for trial in trials)
     return [trial for trial in trials if isinstance(trial, Trial)]
+
+
+def test_a_strategy_whose_limit_is_below_all_caps_is_told() -> None:
+    assert above_limits(an_experiment(caps=(5, 6)), DESCRIBED) == {"one": 1}
+    assert above_limits(an_experiment(caps=(6,)), DESCRIBED) == {"one": 1, "some": 5}
+    assert above_limits(an_experiment(caps=CAPS), DESCRIBED) == {}
 
 
 SEEDS = st.integers(0, 2**63 - 1)

@@ -1,9 +1,12 @@
 """Strategies from files, modules and installed distributions: how they are found, named, run and refused."""
 
+import errno
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -140,6 +143,66 @@ def test_what_is_no_strategy_is_refused_in_one_sentence(project: Path, reference
         experiment.named(reference, "--strategy")
 
     assert str(caught.value) == f"--strategy: {sentence.format(project=project)}"
+
+
+@pytest.mark.parametrize(
+    ("constant", "sentence"),
+    [
+        ("REQUIRES = (3, None)", "a tuple of names of distributions, such as ('aiohttp',)"),
+        ("REQUIRES = 'aiohttp'", "a tuple of names of distributions, such as ('aiohttp',)"),
+        ("CONFLICTS = ('',)", "a tuple of names of distributions, such as ('aiohttp',)"),
+        ("STACK = []", "'shared' or 'own'"),
+        ("MOST_IN_FLIGHT = 0", "a whole number of at least 1"),
+        ("MOST_IN_FLIGHT = True", "a whole number of at least 1"),
+        ("MOST_IN_FLIGHT = 10 * 2 ** 3 + len('x')", "a whole number of at least 1, written as a literal"),
+        ("THREADS_EACH = None", "a whole number of at least 0"),
+        ("LEAST_PYTHON = 3", "a version of Python, such as (3, 12)"),
+        ("LEAST_PYTHON = '3.12'", "a version of Python, such as (3, 12)"),
+        ("SYSTEM = 1", "a value of sys.platform, such as 'linux'"),
+    ],
+)
+def test_a_wrong_constant_is_named_with_what_it_must_be(project: Path, constant: str, sentence: str) -> None:
+    (project / "client.py").write_text(f"{CLIENT}{constant}\n", encoding="utf-8")
+    name, value = constant.split(" = ")
+
+    with pytest.raises(strategies.StrategyError) as caught:
+        strategies.add("client.py")
+
+    wanted = f"{project}/client.py is no strategy: {name} is {value}, and must be {sentence}; see strategies/base.py"
+    assert str(caught.value) == wanted
+
+
+@pytest.mark.parametrize("method", ["is_file", "read_text"])
+def test_a_file_that_cannot_be_read_is_refused(project: Path, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    real = getattr(Path, method)
+
+    def refuse(path: Path, *args: Any, **options: Any) -> Any:
+        if path.name == "client.py":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return real(path, *args, **options)
+
+    monkeypatch.setattr(Path, method, refuse)
+
+    with pytest.raises(strategies.StrategyError) as caught:
+        strategies.add("./client.py")
+
+    name = "./client.py" if method == "is_file" else str(project / "client.py")
+    assert str(caught.value) == f"cannot read {name}: Permission denied"
+
+
+def test_a_module_on_pythonpath_is_found_by_workers_too(
+    project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere" / "market").mkdir(parents=True)
+    (tmp_path / "elsewhere" / "market" / "bench.py").write_text(CLIENT, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["", "../elsewhere", str(project)]))
+
+    name = strategies.add("market.bench")
+
+    assert registry.registered()[name].folders == (str(tmp_path / "elsewhere"),)
+    assert strategies.load(name).STACK == "shared"
+    for module in ("market", "market.bench"):
+        sys.modules.pop(module, None)
 
 
 def test_a_strategy_without_crawl_is_refused_when_it_is_loaded(project: Path) -> None:
@@ -324,3 +387,27 @@ def test_a_run_measures_a_file_beside_ours_and_is_resumed(project: Path) -> None
     assert {row["strategy"] for row in whole} == {row["strategy"] for row in again} == {"callbacks", "client"}
     assert all(row["status"] == "ok" for row in again)
     assert {tuple(row["knobs"]["versions"]) for row in again} == {(), ("client.py",)}
+
+
+@pytest.mark.slow
+def test_a_run_is_not_resumed_with_another_text_of_a_file(project: Path) -> None:
+    (project / "small.toml").write_text(
+        'strategies = ["./client.py"]\n[site]\npages = 20\n[[crawl]]\nin_flight = [5]\n', encoding="utf-8"
+    )
+    done = inflight("run", "small.toml", "--json", calm=True)
+    (folder,) = (project / "results").iterdir()
+    (project / "client.py").write_text(f"{CLIENT}# changed\n", encoding="utf-8")
+
+    resumed = inflight("run", "--resume", folder, calm=True)
+
+    assert done.code == 0
+    assert resumed.sentence == "client.py has changed since the run began; start a new run"
+
+
+def test_a_strategy_that_no_cap_fits_is_told(project: Path) -> None:
+    (project / "client.py").write_text(f"{CLIENT}MOST_IN_FLIGHT = 1\n", encoding="utf-8")
+    (project / "small.toml").write_text(
+        'strategies = ["callbacks", "./client.py"]\n[[crawl]]\nin_flight = [5]\n', encoding="utf-8"
+    )
+
+    assert "left out, client: at most 1 in flight" in inflight("run", "small.toml", "--list").err.splitlines()

@@ -79,6 +79,24 @@ def test_another_value_is_refused(value: object) -> None:
         SITE.check({**WHOLE, "/": value})
 
 
+@pytest.mark.parametrize(
+    ("found", "sentence"),
+    [
+        ({3: 4}, "a URL or path is a text, not 3"),
+        ([None], "a URL or path is a text, not None"),
+        ([b"/"], "a URL or path is a text, not b'/'"),
+        (None, "a crawl finds a collection of URLs or paths, not None"),
+        (5, "a crawl finds a collection of URLs or paths, not 5"),
+        ("/", "a crawl finds a collection of URLs or paths, not '/'"),
+    ],
+)
+def test_what_has_no_urls_is_refused_with_a_sentence(found: Any, sentence: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        SITE.check(found)
+
+    assert str(caught.value) == sentence
+
+
 USED = """
 import pytest
 

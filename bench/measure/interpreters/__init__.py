@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import metadata
@@ -22,6 +23,7 @@ from inflight.bench.measure.process import Runtime, environment
 
 LEAST_PYTHON = (3, 11)
 INSTALL_SECONDS = 600
+ANSWER_SECONDS = 30
 _VERSION = re.compile(r"(?:python)?(\d+\.\d+[td]*)")
 _ASK = """
 import gc, json, platform, sys, sysconfig
@@ -97,6 +99,8 @@ def ask(name: str, option: str = "--python") -> Interpreter:
     ExperimentError when it is missing, does not run, or is too old. A name may be a script that starts the interpreter
     (pyenv); the executable is the real one.
     """
+    if not name.strip():
+        raise ExperimentError(f"{option} is empty; give the path, the name or the version of an interpreter")
     version = _VERSION.fullmatch(name)
     command = f"python{version[1]}" if version else name
     found = shutil.which(os.path.expanduser(command))  # noqa: PTH111  (which takes a text)
@@ -112,19 +116,22 @@ def ask(name: str, option: str = "--python") -> Interpreter:
 
 def _asked(found: str, option: str) -> Interpreter:
     try:
-        done = subprocess.run([found, "-c", _ASK], capture_output=True, text=True, check=False, timeout=30)
-        said = (done.stderr.strip().splitlines() or [""])[0]
-        values = json.loads(done.stdout) if done.returncode == 0 and done.stdout else {}
-    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        code, said, errors = _finished([found, "-c", _ASK], ANSWER_SECONDS, stderr=subprocess.PIPE)
+        values = json.loads(said) if code == 0 and said else {}
+    except subprocess.TimeoutExpired:
+        raise ExperimentError(f"{option}: {found} is no Python: no answer within {ANSWER_SECONDS} s") from None
+    except (OSError, ValueError) as error:
         raise ExperimentError(f"{option}: {found} does not run as a Python interpreter: {error}") from error
-    if not values:
-        why = f" ({said})" if said else ""
-        raise ExperimentError(f"{option}: {found} is no Python{why}; Python 3.11 or newer is needed")
-    own = values.pop("executable")
-    # A resolved path would leave a virtual environment.
-    path = own if Path(own).is_file() else os.path.abspath(found)  # noqa: PTH100
-    interpreter = Interpreter(path, **values)
-    if interpreter.numbers < LEAST_PYTHON:
+    try:
+        own = str(values.pop("executable"))
+        # A resolved path would leave a virtual environment.
+        path = own if Path(own).is_file() else os.path.abspath(found)  # noqa: PTH100
+        interpreter = Interpreter(path, **values)
+        numbers = interpreter.numbers
+    except (AttributeError, KeyError, TypeError, ValueError):  # it said something else
+        why = f" ({errors.strip().splitlines()[0]})" if errors.strip() else ""
+        raise ExperimentError(f"{option}: {found} is no Python{why}; Python 3.11 or newer is needed") from None
+    if numbers < LEAST_PYTHON:
         raise ExperimentError(f"{option}: {found} is {interpreter.version}; Python 3.11 or newer is needed")
     return interpreter
 
@@ -252,25 +259,31 @@ def _cache() -> Path:
 
 def _run(command: list[str], failure: str) -> None:
     try:
-        with subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=_plain_environment(),
-            start_new_session=True,
-        ) as process:
-            try:
-                output, _ = process.communicate(timeout=INSTALL_SECONDS)
-            except BaseException:
-                os.killpg(process.pid, signal.SIGKILL)  # with its children
-                raise
+        code, output, _ = _finished(command, INSTALL_SECONDS, stderr=subprocess.STDOUT, env=_plain_environment())
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ExperimentError(f"{failure}: {error}") from error
-    if process.returncode:
+    if code:
         said = [line for line in output.splitlines() if line.strip()]
         errors = [line for line in said if line.startswith("ERROR")] or said
         raise ExperimentError(f"{failure}: {errors[-1].strip() if errors else 'no reason was given'}")
+
+
+def _finished(command: list[str], seconds: float, **options: Any) -> tuple[int, str, str]:
+    """Run a program; return its exit code, output and errors. It is killed with its children if it takes longer.
+
+    Raises OSError and subprocess.TimeoutExpired.
+    """
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
+        **options,
+    ) as process:  # fmt: skip
+        try:
+            output, errors = process.communicate(timeout=seconds)
+        except BaseException:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return process.returncode, output, errors or ""
 
 
 def _plain_environment() -> Mapping[str, str]:

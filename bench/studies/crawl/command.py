@@ -1,8 +1,8 @@
-"""``inflight crawl``: crawl http sites with one strategy, in this process, and print what was found."""
+"""``inflight crawl``: crawl http sites with one strategy, in a worker, and print what was found."""
 
 import json
+import os
 import re
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -12,14 +12,17 @@ from inflight import strategies
 from inflight.bench.commands.output import complain
 from inflight.bench.core.judge import nearest
 from inflight.bench.core.units import count, duration, size
+from inflight.bench.measure import process
 from inflight.bench.measure.limits import descriptor_shortage
-from inflight.bench.measure.worker import raise_descriptor_limit
 from inflight.fake_server.delays import parse_duration_ns
 from inflight.strategies.base import Job
-from inflight.strategies.core.frontier import REDIRECTS, Frontier
+from inflight.strategies.core.frontier import REDIRECTS
 from inflight.strategies.core.links import normalise
 from inflight.strategies.core.page import Page
 
+WORKER = "inflight.bench.studies.crawl.worker"
+LIFETIME_S = 366 * 86_400.0
+"""A crawl has no deadline; its worker ends with this process."""
 LONGEST_TIMEOUT_NS = 86_400_000_000_000
 """Maximum timeout: epoll_wait(2) can wait for at most 24 days."""
 
@@ -99,14 +102,9 @@ def available(text: str) -> str:
 
 
 def _crawl(strategy: str, job: Job, *, as_json: bool) -> dict[str, Any]:
-    """Crawl and print; return the summary."""
-    raise_descriptor_limit()
-    frontier = Frontier(job)
-    began = time.perf_counter_ns()
-    strategies.load(strategy).crawl(job, frontier)
-    seconds = (time.perf_counter_ns() - began) / 1e9
-    pages = frontier.pages()
-    summary = summarise(pages, seconds, frontier.peak_in_flight)
+    """Crawl and print; return the summary. Raises CrawlError when the strategy fails."""
+    pages, seconds, peak_in_flight = _crawled(strategy, job)
+    summary = summarise(pages, seconds, peak_in_flight)
     if as_json:
         for page in pages:
             print(json.dumps(asdict(page)))
@@ -116,6 +114,22 @@ def _crawl(strategy: str, job: Job, *, as_json: bool) -> dict[str, Any]:
             print(_line(page))
         print(_totals(strategy, summary))
     return summary
+
+
+def _crawled(strategy: str, job: Job) -> tuple[list[Page], float, int]:
+    """Return the pages of a crawl, its seconds, and the peak in flight. Raises CrawlError when the strategy fails."""
+    order = {"strategy": strategy, "job": job.to_dict(), "parent": os.getpid()}
+    try:
+        with process.running([WORKER], order, None, LIFETIME_S) as worker:
+            worker.expect("ready", "knobs")
+            worker.send({"do": "crawl"})
+            crawled = worker.crawled()
+            worker.send({"do": "pages"})
+            found = worker.expect("pages", "pages")
+    except process.WorkerError as error:
+        raise CrawlError(f"{strategy}: {error}") from error
+    pages = [Page(**values) for values in found["pages"]]
+    return pages, (crawled["end_ns"] - crawled["begin_ns"]) / 1e9, found["peak_in_flight"]
 
 
 def summarise(pages: Sequence[Page], seconds: float, peak_in_flight: int) -> dict[str, Any]:

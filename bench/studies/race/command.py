@@ -59,7 +59,7 @@ def _measured(chosen: str | None, out: Path) -> Path:
     if len(experiment.strategies) < 2:
         raise ExperimentError("--strategies names only one; a race needs two")
     trials = runs.plan(experiment)
-    commands.say_shortages(runs.shortages(trials))
+    commands.say_left_out(experiment, trials)
     folder = runs.new_folder(out, experiment)
     if commands.execute(folder, experiment, trials):
         say(f"interrupted; go on with: inflight run --resume {folder}")

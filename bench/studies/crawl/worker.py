@@ -1,0 +1,32 @@
+"""The process that crawls for ``inflight crawl``: a worker that sends the pages, and ends with the command.
+
+The command orders ``crawl``, and then ``pages``.
+"""
+
+from dataclasses import asdict
+from typing import Any
+
+from inflight.bench.measure.limits.child import die_with_parent
+from inflight.bench.measure.worker import Say, serve
+from inflight.bench.measure.worker.crawl import StrategyPart
+
+
+class SiteCrawl(StrategyPart):
+    """One crawl of any site; ``parent`` in its order is the process of the command."""
+
+    def __init__(self, order: dict[str, Any], say: Say) -> None:
+        die_with_parent(order["parent"])
+        super().__init__(order, say)
+
+    def crawl(self) -> dict[str, Any]:
+        """Crawl once."""
+        return {"event": "crawled", **self.timed()}
+
+    def pages(self) -> dict[str, Any]:
+        """Return all pages."""
+        found = [asdict(page) for page in self.frontier.pages()]
+        return {"event": "pages", "pages": found, "peak_in_flight": self.frontier.peak_in_flight}
+
+
+if __name__ == "__main__":
+    serve(SiteCrawl)
