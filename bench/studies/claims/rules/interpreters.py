@@ -34,7 +34,7 @@ from inflight.bench.studies.claims.verdicts import Outcome, Value
 BUILDS = (FREE_THREADED, WITH_THE_LOCK)
 CORE = ("callbacks", "native_asyncio", "thread_pool")
 """The models that the claims on versions and builds look at; each is the simplest of its kind."""
-SCALING = ("thread_pool", "thread_pool_executor")
+SCALING = ("thread_pool", "loop_per_thread")
 """The models of free-threading-scales."""
 FREEST, LEAST_SLICES = 24, 3
 """The freest slices of an arm are one in so many, and at least so many."""
