@@ -21,7 +21,7 @@ _H11 = {
     "test_a_second_connection_gets_no_second_deadline": _STALE,
     "test_sending_and_waiting_share_one_deadline": "it refuses URLs of more than 65,536 characters",
     "test_a_header_section_over_the_limit_is_too_large": "its limit for header sections is fixed",
-    "test_all_addresses_of_a_host_share_one_deadline[<lambda>]": "anyio tries the second address after 250 ms",
+    "test_all_addresses_of_a_host_share_one_deadline[send_page]": "anyio tries the second address after 250 ms",
     "test_nonsense_is_a_malformed_response": "h11 waits for the end of a line, whatever it begins with",
 }
 _HTTP_CLIENT = {

@@ -112,6 +112,13 @@ def test_list_prints_the_plan_and_runs_nothing(tiny: Path, tmp_path: Path) -> No
     assert not (tmp_path / "results").exists()
 
 
+def test_list_counts_the_rows_of_blocks() -> None:
+    done = inflight("run", "smoke", "--strategies", "callbacks,thread_pool", "--list")
+
+    lines = len(done.out.splitlines())
+    assert f" trials with {lines} rows, a block has one per arm, about " in done.err
+
+
 def test_rounds_seed_and_strategies_replace_those_of_the_experiment(tiny: Path) -> None:
     def listed(*options: str) -> list[str]:
         return inflight("run", tiny, "--list", *options).out.splitlines()
