@@ -214,6 +214,8 @@ def _read(name: str, text: str, attribute: str) -> Description:
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and node.name == attribute:
             constants |= _constants(node.body)
+        if isinstance(node, ast.AsyncFunctionDef) and node.name == (attribute or "crawl"):
+            raise ValueError(f"{node.name} must be a plain function, which runs its event loop itself, not async def")
     wanted = {key: _literal(key, constants[key]) for key in _CONSTANTS if key in constants}
     return Description(
         name,

@@ -131,11 +131,13 @@ def add(reference: str, base: Path | None = None, taken: tuple[str, ...] = ()) -
 
 
 def registered() -> dict[str, Source]:
-    """Return the registered strategies by name."""
+    """Return the registered strategies by name. Raises StrategyError when the environment variable is damaged."""
     text = os.environ.get(VARIABLE)
-    return (
-        {name: Source(target, tuple(folders)) for name, (target, *folders) in json.loads(text).items()} if text else {}
-    )
+    try:
+        found = json.loads(text) if text else {}
+        return {name: Source(target, tuple(folders)) for name, (target, *folders) in found.items()}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise StrategyError(f"{VARIABLE} in the environment is damaged ({error}); unset it") from error
 
 
 def register(sources: Mapping[str, Source]) -> None:

@@ -303,14 +303,14 @@ def _kill_group(process: "subprocess.Popen[bytes]") -> None:
 
 @contextmanager
 def no_process_left() -> Iterator[None]:
-    """Kill at the end what is left of this process's descendants, on Linux also those whose parents have ended."""
+    """Kill at the end the descendants that this process has got in the block, on Linux also orphaned ones."""
     adopt_orphans()
+    before = _own_descendants()
     try:
         yield
     finally:
         for _ in range(_SWEEPS):
-            left = _descendants(os.getpid()) if _has_child() else []
-            if not left:
+            if not (left := [one for one in _own_descendants() if one not in before]):
                 break
             _kill(left)
 
@@ -321,12 +321,12 @@ def adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def _has_child() -> bool:
+def _own_descendants() -> "list[psutil.Process]":
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return False
-    return True
+    except ChildProcessError:  # it has no child, as most commands; importing psutil takes time
+        return []
+    return _descendants(os.getpid())
 
 
 def _descendants(pid: int) -> "list[psutil.Process]":

@@ -259,7 +259,7 @@ def _check_files(found: Iterable[Row], parts: Mapping[str, RowTrial]) -> None:
         arm = part.arm if isinstance(part, ArmTrial | Trial) else None
         name = part.strategy if arm is None else arm.strategy
         source = None if strategies.is_ours(name) else registry.source_of(name)
-        measured = getattr(row, "knobs", {}).get("versions", {})
+        measured = row.knobs.versions or {}
         for file, checksum in ({} if source is None else source.checksums()).items():
             if measured.get(file, checksum) != checksum:
                 raise RunError(f"{file} has changed since the run began; start a new run")

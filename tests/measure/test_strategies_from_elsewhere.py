@@ -205,6 +205,23 @@ def test_a_module_on_pythonpath_is_found_by_workers_too(
         sys.modules.pop(module, None)
 
 
+def test_an_async_crawl_is_refused(project: Path) -> None:
+    (project / "client.py").write_text(
+        'STACK = "own"\nREQUIRES = ()\nasync def crawl(job, frontier): pass\n', encoding="utf-8"
+    )
+
+    with pytest.raises(strategies.StrategyError, match="crawl must be a plain function, which runs its event loop"):
+        strategies.add("client.py")
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"a": 1}', '{"a": []}'])
+def test_a_damaged_registry_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv(registry.VARIABLE, text)
+
+    with pytest.raises(strategies.StrategyError, match=r"^INFLIGHT_STRATEGIES in the environment is damaged "):
+        registry.registered()
+
+
 def test_a_strategy_without_crawl_is_refused_when_it_is_loaded(project: Path) -> None:
     (project / "client.py").write_text('STACK = "own"\nREQUIRES = ()\n', encoding="utf-8")
 
