@@ -48,7 +48,7 @@ race: $(VENV)/.run   ## let the strategies crawl side by side, and watch it
 limits: $(VENV)/.run ## find how many threads, descriptors, ports a process gets here, and which limit binds
 	$(BIN)/inflight limits --out results
 
-claims: $(VENV)/.run ## put the well-known claims to the test here (under 25 minutes)
+claims: $(VENV)/.run ## put the well-known claims to the test here (half an hour)
 	$(BIN)/inflight claims
 
 # Compiled tests are kept, whatever the environment says: collecting them takes seconds otherwise, in each process.

@@ -26,9 +26,9 @@ for found in pkgutil.walk_packages(inflight.__path__, "inflight."):
         continue
     try:
         importlib.import_module(found.name)
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         if error.name.startswith("inflight"):
-            raise  # otherwise a strategy's library is not installed
+            raise  # otherwise a strategy needs a library that is not installed, or a newer Python
 ours = {name: module.__file__ for name, module in sys.modules.items() if name.partition(".")[0] in sys.argv[1:]}
 print(json.dumps(ours))
 """

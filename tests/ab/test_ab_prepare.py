@@ -223,8 +223,8 @@ def test_an_invalid_name_of_a_strategy_is_refused(place: Path, name: str) -> Non
         ("def crawl(:\n", "invalid syntax"),
         ("", "has no 'STACK'"),
         ("STACK = 'shared'\n", "has no 'REQUIRES'"),
-        ("STACK = 'shared'\nREQUIRES = f()\n", "malformed node"),
-        ("STACK = 'shared'\nREQUIRES = 3\n", "not iterable"),
+        ("STACK = 'shared'\nREQUIRES = f()\n", "written as a literal"),
+        ("STACK = 'shared'\nREQUIRES = 3\n", "REQUIRES is 3, and must be a tuple"),
     ],
 )
 def test_a_broken_strategy_is_refused_only_if_it_is_requested(

@@ -17,7 +17,7 @@ PLOTS: dict[str, tuple[str, dict[str, Any]]] = {
     "throughput": ("plot_throughput", {}),
     "throughput of": ("plot_throughput", {"latency": "0"}),
     "cpu": ("plot_cpu", {}),
-    "cpu of": ("plot_cpu", {"latency": "10ms", "in_flight": 1000}),
+    "cpu of": ("plot_cpu", {"latency": "10ms", "in_flight": 500}),
     "times": ("plot_times", {}),
     "times of": ("plot_times", {"kind": "service", "latency": "10ms", "in_flight": 100}),
     "memory": ("plot_memory", {}),

@@ -45,8 +45,8 @@ def test_quick_claims_are_estimated_below_two_minutes() -> None:
     assert estimate_ns(work_out(ALL, quick=True).trials.values()) < 2 * MINUTE_NS
 
 
-def test_all_claims_are_estimated_below_twenty_five_minutes() -> None:
-    assert estimate_ns(work_out(ALL, quick=False).trials.values()) < 25 * MINUTE_NS
+def test_all_claims_are_estimated_below_thirty_minutes() -> None:
+    assert estimate_ns(work_out(ALL, quick=False).trials.values()) < 30 * MINUTE_NS
 
 
 def test_a_trial_of_several_claims_is_run_once() -> None:

@@ -332,7 +332,7 @@ def test_a_strategy_with_a_missing_package_names_it(tmp_path: Path) -> None:
         ("def crawl(job, frontier): raise ValueError('bad')", "mine: the strategy raised ValueError: bad"),
         ("import os\ndef crawl(job, frontier): os.kill(os.getpid(), 11)", "mine: the worker was killed by signal 11"),
         ("import no_such_module", "No module named 'no_such_module'"),
-        ("", "mine.py has no function crawl; see inflight/strategies/base.py"),
+        ("", "mine.py has no function crawl (docs/your-client.md)"),
     ],
 )
 def test_a_strategy_that_fails_is_told_in_one_sentence(tmp_path: Path, text: str, told: str) -> None:

@@ -31,7 +31,8 @@ CONTENT_TYPES = {
 CONNECTIONS = [None, "close", "keep-alive", "Close", "Keep-Alive", "x, close", "keep-alive ,y", "x"]
 LINKED = {"text/html", "application/xml"}
 BODIES = st.one_of(
-    st.binary(max_size=40), st.sampled_from([b"", b'<a href="/x">', b"<A HREF='../y?a&amp;b'>", b"\r\n\r\n"])
+    st.binary(max_size=40).filter(lambda body: b"href" not in body.lower()),
+    st.sampled_from([b"", b'<a href="/x">', b"<A HREF='../y?a&amp;b'>", b"\r\n\r\n"]),
 )
 LINKS = {b'<a href="/x">': [b"/x"], b"<A HREF='../y?a&amp;b'>": [b"../y?a&amp;b"]}
 

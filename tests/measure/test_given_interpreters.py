@@ -12,6 +12,7 @@ from inflight.bench.core.judge import ExperimentError
 from inflight.bench.core.rows import Row
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.interpreters import Interpreter
+from inflight.strategies import registry
 from tests.cli.calm import red_by_itself
 from tests.measure import given_interpreters
 
@@ -101,7 +102,10 @@ def test_the_core_strategies_crawl_and_their_rows_say_on_what(python: Interprete
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cc") is None, reason="an extension needs a C compiler")
-def test_a_lock_that_an_extension_turns_on_in_the_crawl_fails_a_check(tmp_path: Path) -> None:
+def test_a_lock_that_an_extension_turns_on_in_the_crawl_fails_a_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(registry.VARIABLE, "")  # the strategy is registered for this test alone
     python = found("3.14t", tmp_path)
     (tmp_path / "locking.c").write_text(EXTENSION, encoding="utf-8")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", "locking.so", "locking.c"], cwd=tmp_path, check=True)

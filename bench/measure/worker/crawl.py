@@ -6,6 +6,7 @@ The harness orders ``crawl``, reads memory after the answer, while the worker is
 import errno
 import gc
 import resource
+import sys
 import time
 import traceback
 from collections.abc import Iterator
@@ -31,7 +32,10 @@ class StrategyPart(Part):
     def __init__(self, order: dict[str, Any], say: Say) -> None:
         super().__init__(order, say)
         self.job = Job.from_dict(order["job"])
-        self.strategy = strategies.load(order["strategy"])
+        try:
+            self.strategy = strategies.load(order["strategy"])
+        except strategies.StrategyError as error:
+            sys.exit(str(error))  # without a traceback: the harness quotes the last line
         self.frontier = Frontier(self.job)
         self._name = order["strategy"]
 
