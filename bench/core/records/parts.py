@@ -382,8 +382,14 @@ class Knobs(Open, frozen=True, kw_only=True):
     """Commit of the interpreter's source; empty if unknown."""
     free_threaded: Maybe[bool] = None
     """Whether the interpreter was built without a global lock."""
+    gil_asked: Maybe[bool] = None
+    """Whether it was asked for: by PYTHON_GIL, else by the build."""
     gil: Maybe[bool] = None
     """Whether the global interpreter lock is enabled."""
+    allocator: Maybe[Text] = None
+    """Allocator of objects: pymalloc, mimalloc or malloc."""
+    eager_tasks: Maybe[bool] = None
+    """Whether asyncio has eager tasks (new in Python 3.12)."""
     switch_interval_ns: Maybe[Ns] = None
     """Switch interval of threads."""
     gc_enabled: Maybe[bool] = None
