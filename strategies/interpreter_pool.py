@@ -100,7 +100,7 @@ class Pool:
             member.send(batch)
 
     def come_home(self) -> Iterator[tuple[Fetch, "Done"]]:
-        """Wait until a interpreter has sent something; yield each fetch that is done, with what came of it."""
+        """Wait until an interpreter has sent something; yield each fetch that is done, with what came of it."""
         for key, _ in self.selector.select():
             member: Member = key.data
             for batch in member.received():
@@ -117,7 +117,7 @@ class Pool:
 
 
 class Member:
-    """A interpreter of the pool as the parent sees it: a socket, and the fetches that are in flight there."""
+    """An interpreter of the pool as the parent sees it: a socket, and the fetches that are in flight there."""
 
     def __init__(self, sock: socket.socket, share: int, ended: "Future[None]") -> None:
         self.sock = sock
@@ -133,7 +133,7 @@ class Member:
         return len(self.in_flight) < self.share
 
     def send(self, message: object) -> None:
-        """Send a message; a interpreter always reads on, so this does not wait for long."""
+        """Send a message; an interpreter always reads on, so this does not wait for long."""
         try:
             self.sock.sendall(packed(message))
         except OSError as error:

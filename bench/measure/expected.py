@@ -67,8 +67,8 @@ Found = int | bytes | str | tuple[int | None, int] | None
 def answer_of(found: Iterable[str] | Mapping[str, Found], base: str, expected: Answer) -> Answer:
     """Return as an answer what another crawler found: URLs or paths, alone or with what it says of each.
 
-    What it does not say is taken from the expected answer. Pages that always fail may be left out. Raises TypeError for
-    what is no collection of texts, and for a value that is none of ``Found``.
+    What it does not say is taken from the expected answer. Pages that always fail may be left out. Raises TypeError if
+    the URLs are not a collection of texts, or if a value is not a ``Found``.
     """
     if not isinstance(found, Iterable) or isinstance(found, str | bytes):
         raise TypeError(f"a crawl finds a collection of URLs or paths, not {found!r}")

@@ -97,7 +97,7 @@ def has_lock() -> bool:
     return enabled
 
 
-def allocator() -> str:
+def allocator(*, free_threaded: bool) -> str:
     """Return the allocator of objects: malloc, pymalloc or mimalloc.
 
     With malloc, the interpreter counts no blocks ("sys.getallocatedblocks", docs.python.org). Free-threaded builds have
@@ -105,7 +105,7 @@ def allocator() -> str:
     """
     if not sys.getallocatedblocks():
         return "malloc"
-    return "mimalloc" if "free-threading" in sys.version else "pymalloc"
+    return "mimalloc" if free_threaded else "pymalloc"
 
 
 def knobs_of_interpreter() -> dict[str, Any]:
@@ -119,7 +119,7 @@ def knobs_of_interpreter() -> dict[str, Any]:
         "free_threaded": free_threaded,
         "gil_asked": {"0": False, "1": True}.get(os.environ.get("PYTHON_GIL", ""), not free_threaded),
         "gil": has_lock(),
-        "allocator": allocator(),
+        "allocator": allocator(free_threaded=free_threaded),
         "eager_tasks": sys.version_info >= (3, 12),
         "switch_interval_ns": round(sys.getswitchinterval() * 1e9),
         "gc_enabled": gc.isenabled(),
