@@ -13,9 +13,9 @@ import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
-from typing import Any, Literal, NamedTuple, NoReturn, cast
+from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, cast
 
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
@@ -29,16 +29,22 @@ REQUIRES: tuple[str, ...] = ()
 GROUP = "cores"
 
 CONNECTING = 256
-"""Maximum number of connections that a process opens at a time: see ``native_asyncio``."""
+"""Maximum number of connections that a member opens at a time: see ``native_asyncio``."""
 SIZE = struct.Struct("!I")
 """What a message begins with: the size of the rest, a pickle."""
+Ended = tuple[str, BaseException | None]
+"""Why a member ended, and the exception that ended it, if that is known."""
 
 
 def crawl(job: Job, frontier: Frontier) -> None:
-    """Hand out what waits and take home what is done, until the crawl is over; the frontier is here alone."""
-    waiting = deque(frontier.roots())
-    pool = Pool(job)
+    """Crawl in a pool of processes."""
+    crawl_in(Pool(job), job, frontier)
+
+
+def crawl_in(pool: "Pool", job: Job, frontier: Frontier) -> None:
+    """Send waiting fetches to the pool and receive finished ones, until the crawl is over. Only it has a frontier."""
     try:
+        waiting = deque(frontier.roots())
         while not frontier.done:
             pool.grow(frontier.in_flight + len(waiting))
             pool.hand_out(waiting, frontier)
@@ -49,47 +55,60 @@ def crawl(job: Job, frontier: Frontier) -> None:
                 elif isinstance(done, OSError | ProtocolError):
                     waiting.extend(frontier.fail(fetch, done))
                 else:
-                    raise RuntimeError(f"in a process of the pool: {done}")  # noqa: TRY004  (a bug, not a wrong type)
+                    raise RuntimeError(f"in {pool.MEMBER}: {done}")  # noqa: TRY004  (a bug, not a wrong type)
     finally:
         pool.stop()
 
 
 class Pool:
-    """The processes, at most one per core, and the selector that waits for what they send."""
+    """The processes, at most one per core, and the selector that waits for what they send.
+
+    ``interpreter_pool`` replaces ``start`` and ``stop``.
+    """
+
+    MEMBER: ClassVar = "a process of the pool"
 
     def __init__(self, job: Job) -> None:
         self.job = job
         self.selector = selectors.DefaultSelector()
         self.members: list[Member] = []
+        self.processes: list[subprocess.Popen[bytes]] = []
         self.numbers = count()
         self.most = min(usable_cores(), job.max_in_flight)
 
     def grow(self, fetches: int) -> None:
-        """Start processes for this many fetches that wait or are in flight, each with its share of the cap."""
+        """Start members for this many fetches that wait or are in flight, each with its share of the cap."""
         share, rest = divmod(self.job.max_in_flight, self.most)
         while len(self.members) < min(self.most, fetches):
             self.add(share + (len(self.members) < rest))
 
     def add(self, share: int) -> None:
-        """Start a process with a fresh interpreter: a fork would copy the locks that other threads hold just now.
-
-        The socket is all that it inherits. So it sees the end of this process, however that comes, and ends too.
-        """
+        """Start a member with this share of the cap, and tell it the job."""
         ours, theirs = socket.socketpair()
         with theirs:
-            command = [sys.executable, "-P", "-m", __name__, str(theirs.fileno())]
             try:
-                process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
+                ended = self.start(theirs)
             except BaseException:
                 ours.close()
                 raise
-        member = Member(ours, share, process)
+        member = Member(ours, share, ended)
         self.members.append(member)
         self.selector.register(ours, selectors.EVENT_READ, member)
         member.send((self.job, share, MAX_KEPT // self.most))
 
+    def start(self, theirs: socket.socket) -> Callable[[], Ended]:
+        """Start a member at the other end of this socket; return a function that waits for its end and says why.
+
+        A process gets a fresh interpreter: a fork would copy the locks that other threads hold at that moment. The
+        socket is all that it inherits. So it sees the end of this process, however that comes, and ends too.
+        """
+        command = [sys.executable, "-P", "-m", __name__, str(theirs.fileno())]
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
+        self.processes.append(process)
+        return lambda: (f"{self.MEMBER} ended with code {process.wait()}", None)
+
     def hand_out(self, waiting: deque[Fetch], frontier: Frontier) -> None:
-        """Start fetches, each in the process with the fewest in flight; send a batch to each."""
+        """Start fetches, each in the member with the fewest in flight; send a batch to each."""
         free = [member for member in self.members if member.ready and member.has_room]
         batches: dict[Member, list[tuple[Any, ...]]] = {}
         while waiting and free:
@@ -107,7 +126,7 @@ class Pool:
             member.send(batch)
 
     def come_home(self) -> Iterator[tuple[Fetch, "Done"]]:
-        """Wait until a process has sent something; yield each fetch that is done, with what came of it."""
+        """Wait until a member has sent something; yield each fetch that is done, with what came of it."""
         for key, _ in self.selector.select():
             member: Member = key.data
             for batch in member.received():
@@ -116,22 +135,27 @@ class Pool:
                     yield member.in_flight.pop(number), done
 
     def stop(self) -> None:
-        """End all processes, and wait for them."""
+        """End all processes and wait for them."""
+        self.close()
+        for process in self.processes:
+            process.kill()  # it has nothing to save, and may be computing
+        for process in self.processes:
+            process.wait()
+
+    def close(self) -> None:
+        """Close the sockets, which tells the members to end."""
         self.selector.close()
         for member in self.members:
             member.sock.close()
-            member.process.kill()  # it has nothing to save, and may be computing
-        for member in self.members:
-            member.process.wait()
 
 
 class Member:
-    """A process of the pool as the parent sees it: a socket, and the fetches that are in flight there."""
+    """A member of the pool as the parent sees it: a socket, and the fetches that are in flight there."""
 
-    def __init__(self, sock: socket.socket, share: int, process: "subprocess.Popen[bytes]") -> None:
+    def __init__(self, sock: socket.socket, share: int, ended: Callable[[], Ended]) -> None:
         self.sock = sock
         self.share = share
-        self.process = process
+        self.ended = ended
         self.in_flight: dict[int, Fetch] = {}
         self.ready = False
         self.unread = bytearray()
@@ -142,14 +166,14 @@ class Member:
         return len(self.in_flight) < self.share
 
     def send(self, message: object) -> None:
-        """Send a message; a process always reads on, so this does not wait for long."""
+        """Send a message. A member always reads, so this does not wait for long."""
         try:
             self.sock.sendall(packed(message))
         except OSError as error:
             self.lost(error)
 
     def received(self) -> Iterator[Any]:
-        """Yield the messages that have arrived whole. Raises RuntimeError at the end of the process."""
+        """Yield the messages that have arrived whole. Raises RuntimeError if the member has ended."""
         try:
             data = self.sock.recv(CHUNK_BYTES)
         except OSError as error:
@@ -160,13 +184,13 @@ class Member:
         yield from whole(self.unread)
 
     def lost(self, error: OSError | None = None) -> NoReturn:
-        """Raise: it has ended, though nobody told it to."""
-        code = self.process.wait()
-        raise RuntimeError(f"a process of the pool ended with code {code}") from error
+        """Raise: the member has ended, though nobody told it to."""
+        reason, cause = self.ended()
+        raise RuntimeError(reason) from cause or error
 
 
 async def main(sock: socket.socket) -> None:
-    """Fetch what the parent sends, until it closes the socket: what each process runs."""
+    """Fetch what the parent sends, until it closes the socket: what each member runs."""
     home: Home
     _, home = await asyncio.get_running_loop().create_connection(Home, sock=sock)
     workers: list[asyncio.Task[None]] = []
@@ -213,7 +237,7 @@ class Order(NamedTuple):
     port: int
     request: bytes
     deadline_ns: int
-    """On the clock of perf_counter, which all processes share."""
+    """On the clock of perf_counter, which all members share."""
 
 
 class Home(asyncio.Protocol):
@@ -260,7 +284,7 @@ class Home(asyncio.Protocol):
 
 
 class Own:
-    """What the workers of one process share."""
+    """What the workers of one member share."""
 
     def __init__(self, job: Job, most_kept: int) -> None:
         self.job = job
@@ -389,11 +413,11 @@ def usable_cores() -> int:
 
 
 def serve(descriptor: int) -> None:
-    """Run one process of the pool, which leaves Ctrl-C to its parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Run one member of the pool, with this end of its socket."""
     with contextlib.suppress(asyncio.CancelledError):  # the parent was gone before it had told anything
         asyncio.run(main(socket.socket(fileno=descriptor)))
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's
     serve(int(sys.argv[1]))

@@ -24,14 +24,17 @@ FREE = "-"
 ROWS = (
     # The first eight, which are compared most often, have a colour and a marker of their own.
     "callbacks generators native_asyncio thread_pool aiohttp_client sequential gevent trio_tasks",
-    "epoll_callbacks await_by_hand - thread_pool_executor httpx_client asyncio_sockets thread_per_fetch eager_tasks",
-    "null_client loop_per_thread - urllib3_threads httpx2_client requests_threads niquests_client pycurl_multi",
+    (
+        "epoll_callbacks await_by_hand process_pool thread_pool_executor httpx_client asyncio_sockets "
+        "thread_per_fetch eager_tasks"
+    ),
+    (
+        "null_client loop_per_thread interpreter_pool urllib3_threads httpx2_client requests_threads "
+        "niquests_client pycurl_multi"
+    ),
     # Building blocks of memory, then load generators.
     "asyncio_task generator asyncio_task_socket thread asyncio_task_stream generator_task wrk locust",
-    (
-        "core_client gevent_greenlets uvloop_streams interpreter_pool process_pool uvloop_sockets asyncio_protocol "
-        "asyncio_tasks"
-    ),
+    "core_client gevent_greenlets uvloop_streams - - uvloop_sockets asyncio_protocol asyncio_tasks",
     "- - - - - - uvloop_protocol -",
 )
 """Names in columns of one colour each, so that variants of a model share its colour. A name keeps its place for ever; a
