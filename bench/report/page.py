@@ -103,12 +103,12 @@ def page(rows: Sequence[Row], machine: dict[str, Any], extras: Extras, drawn: Dr
     def whole(links: Markup) -> str:
         """Return the whole page with these links to the rows."""
         parts = [
-            Part("answer", "The answer", _answer(rows, decided, extras.missing)),
-            Part("figures", "The figures", _figures(others)),
-            Part("race", "The race", Markup("" if raced is None else raced.html), is_whole=True),  # noqa: S704
-            Part("plots", "The plots", plots_),
-            Part("validity", "Validity checks", html.section(about.validity(rows))),
+            Part("answer", "Findings", _answer(rows, decided, extras.missing)),
             Part("verdicts", "Verdicts", _sections(decided)),
+            Part("race", "The race", Markup("" if raced is None else raced.html), is_whole=True),  # noqa: S704
+            Part("plots", "Plots", plots_),
+            Part("figures", "Tables", _figures(others)),
+            Part("validity", "Validity checks", html.section(about.validity(rows))),
             Part("machine", "The machine", html.section(about.machine(rows, machine))),
             Part("reproduce", "Reproduce", html.section(about.reproduce(machine, extras.experiment_toml))),
             Part("rows", "Raw data", links),
@@ -163,7 +163,7 @@ def _svgs(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> Itera
 
 def _svg(figure: "Figure") -> str:
     file = io.StringIO()
-    figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+    sheets.write_svg(figure, file)
     return file.getvalue()
 
 
