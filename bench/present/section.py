@@ -62,6 +62,7 @@ def text(section: Section, width: int) -> "Text":
     if section.title:
         found.append(text_grid.wrapped(f"{section.title}.", width) + "\n\n", "bold")
     if section.bars is not None:
+        found.append("\n" if section.first and not section.title else "")
         found.append(text_bars.drawn(section.bars, width) + "\n\n")
     if section.tables:
         found.append_text(text_grid.styled(section.tables, width)).append("\n")

@@ -27,7 +27,9 @@ def at_longest(found: Sequence[Cell]) -> tuple[str, str | None]:
     column = _busiest(found)
     if column != read.cpu_column(found):
         return _fastest(read.at(found, column)), None
-    has_gain = len(c.caps(found, column.latency)) > 1
+    here = [cell for cell in found if cell.latency == column.latency and cell.valid_figure(c.pages_per_s)]
+    names = [cell.strategy for cell in here if cell.stack == "shared"]
+    has_gain = len(names) > len(set(names))
     return "", None if has_gain or not at_shortest(found) else ""
 
 
