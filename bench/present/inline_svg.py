@@ -95,7 +95,7 @@ def _inlined(name: str, svg: str, prefix: str, styles: _Styles) -> Inlined:
 
 
 def _svg(label: str, box: str, inside: str) -> str:
-    """Return a drawing; its size in points is its size in pixels where a page is narrow, so that its text can be read."""
+    """Return a drawing. Its size in points is its size in pixels on a narrow page, so that its text can be read."""
     _, _, width, height = box.split()
     size = [_attribute("width", width), _attribute("height", height)]
     start = ['<svg role="img"', _attribute("aria-label", label), _attribute("viewBox", box), *size]
@@ -104,9 +104,7 @@ def _svg(label: str, box: str, inside: str) -> str:
 
 def _panels(root: "ET.Element") -> dict[str, list["ET.Element"]]:
     """Return the panels of a sheet by their view boxes, from the upper left one on; definitions are with the first."""
-    found = {
-        " ".join(match.groups()): [one] for one in root.iter() if (match := _PANEL.fullmatch(one.get("id", "")))
-    }
+    found = {" ".join(match.groups()): [one] for one in root.iter() if (match := _PANEL.fullmatch(one.get("id", "")))}
     order = sorted(found, key=lambda box: [int(part) for part in box.split()][1::-1])
     shared = [one for one in root if _name(one.tag) == "defs"]
     return {box: [*(shared if n == 0 else []), *found[box]] for n, box in enumerate(order)}

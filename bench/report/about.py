@@ -17,6 +17,7 @@ MOST_RED = 12
 """Maximum number of red trials shown of a check, and of reasons; the rest are counted."""
 MOST_EXPLAINED = 12
 """Maximum number of strategies whose red trials are explained; the rest are counted."""
+EXCLUDED = "A trial with a failed check is excluded from all findings. Its row stays in the raw data."
 _ABOUT_THE_RUN = frozenset({"command", "versions"})
 """Values of ``machine.json`` that do not describe the machine; shown elsewhere."""
 
@@ -109,11 +110,10 @@ def validity(rows: Sequence[Row]) -> Section:
     found = judged(rows)
     red, green = [one for one in found if one.red], [one for one in found if one.passed and not one.red]
     tables = (_checks("Checks that failed", red), _red(found), endings(rows))
-    notes = ("A trial with a failed check is excluded from all findings. Its row stays in the raw data.",) if red else ()
     return Section(
         valid_told(rows),
         tuple(table for table in tables if table.lines),
-        notes,
+        (EXCLUDED,) if red else (),
         details=(_green(green, found, rows),) if green else (),
     )
 

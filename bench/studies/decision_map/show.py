@@ -36,7 +36,7 @@ def sections(rows: Sequence[Row]) -> list[Section]:
         Table(f"The decision map. {_setting(number, settings)}", _HEADS, tuple(map(_cells, found.of(setting).tiles)))
         for number, setting in enumerate(settings)
     ]
-    return [Section(title(found), tuple(tables), tuple(_notes(found)), findings=tuple(findings(found)))]
+    return [Section(title(found), tuple(tables), tuple(_notes(found)), findings=tuple(findings(found)) or None)]
 
 
 def figures(rows: Sequence[Row]) -> list[dict[str, Any]]:

@@ -17,8 +17,6 @@ _TITLES = {
     "shared limit": "{found} threads, 90 % of what is left of {limit}, which other processes share",
 }
 _NO_LIMIT = "{found} threads, stopped by the {stopped_by}: no limit was reached"
-MOST_TOLD = 5
-"""Maximum number of findings."""
 
 
 def sections(rows: Sequence[Row]) -> list[Section]:
@@ -31,7 +29,7 @@ def sections(rows: Sequence[Row]) -> list[Section]:
     table = Table("Limits", heads, tuple(map(_line, found)), tuple(filter(None, map(_remedy, found))))
     told = [binds(main)] if main and main.valid else []
     told += [sentence for row in found if row is not main and row.valid and (sentence := _reached(row))]
-    return [Section(title(main) if main and main.valid else "", (table,), findings=tuple(told[:MOST_TOLD]))]
+    return [Section(title(main) if main and main.valid else "", (table,), findings=tuple(told) or None)]
 
 
 def figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -73,8 +71,8 @@ def _reached(row: LimitFound) -> str:
     measured, write = row.measured, units.size if row.strategy == "memory" else units.count
     if measured.found is None:
         return ""
-    bound = limit_text(measured.bound_by)
-    return f"{words.name(row.strategy)}: {write(measured.found)}{f', bound by {words.plain(bound, 70)}' if bound else ''}."
+    bound = f", bound by {words.plain(limit_text(measured.bound_by), 70)}" if measured.bound_by else ""
+    return f"{words.name(row.strategy)}: {write(measured.found)}{bound}."
 
 
 def limit_of(measured: LimitMeasured) -> str:

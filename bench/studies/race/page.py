@@ -63,7 +63,7 @@ def fragment(rows: Iterable[Row]) -> Fragment | None:
 
 
 def scale_told(race: Race) -> str:
-    """Say by how much a replay is slower or faster than the recording, and which lanes it does not show to their end."""
+    """Say by how much a replay is slower or faster than the recording, and which lanes end after it."""
     times = race.replay_ns / 1e9 / REPLAY_S
     pace = f"{units.times(1 / times)} slower" if times < 1 else f"{units.times(times)} faster"
     told = f"The replay shows {units.duration(race.replay_ns)} in {REPLAY_S} s: {pace} than recorded."

@@ -42,7 +42,7 @@ def text(found: Found) -> str:
 def sections(found: Found) -> list[Section]:
     """Return a section of the self-test, and one of other clients if they were measured."""
     tables = _alarms(found), _planted(found), _noise(found), _resolves(found), _rest(found)
-    own = Section(title(found), tables, first=tuple(_heading(found)), findings=tuple(findings(found)))
+    own = Section(title(found), tables, first=tuple(_heading(found)), findings=tuple(findings(found)) or None)
     if found.get("clients") is None:
         return [own]
     told = clients.text(found["clients"], found["server_ceiling_per_s"]).splitlines()
