@@ -25,6 +25,8 @@ MOST_LINES = 8
 MOST_BARS = 30
 WIDTH, HEIGHT = 13.33, 7.5
 DPI = 150
+WIDER = 12
+"""Pixels beside a panel: a browser's font may be wider than the one that was measured."""
 TITLE, TEXT, SMALL = 19, 13, 11
 _NUMBER_AND_UNIT = re.compile(r"(\d) (?=(?:ns|µs|ms|s|B|kB|MB|GB|pages/s)\b|%)")
 SETTINGS: dict[Any, Any] = {
@@ -171,7 +173,7 @@ def _mark_panels(figure: "Figure") -> None:
     points = 72 / figure.dpi
     high = figure.bbox.height
     for one, box in zip([*figure.legends, *axes], boxes, strict=True):
-        place = (box.x0 - 2, high - box.y1 - 2, box.width + 4, box.height + 4)
+        place = (box.x0 - WIDER, high - box.y1 - 4, box.width + 2 * WIDER, box.height + 8)
         one.set_gid(panel_id(*(value * points for value in place)))
 
 
