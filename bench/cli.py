@@ -584,9 +584,10 @@ def selftest(**options: Any) -> None:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["html", "md", "csv", "parquet", "json"]),
+    type=click.Choice(["html", "terminal", "md", "csv", "parquet", "json"]),
     default="html",
-    help="html: a page. md: Markdown for a pull request. csv, parquet: a table of the rows. json: the figures.",
+    help="html: a page. terminal: findings and tables as text. md: Markdown for a pull request. "
+    "csv, parquet: a table of the rows. json: the figures.",
 )
 @click.option("--out", type=FILE, metavar="FILE", help="Write the report to this file.")
 @click.option(
@@ -594,15 +595,16 @@ def selftest(**options: Any) -> None:
 )
 @QUIET
 def report(**options: Any) -> None:
-    """Make a page, Markdown, a table or JSON of a stored run.
+    """Make a page, text, Markdown, a table or JSON of a stored run.
 
     \b
     inflight report                        page of the newest run, written into its folder
     inflight report results/20261120T101500000Z-laptop-quick --out page.html
+    inflight report --format terminal      what `inflight run` prints at its end
     inflight report --format md >> "$GITHUB_STEP_SUMMARY"
 
-    The page is one file with plots, race and raw rows, and needs no network. Without --out, md, csv and json go to
-    standard output.
+    The page is one file with plots, race and raw rows, and needs no network. Without --out, terminal, md, csv and json
+    go to standard output.
     """
     _do("commands.report", options)
 

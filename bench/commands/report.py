@@ -1,12 +1,14 @@
-"""``inflight report``: a stored run as a page, as Markdown, as a table or as JSON."""
+"""``inflight report``: a stored run as a page, as text, as Markdown, as a table or as JSON."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from inflight.bench.commands.output import say
 from inflight.bench.core import rows
 from inflight.bench.core.rows import Row, RowsError
+from inflight.bench.present.progress import working
 
 PARQUET_FILE = "rows.parquet"
 
@@ -34,8 +36,8 @@ def _html(folder: Path, _found: list[Row], out: Path | None) -> None:
     from inflight.bench.report import page as report_page
 
     target = out or folder / report_page.PAGE_FILE
-    with _Writing(target):
-        written = report_page.write(folder, out)
+    with _Writing(target), working() as tell:
+        written = report_page.write(folder, out, tell=tell)
     say(f"page:  {written}")
 
 
@@ -48,6 +50,21 @@ def _markdown(folder: Path, found: list[Row], out: Path | None) -> None:
     for sentence in extras.missing:
         say(sentence)
     _put(report_markdown.markdown(found, machine, verdicts.sections(found, extras)), out)
+
+
+def _terminal(folder: Path, found: list[Row], out: Path | None) -> None:
+    """Print what ``inflight run`` prints at its end, with the decisions that are stored in the folder."""
+    from inflight.bench.report import files as report_files
+    from inflight.bench.report import terminal, verdicts
+
+    machine, extras = report_files.read(folder)
+    for sentence in extras.missing:
+        say(sentence)
+    decided, neighbour = verdicts.sections(found, extras), machine.get("neighbour")
+    if out is None:
+        terminal.print_summary(found, sys.stdout, decided, neighbour)
+    else:
+        _put(terminal.summary_table(found, decided=decided, neighbour=neighbour).plain, out)
 
 
 def _csv(_folder: Path, found: list[Row], out: Path | None) -> None:
@@ -81,6 +98,7 @@ def _parquet(folder: Path, found: list[Row], out: Path | None) -> None:
 
 _FORMS: dict[str, Callable[[Path, list[Row], Path | None], None]] = {
     "html": _html,
+    "terminal": _terminal,
     "md": _markdown,
     "csv": _csv,
     "json": _json,

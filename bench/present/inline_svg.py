@@ -38,6 +38,7 @@ _COLOUR = re.compile(r"#[0-9a-f]{6}|black|white")
 _LOCAL = re.compile(r"url\(#([\w-]+)\)")
 _NUMBER = re.compile(r"-?\d+\.\d{3,}(?!\d*e)")
 _NO_TURN = re.compile(r"rotate\(-?0 [^)]*\)")
+_PANEL = re.compile(r"panel_(\d+)_(\d+)_(\d+)_(\d+)")
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -49,6 +50,8 @@ class Inlined:
     finding: str
     how_to_read: str
     svg: Markup
+    """One drawing, or one for each panel and key that can stand alone (``page.write_svg``)."""
+    is_split: bool = False
 
 
 @dataclass(slots=True)
@@ -81,10 +84,37 @@ def _inlined(name: str, svg: str, prefix: str, styles: _Styles) -> Inlined:
     finding = _told(texts.get("title", [])) or name
     wanted = {match for element in root.iter() for match in _targets(element)}
     label = words.plain(finding, MOST_LABEL)
-    parts = ['<svg role="img"', _attribute("aria-label", label), _attribute("viewBox", _cut(root, texts)), ">"]
-    parts += [_element(child, prefix, wanted, styles) for child in root]
-    inside = Markup("".join([*parts, "</svg>"]))  # noqa: S704  (each part is escaped)
-    return Inlined(name, finding, _told(texts.get("subtitle", [])), inside)
+    _take_out_paper(root)
+    drawings = _panels(root) or {_cut(root, texts): list(root)}
+    svgs = []
+    for number, (box, elements) in enumerate(drawings.items(), start=1):
+        told = label if number == 1 else f"{label} (panel {number} of {len(drawings)})"
+        svgs.append(_svg(told, box, "".join(_element(one, prefix, wanted, styles) for one in elements)))
+    inside = Markup("".join(svgs))  # noqa: S704  (each part is escaped)
+    return Inlined(name, finding, _told(texts.get("subtitle", [])), inside, len(drawings) > 1)
+
+
+def _svg(label: str, box: str, inside: str) -> str:
+    """Return a drawing. Its size in points is its size in pixels on a narrow page, so that its text can be read."""
+    _, _, width, height = box.split()
+    size = [_attribute("width", width), _attribute("height", height)]
+    start = ['<svg role="img"', _attribute("aria-label", label), _attribute("viewBox", box), *size]
+    return f"{''.join(start)}>{inside}</svg>"
+
+
+def _panels(root: "ET.Element") -> dict[str, list["ET.Element"]]:
+    """Return the panels of a sheet by their view boxes, from the upper left one on; definitions are with the first."""
+    found = {" ".join(match.groups()): [one] for one in root.iter() if (match := _PANEL.fullmatch(one.get("id", "")))}
+    order = sorted(found, key=lambda box: [int(part) for part in box.split()][1::-1])
+    shared = [one for one in root if _name(one.tag) == "defs"]
+    return {box: [*(shared if n == 0 else []), *found[box]] for n, box in enumerate(order)}
+
+
+def _take_out_paper(root: "ET.Element") -> None:
+    """Remove the background of the sheet: the page has its own."""
+    for parent in root.iter():
+        for child in [one for one in parent if one.get("id") == "patch_1" and parent.get("id") == "figure_1"]:
+            parent.remove(child)
 
 
 def _taken_out(root: "ET.Element") -> dict[str, list["ET.Element"]]:

@@ -8,8 +8,9 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from inflight.bench.present import name_looks
 from inflight.bench.present.name_looks import Look
@@ -24,6 +25,8 @@ MOST_LINES = 8
 MOST_BARS = 30
 WIDTH, HEIGHT = 13.33, 7.5
 DPI = 150
+WIDER = 12
+"""Pixels beside a panel: a browser's font may be wider than the one that was measured."""
 TITLE, TEXT, SMALL = 19, 13, 11
 _NUMBER_AND_UNIT = re.compile(r"(\d) (?=(?:ns|µs|ms|s|B|kB|MB|GB|pages/s)\b|%)")
 SETTINGS: dict[Any, Any] = {
@@ -142,5 +145,37 @@ def save(figure: "Figure", folder: Path, name: str) -> list[Path]:
     """Write a sheet as PNG and as SVG; equal sheets give equal bytes."""
     paths = [folder / f"{name}.png", folder / f"{name}.svg"]
     figure.savefig(paths[0], dpi=DPI, metadata={"Software": None})
-    figure.savefig(paths[1], metadata={"Date": None, "Creator": None})
+    write_svg(figure, paths[1])
     return paths
+
+
+def write_svg(figure: "Figure", target: Path | IO[str]) -> None:
+    """Write a sheet as SVG. The ids of its panels say where they are, so that a page can stack them (``panel_id``)."""
+    _mark_panels(figure)
+    figure.savefig(target, format="svg", metadata={"Date": None, "Creator": None})
+
+
+def panel_id(left: float, top: float, width: float, height: float) -> str:
+    """Return the id of a panel or of a key in an SVG: its place in points, from the upper left corner."""
+    return "panel_" + "_".join(str(round(value)) for value in (left, top, width, height))
+
+
+def _mark_panels(figure: "Figure") -> None:
+    """Name panels and keys by their places, if each panel can stand alone: with ticks of its own, beside the others."""
+    axes = [one for one in figure.axes if one.axison]
+    if any(text.get_gid() not in {"title", "subtitle", "footer"} for text in figure.texts):
+        return  # it belongs to several panels
+    figure.draw_without_rendering()
+    boxes = [box for one in [*figure.legends, *axes] if (box := one.get_tightbbox()) is not None]
+    alone = all(_has_ticks(one.get_xticklabels()) and _has_ticks(one.get_yticklabels()) for one in axes)
+    if not alone or any(one.overlaps(other) for one, other in combinations(boxes, 2)):
+        return
+    points = 72 / figure.dpi
+    high = figure.bbox.height
+    for one, box in zip([*figure.legends, *axes], boxes, strict=True):
+        place = (box.x0 - WIDER, high - box.y1 - 4, box.width + 2 * WIDER, box.height + 8)
+        one.set_gid(panel_id(*(value * points for value in place)))
+
+
+def _has_ticks(labels: Iterable[Any]) -> bool:
+    return any(label.get_visible() and label.get_text() for label in labels)

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 BAR_WIDTH, TEXT_WIDTH = 24, 70
 """Columns. The bar gets the columns that the text leaves: none on a narrow terminal."""
+PATIENCE_NS = 1_000_000_000
+"""A command that takes less time than this shows no steps."""
+_CLEAR = "\r\x1b[K"
+"""Goes to the start of a line and empties it."""
 TRUST_NS = 5_000_000_000
 """Weight of the plan's estimate, as measured time, so that one unusual first step does not decide."""
 
@@ -100,6 +104,27 @@ def shown(stand: Stand, clock: Clock = time.monotonic_ns) -> Iterator[Progress]:
     putting: AbstractContextManager[Put] = _last_line(stand) if wants_live(sys.stderr) else nullcontext(_put_line)
     with putting as put:
         yield Progress(stand, put, clock)
+
+
+@contextmanager
+def working(clock: Clock = time.monotonic_ns) -> Iterator[Callable[[str], None]]:
+    """Yield a function that shows the present step of a command that measures nothing, while this lasts.
+
+    Steps are shown on the last line of a terminal, and only once the command has taken longer than PATIENCE_NS.
+    """
+    began, shown_once = clock(), False
+
+    def tell(step: str) -> None:
+        nonlocal shown_once
+        if wants_live(sys.stderr) and clock() - began >= PATIENCE_NS:
+            shown_once = True
+            print(f"{_CLEAR}{step}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield tell
+    finally:
+        if shown_once:
+            print(_CLEAR, end="", file=sys.stderr, flush=True)
 
 
 def _put_line(line: str, _stand: Stand, _elapsed_ns: int) -> None:

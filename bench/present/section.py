@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from inflight.bench.present import text_grid
+from inflight.bench.present import text_bars, text_grid
 from inflight.bench.present.markdown import escaped, escaped_in_html, row
 from inflight.bench.present.table import Group, Table, texts
+from inflight.bench.present.text_bars import Bars
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -23,6 +24,7 @@ class Detail:
     sentences: tuple[str, ...] = ()
     code: tuple[str, ...] = ()
     is_open: bool = False
+    tables: tuple[Table, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,17 @@ class Section:
     first: tuple[str, ...] = ()
     """Sentences above the title: how far the figures can be trusted."""
     details: tuple[Detail, ...] = ()
+    findings: tuple[str, ...] | None = None
+    """Whole sentences for the top of a report; None: the title is the finding."""
+    bars: Bars | None = None
+    """The main figures, drawn as text. Only a terminal shows them: a page has plots."""
+
+    @property
+    def found(self) -> tuple[str, ...]:
+        """The findings as whole sentences."""
+        if self.findings is not None:
+            return self.findings
+        return (f"{self.title}.",) if self.title else ()
 
 
 def text(section: Section, width: int) -> "Text":
@@ -48,6 +61,9 @@ def text(section: Section, width: int) -> "Text":
         found.append(text_grid.wrapped(sentence, width) + "\n")
     if section.title:
         found.append(text_grid.wrapped(f"{section.title}.", width) + "\n\n", "bold")
+    if section.bars is not None:
+        found.append("\n" if section.first and not section.title else "")
+        found.append(text_bars.drawn(section.bars, width) + "\n\n")
     if section.tables:
         found.append_text(text_grid.styled(section.tables, width)).append("\n")
     for note in section.notes:

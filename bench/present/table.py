@@ -47,6 +47,14 @@ class Table:
         """The texts of the lines, without groups."""
         return [texts(line) for line in self.lines if not isinstance(line, Group)]
 
+    @property
+    def reads_as_cards(self) -> bool:
+        """Whether a narrow page shows each line as a card: most columns are words, or names have a text below them."""
+        lines = [cells(line) for line in self.lines if not isinstance(line, Group)]
+        has_below = any(cell.below for line in lines for cell in line)
+        wordy = sum(map(self.is_prose, range(1, len(self.heads))))
+        return has_below or (len(self.heads) > 2 and 2 * wordy >= len(self.heads) - 1)
+
     def is_prose(self, column: int) -> bool:
         """Tell whether a column contains words."""
         return column == 1 if not self.heads else self.heads[column] in PROSE

@@ -26,8 +26,10 @@ def styled(tables: Sequence[Table], width: int) -> "Text":
     text = Text()
     for table in tables:
         text.append(f"{table.title}\n" if table.title else "", "bold")
-        for number, line in enumerate(lines_of(table, width)):
-            text.append(line + "\n", "bold" if number < head_lines(table) else "")
+        lines = lines_of(table, width)
+        is_grid = max(map(len, lines), default=0) <= width or not table.reads_as_cards
+        for number, line in enumerate(lines if is_grid else cards(table, width)):
+            text.append(line + "\n", "bold" if is_grid and number < head_lines(table) else "")
         for note in table.notes:
             text.append(wrapped(note, width) + "\n", "dim")
         text.append("\n")
@@ -63,6 +65,19 @@ def lines_of(table: Table, width: int) -> list[str]:
     return above + [
         _group(line, width) if isinstance(line, Group) else _line(line, widths, left, gap) for line in lines
     ]
+
+
+def cards(table: Table, width: int) -> list[str]:
+    """Return the lines of a table of words that is too wide: the first cell, and below it each other one."""
+    found = []
+    for line in table.lines:
+        if isinstance(line, Group):
+            found.append(_group(line, width))
+            continue
+        first, *others = texts(line)
+        told = [wrapped(f"{head}: {cell}", width, "  ") for head, cell in zip(table.heads[1:], others, strict=True)]
+        found += [wrapped(first, width), *told]
+    return found
 
 
 def _group(group: Group, width: int) -> str:

@@ -17,6 +17,7 @@ MOST_RED = 12
 """Maximum number of red trials shown of a check, and of reasons; the rest are counted."""
 MOST_EXPLAINED = 12
 """Maximum number of strategies whose red trials are explained; the rest are counted."""
+EXCLUDED = "A trial with a failed check is excluded from all findings. Its row stays in the raw data."
 _ABOUT_THE_RUN = frozenset({"command", "versions"})
 """Values of ``machine.json`` that do not describe the machine; shown elsewhere."""
 
@@ -103,16 +104,28 @@ class Judged:
 
 
 def validity(rows: Sequence[Row]) -> Section:
-    """Return the number of valid trials, all checks with their meanings, failed checks, and failed trials."""
+    """Return what failed, what is excluded for it, and, folded, the checks that passed."""
     if not rows:
         return Section("", first=("No trial has been run, so nothing has been checked.",))
     found = judged(rows)
-    used = [one for one in found if one.passed or one.red]
-    tables = (_checks(used), _red(found), endings(rows))
-    kept = ["A trial with a red check is kept and shown, and is part of no conclusion."]
-    if unused := [words.plain(one.name, 80) for one in found if one not in used]:
-        kept.append(f"Checks that apply to no trial of this run: {words.listed(unused)}.")
-    return Section(valid_told(rows), tuple(table for table in tables if table.lines), tuple(kept))
+    red, green = [one for one in found if one.red], [one for one in found if one.passed and not one.red]
+    tables = (_checks("Checks that failed", red), _red(found), endings(rows))
+    return Section(
+        valid_told(rows),
+        tuple(table for table in tables if table.lines),
+        (EXCLUDED,) if red else (),
+        details=(_green(green, found, rows),) if green else (),
+    )
+
+
+def _green(green: Sequence[Judged], found: Sequence[Judged], rows: Sequence[Row]) -> Detail:
+    """Return the checks that no trial failed, folded into one line."""
+    passed = words.counted(len(green), "check")
+    told = f"All {passed}" if len(green) == len([one for one in found if one.passed or one.red]) else f"{passed}"
+    unused = [words.plain(one.name, 80) for one in found if not one.passed and not one.red]
+    about = (f"Checks that apply to no trial of this run: {words.listed(unused)}.",) if unused else ()
+    summary = f"{told} passed in {words.counted(len(rows), 'trial')}"
+    return Detail(summary, about, tables=(_checks("Checks that passed", green),))
 
 
 def valid_told(rows: Sequence[Row]) -> str:
@@ -137,7 +150,7 @@ def judged(rows: Sequence[Row]) -> list[Judged]:
     return sorted(found, key=lambda one: (-len(one.red), not one.passed))
 
 
-def _checks(found: Sequence[Judged]) -> Table:
+def _checks(title: str, found: Sequence[Judged]) -> Table:
     lines = tuple(
         (
             Cell(f"{_sign(one)} {words.plain(one.name, 80)}", MEANINGS.get(one.name, ""), red=bool(one.red)),
@@ -147,7 +160,7 @@ def _checks(found: Sequence[Judged]) -> Table:
         )
         for one in found
     )
-    return Table("Every check, and how many trials passed it", ("check", "green", "red", "not applicable"), lines)
+    return Table(title, ("check", "passed", "failed", "not applicable"), lines)
 
 
 def _sign(one: Judged) -> str:
@@ -161,7 +174,7 @@ def _red(found: Sequence[Judged]) -> Table:
         lines += [(words.plain(trial, 200), name, words.plain(detail, 300)) for trial, detail in one.red[:MOST_RED]]
         more = len(one.red) - MOST_RED
         lines += [(f"{units.count(more)} more", name, "see the raw data")] if more > 0 else []
-    return Table("Red trials, by check", ("trial", "check", "reason"), tuple(lines))
+    return Table("Trials that failed, by check", ("trial", "check", "reason"), tuple(lines))
 
 
 def endings(rows: Sequence[Row]) -> Table:

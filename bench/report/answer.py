@@ -14,14 +14,14 @@ MOST = 6
 
 
 def answer(rows: Sequence[Row], decided: Sequence[Section] = ()) -> list[str]:
-    """Return the decisions, the findings of the studies, and the number of valid trials.
+    """Return the findings of the decisions and of the studies, and the number of valid trials.
 
     Rows that a decision is about are left out of the findings.
     """
     rest = [row for row in rows if not (decided and row.of_comparison)]
     found = studies.sections(rest) if any(row.valid for row in rest) else []
-    titles = [f"{section.title}." for section in (*decided, *found) if section.title]
-    return [*titles[: MOST - 1], coverage(rows)]
+    told = [sentence for section in (*decided, *found) for sentence in section.found]
+    return [*told[: MOST - 1], coverage(rows)]
 
 
 def coverage(rows: Sequence[Row]) -> str:

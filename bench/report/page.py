@@ -10,7 +10,7 @@ import io
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -49,6 +49,10 @@ Drawn = Iterable[tuple[str, str]]
 """Plots: their names and SVGs."""
 
 
+def _silent(_step: str) -> None:
+    """Show nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """One part of the page: id, heading and content; the content of a ``whole`` part includes the heading."""
@@ -59,17 +63,21 @@ class Part:
     is_whole: bool = False
 
 
-def write(folder: Path, path: Path | None = None, drawn: Sequence[Path] | None = None) -> Path:
+def write(
+    folder: Path, path: Path | None = None, drawn: Sequence[Path] | None = None, tell: Callable[[str], None] = _silent
+) -> Path:
     """Write the page of a run, by default as ``report.html`` in its folder, and return its path.
 
-    ``drawn`` are the files of its plots, if they have just been drawn. An existing page is replaced only after the new
-    one is complete. Raises RowsError for a folder that is not a run, and OSError if the page cannot be written.
+    ``drawn`` are the files of its plots, if they have just been drawn; ``tell`` is called with each step. An existing
+    page is replaced only after the new one is complete. Raises RowsError for a folder that is not a run, and OSError if
+    the page cannot be written.
     """
+    tell("reading the rows")
     rows = read(folder)
     machine, extras = files.read(folder)
     target = (folder / PAGE_FILE if path is None else path).resolve()
     svgs = None if drawn is None else [(one.stem, one.read_text("utf-8")) for one in drawn if one.suffix == ".svg"]
-    content = page(rows, machine, extras, svgs)
+    content = page(rows, machine, extras, _told(_svgs(rows, machine, extras), tell) if svgs is None else svgs)
     if target.exists() and not target.is_file():  # a device or a pipe is written to, never replaced
         target.write_text(content, encoding="utf-8", errors="replace", newline="\n")
     else:
@@ -103,12 +111,12 @@ def page(rows: Sequence[Row], machine: dict[str, Any], extras: Extras, drawn: Dr
     def whole(links: Markup) -> str:
         """Return the whole page with these links to the rows."""
         parts = [
-            Part("answer", "The answer", _answer(rows, decided, extras.missing)),
-            Part("figures", "The figures", _figures(others)),
-            Part("race", "The race", Markup("" if raced is None else raced.html), is_whole=True),  # noqa: S704
-            Part("plots", "The plots", plots_),
-            Part("validity", "Validity checks", html.section(about.validity(rows))),
+            Part("answer", "Findings", _answer(rows, decided, extras.missing)),
             Part("verdicts", "Verdicts", _sections(decided)),
+            Part("race", "The race", Markup("" if raced is None else raced.html), is_whole=True),  # noqa: S704
+            Part("plots", "Plots", plots_),
+            Part("figures", "Tables", _figures(others)),
+            Part("validity", "Validity checks", html.section(about.validity(rows))),
             Part("machine", "The machine", html.section(about.machine(rows, machine))),
             Part("reproduce", "Reproduce", html.section(about.reproduce(machine, extras.experiment_toml))),
             Part("rows", "Raw data", links),
@@ -161,9 +169,16 @@ def _svgs(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> Itera
             yield name, _svg(figure)
 
 
+def _told(drawn: Drawn, tell: Callable[[str], None]) -> Iterator[tuple[str, str]]:
+    """Yield plots, and tell after each how many there are so far."""
+    for number, (name, svg) in enumerate(drawn, start=1):
+        tell(f"drawing plots: {number} so far, the last one is {name}")
+        yield name, svg
+
+
 def _svg(figure: "Figure") -> str:
     file = io.StringIO()
-    figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+    sheets.write_svg(figure, file)
     return file.getvalue()
 
 

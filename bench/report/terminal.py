@@ -1,12 +1,14 @@
-"""A run in the terminal: the sections of its studies, at most 100 columns wide."""
+"""A run in the terminal: findings, then the sections of its studies, at most 100 columns wide."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO
 
 from inflight.bench.core.rows import Row
-from inflight.bench.present import section, text_grid
+from inflight.bench.present import section, text_grid, words
 from inflight.bench.present.section import Section
 from inflight.bench.report import about, studies
+from inflight.bench.report.answer import answer
 from inflight.bench.report.summary import summary_json
 
 if TYPE_CHECKING:
@@ -17,13 +19,24 @@ __all__ = ["print_summary", "summary_json", "summary_table"]
 WIDTH = 100
 
 
-def summary_table(rows: Sequence[Row], width: int = WIDTH) -> "Text":
-    """Return the sections of a run, at most ``width`` columns wide, with its red trials below."""
+def summary_table(
+    rows: Sequence[Row], width: int = WIDTH, decided: Sequence[Section] = (), neighbour: str | None = None
+) -> "Text":
+    """Return the findings and the sections of a run, at most ``width`` columns wide, with its red trials below.
+
+    ``decided`` are its decisions (``verdicts.sections``), ``neighbour`` is the program that disturbed it on purpose.
+    """
     from rich.text import Text
 
+    found = answer(rows, decided)
+    rest = [row for row in rows if not (decided and row.of_comparison)]
     text = Text()
-    for one in shown(rows):
-        text.append_text(section.text(one, width)).append("\n\n")
+    for sentence in [*([words.neighbour(neighbour)] if neighbour else []), *found]:
+        text.append(text_grid.wrapped(f"• {sentence}", width) + "\n", "bold")
+    text.append("\n")
+    for one in [*decided, *(shown(rest) if rest else [])]:
+        is_told = f"{one.title}." in found
+        text.append_text(section.text(replace(one, title="") if is_told else one, width)).append("\n\n")
     for sentence in about.about_red(rows):
         text.append(text_grid.wrapped(sentence, width) + "\n", "red")
     text.rstrip()
@@ -36,10 +49,12 @@ def shown(rows: Sequence[Row]) -> list[Section]:
     return [*([Section("", first=(nothing,))] if nothing else []), *studies.sections(rows)]
 
 
-def print_summary(rows: Sequence[Row], file: TextIO) -> None:
-    """Print the sections of a run; with colour on a terminal only, and not if NO_COLOR is set."""
+def print_summary(
+    rows: Sequence[Row], file: TextIO, decided: Sequence[Section] = (), neighbour: str | None = None
+) -> None:
+    """Print a run as ``summary_table`` does; with colour on a terminal only, and not if NO_COLOR is set."""
     from rich.console import Console
 
     console = Console(file=file, highlight=False, soft_wrap=True)
     width = min(WIDTH, console.width) if file.isatty() else WIDTH
-    console.print(summary_table(rows, width))
+    console.print(summary_table(rows, width, decided, neighbour))

@@ -142,7 +142,7 @@ def test_the_data_agrees_with_the_rows(raced: Fragment) -> None:
         assert sum(lane["done"]) == 300
         assert len(lane["done"]) == len(lane["flying"])
         assert (lane["cap"], "50ms", lane["name"], lane["finish_us"]) in rows
-    assert race["duration_us"] == max(lane["end_us"] for lane in race["lanes"])
+    assert race["replay_us"] <= max(lane["end_us"] for lane in race["lanes"])
 
 
 def test_samples_are_in_the_data_and_their_absence_is_null() -> None:

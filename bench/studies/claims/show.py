@@ -103,7 +103,14 @@ def section(report: Report) -> Section:
     if any(one.close for one in report.claims):
         notes.append("Close: near the boundary of its rule; another run may differ.")
     notes += [f"Not part of --quick: {', '.join(report.left_out)}."] if report.left_out else []
-    return Section(title(report), tables, tuple(notes))
+    return Section(title(report), tables, tuple(notes), findings=tuple(findings(report)))
+
+
+def findings(report: Report) -> list[str]:
+    """Return the numbers of verdicts, then the claims of each verdict by name."""
+    named = {word: [one.id for one in report.of_kind("claim") if one.verdict == word] for word in WORDS}
+    told = [f"{word[0].upper()}{word[1:]}: {words.listed(names)}." for word, names in named.items() if names]
+    return [f"{title(report)}.", *told]
 
 
 def markdown(report: Report) -> str:

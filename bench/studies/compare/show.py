@@ -54,7 +54,15 @@ def sections(rows: Sequence[Row], stored: Mapping[str, Any] | None = None) -> li
 def section(result: Result, rates: Rates | None = None) -> Section:
     """Return a verdict: what was compared and where, each metric, and what the verdict is based on."""
     tables = (_table(result),) if result.tally.good else ()
-    return Section(title(result.decision), tables, tuple(_notes(result, rates)), tuple(_heading(result)))
+    told = (f"{title(result.decision)}.", *map(finding_of, result.decision.effects))
+    return Section(title(result.decision), tables, tuple(_notes(result, rates)), tuple(_heading(result)), findings=told)
+
+
+def finding_of(one: Effect) -> str:
+    """Say how B differs from A in one metric: ``Throughput of B against A: -4.4 % (95 % interval -5.2 to -3.6 %).``."""
+    name = NAMES[one.metric]
+    verdict = "" if one.low > 0 or one.high < 0 else "; no difference is shown"
+    return f"{name[0].upper()}{name[1:]} of B against A: {one.change} (95 % interval {one.interval}){verdict}."
 
 
 def title(decision: Decision) -> str:

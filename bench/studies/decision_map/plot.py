@@ -27,13 +27,12 @@ FAINT, STRONG = 0.3, 0.75
 """Opacity of a tile, from just ahead of the slowest to ``FULL`` times as fast."""
 FULL = 3.0
 _HATCH = "///"
-_LETTERS = 60
+_LETTERS = 56
 """Approximate number of letters in the width of a panel, of two side by side."""
 _LEGEND_COLUMNS, _LEGEND_LINE = 5, 0.3
 """Entries of the legend side by side; inches per line of them."""
 _THICK: dict[str, Any] = {"color": "black", "linewidth": 2.0}
-_THIN: dict[str, Any] = {"color": "black", "linewidth": 0.8, "linestyle": (0, (4, 3))}
-"""Lines at which the core is full: of the cheapest strategy, and of the others."""
+"""The line at which the core is full with the cheapest strategy."""
 
 
 def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> Iterator[tuple[str, "Figure | None"]]:
@@ -113,31 +112,39 @@ def _draw_tile(tile: Tile, x: int, y: int, looks: Mapping[str, Look], axes: "Axe
     elif tile.verdict != UNKNOWN:
         style = {"facecolor": ALIKE, "edgecolor": "white", "hatch": None}
     axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, linewidth=1.5, zorder=1, **style))
+    box = {"facecolor": style["facecolor"], "edgecolor": "none", "pad": 1.5}
     texts = _texts(tile, _LETTERS // columns)
-    for n, text in enumerate(texts):
-        place = y + 0.2 * ((len(texts) - 1) / 2 - n)
-        box = {"facecolor": style["facecolor"], "edgecolor": "none", "pad": 0.6}
-        axes.text(x, place, text, ha="center", va="center", size=page.SMALL, zorder=4, bbox=box)
+    weights = ["bold" if tile.is_decided and n < len(texts) - 1 else "normal" for n in range(len(texts))]
+    for n, (text, weight) in enumerate(zip(texts, weights, strict=True)):
+        place = y + 0.22 * ((len(texts) - 1) / 2 - n)
+        axes.text(x, place, text, ha="center", va="center", size=page.TEXT, weight=weight, zorder=4, bbox=box)
 
 
 def _texts(tile: Tile, letters: int) -> list[str]:
-    """Return the lines of a tile: the fastest, and its ratios to the next and to the last."""
+    """Return the lines of a tile: the fastest, how many tie with it, and how much faster it is than the slowest."""
     if tile.verdict == UNKNOWN or tile.slowest is None or tile.runner_up is None:
         return ["?", "one round" if tile.why == "one round" else "not known"]
-    last = f"{_ratio(tile.slowest.behind)} last"
+    gap = _ratio(tile.slowest.behind)
     if not tile.is_decided:
-        return ["all alike" if show.are_alike(tile) else "not told apart", last]
-    first = words.plain(tile.best[0], letters)
+        return ["tie", gap]
+    name = _broken(tile.best[0], letters)
     if tile.verdict == "winner":
-        return [first, f"{_ratio(tile.runner_up.behind)} next", *([last] if len(tile.ranking) > 2 else [])]
-    more = f" +{len(tile.best) - 2}" if len(tile.best) > 2 else ""
-    return [first, f"= {words.plain(tile.best[1], letters - len(more) - 2)}{more}", last]
+        return [*name, gap]
+    tied = f"+{len(tile.best) - 1} tied"
+    return [*name, f"{tied}, {gap}"] if len(tied) + len(gap) + 2 <= letters else [*name, tied, gap]
+
+
+def _broken(name: str, letters: int) -> list[str]:
+    """Return a name in one line, or in two lines broken after an underscore if one is too short for it."""
+    first, underscore, rest = words.plain(name, 2 * letters).rpartition("_")
+    lines = [f"{first}{underscore}", rest] if first and len(name) > letters else [name]
+    return [words.plain(line, letters) for line in lines]
 
 
 def _boundary(
     costs_ns: Sequence[float], in_flight: int, latencies: Sequence[int], works: Sequence[int], axes: "Axes"
 ) -> None:
-    """Draw where each model's core becomes full, at L = (N - 1) (c + w); to the left and above, CPU time limits.
+    """Draw where the core of the cheapest becomes full, at L = (N - 1) (c + w); to the left and above, CPU time limits.
 
     Nothing is drawn if two columns have the same mean latency: then places on the axis are ambiguous.
     """
@@ -145,9 +152,9 @@ def _boundary(
         return
     first = -0.5 if works[0] else 0.0
     steps = [first + n / 40 for n in range(round(40 * (len(works) - 0.5 - first)) + 1)]
-    for place, cost_ns in enumerate(costs_ns):
+    for cost_ns in costs_ns[:1]:
         places = [_step((in_flight - 1) * (cost_ns + _value(step, works)), latencies) for step in steps]
-        axes.plot(places, steps, zorder=3, **(_THIN if place else _THICK))
+        axes.plot(places, steps, zorder=3, **_THICK)
 
 
 def _step(latency_ns: float, latencies: Sequence[int]) -> float:
@@ -184,12 +191,11 @@ def _legend(sheet: "Figure", shown: Map, looks: Mapping[str, Look], *, has_model
         for name in winners
     ]
     if any(tile.verdict != "winner" for tile in decided):
-        entries.append((Patch(facecolor=page.GREY, edgecolor="white", hatch=_HATCH), "tied with those named"))
-    entries.append((Patch(facecolor=ALIKE, edgecolor="white"), "no significant difference"))
+        entries.append((Patch(facecolor=page.GREY, edgecolor="white", hatch=_HATCH), "fastest, tied with others"))
+    entries.append((Patch(facecolor=ALIKE, edgecolor="white"), "tie: no significant difference"))
     entries.append((Patch(facecolor="white", edgecolor=page.GREY), "not known"))
     if has_model:
-        entries.append((Line2D([], [], **_THICK), "core full to the left (least CPU)"))
-        entries.append((Line2D([], [], **_THIN), "the same, others"))
+        entries.append((Line2D([], [], **_THICK), "to the left, the core is full"))
     sheet.legend(
         [handle for handle, _ in entries],
         [text for _, text in entries],
@@ -207,10 +213,10 @@ def _notes(shown: Map, left_out: Sequence[int], *, has_model: bool) -> str:
     noise = f"SD of a ratio {shown.noise * 100:.1f} %" if shown.noise else "noise unknown"
     missing = sum(bool(tile.without) for tile in shown.tiles)
     return marks.notes(
-        "Colour: the fastest strategy of the shared stack; hatched: it is tied with the others named.",
-        "Ratios: throughput over that of the next and of the last.",
+        "Colour and name: the fastest strategy of the shared stack; hatched: tied with that many others.",
+        "Number: throughput of the fastest over that of the slowest.",
         f"Winners are ahead by the t test (Benjamini-Hochberg, 5 %; {noise}) and by at least 2 %.",
-        has_model and "Lines: the core is full where N = (L + c + w) / (c + w).",
+        has_model and "Line: with the cheapest strategy, the core is full where N = (L + c + w) / (c + w).",
         missing and f"In {units.count(missing)} workloads a strategy has too few valid trials.",
         left_out and f"Not shown: {words.listed([units.count(cap) for cap in left_out])} in flight.",
     )

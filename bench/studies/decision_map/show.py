@@ -36,7 +36,7 @@ def sections(rows: Sequence[Row]) -> list[Section]:
         Table(f"The decision map. {_setting(number, settings)}", _HEADS, tuple(map(_cells, found.of(setting).tiles)))
         for number, setting in enumerate(settings)
     ]
-    return [Section(title(found), tuple(tables), tuple(_notes(found)))]
+    return [Section(title(found), tuple(tables), tuple(_notes(found)), findings=tuple(findings(found)) or None)]
 
 
 def figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -56,16 +56,49 @@ def title(found: Map) -> str:
     if not known:
         return "No workload has two strategies with two valid rounds: nothing to conclude"
     differ = [tile for tile in known if tile.is_decided]
-    number = f"{units.count(len(known))} {'workload' if len(known) == 1 else 'workloads'}"
-    told = f"The models tie in {units.count(len(known) - len(differ))} of {number}"
+    told = _ties(known)
     if not differ:
         return told
-    times = {name: sum(name in tile.best for tile in differ) for name in found.strategies}
-    order = sorted((name for name in times if times[name]), key=lambda name: (-times[name], name))
-    names = [f"{words.plain(name, 30)} ({units.count(times[name])})" for name in order[:MOST_FASTEST]]
-    names += [f"{units.count(len(order) - MOST_FASTEST)} more"] if len(order) > MOST_FASTEST else []
     by = units.times(math.exp(max(tile.slowest.behind for tile in differ if tile.slowest is not None)))
-    return f"{told}; fastest in the others: {words.listed(names)}, up to {by} the slowest"
+    names = [f"{words.plain(name, 30)} ({units.count(times)})" for name, times in _firsts(found, differ)[:MOST_FASTEST]]
+    return f"{told}; most often first or tied for first in the others: {words.listed(names)}, up to {by} the slowest"
+
+
+def findings(found: Map) -> list[str]:
+    """Say where the models tie, by latency, who is first in the other workloads, and where the gap is largest."""
+    known = [tile for tile in found.tiles if tile.verdict != UNKNOWN]
+    differ = [tile for tile in known if tile.is_decided]
+    if not known:
+        return []
+    columns = sorted({(tile.point.latency_ns, latency(tile.point)) for tile in known})
+    shares = [
+        f"{units.count(sum(not tile.is_decided for tile in own))} of {units.count(len(own))} at {name}"
+        for place, name in columns
+        if (own := [tile for tile in known if tile.point.latency_ns == place])
+    ]
+    told = [f"{_ties(known)}: {', '.join(shares)} of added latency."]
+    widest = max((tile for tile in differ if tile.slowest), key=lambda tile: tile.slowest.behind, default=None)
+    if widest is None or widest.slowest is None:
+        return told
+    names = [f"{words.plain(name, 30)} {units.count(times)} times" for name, times in _firsts(found, differ)]
+    best, last = (words.plain(name, 30) for name in (widest.best[0], widest.slowest.strategy))
+    gap = units.times(math.exp(widest.slowest.behind))
+    return [
+        *told,
+        f"First or tied for first in the others: {words.listed(names)}.",
+        f"The largest gap: {best} is {gap} as fast as {last} ({_where(widest.point)}).",
+    ]
+
+
+def _ties(known: Sequence[Tile]) -> str:
+    number = f"{units.count(len(known))} {'workload' if len(known) == 1 else 'workloads'}"
+    return f"In {units.count(sum(not tile.is_decided for tile in known))} of {number} the models tie"
+
+
+def _firsts(found: Map, differ: Sequence[Tile]) -> list[tuple[str, int]]:
+    """Return how often each strategy is the fastest or tied with it, the most frequent first."""
+    times = {name: sum(name in tile.best for tile in differ) for name in found.strategies}
+    return sorted(((name, number) for name, number in times.items() if number), key=lambda one: (-one[1], one[0]))
 
 
 def latency(point: Point) -> str:

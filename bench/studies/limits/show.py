@@ -27,7 +27,9 @@ def sections(rows: Sequence[Row]) -> list[Section]:
     main = ramp(rows)
     heads = ("", "predicted", "found", "stopped by", "bound by")
     table = Table("Limits", heads, tuple(map(_line, found)), tuple(filter(None, map(_remedy, found))))
-    return [Section(title(main) if main and main.valid else "", (table,))]
+    told = [binds(main)] if main and main.valid else []
+    told += [sentence for row in found if row is not main and row.valid and (sentence := _reached(row))]
+    return [Section(title(main) if main and main.valid else "", (table,), findings=tuple(told) or None)]
 
 
 def figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -53,6 +55,24 @@ def title(row: LimitFound) -> str:
     number = "An unknown number of" if found is None else units.count(found)
     told = {"found": number, "limit": limit_of(measured), "stopped_by": words.plain(stopped_by, 30)}
     return _TITLES.get(stopped_by, _NO_LIMIT).format(**told)
+
+
+def binds(row: LimitFound) -> str:
+    """Say which limit ends the ramp of threads, and what raises it."""
+    measured = row.measured
+    if measured.stopped_by not in _TITLES or measured.found is None:
+        return f"{title(row)}."
+    remedy = f" To raise it: {words.plain(measured.remedy, 300)}." if measured.remedy else ""
+    return f"{limit_of(measured)} binds first: a process starts {units.count(measured.found)} threads.{remedy}"
+
+
+def _reached(row: LimitFound) -> str:
+    """Say how much of another resource there was, and what ended it; empty if that is unknown."""
+    measured, write = row.measured, units.size if row.strategy == "memory" else units.count
+    if measured.found is None:
+        return ""
+    bound = f", bound by {words.plain(limit_text(measured.bound_by), 70)}" if measured.bound_by else ""
+    return f"{words.name(row.strategy)}: {write(measured.found)}{bound}."
 
 
 def limit_of(measured: LimitMeasured) -> str:

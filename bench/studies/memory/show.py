@@ -17,6 +17,8 @@ from inflight.bench.studies.memory.read import BLOCKS, GROUPS, IN_FLIGHT, PARKED
 
 Value = TypeVar("Value")
 
+MOST_UNKNOWN = 3
+"""Maximum number of strategies that are named because their slope is unknown."""
 NARROW = 0.4
 """Slopes whose interval is wider than this share of them are not compared as a ratio."""
 _UNITS = {
@@ -40,7 +42,9 @@ def sections(rows: Sequence[Row]) -> list[Section]:
         name = words.plain(names[setting], 80) if setting is not None and len(names) > 1 else ""
         layers = _layers_table(own, f", {name}" if name else "")
         tables = [table for table in (layers, _protocol_table(own)) if table.lines]
-        found += [Section(of_layers(own) + (f" ({name})" if name else ""), tuple(tables))] if tables else []
+        if tables:
+            told = None if name else costs(own)
+            found.append(Section(of_layers(own) + (f" ({name})" if name else ""), tuple(tables), findings=told))
     if highest := tops(c.cells(rows, "memory")):
         found.append(Section(of_held(highest), (_held_table(highest),)))
     return found
@@ -114,6 +118,19 @@ def _of_group(found: Sequence[Subject], group: str) -> str | None:
     text += "" if cheap is dear else f", {size(least)} with {cheap.name}{_ratio(least, most)}"
     unknown = len(own) - len(known)
     return f"{text} ({unknown} of {len(own)} unknown)" if unknown else text
+
+
+def costs(found: Sequence[Subject]) -> tuple[str, ...] | None:
+    """Say what one more costs, and of which strategies it is unknown; None where the title says all of it."""
+    own = [subject for subject in found if subject.group == IN_FLIGHT]
+    known = [subject.name for subject in own if subject.straight(FULL)]
+    unknown = [subject.name for subject in own if subject.name not in known]
+    title = of_layers(found)
+    if len(known) < 2 or not unknown or len(unknown) > MOST_UNKNOWN:
+        return None
+    counted = f" ({len(unknown)} of {len(own)} unknown)"
+    bent = f"the slope of {words.listed(unknown)} is unknown or not constant"
+    return (f"{title.replace(counted, '')}; {bent}.",)
 
 
 def of_ladder(found: Sequence[Subject]) -> str:

@@ -16,11 +16,14 @@ from inflight.bench.core import units
 from inflight.bench.core.records.parts import Samples
 from inflight.bench.core.rows import Row
 from inflight.bench.present import html as pages
+from inflight.bench.present import words
 from inflight.bench.present.html import text
 from inflight.bench.studies.race.read import Lane, Race, races
 from inflight.bench.studies.race.show import CAPTION, PLACES, finish, notes
 
 _TEMPLATES = Path(__file__).with_name("templates")
+REPLAY_S = 10
+"""A replay lasts so many seconds, whatever it shows."""
 _POINTS = 8000
 """Maximum number of bins in a page, of all lanes together; half as many samples: about 150 kB at most."""
 _CAPS = (3000, 1500, 800, 400, 200, 100, 50)
@@ -59,6 +62,18 @@ def fragment(rows: Iterable[Row]) -> Fragment | None:
     return Fragment(filled, css, js, _data(found))
 
 
+def scale_told(race: Race) -> str:
+    """Say by how much a replay is slower or faster than the recording, and which lanes end after it."""
+    times = race.replay_ns / 1e9 / REPLAY_S
+    pace = f"{units.times(1 / times)} slower" if times < 1 else f"{units.times(times)} faster"
+    told = f"The replay shows {units.duration(race.replay_ns)} in {REPLAY_S} s: {pace} than recorded."
+    slow = [f"{one.name} ({units.duration(one.end_ns)})" for one in race.lanes if one.end_ns > race.replay_ns]
+    if not slow:
+        return told
+    verb = "takes" if len(slow) == 1 else "take"
+    return f"{told} {words.listed(slow)} {verb} longer: what is left at the end of the replay is hatched."
+
+
 def _data(found: Sequence[Race]) -> str:
     lanes = [one for race in found for one in race.lanes]
     bins = _cap([len(one.completions) for one in lanes], _POINTS)
@@ -77,7 +92,9 @@ def _race_values(race: Race, bins: int, samples: int) -> dict[str, Any]:
         "title": race.title,
         "pages": race.pages,
         "notes": notes(race),
-        "duration_us": -(-race.duration_ns // 1000),
+        "replay_us": -(-race.replay_ns // 1000),
+        "replay_s": REPLAY_S,
+        "scale": scale_told(race),
         "lanes": [_lane_values(one, race, bins, samples) for one in race.lanes],
     }
 

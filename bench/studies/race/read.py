@@ -26,6 +26,8 @@ MOST_LANES = 16
 """Maximum number of lanes, the fastest ones."""
 ONE_ROUND = 0.2
 """With one round each, two strategies that differ by less than this share a place."""
+SLOW = 4
+"""A replay stops before the end of lanes that take more than this many times as long as the median lane."""
 LONG_NS = 300_000_000
 """A race is short if its last strategy takes less than this."""
 
@@ -139,6 +141,12 @@ class Race:
     def duration_ns(self) -> int:
         """The end of the last lane."""
         return max(lane.end_ns for lane in self.lanes)
+
+    @property
+    def replay_ns(self) -> int:
+        """The recorded time that a replay shows: until the last lane ends that is not much slower than the median."""
+        ends = sorted(lane.end_ns for lane in self.lanes)
+        return max(end for end in ends if end <= SLOW * ends[(len(ends) - 1) // 2])
 
     @property
     def finishers(self) -> list[Lane]:

@@ -42,7 +42,7 @@ def text(found: Found) -> str:
 def sections(found: Found) -> list[Section]:
     """Return a section of the self-test, and one of other clients if they were measured."""
     tables = _alarms(found), _planted(found), _noise(found), _resolves(found), _rest(found)
-    own = Section(title(found), tables, first=tuple(_heading(found)))
+    own = Section(title(found), tables, first=tuple(_heading(found)), findings=tuple(findings(found)) or None)
     if found.get("clients") is None:
         return [own]
     told = clients.text(found["clients"], found["server_ceiling_per_s"]).splitlines()
@@ -57,6 +57,25 @@ def title(found: Found) -> str:
         of = f"{named(size, one).replace('+', '')} slowdowns"
         parts.append(f"{one['share'] * 100:.3g} % of {of} found" if one["decisions"] else f"no decision on {of}")
     return f"Self-test: {'; '.join(parts)}"
+
+
+def findings(found: Found) -> Iterator[str]:
+    """Say how often the same code raises an alarm, how often slowdowns are found, and how small ones can be."""
+    counts = found["false_alarms"]["resampled"]
+    if counts["decisions"]:
+        share = counts["alarms"] / counts["decisions"]
+        yield f"The same code on both sides: {alarms_told(counts)} ({100 * share:.1f} %; designed: at most 0.5 %)."
+    told = [
+        f"{100 * one['share']:.3g} % of comparisons find a slowdown of {units.change_size(one['seen'])}"
+        for _, one in planted(found)
+        if one["decisions"] and one["seen"] is not None
+    ]
+    if told:
+        yield f"{'; '.join(told)}."
+    reached = [one for one in found["resolves"] if one["smallest"] is not None]
+    if reached:
+        sizes = [f"{smallest_told(one)} within {one['minutes']} min" for one in reached]
+        yield f"The smallest slowdown that is found {100 * DESIGNED.power:.0f} % of the time: {', '.join(sizes)}."
 
 
 def planted(found: Found) -> list[tuple[str, Mapping[str, Any]]]:

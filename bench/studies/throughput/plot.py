@@ -14,7 +14,7 @@ from inflight.bench.present import labels, marks, page, scales, words
 from inflight.bench.present.labels import Label
 from inflight.bench.present.marks import Point
 from inflight.bench.present.name_looks import Look
-from inflight.bench.studies.throughput import plot_caps, plot_cpu, plot_rates, plot_times, title
+from inflight.bench.studies.throughput import plot_caps, plot_cpu, plot_possible, plot_rates, plot_times, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ PANEL_HEIGHT = 5.6
 
 
 def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> "Iterator[tuple[str, Figure | None]]":
-    """Draw ``throughput``, ``times`` and ``cpu`` of each setting.
+    """Draw ``throughput``, ``possible``, ``times`` and ``cpu`` of each setting.
 
     If no trial of the run is valid, red ones are shown. Times and CPU time are drawn only for the first amount of CPU
     work: the others differ by the work itself.
@@ -38,6 +38,7 @@ def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> "Itera
     for number, (setting, own) in enumerate(told[: marks.MOST_SETTINGS], start=1):
         about = marks.about_setting(names[setting])
         yield marks.numbered("throughput", number), draw(own, looks, about, footer)
+        yield marks.numbered("possible", number), plot_possible.draw(own, looks, about, footer)
         if not setting.cpu_ns or settings[0] == setting:
             yield marks.numbered("times", number), plot_times.draw(own, looks, about, footer)
             yield marks.numbered("cpu", number), plot_cpu.draw(own, about, footer)

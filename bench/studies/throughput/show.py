@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from inflight.bench.core import cells as c
@@ -12,7 +13,8 @@ from inflight.bench.core.retention import Retention
 from inflight.bench.core.rows import Row
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
-from inflight.bench.studies.throughput import read, tables, title
+from inflight.bench.present.text_bars import Bars
+from inflight.bench.studies.throughput import findings, read, tables, title
 from inflight.bench.studies.throughput.read import NOISY, Contrast
 from inflight.bench.studies.throughput.tables import SURE
 
@@ -48,9 +50,19 @@ def sections(rows: Sequence[Row]) -> list[Section]:
             Section(title.of_retention(kept) + (f" ({name})" if several else ""), tuple(kept_tables))
             for _, name, kept in swept[:1]
         ),
-        Section(title.of_cpu(read.at(own, read.cpu_column(own))) + where, tuple(costs), first=placebo),
-        Section(title.of_rates(own) + where, tuple(rates), told),
+        _told(
+            Section(title.of_cpu(read.at(own, read.cpu_column(own))) + where, tuple(costs), first=placebo),
+            findings.at_shortest(own),
+            bars=findings.bars(own),
+        ),
+        _told(Section(title.of_rates(own) + where, tuple(rates), told), *findings.at_longest(own)),
     ]
+
+
+def _told(one: Section, first: str, own: str | None = None, bars: Bars | None = None) -> Section:
+    """Return a section with these findings, without empty ones; ``own`` is its title by default."""
+    title = one.found if own is None else (own,)
+    return replace(one, findings=tuple(filter(None, (first, *title))), bars=bars)
 
 
 def figures(rows: Sequence[Row]) -> dict[str, Any]:

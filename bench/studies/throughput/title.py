@@ -48,6 +48,21 @@ def of_cpu(found: Sequence[Cell]) -> str:
     return _compared(found, "the CPU time per page is", c.cpu_per_page_ns, units.duration)
 
 
+def possible_per_s(cell: Cell) -> float:
+    """Return the throughput of a client that only waits: in flight / added latency, which a cell must have."""
+    return cell.in_flight / cell.mean_latency_ns * 1e9
+
+
+def of_possible(found: Sequence[Cell]) -> str:
+    """Compare the shares of the possible throughput at the shortest added latency with the most in flight."""
+    latency = next(one for one in c.latencies(found) if len(c.caps(found, one)) > 1)
+    here = _busiest([cell for cell in found if cell.latency == latency])
+    bound = possible_per_s(here[0])
+    return _compared(
+        here, "the share of the possible throughput is", c.pages_per_s, lambda rate, _: f"{100 * rate / bound:.0f} %"
+    )
+
+
 def of_growth(found: Sequence[Cell]) -> str:
     """Say whose CPU time per page grows most, from its least to that with the most in flight.
 

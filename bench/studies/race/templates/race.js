@@ -5,8 +5,8 @@
   const section = document.getElementById("race");
   if (!source || !section) return;
   const { races } = JSON.parse(source.textContent);
-  const SPEEDS = [0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10];
-  const WATCHED_S = 4; // what the one in the middle should take to watch
+  const LENGTHS = [60, 30, 20, 10, 5]; // seconds that a replay may last, the slowest first
+  const STEPS = 20; // of a replay for those who want less motion
   const MOST_SQUARES = 400;
   const GAP = 0.18; // of a square's side
   const HEIGHT = 56, LEAST = 3; // of a field and of a square's side, about
@@ -14,7 +14,8 @@
   const [stage, playButton, clock, scrub, speedBox, workloadBox, tableButton, list, live] = [
     "stage", "play", "clock", "time", "speed", "workload", "table", "lanes", "live",
   ].map($);
-  const state = { race: null, lanes: [], us: 0, speed: 1, playing: false, last: 0 };
+  const state = { race: null, lanes: [], us: 0, drawn: 0, length: 10, playing: false, last: 0 };
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
   let colours = {};
 
   // --- what a lane looks like at a time ---------------------------------------------------------------------------
@@ -71,6 +72,9 @@
     if (lane.red !== null) return ["red", now.finished ? lane.finish : ""];
     if (now.finished) return [lane.placed, lane.finish];
     if (now.ended) return ["", "recording ends"];
+    if (lane.isSlow && state.us >= state.race.replay_us) {
+      return ["", `${percent(1 - now.done / state.race.pages)} left${lane.finish ? `, ends after ${lane.finish}` : ""}`];
+    }
     return ["", now.done === state.race.pages ? "still ending" : ""]; // its workers, after the last page
   }
 
@@ -94,6 +98,8 @@
     state.lanes = race.lanes.map((lane) => {
       const sums = [0];
       for (const done of lane.done) sums.push(sums[sums.length - 1] + done);
+      const isSlow = lane.end_us > race.replay_us;
+      const reach = isSlow ? at({ ...lane, sums }, race.replay_us).done : race.pages;
       const row = element("div", `race-lane race-c${lane.colour}${lane.red === null ? "" : " race-red"}`);
       const name = element("div", "race-name");
       const about = `${count(lane.cap)} in flight${lane.own ? ", own HTTP stack" : ""}`;
@@ -106,7 +112,7 @@
       const texts = [element("b", ""), element("span", "")];
       verdictBox.append(...texts);
       row.append(name, canvas, told, verdictBox);
-      return { ...lane, sums, row, canvas, spans, texts };
+      return { ...lane, sums, isSlow, reach, row, canvas, spans, texts };
     });
     list.replaceChildren(...state.lanes.map((lane) => lane.row));
     const perSquare = Math.ceil(race.pages / MOST_SQUARES);
@@ -114,14 +120,10 @@
     $("key").textContent =
       `One square is ${perSquare === 1 ? "one page" : `${count(perSquare)} pages`}: ` +
       "filled when done, pale while in flight.";
+    $("scale").textContent = race.scale;
     $("notes").replaceChildren(...race.notes.map((note) => element("li", "", note)));
-    scrub.max = String(race.duration_us / 1e6);
-    // The speed follows the median lane: one that takes a hundred times as long need not be watched to the end.
-    const finishes = state.lanes.map((lane) => lane.finish_us).filter((us) => us !== null).sort((a, b) => a - b);
-    const middle = finishes.length ? finishes[Math.floor((finishes.length - 1) / 2)] : race.duration_us;
-    const wanted = middle / 1e6 / WATCHED_S;
-    const distance = (speed) => Math.abs(Math.log(speed / wanted));
-    setSpeed(SPEEDS.reduce((best, speed) => (distance(speed) < distance(best) ? speed : best)));
+    scrub.max = String(race.replay_us / 1e6);
+    setLength(race.replay_s);
     for (const table of section.querySelectorAll(".race-static")) {
       table.classList.toggle("race-other", table.dataset.race !== String(number));
     }
@@ -194,17 +196,40 @@
       pen.globalAlpha = 1;
       if (n < done) pen.fillRect(x, y, inner, inner * Math.min(1, done - n));
     }
+    if (lane.isSlow) hatch(pen, lane, colour);
+  }
+
+  /** Hatch the squares that a lane does not reach within the replay. */
+  function hatch(pen, lane, colour) {
+    const { side, rows, squares } = lane;
+    const { width, height } = lane.canvas;
+    const first = Math.ceil(lane.reach / state.perSquare);
+    pen.save();
+    pen.beginPath();
+    for (let n = first; n < squares; n += 1) pen.rect(Math.floor(n / rows) * side, (n % rows) * side, side, side);
+    pen.clip();
+    pen.beginPath();
+    const apart = 8 * (window.devicePixelRatio || 1);
+    for (let x = -height; x < width; x += apart) {
+      pen.moveTo(x, height);
+      pen.lineTo(x + height, 0);
+    }
+    pen.strokeStyle = colour;
+    pen.lineWidth = apart / 5;
+    pen.stroke();
+    pen.restore();
   }
 
   // --- time -----------------------------------------------------------------------------------------------------------
 
   function seek(us) {
-    state.us = Math.min(Math.max(0, us), state.race.duration_us);
+    state.us = Math.min(Math.max(0, us), state.race.replay_us);
+    state.drawn = state.us;
     draw();
   }
 
   function play(on) {
-    if (on && state.us >= state.race.duration_us) state.us = 0;
+    if (on && state.us >= state.race.replay_us) seek(0);
     state.playing = on;
     playButton.textContent = on ? "Pause" : "Play";
     if (on) {
@@ -218,9 +243,12 @@
     const before = state.us;
     const passed = Math.min(Math.max(0, now - state.last), 250); // a tab that slept does not jump
     state.last = now;
-    seek(before + passed * 1000 * state.speed);
+    const us = before + (passed / 1000 / state.length) * state.race.replay_us;
+    const isDue = us - state.drawn >= state.race.replay_us / STEPS || us >= state.race.replay_us;
+    if (!still.matches || isDue) seek(us);
+    else state.us = us;
     tell(before, state.us);
-    if (state.us >= state.race.duration_us) play(false);
+    if (state.us >= state.race.replay_us) play(false);
     else requestAnimationFrame(step);
   }
 
@@ -232,27 +260,31 @@
     if (said.length) live.textContent = said.join("; ");
   }
 
-  function setSpeed(speed) {
-    state.speed = speed;
-    speedBox.value = String(speed);
+  function setLength(seconds) {
+    state.length = seconds;
+    speedBox.value = String(seconds);
   }
 
   function faster(by) {
-    const place = SPEEDS.indexOf(state.speed) + by;
-    if (place >= 0 && place < SPEEDS.length) setSpeed(SPEEDS[place]);
+    const place = LENGTHS.indexOf(state.length) + by;
+    if (place >= 0 && place < LENGTHS.length) setLength(LENGTHS[place]);
   }
 
   // --- controls -------------------------------------------------------------------------------------------------------
 
   const KEYS = {
     " ": () => play(!state.playing),
-    ArrowLeft: () => seek(state.us - state.race.duration_us / 100),
-    ArrowRight: () => seek(state.us + state.race.duration_us / 100),
+    r: () => {
+      seek(0);
+      play(true);
+    },
+    ArrowLeft: () => seek(state.us - state.race.replay_us / 100),
+    ArrowRight: () => seek(state.us + state.race.replay_us / 100),
     "+": () => faster(1),
     "=": () => faster(1),
     "-": () => faster(-1),
     Home: () => seek(0),
-    End: () => seek(state.race.duration_us),
+    End: () => seek(state.race.replay_us),
   };
   const PAGE_KEYS = new Set(["Home", "End"]); // outside of the race these belong to the reader
 
@@ -276,14 +308,14 @@
     action();
   });
 
-  for (const speed of SPEEDS) {
-    const option = element("option", "", `${speed}×`);
-    option.value = String(speed);
+  for (const seconds of LENGTHS) {
+    const option = element("option", "", `${seconds} s`);
+    option.value = String(seconds);
     speedBox.append(option);
   }
   playButton.addEventListener("click", () => play(!state.playing));
   scrub.addEventListener("input", () => seek(Number(scrub.value) * 1e6));
-  speedBox.addEventListener("change", () => setSpeed(Number(speedBox.value)));
+  speedBox.addEventListener("change", () => setLength(Number(speedBox.value)));
   workloadBox.addEventListener("change", () => build(Number(workloadBox.value)));
   tableButton.addEventListener("click", () => {
     const shown = section.classList.toggle("race-tabled");
@@ -306,7 +338,8 @@
 
   window.inflightRace = Object.freeze({
     time: () => state.us / 1e6,
-    duration: () => state.race.duration_us / 1e6,
+    duration: () => state.race.replay_us / 1e6,
+    length: () => state.length,
     playing: () => state.playing,
     seek: (s) => seek(Number(s) * 1e6),
     lanes: () => state.lanes.map((lane) => {

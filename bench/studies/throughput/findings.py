@@ -1,0 +1,93 @@
+"""Who is fastest where, and who ties: sentences for the top of a report, and the bars of a terminal. Pure."""
+
+from collections.abc import Mapping, Sequence
+
+from inflight.bench.core import cells as c
+from inflight.bench.core import units
+from inflight.bench.core.cells import Cell, Figure
+from inflight.bench.core.stats import adjusted, answer, compare, holm
+from inflight.bench.present import words
+from inflight.bench.present.text_bars import Bar, Bars
+from inflight.bench.studies.throughput import read
+
+Named = tuple[str, Figure]
+"""A strategy and its throughput."""
+
+
+def at_shortest(found: Sequence[Cell]) -> str:
+    """Say who is fastest at the shortest latency; empty if two strategies were not measured there."""
+    return _fastest(read.at(found, read.cpu_column(found)))
+
+
+def at_longest(found: Sequence[Cell]) -> tuple[str, str | None]:
+    """Say who is fastest at the longest latency with the most in flight; the second text replaces the title.
+
+    If ``at_shortest`` has said it, both are empty: the title of one number in flight compares the same figures.
+    """
+    column = _busiest(found)
+    if column != read.cpu_column(found):
+        return _fastest(read.at(found, column)), None
+    here = [cell for cell in found if cell.latency == column.latency and cell.valid_figure(c.pages_per_s)]
+    names = [cell.strategy for cell in here if cell.stack == "shared"]
+    has_gain = len(names) > len(set(names))
+    return "", None if has_gain or not at_shortest(found) else ""
+
+
+def bars(found: Sequence[Cell]) -> Bars | None:
+    """Return the throughput of each strategy where ``at_shortest`` compares them; None without two of them."""
+    here = read.at(found, read.cpu_column(found))
+    rates = sorted(_rates(here), key=lambda one: -one[1].estimate)
+    if len(rates) < 2:
+        return None
+    drawn = (Bar(words.name(name), one.estimate, units.number(one.estimate, one.digits)) for name, one in rates)
+    return Bars(f"Pages per second {_where(here[0])}", tuple(drawn))
+
+
+def tied(best: Figure, others: Mapping[str, Figure]) -> list[str]:
+    """Return those that do not differ from the best; the p values are corrected for their number (Holm)."""
+    pairs = {name: compare(best.logs, one.logs) for name, one in others.items()}
+    p_values = adjusted(pairs, holm)
+    return [name for name, pair in pairs.items() if answer(pair, p_values[name]) != "differs"]
+
+
+def _busiest(found: Sequence[Cell]) -> read.Column:
+    """Return the column of the longest latency with the most in flight that two strategies share."""
+    columns = read.rate_columns(found)
+    return next((one for one in reversed(columns) if len(_compared(read.at(found, one))) > 1), columns[-1])
+
+
+def _fastest(here: Sequence[Cell]) -> str:
+    """Name the fastest, those that tie with it, and the slowest of the others."""
+    rates = sorted(_compared(here), key=lambda one: (-one[1].estimate, one[0]))
+    if len(rates) < 2 or any(one.rounds < 2 for _, one in rates):
+        return ""
+    (name, best), others = rates[0], dict(rates[1:])
+    where = _where(here[0])
+    ties = tied(best, others)
+    if len(ties) == len(others):
+        most, least = _rate(best), _rate(rates[-1][1])
+        return f"{where[0].upper()}{where[1:]}, all {len(rates)} models tie, at {least} to {most}."
+    beside = [words.plain(one, 30) for one in ties]
+    is_tied = f", statistically tied with {words.listed(beside)}" if beside else ""
+    slowest, last = next(one for one in reversed(rates) if one[0] not in ties)
+    behind = f"{units.times(best.estimate / last.estimate)} as fast as {words.plain(slowest, 30)} ({_rate(last)})"
+    told = f"{where[0].upper()}{where[1:]}, {words.plain(name, 30)} is fastest"
+    return f"{told} with {_rate(best)}{is_tied}: {behind}."
+
+
+def _compared(here: Sequence[Cell]) -> list[Named]:
+    """Return the valid throughputs of the shared stack; of all stacks if it has fewer than two."""
+    shared = _rates([cell for cell in here if cell.stack == "shared"])
+    return shared if len(shared) > 1 else _rates(here)
+
+
+def _rates(here: Sequence[Cell]) -> list[Named]:
+    return [(cell.strategy, figure) for cell in here if (figure := cell.valid_figure(c.pages_per_s))]
+
+
+def _rate(figure: Figure) -> str:
+    return units.rate(figure.estimate, figure.digits)
+
+
+def _where(cell: Cell) -> str:
+    return f"{words.at_latency(cell.latency)} with {words.in_flight(cell.in_flight)}"
