@@ -6,8 +6,10 @@ event handlers.
 
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,23 @@ BAD, ANSWER = "bad", "answer"
 MOST_TEXT = 2000
 """Maximum length of a text."""
 _CLOSING = re.compile(r"</(?=style|script)", re.IGNORECASE)
+_UNSAFE = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A part of a page with a script; style and script go into the page's only <style> and <script>."""
+
+    html: str
+    css: str
+    js: str
+    data: str
+    """What ``json_block`` returned."""
+
+
+def json_block(values: object) -> str:
+    """Return JSON that is safe inside of <script type="application/json">."""
+    return json.dumps(values, separators=(",", ":"), allow_nan=False).translate(_UNSAFE)
 
 
 def text(value: str) -> Markup:

@@ -30,6 +30,7 @@ from inflight.bench.report.files import Extras
 from inflight.bench.report.frames import csv
 from inflight.bench.report.terminal import shown
 from inflight.bench.studies.race import page as race
+from inflight.bench.studies.simulator import page as simulator
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -105,7 +106,8 @@ def page(rows: Sequence[Row], machine: dict[str, Any], extras: Extras, drawn: Dr
     """
     others = [row for row in rows if not row.of_comparison]
     plots_, css = _plots(_svgs(rows, machine, extras) if drawn is None else drawn)
-    decided, raced = verdicts.sections(rows, extras), race.fragment(others)
+    decided = verdicts.sections(rows, extras)
+    scripted = {"race": race.fragment(others), "simulator": simulator.fragment(others)}
     title = _title(rows, machine, extras)
 
     def whole(links: Markup) -> str:
@@ -113,8 +115,9 @@ def page(rows: Sequence[Row], machine: dict[str, Any], extras: Extras, drawn: Dr
         parts = [
             Part("answer", "Findings", _answer(rows, decided, extras.missing)),
             Part("verdicts", "Verdicts", _sections(decided)),
-            Part("race", "The race", Markup("" if raced is None else raced.html), is_whole=True),  # noqa: S704
+            Part("race", "The race", _markup(scripted["race"]), is_whole=True),
             Part("plots", "Plots", plots_),
+            Part("simulator", "Simulator", _markup(scripted["simulator"]), is_whole=True),
             Part("figures", "Tables", _figures(others)),
             Part("validity", "Validity checks", html.section(about.validity(rows))),
             Part("machine", "The machine", html.section(about.machine(rows, machine))),
@@ -128,12 +131,18 @@ def page(rows: Sequence[Row], machine: dict[str, Any], extras: Extras, drawn: Dr
             first=[words.neighbour(str(kind))] if (kind := machine.get("neighbour")) else [],
             shown=[part for part in parts if part.inside],
         )
-        if raced is None:
-            return html.shell(title, body, css, "", {})
-        return html.shell(title, body, raced.css + css, raced.js, {"race-data": raced.data})
+        own = {name: one for name, one in scripted.items() if one}
+        style, script = (
+            "".join(parts) for parts in ((one.css for one in own.values()), (one.js for one in own.values()))
+        )
+        return html.shell(title, body, style + css, script, {f"{name}-data": one.data for name, one in own.items()})
 
     taken = len(whole(Markup()).encode("utf-8", "replace"))
     return whole(downloads(rows, extras, taken))
+
+
+def _markup(found: html.Fragment | None) -> Markup:
+    return Markup("" if found is None else found.html)  # noqa: S704  (written by the study)
 
 
 def _title(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> str:

@@ -10,7 +10,7 @@ from inflight.bench.core.rows import Row
 from tests.made_rows import MACHINE, crawl_row, grid, memory_rows
 from tools.document import __main__ as program
 from tools.document import readme
-from tools.document.__main__ import PAGES, document, renewed
+from tools.document.__main__ import FILES, PAGES, document, renewed
 from tools.document.stored import REFERENCE, DocumentError, newest, replaced
 
 ROOT = Path(__file__).parents[2]
@@ -30,6 +30,7 @@ def store(folder: Path, many: list[Row]) -> Path:
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder with a README and a stored run, where nothing else quotes anything."""
     monkeypatch.setattr(program, "PAGES", {"README.md": PARTS})
+    monkeypatch.setattr(program, "FILES", {})
     (tmp_path / "README.md").write_text(MARKED, encoding="utf-8")
     store(tmp_path / REFERENCE / "20260101T000000000Z-a-quick", grid(["one"]))
     return tmp_path
@@ -38,8 +39,26 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("name", PAGES)
 def test_the_pages_quote_the_reference_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "PAGES", {name: PAGES[name]})
+    monkeypatch.setattr(program, "FILES", {})
 
     assert document(ROOT, is_check=True) == 0, "run `make readme`"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_files_are_made_of_the_reference_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "PAGES", {})
+    monkeypatch.setattr(program, "FILES", {name: FILES[name]})
+
+    assert document(ROOT, is_check=True) == 0, "run `make readme`"
+
+
+def test_a_file_that_is_not_there_is_written(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "docs").mkdir()
+    monkeypatch.setattr(program, "FILES", {"docs/whole.html": lambda runs: f"{newest(runs, 'quick').folder.name}\n"})
+
+    assert document(root, is_check=False) == 0
+
+    assert (root / "docs" / "whole.html").read_text(encoding="utf-8") == "20260101T000000000Z-a-quick\n"
 
 
 def test_a_part_is_written_between_its_marks_and_then_up_to_date(root: Path) -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from inflight.bench.core.records import changed
 from inflight.bench.core.rows import read
-from inflight.bench.studies.race.page import Fragment, fragment, page
+from inflight.bench.present.html import Fragment
+from inflight.bench.studies.race.page import fragment, page
 from inflight.bench.studies.race.read import MOST_LANES
 from inflight.bench.studies.race.show import HEADS
 from tests.made_rows import edited

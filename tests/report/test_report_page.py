@@ -64,7 +64,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Parsed:
 def test_the_page_of_the_reference_run_has_every_section_in_order(quick: Parsed) -> None:
     sections = [one.attributes["id"] for one in quick.all("section")]
 
-    assert sections == ["answer", "plots", "figures", "validity", "machine", "reproduce", "rows"]
+    assert sections == ["answer", "plots", "simulator", "figures", "validity", "machine", "reproduce", "rows"]
     assert quick.all("title")[0].text.startswith("inflight: quick on ")
     assert [one.attributes["href"] for one in quick.all("a") if one.attributes["href"].startswith("#")] == [
         "#main", *(f"#{name}" for name in sections)

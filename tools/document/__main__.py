@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from inflight.bench.core.rows import RowsError
-from tools.document import claims, clients, decisions, neighbours, plots, readme, scale, steps, verdict
+from tools.document import claims, clients, decisions, neighbours, plots, readme, scale, simulator, steps, verdict
 from tools.document.stored import REFERENCE, DocumentError, replaced
 
 Part = Callable[[Path, Path], str]
@@ -38,8 +38,11 @@ PAGES: Mapping[str, Mapping[str, Part]] = {
         "decisions": decisions.part,
     },
     "docs/claims.md": {"claims": claims.part},
+    "docs/simulator.md": {"simulator": simulator.part},
 }
 """Each part by its file and the name of its marks."""
+FILES: Mapping[str, Callable[[Path], str]] = {"docs/pages/simulator.html": simulator.whole}
+"""Files that are written as a whole; each asks for the folder of runs."""
 
 
 def main() -> int:
@@ -78,6 +81,9 @@ def pages(root: Path) -> Iterator[tuple[Path, str, str]]:
             yield path, old, renewed(old, parts, root / REFERENCE, path.parent)
         except DocumentError as error:
             raise DocumentError(f"{name}: {error}") from error
+    for name, whole in FILES.items():
+        path = root / name
+        yield path, path.read_text(encoding="utf-8") if path.exists() else "", whole(root / REFERENCE)
 
 
 def renewed(text: str, parts: Mapping[str, Part], runs: Path, beside: Path) -> str:

@@ -3,9 +3,7 @@
 All text of rows is escaped.
 """
 
-import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -17,7 +15,7 @@ from inflight.bench.core.records.parts import Samples
 from inflight.bench.core.rows import Row
 from inflight.bench.present import html as pages
 from inflight.bench.present import words
-from inflight.bench.present.html import text
+from inflight.bench.present.html import Fragment, json_block, text
 from inflight.bench.studies.race.read import Lane, Race, races
 from inflight.bench.studies.race.show import CAPTION, PLACES, finish, notes
 
@@ -27,18 +25,6 @@ REPLAY_S = 10
 _POINTS = 8000
 """Maximum number of bins in a page, of all lanes together; half as many samples: about 150 kB at most."""
 _CAPS = (3000, 1500, 800, 400, 200, 100, 50)
-_UNSAFE = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
-
-
-@dataclass(frozen=True, slots=True)
-class Fragment:
-    """The parts of a race for a page; style and script go into its only <style> and <script>."""
-
-    html: str
-    css: str
-    js: str
-    data: str
-    """JSON for <script type="application/json" id="race-data">, escaped for it."""
 
 
 def page(shown: Fragment, title: str) -> str:
@@ -78,8 +64,7 @@ def _data(found: Sequence[Race]) -> str:
     lanes = [one for race in found for one in race.lanes]
     bins = _cap([len(one.completions) for one in lanes], _POINTS)
     samples = _cap([len(one.samples.at_ns) for one in lanes if one.samples], _POINTS // 2)
-    values = {"races": [_race_values(race, bins, samples) for race in found]}
-    return json.dumps(values, separators=(",", ":"), allow_nan=False).translate(_UNSAFE)
+    return json_block({"races": [_race_values(race, bins, samples) for race in found]})
 
 
 def _cap(lengths: Sequence[int], room: int) -> int:
