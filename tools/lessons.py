@@ -140,7 +140,7 @@ def went_wrong(run: Run, done: Done) -> list[str]:
 
 
 def quotation(run: Run, done: Done, folder: str | Path, path: Path) -> str:
-    """Return what stands between the marks, folded: the output, the plot, the machine. Copy the plot beside the page."""
+    """Return what stands between the marks: output, plot and machine, folded. Copy the plot beside the page."""
     machine = _machine(Path(folder))
     shown = "\n".join(trimmed(done.out, machine)).replace("```", "'''")
     parts = ["<details><summary>Output</summary>", f"```text\n{shown}\n```"]

@@ -20,7 +20,10 @@ def local_site(pages: int, latency: str) -> Iterator[int]:
         text=True,
     ) as server:
         assert server.stdout is not None
+        ready = server.stdout.readline()
+        if not ready:
+            sys.exit("The site did not start. It needs the packages of .venv; try: . .venv/bin/activate")
         try:
-            yield json.loads(server.stdout.readline())["port"]
+            yield json.loads(ready)["port"]
         finally:
             server.terminate()

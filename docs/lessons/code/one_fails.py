@@ -16,13 +16,13 @@ async def fetch(page: str, seconds: float) -> None:
 
 
 async def gathered() -> None:
-    await asyncio.gather(fetch("/bad", 0.1), fetch("/good", 0.2))
+    await asyncio.gather(fetch("/bad", 0.1), fetch("/good", 0.5))
 
 
 async def in_a_task_group() -> None:
     async with asyncio.TaskGroup() as group:
         group.create_task(fetch("/bad", 0.1))
-        group.create_task(fetch("/good", 0.2))
+        group.create_task(fetch("/good", 0.5))
 
 
 async def show(way: Callable[[], Awaitable[None]]) -> None:
@@ -31,7 +31,7 @@ async def show(way: Callable[[], Awaitable[None]]) -> None:
         await way()
     except* OSError as group:
         print(f"  the caller gets {group.exceptions[0]!r}")
-    await asyncio.sleep(0.2)
+    await asyncio.sleep(0.5)
 
 
 if __name__ == "__main__":

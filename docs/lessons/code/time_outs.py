@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 async def polite() -> None:
     try:
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.5)
         print("  the fetch ends")
     finally:
         print("  the connection is closed")
@@ -15,15 +15,15 @@ async def polite() -> None:
 
 async def deaf() -> None:
     try:
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.5)
     except asyncio.CancelledError:
         print("  the fetch is cancelled, and tries again")
-    await asyncio.sleep(0.2)
+    await asyncio.sleep(0.5)
     print("  the fetch ends")
 
 
 def blocking() -> None:
-    time.sleep(0.2)
+    time.sleep(0.5)
     print("  the thread ends")
 
 
