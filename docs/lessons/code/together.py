@@ -25,7 +25,7 @@ def main() -> None:
     """Print a line for each number of helpers."""
     with local_site(pages=21, latency="100ms") as port:
         for at_once in (1, 2, 5, 10, 20):
-            print(f"{at_once:>2} at once: {seconds(port, at_once):.1f} seconds")
+            print(f"{at_once:>2} at once: {seconds(port, at_once):.2f} seconds")
 
 
 if __name__ == "__main__":
