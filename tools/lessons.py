@@ -4,10 +4,10 @@
 
     python -m tools.lessons [--check] [PAGE...]
 
-How a page marks its commands is in ``lesson_pages``. They run in an empty folder with nothing in it but docs/. Standard
-output is quoted: without a first line that names the machine (which stands below it), lines wrapped at 110 characters,
-and of more than 45 lines the middle left out. With ``--check`` nothing is written. The exit code is 1 when something is
-not as a page says.
+``lesson_pages`` says how a page marks its commands. They run in a folder that holds nothing but docs/. The page quotes
+their standard output, folded, so that a reader can predict first. A first line that names the machine moves below the
+output. Lines are wrapped at 110 characters. Of more than 45 lines the middle is left out. With ``--check`` nothing is
+written. The exit code is 1 when something is not as a page says.
 """
 
 import argparse
@@ -140,10 +140,10 @@ def went_wrong(run: Run, done: Done) -> list[str]:
 
 
 def quotation(run: Run, done: Done, folder: str | Path, path: Path) -> str:
-    """Return the block between the marks: the output, the plot, the machine; copy the plot beside the page."""
+    """Return what stands between the marks: output, plot and machine, folded. Copy the plot beside the page."""
     machine = _machine(Path(folder))
     shown = "\n".join(trimmed(done.out, machine)).replace("```", "'''")
-    parts = [f"```text\n{shown}\n```"]
+    parts = ["<details><summary>Output</summary>", f"```text\n{shown}\n```"]
     if run.plot is not None:
         saved = sorted(Path(folder).glob(f"results/*/plots/{run.plot}.svg"))
         if not saved:
@@ -152,7 +152,7 @@ def quotation(run: Run, done: Done, folder: str | Path, path: Path) -> str:
         copy.parent.mkdir(exist_ok=True)
         shutil.copyfile(saved[-1], copy)
         parts.append(f"![{run.plot}]({PLOTS}/{copy.name})")
-    parts.append(f"*{escaped(machine)}, {datetime.now(UTC).date()}*")
+    parts += [f"*{escaped(machine)}, {datetime.now(UTC).date()}*", "</details>"]
     return "\n\n".join(parts) + "\n"
 
 

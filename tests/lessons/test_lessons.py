@@ -1,5 +1,6 @@
 """What the lessons show is what happens: every command is run, every quoted line of code is in its file."""
 
+import itertools
 import re
 from pathlib import Path
 
@@ -20,8 +21,9 @@ from tools.lesson_pages import (
 from tools.lessons import Done, check, perform, renew, trimmed, went_wrong, working_folder
 
 PAGES = lesson_paths()
-LONG = [path for path in PAGES if path.stem.startswith(("01-", "06-", "07-", "08-", "10-"))]
+LONG = [path for path in PAGES if path.stem.startswith(("01-", "02-", "14-", "17-", "18-"))]
 """They measure for seconds, or hold thousands of things at once: `make test-long`, and in CI after the other tests."""
+ASKED = ("**Predict.**", "```sh", "<summary>Output</summary>", "<summary>Answer</summary>")
 PAGE = """# A lesson
 
 [code](lesson.md)
@@ -78,23 +80,41 @@ def test_a_page_quotes_existing_code_and_asks_before_it_answers(path: Path) -> N
 
     assert written_wrong(lesson) == []
     assert all(run.expects for run in lesson.runs)
-    order = [lesson.text.index(part) for part in ("**Predict.**", "```sh", "<summary>Answer</summary>")]
-    assert order == sorted(order)
-    assert lesson.text.count("**Predict.**") == lesson.text.count("</details>") == len(lesson.runs)
+    parts = ("\nAfter this lesson you can ", "**Question.**", *ASKED * len(lesson.runs), "**Remember.**")
+    places = [place.start() for place in re.finditer("|".join(map(re.escape, sorted(set(parts)))), lesson.text)]
+    assert [part for place in places for part in set(parts) if lesson.text.startswith(part, place)] == list(parts)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_output_and_answer_are_folded(path: Path) -> None:
+    text = read(path).text
+
+    assert all(run.quoted.startswith("<details><summary>Output</summary>\n\n") for run in read(path).runs)
+    assert all(run.quoted.endswith("\n\n</details>\n") for run in read(path).runs)
+    assert text.count("</details>") == text.count("<details>") == 2 * len(read(path).runs)
 
 
 def test_the_index_names_every_page_in_order_and_links_to_what_is_there() -> None:
     index = (LESSONS / "README.md").read_text(encoding="utf-8")
 
-    assert len(PAGES) == 10
+    assert [int(path.name[:2]) for path in PAGES] == list(range(len(PAGES)))
     assert broken_links(LESSONS / "README.md", index) == []
-    places = [index.index(f"]({path.name})") for path in PAGES]
+    titles = [read(path).text.partition("\n")[0].removeprefix("# ").split(". ", 1) for path in PAGES]
+    rows = [f"| {number} | [{title}]({path.name}) |" for path, (number, title) in zip(PAGES, titles, strict=True)]
+    places = [index.index(row) for row in rows]
     assert places == sorted(places)
+
+
+def test_every_page_leads_to_the_next_one() -> None:
+    for path, following in itertools.pairwise(PAGES):
+        assert path.read_text(encoding="utf-8").rstrip().endswith(f"]({following.name})")
+    assert PAGES[-1].read_text(encoding="utf-8").rstrip().endswith("](README.md)")
 
 
 def test_every_program_and_experiment_is_run_by_a_page_and_every_plot_is_shown() -> None:
     shown = "\n".join(path.read_text(encoding="utf-8") for path in PAGES)
-    files = [*LESSONS.glob("*.toml"), *LESSONS.glob("code/*.py")]
+    programs = [path for path in LESSONS.glob("code/*.py") if "__main__" in path.read_text(encoding="utf-8")]
+    files = [*LESSONS.glob("*.toml"), *programs]
 
     assert files
     assert [path for path in files if f" {path.relative_to(LESSONS.parent.parent)}\n" not in shown] == []
@@ -108,8 +128,8 @@ def test_what_is_printed_is_quoted_between_the_marks_and_nothing_else_changes(tm
     assert renew(path) == []
 
     text = path.read_text(encoding="utf-8")
-    assert text.startswith(before + "```text\nhello, reader\n```\n\n*")
-    assert text.endswith("*\n" + after)
+    assert text.startswith(before + "<details><summary>Output</summary>\n\n```text\nhello, reader\n```\n\n*")
+    assert text.endswith("*\n\n</details>\n" + after)
     assert "Python" in text
 
 
@@ -234,8 +254,8 @@ def number(text: str) -> float:
 
 
 def test_the_answer_on_keep_alive_states_the_figures_of_its_output() -> None:
-    kept, anew = quoted_tables("06-keep-alive.md")
-    answer = answer_of("06-keep-alive.md")
+    kept, anew = quoted_tables("14-keep-alive.md")
+    answer = answer_of("14-keep-alive.md")
     factors, differences = {}, {}
 
     for name in kept:
@@ -248,8 +268,8 @@ def test_the_answer_on_keep_alive_states_the_figures_of_its_output() -> None:
 
 
 def test_the_knee_lies_between_points_of_its_lesson() -> None:
-    (table,) = quoted_tables("07-the-knee.md")
-    experiment = load(str(LESSONS / "07-knee.toml"), ["native_asyncio"])
+    (table,) = quoted_tables("01-where-the-time-goes.md")
+    experiment = load(str(LESSONS / "01-knee.toml"), ["native_asyncio"])
     caps = sorted({workload.in_flight for _, workload in experiment.cells()})
     cpu_us = number(table["native_asyncio"][-2])
     knee = (20_000 + cpu_us) / cpu_us
@@ -260,7 +280,7 @@ def test_the_knee_lies_between_points_of_its_lesson() -> None:
 
 
 def test_the_answer_on_when_async_does_not_help_is_what_its_output_shows() -> None:
-    (table,) = quoted_tables("08-when-async-does-not-help.md")
+    (table,) = quoted_tables("17-when-async-does-not-help.md")
     cpu_us = {name: number(cells[2]) for name, cells in table.items() if cells[2] != "-"}
     rates = {name: number(table[name][1]) for name in cpu_us}
 
@@ -270,14 +290,14 @@ def test_the_answer_on_when_async_does_not_help_is_what_its_output_shows() -> No
 
 
 def test_the_answer_on_cpu_work_is_what_its_output_shows() -> None:
-    free, busy = quoted_tables("09-cpu-work-and-blocking-calls.md")
+    free, busy = quoted_tables("16-cpu-work-and-blocking-calls.md")
 
     assert all(number(cells[0]) == pytest.approx(200, rel=0.2) for cells in busy.values()), "about 200 pages a second"
     assert all(number(free[name][0]) > 3 * number(busy[name][0]) for name in busy)
 
 
 def test_the_answer_on_what_a_thread_costs_is_what_its_output_shows() -> None:
-    (run,) = read(LESSONS / "01-what-a-thread-costs.md").runs
+    (run,) = read(LESSONS / "02-what-a-thread-costs.md").runs
     sizes = {
         name: [number(cell.replace("±", " ±")) for cell in re.findall(r"[\d,]+ ±", line)]
         for name in ("asyncio task", "thread")

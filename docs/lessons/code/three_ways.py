@@ -4,13 +4,12 @@ Each strategy crawls a site of two pages. From the start of the second fetch to 
 strategy's own file are noted, and every look at the selector.
 """
 
-import json
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import groupby
 from types import FrameType
+
+from local_site import local_site
 
 from inflight import strategies
 from inflight.strategies.base import Job
@@ -18,33 +17,14 @@ from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.http1 import Response
 from inflight.strategies.core.page import Fetch
 
-SITE = "-m inflight.fake_server --port 0 --ready-line --exit-with-stdin --pages 2 --links 1 --delay 20ms"
-
 
 def main() -> None:
     """Print the way of one fetch through each strategy."""
-    with site() as port:
+    with local_site(pages=2, latency="20ms") as port:
         for name in ("callbacks", "generators", "native_asyncio"):
             print(name)
             for what, functions in lines(steps(name, f"http://127.0.0.1:{port}/")):
                 print(f"  {what:<8} {functions}".rstrip())
-
-
-@contextmanager
-def site() -> Iterator[int]:
-    """Serve two pages while this lasts; give the port."""
-    with subprocess.Popen(
-        [sys.executable, *SITE.split()],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as server:
-        assert server.stdout is not None
-        try:
-            yield json.loads(server.stdout.readline())["port"]
-        finally:
-            server.terminate()
 
 
 def steps(name: str, url: str) -> list[tuple[str, str]]:
