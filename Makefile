@@ -11,7 +11,7 @@ JOBS   := 3
 .PHONY: help run goldens memory c10k locust c100k c1m map models clients scaling race limits claims selftest selftest-long test test-long fuzz check speed lock readme schema lessons pictures bench clean
 
 help:            ## say what there is
-	@awk -F'## ' '/^[a-z0-9-]+:.*## /{split($$1,t,":"); printf "make %-10s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
+	@awk -F'## ' '/^[a-z0-9%-]+:.*## /{split($$1,t,":"); printf "make %-10s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/.run    ## run the preset "quick": a table and plots of this machine in under two minutes
 	$(BIN)/inflight run quick
@@ -96,6 +96,9 @@ goldens: $(VENV)/.run ## show what has changed since BASE (a revision) in every 
 
 schema: $(VENV)/.run ## write bench/core/row.schema.json again, from the records of bench/core/records
 	$(BIN)/python -m inflight.bench.core.records.schema
+
+exercise-%: $(VENV)/.run ## check your answer to an exercise: make exercise-1 to exercise-6 (docs/exercises)
+	@$(BIN)/python docs/exercises/check.py $*
 
 lessons: $(VENV)/.run ## run the commands of docs/lessons again, and write what they print into the pages
 	$(BIN)/python -m tools.lessons

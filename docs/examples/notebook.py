@@ -1,27 +1,136 @@
 # %% [markdown]
-# # Reading a stored run
+# # How many at once?
 #
-# A notebook kept as a script: each `# %%` begins a cell (Jupyter with jupytext, VS Code, PyCharm, Spyder). It also runs
-# as it is, on the run that it is given or on the newest reference run of the preset `quick`:
+# After this notebook you can predict how many pages per second a program fetches when it waits for several at once,
+# measure it, and read the tables of a larger run.
+#
+# It comes in two forms with the same content: `notebook.ipynb` for Jupyter, and `notebook.py`, in cells for VS Code,
+# PyCharm and Spyder, which also runs as a script:
 #
 #     python docs/examples/notebook.py [RUN]
+#
+# Nothing is stored below the cells: all figures are those of your machine, or of a stored run that is named.
 
 # %%
-"""Read a stored run: its tables, a ratio with its spread, and two plots side by side."""
+"""Predict, measure and plot pages per second over fetches in flight; then read a stored run."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from urllib.request import urlopen
 
 import pandas as pd
-from matplotlib.figure import Figure
+from matplotlib import pyplot as plt
 
-from inflight import load
+from inflight import load, run
 from inflight.bench.core.rows import newest
+from inflight.bench.measure.server import running
+from inflight.fake_server.site import SiteConfig
 
 # %% [markdown]
-# ## The run
+# ## 1. Demo
 #
-# `load` takes the folder of any run. To measure instead: `from inflight import run` and `results = run("quick")`.
+# A site on this machine answers each request after 20 ms, as a server in the same country would. The same fifty
+# pages are fetched twice: one after another, and ten at a time.
+
+# %%
+LATENCY_S = 0.020
+
+
+def fetch(url: str) -> bytes:
+    """Fetch a page of the local site over a new connection."""
+    with urlopen(url) as response:  # noqa: S310  (the URL is one of ours)
+        body: bytes = response.read()
+    return body
+
+
+with running(None) as site:
+    site.configure(SiteConfig(pages=100, delay="20ms"))
+    urls = [f"{site.base}/p/{number}" for number in range(1, 51)]
+
+    start = perf_counter()
+    for url in urls:
+        fetch(url)
+    one_by_one_s = perf_counter() - start
+
+    start = perf_counter()
+    with ThreadPoolExecutor(10) as pool:
+        list(pool.map(fetch, urls))
+    ten_at_a_time_s = perf_counter() - start
+
+print(f"one after another: {one_by_one_s:.2f} s")
+print(f"ten at a time:     {ten_at_a_time_s:.2f} s")
+
+# %% [markdown]
+# The program did the same work. The first time it waited fifty times; the second time most of these waits overlapped.
+
+# %% [markdown]
+# ## 2. Prediction
+#
+# Now with threads and with asyncio, with 1, 10 and 50 fetches in flight, still 20 ms each. **How many pages per
+# second?** And which of the two is faster with 50 in flight? Write your numbers down before you go on: replace
+# `None`.
+
+# %%
+predicted: dict[int, float | None] = {1: None, 10: None, 50: None}
+
+# %% [markdown]
+# ## 3. Measurement
+#
+# An experiment is a file. Each trial runs in a process of its own, and checks what could have disturbed it:
+# `valid` says whether it passed. Close what else uses the CPU. This takes about ten seconds.
+
+# %%
+EXPERIMENT = """
+strategies = ["thread_pool", "native_asyncio"]
+
+[[crawl]]
+latency = ["20ms"]
+in_flight = [1]
+pages = 50
+
+[[crawl]]
+latency = ["20ms"]
+in_flight = [10, 50]
+pages = 500
+"""
+with TemporaryDirectory() as work:
+    experiment = Path(work, "how-many.toml")
+    experiment.write_text(EXPERIMENT, encoding="utf-8")
+    measured = run(experiment, out=work)
+
+print(measured.cells[["strategy", "in_flight", "pages_per_s", "valid"]].to_string(index=False))
+
+# %% [markdown]
+# ## 4. Plot
+#
+# The dashed line is the ideal: in flight / latency. With 10 in flight and 20 ms, that is 10 / 0.020 s = 500 pages per
+# second. Crosses are your predictions.
+
+# %%
+figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
+numbers = list(predicted)
+axes.plot(numbers, [number / LATENCY_S for number in numbers], "k--", label="in flight / latency")
+for name, cells in measured.cells.groupby("strategy"):
+    axes.plot(cells["in_flight"], cells["pages_per_s"].astype(float), "o", label=str(name), alpha=0.6)
+yours = {number: guess for number, guess in predicted.items() if guess is not None}
+axes.plot(list(yours), list(yours.values()), "rx", label="predicted")
+axes.set(xscale="log", yscale="log", xlabel="fetches in flight", ylabel="pages per second")
+axes.legend()
+figure.savefig("how-many.png", dpi=100)
+print("\nwritten: how-many.png")
+
+# %% [markdown]
+# The formula knows no threads and no asyncio, and the points of both lie near its line. While a program waits
+# it makes no difference how. The points leave the line when the CPU is busy all the time: that is the knee.
+
+# %% [markdown]
+# ## 5. A larger run
+#
+# `load` takes the folder of any run. This is the newest reference run of the preset `quick`, or the run given on the
+# command line. Durations are in nanoseconds, sizes in bytes; `docs/api.md` explains every column.
 
 # %%
 given = [Path(word) for word in sys.argv[1:] if Path(word).is_dir()]
@@ -30,16 +139,11 @@ if given:
 else:
     places = [parent / "results" / "reference" for parent in (Path.cwd(), *Path.cwd().parents)]
     reference = next((place for place in places if place.is_dir()), Path("results"))
-    folder = newest(reference, lambda run: run.name.endswith("-quick"), "run of quick")
+    folder = newest(reference, lambda one: one.name.endswith("-quick"), "run of quick")
 
 results = load(folder)
 print(results)
 print(f"{results.machine.get('cpu')}, {results.machine.get('python')}")
-
-# %% [markdown]
-# ## Tables
-#
-# Durations are in nanoseconds, sizes in bytes. `docs/api.md` explains every column.
 
 # %%
 cells = results.cells
@@ -51,7 +155,7 @@ print(busiest[["strategy", "latency", "pages_per_s", "pages_per_s_low", "pages_p
 # %%
 memory = results.memory
 user = memory[(memory["layer"] == "user") & memory["bytes_per_fetch"].notna()]
-print("\nUser memory of one more fetch in flight, in kB, and its interval of 95 % (not straight: quote the range only)")
+print("\nUser memory of one more fetch in flight, in kB, with its 95 % interval (not straight: quote the range only)")
 sizes = ["bytes_per_fetch", "bytes_per_fetch_low", "bytes_per_fetch_high"]
 print((user.set_index("strategy")[sizes] / 1000).round(1).join(user.set_index("strategy")["straight"]).to_string())
 
@@ -62,16 +166,16 @@ failed = checks[checks["verdict"] == "failed"]
 print(failed["name"].value_counts().to_string() if len(failed) else "none")
 
 # %% [markdown]
-# ## A ratio with its spread
+# ### A ratio with its spread
 #
-# The trials of one round ran at about the same time, so a slow minute meets both sides: divide within each round, then
-# look at the median of the ratios and at their range. Red trials count for nothing.
+# The trials of one round ran at about the same time, so a slow minute affects both sides. Divide within each
+# round, then look at the median of the ratios and at their range. Trials that failed a check are excluded.
 
 # %%
 ONE, OTHER = "callbacks", "thread_pool"
 
 trials = results.trials
-crawls = trials[(trials["kind"] == "crawl") & trials["valid"]]
+crawls = trials[trials["kind"].isin(["arm", "crawl"]) & trials["valid"]]
 rates = crawls.pivot_table(index=["workload", "round"], columns="strategy", values="pages_per_s")
 rates = rates.reindex(columns=[ONE, OTHER]).dropna()
 ratios = (rates[ONE] / rates[OTHER]).groupby(level="workload")
@@ -84,15 +188,23 @@ print(spread.round(2).to_string())
 # with known error rates: `inflight ab`.
 
 # %% [markdown]
-# ## Two plots side by side
+# ### Two plots side by side
 #
-# Each plot goes onto an Axes of yours. In Jupyter, `%matplotlib inline` shows the figure when it is the last thing in a
-# cell.
+# Each plot of a run can be drawn onto an Axes of yours.
 
 # %%
-figure = Figure(figsize=(15, 6), layout="constrained")
-left, right = figure.subplots(1, 2)
+figure, (left, right) = plt.subplots(1, 2, figsize=(15, 6), layout="constrained")
 results.plot_throughput(ax=left)
 results.plot_cpu(ax=right)
 figure.savefig("two-plots.png", dpi=100)
 print("\nwritten: two-plots.png")
+
+# %% [markdown]
+# ## 6. Exercises
+#
+# 1. Change the latency of the experiment to `"0"`. Predict first: is 50 in flight still better than 10? Which of
+#    the two is faster now, and why can it be?
+# 2. Add `"1ms"` and 500 in flight. Where is the knee? It is near the number in flight at which
+#    in flight / latency = 1 / CPU time per page; `cells` has `cpu_per_page_ns`.
+# 3. In section 5, choose another pair of strategies. For which workloads does the range include 1?
+# 4. Write such a program yourself: `docs/exercises`, from `make exercise-1` on.

@@ -12,11 +12,20 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from inflight.bench.core.rows import RowsError
-from tools.document import claims, clients, decisions, neighbours, plots, readme, scale, simulator, steps, verdict
-from tools.document.stored import REFERENCE, DocumentError, replaced
-
-Part = Callable[[Path, Path], str]
-"""Returns what stands between two marks; asks for the folder of runs, and for the folder of the file."""
+from tools.document import (
+    claims,
+    clients,
+    decisions,
+    neighbours,
+    plots,
+    readme,
+    scale,
+    simulator,
+    slides,
+    steps,
+    verdict,
+)
+from tools.document.stored import REFERENCE, DocumentError, Part, replaced
 
 PAGES: Mapping[str, Mapping[str, Part]] = {
     "README.md": {
@@ -39,6 +48,13 @@ PAGES: Mapping[str, Mapping[str, Part]] = {
     },
     "docs/claims.md": {"claims": claims.part},
     "docs/simulator.md": {"simulator": simulator.part},
+    "docs/slides/lecture.md": {
+        "race": slides.race,
+        "waiting": slides.slide("1. Waiting together", "quick", "throughput"),
+        "overhead": slides.slide("2. What overhead costs", "quick", "cpu"),
+        "memory": slides.slide("3. What a thread costs", "memory", "layers"),
+        "cores": slides.slide("6. When it does not help", "scaling", "scaling"),
+    },
 }
 """Each part by its file and the name of its marks."""
 FILES: Mapping[str, Callable[[Path], str]] = {"docs/pages/simulator.html": simulator.whole}

@@ -1,0 +1,46 @@
+"""Checks of exercise 1. The fetch is a fake that answers after a few turns of the loop."""
+
+import asyncio
+import inspect
+from types import ModuleType
+
+from lab import Counted, need, turns
+
+ANSWERS = {"/user/ada": 7, "/orders/7": "three orders", "/friends/7": "two friends"}
+
+
+def answer_is_right(answer: ModuleType) -> None:
+    """The page has the user, the orders and the friends, in this order."""
+    page, fetch = _page(answer)
+    need(isinstance(page, tuple | list), f"user_page returned {page!r}. It should return three answers.")
+    for name, part in zip(("user", "orders", "friends"), page, strict=False):
+        need(
+            not inspect.isawaitable(part),
+            f"What was returned for the {name} is a {type(part).__name__} and not an answer: nobody awaited it.",
+        )
+    need(tuple(page) == tuple(ANSWERS.values()), f"user_page returned {page!r}, not {tuple(ANSWERS.values())!r}.")
+    need(len(fetch.started) == 3, f"Three answers are needed, and {len(fetch.started)} were fetched: {fetch.started}.")
+
+
+def orders_and_friends_are_in_flight_together(answer: ModuleType) -> None:
+    """The orders and the friends are in flight together."""
+    _, fetch = _page(answer)
+    need(
+        fetch.peak == 2,
+        "Never more than one fetch was in flight: the friends were asked for when the orders had come. "
+        "`await` stops this function until the answer is there, also if what it awaits is a task "
+        "that was made in the same line. Start both, then wait.",
+    )
+
+
+def _page(answer: ModuleType) -> tuple[object, Counted]:
+    async def slow(path: str) -> object:
+        need(path in ANSWERS, f"fetch was called with {path!r}. The paths are {', '.join(ANSWERS)}.")
+        await turns(5)
+        return ANSWERS[path]
+
+    async def main() -> tuple[object, Counted]:
+        fetch = Counted(slow)
+        return await answer.user_page("ada", fetch), fetch
+
+    return asyncio.run(main())

@@ -1,0 +1,9 @@
+"""Exercise 1: the page of a user is put together from three answers."""
+
+
+async def user_page(name, fetch):
+    """Return the user, the orders and the friends. The last two need the user's number."""
+    user = await fetch(f"/user/{name}")
+    orders = await fetch(f"/orders/{user}")
+    friends = await fetch(f"/friends/{user}")
+    return user, orders, friends

@@ -1,0 +1,34 @@
+"""Exercise 2: one lock around look and act; and a task in the cache instead of the page."""
+
+import asyncio
+import threading
+
+
+class Seen:
+    """The links that are known. Many threads call `admit` at the same time."""
+
+    def __init__(self):
+        self.links = set()
+        self.lock = threading.Lock()
+
+    def admit(self, link):
+        """Return True to the first one who comes with a link, and False to all others."""
+        with self.lock:
+            if link in self.links:
+                return False
+            self.links.add(link)
+            return True
+
+
+class Cache:
+    """The pages that were fetched. Many coroutines of one event loop call `get` at the same time."""
+
+    def __init__(self, fetch):
+        self.fetch = fetch
+        self.tasks = {}
+
+    async def get(self, link):
+        """Return the page. The task is put there before anybody waits, so there is no wait between look and act."""
+        if link not in self.tasks:
+            self.tasks[link] = asyncio.create_task(self.fetch(link))
+        return await self.tasks[link]

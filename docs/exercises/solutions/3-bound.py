@@ -1,0 +1,14 @@
+"""Exercise 3: one semaphore for all. As many workers as the limit, with a queue, do as well."""
+
+import asyncio
+
+
+async def fetch_all(urls, fetch, limit):
+    """Return the pages in the order of their URLs. At most `limit` fetches are in flight at once."""
+    places = asyncio.Semaphore(limit)
+
+    async def in_turn(url):
+        async with places:
+            return await fetch(url)
+
+    return await asyncio.gather(*(in_turn(url) for url in urls))

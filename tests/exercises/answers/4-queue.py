@@ -1,0 +1,16 @@
+import asyncio
+
+
+async def first_of(urls, fetch):
+    come = asyncio.Queue()
+
+    async def bring(url):
+        await come.put(await fetch(url))
+
+    tasks = [asyncio.create_task(bring(url)) for url in urls]
+    try:
+        return await come.get()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
