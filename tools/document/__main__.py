@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from inflight.bench.core.rows import RowsError
-from tools.document import claims, clients, decisions, neighbours, plots, readme, scale, steps, verdict
+from tools.document import claims, clients, decisions, example, neighbours, plots, readme, scale, steps, verdict
 from tools.document.stored import REFERENCE, DocumentError, replaced
 
 Part = Callable[[Path, Path], str]
@@ -32,11 +32,9 @@ PAGES: Mapping[str, Mapping[str, Part]] = {
         "swarm": scale.in_short,
     },
     "docs/scale.md": {"c100k": scale.c100k, "c1m": scale.c1m},
-    "docs/method.md": {
-        "verdict": verdict.part,
-        "neighbours": neighbours.part,
-        "decisions": decisions.part,
-    },
+    "docs/method.md": {"example": example.part},
+    "docs/verdicts.md": {"verdict": verdict.part, "decisions": decisions.part},
+    "docs/method-notes.md": {"neighbours": neighbours.part},
     "docs/claims.md": {"claims": claims.part},
 }
 """Each part by its file and the name of its marks."""
