@@ -64,6 +64,16 @@ def test_the_sums_are_those_of_the_windows_of_one_block(tmp_path: Path) -> None:
         assert float(ratio) == round(first[name].cpu_per_page_ns / first["callbacks"].cpu_per_page_ns, 3)
 
 
+def test_the_sentence_on_slices_has_their_least_and_their_greatest(tmp_path: Path) -> None:
+    windows = next(row.measured.windows for row in made(tmp_path, COSTS) if row.strategy == "callbacks")
+    pages = [round(window.pages) for window in windows]
+
+    text = example.part(tmp_path, tmp_path)
+
+    assert f"each arm had {len(windows)} slices." in text
+    assert f"fetched {min(pages):,} to {max(pages):,} pages" in text
+
+
 def test_arms_that_are_alike_are_not_said_to_differ(tmp_path: Path) -> None:
     made(tmp_path, {"callbacks": 20_000, "thread_pool": 20_000})
 

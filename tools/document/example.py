@@ -21,15 +21,15 @@ VERDICTS = {
 
 
 def part(runs: Path, _beside: Path) -> str:
-    """Return the provenance of the run, the sums of one block, the ratios of all blocks, and what follows from them."""
+    """Return the provenance of the run, the slices of one block, the ratios of all blocks, and the verdict."""
     shown = newest(runs, EXPERIMENT)
     compared, placebo = chosen(shown.rows)
     (first, *_) = (block for block in read.blocks(shown.rows) if block[0].workload.id == compared.workload.id)
-    names = (compared.reference, placebo.arm, compared.arm)
+    arms = [row for name in (compared.reference, placebo.arm, compared.arm) for row in first if row.strategy == name]
     return joined(
         shown.provenance,
-        f"**Step 1: sums of one block.** Block 1, {compared.workload.in_flight} in flight, no added latency:",
-        sums([next(one for one in first if one.strategy == name) for name in names]),
+        f"**Step 1: the slices of one block.** {slices(arms[0], compared.workload.in_flight)} Their sums:",
+        sums(arms),
         "**Step 2: one ratio per block.** Each ratio compares two arms of the same block:",
         ratios(compared, placebo),
         "**Step 3: an interval over the blocks.** Calculated with the natural logarithms of the ratios:",
@@ -45,6 +45,18 @@ def chosen(rows: Sequence[Row]) -> tuple[Contrast, Contrast]:
     if not compared or not placebos:
         raise DocumentError(f"the newest run of {EXPERIMENT} has no valid block of {COMPARED} with a placebo")
     return compared[0], placebos[0]
+
+
+def slices(arm: Row, in_flight: int) -> str:
+    """Return how the windows of one arm vary, in sentences."""
+    windows = arm.measured.windows
+    lengths, pages = [one.wall_ns for one in windows], [round(one.pages) for one in windows]
+    lasted = f"{units.duration(min(lengths))} to {units.duration(max(lengths))}"
+    fetched = f"{units.count(min(pages))} to {units.count(max(pages))}"
+    return (
+        f"In block 1, with {in_flight} in flight and no added latency, each arm had {len(windows)} slices. The window of "
+        f"a slice of {arm.strategy} lasted {lasted}, in which it fetched {fetched} pages. A single slice is too noisy."
+    )
 
 
 def sums(arms: Sequence[Row]) -> str:
