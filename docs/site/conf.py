@@ -33,6 +33,7 @@ html_use_index = False
 html_show_sphinx = False
 
 myst_heading_anchors = 4
+suppress_warnings = ["myst.header"]  # a slide may begin with a heading of any level
 myst_links_external_new_tab = False
 
 

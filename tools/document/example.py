@@ -54,8 +54,9 @@ def slices(arm: Row, in_flight: int) -> str:
     lasted = f"{units.duration(min(lengths))} to {units.duration(max(lengths))}"
     fetched = f"{units.count(min(pages))} to {units.count(max(pages))}"
     return (
-        f"In block 1, with {in_flight} in flight and no added latency, each arm had {len(windows)} slices. The window of "
-        f"a slice of {arm.strategy} lasted {lasted}, in which it fetched {fetched} pages. A single slice is too noisy."
+        f"In block 1, with {in_flight} in flight and no added latency, each arm had {len(windows)} slices. The window "
+        f"of a slice of {arm.strategy} lasted {lasted}, in which it fetched {fetched} pages. "
+        "A single slice is too noisy."
     )
 
 
