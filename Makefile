@@ -8,7 +8,7 @@ PART   :=
 ALONE  := tests/lessons tests/limits tests/map tests/selftest
 JOBS   := 3
 
-.PHONY: help run goldens memory c10k locust c100k c1m map models clients scaling race limits claims selftest selftest-long test test-long fuzz check speed lock readme schema lessons pictures bench clean
+.PHONY: help run goldens memory c10k locust c100k c1m map models clients scaling race limits claims selftest selftest-long test test-long fuzz check speed docs lock readme schema lessons pictures bench clean
 
 help:            ## say what there is
 	@awk -F'## ' '/^[a-z0-9%-]+:.*## /{split($$1,t,":"); printf "make %-10s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
@@ -81,12 +81,17 @@ speed: $(VENV)/.run  ## measure the server and the strategies against their targ
 bench: $(VENV)/.test ## benchmark every strategy with pytest-benchmark; BENCH= takes more options, such as --benchmark-compare
 	$(BIN)/python -m pytest tests/suite/benchmarks.py --benchmark-only --benchmark-autosave --benchmark-columns=min,median,max,rounds -o timeout=300 $(BENCH)
 
+docs: $(VENV)/.docs  ## build the documentation as a site that needs no network: build/site/index.html
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet --conf-dir docs/site . build/site
+	@echo "build/site/index.html"
+
 lock: $(VENV)/.test  ## pin the newest versions again, with hashes
 	$(BIN)/pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11 --upgrade --extra test --extra build pyproject.toml --output-file constraints-test.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11 --extra build --constraint constraints-test.txt pyproject.toml --output-file constraints.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11 --extra build --extra locust --constraint constraints-test.txt pyproject.toml --output-file constraints-locust.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11 --extra build --extra models --extra clients --constraint constraints-test.txt pyproject.toml --output-file constraints-strategies.txt
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11 --extra build --extra docs --constraint constraints-test.txt pyproject.toml --output-file constraints-docs.txt
 
 readme: $(VENV)/.run ## write what README.md and docs/ quote and show of results/reference/ again
 	$(BIN)/python -m tools.document
@@ -106,8 +111,8 @@ lessons: $(VENV)/.run ## run the commands of docs/lessons again, and write what 
 pictures: $(VENV)/.test ## photograph the pages of the reference runs for the README (needs chromium and chromedriver)
 	$(BIN)/python docs/pictures/make.py
 
-clean:           ## remove .venv and caches (results stay)
-	rm -rf $(VENV) .venv-newest .mypy_cache .ruff_cache .hypothesis
+clean:           ## remove .venv, the site and caches (results stay)
+	rm -rf $(VENV) .venv-newest build .mypy_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit(f"inflight needs Python 3.11 or newer; {sys.executable} is {v[0]}.{v[1]}. Try: make PYTHON=python3.12 $(MAKECMDGOALS)")'
@@ -125,6 +130,10 @@ $(VENV)/.locust: $(VENV)/.run constraints-locust.txt
 
 $(VENV)/.strategies: $(VENV)/.run constraints-strategies.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints-strategies.txt
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.run constraints-docs.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints-docs.txt
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run constraints-test.txt constraints-history.txt

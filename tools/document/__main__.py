@@ -16,6 +16,7 @@ from tools.document import (
     claims,
     clients,
     decisions,
+    example,
     neighbours,
     plots,
     readme,
@@ -41,11 +42,9 @@ PAGES: Mapping[str, Mapping[str, Part]] = {
         "swarm": scale.in_short,
     },
     "docs/scale.md": {"c100k": scale.c100k, "c1m": scale.c1m},
-    "docs/method.md": {
-        "verdict": verdict.part,
-        "neighbours": neighbours.part,
-        "decisions": decisions.part,
-    },
+    "docs/method.md": {"example": example.part},
+    "docs/verdicts.md": {"verdict": verdict.part, "decisions": decisions.part},
+    "docs/method-notes.md": {"neighbours": neighbours.part},
     "docs/claims.md": {"claims": claims.part},
     "docs/simulator.md": {"simulator": simulator.part},
     "docs/slides/lecture.md": {

@@ -1,4 +1,4 @@
-"""What the series of real decisions in results/decisions/ came to, for docs/method.md."""
+"""What the series of real decisions in results/decisions/ came to, for docs/verdicts.md."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How the ratios of twelve blocks beside a neighbour differ from those without one, for docs/method.md."""
+"""How the ratios of twelve blocks beside a neighbour differ from those without one, for docs/method-notes.md."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

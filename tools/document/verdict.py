@@ -1,4 +1,4 @@
-"""Explain the numbers of a verdict of a stored comparison, for docs/method.md."""
+"""Explain the numbers of a verdict of a stored comparison, for docs/verdicts.md."""
 
 import math
 from collections.abc import Sequence

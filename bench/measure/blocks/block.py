@@ -78,10 +78,10 @@ class Lengths:
 def lengths(cost_ns: float, in_flight: int, latency_ns: float, work_ns: float, *, threads: bool) -> Lengths:
     """Return the lengths for an arm whose pages cost ``cost_ns`` of CPU time each, ``work_ns`` of them CPU work.
 
-    docs/method.md has the measurements. After the gate has opened, the first round of the fetches in flight finds cold
-    caches, and many threads wake up at once. With an added latency, an arm settles for one and a half latencies, and
-    its window has at least twenty. Threads finish the CPU work of a round almost together, so a window has two rounds
-    of it. Times derived from the cost are bounded, because a busy machine exaggerates it.
+    docs/method-notes.md has the measurements. After the gate has opened, the first round of the fetches in flight finds
+    cold caches, and many threads wake up at once. With an added latency, an arm settles for one and a half latencies,
+    and its window has at least twenty. Threads finish the CPU work of a round almost together, so a window has two
+    rounds of it. Times derived from the cost are bounded, because a busy machine exaggerates it.
 
     An event loop may read the responses of a whole round before it sends the next requests, so a part of its round has
     another cost than the whole. Without threads, a window therefore has at least one round, up to ``MOST_ROUND_NS``.

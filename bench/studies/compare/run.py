@@ -22,7 +22,7 @@ from inflight.bench.measure.trial import Setting
 from inflight.bench.studies.compare.comparison import Comparison
 
 PROCESS_SD = 0.015
-"""SD of the CPU time per page between fresh processes of the same code (measurements: docs/method.md)."""
+"""SD of the CPU time per page between fresh processes of the same code (docs/verdicts.md)."""
 FEWEST_CYCLES, MOST_CYCLES = 2, 120
 FIRST_WAITING = 2
 """Number of cycles of the first block if a latency is added: each slice then lasts for twenty latencies."""

@@ -1,0 +1,79 @@
+"""How Sphinx makes a site of the same Markdown files that read well on GitHub: `make docs`.
+
+The sources are the whole repository, because pages link to README.md, to code, and to pictures of stored runs.
+The navigation is the list of links in docs/README.md; the pages of a folder with a README.md of its own follow it.
+"""
+
+import re
+from pathlib import Path, PurePosixPath
+
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+
+ROOT = Path(__file__).resolve().parents[2]
+
+project = "inflight"
+root_doc = "docs/README"
+extensions = ["myst_parser"]
+include_patterns = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "results/README.md", "docs/**.md"]
+exclude_patterns = [path.name for path in ROOT.iterdir() if path.is_dir() and path.name not in {"docs", "results"}]
+exclude_patterns += ["results/[!R]*"]
+
+html_theme = "furo"
+html_title = "inflight"
+html_copy_source = False
+html_show_copyright = False
+html_show_search_summary = False  # the summary is fetched, and a page that was opened by a double click may not fetch
+html_extra_path = ["index.html"]
+html_static_path = ["site.css"]
+html_css_files = ["site.css"]
+html_theme_options = {"top_of_page_buttons": []}
+html_use_index = False
+html_show_sphinx = False
+
+myst_heading_anchors = 4
+suppress_warnings = ["myst.header"]  # a slide may begin with a heading of any level
+myst_links_external_new_tab = False
+
+
+def navigation(text: str) -> str:
+    """Return a hidden toctree for each heading of docs/README.md, of the links in the list below it."""
+    sections = re.split(r"^## (.+)$", text, flags=re.MULTILINE)[1:]
+    lists = zip(sections[::2], sections[1::2], strict=True)
+    return "\n".join(
+        toctree([f"{name} <{page}>" for name, page in links(below)], caption=heading) for heading, below in lists
+    )
+
+
+def links(text: str) -> list[tuple[str, str]]:
+    """Return name and target of the first link of each item in a list."""
+    return re.findall(r"^- \[([^]]+)\]\(([^)#]+\.md)\)", text, flags=re.MULTILINE)
+
+
+def toctree(entries: list[str], *, caption: str = "", is_glob: bool = False) -> str:
+    """Return the directive, hidden: the page has the links as text."""
+    options = [":hidden:", *([f":caption: {caption}"] if caption else []), *([":glob:"] if is_glob else [])]
+    return "\n".join(["```{toctree}", *options, "", *entries, "```", ""])
+
+
+def add_navigation(_app: Sphinx, docname: str, source: list[str]) -> None:
+    """Add what Sphinx needs, and readers of the Markdown do not, to the README.md of docs/ and of its folders."""
+    page = PurePosixPath(docname)
+    if docname == root_doc:
+        source[0] += "\n" + navigation(source[0])
+    elif page.name == "README" and page.parts[0] == "docs":
+        source[0] += "\n" + toctree(["*"], is_glob=True)
+
+
+def drop_links_to_folders(_app: Sphinx, page: nodes.document) -> None:
+    """Leave the text of each link to a folder of the repository: a folder is a page on GitHub, and none of the site."""
+    for link in list(page.findall(pending_xref)):
+        if ((ROOT / link["refdoc"]).parent / link["reftarget"]).is_dir():
+            link.replace_self(link.children)
+
+
+def setup(app: Sphinx) -> None:
+    """Register both steps."""
+    app.connect("source-read", add_navigation)
+    app.connect("doctree-read", drop_links_to_folders)

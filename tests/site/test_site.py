@@ -1,0 +1,44 @@
+"""The documentation as a site: it builds without a warning, needs no network, and its search works from a file."""
+
+import json
+import re
+from pathlib import Path
+
+from selenium.webdriver.support.ui import WebDriverWait
+
+from tests.browser.conftest import Browser
+from tests.patience import HANG_S
+
+LOADED = re.compile(
+    r"<(?:script|link|img|iframe|source|object|embed)\b[^>]*\b(?:src|href|data)=\"((?:https?:)?//[^\"]*)\""
+)
+IN_STYLES = re.compile(r"(?:url\(|@import)\s*[\"']?((?:https?:)?//[^\"')]*)")
+RESULTS = "return [...document.querySelectorAll('#search-results li a')].map(link => link.getAttribute('href'))"
+
+
+def test_no_page_loads_anything_from_the_network(site: Path) -> None:
+    pages, styles = sorted(site.rglob("*.html")), sorted(site.rglob("*.css"))
+
+    assert pages
+    assert styles
+    assert not {(path.name, url) for path in pages for url in LOADED.findall(path.read_text(encoding="utf-8"))}
+    assert not {(path.name, url) for path in styles for url in IN_STYLES.findall(path.read_text(encoding="utf-8"))}
+
+
+def test_the_search_index_knows_on_which_pages_a_word_is(site: Path) -> None:
+    script = (site / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(script.removeprefix("Search.setIndex(").removesuffix(")"))
+    found = index["terms"]["placebo"]  # a number, or a list of them
+
+    assert "docs/method" in {index["docnames"][page] for page in ([found] if isinstance(found, int) else found)}
+
+
+def test_a_page_that_was_opened_as_a_file_can_be_searched(site: Path, browser: Browser) -> None:
+    browser.open(site / "index.html")
+    WebDriverWait(browser.chrome, HANG_S).until(lambda chrome: chrome.current_url.endswith("docs/README.html"))
+    browser.chrome.get((site / "search.html").as_uri() + "?q=placebo")
+    WebDriverWait(browser.chrome, HANG_S).until(lambda _: browser.ask(RESULTS))
+
+    assert [link for link in browser.ask(RESULTS) if link.startswith("docs/method.html")]
+    assert not browser.fetched_from_elsewhere()
+    assert not browser.complaints()
