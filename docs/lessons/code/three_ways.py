@@ -18,7 +18,7 @@ from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.http1 import Response
 from inflight.strategies.core.page import Fetch
 
-SITE = "-m inflight.fake_server --port 0 --ready-line --exit-with-stdin --pages 2 --links 1 --delay 20ms"
+SITE = "-m inflight.fake_server --port 0 --ready-line --exit-with-stdin --pages 2 --links 1 --latency 20ms"
 
 
 def main() -> None:
