@@ -345,7 +345,9 @@ def limits(**options: Any) -> None:
     multiple=True,
     note="Repeatable: the claims on interpreters try these first, and then others of this machine.",
 )
-@click.option("--free-threaded", metavar="PATH", help="The same, for an interpreter that must have no global lock.")
+@click.option(
+    "--free-threaded", metavar="PATH", help="Interpreter without a global lock, for the claims that need one."
+)
 @strategies("The claim client-collapse tests it, too.", keyword="added")
 @OUT
 @MEMORY_BUDGET
@@ -526,7 +528,7 @@ def selftest(**options: Any) -> None:
     "form",
     type=click.Choice(["html", "md", "csv", "parquet", "json"]),
     default="html",
-    help="html: a page. md: Markdown for a pull request. csv, parquet: a table of the rows. json: the figures.",
+    help="Form of the report. html: a page. md: Markdown. csv, parquet: a table of the rows. json: the figures.",
 )
 @option("--out", type=FILE, metavar="FILE", note="One file.")
 @click.option(
@@ -582,7 +584,7 @@ def race(**options: Any) -> None:
     "folder",
     metavar="RUN",
     type=PLACE,
-    help="Run with the CPU time per page. [default: the newest of this machine]",
+    help="Stored run with the CPU time per page. [default: the newest of this machine]",
     shell_complete=RUN,
 )
 @click.option(

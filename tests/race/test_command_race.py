@@ -67,6 +67,25 @@ def test_rows_without_a_race_are_refused_in_one_sentence(folder: Path, tmp_path:
     assert not (other / "race.html").exists()
 
 
+def test_the_page_of_a_stored_run_is_written_where_out_says(folder: Path, tmp_path: Path) -> None:
+    before = {path.name for path in folder.iterdir()}
+
+    done = inflight("race", folder, "--out", tmp_path / "new" / "place")
+
+    page = tmp_path / "new" / "place" / "race.html"
+    assert (done.code, done.err) == (0, f"race:  {page}\n")
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert {path.name for path in folder.iterdir()} == before
+
+
+def test_a_place_for_the_page_that_cannot_be_written_is_refused(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    sentence = inflight("race", folder, "--out", tmp_path / "file" / "inside").sentence
+
+    assert sentence.startswith(f"--out: cannot write {tmp_path / 'file' / 'inside' / 'race.html'}: ")
+
+
 def test_a_new_race_needs_two_known_strategies(tmp_path: Path) -> None:
     assert "a race needs two" in inflight("race", "--strategy", "callbacks", folder=tmp_path).sentence
     assert (
