@@ -54,10 +54,10 @@ def run(
     from inflight.bench.measure import host
     from inflight.bench.measure import run as runs
 
-    asked = commands.experiment_of(str(experiment), strategies, rounds, seed, prefix="")
-    names = None if strategies is None else ",".join(asked.strategies)
-    changes = {"--strategies": names, "--rounds": rounds, "--seed": seed}
-    options = [text for option, value in changes.items() if value is not None for text in (option, str(value))]
+    asked = commands.experiment_of(str(experiment), strategies, rounds, seed, where=str)
+    names = () if strategies is None else asked.strategies
+    changes = [*(("--strategy", name) for name in names), ("--rounds", rounds), ("--seed", seed)]
+    options = [text for option, value in changes if value is not None for text in (option, str(value))]
     budget_bytes = _bytes(memory_budget)
     trials = runs.plan(asked)
     machine = host.machine() | {"command": ["inflight", "run", str(experiment), *options]}
@@ -83,7 +83,7 @@ def _bytes(budget: str | int | None) -> int | None:
     from inflight.bench.commands import run as commands
 
     if budget is None or isinstance(budget, str):
-        return None if budget is None else commands.size_bytes(budget, "memory_budget")
+        return commands.budget_bytes(budget, "memory_budget")
     return judge.whole(budget, 1, sys.maxsize, "memory_budget")
 
 

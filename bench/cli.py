@@ -7,39 +7,39 @@ documents what all commands share.
 import importlib
 import sys
 import traceback
-from collections.abc import Callable
 from contextlib import nullcontext
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from inflight.bench.commands import address_space
 from inflight.bench.commands.exits import BUG, INTERRUPTED, REFUSED, told
+from inflight.bench.commands.numeric import Real, Whole
+from inflight.bench.commands.options import (
+    FILE,
+    FOLDER,
+    JSON,
+    MARKDOWN,
+    MEMORY_BUDGET,
+    OUT,
+    PLACE,
+    PRESET,
+    QUIET,
+    RUN,
+    RUN_OR_FILE,
+    STRATEGY,
+    completing,
+    one_strategy,
+    option,
+    strategies,
+)
 from inflight.bench.commands.output import complain, hushed, watched
+from inflight.bench.commands.usage import sentence
 from inflight.fake_server.options import OPTIONS, Option, settings
 
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
-PLACE = click.Path(path_type=Path)
-FOLDER = click.Path(path_type=Path, file_okay=False)
-FILE = click.Path(path_type=Path, dir_okay=False)
-DISTURBED: Any = {
-    "type": click.Choice(["spin", "memory"]),
-    "help": "Disturb the run on purpose: start a process that computes (spin) or reads memory half of the time.",
-}
-QUIET = click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on standard output.")
-OUT = click.option(
-    "--out", type=FOLDER, default=Path("results"), help="Folder of results; each run gets a new folder in it."
-)
-MEMORY_BUDGET = click.option(
-    "--memory-budget", metavar="SIZE", help="Stop a trial that needs more, e.g. 4GB. [default: half of the free memory]"
-)
-MARKDOWN = click.option("--markdown", type=FILE, metavar="FILE", help="Append the verdict to this file as Markdown.")
 
 READING = frozenset(
     {"commands.report"}
@@ -49,29 +49,6 @@ READING = frozenset(
     }
 )
 """Modules whose commands cannot work without numpy, pandas and scipy: they check the address space first."""
-
-
-def _completing(name: str) -> Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]:
-    """Return a callback for ``shell_complete`` that calls this function of ``commands.completion``."""
-
-    def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> "list[CompletionItem]":
-        found: list[CompletionItem] = getattr(importlib.import_module("inflight.bench.commands.completion"), name)(
-            incomplete
-        )
-        return found
-
-    return complete
-
-
-PRESET, RUN, RUN_OR_FILE = _completing("presets"), _completing("stored_runs"), _completing("stored_runs_and_files")
-STRATEGY = _completing("strategy")
-STRATEGIES = click.option(
-    "--strategies",
-    "chosen",
-    metavar="A,B,...",
-    help="Use only these strategies: names, or files such as ./my_client.py.",
-    shell_complete=_completing("strategy_list"),
-)
 
 
 class Guarded(click.Group):
@@ -103,10 +80,25 @@ class Guarded(click.Group):
             return BUG
         return 0
 
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        """Parse the command line and run a command; exit with 2 and one sentence on wrong usage."""
+        try:
+            return super().main(*arguments, **{"prog_name": "inflight"} | options | {"standalone_mode": False})
+        except click.Abort:
+            complain("interrupted")
+            sys.exit(INTERRUPTED)
+        except click.ClickException as error:
+            complain(sentence(error))
+            sys.exit(REFUSED)
+
     def invoke(self, context: click.Context) -> Any:
         """Run a command; exit with 130 on Ctrl-C, where click would exit with 1."""
         try:
             return super().invoke(context)
+        except click.UsageError as error:
+            if error.ctx is None and (command := self.commands.get(context.invoked_subcommand or "")):
+                error.ctx = click.Context(command, context, command.name)  # the parser does not say where
+            raise
         except KeyboardInterrupt:
             complain("interrupted")
             sys.exit(INTERRUPTED)
@@ -125,107 +117,95 @@ def main() -> None:
     inflight advise --latency 80ms --cpu 2ms --in-flight 500
     inflight swarm --in-flight 100000      100,000 fetches at once, in many processes
     inflight crawl http://HOST/ --strategy callbacks
-    inflight serve --delay 50ms            serve the synthetic site to any client
+    inflight serve --latency 50ms          serve the synthetic site to any client
     inflight list                          show strategies and presets
     """
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal that cannot encode "µ" shows "?"
 
 
-def _option(option: Option) -> click.Option:
+def _option(one: Option) -> click.Option:
     """Return an option of the server as an option of click."""
+    kinds: dict[type, Any] = {int: Whole(), float: Real()}
     return click.Option(
-        [option.flag],
-        type=option.kind,
-        is_flag=option.kind is bool,
-        multiple=option.repeated,
-        default=option.default,
-        metavar=option.metavar,
-        help=option.help,
+        [one.flag],
+        type=kinds.get(one.kind, one.kind),
+        is_flag=one.kind is bool,
+        multiple=one.repeated,
+        default=one.default,
+        metavar=one.metavar,
+        help=one.help,
     )
 
 
-@main.command(params=[_option(option) for option in OPTIONS], epilog=told("serve"))
-def serve(**options: Any) -> None:
+@main.command(params=[_option(one) for one in OPTIONS], epilog=told("serve"))
+@QUIET
+def serve(*, quiet: bool, **options: Any) -> None:
     """Serve the synthetic site until Ctrl-C.
 
     \b
-    inflight serve --delay 50ms
-    inflight serve --port 0 --pages 20 --fault reset-mid=0.1
+    inflight serve --latency 50ms
+    inflight serve --latency "lognormal 50ms 400ms" --port 0
+    inflight serve --pages 20 --fault reset-mid=0.1
     """
+    from inflight.fake_server.__main__ import ServeError
     from inflight.fake_server.__main__ import serve as serve_site
 
     try:
-        wanted = settings(options)
-    except ValueError as error:
+        with hushed() if quiet else nullcontext():
+            serve_site(settings(options))
+    except (ServeError, ValueError) as error:
         _refuse(str(error))
-    sys.exit(serve_site(wanted))
+    sys.exit(0)
 
 
 @main.command(epilog=told("crawl"))
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
+@one_strategy()
+@option("--in-flight", default=100)
 @click.option(
-    "--strategy",
-    default="callbacks",
-    help="Strategy to crawl with: a name, or a file such as ./my_client.py.",
-    shell_complete=STRATEGY,
-)
-@click.option(
-    "--max-in-flight", type=click.IntRange(1, 1_000_000), default=100, help="Maximum number of fetches in flight."
-)
-@click.option(
-    "--max-redirect",
-    type=click.IntRange(0, 1000),
+    "--max-redirects",
+    metavar="N",
+    type=Whole(0, 1000),
     default=10,
     help="Maximum number of redirects followed one after another.",
 )
-@click.option("--max-tries", type=click.IntRange(1, 1000), default=4, help="Maximum number of tries for each URL.")
+@click.option("--max-tries", metavar="N", type=Whole(1, 1000), default=4, help="Maximum number of tries for each URL.")
 @click.option("--exclude", metavar="REGEX", help="Skip URLs that match this regular expression.")
 @click.option(
     "--lenient", is_flag=True, help="Also crawl hosts that share the last two labels with a start URL's host."
 )
-@click.option(
-    "--timeout",
-    metavar="TIME",
-    default="30s",
-    help="Time limit of a fetch, e.g. 500ms or 5s; a bare number is seconds.",
-)
+@option("--timeout", default="30s", note="A fetch that takes longer fails.")
 @click.option(
     "--connection",
     type=click.Choice(["keep-alive", "per-fetch"]),
     default="keep-alive",
     help="Reuse connections, or open one for each fetch.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per URL, then one with the summary.")
+@option("--json", "as_json", note="One object per URL, then one with the summary.")
 def crawl(**options: Any) -> None:
     """Crawl http sites, and print one line per URL.
 
     \b
     inflight crawl http://localhost:8080/
-    inflight crawl http://localhost:8080/ --strategy native_asyncio --max-in-flight 10 --json
+    inflight crawl http://localhost:8080/ --strategy native_asyncio --in-flight 10 --json
     """
     _do("studies.crawl.command", options, "interrupted: the crawl was not finished")
 
 
 @main.command(epilog=told("run"))
 @click.argument("name", required=False, metavar="[EXPERIMENT]", shell_complete=PRESET)
-@STRATEGIES
-@click.option(
-    "--python",
-    "pythons",
-    multiple=True,
-    metavar="PATH",
-    help="Run each strategy on this interpreter; given several times: on each, in the same blocks.",
-)
-@click.option("--rounds", type=click.IntRange(1, 1000), help="Number of times that each trial is repeated.")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of the random order of the trials.")
+@strategies("Without it, the strategies of the experiment.")
+@option("--python", "pythons", multiple=True, note="Repeatable: each strategy then runs on each, in the same blocks.")
+@option("--rounds")
+@option("--seed", note="They decide the order of the trials.")
 @OUT
-@click.option("--resume", metavar="FOLDER", type=PLACE, help="Continue an interrupted run.", shell_complete=RUN)
+@click.option("--resume", metavar="RUN", type=PLACE, help="Continue an interrupted run.", shell_complete=RUN)
 @MEMORY_BUDGET
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
-@click.option("--list", "only_list", is_flag=True, help="Print the planned trials and the estimated time, and exit.")
+@JSON
+@option("--list", "only_list")
 @click.option("--strict", is_flag=True, help="Exit with 1 if any row is invalid; skipped rows do not count.")
-@click.option("--disturbed", **DISTURBED)
+@option("--disturbed")
 @QUIET
 def run(**options: Any) -> None:
     """Run an experiment: a preset or a TOML file.
@@ -234,7 +214,7 @@ def run(**options: Any) -> None:
 
     \b
     inflight run                           the preset quick
-    inflight run sweep --strategies callbacks,thread_pool --rounds 1
+    inflight run sweep --strategy callbacks --strategy thread_pool --rounds 1
     inflight run --python python3.11 --python python3.13
     inflight run my-experiment.toml --list
     inflight run --resume results/20261120T101500000Z-laptop-quick
@@ -243,14 +223,8 @@ def run(**options: Any) -> None:
 
 
 @main.command(epilog=told("swarm"))
-@click.option(
-    "--strategy",
-    help="Strategy: a name, or a file such as ./my_client.py. [default: callbacks]",
-    shell_complete=STRATEGY,
-)
-@click.option(
-    "--in-flight", type=click.IntRange(1, 10_000_000), help="Number of fetches in flight, over all processes."
-)
+@one_strategy(default=None)
+@option("--in-flight", type=Whole(1, 10_000_000), note="The sum over all processes.")
 @click.option(
     "--ramp", metavar="RATE", help="Start at most this many fetches per second, e.g. 5000/s. [default: no limit]"
 )
@@ -258,31 +232,31 @@ def run(**options: Any) -> None:
     "--hold", metavar="TIME", help="Hold all fetches for this long, e.g. 30s. [default: until memory has been read]"
 )
 @click.option(
-    "--processes", type=click.IntRange(1, 10_000), help="Number of processes. [default: as few as limits allow]"
+    "--processes", metavar="N", type=Whole(1, 10_000), help="Number of processes. [default: as few as limits allow]"
 )
 @click.option(
-    "--nodes", type=click.IntRange(0, 64), default=1, help="Number of Locust workers started on this machine."
+    "--nodes", metavar="N", type=Whole(0, 64), default=1, help="Number of Locust workers started on this machine."
 )
-@click.option("--expect", type=click.IntRange(0, 1000), help="Number of Locust workers that join from other machines.")
-@click.option("--wait", metavar="TIME", help="Maximum time to wait for them. [default: 60s]")
-@click.option("--bind", metavar="ADDRESS", help="Address on which Locust's master listens. [default: 127.0.0.1]")
 @click.option(
-    "--port", type=click.IntRange(1, 65_535), help="Port of the master. [default: 5557 with --expect, else any]"
+    "--expect", metavar="N", type=Whole(0, 1000), help="Number of Locust workers that join from other machines."
 )
+@click.option("--wait", metavar="TIME", help="Maximum time to wait for the workers of --expect. [default: 60s]")
+@option("--host", note="Locust's master listens there. [default: 127.0.0.1]")
+@option("--port", note="Locust's master listens there. [default: 5557 with --expect, else any]")
 @click.option("--join", metavar="HOST:PORT", help="Join the swarm of this master. Only --nodes can be given too.")
 @click.option(
     "--web",
     metavar="[PORT]",
     is_flag=False,
-    flag_value=8089,
-    type=click.IntRange(1, 65_535),
+    flag_value="8089",
+    type=Whole(1, 65_535),
     help="Show Locust's web page on this port of 127.0.0.1. [8089]",
 )
 @click.option("--plan", is_flag=True, help="Print what the swarm needs and which limit binds, and exit.")
-@click.option("--machines", type=click.IntRange(1, 1000), help="With --plan: number of machines that share the work.")
 @click.option(
-    "--memory-budget", metavar="SIZE", help="Use at most this much memory, e.g. 4GB. [default: 90 % of the free memory]"
+    "--machines", metavar="N", type=Whole(1, 1000), help="With --plan: number of machines that share the work."
 )
+@option("--memory-budget", note="The swarm uses less. [default: 90 % of the free memory]")
 @OUT
 @JSON
 @QUIET
@@ -303,15 +277,23 @@ def swarm(**options: Any) -> None:
 
 
 @main.command("open-loop", epilog=told("open-loop"))
-@click.option("--rates", required=True, metavar="N,N,...", help="Requests per second; one trial for each rate.")
-@click.option("--seconds", type=click.FloatRange(0.1, 3600), default=10, help="Duration of each trial.")
-@click.option("--latency", metavar="TIME", help="Latency that the server adds to each page. [default: 10ms]")
-@click.option("--users", type=click.IntRange(1, 20_000), default=200, help="Maximum number of requests in flight.")
+@click.option(
+    "--rate",
+    "rates",
+    metavar="N",
+    type=Real(0.001, 100_000),
+    required=True,
+    multiple=True,
+    help="Requests per second. Repeatable: one trial for each rate.",
+)
+@click.option("--duration", metavar="TIME", default="10s", help="Duration of each trial, e.g. 10s.")
+@option("--latency", note="[default: 10ms]")
+@option("--in-flight", type=Whole(1, 20_000), default=200)
 @click.option("--target", metavar="URL", help="Request this URL instead of the synthetic site.")
 @click.option(
     "--not-loopback", is_flag=True, help="Allow a target on another host; its owner must have permitted the load."
 )
-@click.option("--rounds", type=click.IntRange(1, 1000), default=1, help="Number of times each trial is repeated.")
+@option("--rounds", default=1)
 @OUT
 @JSON
 @QUIET
@@ -321,8 +303,8 @@ def open_loop(**options: Any) -> None:
     Response times are shown with and without the queueing delay of requests that were sent late.
 
     \b
-    inflight open-loop --rates 500,1000,2000
-    inflight open-loop --rates 50,100 --seconds 5 --target http://127.0.0.1:8000/
+    inflight open-loop --rate 500 --rate 1000 --rate 2000
+    inflight open-loop --rate 50 --duration 5s --target http://127.0.0.1:8000/
 
     Needs Locust: pip install 'inflight-bench[locust]'.
     """
@@ -330,13 +312,13 @@ def open_loop(**options: Any) -> None:
 
 
 @main.command(epilog=told("limits"))
-@click.argument("resources", nargs=-1, metavar="[RESOURCE...]", shell_complete=_completing("resources"))
+@click.argument("resources", nargs=-1, metavar="[RESOURCE...]", shell_complete=completing("resources"))
 @click.option("--predict", "only_predict", is_flag=True, help="Print what each limit allows, and test nothing.")
 @click.option(
     "--through-shared", is_flag=True, help="Also reach limits that other processes share, which fail meanwhile."
 )
 @JSON
-@click.option("--out", type=FOLDER, help="Store the rows in a new folder in this one.")
+@option("--out", note="Each run gets a new folder in it. Without it, nothing is stored.")
 @QUIET
 def limits(**options: Any) -> None:
     """Find how many threads, ports and so on a process can have.
@@ -354,26 +336,22 @@ def limits(**options: Any) -> None:
 
 
 @main.command(epilog=told("claims"))
-@click.argument("chosen", nargs=-1, metavar="[ID...]", shell_complete=_completing("claim_ids"))
-@click.option("--quick", is_flag=True, help="Test only the claims that have a short experiment.")
+@click.argument("chosen", nargs=-1, metavar="[ID...]", shell_complete=completing("claim_ids"))
+@option("--quick", note="Only the claims that have a short experiment.")
 @JSON
-@click.option("--fresh", is_flag=True, help="Measure everything, even if stored rows exist.")
-@click.option(
+@option("--fresh")
+@option(
     "--python",
     multiple=True,
-    metavar="PATH",
-    help="Interpreter that the claims on interpreters look at first (repeatable); others are found on this machine.",
+    note="Repeatable: the claims on interpreters try these first, and then others of this machine.",
 )
-@click.option("--free-threaded", metavar="PATH", help="The same for an interpreter that must have no global lock.")
 @click.option(
-    "--strategy",
-    multiple=True,
-    help="Another client for the claim client-collapse (repeatable).",
-    shell_complete=STRATEGY,
+    "--free-threaded", metavar="PATH", help="Interpreter without a global lock, for the claims that need one."
 )
+@strategies("The claim client-collapse tests it, too.", keyword="added")
 @OUT
 @MEMORY_BUDGET
-@click.option("--list", "only_list", is_flag=True, help="Print the claims and their estimated times, and exit.")
+@option("--list", "only_list")
 @QUIET
 def claims(**options: Any) -> None:
     """Test common claims about concurrency on this machine.
@@ -392,8 +370,8 @@ def claims(**options: Any) -> None:
 @click.argument("base", type=PLACE, shell_complete=RUN_OR_FILE)
 @click.argument("head", type=PLACE, shell_complete=RUN_OR_FILE)
 @click.option("--unlike", is_flag=True, help="Compare runs of different machines; times then get no verdict.")
-@click.option("--all", "every", is_flag=True, help="Also list the figures that are tied, undecided or not gated.")
-@click.option("--out", type=FOLDER, help="Write compare.json, compare.md and forest.png/.svg into this folder.")
+@option("--all", "every", note="The figures that are tied, undecided or not gated, too.")
+@option("--out", note="The files are compare.json, compare.md and forest.png/.svg.")
 @JSON
 @MARKDOWN
 @QUIET
@@ -420,13 +398,14 @@ def compare(**options: Any) -> None:
 @click.option(
     "--against",
     "reference",
+    metavar="NAME",
     help="Strategy that the others are divided by. [default: callbacks]",
     shell_complete=STRATEGY,
 )
-@click.option("--all", "every", is_flag=True, help="Show each run of the series without a change, too.")
-@click.option("--out", type=FOLDER, help="Write history.json, history.md and history.png/.svg into this folder.")
+@option("--all", "every", note="Each run of the series without a change, too.")
+@option("--out", note="The files are history.json, history.md and history.png/.svg.")
 @JSON
-@click.option("--markdown", type=FILE, metavar="FILE", help="Append the history to this file as Markdown.")
+@MARKDOWN
 @QUIET
 def history(**options: Any) -> None:
     """Show how the figures of stored runs change from run to run.
@@ -447,42 +426,19 @@ def history(**options: Any) -> None:
 @main.command(epilog=told("ab"))
 @click.argument("a", metavar="A", shell_complete=STRATEGY)
 @click.argument("b", metavar="[B]", required=False, shell_complete=STRATEGY)
-@click.option(
-    "--repo",
-    "repositories",
-    multiple=True,
-    metavar="FOLDER",
-    type=FOLDER,
-    help="Git repository of the strategies. [default: the current one]",
-)
-@click.option("--python", "pythons", multiple=True, metavar="PATH", help="Interpreter of the side.")
-@click.option(
-    "--with",
-    "requirements",
-    multiple=True,
-    metavar="REQUIREMENT",
-    help="Install this into an environment of the side, e.g. aiohttp==3.11.",
-)
-@click.option(
-    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set in_flight or connection, e.g. in_flight=10."
-)
-@click.option(
-    "--env", "variables", multiple=True, metavar="NAME=VALUE", help='Set environment variables, e.g. "A=1 B=2".'
-)
-@click.option("--latency", default="0", help="Latency that the server adds to each page, e.g. 50ms.")
-@click.option("--links", type=click.IntRange(0, 100), default=10, help="Number of links on each page.")
-@click.option(
-    "--cycles",
-    type=click.IntRange(1, 1000),
-    help="Number of slices of each side in a block. [default: chosen after a first block]",
-)
-@click.option("--metrics", metavar="M,M,...", help="Only these of cpu_per_page, throughput, memory.")
-@click.option(
-    "--budget", "time", metavar="TIME", help="Decide within this time, e.g. 5m. [default: after 12 to 48 blocks]"
-)
+@option("--repo", "repositories", multiple=True)
+@option("--python", "pythons", multiple=True)
+@option("--with", "requirements", multiple=True)
+@option("--set", "settings", multiple=True)
+@option("--env", "variables", multiple=True)
+@option("--latency", default="0")
+@option("--links", default=10)
+@option("--cycles")
+@option("--metric", "metrics")
+@option("--budget", "time")
 @OUT
 @MARKDOWN
-@click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON on standard output.")
+@JSON
 @QUIET
 def ab(**options: Any) -> None:
     """Compare two sides, and decide whether B is worse than A.
@@ -505,31 +461,20 @@ def ab(**options: Any) -> None:
 @click.argument("good", metavar="GOOD")
 @click.argument("bad", metavar="BAD")
 @click.argument("strategy", metavar="STRATEGY", shell_complete=STRATEGY)
-@click.option("--repo", "repository", type=FOLDER, help="Git repository of the strategies. [default: the current one]")
-@click.option("--python", metavar="PATH", help="Interpreter of all commits.")
-@click.option(
-    "--with", "requirement", metavar="REQUIREMENT", help="Install this into an environment, e.g. aiohttp==3.11."
-)
-@click.option(
-    "--set",
-    "setting",
-    metavar="NAME=VALUE",
-    help="Set in_flight or connection, e.g. in_flight=10,connection=per-fetch.",
-)
-@click.option("--env", "variables", metavar="NAME=VALUE", help='Set environment variables, e.g. "A=1 B=2".')
-@click.option("--latency", default="0", help="Latency that the server adds to each page, e.g. 50ms.")
-@click.option("--links", type=click.IntRange(0, 100), default=10, help="Number of links on each page.")
-@click.option(
-    "--cycles",
-    type=click.IntRange(1, 1000),
-    help="Number of slices of each side in a block. [default: chosen after a first block]",
-)
-@click.option("--metrics", metavar="M,M,...", help="Only these of cpu_per_page, throughput, memory.")
-@click.option("--budget", "time", metavar="TIME", help="Time of each comparison, e.g. 2m. [default: 12 to 48 blocks]")
-@click.option("--fresh", is_flag=True, help="Do not go on with an unfinished search.")
+@option("--repo", "repository")
+@option("--python", note="All commits run on it.")
+@option("--with", "requirement")
+@option("--set", "setting")
+@option("--env", "variables")
+@option("--latency", default="0")
+@option("--links", default=10)
+@option("--cycles")
+@option("--metric", "metrics")
+@option("--budget", "time")
+@option("--fresh", note="An unfinished search is not continued.")
 @OUT
 @MARKDOWN
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on standard output.")
+@JSON
 @QUIET
 def bisect(**options: Any) -> None:
     """Find the commit that made a strategy worse.
@@ -540,7 +485,7 @@ def bisect(**options: Any) -> None:
     \b
     inflight bisect v1.2 main callbacks
     inflight bisect HEAD~20 HEAD ./client.py
-    inflight bisect HEAD~20 HEAD thread_pool --latency 10ms --metrics cpu_per_page --budget 1m
+    inflight bisect HEAD~20 HEAD thread_pool --latency 10ms --metric cpu_per_page --budget 1m
 
     An interrupted search goes on where it stopped if the same command is given again.
     """
@@ -548,18 +493,15 @@ def bisect(**options: Any) -> None:
 
 
 @main.command(epilog=told("selftest"))
-@click.option(
-    "--strategy", default="callbacks", help="Strategy whose blocks give the error rates.", shell_complete=STRATEGY
-)
-@click.option(
+@one_strategy("Its blocks give the error rates.")
+@option(
     "--python",
     "pythons",
     multiple=True,
-    metavar="PATH",
-    help="Interpreter of both sides; given twice: of A and of B, without their mean difference.",
+    note="Given twice: first for A, then for B, without their mean difference.",
 )
-@click.option("--quick", is_flag=True, help="Measure fewer blocks of one strategy; the bounds are wider.")
-@click.option("--disturbed", is_flag=False, flag_value="spin", **DISTURBED)
+@option("--quick", note="Fewer blocks of one strategy; the bounds are wider.")
+@option("--disturbed")
 @OUT
 @JSON
 @QUIET
@@ -586,12 +528,16 @@ def selftest(**options: Any) -> None:
     "form",
     type=click.Choice(["html", "terminal", "md", "csv", "parquet", "json"]),
     default="html",
-    help="html: a page. terminal: findings and tables as text. md: Markdown for a pull request. "
+    help="Form of the report. html: a page. terminal: findings, a bar chart and tables. md: Markdown. "
     "csv, parquet: a table of the rows. json: the figures.",
 )
-@click.option("--out", type=FILE, metavar="FILE", help="Write the report to this file.")
+@option("--out", type=FILE, metavar="FILE", note="One file.")
 @click.option(
-    "--results", type=FOLDER, default=Path("results"), help="Folder of results in which the newest run is found."
+    "--results",
+    metavar="FOLDER",
+    type=FOLDER,
+    default=Path("results"),
+    help="Folder of runs; without RUN, the newest one in it is reported.",
 )
 @QUIET
 def report(**options: Any) -> None:
@@ -611,9 +557,9 @@ def report(**options: Any) -> None:
 
 @main.command(epilog=told("race"))
 @click.argument("folder", required=False, metavar="[RUN]", type=PLACE, shell_complete=RUN)
-@STRATEGIES
-@click.option("--speed", type=click.FloatRange(0.01, 100), default=1.0, help="Speed of the replay.")
-@OUT
+@strategies("Without it, all.")
+@click.option("--speed", metavar="N", type=Real(0.01, 100), default=1.0, help="Speed of the replay.")
+@option("--out", note="A new run gets a new folder in it. [default: results, or with RUN its folder]")
 @QUIET
 def race(**options: Any) -> None:
     """Replay recorded crawls of the strategies side by side.
@@ -623,23 +569,24 @@ def race(**options: Any) -> None:
     \b
     inflight race                          measure the preset race, then watch it
     inflight race results/20261120T101500000Z-laptop-quick --speed 0.5
+    inflight race --strategy callbacks --strategy thread_pool
 
     On a terminal: space plays and pauses, + and - change the speed, the arrow keys move back and forth, q quits. The
-    race is also written as a page.
+    race is also written as the page race.html.
     """
     _do("studies.race.command", options)
 
 
 @main.command(epilog=told("advise"))
-@click.option("--latency", required=True, metavar="TIME", help="Time until a requested page arrives, e.g. 80ms.")
+@option("--latency", required=True)
 @click.option("--cpu", default="0", metavar="TIME", help="CPU time of your own work per page, e.g. 2ms.")
-@click.option("--in-flight", type=click.IntRange(1, 1_000_000), required=True, help="Number of fetches in flight.")
+@option("--in-flight", required=True)
 @click.option(
     "--from",
     "folder",
     metavar="RUN",
     type=PLACE,
-    help="Run with the CPU time per page. [default: the newest of this machine]",
+    help="Stored run with the CPU time per page. [default: the newest of this machine]",
     shell_complete=RUN,
 )
 @click.option(
@@ -663,12 +610,14 @@ def advise(**options: Any) -> None:
 @main.command(epilog=told("check"))
 @click.argument("strategy", shell_complete=STRATEGY)
 @click.option(
-    "--only",
-    metavar="RULE,...",
-    help="Check only these rules, e.g. cap,redirects.",
-    shell_complete=_completing("rules"),
+    "--rule",
+    "rules",
+    metavar="RULE",
+    multiple=True,
+    help="Check only this rule, e.g. cap. Repeatable.",
+    shell_complete=completing("rules"),
 )
-@click.option("--limit", metavar="TIME", default="20s", help="Time limit of each test, e.g. 60s.")
+@option("--timeout", default="20s", note="A test that takes longer fails.")
 @click.option("-v", "--verbose", is_flag=True, help="Print the traceback of each failed test.")
 @JSON
 @QUIET
@@ -680,7 +629,7 @@ def check(**options: Any) -> None:
 
     \b
     inflight check callbacks               takes about 20 seconds
-    inflight check ./my_client.py --only cap,redirects
+    inflight check ./my_client.py --rule cap --rule redirects
     inflight check mypkg.bench:strategy --json
 
     Needs pytest: pip install 'inflight-bench[pytest]'.
@@ -690,14 +639,16 @@ def check(**options: Any) -> None:
 
 @main.command("list", epilog=told("list"))
 @click.argument("chosen", metavar="[STRATEGY]...", nargs=-1, shell_complete=STRATEGY)
-@click.option("--python", is_flag=True, help="Show the interpreters of this machine instead.")
+@click.option("--interpreters", is_flag=True, help="Show the interpreters of this machine instead.")
 def list_(**options: Any) -> None:
-    """Show the strategies, and the presets with estimated times; or only the strategies that are named.
+    """Show the strategies, and the presets with estimated times.
+
+    With names or files, only these strategies.
 
     \b
     inflight list
     inflight list ./my_client.py           the first line of its docstring, and what it lacks
-    inflight list --python                 interpreters for `inflight run --python`
+    inflight list --interpreters           interpreters for `inflight run --python`
     """
     _do("commands.listing", options)
 
@@ -736,6 +687,6 @@ def _do(module: str, options: dict[str, Any], interrupted: str = "interrupted") 
         sys.exit(INTERRUPTED)
 
 
-def _refuse(sentence: str) -> NoReturn:
-    complain(f"inflight: {sentence}")
+def _refuse(why: str) -> NoReturn:
+    complain(f"{click.get_current_context().command_path}: {why}")
     sys.exit(REFUSED)

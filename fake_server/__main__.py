@@ -1,8 +1,9 @@
-"""The command line: python -m inflight.fake_server --pages 1000 --delay 50ms."""
+"""The command line: python -m inflight.fake_server --pages 1000 --latency 50ms."""
 
 import argparse
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import select
@@ -14,15 +15,22 @@ from io import TextIOWrapper
 from inflight.fake_server.options import OPTIONS, Settings, add_options, settings
 
 
+class ServeError(Exception):
+    """The server cannot start; the message says why."""
+
+
 def main(argv: list[str] | None = None) -> int:
     """Serve until stopped; return the exit code: 0, or 2 for invalid options."""
     parser = argparse.ArgumentParser(prog="fake_server", description="Serve a synthetic site.")
     add_options(parser, OPTIONS)
     try:
-        wanted = settings(vars(parser.parse_args(argv)))
+        serve(settings(vars(parser.parse_args(argv))))
     except ValueError as error:
         parser.error(str(error))  # exits with 2
-    return serve(wanted)
+    except ServeError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
 
 
 def program() -> int:
@@ -48,8 +56,8 @@ def ready_line(ports: list[int], control_port: int | None) -> str:
     return json.dumps({"port": ports[0], "ports": ports, "control_port": control_port, "pid": os.getpid()})
 
 
-def serve(wanted: Settings) -> int:
-    """Serve until stopped; return the exit code: 0, or 2 if it cannot listen."""
+def serve(wanted: Settings) -> None:
+    """Serve until stopped. Raises ServeError if it cannot listen."""
     _open_standard_streams()
     # Imported here so that --help needs nothing installed.
     import uvloop
@@ -62,13 +70,12 @@ def serve(wanted: Settings) -> int:
     try:
         loop = uvloop.new_event_loop()
     except OSError as error:
-        print(f"cannot start an event loop: {error.strerror or error}", file=sys.stderr)
-        return 2
+        raise ServeError(f"cannot start an event loop: {error.strerror or error}") from error
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
-        return runner.run(_serve(wanted))
+        runner.run(_serve(wanted))
 
 
-async def _serve(wanted: Settings) -> int:
+async def _serve(wanted: Settings) -> None:
     from inflight.fake_server import control
     from inflight.fake_server.server import Server, prepare_process
 
@@ -87,8 +94,8 @@ async def _serve(wanted: Settings) -> int:
             _watch_stdin(loop, stopped)
     except OSError as error:
         address = f"{_in_url(wanted.host)}:{wanted.port}"
-        print(f"cannot listen on {address}: {error.strerror or error}", file=sys.stderr)
-        return 2
+        taken = "; choose another port with --port" if error.errno == errno.EADDRINUSE else ""
+        raise ServeError(f"cannot listen on {address}: {error.strerror or error}{taken}") from error
     else:
         _announce(wanted, ports, control_port)
         await stopped.wait()
@@ -96,7 +103,6 @@ async def _serve(wanted: Settings) -> int:
         server.close()
         if listening is not None:
             listening.close()
-    return 0
 
 
 def _open_standard_streams() -> None:

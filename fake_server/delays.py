@@ -18,7 +18,9 @@ FORMS = (
 
 _UNITS_NS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1000, "ns": 1}
 _MICRO_SIGNS = str.maketrans("\N{MICRO SIGN}\N{GREEK SMALL LETTER MU}", "uu")
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s)")
+_LONG_UNITS_NS = {"m": 60_000_000_000, "h": 3_600_000_000_000}
+"""They are read, but never written: the text of a latency is part of the name of a workload."""
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s|m|h)")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _Z99 = 2.3263478740408408  # the 99 % quantile of the standard normal distribution
 
@@ -54,22 +56,33 @@ def parse_delay(text: str) -> Delay:
             raise ValueError
         parameters = tuple(_READ[take](word) for take, word in zip(takes, words, strict=True))
         sound = is_sound(*parameters)
+    except UnitError:
+        raise
     except ValueError:
         sound = False
     if not sound:
-        raise ValueError(f'"{text}" is not a delay of at most 60 s; write one of: {FORMS}')
+        raise ValueError(f'"{text}" is not a latency of at most 60 s; write one of: {FORMS}')
     written = [_WRITE[take](value) for take, value in zip(takes, parameters, strict=True)]
     return Delay(kind, parameters, " ".join(written if kind == "constant" else [kind, *written]))
 
 
+class UnitError(ValueError):
+    """A number other than 0 has no unit; the message says how to write it."""
+
+
 def parse_duration_ns(text: str) -> int:
-    """Parse "0", "250us", "1.5ms" or "2s" into nanoseconds. Raises ValueError for any other form."""
+    """Parse "0", "250us", "1.5ms", "2s", "5m" or "1h" into nanoseconds.
+
+    Raises UnitError for a number without a unit, and ValueError for any other form.
+    """
     if text == "0":
         return 0
+    if _NUMBER.fullmatch(text):
+        raise UnitError(f"{text} has no unit; write {text}ms or {text}s")
     match = _DURATION.fullmatch(text.translate(_MICRO_SIGNS))
     if match is None:
-        raise ValueError(f'"{text}" is not a duration; write a number and ns, us, ms or s, such as 50ms')
-    return round(float(match[1]) * _UNITS_NS[match[2]])
+        raise ValueError(f'"{text}" is not a duration; write a number and ns, us, ms, s, m or h, such as 50ms')
+    return round(float(match[1]) * (_UNITS_NS | _LONG_UNITS_NS)[match[2]])
 
 
 def duration_text(duration_ns: float) -> str:

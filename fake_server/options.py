@@ -5,20 +5,22 @@ The standard library only, like all that the server needs before it serves.
 
 import argparse
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from inflight.fake_server.config import SiteConfig
-from inflight.fake_server.delays import FORMS, parse_duration_ns
+from inflight.fake_server.delays import FORMS, parse_delay, parse_duration_ns
 from inflight.fake_server.faults import FAULTS
+
+T = TypeVar("T")
 
 MOST_PORTS = 64
 _SITE = SiteConfig()
 
 
 class Option(NamedTuple):
-    """One option; its name is that of the keyword, and of the field of SiteConfig where it has one."""
+    """One option; its name is that of the keyword, and of the field of SiteConfig (the latency is its ``delay``)."""
 
     name: str
     kind: type[int | float | str]
@@ -35,17 +37,23 @@ class Option(NamedTuple):
 
 
 SITE_OPTIONS = (
-    Option("seed", int, _SITE.seed, "Seed of links, sizes, delays and faults."),
-    Option("pages", int, _SITE.pages, "Number of pages."),
-    Option("links", int, _SITE.links, "Links on each HTML page."),
-    Option("body_bytes", int, _SITE.body_bytes, "Size of a page; one that needs more for its links is larger."),
-    Option("body_spread", float, _SITE.body_spread, "Sizes differ by up to this share of --body-bytes."),
-    Option("redirects", float, _SITE.redirects, "Share of the pages that redirect."),
-    Option("redirect_chain", int, _SITE.redirect_chain, "Redirects from the head of a chain to its final page."),
-    Option("redirect_targets", int, _SITE.redirect_targets, "Number of final pages; 0: one for each chain."),
-    Option("missing", float, _SITE.missing, "Share of the pages that are 404."),
-    Option("non_html", float, _SITE.non_html, "Share of the pages that are not HTML."),
-    Option("delay", str, _SITE.delay, f"Added latency, one of {FORMS}.", "DELAY"),
+    Option("seed", int, _SITE.seed, "Seed of the random numbers. They decide links, sizes, latencies and faults.", "N"),
+    Option("pages", int, _SITE.pages, "Number of pages.", "N"),
+    Option("links", int, _SITE.links, "Number of links on each page.", "N"),
+    Option("body_bytes", int, _SITE.body_bytes, "Bytes of a page; one that needs more for its links is larger.", "N"),
+    Option("body_spread", float, _SITE.body_spread, "Sizes differ by up to this share of --body-bytes.", "SHARE"),
+    Option("redirects", float, _SITE.redirects, "Share of the pages that redirect.", "SHARE"),
+    Option("redirect_chain", int, _SITE.redirect_chain, "Number of redirects before the final page of a chain.", "N"),
+    Option("redirect_targets", int, _SITE.redirect_targets, "Number of final pages; 0: one for each chain.", "N"),
+    Option("missing", float, _SITE.missing, "Share of the pages that are 404.", "SHARE"),
+    Option("non_html", float, _SITE.non_html, "Share of the pages that are not HTML.", "SHARE"),
+    Option(
+        "latency",
+        str,
+        _SITE.delay,
+        f"Added latency: time that the server waits before it answers, e.g. 50ms. It is one of {FORMS}.",
+        "TIME",
+    ),
     Option(
         "fault", str, [], f"Share of the pages that fail at every try; kinds: {', '.join(FAULTS)}.", "KIND=SHARE", True
     ),
@@ -53,9 +61,9 @@ SITE_OPTIONS = (
 )
 OPTIONS = (
     Option("host", str, "127.0.0.1", "Address to listen on.", "ADDRESS"),
-    Option("port", int, 8080, "Port to listen on; 0 takes any free one."),
-    Option("ports", int, 1, "Number of ports; all but the first are any free ones."),
-    Option("control_port", int, None, "Port for the commands of a runner; 0 takes any free one."),
+    Option("port", int, 8080, "Port to listen on. 0 takes any free one.", "N"),
+    Option("ports", int, 1, "Number of ports; all but the first are any free ones.", "N"),
+    Option("control_port", int, None, "Port for the commands of a runner; 0 takes any free one.", "N"),
     Option("idle_timeout", str, "60s", "Close clients that send no whole request for this long.", "TIME"),
     Option("exit_with_stdin", bool, False, "Exit when standard input ends."),
     Option("ready_line", bool, False, "Print one line of JSON when listening."),
@@ -96,7 +104,7 @@ def add_options(parser: argparse.ArgumentParser, options: Iterable[Option]) -> N
 def settings(options: Mapping[str, Any]) -> Settings:
     """Return the settings from the values of OPTIONS. Raises ValueError for invalid values."""
     own = {option.name: options[option.name] for option in OPTIONS if option not in SITE_OPTIONS}
-    idle_timeout_ns = parse_duration_ns(own.pop("idle_timeout"))
+    idle_timeout_ns = _read("--idle-timeout", parse_duration_ns, own.pop("idle_timeout"))
     _check_host(own["host"])
     for name, least, most in (("port", 0, 65535), ("control_port", 0, 65535), ("ports", 1, MOST_PORTS)):
         if own[name] is not None and not least <= own[name] <= most:
@@ -107,8 +115,29 @@ def settings(options: Mapping[str, Any]) -> Settings:
 def site_config(options: Mapping[str, Any]) -> SiteConfig:
     """Return the site from the values of SITE_OPTIONS. Raises ValueError for invalid values."""
     values = {option.name: options[option.name] for option in SITE_OPTIONS}
-    faults, drip_ns = [_fault(text) for text in values.pop("fault")], parse_duration_ns(values.pop("drip"))
-    return SiteConfig.from_dict(values | {"faults": faults, "drip_ns": drip_ns})
+    faults = [_read("--fault", _fault, text) for text in values.pop("fault")]
+    drip_ns = _read("--drip", parse_duration_ns, values.pop("drip"))
+    delay = _read("--latency", parse_delay, values.pop("latency")).text
+    _read("--fault", lambda pairs: SiteConfig(faults=tuple(pairs)), faults)
+    try:
+        return SiteConfig.from_dict(values | {"faults": faults, "drip_ns": drip_ns, "delay": delay})
+    except ValueError as error:
+        raise ValueError(_as_typed(str(error))) from error
+
+
+def _as_typed(message: str) -> str:
+    """Return an error of SiteConfig with options instead of fields: ``--pages must be between ...``."""
+    fields, must, rest = message.partition(" must be ")
+    flags = {option.name: option.flag for option in SITE_OPTIONS}
+    return " ".join(flags.get(word, word) for word in fields.split()) + must + rest
+
+
+def _read(flag: str, parse: Callable[[Any], T], given: Any) -> T:
+    """Return the value of an option. Raises ValueError with the option."""
+    try:
+        return parse(given)
+    except ValueError as error:
+        raise ValueError(f"{flag}: {error}") from error
 
 
 def _check_host(text: str) -> None:

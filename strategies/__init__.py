@@ -156,9 +156,10 @@ def add(text: str, base: Path | None = None) -> str:
 
     What a reference names is registered; see ``registry.add``. Raises StrategyError when it is no strategy.
     """
+    if not registry.is_reference(text):
+        return registry.add(text, base)
     name = registry.add(text, base, tuple(path.stem for path in _FOLDER.glob("*.py") if is_ours(path.stem)))
-    if registry.is_reference(text):
-        describe(name)
+    describe(name)
     return name
 
 

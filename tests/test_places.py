@@ -129,7 +129,7 @@ def test_a_run_names_no_place(tmp_path: Path) -> None:
 
 def test_the_sides_of_a_comparison_name_no_place(tmp_path: Path) -> None:
     fork = new_repository(tmp_path / "fork")
-    small = ("--cycles", "1", "--metrics", "cpu_per_page", "--out", str(tmp_path / "results"))
+    small = ("--cycles", "1", "--metric", "cpu_per_page", "--out", str(tmp_path / "results"))
     variables = ("--env", f"MINE={tmp_path}/mine")
 
     done = subprocess.run(

@@ -48,7 +48,7 @@ def test_an_example_finds_what_is_there(example: Path, connection: str, monkeypa
 def failed_tests(example: Path) -> set[str]:
     """Return the names of the tests that ``inflight check`` says an example fails."""
     done = subprocess.run(
-        [sys.executable, "-m", "inflight", "check", str(example), "--json", "--limit", "100s"],
+        [sys.executable, "-m", "inflight", "check", str(example), "--json", "--timeout", "100s"],
         capture_output=True,
         text=True,
         check=False,

@@ -106,7 +106,7 @@ def _of_kind(run: Path, found: list[rows.Row]) -> Iterator[tuple[str, str]]:
     if (run / SELFTEST_FILE).exists():
         yield "selftest.txt", selftest.text(json.loads((run / SELFTEST_FILE).read_text(encoding="utf-8")))
     with contextlib.suppress(RowsError), _quietly() as said:
-        race_command.run(folder=run, chosen=None, speed=1.0, out=run.parent)
+        race_command.run(folder=run, chosen=(), speed=1.0, out=run.parent)
         yield "race.txt", said.getvalue()
     with contextlib.suppress(*advise_command.REFUSALS), _quietly() as said:
         advise_command.run(

@@ -60,13 +60,6 @@ def strategy(incomplete: str) -> list[CompletionItem]:
     return _beginning(incomplete, strategies.names()) or [CompletionItem(incomplete, type="file")]
 
 
-def strategy_list(incomplete: str) -> list[CompletionItem]:
-    """Complete the last name of a comma-separated list by strategies that are not yet in it."""
-    from inflight import strategies
-
-    return _last_of_list(incomplete, strategies.names())
-
-
 def claim_ids(incomplete: str) -> list[CompletionItem]:
     """Complete the id of a claim."""
     from inflight.bench.studies import claims
@@ -75,10 +68,10 @@ def claim_ids(incomplete: str) -> list[CompletionItem]:
 
 
 def rules(incomplete: str) -> list[CompletionItem]:
-    """Complete the last name of a comma-separated list by rules of the conformance suite that are not yet in it."""
+    """Complete a rule of the conformance suite."""
     from inflight.bench.conformance.rules import RULES
 
-    return _last_of_list(incomplete, RULES)
+    return _beginning(incomplete, RULES)
 
 
 def resources(incomplete: str) -> list[CompletionItem]:
@@ -103,11 +96,6 @@ def _runs(incomplete: str) -> list[CompletionItem]:
 
     parent = Path(os.path.dirname(incomplete)) if "/" in incomplete else RESULTS  # noqa: PTH120  (Path drops a last /)
     return _beginning(incomplete, sorted(str(path.parent) for path in parent.glob(f"*/{ROWS_FILE}")))
-
-
-def _last_of_list(incomplete: str, known: Iterable[str]) -> list[CompletionItem]:
-    *chosen, _begun = incomplete.split(",")
-    return _beginning(incomplete, (",".join([*chosen, name]) for name in known if name not in chosen))
 
 
 def _beginning(incomplete: str, known: Iterable[str]) -> list[CompletionItem]:

@@ -22,7 +22,7 @@ _OWN: dict[str, dict[int, str]] = {
     "selftest": {0: "measured", 1: "more false alarms than designed", 3: "too few valid blocks"},
     "swarm": {0: "all fetches were in flight at once, or planned", 1: "they were not, or a check failed"},
     "open-loop": {0: "measured, even if a rate was not kept", 1: "no valid row"},
-    "crawl": {0: "at least one page fetched", 1: "no page fetched"},
+    "crawl": {0: "at least one page fetched (status 2xx)", 1: "nothing could be fetched"},
     "check": {0: "all rules hold", 1: "a rule is broken"},
     "serve": {0: "served until Ctrl-C"},
     "list": {0: "list shown"},

@@ -16,16 +16,16 @@ WIDTH = 100
 REFUSALS = (ExperimentError, strategies.StrategyError)
 
 
-def run(*, python: bool = False, chosen: Sequence[str] = ()) -> int:
+def run(*, interpreters: bool = False, chosen: Sequence[str] = ()) -> int:
     """Print the strategies and the presets; return 0. A strategy that cannot run is listed with the reason.
 
-    ``python``: print the interpreters of this machine instead. ``chosen``: print only these strategies, which are
+    ``interpreters``: print the interpreters of this machine instead. ``chosen``: print only these strategies, which are
     names, files or modules.
     """
-    if python:
+    if interpreters:
         return _interpreters()
     if chosen:
-        for name in dict.fromkeys(experiments.named(text, "list") for text in chosen):
+        for name in dict.fromkeys(experiments.named(text, "STRATEGY") for text in chosen):
             _tell(strategies.describe(name))
         return 0
     known, broken = _described(strategies.names())
@@ -55,10 +55,10 @@ def _tell(described: Description) -> None:
 
 
 def _interpreters() -> int:
-    from inflight.bench.measure import interpreters
+    from inflight.bench.measure.interpreters import on_this_machine
 
     print("interpreters (inflight run --python PATH)")
-    for one in interpreters.on_this_machine():
+    for one in on_this_machine():
         facts = ["free-threaded" if one.free_threaded else "", "debug" if one.debug else ""]
         print(f"  {one.label:<12} {one.executable}" + "".join(f", {fact}" for fact in facts if fact))
     return 0

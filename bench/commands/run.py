@@ -1,37 +1,41 @@
 """``inflight run``: plan an experiment, run its trials, print the summary and save the plots."""
 
 import json
-import re
+import shutil
 import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from inflight import strategies
 from inflight.bench.commands import address_space
-from inflight.bench.commands.output import complain, say, say_plots, seconds
+from inflight.bench.commands.output import complain, say, say_plots
 from inflight.bench.core import experiment as experiments
 from inflight.bench.core import rows
 from inflight.bench.core.experiment import Experiment, ExperimentError
-from inflight.bench.core.judge import MOST_ROUNDS, need, whole
+from inflight.bench.core.judge import MOST_ROUNDS, judged, need, whole
 from inflight.bench.core.plan import AnyTrial, estimate_ns, row_trials
 from inflight.bench.core.rows import Row, RowsError
+from inflight.bench.core.units import parse_size_bytes
 from inflight.bench.measure import host, interpreters, neighbour
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.locust.hosting import Hosting
 
 REFUSALS = (ExperimentError, runs.RunError, RowsError, strategies.StrategyError)
+WIDEST = 120
+"""Maximum width of what --list prints."""
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(
     *,
     name: str | None,
-    chosen: str | None,
+    chosen: Sequence[str],
     rounds: int | None,
     seed: int | None,
     out: Path,
@@ -48,23 +52,21 @@ def run(
     Returns 0 if at least one row is valid (``strict``: if there are no ``bad_rows``), else 1; 130 if interrupted.
     ``disturbed`` is the kind of neighbour that runs beside the trials; a resumed run has the one it began with.
     """
-    if resume is not None and (name, chosen, rounds, seed, disturbed, pythons) != (None, None, None, None, None, ()):
+    if resume is not None and (name, chosen, rounds, seed, disturbed, pythons) != (None, (), None, None, None, ()):
         raise ExperimentError("--resume continues a run as it is; leave out EXPERIMENT and the options that change it")
     experiment = (
-        experiment_of(name or "quick", chosen, rounds, seed, pythons) if resume is None else _interrupted(resume)
+        experiment_of(name or "quick", chosen or None, rounds, seed, pythons)
+        if resume is None
+        else _interrupted(resume)
     )
-    budget_bytes = None if memory_budget is None else size_bytes(memory_budget, "--memory-budget")
+    most_bytes = budget_bytes(memory_budget)
     trials = runs.plan(experiment, installed=not only_list)
     say_left_out(experiment, trials)
     if only_list:
-        parts = [part.id for trial in trials for part in row_trials(trial)]
-        print("\n".join(parts))
-        rows_of = "" if len(parts) == len(trials) else f" with {len(parts)} rows, a block has one per arm"
-        say(f"{_trials(len(trials))}{rows_of}, about {seconds(estimate_ns(trials))}")
-        return 0
+        return _list(experiment, trials, as_json=as_json)
     folder = resume.resolve() if resume else runs.new_folder(out, experiment, host.machine(disturbed))
     with neighbour.beside(runs.machine_of(folder).get("neighbour"), host.choose_cpus(pin=experiment.pin)):
-        interrupted = execute(folder, experiment, trials, budget_bytes)
+        interrupted = execute(folder, experiment, trials, most_bytes)
     found = rows.read(folder)
     present(folder, found, as_json=as_json)
     if interrupted:
@@ -81,6 +83,20 @@ def run(
 
     complain(coverage(found) if as_json else f"no valid trial{mostly(found)}")  # the summary has the rest
     return 1
+
+
+def _list(experiment: Experiment, trials: list[AnyTrial], *, as_json: bool) -> int:
+    """Print what would be run, as grids; as JSON with the id of each row in the order of the run."""
+    if as_json:
+        parts = [part.id for trial in trials for part in row_trials(trial)]
+        told = {"trials": len(trials), "estimated_s": round(estimate_ns(trials) / 1e9, 1), "rows": parts}
+        print(json.dumps({"experiment": experiment.name} | told))
+        return 0
+    from inflight.bench.commands.planned import lines
+
+    width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns)
+    print("\n".join(lines(experiment.name, experiment.strategies, trials, width)))
+    return 0
 
 
 def bad_rows(found: Sequence[Row]) -> list[Row]:
@@ -109,6 +125,11 @@ def _trials(number: int) -> str:
     return "1 trial" if number == 1 else f"{number} trials"
 
 
+def as_option(name: str) -> str:
+    """Return the option for a value of ``experiment_of``."""
+    return "--strategy" if name == "strategies" else f"--{name}"
+
+
 def experiment_of(
     name: str,
     chosen: str | Iterable[str] | None = None,
@@ -116,23 +137,22 @@ def experiment_of(
     seed: int | None = None,
     pythons: Sequence[str] = (),
     *,
-    prefix: str = "--",
+    where: Callable[[str], str] = as_option,
 ) -> Experiment:
     """Return an experiment with other strategies, rounds, seed or interpreters. Raises ExperimentError.
 
-    ``prefix`` stands before their names in messages.
+    ``where`` turns the name of one of these values into the name used in messages.
     """
     changes: dict[str, Any] = {}
     if chosen is not None:
-        parts = chosen.split(",") if isinstance(chosen, str) else chosen
-        wanted = [part.strip() for part in parts if part.strip()]
-        need(bool(wanted), f"{prefix}strategies names none; name some, as in callbacks,thread_pool")
-        found = [experiments.named(strategy, f"{prefix}strategies") for strategy in wanted]
+        wanted = [chosen] if isinstance(chosen, str) else list(chosen)
+        need(bool(wanted), f"{where('strategies')}: name at least one, such as callbacks")
+        found = [experiments.named(strategy, where("strategies")) for strategy in wanted]
         changes["strategies"] = tuple(dict.fromkeys(found))
     if rounds is not None:
-        changes["rounds"] = whole(rounds, 1, MOST_ROUNDS, f"{prefix}rounds")
+        changes["rounds"] = whole(rounds, 1, MOST_ROUNDS, where("rounds"))
     if seed is not None:
-        changes["seed"] = whole(seed, 0, experiments.MOST_SEED, f"{prefix}seed")
+        changes["seed"] = whole(seed, 0, experiments.MOST_SEED, where("seed"))
     if pythons:
         changes["pythons"] = interpreters.labelled(pythons)
     return replace(experiments.load(name, strategies.names()), **changes)
@@ -158,24 +178,16 @@ def say_shortages(short: dict[str, str]) -> None:
         say(f"left out, {_trials(number)}: {reason}")
 
 
-_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,9})?) ?([kMG]?)i?B?", re.IGNORECASE)
-_FACTORS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3}
-
-
-def size_bytes(text: str, where: str) -> int:
-    """Return the bytes of a size such as 500MB or 2GB. Raises ExperimentError."""
-    found = _SIZE.fullmatch(text.strip())
-    size = round(float(found[1]) * _FACTORS[found[2].lower()]) if found else 0
-    if size < 1:
-        raise ExperimentError(f"{where} must be a size such as 500MB or 2GB, not {text!r}")
-    return size
+def budget_bytes(text: str | None, where: str = "--memory-budget") -> int | None:
+    """Return the bytes of a memory budget; None without one. Raises ExperimentError."""
+    return None if text is None else judged(partial(parse_size_bytes, text), where)
 
 
 def execute(
     folder: Path,
     experiment: Experiment,
     trials: list[AnyTrial],
-    budget_bytes: int | None = None,
+    most_bytes: int | None = None,
     given: tuple[str, ...] = (),
     *,
     hosting: Hosting | None = None,
@@ -188,7 +200,7 @@ def execute(
     waiting = [trial for trial in trials if trial.id not in done]
     try:
         with interruptible(), of_trials(waiting) as report:
-            runs.execute(folder, experiment, trials, report, budget_bytes, given, hosting, tell)
+            runs.execute(folder, experiment, trials, report, most_bytes, given, hosting, tell)
     except KeyboardInterrupt:
         return True
     return False

@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -43,17 +42,17 @@ class CheckError(Exception):
 REFUSALS = (CheckError, CrawlError)
 
 
-def run(*, strategy: str, only: str | None, limit: str, verbose: bool, as_json: bool) -> int:
+def run(*, strategy: str, rules: Sequence[str], timeout: str, verbose: bool, as_json: bool) -> int:
     """Check a strategy and print the result; return 0 if all rules hold, else 1. Raises CheckError and CrawlError."""
     if find_spec("pytest") is None:
         raise CheckError("check needs pytest: pip install 'inflight-bench[pytest]'")
-    rules = chosen(only)
-    limit_s = _seconds(limit)
+    checked_rules = chosen(rules)
+    limit_s = _seconds(timeout)
     name = available(strategy)
     _import(name, limit_s)
     from inflight.bench.conformance import show
 
-    checked = check(name, rules, limit_s)
+    checked = check(name, checked_rules, limit_s)
     if as_json:
         print(json.dumps(show.data(checked), indent=2))
     else:
@@ -62,13 +61,12 @@ def run(*, strategy: str, only: str | None, limit: str, verbose: bool, as_json: 
     return 0 if checked.holds else 1
 
 
-def chosen(only: str | None) -> list[str]:
-    """Return the rules of a comma-separated list; all without one. Raises CheckError for an unknown rule."""
-    rules = list(RULES) if only is None else [name.strip() for name in only.split(",")]
-    for rule in rules:
-        if rule not in RULES:
-            raise CheckError(f"--only: unknown rule {rule!r}{nearest(rule, RULES)}")
-    return rules
+def chosen(names: Sequence[str]) -> list[str]:
+    """Return the named rules; all without a name. Raises CheckError for an unknown rule."""
+    for name in names:
+        if name not in RULES:
+            raise CheckError(f"--rule: unknown rule {name!r}{nearest(name, RULES)}")
+    return list(dict.fromkeys(names)) or list(RULES)
 
 
 def check(strategy: str, rules: list[str], limit_s: float) -> "Checked":
@@ -188,9 +186,9 @@ def _plain_pytest() -> Iterator[None]:
 
 def _seconds(text: str) -> float:
     try:
-        limit_s = parse_duration_ns(f"{text}s" if re.fullmatch(r"[0-9.]+", text) else text) / 1e9
+        limit_s = parse_duration_ns(text) / 1e9
     except ValueError as error:
-        raise CheckError(f"--limit: {error}") from error
+        raise CheckError(f"--timeout: {error}") from error
     if limit_s <= 0:
-        raise CheckError(f"--limit must be longer than 0, not {text}")
+        raise CheckError(f"--timeout must be longer than 0, not {text}")
     return limit_s

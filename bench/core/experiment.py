@@ -107,7 +107,7 @@ def named(text: str, where: str, known: Iterable[str] | None = None, base: Path 
         name = strategies.add(text, base)
     except strategies.StrategyError as error:
         raise ExperimentError(f"{where}: {error}") from error
-    if name == text and name not in strategies.names():
+    if name == text and not strategies.is_ours(name) and name not in strategies.names():
         judge.check_known(name, strategies.names() if known is None else known, "strategy", where)
     return name
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -167,10 +167,10 @@ class Grid:
             pages = in_flight * self.waves  # the gate holds the first wave
         elif self.seconds is not None and least_ns:
             pages = min(pages, max(in_flight, round(self.seconds * 1e9 / least_ns)))
-        values = self.site.to_dict() | {"delay": latency, "pages": pages}
         cell = f"{prefix}/latency={latency}/in_flight={in_flight}/{connection}" + (f"/cpu={cpu}" if cpu != "0" else "")
+        site = replace(self.site, delay=latency, pages=pages)
         kind: Kind = "memory" if self.kind == "memory" else "crawl"
-        return Workload(cell, kind, SiteConfig.from_dict(values), in_flight, connection, self.parked, cpu)
+        return Workload(cell, kind, site, in_flight, connection, self.parked, cpu)
 
 
 def parse(kind: GridKind, table: Any, common_site: Any, strategies: Iterable[str], where: str) -> Grid:

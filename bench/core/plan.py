@@ -106,6 +106,7 @@ class BareTrial:
         return self.cell.expected_ns
 
 
+Cell = tuple[Grid, Workload]
 AnyTrial = Trial | BareTrial | BlockTrial
 RowTrial = Trial | BareTrial | ArmTrial
 """The subject of one row: a trial, or one arm of a block."""
@@ -124,10 +125,11 @@ def expand(experiment: Experiment, described: dict[str, Description]) -> list[An
     """
     order = Random(experiment.seed)
     trials: list[AnyTrial] = []
+    cells = experiment.cells()
     timed = [grid for grid in experiment.grids if grid.kind == "throughput"]
     for number in range(1, experiment.rounds + 1):
-        first, others = (_blocks(experiment, described, number, grids) for grids in (timed[:1], timed[1:]))
-        rest = [*_crawled(experiment, described, number), *others, *_bare(experiment, described, number)]
+        first, others = (_blocks(experiment, cells, described, number, grids) for grids in (timed[:1], timed[1:]))
+        rest = [*_crawled(experiment, cells, described, number), *others, *_bare(experiment, described, number)]
         order.shuffle(rest)
         trials += [*first, *rest]
     return trials
@@ -138,14 +140,16 @@ def estimate_ns(trials: Iterable[AnyTrial]) -> int:
     return sum(trial.expected_ns for trial in trials)
 
 
-def _crawled(experiment: Experiment, described: dict[str, Description], number: int) -> list[AnyTrial]:
+def _crawled(
+    experiment: Experiment, cells: Iterable[Cell], described: dict[str, Description], number: int
+) -> list[AnyTrial]:
     return [
         replace(
             trial_of(f"{workload.id}/{on.name(name)}/round={number}", number, workload, described[name]),
             strategy=on.name(name),
             arm=_arm(described[name], workload, grid.settings, on) if on.label or grid.settings else None,
         )
-        for grid, workload in experiment.cells()
+        for grid, workload in cells
         for on in _interpreters(experiment)
         for name in experiment.strategies
         if grid.kind != "throughput" and _makes_sense(grid, workload, described[name], number)
@@ -176,10 +180,14 @@ def _interpreters(experiment: Experiment) -> list[_On]:
 
 
 def _blocks(
-    experiment: Experiment, described: dict[str, Description], number: int, grids: Sequence[Grid]
+    experiment: Experiment,
+    cells: Iterable[Cell],
+    described: dict[str, Description],
+    number: int,
+    grids: Sequence[Grid],
 ) -> list[AnyTrial]:
     found: list[AnyTrial] = []
-    for grid, workload in experiment.cells():
+    for grid, workload in cells:
         names = experiment.strategies if any(grid is one for one in grids) else ()
         chosen = [described[name] for name in names if _makes_sense(grid, workload, described[name], number)]
         if grid.against is not None:

@@ -134,7 +134,7 @@ def _swarms(table: dict[str, Any], common_site: dict[str, Any], strategies: tupl
         judge.check_known(name, strategies, "strategy", where)
     ramp = judge.optional(table, "ramp_per_s", MOST_IN_FLIGHT, where)
     processes = judge.optional(table, "processes", MOST_PROCESSES, where)
-    hold = _hold(table.get("hold", "0"), f"{where}: hold")
+    hold = hold_time(table.get("hold", "0"), f"{where}: hold")
     site = _swarm_site(common_site, table.get("site", {}), where)
     cells = tuple(
         swarm(
@@ -204,7 +204,7 @@ def _rates(values: Any, where: str) -> tuple[int | float, ...]:
     return judge.distinct((int(rate) if rate == int(rate) else rate for rate in values), where)
 
 
-def _hold(text: Any, where: str) -> str:
+def hold_time(text: Any, where: str) -> str:
     """Validate how long the gates stay shut when all fetches are in flight. Raises ExperimentError."""
     judge.need(isinstance(text, str), f"{where} must be a time such as 30s, not {text!r}")
     hold_ns = judge.judged(partial(parse_duration_ns, text), where)

@@ -1,5 +1,7 @@
 """Formatting of numbers: integers in nanoseconds and bytes become ``12.4 µs`` and ``16.6 kB``. Pure.
 
+Sizes are read here, too; durations are read by ``inflight.fake_server.delays``.
+
 ``digits`` is the number of significant digits; the caller chooses it by the noise.
 """
 
@@ -14,6 +16,8 @@ _TIMES = ((1, "ns"), (1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s"))
 _SIZES = ((1, "B"), (1_000, "kB"), (1_000_000, "MB"), (1_000_000_000, "GB"))
 _MOST_LOG = 600.0
 """Logarithm of the largest ratio that is written."""
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,9})?) ?([kMG]?)(i?B)?", re.IGNORECASE)
+_FACTORS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3}
 _LATENCY = re.compile(r"(\d)(ns|us|ms|s)\b")
 
 
@@ -109,6 +113,17 @@ def latency(text: str) -> str:
     if text == "0":
         return "no added latency"
     return _LATENCY.sub(lambda match: f"{match[1]} {match[2].replace('us', 'µs')}", text)
+
+
+def parse_size_bytes(text: str) -> int:
+    """Return the bytes of a size such as ``500MB`` or ``2GB``. Raises ValueError."""
+    found = _SIZE.fullmatch(text.strip())
+    if found and float(found[1]) and not (found[2] or found[3]):
+        raise ValueError(f"{text} has no unit; write {text}MB or {text}GB")
+    size_bytes = round(float(found[1]) * _FACTORS[found[2].lower()]) if found else 0
+    if size_bytes < 1:
+        raise ValueError(f'"{text}" is not a size; write a number and kB, MB or GB, such as 500MB')
+    return size_bytes
 
 
 def _scaled(value: float, digits: int, units: tuple[tuple[int, str], ...]) -> str:

@@ -35,7 +35,7 @@ from tests.cli import command
 from tests.cli.command import Done, inflight, running, survivors
 from tests.made_blocks import TIMED, Rows, block, blocks, series
 
-SMALL = ("--cycles", 2, "--metrics", "cpu_per_page")
+SMALL = ("--cycles", 2, "--metric", "cpu_per_page")
 BLAME_THE_MACHINE = ("machine under load", "a control moved")
 
 
@@ -167,7 +167,7 @@ def test_a_side_that_fails_in_every_block_is_a_regression(tmp_path: Path) -> Non
     ("arguments", "sentence"),
     [
         (("callbacks@", "callbacks"), "callbacks@ has no revision"),
-        (("callbacks", "generators", "--metrics", "speed"), "--metrics: unknown metric 'speed'; known: cpu_per_page"),
+        (("callbacks", "generators", "--metric", "speed"), "--metric: unknown metric 'speed'; known: cpu_per_page"),
         (("callbacks", "generators", "--budget", "soon"), "--budget must be a time such as 90s, 5m or 1h, not 'soon'"),
     ],
 )
@@ -193,7 +193,7 @@ def test_a_side_that_cannot_do_the_work_is_refused_by_name(tmp_path: Path, scrat
 
     assert done.code == 2
     assert last_line(done) == (
-        f"inflight: nothing to compare: A, mine ({folder}): the strategy raised LookupError: nothing here"
+        f"inflight ab: nothing to compare: A, mine ({folder}): the strategy raised LookupError: nothing here"
     )
     assert not (tmp_path / "results").exists()
     assert list(scratch.iterdir()) == []
@@ -204,9 +204,9 @@ def test_a_budget_that_is_too_short_is_refused_with_a_sufficient_one(tmp_path: P
 
     assert (done.code, done.out) == (2, "")
     assert last_line(done).startswith(
-        "inflight: --budget 1s is too short: a verdict needs at least 12 blocks, which take about "
+        "inflight ab: --budget 1s is too short: a verdict needs at least 12 blocks, which take about "
     )
-    assert last_line(done).endswith("exclude memory with --metrics cpu_per_page,throughput")
+    assert last_line(done).endswith("exclude memory with --metric cpu_per_page --metric throughput")
     ((needed_s, enough_s),) = re.findall(r"about (\d+) s here; try --budget (\d+)s, or exclude", last_line(done))
     assert int(needed_s) < int(enough_s) <= 1.05 * int(needed_s) + 10
     assert int(enough_s) % 10 == 0
@@ -219,7 +219,7 @@ def test_results_that_cannot_be_written_are_one_sentence(tmp_path: Path, scratch
     done = inflight("ab", "callbacks", "callbacks", *SMALL, "--out", tmp_path / "file" / "results")
 
     assert (done.code, done.out) == (2, "")
-    assert last_line(done).startswith(f"inflight: cannot write results to {tmp_path / 'file' / 'results'}")
+    assert last_line(done).startswith(f"inflight ab: cannot write results to {tmp_path / 'file' / 'results'}")
     assert list(scratch.iterdir()) == []
 
 

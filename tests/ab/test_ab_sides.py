@@ -136,10 +136,8 @@ def test_an_invalid_side_is_refused_as_a_and_as_b(side: str, sentence: str) -> N
             {"requirements": ("x --index-url=y",)},
             "--with takes requirements such as aiohttp==3.11, not '--index-url=y'",
         ),
-        ({"metrics": ""}, "--metrics names no metric"),
-        ({"metrics": " , "}, "--metrics names no metric"),
-        ({"metrics": "cpu"}, "--metrics: unknown metric 'cpu'; known: cpu_per_page, throughput, memory"),
-        ({"metrics": "memroy"}, "--metrics: unknown metric 'memroy'; did you mean \"memory\"?"),
+        ({"metrics": ("cpu",)}, "--metric: unknown metric 'cpu'; known: cpu_per_page, throughput, memory"),
+        ({"metrics": ("memory", "memroy")}, "--metric: unknown metric 'memroy'; did you mean \"memory\"?"),
     ],
     ids=str,
 )

@@ -175,7 +175,7 @@ def test_a_run_keeps_the_experiment_as_it_was_run_and_the_command_that_would_do_
     *command, experiment = results.machine["command"][:3]
     assert command == ["inflight", "run"]
     assert experiment.endswith("tiny.toml")
-    assert results.machine["command"][3:] == ["--strategies", "callbacks", "--rounds", "1", "--seed", "5"]
+    assert results.machine["command"][3:] == ["--strategy", "callbacks", "--rounds", "1", "--seed", "5"]
 
 
 @pytest.mark.parametrize(
@@ -183,10 +183,13 @@ def test_a_run_keeps_the_experiment_as_it_was_run_and_the_command_that_would_do_
     [
         ({"experiment": "qick"}, "no preset 'qick'; did you mean \"quick\"?"),
         ({"strategies": "calbacks"}, "strategies: unknown strategy 'calbacks'; did you mean \"callbacks\"?"),
-        ({"strategies": []}, "strategies names none"),
+        ({"strategies": []}, "strategies: name at least one"),
         ({"rounds": 0}, "rounds must be a whole number from 1 to 1000, not 0"),
         ({"seed": "1"}, "seed must be a whole number from 0"),
-        ({"memory_budget": "much"}, "memory_budget must be a size such as 500MB or 2GB, not 'much'"),
+        (
+            {"memory_budget": "much"},
+            'memory_budget: "much" is not a size; write a number and kB, MB or GB, such as 500MB',
+        ),
         ({"memory_budget": 0}, "memory_budget must be a whole number from 1"),
     ],
 )

@@ -13,7 +13,7 @@ from tests.ab.repositories import HONEST, NO_CONFIG, commit, git, new_repository
 from tests.cli import command
 from tests.cli.command import Done, inflight
 
-SMALL = ("--cycles", 2, "--metrics", "cpu_per_page")
+SMALL = ("--cycles", 2, "--metric", "cpu_per_page")
 
 
 @pytest.fixture(autouse=True)

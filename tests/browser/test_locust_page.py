@@ -21,7 +21,7 @@ ROWS = "return [...document.querySelectorAll('table tbody tr')].map(row => row.i
 
 @pytest.fixture
 def server() -> Iterator[Running]:
-    started = Running("--delay", "5ms")
+    started = Running("--latency", "5ms")
     yield started
     started.stop()
 

@@ -194,7 +194,10 @@ def test_an_unknown_strategy_is_answered_with_the_nearest() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--memory-budget", "much"), "--memory-budget must be a size such as 500MB or 2GB, not 'much'"),
+        (
+            ("--memory-budget", "much"),
+            '--memory-budget: "much" is not a size; write a number and kB, MB or GB, such as 500MB',
+        ),
         (("--free-threaded", "python-of-nobody"), "--free-threaded: there is no program python-of-nobody"),
         (("--python", "python-of-nobody"), "--python: there is no program python-of-nobody"),
     ],

@@ -1,6 +1,7 @@
 """``inflight`` as a process: run to its end, or watched while it goes on."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -37,12 +38,12 @@ class Done:
 
     @property
     def sentence(self) -> str:
-        """The one line on standard error of a command that refused, without the name of the program."""
+        """The one line on standard error of a command that refused, without the name of the command."""
         assert self.code == 2, (self.code, self.err)
         assert self.out == ""
         assert self.err.count("\n") == 1, self.err
-        assert self.err.startswith("inflight: ")
-        return self.err.removeprefix("inflight: ").strip()
+        assert re.match(r"inflight [a-z-]+: ", self.err), self.err
+        return self.err.partition(": ")[2].strip()
 
 
 def inflight(

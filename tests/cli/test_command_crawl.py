@@ -52,6 +52,7 @@ def free_port() -> int:
         return port
 
 
+ADVICE = "; check the URL, and that its server runs"
 SMALL = site(
     {
         "/": page("/a", "/moved", "/missing", "/a#again"),
@@ -64,7 +65,7 @@ SMALL = site(
 def test_the_report_has_a_line_for_every_url_and_totals(serve: Serve) -> None:
     base = serve(SMALL).url
 
-    done = inflight("crawl", f"{base}/", "--max-in-flight", 1)
+    done = inflight("crawl", f"{base}/", "--in-flight", 1)
 
     *lines, blank, totals, errors = done.out.splitlines()
     assert (done.code, done.err, blank) == (0, "", "")
@@ -82,7 +83,7 @@ def test_the_report_has_a_line_for_every_url_and_totals(serve: Serve) -> None:
 def test_json_has_a_record_for_every_url_and_a_summary(serve: Serve) -> None:
     base = serve(SMALL).url
 
-    records, summary = crawl_json(f"{base}/", "--max-in-flight", 1)
+    records, summary = crawl_json(f"{base}/", "--in-flight", 1)
 
     assert {tuple(record) for record in records.values()} == {tuple(KEYS)}
     assert records[f"{base}/moved"] == {
@@ -124,7 +125,23 @@ def test_a_crawl_without_a_page_exits_with_1_and_one_sentence() -> None:
     assert (done.code, blank, errors) == (1, "", "errors: 1 connection refused")
     assert lines == [f"---  {url}  (connection refused)  3 tries"]
     assert totals.startswith("callbacks: 1 URL, 0 pages (0 redirects), ")
-    assert done.err == "inflight: no page could be fetched: 1 connection refused\n"
+    assert done.err == f"inflight crawl: nothing could be fetched: 1 connection refused{ADVICE}\n"
+
+
+def test_a_crawl_that_finds_only_missing_pages_exits_with_1_and_says_so(serve: Serve) -> None:
+    done = inflight("crawl", f"{serve(SMALL).url}/missing")
+
+    assert done.code == 1
+    assert done.out.startswith("404  ")
+    assert done.err == f"inflight crawl: nothing could be fetched: 1 with status 404{ADVICE}\n"
+
+
+def test_a_crawl_that_finds_only_a_redirect_elsewhere_exits_with_1(serve: Serve) -> None:
+    away = serve(site({"/": moved("http://elsewhere.invalid/", 301)}))
+
+    done = inflight("crawl", f"{away.url}/")
+
+    assert (done.code, done.err) == (1, f"inflight crawl: nothing could be fetched: 1 with status 301{ADVICE}\n")
 
 
 def test_urls_that_fail_are_part_of_a_crawl_that_succeeds(serve: Serve) -> None:
@@ -139,7 +156,7 @@ def test_urls_that_fail_are_part_of_a_crawl_that_succeeds(serve: Serve) -> None:
 def test_options_reach_the_crawl(serve: Serve) -> None:
     server = serve(site({"/": page("/a", "/b", "/no/c"), "/a": moved("/a2"), "/a2": moved("/a3"), "/a3": page()}))
 
-    options = ("--max-redirect", 1, "--exclude", "/no/", "--connection", "per-fetch", "--max-in-flight", 2, "--lenient")
+    options = ("--max-redirects", 1, "--exclude", "/no/", "--connection", "per-fetch", "--in-flight", 2, "--lenient")
     records, summary = crawl_json(f"{server.url}/", *options)
 
     paths = {url.removeprefix(server.url): record["error"] for url, record in records.items()}
@@ -181,16 +198,16 @@ def test_several_urls_and_urls_without_a_scheme_are_crawled(serve: Serve) -> Non
         (["x", "--timeout", "0.0000000001"], "--timeout must be longer than 0"),
         (["x", "--timeout", "99999999999999999999"], "--timeout must be longer than 0 and at most a day"),
         (["x", "--timeout", "86401"], "--timeout must be longer than 0 and at most a day"),
-        (["x", "--max-in-flight", "1000000"], "1,000,000 in flight need 1,000,064 descriptors, but RLIMIT_NOFILE"),
+        (["x", "--in-flight", "1000000"], "1,000,000 in flight need 1,000,064 descriptors, but RLIMIT_NOFILE"),
     ],
 )
 def test_an_invalid_crawl_is_refused_in_one_sentence(arguments: list[str], words: str) -> None:
-    limit = ("RLIMIT_NOFILE", 1000) if "--max-in-flight" in arguments else None
+    limit = ("RLIMIT_NOFILE", 1000) if "--in-flight" in arguments else None
 
     assert words in inflight("crawl", *arguments, limit=limit).sentence
 
 
-@pytest.mark.parametrize("option", [["--max-in-flight", "0"], ["--max-tries", "0"], ["--connection", "x"], ["--x"]])
+@pytest.mark.parametrize("option", [["--in-flight", "0"], ["--max-tries", "0"], ["--connection", "x"], ["--x"]])
 def test_options_out_of_range_are_wrong_usage(option: list[str]) -> None:
     done = inflight("crawl", "http://localhost/", *option)
 
@@ -245,7 +262,7 @@ def test_an_evil_site_makes_pages_fail_but_not_the_crawl(serve: Serve, strategy:
     server = serve(evil)
 
     records, summary = crawl_json(
-        f"{server.url}/", "--timeout", "2500ms", "--max-tries", 1, "--max-redirect", 5, "--strategy", strategy
+        f"{server.url}/", "--timeout", "2500ms", "--max-tries", 1, "--max-redirects", 5, "--strategy", strategy
     )
 
     found = {url.removeprefix(server.url): (record["status"], record["error"]) for url, record in records.items()}
@@ -376,7 +393,7 @@ def crawl(job, frontier):
 
 
 @pytest.mark.parametrize("then", ["whole(job, frontier)", "os._exit(0)"])
-@pytest.mark.parametrize("command", [["crawl", "http://127.0.0.1:9/", "--strategy"], ["check", "--only", "ends"]])
+@pytest.mark.parametrize("command", [["crawl", "http://127.0.0.1:9/", "--strategy"], ["check", "--rule", "ends"]])
 def test_no_process_of_a_strategy_is_left(tmp_path: Path, command: list[str], then: str) -> None:
     (tmp_path / "pids").mkdir()
     text = LEAVES.format(seconds=round(HANG_S), folder=tmp_path / "pids", then=then)

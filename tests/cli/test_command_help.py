@@ -74,4 +74,4 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str]) -> None:
 
     assert done.code == 2
     assert done.out == ""
-    assert "Error: " in done.err
+    assert re.fullmatch(r"inflight( [a-z]+)?: [^\n]+\n", done.err)

@@ -84,7 +84,7 @@ def test_a_trial_beyond_a_limit_is_announced_and_becomes_a_skipped_row(tmp_path:
     experiment = write(tmp_path, "[[memory]]\nin_flight = [10, 5000]\n")
 
     done = inflight(
-        "run", experiment, "--strategies", "callbacks", folder=tmp_path, limit=("RLIMIT_NOFILE", 300), calm=True
+        "run", experiment, "--strategy", "callbacks", folder=tmp_path, limit=("RLIMIT_NOFILE", 300), calm=True
     )
 
     assert done.code == 0, done.err
@@ -120,7 +120,7 @@ def test_the_memory_budget_stops_a_trial_and_the_others_continue(tmp_path: Path)
 def test_an_invalid_memory_budget_is_refused(tmp_path: Path, size: str) -> None:
     done = inflight("run", write(tmp_path, SMALL), f"--memory-budget={size}", folder=tmp_path)
 
-    assert done.sentence == f"--memory-budget must be a size such as 500MB or 2GB, not {size!r}"
+    assert done.sentence == f'--memory-budget: "{size}" is not a size; write a number and kB, MB or GB, such as 500MB'
 
 
 def test_attribution_is_printed_by_line_and_by_kind(tmp_path: Path) -> None:

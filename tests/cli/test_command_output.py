@@ -58,7 +58,7 @@ RESULTS = {
     "swarm": ["swarm", "--in-flight", "1000", "--plan"],
     "crawl": ["crawl", "{url}"],
     "crawl --json": ["crawl", "{url}", "--json"],
-    "check": ["check", "sequential", "--only", "ends"],
+    "check": ["check", "sequential", "--rule", "ends"],
     "list": ["list"],
     "completion": ["completion", "bash"],
 }

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from io import StringIO
 from pathlib import Path
 
@@ -18,6 +19,7 @@ strategies = ["callbacks", "thread_pool"]
 in_flight = [1, 2]
 site = { links = 0 }
 """
+TWO = ("--strategy", "callbacks", "--strategy", "thread_pool")
 LATE = "strategies = ['callbacks']\ndeadline_s = 0.001\n[[crawl]]\npages = 5\n"
 
 
@@ -40,7 +42,7 @@ def smoke_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def smoke(smoke_folder: Path) -> Done:
-    return inflight("run", "smoke", "--strategies", "callbacks,thread_pool", folder=smoke_folder, calm=True)
+    return inflight("run", "smoke", *TWO, folder=smoke_folder, calm=True)
 
 
 def test_a_run_ends_with_0_a_table_and_its_progress(smoke: Done) -> None:
@@ -72,9 +74,9 @@ def test_a_run_leaves_its_folder(smoke: Done, smoke_folder: Path) -> None:
 def test_a_run_has_a_row_for_every_trial_and_arm(smoke: Done, smoke_folder: Path) -> None:
     folder = only_run(smoke_folder)
     found = rows.read(folder)
-    listed = inflight("run", "smoke", "--strategies", "callbacks,thread_pool", "--list").out.split("\n")[:-1]
+    listed = inflight("run", "smoke", *TWO, "--list", "--json").out
 
-    assert [row.trial for row in found] == listed
+    assert [row.trial for row in found] == json.loads(listed)["rows"]
     assert {row.status for row in found} == {"ok"}
     assert {row.run for row in found} == {folder.name}
     table = list(csv.DictReader(StringIO((folder / "rows.csv").read_text(encoding="utf-8"))))
@@ -87,7 +89,7 @@ def test_the_experiment_is_kept_as_it_was_run(smoke: Done, smoke_folder: Path) -
     assert kept.strategies == ("callbacks", "thread_pool")
     assert kept.grids == load("smoke", ["callbacks"]).grids
     machine = json.loads((only_run(smoke_folder) / "machine.json").read_text(encoding="utf-8"))
-    assert machine["command"][1:] == ["run", "smoke", "--strategies", "callbacks,thread_pool"]
+    assert machine["command"][1:] == ["run", "smoke", *TWO]
 
 
 def test_json_prints_the_summary(tiny: Path, tmp_path: Path) -> None:
@@ -99,32 +101,38 @@ def test_json_prints_the_summary(tiny: Path, tmp_path: Path) -> None:
     assert all((tmp_path / path).is_file() for path in summary["plots"])
 
 
-def test_list_prints_the_plan_and_runs_nothing(tiny: Path, tmp_path: Path) -> None:
+def test_list_prints_a_grid_and_runs_nothing(tiny: Path, tmp_path: Path) -> None:
     done = inflight("run", tiny, "--list", folder=tmp_path)
 
-    assert done.code == 0
-    assert sorted(done.out.splitlines()) == [
+    assert (done.code, done.err) == (0, "")
+    first, _, study, *grid, _, legend = done.out.splitlines()
+    assert re.fullmatch(r"tiny: 4 trials, about \d+ s", first)
+    assert re.fullmatch(r"memory of fetches that the server holds: 4 trials, about \d+ s", study)
+    assert [line.split() for line in grid] == [
+        ["in\N{NO-BREAK SPACE}flight", "1", "2"], ["thread_pool", "1", "1"], ["callbacks", "1", "1"],
+    ]  # fmt: skip
+    assert "rounds" in legend
+    assert not (tmp_path / "results").exists()
+
+
+def test_list_as_json_has_the_rows_in_the_order_of_the_run(tiny: Path) -> None:
+    told = json.loads(inflight("run", tiny, "--list", "--json").out)
+
+    assert (told["experiment"], told["trials"]) == ("tiny", 4)
+    assert told["estimated_s"] > 0
+    assert sorted(told["rows"]) == [
         f"memory/latency=0/in_flight={number}/keep-alive/{name}/round=1"
         for number in (1, 2)
         for name in ("callbacks", "thread_pool")
     ]
-    assert done.err.startswith("4 trials, about ")
-    assert not (tmp_path / "results").exists()
-
-
-def test_list_counts_the_rows_of_blocks() -> None:
-    done = inflight("run", "smoke", "--strategies", "callbacks,thread_pool", "--list")
-
-    lines = len(done.out.splitlines())
-    assert f" trials with {lines} rows, a block has one per arm, about " in done.err
 
 
 def test_rounds_seed_and_strategies_replace_those_of_the_experiment(tiny: Path) -> None:
     def listed(*options: str) -> list[str]:
-        return inflight("run", tiny, "--list", *options).out.splitlines()
+        return list(json.loads(inflight("run", tiny, "--list", "--json", *options).out)["rows"])
 
     assert len(listed("--rounds", "3")) == 12
-    assert {line.split("/")[-2] for line in listed("--strategies", "sequential, generators,")} == {
+    assert {line.split("/")[-2] for line in listed("--strategy", "sequential", "--strategy", "generators")} == {
         "sequential",
         "generators",
     }
@@ -174,8 +182,11 @@ def test_a_report_without_a_valid_row_names_the_reason_and_a_folder_of_runs_a_ru
         (["smok"], "no preset 'smok'; did you mean \"smoke\"?"),
         (["no.toml"], "cannot read no.toml: No such file or directory"),
         (["."], "cannot read .: Is a directory"),
-        (["smoke", "--strategies", "callback"], "unknown strategy 'callback'; did you mean \"callbacks\"?"),
-        (["smoke", "--strategies", ","], "--strategies names none"),
+        (["smoke", "--strategy", "callback"], "unknown strategy 'callback'; did you mean \"callbacks\"?"),
+        (
+            ["smoke", "--strategy", "callbacks,thread_pool"],
+            '--strategy: "callbacks,thread_pool" is a list; give the option once for each',
+        ),
         (["wrong.toml"], 'wrong.toml: unknown key "round"; did you mean "rounds"?'),
         (["none.toml"], "nothing to run: none of the strategies supports this many in flight"),
         (["--resume", "nowhere"], "nowhere is not a run: it has no experiment.toml"),
@@ -234,7 +245,7 @@ def test_a_full_disk_is_one_sentence_and_finished_rows_are_kept(tiny: Path, tmp_
     *progress, last = done.err.splitlines()
     kept = rows.read(folder)
     assert 1 <= len(kept) == len(progress) < 8
-    assert last.startswith(f"inflight: cannot write {folder.relative_to(tmp_path)}/rows.jsonl: File too large")
+    assert last.startswith(f"inflight run: cannot write {folder.relative_to(tmp_path)}/rows.jsonl: File too large")
     assert "all earlier rows are saved" in last
 
     resumed = inflight("run", "--resume", folder, calm=True)
@@ -244,10 +255,10 @@ def test_a_full_disk_is_one_sentence_and_finished_rows_are_kept(tiny: Path, tmp_
 
 
 def test_a_full_disk_during_plots_is_one_sentence(tiny: Path, tmp_path: Path) -> None:
-    done = inflight("run", tiny, "--strategies", "callbacks", folder=tmp_path, limit=("RLIMIT_FSIZE", 13_000))
+    done = inflight("run", tiny, "--strategy", "callbacks", folder=tmp_path, limit=("RLIMIT_FSIZE", 13_000))
 
     assert done.code == 2
-    assert done.err.splitlines()[-1].startswith("inflight: cannot write ")
+    assert done.err.splitlines()[-1].startswith("inflight run: cannot write ")
     assert len(rows.read(only_run(tmp_path))) == 2
 
 

@@ -39,7 +39,7 @@ def test_a_run_with_little_address_space_keeps_its_rows_and_prints_the_next_comm
 
     (folder,) = (tmp_path / "results").iterdir()
     assert done.code == 2
-    assert done.err.splitlines()[-1].startswith(f"inflight: {SAID}")
+    assert done.err.splitlines()[-1].startswith(f"inflight run: {SAID}")
     assert f"inflight report {folder.relative_to(tmp_path)} " in done.err
     assert [row.status for row in rows.read(folder)] == ["ok"]
     assert inflight("report", folder.relative_to(tmp_path), folder=tmp_path).code == 0

@@ -270,7 +270,7 @@ def test_a_report_that_cannot_be_written_is_one_sentence(base: Path, head: Path)
 
     assert (done.code, done.err.strip().splitlines()[-1]) == (
         2,
-        f"inflight: cannot write {base / 'missing' / 'report.md'}: No such file or directory",
+        f"inflight compare: cannot write {base / 'missing' / 'report.md'}: No such file or directory",
     )
 
 

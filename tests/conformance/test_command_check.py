@@ -55,7 +55,7 @@ def rule_of(done: Done, rule: str) -> dict[str, Any]:
     ],
 )
 def test_a_broken_rule_is_named(defect: str, rule: str, line: str) -> None:
-    done = check(defect, "--only", rule, "--json")
+    done = check(defect, "--rule", rule, "--json")
 
     found = rule_of(done, rule)
     assert done.code == 1
@@ -65,18 +65,18 @@ def test_a_broken_rule_is_named(defect: str, rule: str, line: str) -> None:
 
 
 def test_a_warning_of_a_library_breaks_no_rule() -> None:
-    assert check("warns", "--only", "ends").code == 0
+    assert check("warns", "--rule", "ends").code == 0
 
 
 def test_a_leak_is_told_by_its_rule_in_whatever_test_it_is_found() -> None:
-    done = check("leaks_a_descriptor", "--only", "ends", "--json")
+    done = check("leaks_a_descriptor", "--rule", "ends", "--json")
 
     assert rule_of(done, "cleanup")["holds"] is False
     assert [found["rule"] for found in json.loads(done.out)["rules"]] == ["cleanup"]
 
 
 def test_a_strategy_that_never_returns_is_stopped() -> None:
-    done = check("never_returns", "--only", "ends", "--limit", "1s")
+    done = check("never_returns", "--rule", "ends", "--timeout", "1s")
 
     assert done.code == 1
     assert "            observed: did not end within 1 s, in broken.py:" in done.out
@@ -84,7 +84,7 @@ def test_a_strategy_that_never_returns_is_stopped() -> None:
 
 
 def test_failures_are_told_in_words() -> None:
-    done = check("ignores_redirects", "--only", "redirects,ends")
+    done = check("ignores_redirects", "--rule", "redirects", "--rule", "ends")
 
     lines = done.out.splitlines()
     place = lines.index(f"FAILED  redirects    {sentence('redirects')}")
@@ -98,7 +98,7 @@ def test_failures_are_told_in_words() -> None:
 
 
 def test_a_traceback_is_shown_when_asked_for() -> None:
-    done = check("swallows_an_error", "--only", "bugs", "--verbose", "--quiet")
+    done = check("swallows_an_error", "--rule", "bugs", "--verbose", "--quiet")
 
     assert "            | " in done.out
     assert "test_crawl_ends.py:" in done.out
@@ -111,7 +111,15 @@ def test_a_file_is_checked_from_anywhere(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option", encoding="utf-8")
 
     done = inflight(
-        "check", "./my_client.py", "--only", "ends, requests", "-q", folder=tmp_path, PYTEST_ADDOPTS="--no-such-option"
+        "check",
+        "./my_client.py",
+        "--rule",
+        "ends",
+        "--rule",
+        "requests",
+        "-q",
+        folder=tmp_path,
+        PYTEST_ADDOPTS="--no-such-option",
     )
 
     assert done.code == 0, done.out + done.err
@@ -149,7 +157,7 @@ def test_the_limit_holds_for_the_import_too(tmp_path: Path) -> None:
         f"import time\nSTACK = 'own'\nREQUIRES = ()\ntime.sleep({HANG_S})\n", encoding="utf-8"
     )
 
-    done = inflight("check", "./mine.py", "--limit", "1", folder=tmp_path)
+    done = inflight("check", "./mine.py", "--timeout", "1s", folder=tmp_path)
 
     assert done.sentence == "mine cannot be imported: it did not end within 1 s, in mine.py:4"
 
@@ -157,12 +165,12 @@ def test_the_limit_holds_for_the_import_too(tmp_path: Path) -> None:
 def test_what_a_file_prints_is_no_part_of_the_result(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(f"print('hello')\n{GOOD}", encoding="utf-8")
 
-    done = inflight("check", "./mine.py", "--only", "ends", "--json", folder=tmp_path)
+    done = inflight("check", "./mine.py", "--rule", "ends", "--json", folder=tmp_path)
 
     assert json.loads(done.out)["strategy"] == "mine"
 
 
-@pytest.mark.parametrize("options", [["--only", "redirect"], ["--limit", "soon"], ["--limit", "0"], ["--only", ""]])
+@pytest.mark.parametrize("options", [["--rule", "redirect"], ["--timeout", "soon"], ["--timeout", "0"], ["--rule", ""]])
 def test_wrong_options_are_refused_with_a_sentence(options: list[str]) -> None:
     assert options[0] in inflight("check", "callbacks", *options).sentence
 
@@ -194,7 +202,7 @@ DEAF = ["a_target_of_many_is_fetched_once", "a_loop_of_redirects_is_walked_once[
 def test_a_limit_of_a_library_is_told_and_breaks_no_rule() -> None:
     limits = {f"test_{name}": "it is deaf" for name in DEAF}
 
-    done = run_with(LIMITED.format(limits=limits), "check", REFERENCE, "--only", "redirects", "--json")
+    done = run_with(LIMITED.format(limits=limits), "check", REFERENCE, "--rule", "redirects", "--json")
 
     found = rule_of(done, "redirects")
     assert [(limit["test"], limit["lines"]) for limit in found["limits"]] == [
@@ -208,7 +216,7 @@ def test_a_limit_of_a_library_is_told_and_breaks_no_rule() -> None:
 def test_a_limit_that_is_none_fails() -> None:
     limits = {"test_a_page_without_links_is_the_whole_crawl": "it is deaf"}
 
-    done = run_with(LIMITED.format(limits=limits), "check", REFERENCE, "--only", "ends")
+    done = run_with(LIMITED.format(limits=limits), "check", REFERENCE, "--rule", "ends")
 
     assert done.code == 1
     assert "        a page without links is the whole crawl" in done.out
@@ -219,7 +227,7 @@ def test_a_limit_of_a_library_hides_no_leak() -> None:
     limits = {"test_a_page_without_links_is_the_whole_crawl": "it is deaf"}
     code = LIMITED.format(limits=limits).replace("ignores_redirects", "leaks_a_thread")
 
-    done = run_with(code, "check", "tests.conformance.broken:leaks_a_thread", "--only", "ends", "--json")
+    done = run_with(code, "check", "tests.conformance.broken:leaks_a_thread", "--rule", "ends", "--json")
 
     assert [failure["test"] for failure in rule_of(done, "cleanup")["failures"]].count(
         "a page without links is the whole crawl"
@@ -228,7 +236,7 @@ def test_a_limit_of_a_library_hides_no_leak() -> None:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9)])
 def test_a_signal_leaves_no_process(number: int, code: int) -> None:
-    with running("check", "callbacks", "--only", "deadline") as command:
+    with running("check", "callbacks", "--rule", "deadline") as command:
         family = command.family_when(3)
         command.process.send_signal(number)
         done = command.end()

@@ -94,7 +94,7 @@ def test_a_stdin_that_another_process_made_non_blocking_has_not_ended() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_end_it_cleanly_even_with_clients(start: Callable[..., Running], number: signal.Signals) -> None:
-    server = start("--delay", "10s")
+    server = start("--latency", "10s")
     with closing(server.connect()) as sock:
         sock.sendall(get())
         server.stats_when(lambda stats: stats["in_flight"] == 1)
@@ -123,7 +123,7 @@ def test_a_taken_port_is_one_sentence_and_exit_2(server: Running) -> None:
         (["--fault", "drip=much"], '"drip=much" is no fault'),
         (["--fault", "drop=0.1"], "unknown fault 'drop'"),
         (["--pages", "0"], "pages must be between 1"),
-        (["--delay", "soon"], '"soon" is not a delay'),
+        (["--latency", "soon"], '"soon" is not a latency'),
         (["--drip", "soon"], '"soon" is not a duration'),
         (["--idle-timeout", "soon"], '"soon" is not a duration'),
         (["--port", "99999"], "port"),

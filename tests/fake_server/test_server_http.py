@@ -243,7 +243,7 @@ def test_a_header_block_seen_before_is_still_checked_with_every_other_request_li
 
 
 def test_silent_clients_are_closed_but_not_those_that_wait_for_us(start: Callable[..., Running]) -> None:
-    server = start("--idle-timeout", "100ms", "--delay", "600ms")
+    server = start("--idle-timeout", "100ms", "--latency", "600ms")
     silent, half, waiting = (server.connect() for _ in range(3))
     with closing(silent), closing(half), closing(waiting):
         half.sendall(b"GET / HTTP/1.1\r\nHo")

@@ -263,7 +263,7 @@ def test_sizes_and_delays_spread_as_asked() -> None:
         ({"missing": float("nan")}, "missing must be a number between 0 and 1"),
         ({"missing": 0.6, "redirects": 0.6}, "must be at most 1 together, not 1.2"),
         ({"delay": 50}, "delay must be text"),
-        ({"delay": "soon"}, '"soon" is not a delay'),
+        ({"delay": "soon"}, '"soon" is not a latency'),
         ({"faults": {"drop": 0.1}}, "unknown fault 'drop'; known: reset-before"),
         ({"faults": {"drip": 2}}, "the share of fault drip must be a number between 0 and 1"),
         ({"faults": {"drip": 0.7, "chunked": 0.7}}, "the shares of all faults must be at most 1"),

@@ -110,7 +110,7 @@ def test_the_canonical_text_parses_to_an_equal_delay(text: str, canonical: str) 
     ],
 )
 def test_what_is_no_delay_is_refused_with_the_allowed_forms(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is not a delay .* write one of: .*lognormal") as refused:
+    with pytest.raises(ValueError, match=r"is not a latency .* write one of: .*lognormal") as refused:
         parse_delay(text)
 
     assert "\n" not in str(refused.value)

@@ -197,7 +197,7 @@ def _race(run: Path, out: Path) -> None:
     from inflight.bench.studies.race import command as race_command
 
     with contextlib.suppress(RowsError):
-        race_command.run(folder=run, chosen=None, speed=1.0, out=out)
+        race_command.run(folder=run, chosen=(), speed=1.0, out=out)
 
 
 def _advise(run: Path, out: Path) -> None:

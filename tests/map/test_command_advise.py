@@ -159,11 +159,11 @@ def test_the_json_has_what_the_documentation_explains(results: Path, told: Any) 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"latency": "80"}, '--latency: "80" is not a delay of at most 60 s; write one of: '),
-        ({"latency": "61s"}, '--latency: "61s" is not a delay of at most 60 s'),
+        ({"latency": "80"}, "--latency: 80 has no unit; write 80ms or 80s"),
+        ({"latency": "61s"}, '--latency: "61s" is not a latency of at most 60 s'),
         (
             {"cpu": "2 minutes"},
-            '--cpu: "2 minutes" is not a duration; write a number and ns, us, ms or s, such as 50ms',
+            '--cpu: "2 minutes" is not a duration; write a number and ns, us, ms, s, m or h, such as 50ms',
         ),
         ({"cpu": "2s"}, "--cpu must be at most 1s, not '2s'"),
     ],

@@ -101,8 +101,8 @@ def test_an_empty_crawl_table_is_an_experiment_with_defaults() -> None:
         (CRAWL + "pages = 0", ["[[crawl]] number 1: pages must be between 1 and 1000000000, not 0"]),
         (CRAWL + "pages = 'many'", ["[[crawl]] number 1: pages must be a whole number, not 'many'"]),
         # latency
-        (CRAWL + "latency = ['50']", ['[[crawl]] number 1: "50" is not a delay', "write one of:"]),
-        (CRAWL + "latency = ['lognormal 5ms 4ms']", ['"lognormal 5ms 4ms" is not a delay']),
+        (CRAWL + "latency = ['50']", ["[[crawl]] number 1: 50 has no unit; write 50ms or 50s"]),
+        (CRAWL + "latency = ['lognormal 5ms 4ms']", ['"lognormal 5ms 4ms" is not a latency']),
         (CRAWL + "latency = '0'", ["latency must be a list of texts, not '0'"]),
         (CRAWL + "latency = ['1ms', '1000us']", ["[[crawl]] number 1: latency names the same value twice"]),
         # connection

@@ -374,8 +374,8 @@ def test_crawl_takes_a_file(project: Path) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "run smoke --strategies",
-        "race --strategies",
+        "run smoke --strategy",
+        "race --strategy",
         "ab callbacks",
         "selftest --strategy",
         "swarm --in-flight 9 --strategy",

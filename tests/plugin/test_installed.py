@@ -209,7 +209,7 @@ def test_the_command_works_beside_packages_of_the_same_names(
 @pytest.mark.slow
 def test_a_check_works_from_a_wheel_with_pytest(wheels: dict[str, Path], project: Path, tmp_path: Path) -> None:
     python = environment(tmp_path / "environment", wheels["inflight-bench"], needed(ROOT))
-    check = [str(python.with_name("inflight")), "check", "callbacks", "--only", "ends,cleanup"]
+    check = [str(python.with_name("inflight")), "check", "callbacks", "--rule", "ends", "--rule", "cleanup"]
 
     assert "pip install 'inflight-bench[pytest]'" in run(python, project, *check).stderr
     link((python.parents[1] / "lib").glob("python*/site-packages"), ["pytest"])

@@ -192,7 +192,7 @@ def test_a_client_that_outlives_its_test_does_not_delay_the_next(tmp_path: Path)
     [
         ("pagez=50", 'unknown key "pagez"; did you mean "pages"?'),
         ("pages=0", "pages must be between 1 and 1000000000, not 0"),
-        ("delay='soon'", '"soon" is not a delay of at most 60 s; write one of: '),
+        ("delay='soon'", '"soon" is not a latency of at most 60 s; write one of: '),
         ("faults={'rest': 0.1}", "unknown fault 'rest'; known: reset-before, "),
         ("50", "takes names and values only, such as pages=200"),
     ],

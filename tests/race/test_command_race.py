@@ -45,19 +45,19 @@ def test_a_stored_run_gives_the_finish_and_a_page(folder: Path) -> None:
 
 
 def test_only_some_strategies_may_race(folder: Path) -> None:
-    done = inflight("race", folder, "--strategies", "callbacks, thread_pool,")
+    done = inflight("race", folder, "--strategy", "callbacks", "--strategy", "thread_pool")
 
     assert [line.split()[:2] for line in done.out.splitlines()[5:7]] == [["callbacks", "1st"], ["thread_pool", "2nd"]]
     assert "aiohttp" not in (folder / "race.html").read_text(encoding="utf-8")
 
 
 def test_rows_without_a_race_are_refused_in_one_sentence(folder: Path, tmp_path: Path) -> None:
-    assert inflight("race", folder, "--strategies", "calbacks").sentence == (
-        "--strategies: unknown strategy 'calbacks'; did you mean \"callbacks\"?"
+    assert inflight("race", folder, "--strategy", "calbacks").sentence == (
+        "--strategy: unknown strategy 'calbacks'; did you mean \"callbacks\"?"
     )
     nothing = f"{folder} has no two strategies on one workload with a time line"
-    assert inflight("race", folder, "--strategies", "callbacks").sentence == nothing
-    assert "is empty" in inflight("race", folder, "--strategies", ",").sentence
+    assert inflight("race", folder, "--strategy", "callbacks").sentence == nothing
+    assert "is a list" in inflight("race", folder, "--strategy", "callbacks,thread_pool").sentence
     assert "is not a run" in inflight("race", tmp_path / "nowhere").sentence
     other = tmp_path / "memory"
     other.mkdir()
@@ -67,9 +67,31 @@ def test_rows_without_a_race_are_refused_in_one_sentence(folder: Path, tmp_path:
     assert not (other / "race.html").exists()
 
 
+def test_the_page_of_a_stored_run_is_written_where_out_says(folder: Path, tmp_path: Path) -> None:
+    before = {path.name for path in folder.iterdir()}
+
+    done = inflight("race", folder, "--out", tmp_path / "new" / "place")
+
+    page = tmp_path / "new" / "place" / "race.html"
+    assert (done.code, done.err) == (0, f"race:  {page}\n")
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert {path.name for path in folder.iterdir()} == before
+
+
+def test_a_place_for_the_page_that_cannot_be_written_is_refused(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    sentence = inflight("race", folder, "--out", tmp_path / "file" / "inside").sentence
+
+    assert sentence.startswith(f"--out: cannot write {tmp_path / 'file' / 'inside' / 'race.html'}: ")
+
+
 def test_a_new_race_needs_two_known_strategies(tmp_path: Path) -> None:
-    assert "a race needs two" in inflight("race", "--strategies", "callbacks", folder=tmp_path).sentence
-    assert "unknown strategy" in inflight("race", "--strategies", "callbacks,nobody", folder=tmp_path).sentence
+    assert "a race needs two" in inflight("race", "--strategy", "callbacks", folder=tmp_path).sentence
+    assert (
+        "unknown strategy"
+        in inflight("race", "--strategy", "callbacks", "--strategy", "nobody", folder=tmp_path).sentence
+    )
     assert not (tmp_path / "results").exists()
 
 
@@ -98,7 +120,7 @@ def test_the_preset_lets_everyone_crawl_the_same_pages() -> None:
 
 @pytest.mark.slow
 def test_without_a_run_the_preset_is_measured_and_raced(tmp_path: Path) -> None:
-    done = inflight("race", "--strategies", "callbacks,generators", folder=tmp_path, calm=True)
+    done = inflight("race", "--strategy", "callbacks", "--strategy", "generators", folder=tmp_path, calm=True)
 
     (folder,) = (tmp_path / "results").iterdir()
     assert folder.name.endswith("-race")

@@ -120,7 +120,8 @@ def test_the_command_names_the_line_and_the_value(tmp_path: Path, form: str) -> 
 
     assert (done.code, done.out) == (2, "")
     assert (
-        done.err == f"inflight: {tmp_path / 'rows.jsonl'}, line 2: measured.service: expected `object`, got `array`\n"
+        done.err
+        == f"inflight report: {tmp_path / 'rows.jsonl'}, line 2: measured.service: expected `object`, got `array`\n"
     )
 
 

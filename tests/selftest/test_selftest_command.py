@@ -29,7 +29,7 @@ def test_an_unknown_strategy_is_one_sentence(tmp_path: Path) -> None:
     done = inflight("selftest", "--strategy", "callback", "--out", tmp_path)
 
     assert (done.code, done.out) == (2, "")
-    assert done.err.strip() == "inflight: --strategy: unknown strategy 'callback'; did you mean \"callbacks\"?"
+    assert done.err.strip() == "inflight selftest: --strategy: unknown strategy 'callback'; did you mean \"callbacks\"?"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -89,5 +89,5 @@ def test_a_quick_self_test_is_kept_and_quoted_by_the_next_verdict(tmp_path: Path
     assert names >= {f"client/latency={latency}/in_flight=50" for latency in ("0", "10ms", "50ms")}
     assert [one["latency"] for one in found["clients"]["latencies"]] == ["50ms", "10ms", "0"]
     assert {path.name for path in (folder / "plots").iterdir()} >= {"clients.png", "clients.svg"}
-    compared = patient("ab", "callbacks", "callbacks", "--metrics", "cpu_per_page")
+    compared = patient("ab", "callbacks", "callbacks", "--metric", "cpu_per_page")
     assert json.loads(compared.stdout)["error_rates"] == {"measured": found["made_at"]}

@@ -188,7 +188,7 @@ def test_a_plan_for_several_machines_has_a_command_for_each_and_a_warning() -> N
     text = plan_text(1_000_000, USUAL, strategy=CALLBACKS, machines=3)
 
     assert "on 3 machines, 333,334 on each" in text
-    assert "machine 1:  inflight swarm --strategy callbacks --in-flight 1000000 --expect 2 --bind ADDRESS" in text
+    assert "machine 1:  inflight swarm --strategy callbacks --in-flight 1000000 --expect 2 --host ADDRESS" in text
     assert text.count("inflight swarm --join ADDRESS:5557") == 2
     assert "no password" in text
 

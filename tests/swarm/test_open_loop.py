@@ -225,7 +225,7 @@ def test_late_answers_are_unexpected_unless_the_rate_was_lost(kept: bool, judged
 
 
 def ask(out: Path, **changes: Any) -> int:
-    options: dict[str, Any] = {"rates": "5", "seconds": 1.0, "latency": None, "users": 10, "target": None}
+    options: dict[str, Any] = {"rates": (5.0,), "duration": "1s", "latency": None, "in_flight": 10, "target": None}
     more = {"not_loopback": False, "rounds": 1, "out": out, "as_json": False}
     return open_loop_command.run(**(options | more | changes))
 
@@ -233,10 +233,12 @@ def ask(out: Path, **changes: Any) -> int:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"rates": "5,many"}, "--rates must be requests per second"),
-        ({"rates": ""}, "must be a list of numbers above 0"),
-        ({"rates": "inf"}, "--rates must be requests per second"),
-        ({"latency": "soon"}, "soon"),
+        ({"rates": (0.0,)}, "--rate: rates must be a list of numbers above 0"),
+        ({"rates": (0.5,)}, "--rate: at 0.5 a second nothing arrives in 1.0 s"),
+        ({"latency": "soon"}, '--latency: "soon" is not a latency'),
+        ({"latency": "80"}, "--latency: 80 has no unit; write 80ms or 80s"),
+        ({"duration": "5"}, "--duration: 5 has no unit; write 5ms or 5s"),
+        ({"duration": "2h"}, "--duration must be longer than 0 and at most 1h, not 2h"),
         ({"target": "ftp://127.0.0.1/"}, "must be an http URL"),
         ({"target": "http://192.0.2.1/"}, "permission of whoever owns 192.0.2.1"),
         ({"target": "http://127.0.0.1:1/"}, "no server answers at 127.0.0.1:1"),

@@ -11,7 +11,7 @@ from tests.cli.command import Done, inflight
 from tests.fake_server.running import Running
 from tests.report.parsed_page import check
 
-SHORT = ("--rates", "20,40", "--seconds", "0.5", "--users", "10")
+SHORT = ("--rate", "20", "--rate", "40", "--duration", "500ms", "--in-flight", "10")
 """20 and 40 requests per second for half a second."""
 ARRIVALS = {20: 10, 40: 20}
 

@@ -113,7 +113,7 @@ def test_a_table_is_the_same_after_writing_and_reading() -> None:
         ("[[open]]\nrates=[1, 1.0]", "rates names the same value twice"),
         ("[[open]]\nrates=[1]\nseconds=4000", "seconds must be at most 3600"),
         ("[[open]]\nrates=[1]\nusers=0", "users must be a whole number from 1 to"),
-        ("[[open]]\nrates=[1]\nlatency=['x']", "is not a delay"),
+        ("[[open]]\nrates=[1]\nlatency=['x']", "is not a latency"),
         ("[[open]]\nrates=[1]\nsite={delay='3ms'}", 'the site\'s delay is given as "latency" here'),
         ("[[open]]\nrates=[1]\ntarget='http://example.com/'", "is not on this machine's loopback"),
         ("[[open]]\nrates=[1]\ntarget='http://127.0.0.1.example.com/'", "is not on this machine's loopback"),

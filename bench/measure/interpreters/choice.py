@@ -1,8 +1,8 @@
 """The choice of an interpreter that a table asks for by its role, such as ``free-threaded`` or ``newest``.
 
 The rule: interpreters that the user gives (``inflight claims --python``) come first, in their order. Then come those
-found on this machine (``inflight list --python``) and that of the harness, the newest first. Builds for debugging and
-other implementations than CPython never take part.
+found on this machine (``inflight list --interpreters``) and that of the harness, the newest first. Builds for debugging
+and other implementations than CPython never take part.
 """
 
 import os

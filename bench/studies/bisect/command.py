@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,7 @@ def run(
     latency: str,
     links: int,
     cycles: int | None,
-    metrics: str | None,
+    metrics: Sequence[str],
     time: str | None,
     out: Path,
     markdown: Path | None,
@@ -82,7 +82,7 @@ def run(
         )
         if value is not None
     }  # fmt: skip
-    asked = {"latency": latency, "links": links, "metrics": metrics}
+    asked = {"latency": latency, "links": links, "metrics": list(metrics)}
     budget_s = None if time is None else ab.seconds(time)
     ab.check_writable(out, markdown)
     told = {**asked, **{name: str(value) for name, (value,) in sides.items()}, "cycles": cycles, "budget": time}

@@ -50,7 +50,7 @@ def run(
     fresh: bool,
     python: Sequence[str],
     free_threaded: str | None,
-    strategy: Sequence[str],
+    added: Sequence[str],
     out: Path,
     memory_budget: str | None,
     only_list: bool,
@@ -59,10 +59,10 @@ def run(
 
     Returns 0 whatever the verdicts, 1 if a claim could not be tested, 130 if interrupted.
     """
-    budget_bytes = None if memory_budget is None else commands.size_bytes(memory_budget, "--memory-budget")
+    budget_bytes = commands.budget_bytes(memory_budget)
     given = [] if free_threaded is None else [interpreters.free_threaded(free_threaded)]
     given += [interpreters.ask(name).executable for name in python]
-    needed = work_out(_claims(chosen, strategy), quick=quick)
+    needed = work_out(_claims(chosen, added), quick=quick)
     if only_list:
         return _list(needed)
     together = [cells.trials_of(experiment) for _, experiment in needed.experiments]
@@ -78,7 +78,7 @@ def run(
         trials = list(needed.trials.values())
         interrupted = commands.execute(folder, needed.experiment, trials, budget_bytes, tuple(given))
     except runs.RunError as error:
-        complain(f"inflight: {error}")
+        complain(f"inflight claims: {error}")
         return 1
     if interrupted:
         complain(f"interrupted; finished rows are kept in {folder}; the same command without --fresh uses them again")

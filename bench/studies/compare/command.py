@@ -4,15 +4,16 @@ import json
 import math
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import complain, say, say_plots
 from inflight.bench.core import rows, selftests, units
-from inflight.bench.core.judge import ExperimentError, need
+from inflight.bench.core.judge import ExperimentError, judged, need
 from inflight.bench.measure import host, interpreters
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.blocks.sides import Prepared
@@ -47,7 +48,7 @@ def run(
     latency: str,
     links: int,
     cycles: int | None,
-    metrics: str | None,
+    metrics: Sequence[str],
     time: str | None,
     out: Path,
     markdown: Path | None,
@@ -171,7 +172,7 @@ def rule_within(budget_s: float | None, calibration: Calibration, planned: Compa
     if found is None:
         least_s = math.ceil(DESIGNED.looks[0] * (calibration.block_s + memory_s))
         enough_s = 10 * math.ceil(least_s * _SPARE / 10)
-        without = ", or exclude memory with --metrics cpu_per_page,throughput" if memory_s else ""
+        without = ", or exclude memory with --metric cpu_per_page --metric throughput" if memory_s else ""
         raise ExperimentError(
             f"--budget {budget_s:g}s is too short: a verdict needs at least {DESIGNED.looks[0]} blocks, which take "
             f"about {least_s} s here; try --budget {enough_s}s{without}"
@@ -206,13 +207,6 @@ def describe_commit(prepared: Prepared) -> str:
 
 def seconds(text: str) -> float:
     """Parse a time such as 90s, 5m or 1h; return seconds. Raises ExperimentError."""
-    factors = {"m": 60, "h": 3600}
-    try:
-        if text[-1:] in factors and not text.endswith("ms"):
-            found = float(text[:-1]) * factors[text[-1]]
-        else:
-            found = parse_duration_ns(f"{text}s" if text.replace(".", "", 1).isdigit() else text) / 1e9
-    except ValueError as error:
-        raise ExperimentError(f"--budget must be a time such as 90s, 5m or 1h, not {text!r}") from error
+    found = judged(partial(parse_duration_ns, text), "--budget") / 1e9
     need(0 < found <= 86_400, f"--budget must be longer than 0 and at most a day, not {text}")
     return found

@@ -96,7 +96,7 @@ def comparison(a: Arm, b: Arm, site: SiteConfig, metrics: tuple[Metric, ...] = M
 
 
 def from_words(
-    a: str, b: str | None, *, latency: str = "0", links: int = 10, metrics: str | None = None, **options: Sequence[Any]
+    a: str, b: str | None, *, latency: str = "0", links: int = 10, metrics: Sequence[str] = (), **options: Sequence[Any]
 ) -> Comparison:
     """Return the comparison before calibration. Raises ExperimentError.
 
@@ -185,11 +185,7 @@ def _variables(text: str) -> dict[str, str]:
     return found
 
 
-def _metrics(text: str | None) -> tuple[Metric, ...]:
-    if text is None:
-        return METRICS
-    wanted = [part.strip() for part in text.split(",") if part.strip()]
-    need(bool(wanted), "--metrics names no metric")
+def _metrics(wanted: Sequence[str]) -> tuple[Metric, ...]:
     for name in wanted:
-        check_known(name, METRICS, "metric", "--metrics")
-    return tuple(metric for metric in METRICS if metric in wanted)
+        check_known(name, METRICS, "metric", "--metric")
+    return tuple(metric for metric in METRICS if metric in wanted) or METRICS

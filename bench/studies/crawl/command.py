@@ -35,23 +35,23 @@ REFUSALS = (CrawlError,)
 
 
 def run(*, strategy: str, as_json: bool, **options: Any) -> int:
-    """Crawl and print the report; return 0, or 1 if no page could be fetched. ``options`` are those of ``job``.
+    """Crawl and print the report; return 0, or 1 if nothing could be fetched: no answer with a status 2xx.
 
-    Raises CrawlError.
+    ``options`` are those of ``job``. Raises CrawlError.
     """
     strategy = available(strategy)
     summary = _crawl(strategy, job(**options), as_json=as_json)
-    if summary["pages"]:
+    if any(status.startswith("2") for status in summary["statuses"]):
         return 0
-    complain(f"inflight: no page could be fetched: {_errors(summary)}")
+    complain(f"inflight crawl: nothing could be fetched: {_failures(summary)}; check the URL, and that its server runs")
     return 1
 
 
 def job(
     *,
     urls: Sequence[str],
-    max_in_flight: int,
-    max_redirect: int,
+    in_flight: int,
+    max_redirects: int,
     max_tries: int,
     exclude: str | None,
     lenient: bool,
@@ -60,7 +60,7 @@ def job(
 ) -> Job:
     """Return the job that the options describe. Raises CrawlError with one sentence."""
     try:
-        timeout_ns = parse_duration_ns(f"{timeout}s" if re.fullmatch(r"[0-9.]+", timeout) else timeout)
+        timeout_ns = parse_duration_ns(timeout)
     except ValueError as error:
         raise CrawlError(f"--timeout: {error}") from error
     if not 0 < timeout_ns <= LONGEST_TIMEOUT_NS:
@@ -69,14 +69,14 @@ def job(
         re.compile(exclude or "")
     except re.error as error:
         raise CrawlError(f"--exclude: {exclude!r} is not a regular expression: {error}") from error
-    if shortage := descriptor_shortage(max_in_flight, per_fetch=connection == "per-fetch"):
+    if shortage := descriptor_shortage(in_flight, per_fetch=connection == "per-fetch"):
         raise CrawlError(shortage)
     return Job(
         roots=tuple(_root(url) for url in urls),
-        max_in_flight=max_in_flight,
+        max_in_flight=in_flight,
         connection=connection,
         timeout_ns=timeout_ns,
-        max_redirects=max_redirect,
+        max_redirects=max_redirects,
         max_tries=max_tries,
         strict=not lenient,
         exclude=exclude,
@@ -190,6 +190,12 @@ def _totals(strategy: str, summary: dict[str, Any]) -> str:
 
 def _counted(number: int, what: str) -> str:
     return f"{count(number)} {what}{'' if number == 1 else 's'}"
+
+
+def _failures(summary: dict[str, Any]) -> str:
+    """Return why there is no page: ``2 connection refused, 1 with status 404``."""
+    answered = [f"{n} with status {status}" for status, n in summary["statuses"].items()]
+    return ", ".join([_errors(summary)] * bool(summary["errors"]) + answered)
 
 
 def _errors(summary: dict[str, Any]) -> str:

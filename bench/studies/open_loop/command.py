@@ -2,7 +2,8 @@
 
 import json
 import socket
-from math import isfinite
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,9 +12,11 @@ from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import complain
 from inflight.bench.core import rows, scale
 from inflight.bench.core.experiment import Experiment, ExperimentError
+from inflight.bench.core.judge import judged, need
 from inflight.bench.core.rows import Row
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.locust.hosting import address_text
+from inflight.fake_server.delays import parse_delay, parse_duration_ns
 
 REFUSALS = commands.REFUSALS
 ABOUT = "Requests at constant rates, whatever has been answered: inflight open-loop."
@@ -24,10 +27,10 @@ CONNECT_S = 5.0
 
 def run(
     *,
-    rates: str,
-    seconds: float,
+    rates: Sequence[float],
+    duration: str,
     latency: str | None,
-    users: int,
+    in_flight: int,
     target: str | None,
     not_loopback: bool,
     rounds: int,
@@ -39,8 +42,11 @@ def run(
     Returns 0 when at least one row is valid, 1 when none is, 130 when interrupted. Before anything is written, raises
     ExperimentError for a target that needs permission or does not answer, and for more users than descriptors.
     """
-    table = {"rates": rates_of(rates), "seconds": seconds, "users": users} | _served_by(target, latency)
-    experiment = Experiment("open-loop", ABOUT, (), rounds=rounds, bare=(scale.open_loops(table, "open-loop"),))
+    seconds = judged(partial(parse_duration_ns, duration), "--duration") / 1e9
+    need(0 < seconds <= scale.MOST_OPEN_SECONDS, f"--duration must be longer than 0 and at most 1h, not {duration}")
+    table = {"rates": list(rates), "seconds": seconds, "users": in_flight} | _served_by(target, latency)
+    cells = scale.open_loops(table, "--rate" if target is None else "--target")
+    experiment = Experiment("open-loop", ABOUT, (), rounds=rounds, bare=(cells,))
     trials = runs.plan(experiment)
     if target is not None:
         check_target(target, not_loopback=not_loopback)
@@ -57,17 +63,6 @@ def run(
         return 0
     complain(f"no valid trial among {len(found)}: nothing here supports a conclusion")
     return 1
-
-
-def rates_of(text: str) -> list[int | float]:
-    """Return the rates of ``500,1000,2000``. Raises ExperimentError; ``scale.open_loops`` checks their range."""
-    try:
-        rates = [float(part) for part in text.split(",") if part.strip()]
-    except ValueError as error:
-        raise ExperimentError(f"--rates must be requests per second, such as 500,1000,2000, not {text!r}") from error
-    if not all(isfinite(rate) for rate in rates):
-        raise ExperimentError(f"--rates must be requests per second, such as 500,1000,2000, not {text!r}")
-    return [int(rate) if rate.is_integer() else rate for rate in rates]
 
 
 def check_target(target: str, *, not_loopback: bool) -> None:
@@ -88,7 +83,7 @@ def check_target(target: str, *, not_loopback: bool) -> None:
 def _served_by(target: str | None, latency: str | None) -> dict[str, Any]:
     """Return the server's part of the table. Raises ExperimentError for a latency together with a target."""
     if target is None:
-        return {"latency": [latency or DEFAULT_LATENCY]}
+        return {"latency": [judged(partial(parse_delay, latency or DEFAULT_LATENCY), "--latency").text]}
     if latency is not None:
         raise ExperimentError("--target has its own latency; leave out --latency")
     return {"target": target}

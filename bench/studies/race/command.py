@@ -1,8 +1,8 @@
 """The command ``inflight race``: measure or read a run, write the page, replay the race, print its result."""
 
-import math
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from inflight.bench.commands import run as commands
@@ -21,29 +21,23 @@ from inflight.bench.studies.race.terminal import is_watched, watch
 PRESET = "race"
 PAGE_FILE = "race.html"
 WIDEST = 100
+RESULTS = Path("results")
 REFUSALS = commands.REFUSALS
 
 
-def run(*, folder: Path | None, chosen: str | None, speed: float, out: Path) -> int:
+def run(*, folder: Path | None, chosen: Sequence[str], speed: float, out: Path | None) -> int:
     """Replay a run, or a new one of the preset; return the exit code.
 
     0; 1 when a new run has no valid row. Raises RowsError for a run without a race, ExperimentError for an unknown
     strategy, and KeyboardInterrupt.
     """
-    if not math.isfinite(speed):
-        raise ExperimentError(f"--speed must be a number such as 0.5, not {speed}")
-    run_folder = folder or _measured(chosen, out)
+    run_folder = folder or _measured(chosen, out or RESULTS)
     found = rows.read(run_folder)
     raced = _chosen(found, chosen)
     shown = fragment(raced)
     if shown is None:
         raise RowsError(f"{run_folder} has no two strategies on one workload with a time line")
-    path = run_folder / PAGE_FILE
-    try:
-        path.write_text(page(shown, f"inflight: the race of {run_folder.resolve().name}"), encoding="utf-8")
-        say(f"race:  {path}")
-    except OSError as error:
-        say(f"race:  not written: cannot write {path} ({error.strerror})")
+    _write(page(shown, f"inflight: the race of {run_folder.resolve().name}"), run_folder, out if folder else None)
     best = races(raced)[0]
     if is_watched():
         with commands.interruptible():
@@ -53,11 +47,27 @@ def run(*, folder: Path | None, chosen: str | None, speed: float, out: Path) -> 
     return 0 if folder or any(row.valid for row in found) else 1
 
 
-def _measured(chosen: str | None, out: Path) -> Path:
+def _write(text: str, folder: Path, out: Path | None) -> None:
+    """Write the page into ``out``, by default into the folder of the run.
+
+    Raises RunError if ``out`` cannot be written. A stored run may be read-only: its race is shown without a page.
+    """
+    path = (out or folder) / PAGE_FILE
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        say(f"race:  {path}")
+    except OSError as error:
+        if out is not None:
+            raise runs.RunError(f"--out: cannot write {path}: {error.strerror}") from error
+        say(f"race:  not written: cannot write {path} ({error.strerror})")
+
+
+def _measured(chosen: Sequence[str], out: Path) -> Path:
     """Run the preset; return its folder. Raises KeyboardInterrupt when that was interrupted."""
-    experiment = commands.experiment_of(PRESET, chosen)
+    experiment = commands.experiment_of(PRESET, chosen or None)
     if len(experiment.strategies) < 2:
-        raise ExperimentError("--strategies names only one; a race needs two")
+        raise ExperimentError("--strategy is given once; a race needs two strategies")
     trials = runs.plan(experiment)
     commands.say_left_out(experiment, trials)
     folder = runs.new_folder(out, experiment)
@@ -67,13 +77,10 @@ def _measured(chosen: str | None, out: Path) -> Path:
     return folder
 
 
-def _chosen(found: list[Row], names: str | None) -> list[Row]:
+def _chosen(found: list[Row], names: Sequence[str]) -> list[Row]:
     """Return the rows of the named strategies. Raises ExperimentError for a name that no row has."""
-    if names is None:
+    if not names:
         return found
     known = sorted({row.strategy for row in found if isinstance(row, Crawl)})
-    wanted = {part.strip() for part in names.split(",") if part.strip()}
-    if not wanted:
-        raise ExperimentError("--strategies is empty; separate names with commas, as in callbacks,thread_pool")
-    chosen = {named(name, "--strategies", known) for name in sorted(wanted)}
+    chosen = {named(name, "--strategy", known) for name in names}
     return [row for row in found if row.strategy in chosen]

@@ -52,7 +52,7 @@ def _begin(
     nodes: int,
     expect: int | None,
     wait: str | None,
-    bind: str | None,
+    host: str | None,
     port: int | None,
     web: int | None,
     plan: bool,
@@ -70,13 +70,14 @@ def _begin(
         raise ExperimentError("--machines is for --plan, which prints the command for each machine")
     name = named(strategy or DEFAULT_STRATEGY, "--strategy")
     model = strategies.describe(name)
-    budget_bytes = None if memory_budget is None else commands.size_bytes(memory_budget, "--memory-budget")
+    budget_bytes = commands.budget_bytes(memory_budget)
     if plan:
         return _plan(model, in_flight, processes, machines or 1, budget_bytes, as_json=as_json)
     if model.lack:
         raise ExperimentError(f"{name} cannot be run here: it {model.lack}")
-    who = hosting(nodes, expect or 0, wait or "60s", bind or Hosting().bind, port, web)
-    table = {"in_flight": [in_flight], "hold": hold, "processes": processes}
+    who = hosting(nodes, expect or 0, wait or "60s", host or Hosting().bind, port, web)
+    held = None if hold is None else scale.hold_time(hold, "--hold")
+    table = {"in_flight": [in_flight], "hold": held, "processes": processes}
     experiment = _experiment(name, table | {"ramp_per_s": None if ramp is None else ramp_per_s(ramp)})
     allowed = allowances(model, budget_bytes)
     planned = among(in_flight, allowed, strategy=model, processes=processes, workers=who.workers, here=who.here)
@@ -104,7 +105,7 @@ def hosting(nodes: int, expect: int, wait: str, bind: str, port: int | None, web
     try:
         bind = "127.0.0.1" if bind == "localhost" else str(ipaddress.ip_address(bind))
     except ValueError as error:
-        raise ExperimentError(f"--bind takes an address of this machine, such as 192.0.2.1, not {bind!r}") from error
+        raise ExperimentError(f"--host: write an address of this machine, such as 192.0.2.1, not {bind!r}") from error
     if nodes + expect < 1:
         raise ExperimentError("--nodes 0 needs Locust workers from other machines; give their number with --expect")
     try:

@@ -91,7 +91,7 @@ def _commands(in_flight: int, strategy: str, processes: int | None, machines: in
         "Each machine runs its own servers and strategy processes over its own loopback. Only messages between",
         "Locust's master and workers cross the network. ADDRESS is the address of machine 1.",
         "",
-        f"machine 1:  {command} --expect {machines - 1} --bind ADDRESS --port {MASTER_PORT}",
+        f"machine 1:  {command} --expect {machines - 1} --host ADDRESS --port {MASTER_PORT}",
         *(f"machine {n}:  inflight swarm --join ADDRESS:{MASTER_PORT}" for n in range(2, machines + 1)),
         "",
         TRUST,

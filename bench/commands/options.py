@@ -1,0 +1,135 @@
+"""The options that several commands share: one name, one metavar and one description for one meaning.
+
+The first sentence of a description is the same in all commands; ``note`` adds what is special in one of them. An option
+that takes several values is given several times. docs/cli.md lists the options of all commands.
+"""
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from inflight.bench.commands.numeric import Whole
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+PLACE = click.Path(path_type=Path)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+FILE = click.Path(path_type=Path, dir_okay=False)
+MOST_IN_FLIGHT = 1_000_000
+
+
+def completing(name: str) -> Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]:
+    """Return a callback for ``shell_complete`` that calls this function of ``commands.completion``."""
+
+    def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> "list[CompletionItem]":
+        found: list[CompletionItem] = getattr(importlib.import_module("inflight.bench.commands.completion"), name)(
+            incomplete
+        )
+        return found
+
+    return complete
+
+
+PRESET, RUN, RUN_OR_FILE = completing("presets"), completing("stored_runs"), completing("stored_runs_and_files")
+STRATEGY = completing("strategy")
+
+
+class Shared(NamedTuple):
+    """An option of several commands."""
+
+    help: str
+    metavar: str | None = None
+    settings: dict[str, Any] = {}  # noqa: RUF012  (never changed)
+    """Further keywords of ``click.option``."""
+
+
+_FLAG: dict[str, Any] = {"is_flag": True}
+SHARED = {
+    "--all": Shared("Show everything.", None, _FLAG),
+    "--budget": Shared("Time for one comparison, e.g. 5m. [default: 12 to 48 blocks]", "TIME"),
+    "--cycles": Shared(
+        "Number of slices of each side in a block. [default: chosen after a first block]",
+        "N",
+        {"type": Whole(1, 1000)},
+    ),
+    "--disturbed": Shared(
+        "Disturb the run on purpose. A process computes (spin) or reads memory for half of the time.",
+        None,
+        {"type": click.Choice(["spin", "memory"])},
+    ),
+    "--env": Shared('Set environment variables, e.g. "A=1 B=2".', "NAME=VALUE"),
+    "--fresh": Shared("Measure everything again, even if stored rows exist.", None, _FLAG),
+    "--host": Shared("Address to listen on.", "ADDRESS"),
+    "--in-flight": Shared("Maximum number of fetches in flight.", "N", {"type": Whole(1, MOST_IN_FLIGHT)}),
+    "--json": Shared("Print JSON on standard output.", None, _FLAG),
+    "--latency": Shared("Added latency: time that the server waits before it answers, e.g. 50ms.", "TIME"),
+    "--links": Shared("Number of links on each page.", "N", {"type": Whole(0, 100)}),
+    "--list": Shared("Print what would be run and the estimated time, and exit.", None, _FLAG),
+    "--markdown": Shared("Append the result to this file as Markdown.", "FILE", {"type": FILE}),
+    "--memory-budget": Shared("Maximum memory, e.g. 4GB.", "SIZE"),
+    "--metric": Shared(
+        "Compare only this: cpu_per_page, throughput or memory. Repeatable.", "NAME", {"multiple": True}
+    ),
+    "--out": Shared("Where to write the results.", "FOLDER", {"type": FOLDER}),
+    "--port": Shared("Port to listen on.", "N", {"type": Whole(1, 65_535)}),
+    "--python": Shared("Interpreter to run on, e.g. python3.13.", "PATH"),
+    "--quick": Shared("Measure less.", None, _FLAG),
+    "--quiet": Shared("Print errors only.", None, _FLAG),
+    "--repo": Shared("Git repository of the strategies. [default: the current one]", "FOLDER", {"type": FOLDER}),
+    "--rounds": Shared("Number of times that each trial is repeated.", "N", {"type": Whole(1, 1000)}),
+    "--seed": Shared("Seed of the random numbers.", "N", {"type": Whole(0, 2**63 - 1)}),
+    "--set": Shared("Set in_flight or connection, e.g. in_flight=10.", "NAME=VALUE"),
+    "--strategy": Shared(
+        "Strategy: a name, or a file such as ./my_client.py.", "NAME", {"multiple": True, "shell_complete": STRATEGY}
+    ),
+    "--timeout": Shared("Time limit, e.g. 5s.", "TIME"),
+    "--with": Shared("Install this into an environment, e.g. aiohttp==3.11.", "REQUIREMENT"),
+}
+_SHORT = {"--quiet": "-q"}
+
+
+def option(flag: str, *names: str, note: str = "", **changes: Any) -> Decorator:
+    """Return the decorator of a shared option; ``names`` is its keyword, and ``note`` follows its description."""
+    shared = SHARED[flag]
+    declared = [_SHORT[flag], flag] if flag in _SHORT else [flag]
+    told = f"{shared.help} {note}".strip()
+    return click.option(*declared, *names, **{"help": told, "metavar": shared.metavar} | shared.settings | changes)
+
+
+def strategies(note: str = "", *, keyword: str = "chosen") -> Decorator:
+    """Return the decorator of ``--strategy`` where it can be given several times."""
+    return option("--strategy", keyword, note=f"Repeatable. {note}".strip(), callback=_one_each)
+
+
+def one_strategy(note: str = "", *, default: str | None = "callbacks") -> Decorator:
+    """Return the decorator of ``--strategy`` where there is only one."""
+
+    def the_only(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> str | None:
+        if len(_one_each(context, option, given)) > 1:
+            raise click.BadParameter(f"{context.info_name} takes one strategy, not {len(given)}")
+        return given[0] if given else default
+
+    return option("--strategy", note=f"{note} [default: callbacks]".strip(), callback=the_only)
+
+
+def _one_each(_context: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse a list with commas, which is no name of a strategy; a file may have a comma in its name."""
+    for text in given:
+        if "," in text and "/" not in text:
+            names = [name.strip() for name in text.split(",") if name.strip()]
+            each = " ".join(f"--strategy {name}" for name in names)
+            raise click.BadParameter(f'"{text}" is a list; give the option once for each: {each or "--strategy NAME"}')
+    return given
+
+
+OUT = option("--out", note="Each run gets a new folder in it.", default=Path("results"))
+JSON = option("--json", "as_json")
+QUIET = option("--quiet")
+MARKDOWN = option("--markdown")
+MEMORY_BUDGET = option("--memory-budget", note="A trial that needs more is stopped. [default: half of the free memory]")

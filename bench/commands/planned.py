@@ -1,0 +1,125 @@
+"""What a run would do, as grids: a line for each strategy, a column for each size, and numbers of rounds."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from inflight.bench.commands.output import seconds
+from inflight.bench.core import units
+from inflight.bench.core.plan import AnyTrial, RowTrial, estimate_ns, row_trials
+from inflight.bench.present.table import Table
+from inflight.bench.present.text_grid import lines_of
+from inflight.bench.present.words import counted
+
+Cells = Mapping[tuple[str, float | None], int]
+"""Number of rounds for each name and size."""
+
+
+class _Study(NamedTuple):
+    title: str
+    size: str
+    """Head of the columns."""
+    key: str | None = None
+    """What a workload calls its size; None: it has none."""
+
+
+_STUDIES = {
+    "arm": _Study("throughput, in blocks where all strategies take turns", "in flight", "in_flight"),
+    "crawl": _Study("whole crawls, one strategy after the other", "in flight", "in_flight"),
+    "memory": _Study("memory of fetches that the server holds", "in flight", "in_flight"),
+    "block": _Study("memory of building blocks", "number held", "n"),
+    "swarm": _Study("swarms of many processes", "in flight", "in_flight"),
+    "open": _Study("requests at constant rates", "requests/s", "rate_per_s"),
+    "probe": _Study("probes", "program"),
+    "limit": _Study("limits of this machine", "resource"),
+}
+LEGEND = "A number is the number of rounds. A dash means: not run."
+
+
+def lines(name: str, strategies: Sequence[str], trials: Sequence[AnyTrial], width: int) -> list[str]:
+    """Return the plan of an experiment, at most ``width`` columns wide."""
+    told = [f"{name}: {counted(len(trials), 'trial')}, about {seconds(estimate_ns(trials))}"]
+    for kind, study in _STUDIES.items():
+        own = [trial for trial in trials if trial.kind == kind]
+        if own:
+            what = "block" if kind == "arm" else "trial"
+            told += ["", f"{study.title}: {counted(len(own), what)}, about {seconds(estimate_ns(own))}"]
+            told += [f"  {line}".rstrip() for line in _grids(study, strategies, own, width - 2)]
+    return [*told, "", LEGEND]
+
+
+def _grids(study: _Study, strategies: Sequence[str], trials: Iterable[AnyTrial], width: int) -> Iterator[str]:
+    """Yield the lines of the grids of one study; settings with equal grids share one."""
+    found: dict[str, Counter[tuple[str, float | None]]] = {}
+    for trial in sorted(trials, key=_cost_of_waiting):
+        for part in row_trials(trial):
+            size = None if study.key is None else part.values[study.key]
+            found.setdefault(_setting(part.values), Counter())[_name(part), size] += 1
+    shared: dict[frozenset[Any], list[str]] = {}
+    for setting, cells in found.items():
+        shared.setdefault(frozenset(cells.items()), []).append(setting)
+    for equal, settings in shared.items():
+        yield from ["", *(setting or "connections kept open" for setting in settings)] if any(settings) else []
+        for number, table in enumerate(_tables(study.size, strategies, dict(equal), width)):
+            yield from ["", *lines_of(table, width)] if number else lines_of(table, width)
+
+
+def _cost_of_waiting(trial: AnyTrial) -> tuple[float, float, str]:
+    """Return the order of settings: by added latency, then by CPU work."""
+    values = trial.values
+    return values.get("mean_latency_ns") or 0, values.get("cpu_ns", 0), trial.id
+
+
+def _setting(values: Mapping[str, Any]) -> str:
+    """Return the settings of a workload that are not its size: ``added latency 50 ms, CPU work 1 ms per page``."""
+    arm = values.get("arm", {})
+    told: dict[str, Callable[[Any], str]] = {
+        "latency": lambda text: units.latency(text) if text == "0" else f"added latency {units.latency(text)}",
+        "cpu": lambda text: f"CPU work {units.latency(text)} per page",
+        "ramp_per_s": lambda rate: f"{rate:,} new fetches per second",
+        "processes": lambda number: counted(number, "process"),
+    }
+    found = [tell(values[key]) for key, tell in told.items() if values.get(key) is not None and _matters(key, values)]
+    found += ["one connection per fetch"] if values.get("connection") == "per-fetch" else []
+    found += [f"{key}={value}" for key, value in (values.get("variables") or arm.get("variables") or {}).items()]
+    return ", ".join(found)
+
+
+def _matters(key: str, values: Mapping[str, Any]) -> bool:
+    """Tell whether a setting is worth a word: trials that are held at the gate have no latency."""
+    return key != "latency" or not values["id"].startswith(("memory", "swarm"))
+
+
+def _name(part: RowTrial) -> str:
+    """Return the name of a line: the strategy, or the arguments of a probe."""
+    arguments = part.values.get("arguments", {})
+    return " ".join([part.strategy, *(f"{key}={value}" for key, value in arguments.items())])
+
+
+def _tables(head: str, strategies: Sequence[str], cells: Cells, width: int) -> Iterator[Table]:
+    """Yield one table, or several if one would be too wide: first by names with equal sizes, then by sizes."""
+    sizes = sorted({size for _, size in cells if size is not None})
+    names = sorted({name for name, _ in cells}, key=lambda name: _order(name, strategies))
+    table = _table(head, names, sizes or [None], cells)
+    sizes_of = {name: tuple(size for size in sizes if (name, size) in cells) for name in names}
+    if max(map(len, lines_of(table, width))) <= width or len(sizes) < 2:
+        yield table
+    elif len(set(sizes_of.values())) > 1:
+        for own in dict.fromkeys(sizes_of.values()):
+            yield from _tables(head, strategies, {key: n for key, n in cells.items() if sizes_of[key[0]] == own}, width)
+    else:
+        middle = sizes[len(sizes) // 2]
+        for part in (True, False):
+            half = {key: n for key, n in cells.items() if key[1] is not None and (key[1] < middle) is part}
+            yield from _tables(head, strategies, half, width)
+
+
+def _order(name: str, strategies: Sequence[str]) -> tuple[int, str]:
+    first = name.split(maxsplit=1)[0]
+    return strategies.index(first) if first in strategies else len(strategies), name
+
+
+def _table(head: str, names: Sequence[str], sizes: Sequence[float | None], cells: Cells) -> Table:
+    heads = ["rounds" if size is None else units.number_tick(size) for size in sizes]
+    body = [(name, *(str(cells.get((name, size), "-")) for size in sizes)) for name in names]
+    return Table("", (head.replace(" ", "\N{NO-BREAK SPACE}"), *heads), tuple(body))
