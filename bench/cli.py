@@ -49,7 +49,7 @@ READING = frozenset(
         for study in ("advice", "bisect", "claims", "compare", "history", "race", "selftest", "stored")
     }
 )
-"""Modules whose commands cannot work without numpy, pandas and scipy: they check the address space first."""
+"""Modules whose commands cannot work without numpy and scipy: they check the address space first."""
 
 
 def _completing(name: str) -> Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]:
