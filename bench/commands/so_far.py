@@ -38,8 +38,8 @@ class SoFar:
         begin_ns = self._clock()
         if number == total or begin_ns < self._next_ns:
             return
-        done = f"{self._total - total + number} of {self._total} trials"
-        found = self._write(self._folder, f"This run is not complete: the page shows {done}. Reload it later.")
+        done = f"{self._total - total + number} of {self._total} steps"
+        found = self._write(self._folder, f"This run is not complete: {done} are done. Reload this page later.")
         now_ns = self._clock()
         self._next_ns = now_ns + TIMES * (now_ns - begin_ns)
         for sentence in found:

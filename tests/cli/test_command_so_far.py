@@ -15,7 +15,7 @@ from tests.cli.command import ENVIRONMENT, inflight
 from tests.patience import HANG_S
 
 ROOT = Path(__file__).parents[2]
-SENTENCE = "This run is not complete: the page shows 2 of 9 trials. Reload it later."
+SENTENCE = "This run is not complete: 2 of 9 steps are done. Reload this page later."
 TOOK_NS = 3_000_000_000
 
 
@@ -67,7 +67,7 @@ def test_it_is_not_written_after_the_last_trial_because_the_whole_page_follows()
 def test_trials_of_before_a_run_was_resumed_are_counted() -> None:
     (sentence,) = ended_at([FIRST_NS], total=20, known=9).sentences
 
-    assert "12 of 20 trials" in sentence
+    assert "12 of 20 steps" in sentence
 
 
 @pytest.fixture
