@@ -8,12 +8,15 @@ PART   :=
 ALONE  := tests/lessons tests/limits tests/map tests/selftest
 JOBS   := 3
 
-.PHONY: help run goldens memory c10k locust c100k c1m map models clients scaling race limits claims selftest selftest-long test test-long fuzz check speed docs lock readme schema lessons pictures bench clean
+.PHONY: help demo run goldens memory c10k locust c100k c1m map models clients scaling race limits claims selftest selftest-long test test-long fuzz check speed docs lock readme schema lessons pictures bench clean
 
 help:            ## say what there is
 	@awk -F'## ' '/^[a-z0-9%-]+:.*## /{split($$1,t,":"); printf "make %-10s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
 
-run: $(VENV)/.run    ## run the preset "quick": a table and plots of this machine in under two minutes
+demo: $(VENV)/.run   ## see in ten seconds why it pays to wait for many pages at once
+	$(BIN)/inflight demo
+
+run: $(VENV)/.run    ## run the preset "quick": a page with plots of this machine after 20 seconds, complete in under two minutes
 	$(BIN)/inflight run quick
 
 memory: $(VENV)/.run ## measure what a thread, a task, a fetch in flight costs, in all layers of memory
@@ -118,25 +121,32 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit(f"inflight needs Python 3.11 or newer; {sys.executable} is {v[0]}.{v[1]}. Try: make PYTHON=python3.12 $(MAKECMDGOALS)")'
 	@$(PYTHON) -m venv $(VENV) || { echo "python3 cannot make a virtual environment (on Debian and Ubuntu: apt install python3-venv)"; rm -rf $(VENV); exit 1; }
 
+# pip compiles one file after another; compileall uses all cores. Tests of packages are never imported. A file that is no
+# valid Python, of which packages have some as data, must not end the installation; pip ignores it, too.
+define install
+@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r $(1)
+@$(BIN)/python -m compileall -qq -j 0 -x 'site-packages/.*/tests/' $(VENV)/lib || true
+endef
+
 $(VENV)/.run: $(BIN)/python constraints.txt pyproject.toml
 	@echo "installing into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints.txt
+	$(call install,constraints.txt)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.locust: $(VENV)/.run constraints-locust.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints-locust.txt
+	$(call install,constraints-locust.txt)
 	@touch $@
 
 $(VENV)/.strategies: $(VENV)/.run constraints-strategies.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints-strategies.txt
+	$(call install,constraints-strategies.txt)
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.run constraints-docs.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints-docs.txt
+	$(call install,constraints-docs.txt)
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run constraints-test.txt constraints-history.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints-test.txt
+	$(call install,constraints-test.txt)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --only-binary :all: -r constraints-history.txt || echo "no Apache Otava for this Python: the tests of change points will be skipped"
 	@touch $@

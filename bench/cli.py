@@ -16,6 +16,7 @@ import click
 
 from inflight.bench.commands import address_space
 from inflight.bench.commands.exits import BUG, INTERRUPTED, REFUSED, told
+from inflight.bench.commands.first_help import HELP, WELCOME, InParts
 from inflight.bench.commands.numeric import Real, Whole
 from inflight.bench.commands.options import (
     FILE,
@@ -48,10 +49,10 @@ READING = frozenset(
         for study in ("advice", "bisect", "claims", "compare", "history", "race", "selftest", "stored")
     }
 )
-"""Modules whose commands cannot work without numpy, pandas and scipy: they check the address space first."""
+"""Modules whose commands cannot work without numpy and scipy: they check the address space first."""
 
 
-class Guarded(click.Group):
+class Guarded(InParts):
     """A group that exits with 70 on an internal error: Python's own 1 means a regression here."""
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
@@ -104,24 +105,15 @@ class Guarded(click.Group):
             sys.exit(INTERRUPTED)
 
 
-@click.group(cls=Guarded, context_settings=CONTEXT)
+@click.group(cls=Guarded, context_settings=CONTEXT, help=HELP, invoke_without_command=True)
 @click.version_option(package_name="inflight-bench", prog_name="inflight")
-def main() -> None:
-    """Benchmark Python concurrency models: each crawls the same local site.
-
-    \b
-    inflight run quick                     compare all strategies
-    inflight ab callbacks@main callbacks   is the working tree slower than main?
-    inflight claims --quick                test common claims about threads and coroutines
-    inflight race                          watch the strategies crawl side by side
-    inflight advise --latency 80ms --cpu 2ms --in-flight 500
-    inflight swarm --in-flight 100000      100,000 fetches at once, in many processes
-    inflight crawl http://HOST/ --strategy callbacks
-    inflight serve --latency 50ms          serve the synthetic site to any client
-    inflight list                          show strategies and presets
-    """
+@click.pass_context
+def main(context: click.Context) -> None:
+    """Say what one can do first, unless a command is given."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal that cannot encode "µ" shows "?"
+    if context.invoked_subcommand is None:
+        print(WELCOME)
 
 
 def _option(one: Option) -> click.Option:
@@ -191,6 +183,21 @@ def crawl(**options: Any) -> None:
     inflight crawl http://localhost:8080/ --strategy native_asyncio --in-flight 10 --json
     """
     _do("studies.crawl.command", options, "interrupted: the crawl was not finished")
+
+
+@main.command(epilog=told("demo"))
+@JSON
+@QUIET
+def demo(**options: Any) -> None:
+    """See in ten seconds why it pays to wait for many pages at once.
+
+    It crawls a small site on this machine twice: one page at a time, then up to 100 at a time. Nothing is stored.
+
+    \b
+    inflight demo
+    inflight demo --json
+    """
+    _do("studies.demo.command", options)
 
 
 @main.command(epilog=told("run"))

@@ -431,3 +431,11 @@ def closure(distributions: Iterable[str]) -> set[str]:
 
 def canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_only_tables_for_programs_need_pandas() -> None:
+    assert {name for name, found in imports(modules("bench")) if top(found) == "pandas"} == {
+        "bench.report.frames",
+        "bench.report.results",
+        "bench.report.tidy",
+    }

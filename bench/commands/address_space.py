@@ -1,4 +1,4 @@
-"""Whether enough address space is left for tables and plots: numpy, pandas, scipy and matplotlib are large."""
+"""Whether enough address space is left for tables and plots: numpy, scipy and matplotlib are large."""
 
 import errno
 import resource

@@ -85,14 +85,15 @@ def _parquet(folder: Path, found: list[Row], out: Path | None) -> None:
     """Write the table of the trials as a Parquet file, by default into the folder of the run."""
     from inflight.bench.report.frames import frame
 
-    table, target = frame(found), out or folder / PARQUET_FILE
-    mixed = [name for name in table.columns if table[name].dtype == object]
-    table[mixed] = table[mixed].astype("string")  # Parquet columns have one type
+    target = out or folder / PARQUET_FILE
     try:
+        table = frame(found)
+        mixed = [name for name in table.columns if table[name].dtype == object]
+        table[mixed] = table[mixed].astype("string")  # Parquet columns have one type
         with _Writing(target):
             table.to_parquet(target, index=False)
     except ImportError as error:
-        raise ReportError("Parquet needs one more package: pip install pyarrow (the extra `parquet`)") from error
+        raise ReportError("Parquet needs pandas and pyarrow: pip install 'inflight-bench[parquet]'") from error
     say(f"table: {target}")
 
 

@@ -14,7 +14,8 @@ from typing import Any
 
 from inflight import strategies
 from inflight.bench.commands import address_space
-from inflight.bench.commands.output import complain, say, say_plots
+from inflight.bench.commands.output import complain, say, say_plots, seconds
+from inflight.bench.commands.so_far import FIRST_NS, SoFar
 from inflight.bench.core import experiment as experiments
 from inflight.bench.core import rows
 from inflight.bench.core.experiment import Experiment, ExperimentError
@@ -65,8 +66,10 @@ def run(
     if only_list:
         return _list(experiment, trials, as_json=as_json)
     folder = resume.resolve() if resume else runs.new_folder(out, experiment, host.machine(disturbed))
+    if resume is None:
+        say_beginning(folder, trials)
     with neighbour.beside(runs.machine_of(folder).get("neighbour"), host.choose_cpus(pin=experiment.pin)):
-        interrupted = execute(folder, experiment, trials, most_bytes)
+        interrupted = execute(folder, experiment, trials, most_bytes, after=SoFar(folder, len(trials)))
     found = rows.read(folder)
     present(folder, found, as_json=as_json)
     if interrupted:
@@ -165,6 +168,15 @@ def _interrupted(folder: Path) -> Experiment:
     return experiments.load(str(folder / runs.EXPERIMENT_FILE), strategies.names())
 
 
+def say_beginning(folder: Path, trials: Sequence[AnyTrial]) -> None:
+    """Say how long the run takes, what its lines mean, and where and when its page appears."""
+    time = seconds(estimate_ns(trials))
+    say(f"{_trials(len(trials))}, about {time}. Ctrl-C ends the run and keeps what is measured.")
+    say("A line is one strategy on one workload: latency added by the server, fetches in flight, result.")
+    if estimate_ns(trials) > FIRST_NS:
+        say(f"A page with plots appears after about {seconds(FIRST_NS)} in {folder}")
+
+
 def say_left_out(experiment: Experiment, trials: Iterable[AnyTrial]) -> None:
     """Print which strategies are left out for their maximum in flight, and how many trials each limit excludes."""
     for name, limit in runs.above_limits(experiment).items():
@@ -192,15 +204,25 @@ def execute(
     *,
     hosting: Hosting | None = None,
     tell: Callable[[str], None] | None = None,
+    after: runs.Report | None = None,
 ) -> bool:
-    """Run the trials that have no row yet, and return whether that was interrupted. Finished rows are on disk."""
+    """Run the trials that have no row yet, and return whether that was interrupted. Finished rows are on disk.
+
+    ``after`` is called after each trial, when its lines have been printed.
+    """
     from inflight.bench.report.trial_lines import of_trials
 
     done = {row.trial for row in rows.read(folder)}
     waiting = [trial for trial in trials if trial.id not in done]
     try:
         with interruptible(), of_trials(waiting) as report:
-            runs.execute(folder, experiment, trials, report, most_bytes, given, hosting, tell)
+
+            def ended(number: int, total: int, found: Sequence[Row]) -> None:
+                for each in (report, after):
+                    if each is not None:
+                        each(number, total, found)
+
+            runs.execute(folder, experiment, trials, ended, most_bytes, given, hosting, tell)
     except KeyboardInterrupt:
         return True
     return False

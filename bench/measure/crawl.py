@@ -1,6 +1,7 @@
 """A trial of one strategy on one workload: a fresh worker, observed from outside, whose answer is checked."""
 
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -25,12 +26,14 @@ MOST_SAMPLES = 200
 """Number of samples at which every other one is dropped and the interval doubles."""
 
 
-def run_trial(trial: Trial, server: Server, setting: Setting) -> Row:
-    """Run a trial to its end, or to its deadline, and return its row."""
-    return conduct(trial, setting.run, partial(observe, trial, server, setting), server)
+def run_trial(trial: Trial, server: Server, setting: Setting, look: Callable[[], None] | None = None) -> Row:
+    """Run a trial to its end, or to its deadline, and return its row; call ``look``, if given, while it crawls."""
+    return conduct(trial, setting.run, partial(observe, trial, server, setting, look=look), server)
 
 
-def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -> None:
+def observe(
+    trial: Trial, server: Server, setting: Setting, seen: Observation, look: Callable[[], None] | None = None
+) -> None:
     """Drive worker and server through one trial; record their counts and the kernel's."""
     workload = trial.workload
     server.configure(workload.site)
@@ -45,7 +48,7 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
         else:
             worker.send({"do": "crawl"})
             sampler.begin()
-        worker.crawled(sampler.sample)
+        worker.crawled(partial(_each, [sampler.sample] if look is None else [sampler.sample, look]))
         crawled_ns = time.monotonic_ns()
         after = counts(server, setting.cpus)
         delay_after_ns = host.run_delay_ns(worker.pid)
@@ -72,6 +75,11 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
         seen.measured["others_ns"] = max(0, busy_ns - outcome["cpu_user_ns"] - outcome["cpu_system_ns"])
     evidence = evidence_of(trial, setting.cpus, seen, answer, setting.runtime)
     seen.checks, seen.wrong = judge(validity.CHECKS, evidence), evidence.answer_difference
+
+
+def _each(calls: Iterable[Callable[[], None]]) -> None:
+    for call in calls:
+        call()
 
 
 def _job(trial: Trial, server: Server, setting: Setting) -> Job:

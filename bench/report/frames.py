@@ -1,7 +1,10 @@
-"""Rows as a table with one line per trial: a pandas DataFrame, and a CSV file."""
+"""Rows as a table with one line per trial: a CSV file, and a pandas DataFrame where pandas is installed."""
 
-from collections.abc import Callable, Iterable
+import csv as comma_separated
+import io
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from importlib.util import find_spec
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -163,26 +166,47 @@ COLUMNS: dict[str, Read] = {
 """Every column, in order, with the function that reads it. ``results/README.md`` has meanings and units."""
 
 
+def need_pandas() -> None:
+    """Raise ModuleNotFoundError, which says what to install, unless pandas is installed."""
+    if find_spec("pandas") is None:
+        raise ModuleNotFoundError("tables need pandas: pip install 'inflight-bench[pandas]'", name="pandas")
+
+
 def frame(rows: Iterable[Row]) -> "pd.DataFrame":
     """Return the rows as a tidy table: one line per trial, the columns of ``COLUMNS``, missing if not measured.
 
     Durations are in nanoseconds (``_ns``), sizes in bytes (``_bytes``), shares between 0 and 1.
     """
+    need_pandas()
     import pandas as pd
 
-    many = list(rows)
-    table = {name: pd.Series([_written(read(row)) for row in many], dtype=object) for name, read in COLUMNS.items()}
+    table = {name: pd.Series(values, dtype=object) for name, values in _columns(rows).items()}
     return pd.DataFrame(table).convert_dtypes()
 
 
 def csv(rows: Iterable[Row]) -> str:
-    """Return ``frame(rows)`` as CSV with a header line. No spreadsheet reads a text of it as a formula."""
-    from pandas.api.types import is_numeric_dtype
+    """Return the table as CSV with a header line. No spreadsheet reads a text of it as a formula."""
+    columns = {name: _alike(values) for name, values in _columns(rows).items()}
+    text = io.StringIO()
+    table = comma_separated.writer(text, lineterminator="\n")
+    table.writerow(columns)
+    table.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue()
 
-    table = frame(rows)
-    for name in [name for name in table.columns if not is_numeric_dtype(table[name])]:
-        table[name] = table[name].map(_harmless)
-    return str(table.to_csv(index=False, lineterminator="\n"))
+
+def _columns(rows: Iterable[Row]) -> dict[str, list[Any]]:
+    """Return the values of each column; None where there is none."""
+    many = list(rows)
+    return {name: [_written(read(row)) for row in many] for name, read in COLUMNS.items()}
+
+
+def _alike(values: Sequence[Any]) -> list[Any]:
+    """Return a column as CSV: numbers are all written as integers, or all with a decimal point."""
+    numbers = [value for value in values if type(value) in {int, float}]
+    if len(numbers) < sum(value is not None for value in values):
+        return list(map(_harmless, values))
+    kind = int if all(number % 1 == 0 for number in numbers) else float
+    return [None if value is None else kind(value) for value in values]
 
 
 def _harmless(cell: Any) -> Any:

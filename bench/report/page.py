@@ -11,7 +11,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,20 +65,25 @@ class Part:
 
 
 def write(
-    folder: Path, path: Path | None = None, drawn: Sequence[Path] | None = None, tell: Callable[[str], None] = _silent
+    folder: Path,
+    path: Path | None = None,
+    drawn: Sequence[Path] | None = None,
+    tell: Callable[[str], None] = _silent,
+    so_far: str = "",
 ) -> Path:
     """Write the page of a run, by default as ``report.html`` in its folder, and return its path.
 
-    ``drawn`` are the files of its plots, if they have just been drawn; ``tell`` is called with each step. An existing
-    page is replaced only after the new one is complete. Raises RowsError for a folder that is not a run, and OSError if
-    the page cannot be written.
+    ``drawn`` are the files of its plots, if they have just been drawn. ``tell`` is called with each step. ``so_far`` is
+    the first sentence of the page of a run that is not complete. An existing page is replaced only after the new one is
+    complete. Raises RowsError for a folder that is not a run, and OSError if the page cannot be written.
     """
     tell("reading the rows")
     rows = read(folder)
     machine, extras = files.read(folder)
     target = (folder / PAGE_FILE if path is None else path).resolve()
     svgs = None if drawn is None else [(one.stem, one.read_text("utf-8")) for one in drawn if one.suffix == ".svg"]
-    content = page(rows, machine, extras, _told(_svgs(rows, machine, extras), tell) if svgs is None else svgs)
+    svgs = _told(_svgs(rows, machine, extras), tell) if svgs is None else svgs
+    content = page(rows, machine, replace(extras, so_far=so_far), svgs)
     if target.exists() and not target.is_file():  # a device or a pipe is written to, never replaced
         target.write_text(content, encoding="utf-8", errors="replace", newline="\n")
     else:
@@ -128,7 +133,10 @@ def page(rows: Sequence[Row], machine: dict[str, Any], extras: Extras, drawn: Dr
             "run.html",
             title=title,
             source=provenance.source(rows, machine),
-            first=[words.neighbour(str(kind))] if (kind := machine.get("neighbour")) else [],
+            first=[
+                *([extras.so_far] if extras.so_far else []),
+                *([words.neighbour(str(kind))] if (kind := machine.get("neighbour")) else []),
+            ],
             shown=[part for part in parts if part.inside],
         )
         own = {name: one for name, one in scripted.items() if one}

@@ -12,6 +12,7 @@ from inflight.bench.core.figures import NoSlope, Slope
 from inflight.bench.core.layers import FULL, RSS
 from inflight.bench.core.model import sensitivity
 from inflight.bench.core.rows import Row
+from inflight.bench.report.frames import need_pandas
 from inflight.bench.studies.memory.read import IN_FLIGHT, subjects
 
 if TYPE_CHECKING:
@@ -96,7 +97,8 @@ COLUMNS: dict[str, dict[str, str]] = {
 
 
 def table(name: str, rows: Sequence[Row]) -> "pd.DataFrame":
-    """Return one of the tables of ``COLUMNS``."""
+    """Return one of the tables of ``COLUMNS``. Raises ModuleNotFoundError where pandas is not installed."""
+    need_pandas()
     import pandas as pd
 
     lines = list(_LINES[name](rows))

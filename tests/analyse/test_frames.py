@@ -3,12 +3,15 @@
 import csv as written
 import io
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from inflight.bench.core.records import changed
+from inflight.bench.core.rows import Row
 from inflight.bench.report.frames import COLUMNS, csv, frame
+from inflight.bench.report.results import Results
 from tests.made_rows import crawl_row, grid, memory_row
 
 RESULTS_README = Path(__file__).parents[2] / "results" / "README.md"
@@ -82,3 +85,25 @@ def test_results_readme_explains_the_column(column: str) -> None:
     stages = re.sub(r"^(base|held|parked)_", "..._", column)
 
     assert any(f"`{name}`" in text for name in (column, kinds, stages))
+
+
+def test_numbers_of_a_column_are_written_alike() -> None:
+    whole, mixed = ([crawl_row(pages_per_s=value) for value in values] for values in ((5.0, 7.0), (5.0, 7.5)))
+
+    assert [line["pages_per_s"] for line in read(csv(whole))] == ["5", "7"]
+    assert [line["pages_per_s"] for line in read(csv(mixed))] == ["5.0", "7.5"]
+
+
+@pytest.mark.parametrize("rows", [[], [crawl_row(), memory_row(), crawl_row(status="skipped")]])
+def test_csv_is_what_pandas_would_write(rows: list[Row]) -> None:
+    assert csv(rows) == frame(rows).to_csv(index=False, lineterminator="\n")
+
+
+def test_without_pandas_a_table_says_what_to_install_and_csv_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    results = Results(Path("run"), [crawl_row()], {})
+
+    for table in ("cells", "trials"):
+        with pytest.raises(ModuleNotFoundError, match="pip install 'inflight-bench\\[pandas\\]'"):
+            getattr(results, table)
+    assert csv(results.rows)

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from inflight import strategies
+from inflight.bench.cli import main
+from inflight.bench.commands.first_help import PARTS
 from inflight.bench.core.experiment import load, preset_names
 from tests.cli.command import inflight
 
@@ -75,3 +77,33 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str]) -> None:
     assert done.code == 2
     assert done.out == ""
     assert re.fullmatch(r"inflight( [a-z]+)?: [^\n]+\n", done.err)
+
+
+# ------------------------------------------------------------------------------------------- the first help
+
+
+def test_without_a_command_it_says_three_things_to_do_and_where_help_is() -> None:
+    done = inflight()
+
+    assert (done.code, done.err) == (0, "")
+    commands = re.findall(r"^  (inflight .*?)  ", done.out, re.MULTILINE)
+    assert len(commands) == 3
+    for command in commands:
+        _, name, *arguments = command.split()
+        main.commands[name].make_context(name, arguments)
+    assert done.out.endswith("All commands: inflight --help\n")
+
+
+def test_the_help_lists_each_command_once_under_a_heading() -> None:
+    assert sorted(name for part in PARTS.values() for name in part) == sorted(main.commands)
+
+
+def test_the_first_line_of_each_command_fits_into_80_columns() -> None:
+    done = inflight("--help", COLUMNS="80")
+
+    listed = dict(re.findall(r"^  ([a-z-]+) +(\S.*)$", done.out.partition("\nFirst:")[2], re.MULTILINE))
+    assert sorted(listed) == sorted(main.commands)
+    for name, line in listed.items():
+        assert line.endswith("."), (name, line)
+        assert not line.endswith("..."), (name, line)
+    assert max(map(len, done.out.splitlines())) <= 80

@@ -29,7 +29,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
 HEAVY = ("pandas", "numpy", "matplotlib", "scipy", "aiohttp", "rich", "psutil", "uvloop", "asyncio")
 TALKS = {
     "run", "race", "report", "advise", "ab", "bisect", "compare", "history", "selftest", "claims", "limits", "swarm",
-    "open-loop", "check",
+    "open-loop", "check", "demo",
 }  # fmt: skip
 LATE = "strategies = ['callbacks']\ndeadline_s = 0.001\n[[crawl]]\npages = 5\n"
 COMMANDS = sorted(main.commands)

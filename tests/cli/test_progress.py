@@ -321,8 +321,9 @@ def test_a_run_on_a_terminal_shows_progress_and_keeps_its_lines(session: Session
     assert "0/2 " in session.written
     assert re.search(r"0:\d\d so far, about 0:\d\d left, until \d\d:\d\d; now callbacks", session.written)
     lines = screen(session.written)
-    assert [line.split()[0] for line in lines[:4]] == ["1/2", "2/2", "rows:", "plot:"]
-    assert all(line.endswith("ok") for line in lines[:2]), lines
+    assert lines[0].startswith("2 trials, about ")
+    assert [line.split()[0] for line in lines[2:6]] == ["1/2", "2/2", "rows:", "plot:"]
+    assert all(line.endswith("ok") for line in lines[2:4]), lines
     assert "\x1b[32mok\x1b[0m" in session.written, "in green, as ever"
     assert cursor_is_shown(session.written)
 

@@ -1,0 +1,71 @@
+"""The page of a run that still goes on, written between two trials, when nothing is measured.
+
+A process of its own writes it. The harness would otherwise hold numpy and Matplotlib, and pause for their garbage while
+it shares a core with the server.
+"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from inflight.bench.commands import address_space
+from inflight.bench.commands.output import say
+from inflight.bench.core.rows import Row
+from inflight.bench.measure import process
+
+FIRST_NS = 20_000_000_000
+"""Time after which the first page is written."""
+TIMES = 20
+"""A page is written again when the run has gone on for this many times as long as the last page took."""
+PATIENCE_S = 120.0
+
+Write = Callable[[Path, str], list[str]]
+"""Writes the page of a folder with a sentence that it is not complete; returns what has been found so far."""
+Clock = Callable[[], int]
+
+
+class SoFar:
+    """Writes the page of a run now and then; it is called after each trial."""
+
+    def __init__(self, folder: Path, total: int, write: Write | None = None, clock: Clock = time.monotonic_ns) -> None:
+        self._folder, self._total, self._write, self._clock = folder, total, write or written, clock
+        self._next_ns = clock() + FIRST_NS
+
+    def __call__(self, number: int, total: int, _rows: Sequence[Row]) -> None:
+        """Write the page if it is time; ``number`` of ``total`` waiting trials have ended."""
+        begin_ns = self._clock()
+        if number == total or begin_ns < self._next_ns:
+            return
+        done = f"{self._total - total + number} of {self._total} steps"
+        found = self._write(self._folder, f"This run is not complete: {done} are done. Reload this page later.")
+        now_ns = self._clock()
+        self._next_ns = now_ns + TIMES * (now_ns - begin_ns)
+        for sentence in found:
+            say(sentence)
+
+
+def written(folder: Path, so_far: str) -> list[str]:
+    """Write the page in a process of its own; return its path and the first finding, as lines."""
+    if address_space.shortage() is not None:
+        return []
+    try:
+        code, told = process.output(["inflight.bench.commands.so_far", str(folder), so_far], None, PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        return [f"page:  not yet: it took longer than {PATIENCE_S:.0f} s"]
+    return told.decode("utf-8", "replace").splitlines() if code == 0 else [f"page:  not yet: exit code {code}"]
+
+
+def main(folder: str, so_far: str) -> None:
+    """Write the page of a folder, and print its path and the first finding."""
+    from inflight.bench.core import rows
+    from inflight.bench.report import page
+    from inflight.bench.report.answer import answer
+
+    print(f"page:  {page.write(Path(folder), so_far=so_far)}, so far")
+    print(f"so far: {answer(rows.read(Path(folder)))[0]}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

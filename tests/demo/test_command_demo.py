@@ -1,0 +1,128 @@
+"""``inflight demo``: two real crawls, what is said about them, and that nothing is left behind."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import Row
+from inflight.bench.present import section
+from inflight.bench.studies.demo import live, show
+from inflight.bench.studies.demo.run import CRAWLS, SITE
+from tests.cli.command import ENVIRONMENT, INFLIGHT, inflight, running, survivors
+from tests.made_rows import RED, crawl_row, edited
+from tests.patience import HANG_S
+
+
+def said(*found: Row) -> str:
+    return section.text(show.section(found), 100).plain
+
+
+def test_the_demo_measures_both_crawls_and_says_what_to_do_next(tmp_path: Path) -> None:
+    done = inflight("demo", folder=tmp_path)
+
+    assert done.code == 0, done.err
+    assert re.search(r"callbacks was \d+ times faster than sequential\.", done.out)
+    for name, in_flight in CRAWLS.items():
+        assert re.search(rf"^{name} +{in_flight} +{SITE.pages} ", done.out, re.MULTILINE)
+        assert f"{name}, {live.at_once(in_flight)}: fetching {SITE.pages} pages ..." in done.err
+    assert "inflight run quick" in done.err.splitlines()[-1]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_demo_as_json_has_the_figures_of_both_crawls(tmp_path: Path) -> None:
+    done = inflight("demo", "--json", "--quiet", folder=tmp_path)
+
+    found = json.loads(done.out)
+    slow, fast = found["crawls"]
+    assert (done.code, done.err) == (0, "")
+    assert (found["pages"], found["latency_ns"]) == (SITE.pages, 20_000_000)
+    assert {one["strategy"]: one["in_flight"] for one in (slow, fast)} == CRAWLS
+    assert slow["makespan_ns"] >= SITE.pages * found["latency_ns"]
+    assert found["times_faster"] == pytest.approx(slow["makespan_ns"] / fast["makespan_ns"])
+
+
+def test_an_interrupted_demo_leaves_no_process_and_no_file(tmp_path: Path) -> None:
+    with running("demo", folder=tmp_path) as demo:
+        assert demo.read_error_line().startswith("sequential, 1 page at a time: ")
+        family = demo.family_when(2)
+        demo.interrupt(whole_group=True)
+        done = demo.end()
+
+    assert (done.code, done.out) == (130, "")
+    assert done.err.splitlines()[-1] == "interrupted"
+    assert survivors(family) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_terminal_shows_bars_that_move_and_are_removed() -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*INFLIGHT, "demo"], env=ENVIRONMENT | {"TERM": "xterm"}, stdout=subprocess.PIPE, stderr=theirs, text=True
+    )
+    os.close(theirs)
+    shown = read_to_end(ours)
+    out, _ = process.communicate(timeout=HANG_S)
+
+    assert process.returncode == 0
+    assert len(set(re.findall(r"(\d+) of 400 pages", shown))) > 2
+    assert "\x1b[?25h" in shown, "the cursor is there"
+    assert "callbacks was " in out
+
+
+def read_to_end(terminal: int) -> str:
+    parts = []
+    with suppress(OSError):  # on Linux the end of a terminal is an error
+        while data := os.read(terminal, 65536):
+            parts.append(data)
+    os.close(terminal)
+    return b"".join(parts).decode()
+
+
+def test_too_few_descriptors_are_refused_in_one_sentence(tmp_path: Path) -> None:
+    done = inflight("demo", folder=tmp_path, limit=("RLIMIT_NOFILE", 100))
+
+    assert "RLIMIT_NOFILE" in done.sentence
+
+
+def test_the_demo_ends_on_sigterm_too(tmp_path: Path) -> None:
+    with running("demo", folder=tmp_path) as demo:
+        demo.read_error_line()
+        demo.process.send_signal(signal.SIGTERM)
+        assert demo.end().code == 130
+
+
+# ------------------------------------------------------------------------------------------- made-up figures
+
+
+def crawled(strategy: str, *, makespan_ns: int, cpu_ns: int) -> Row:
+    row = crawl_row(strategy, latency="10ms", in_flight=CRAWLS[strategy], pages=400)
+    times = {"makespan_ns": makespan_ns, "cpu_user_ns": cpu_ns // 2, "cpu_system_ns": cpu_ns // 2}
+    return edited(row, measured=times)
+
+
+SLOW = crawled("sequential", makespan_ns=8_000_000_000, cpu_ns=80_000_000)
+FAST = crawled("callbacks", makespan_ns=125_000_000, cpu_ns=50_000_000)
+
+
+def test_waiting_is_the_time_without_work_and_without_waiting_for_the_core() -> None:
+    assert show.waiting_share(SLOW) == pytest.approx(0.99)
+    assert show.waiting_share(edited(SLOW, measured={"run_delay_ns": 80_000_000})) == pytest.approx(0.98)
+
+
+def test_the_title_says_how_many_times_faster() -> None:
+    assert said(SLOW, FAST).startswith("callbacks was 64 times faster than sequential.")
+
+
+def test_failed_checks_are_told() -> None:
+    failed = changed(FAST, checks=[RED])
+
+    assert "rough" not in said(SLOW, FAST)
+    assert "callbacks: server had room." in said(SLOW, failed)
