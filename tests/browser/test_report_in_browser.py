@@ -139,6 +139,9 @@ def test_the_race_obeys_the_keyboard(opened: Browser) -> None:
     assert race(opened, "time()") > 0
     press(opened, "+")
     assert opened.ask(f"return {speed}") != before
+    press(opened, "r")
+    assert race(opened, "playing()") is True
+    press(opened, " ")
     opened.ask("document.activeElement.blur(); document.getElementById('race').scrollIntoView()")
     press(opened, " ")
     until(lambda: race(opened, "playing()"))
@@ -169,11 +172,44 @@ def test_the_page_is_as_wide_as_the_screen(browser: Browser, page: Path, width: 
 
     assert browser.ask("return document.documentElement.scrollWidth") <= width
     wide = browser.ask(
-        "return [...document.querySelectorAll('h1,h2,h3,p,li,figure,button,select,canvas')]"
-        ".filter(e => e.checkVisibility() && e.getBoundingClientRect().right > innerWidth + 1)"
+        "return [...document.querySelectorAll('body *')]"
+        ".filter(e => e.checkVisibility() && !e.parentElement.closest('.scroll, pre, svg, .race-static, .race-live'))"
+        ".filter(e => e.getBoundingClientRect().right > innerWidth + 1)"
         ".map(e => e.outerHTML.slice(0, 80))"
     )
     assert wide == []
+
+
+@pytest.mark.parametrize("width", [390, 768, 1200])
+def test_text_in_plots_can_be_read_at_every_width(browser: Browser, page: Path, width: int) -> None:
+    browser.open(page, width)
+
+    sizes = browser.ask(
+        "return [...document.querySelectorAll('.plot svg')].flatMap(svg => {"
+        "  const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;"
+        "  return [...svg.querySelectorAll('text')].map(e => parseFloat(getComputedStyle(e).fontSize) * scale);"
+        "})"
+    )
+    assert sizes
+    assert min(sizes) >= 10.9
+
+
+def test_what_is_wider_than_a_phone_says_that_it_scrolls(browser: Browser, page: Path) -> None:
+    browser.open(page, 390)
+
+    silent = browser.ask(
+        "return [...document.querySelectorAll('.plot')].filter(e => e.scrollWidth > e.clientWidth + 1)"
+        ".filter(e => !e.previousElementSibling.matches('.hint') || !e.previousElementSibling.checkVisibility())"
+        ".map(e => e.getAttribute('aria-label'))"
+    )
+    assert silent == []
+
+
+def test_a_replay_lasts_ten_seconds_whatever_it_shows(opened: Browser) -> None:
+    assert race(opened, "length()") == 10
+    assert "in 10 s" in opened.ask("return document.getElementById('race-scale').textContent")
+    opened.ask("window.inflightRace.seek(1e9)")
+    assert race(opened, "time()") == race(opened, "duration()")
 
 
 def test_text_has_enough_contrast_in_light_and_dark_mode(browser: Browser, page: Path) -> None:

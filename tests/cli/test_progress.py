@@ -16,7 +16,7 @@ import pytest
 from rich.console import Console
 
 from inflight.bench.core import rows
-from inflight.bench.present.progress import Clock, Progress, Stand, minutes, sentence, shown, told
+from inflight.bench.present.progress import Clock, Progress, Stand, minutes, sentence, shown, told, working
 from inflight.bench.report.trial_lines import of_trials, trial_line
 from tests.cli.command import ENVIRONMENT, INFLIGHT
 from tests.made_rows import crawl_row
@@ -341,3 +341,20 @@ def test_ctrl_c_restores_the_terminal(session: Session, tmp_path: Path) -> None:
     assert "1 of 2" in last
     assert "inflight run --resume results/" in last
     assert "so far" not in " ".join(screen(session.written))
+
+
+def test_steps_of_a_command_are_shown_after_a_second_and_removed_at_the_end(terminal: Terminal) -> None:
+    with redirect_stderr(terminal), working(ticking(0, 0.5, 1.5)) as tell:
+        tell("early")
+        tell("late")
+        assert screen(terminal.getvalue()) == ["late"]
+
+    assert "early" not in terminal.getvalue()
+    assert "".join(screen(terminal.getvalue())) == ""
+
+
+def test_steps_are_shown_on_a_terminal_only(capsys: pytest.CaptureFixture[str]) -> None:
+    with working(ticking(0, 5)) as tell:
+        tell("drawing")
+
+    assert capsys.readouterr().err == ""

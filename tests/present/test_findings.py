@@ -91,3 +91,42 @@ def test_one_setting_among_several_is_named() -> None:
 
 def test_without_a_timed_row_there_is_no_section() -> None:
     assert sections([]) == []
+
+
+def found(rows: Sequence[Row]) -> list[str]:
+    """Return all findings of the sections."""
+    return [sentence for section in sections(rows) for sentence in section.found]
+
+
+def test_the_first_finding_names_the_fastest_those_that_tie_with_it_and_the_slowest() -> None:
+    rows = [*rounds("a", (1000, 1010, 1005)), *rounds("b", (990, 1012, 1001)), *rounds("c", (500, 505, 502))]
+
+    assert found(rows)[0] == (
+        "At no added latency with 10 in flight, a is fastest with 1,000 pages/s, statistically tied with b: "
+        "2.0x as fast as c (502 pages/s)."
+    )
+
+
+def test_models_that_do_not_differ_all_tie() -> None:
+    rows = [*rounds("a", (1000, 1010, 1005)), *rounds("b", (990, 1012, 1001))]
+
+    assert found(rows)[0].startswith("At no added latency with 10 in flight, all 2 models tie, at ")
+
+
+def test_one_round_names_no_fastest() -> None:
+    assert not any("fastest" in sentence for sentence in found([*rounds("a", (1000,)), *rounds("b", (10,))]))
+
+
+def test_no_figure_is_told_twice_where_there_is_one_number_in_flight() -> None:
+    rows = [*rounds("a", (1000, 1010, 1005)), *rounds("b", (500, 505, 502))]
+
+    assert len([sentence for sentence in found(rows) if "pages/s" in sentence]) == 1
+
+
+def test_bars_are_the_pages_per_second_that_the_first_finding_compares() -> None:
+    rows = [*rounds("a", (500, 505, 502)), *rounds("b", (1000, 1010, 1005))]
+
+    (bars,) = [section.bars for section in sections(rows) if section.bars]
+
+    assert bars.title == "Pages per second at no added latency with 10 in flight"
+    assert [bar.name for bar in bars.bars] == ["b", "a"]

@@ -16,7 +16,7 @@ from inflight.bench.report.plots import save_all
 from tests.made_rows import MACHINE, crawl_row, edited, grid, memory_row, memory_rows
 
 HOSTILE = ["$x^{2}$<b>&", "_hidden", "a\x00b\x1b[31m\n", "\N{PILE OF POO}" * 3, "x" * 200, "\\frac{1}{0}"]
-ALL = ["throughput", "times", "cpu", "layers"]
+ALL = ["throughput", "possible", "times", "cpu", "layers"]
 
 
 def drawn(rows: list[Row], folder: Path) -> list[str]:
@@ -123,7 +123,7 @@ def test_an_unknown_machine(tmp_path: Path) -> None:
 def test_unlike_settings_get_plots_of_their_own(tmp_path: Path) -> None:
     rows = [crawl_row(times_ns=[5]), crawl_row(in_flight=1), crawl_row(connection="per-fetch", times_ns=[5])]
 
-    assert drawn(rows, tmp_path) == [*ALL[:3], *(f"{name}-2" for name in ALL[:3])]
+    assert drawn(rows, tmp_path) == [*ALL[:4], *(f"{name}-2" for name in ALL[:4])]
     assert "Keep-alive connections." in words(tmp_path / "cpu.svg")
     assert "Per-fetch connections." in words(tmp_path / "cpu-2.svg")
 
@@ -227,3 +227,14 @@ def test_without_a_fit_no_model_is_mentioned(tmp_path: Path) -> None:
     drawn(grid(caps=(1, 10, 100)), tmp_path)
 
     assert "model" not in words(tmp_path / "throughput.svg")
+
+
+def test_the_share_of_what_is_possible_is_drawn_where_there_is_a_latency_to_wait_for(tmp_path: Path) -> None:
+    drawn(grid(latencies=("0", "50ms")), tmp_path / "both")
+    drawn(grid(latencies=("0",)), tmp_path / "none")
+
+    told = words(tmp_path / "both" / "possible.svg").replace("\xa0", " ")
+    assert "100 %: in flight / added latency" in told
+    assert "the share of the possible throughput is" in told
+    assert "No added latency" not in told
+    assert not (tmp_path / "none" / "possible.svg").exists()

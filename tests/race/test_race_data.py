@@ -225,3 +225,13 @@ def test_equal_titles_are_numbered() -> None:
     found = races([runner(name, QUICK, site=site) for site in ({"links": 1}, {"links": 2}) for name in ("a", "b")])
 
     assert sorted(race.title[-8:] for race in found) == [", site 1", ", site 2"]
+
+
+def test_a_replay_ends_with_the_last_lane_that_is_not_much_slower_than_the_median() -> None:
+    crawl = [0] * 399 + [10]
+
+    race = only(*(runner(name, done) for name, done in zip("abc", (QUICK, MIDDLE, SLOW), strict=True)))
+    with_slow = only(*(runner(name, done) for name, done in zip("abcd", (QUICK, MIDDLE, SLOW, crawl), strict=True)))
+
+    assert race.replay_ns == race.duration_ns == 400 * MS
+    assert (with_slow.replay_ns, with_slow.duration_ns) == (400 * MS, 4000 * MS)

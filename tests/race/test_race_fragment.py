@@ -252,3 +252,29 @@ def test_a_page_of_its_own_is_whole_and_has_a_policy(raced: Fragment) -> None:
     assert "<here>" not in text
     (block,) = re.findall(r'<script type="application/json" id="race-data">(.*?)</script>', text)
     assert json.loads(block) == data(raced)
+
+
+def test_every_replay_lasts_ten_seconds_and_says_by_how_much_it_is_slower_or_faster() -> None:
+    quick, slow = (
+        fragment([runner("callbacks", done), runner("thread_pool", done)])
+        for done in ([0] * 9 + [10], [0] * 1999 + [10])
+    )
+    assert quick is not None
+    assert slow is not None
+    (one,), (other,) = data(quick)["races"], data(slow)["races"]
+
+    assert (one["replay_us"], other["replay_us"]) == (100_000, 20_000_000)
+    assert one["replay_s"] == other["replay_s"] == 10
+    assert one["scale"] == "The replay shows 100 ms in 10 s: 100x slower than recorded."
+    assert other["scale"] == "The replay shows 20 s in 10 s: 2.0x faster than recorded."
+
+
+def test_lanes_that_end_after_the_replay_are_named() -> None:
+    found = fragment([
+        runner("callbacks", [0] * 9 + [10]), runner("thread_pool", [0] * 9 + [10]), runner("slow", [0] * 99 + [10])
+    ])  # fmt: skip
+    assert found is not None
+    (race,) = data(found)["races"]
+
+    assert race["replay_us"] == 100_000
+    assert race["scale"].endswith("slow (1.0 s) takes longer: what is left at the end of the replay is hatched.")

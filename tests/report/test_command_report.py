@@ -11,6 +11,7 @@ import pytest
 from inflight.bench.commands import report as report_command
 from inflight.bench.commands.report import ReportError
 from inflight.bench.core.rows import Row, RowsError
+from inflight.bench.report.terminal import print_summary
 from tests.cli.command import inflight
 from tests.made_rows import MACHINE, crawl_row, grid
 from tests.report.parsed_page import check
@@ -46,7 +47,7 @@ def test_the_command_gives_every_format_it_names(tmp_path: Path) -> None:
     run = made_run(tmp_path / "run")
     trials = [row.trial for row in ROWS]
 
-    text = {form: inflight("report", run, "--format", form) for form in ("md", "csv", "json")}
+    text = {form: inflight("report", run, "--format", form) for form in ("terminal", "md", "csv", "json")}
     files = {form: inflight("report", run, "--format", form, "--out", tmp_path / form) for form in ("html", "parquet")}
 
     assert {*text, *files} == set(report_command._FORMS)
@@ -138,3 +139,16 @@ def test_a_place_that_cannot_be_written_is_refused_in_one_sentence(form: str, tm
 @pytest.mark.parametrize("form", ["html", "md", "csv", "json"])
 def test_an_empty_run_has_a_report(form: str, tmp_path: Path) -> None:
     assert report(made_run(tmp_path / "run", []), form, tmp_path / "out") == 0
+
+
+def test_the_terminal_form_is_what_a_run_prints_at_its_end(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "run")
+    file = io.StringIO()
+    print_summary(ROWS, file)
+
+    done = inflight("report", run, "--format", "terminal")
+    inflight("report", run, "--format", "terminal", "--out", tmp_path / "text")
+
+    assert done.out == file.getvalue()
+    assert (tmp_path / "text").read_text(encoding="utf-8") == file.getvalue()
+    assert done.out.startswith("• ")

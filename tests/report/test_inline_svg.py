@@ -1,5 +1,6 @@
 """SVGs inside a page: no style attributes, unique ids, colours that follow the page, the same drawing."""
 
+import io
 import re
 from html import escape
 from pathlib import Path
@@ -118,3 +119,23 @@ def test_a_sheet_is_cut_to_its_drawing_and_its_texts_are_told_apart(tmp_path: Pa
     assert 340 < height < 72 * page.HEIGHT - top
     markup = html.plot(plot)
     assert '<h3 id="plot-some">The &lt;finding&gt; of $x^2$' in markup
+
+
+@pytest.mark.parametrize(("shared", "number"), [(False, 2), (True, 1)])
+def test_panels_with_ticks_of_their_own_become_drawings_that_can_be_stacked(shared: bool, number: int) -> None:
+    target = io.StringIO()
+    with page.settings():
+        figure = page.sheet("The finding", "How to read it", "where from")
+        for axes in figure.subplots(1, 2, sharey=shared):
+            axes.plot([1, 2], [1, 2])
+        page.write_svg(figure, target)
+
+    (plot,), _ = inline([("some", target.getvalue())])
+
+    svgs = parsed(plot.svg).all("svg")
+    assert len(svgs) == number
+    assert plot.is_split is not shared
+    labels = [one.attributes["aria-label"] for one in svgs]
+    assert labels == ["The finding", "The finding (panel 2 of 2)"][:number]
+    for one in svgs:
+        assert one.attributes["viewBox".lower()].split()[2:] == [one.attributes["width"], one.attributes["height"]]

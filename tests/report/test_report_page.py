@@ -16,6 +16,7 @@ from inflight.bench.core.records import changed
 from inflight.bench.core.rows import Check, Row, RowsError
 from inflight.bench.present import html
 from inflight.bench.present.html import shell
+from inflight.bench.report import about
 from inflight.bench.report import files as report_files
 from inflight.bench.report import markdown as report_markdown
 from inflight.bench.report import page as report_page
@@ -329,3 +330,24 @@ def test_a_shell_keeps_to_its_policy_with_and_without_a_script() -> None:
     assert page.all("title")[0].text == "<b>"
     with pytest.raises(ValueError, match="end its own element"):
         shell("", body, "</STYLE>", "", {})
+
+
+def test_checks_that_passed_are_one_folded_line(quick: Parsed) -> None:
+    (summary,) = [one.text for one in quick.all("summary") if "passed in" in one.text]
+
+    assert re.fullmatch(r"All \d+ checks passed in 109 trials", summary)
+    assert all("open" not in one.attributes for one in quick.all("details")[:1])
+
+
+def test_a_check_that_failed_is_open_and_says_what_is_excluded() -> None:
+    red, green = Check("server had room", "failed", "99 %"), Check("answer correct", "passed", "")
+    found = [changed(crawl_row(number=n), checks=(green, red) if n == 1 else (green,)) for n in (1, 2)]
+
+    section = about.validity(found)
+
+    heads = [table.title for table in section.tables]
+    assert heads == ["Checks that failed", "Trials that failed, by check"]
+    assert section.notes == (about.EXCLUDED,)
+    (folded,) = section.details
+    assert folded.summary == "1 check passed in 2 trials"
+    assert not folded.is_open
