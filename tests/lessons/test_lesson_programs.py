@@ -150,14 +150,15 @@ def test_the_loop_of_sixty_lines_sends_every_request_before_it_has_a_page(
 
 
 def test_the_two_loops_differ_in_eight_lines_and_their_types() -> None:
-    texts = [(CODE / name).read_text(encoding="utf-8") for name in ("await_loop.py", "yield_from_loop.py")]
-    assert sum(bool(line.strip()) for line in texts[0].splitlines()) == 57
+    ours, older = ((CODE / name).read_text(encoding="utf-8") for name in ("await_loop.py", "yield_from_loop.py"))
+    assert sum(bool(line.strip()) for line in ours.splitlines()) == 57
 
-    changed = [line[2:] for line in difflib.ndiff(*(text.splitlines()[1:] for text in texts)) if line.startswith("- ")]
+    marked = difflib.ndiff(ours.splitlines()[1:], older.splitlines()[1:])
+    changed = [line[2:] for line in marked if line.startswith("- ")]
     differ = [line for line in changed if re.search(r"async def|await|__await__", line)]
     assert len(differ) == 8
     assert all("Coroutine" in line for line in changed if line not in differ)
-    assert without_words(texts[0]) == without_words(texts[1])
+    assert without_words(ours) == without_words(older)
 
 
 def without_words(text: str) -> str:
