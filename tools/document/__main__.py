@@ -12,7 +12,25 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from inflight.bench.core.rows import RowsError
-from tools.document import claims, clients, decisions, neighbours, plots, readme, scale, steps, verdict
+from tools.document import (
+    claims,
+    clients,
+    compare,
+    decision_map,
+    decisions,
+    findings,
+    first_run,
+    interpreters,
+    memory,
+    memory_plot,
+    models,
+    neighbours,
+    plots,
+    race,
+    readme,
+    scale,
+    verdict,
+)
 from tools.document.stored import REFERENCE, DocumentError, replaced
 
 Part = Callable[[Path, Path], str]
@@ -20,26 +38,29 @@ Part = Callable[[Path, Path], str]
 
 PAGES: Mapping[str, Mapping[str, Part]] = {
     "README.md": {
-        "headline": readme.headline,
-        "steps": steps.part,
-        "clients": clients.part,
-        "interpreters": readme.interpreters,
-        "scaling": readme.scaling,
-        "map": readme.decision_map,
-        "memory": readme.memory,
-        "claims": readme.claims_table,
-        "selftest": readme.selftest,
-        "swarm": scale.in_short,
+        "race": readme.moving_picture,
+        "findings": findings.part,
+        "models": readme.models,
+        "further": readme.further,
     },
+    "docs/first-run.md": {"quick": first_run.part},
+    "docs/models.md": {"models": models.part},
+    "docs/clients.md": {"clients": clients.part},
+    "docs/memory.md": {"ladder": memory.ladder, "layers": memory.layers},
+    "docs/interpreters.md": {"interpreters": interpreters.interpreters, "scaling": interpreters.scaling},
+    "docs/decisions.md": {"map": decision_map.part},
+    "docs/compare.md": {"selftest": compare.part},
     "docs/scale.md": {"c100k": scale.c100k, "c1m": scale.c1m},
+    "docs/claims.md": {"claims": claims.part},
     "docs/method.md": {
         "verdict": verdict.part,
         "neighbours": neighbours.part,
         "decisions": decisions.part,
     },
-    "docs/claims.md": {"claims": claims.part},
 }
 """Each part by its file and the name of its marks."""
+PICTURES: Mapping[str, Callable[[Path], str]] = {race.PICTURE: race.picture}
+"""Whole files that are text."""
 
 
 def main() -> int:
@@ -50,6 +71,7 @@ def main() -> int:
     try:
         if not asked.check:
             plots.renew_all(REFERENCE)
+            memory_plot.save(REFERENCE, Path())
         return document(Path(), is_check=asked.check)
     except (DocumentError, RowsError) as error:
         print(error, file=sys.stderr)
@@ -70,7 +92,7 @@ def document(root: Path, *, is_check: bool) -> int:
 
 
 def pages(root: Path) -> Iterator[tuple[Path, str, str]]:
-    """Yield each page below a folder, with its text and what it should be."""
+    """Yield each page and picture below a folder, with its text and what it should be."""
     for name, parts in PAGES.items():
         path = root / name
         old = path.read_text(encoding="utf-8")
@@ -78,6 +100,9 @@ def pages(root: Path) -> Iterator[tuple[Path, str, str]]:
             yield path, old, renewed(old, parts, root / REFERENCE, path.parent)
         except DocumentError as error:
             raise DocumentError(f"{name}: {error}") from error
+    for name, picture in PICTURES.items():
+        path = root / name
+        yield path, path.read_text(encoding="utf-8") if path.is_file() else "", picture(root / REFERENCE)
 
 
 def renewed(text: str, parts: Mapping[str, Part], runs: Path, beside: Path) -> str:

@@ -1,16 +1,20 @@
 """The stored runs that documents quote, and the marks between which they quote them."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from inflight.bench.api import load
 from inflight.bench.core.rows import ROWS_FILE, Row, RowsError
+from inflight.bench.present.markdown import escaped
+from inflight.bench.present.section import Section
 from inflight.bench.report import provenance
 
 REFERENCE = Path("results/reference")
+Findings = Callable[[Sequence[Row]], Sequence[Section]]
+"""What shows the rows of a study as sections."""
 
 
 class DocumentError(Exception):
@@ -37,6 +41,17 @@ class Run:
         if not plot.is_file():
             return ""
         return f"![{words_for_it}]({Path(os.path.relpath(plot.resolve(), beside.resolve())).as_posix()})"
+
+
+    def finding(self, of: Findings, plot: str, words_for_it: str, beside: Path) -> str:
+        """Return the title of the first section of a study, the run's plot of it, and how it was made.
+
+        Raises DocumentError.
+        """
+        found = of(self.rows)
+        if not found:
+            raise DocumentError(f"{self.folder} has no rows for the plot {plot!r}")
+        return joined(f"**{escaped(found[0].title)}.**", self.picture(plot, words_for_it, beside), self.provenance)
 
 
 def run(folder: Path) -> Run:
