@@ -31,7 +31,9 @@ def report(folder: Path) -> Report:
 def summary(found: Report) -> str:
     """Return a table of the claims, and one of the demonstrations: each with its verdict."""
     tables = [
-        joined(f"{heading}:" if number else "", "\n".join(["| claim | verdict |", "|---|---|", *map(_in_summary, some)]))
+        joined(
+            f"{heading}:" if number else "", "\n".join(["| claim | verdict |", "|---|---|", *map(_in_summary, some)])
+        )
         for number, (heading, some) in enumerate(show.parts(found).items())
         if some
     ]

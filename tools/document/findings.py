@@ -12,7 +12,6 @@ from inflight.bench.core.cells import Cell, Figure
 from inflight.bench.core.figures import Slope
 from inflight.bench.core.rows import Row
 from inflight.bench.core.stats import MARGIN, Interval, differs
-
 from inflight.bench.present.markdown import code
 from inflight.bench.studies.decision_map.read import Ranked, Tile, of_rows
 from inflight.bench.studies.decision_map.show import latency
@@ -54,8 +53,8 @@ def at_no_latency(rows: Sequence[Row]) -> str:
     )
     return (
         f"**{_fastest(rates, ratio)}** Without added latency, and with {units.count(threads.in_flight)} fetches in "
-        f"flight, {code(THREADS)} fetches {pages[0]} pages per second and {code(ASYNCIO)} {pages[1]}: {_between(ratio)}. "
-        f"A page takes {cpu[0]} of CPU time with threads and {cpu[1]} with asyncio."
+        f"flight, {code(THREADS)} fetches {pages[0]} pages per second and {code(ASYNCIO)} {pages[1]}: "
+        f"{_between(ratio)}. A page takes {cpu[0]} of CPU time with threads and {cpu[1]} with asyncio."
     )
 
 
@@ -91,8 +90,8 @@ def _figure(cell: Cell, read: c.Read) -> Figure:
 def at_latency(rows: Sequence[Row]) -> str:
     """Say at which added latency all models tie: the shortest one where they do with MANY in flight or more.
 
-    They tie with a number in flight if the 95 % intervals of all are within 2 % of the fastest, with that number and with
-    each smaller one that was measured.
+    They tie with a number in flight if the 95 % intervals of all are within 2 % of the fastest, with that number and
+    with each smaller one that was measured.
     """
     tiles = _without_work(rows)
     if not (many := [tile for tile in tiles if tile.point.in_flight >= MANY]):
@@ -161,8 +160,8 @@ def one_more(rows: Sequence[Row]) -> str:
     costs = f"{size(with_fetch[0])} and {size(with_fetch[1])}"
     return (
         f"**One more thread takes {parked} the memory of one more asyncio task; with a fetch in flight, {more}.** "
-        f"A waiting thread takes {size(thread)} and a waiting task {size(task)}. With a fetch in flight they take {costs}"
-        f"{_connection(with_fetch[1], task)}. [docs/memory.md](docs/memory.md) shows what is counted."
+        f"A waiting thread takes {size(thread)} and a waiting task {size(task)}. With a fetch in flight they take "
+        f"{costs}{_connection(with_fetch[1], task)}. [docs/memory.md](docs/memory.md) shows what is counted."
     )
 
 

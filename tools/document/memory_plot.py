@@ -32,7 +32,12 @@ def save(runs: Path, root: Path) -> Path:
 def draw(found: Sequence[Bar], footer: str) -> "Figure":
     """Draw the bars from the top down."""
     sheet = page.sheet(title(found), ABOUT, footer, 2.6 + _ROW * len(found))
-    marks.key(sheet, dict(zip(NAMES, FILLS.values(), strict=True)), _LEFT / page.WIDTH, sheet.subplotpars.top + 0.12 / sheet.get_figheight())
+    marks.key(
+        sheet,
+        dict(zip(NAMES, FILLS.values(), strict=True)),
+        _LEFT / page.WIDTH,
+        sheet.subplotpars.top + 0.12 / sheet.get_figheight(),
+    )
     marks.margins(sheet, _LEFT, _RIGHT, top=_KEY)
     axes = sheet.subplots()
     for place, bar in enumerate(found):

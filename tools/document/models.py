@@ -1,4 +1,4 @@
-"""What one step costs, for docs/models.md: ratios of two strategies of the preset ``models`` that differ in one thing."""
+"""What one step costs, for docs/models.md: ratios of two strategies of ``models`` that differ in one thing."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -32,7 +32,8 @@ STYLE = f"""
 text{{font:18px system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;fill:#1f2328}}
 .big{{font-size:20px;font-weight:600}}.grey{{fill:#59636e}}.end{{text-anchor:end}}.time{{font-weight:600}}
 .slow,.fast,.clock{{opacity:0}}
-.bar,.cover{{transform-box:fill-box}}.bar{{transform-origin:0 50%}}.cover{{transform-origin:100% 50%;transform:scaleX(0)}}
+.bar,.cover{{transform-box:fill-box}}.bar{{transform-origin:0 50%}}
+.cover{{transform-origin:100% 50%;transform:scaleX(0)}}
 @media (prefers-reduced-motion:no-preference){{
 .still{{opacity:0}}.clock{{opacity:1}}
 .bar,.cover,.time,.clock,.slow,.fast{{animation:{SECONDS}s linear infinite}}
@@ -104,8 +105,7 @@ def drawn(race: Race) -> str:
 <text class="grey" x="16" y="58">{escape(_in_flight(race))}</text>
 <text class="grey still" x="16" y="86">time until all were fetched:</text>
 <text class="grey slow" x="16" y="86">slow motion, {units.times(film.slower)} slower than real</text>
-<text class="grey fast" x="16" y="86">fast motion, {units.times(film.faster)} faster than real</text>
-{_clock(film)}
+{_fast_caption(film)}{_clock(film)}
 {bars}
 </svg>
 """
@@ -196,8 +196,16 @@ def _captions(film: Film) -> str:
     return "\n".join([*lines, f"{clock}@keyframes clock{{{begin}{moved}{end}}}"])
 
 
+def _fast_caption(film: Film) -> str:
+    if not film.has_fast_part:
+        return ""
+    return f'<text class="grey fast" x="16" y="86">fast motion, {units.times(film.faster)} faster than real</text>\n'
+
+
 def _shown_between(name: str, begin: float, end: float) -> str:
-    hidden = [percent for percent in (0.0, begin - 0.1, end + 0.1, 100.0) if 0 <= percent < begin or end < percent <= 100]
+    hidden = [
+        percent for percent in (0.0, begin - 0.1, end + 0.1, 100.0) if 0 <= percent < begin or end < percent <= 100
+    ]
     outside = ",".join(f"{_short(percent)}%" for percent in hidden)
     inside = f"{_short(begin)}%,{_short(end)}%"
     return f".{name}{{animation-name:{name}}}@keyframes {name}{{{inside}{{opacity:1}}{outside}{{opacity:0}}}}"

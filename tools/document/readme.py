@@ -1,4 +1,4 @@
-"""The parts of README.md, except for its findings: the race, the table of the models, and a line on each further page."""
+"""The parts of README.md without its findings: the race, the table of the models, a line on each further page."""
 
 from pathlib import Path
 

@@ -42,7 +42,6 @@ class Run:
             return ""
         return f"![{words_for_it}]({Path(os.path.relpath(plot.resolve(), beside.resolve())).as_posix()})"
 
-
     def finding(self, of: Findings, plot: str, words_for_it: str, beside: Path) -> str:
         """Return the title of the first section of a study, the run's plot of it, and how it was made.
 
