@@ -8,7 +8,7 @@ PART   :=
 ALONE  := tests/lessons tests/limits tests/map tests/selftest
 JOBS   := 3
 
-.PHONY: help demo run goldens memory c10k locust c100k c1m map models clients scaling race limits claims selftest selftest-long test test-long fuzz check speed docs lock readme schema lessons pictures bench clean
+.PHONY: help demo run goldens memory c10k locust c100k c1m map models clients scaling race limits claims selftest selftest-long test test-long fuzz check speed docs lock readme schema lessons bench clean
 
 help:            ## say what there is
 	@awk -F'## ' '/^[a-z0-9%-]+:.*## /{split($$1,t,":"); printf "make %-10s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
@@ -110,9 +110,6 @@ exercise-%: $(VENV)/.run ## check your answer to an exercise: make exercise-1 to
 
 lessons: $(VENV)/.run ## run the commands of docs/lessons again, and write what they print into the pages
 	$(BIN)/python -m tools.lessons
-
-pictures: $(VENV)/.test ## photograph the pages of the reference runs for the README (needs chromium and chromedriver)
-	$(BIN)/python docs/pictures/make.py
 
 clean:           ## remove .venv, the site and caches (results stay)
 	rm -rf $(VENV) .venv-newest build .mypy_cache .ruff_cache .hypothesis

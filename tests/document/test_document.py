@@ -1,36 +1,27 @@
 """What README.md and docs/ quote of the stored runs: written between marks, and up to date."""
 
-import json
+import re
 from pathlib import Path
 
 import pytest
 
-from inflight.bench.core import rows
-from inflight.bench.core.rows import Row
-from tests.made_rows import MACHINE, crawl_row, grid, memory_rows
+from tests.document.made_runs import store
+from tests.made_rows import crawl_row, grid, memory_rows
 from tools.document import __main__ as program
-from tools.document import readme
+from tools.document import claims, first_run, memory
 from tools.document.__main__ import FILES, PAGES, document, renewed
 from tools.document.stored import REFERENCE, DocumentError, newest, replaced
 
 ROOT = Path(__file__).parents[2]
-MARKED = "# before\n<!-- headline: begin -->\nold\n<!-- headline: end -->\nafter\n"
-PARTS = {"headline": readme.headline}
-
-
-def store(folder: Path, many: list[Row]) -> Path:
-    folder.mkdir(parents=True)
-    for row in many:
-        rows.append(folder, row)
-    (folder / "machine.json").write_text(json.dumps(MACHINE), encoding="utf-8")
-    return folder
+MARKED = "# before\n<!-- quick: begin -->\nold\n<!-- quick: end -->\nafter\n"
+PARTS = {"quick": first_run.part}
 
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder with a README and a stored run, where nothing else quotes anything."""
     monkeypatch.setattr(program, "PAGES", {"README.md": PARTS})
-    monkeypatch.setattr(program, "FILES", {})
+    monkeypatch.setattr(program, "FILES", {"moving.svg": lambda runs: f"<svg>{runs.name}</svg>"})
     (tmp_path / "README.md").write_text(MARKED, encoding="utf-8")
     store(tmp_path / REFERENCE / "20260101T000000000Z-a-quick", grid(["one"]))
     return tmp_path
@@ -67,9 +58,10 @@ def test_a_part_is_written_between_its_marks_and_then_up_to_date(root: Path) -> 
     assert document(root, is_check=True) == 0
 
     text = (root / "README.md").read_text(encoding="utf-8")
-    assert text.startswith("# before\n<!-- headline: begin -->\nMade by")
-    assert text.endswith("\n<!-- headline: end -->\nafter\n")
+    assert text.startswith("# before\n<!-- quick: begin -->\nMade by")
+    assert text.endswith("\n<!-- quick: end -->\nafter\n")
     assert "\nold\n" not in text
+    assert (root / "moving.svg").read_text(encoding="utf-8") == "<svg>reference</svg>"
 
 
 def test_check_writes_nothing_and_prints_what_to_do(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,15 +114,15 @@ def test_a_machine_that_is_not_json_is_named(root: Path) -> None:
 
 
 def test_plots_are_shown_where_a_run_has_them(tmp_path: Path) -> None:
-    memory = store(tmp_path / "runs" / "20260103T0-host-memory", [memory_rows()[0]])
+    folder = store(tmp_path / "runs" / "20260103T0-host-memory", [memory_rows()[0]])
     text = "<!-- memory: begin -->\n<!-- memory: end -->"
 
-    assert "![" not in renewed(text, {"memory": readme.memory}, tmp_path / "runs", tmp_path)
+    assert "![" not in renewed(text, {"memory": memory.layers}, tmp_path / "runs", tmp_path)
 
-    (memory / "plots").mkdir()
-    (memory / "plots" / "layers.svg").write_text("<svg/>", encoding="utf-8")
+    (folder / "plots").mkdir()
+    (folder / "plots" / "layers.svg").write_text("<svg/>", encoding="utf-8")
 
-    shown = renewed(text, {"memory": readme.memory}, tmp_path / "runs", tmp_path / "docs")
+    shown = renewed(text, {"memory": memory.layers}, tmp_path / "runs", tmp_path / "docs")
     assert "![Memory per task, in layers](../runs/20260103T0-host-memory/plots/layers.svg)" in shown
 
 
@@ -138,4 +130,37 @@ def test_a_run_of_claims_without_its_verdicts_is_one_sentence(tmp_path: Path) ->
     store(tmp_path / "20260101T0-host-claims", [crawl_row()])
 
     with pytest.raises(DocumentError, match=r"claims\.json"):
-        readme.claims_table(tmp_path, tmp_path)
+        claims.part(tmp_path, tmp_path)
+
+
+# README.md itself
+
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES_WITH_LINKS = [ROOT / name for name in PAGES]
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_LINKS, ids=lambda page: page.name)
+def test_every_file_that_a_page_links_to_is_there(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))
+
+    assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
+
+
+def test_the_readme_can_be_read_in_two_minutes() -> None:
+    assert len(README.encode()) < 9000
+    assert len(README.splitlines()) < 150
+
+
+def test_every_target_of_make_in_the_readme_is_one() -> None:
+    targets = re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    used = set(re.findall(r"(?:`|^)make ([a-z0-9-]+)", README, re.MULTILINE))
+
+    assert {"run", "test"} <= used <= set(targets)
+
+
+def test_every_example_in_python_calls_what_the_package_offers() -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+    tree = compile(example, "README.md", "exec")
+    assert {"load", "run", "plot_throughput", "cells"} <= set(tree.co_names)

@@ -1,24 +1,13 @@
 """What docs/scale.md and README.md quote of the runs of swarms."""
 
-import json
 from pathlib import Path
 
 import pytest
 
-from inflight.bench.core import rows
-from inflight.bench.core.rows import Row
-from tests.made_rows import MACHINE
-from tests.swarm.made_swarm_rows import c1m_run, c100k_run, skipped_row
+from tests.document.made_runs import store
+from tests.swarm.made_swarm_rows import PID_MAX, c1m_run, c100k_run, skipped_row, swarm_row
 from tools.document import scale
 from tools.document.stored import DocumentError, run
-
-
-def store(folder: Path, some: list[Row]) -> Path:
-    folder.mkdir(parents=True)
-    for row in some:
-        rows.append(folder, row)
-    (folder / "machine.json").write_text(json.dumps(MACHINE), encoding="utf-8")
-    return folder
 
 
 @pytest.fixture
@@ -56,8 +45,15 @@ def test_pictures_are_linked_from_where_the_file_is(runs: Path) -> None:
     assert f"![Memory per fetch in flight, in layers](../results/{folder.name}/plots/swarm_memory.svg)" in text
 
 
-def test_the_readme_quotes_both_runs(runs: Path) -> None:
-    text = scale.in_short(runs, runs.parent)
+def test_the_readme_quotes_the_largest_number_that_was_held(runs: Path) -> None:
+    assert scale.in_short(runs) == "1,000,000 in 63 s, with callbacks in many processes"
 
-    assert "- 100,000 fetches in flight at once: callbacks in 6.3 s" in text
-    assert "- 1,000,000 fetches in flight at once: callbacks in 63 s." in text
+
+def test_what_a_limit_stopped_is_not_quoted(runs: Path) -> None:
+    store(
+        runs / "20260105T030405678Z-host-c100k", [swarm_row("thread_pool", 100_000, planned=29_000, bound_by=PID_MAX)]
+    )
+    store(runs / "20260105T030405678Z-host-c1m", [skipped_row()])
+
+    with pytest.raises(DocumentError, match="nothing to quote"):
+        scale.in_short(runs)

@@ -15,32 +15,41 @@ from inflight.bench.core.rows import RowsError
 from tools.document import (
     claims,
     clients,
+    compare,
+    decision_map,
     decisions,
     example,
+    findings,
+    first_run,
+    interpreters,
+    memory,
+    memory_plot,
+    models,
     neighbours,
     plots,
+    race,
     readme,
     scale,
     simulator,
     slides,
-    steps,
     verdict,
 )
 from tools.document.stored import REFERENCE, DocumentError, Part, replaced
 
 PAGES: Mapping[str, Mapping[str, Part]] = {
     "README.md": {
-        "headline": readme.headline,
-        "steps": steps.part,
-        "clients": clients.part,
-        "interpreters": readme.interpreters,
-        "scaling": readme.scaling,
-        "map": readme.decision_map,
-        "memory": readme.memory,
-        "claims": readme.claims_table,
-        "selftest": readme.selftest,
-        "swarm": scale.in_short,
+        "race": readme.moving_picture,
+        "findings": findings.part,
+        "models": readme.models,
+        "further": readme.further,
     },
+    "docs/first-run.md": {"quick": first_run.part},
+    "docs/models.md": {"models": models.part},
+    "docs/clients.md": {"clients": clients.part},
+    "docs/memory.md": {"ladder": memory.ladder, "layers": memory.layers},
+    "docs/interpreters.md": {"interpreters": interpreters.interpreters, "scaling": interpreters.scaling},
+    "docs/decisions.md": {"map": decision_map.part},
+    "docs/compare.md": {"selftest": compare.part},
     "docs/scale.md": {"c100k": scale.c100k, "c1m": scale.c1m},
     "docs/method.md": {"example": example.part},
     "docs/verdicts.md": {"verdict": verdict.part, "decisions": decisions.part},
@@ -56,7 +65,10 @@ PAGES: Mapping[str, Mapping[str, Part]] = {
     },
 }
 """Each part by its file and the name of its marks."""
-FILES: Mapping[str, Callable[[Path], str]] = {"docs/pages/simulator.html": simulator.whole}
+FILES: Mapping[str, Callable[[Path], str]] = {
+    "docs/pages/simulator.html": simulator.whole,
+    race.PICTURE: race.picture,
+}
 """Files that are written as a whole; each asks for the folder of runs."""
 
 
@@ -68,6 +80,7 @@ def main() -> int:
     try:
         if not asked.check:
             plots.renew_all(REFERENCE)
+            memory_plot.save(REFERENCE, Path())
         return document(Path(), is_check=asked.check)
     except (DocumentError, RowsError) as error:
         print(error, file=sys.stderr)
@@ -88,7 +101,7 @@ def document(root: Path, *, is_check: bool) -> int:
 
 
 def pages(root: Path) -> Iterator[tuple[Path, str, str]]:
-    """Yield each page below a folder, with its text and what it should be."""
+    """Yield each page and picture below a folder, with its text and what it should be."""
     for name, parts in PAGES.items():
         path = root / name
         old = path.read_text(encoding="utf-8")
@@ -98,7 +111,7 @@ def pages(root: Path) -> Iterator[tuple[Path, str, str]]:
             raise DocumentError(f"{name}: {error}") from error
     for name, whole in FILES.items():
         path = root / name
-        yield path, path.read_text(encoding="utf-8") if path.exists() else "", whole(root / REFERENCE)
+        yield path, path.read_text(encoding="utf-8") if path.is_file() else "", whole(root / REFERENCE)
 
 
 def renewed(text: str, parts: Mapping[str, Part], runs: Path, beside: Path) -> str:

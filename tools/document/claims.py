@@ -1,29 +1,23 @@
-"""The page of all claims, and the table of the README."""
+"""The verdicts on claims, for docs/claims.md: a summary, and a section for each claim."""
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from inflight.bench.present.markdown import escaped, row
 from inflight.bench.studies.claims import show
 from inflight.bench.studies.claims.verdicts import ClaimsError, Report, Verdict, load
-from tools.document.stored import DocumentError, newest
+from tools.document.stored import DocumentError, joined, newest
 
 
-def part(runs: Path, _beside: Path) -> str:
-    """Return what was claimed, where, how it was tested, verdict and explanation, for each claim."""
-    return page(report(newest(runs, "claims").folder))
+def part(runs: Path, beside: Path) -> str:
+    """Return how many claims hold, the plot and the summary of the verdicts, and a section for each claim.
 
-
-def page(found: Report) -> str:
-    """Return a summary of all verdicts, and a section for each."""
-    summary = _table(found, ("claim", "verdict"), _in_summary)
+    A section says what was claimed, where, how it was tested, the verdict, and its explanation.
+    """
+    run = newest(runs, "claims")
+    found = report(run.folder)
     made = " ".join([show.provenance(found), *map(escaped, show.section(found).notes)])
-    return "\n\n".join([made, summary, *map(_section, found.claims)])
-
-
-def table(found: Report) -> str:
-    """Return short tables for the README: claim, published figure, verdict, figures."""
-    return _table(found, ("claim", "published", "verdict", "what was measured"), _in_readme)
+    picture = run.picture("claims", "The claims and their verdicts", beside)
+    return joined(f"**{escaped(show.title(found))}.**", made, summary(found), picture, *map(_section, found.claims))
 
 
 def report(folder: Path) -> Report:
@@ -34,27 +28,20 @@ def report(folder: Path) -> Report:
         raise DocumentError(str(error)) from error
 
 
-def _table(found: Report, heads: Sequence[str], line: Callable[[Verdict], list[str]]) -> str:
-    lines: list[str] = []
-    for heading, some in show.parts(found).items():
-        if some:
-            lines += ["", f"{heading}:"] if lines else []
-            lines += [
-                *([""] if lines else []),
-                row(heads),
-                f"|{'---|' * len(heads)}",
-                *(row(line(one)) for one in some),
-            ]
-    return "\n".join(lines)
+def summary(found: Report) -> str:
+    """Return a table of the claims, and one of the demonstrations: each with its verdict."""
+    tables = [
+        joined(
+            f"{heading}:" if number else "", "\n".join(["| claim | verdict |", "|---|---|", *map(_in_summary, some)])
+        )
+        for number, (heading, some) in enumerate(show.parts(found).items())
+        if some
+    ]
+    return joined(*tables)
 
 
-def _in_summary(one: Verdict) -> list[str]:
-    return [f"[{escaped(one.id)}](#{one.id}): {escaped(one.claim)}", escaped(show.word(one))]
-
-
-def _in_readme(one: Verdict) -> list[str]:
-    link = f"[{escaped(show.word(one))}](docs/claims.md#{one.id})"
-    return [escaped(one.claim), escaped(one.published), link, escaped(one.figures)]
+def _in_summary(one: Verdict) -> str:
+    return row([f"[{escaped(one.id)}](#{one.id}): {escaped(one.claim)}", escaped(show.word(one))])
 
 
 def _section(one: Verdict) -> str:

@@ -1,4 +1,4 @@
-"""Which client collapses: retention by the newest run of the preset ``clients``, for README.md."""
+"""Which client collapses: retention by the newest run of the preset ``clients``, for docs/clients.md."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,28 +9,20 @@ from inflight.bench.core.retention import Retention
 from inflight.bench.core.rows import Row
 from inflight.bench.present import words
 from inflight.bench.present.markdown import escaped
-from inflight.bench.present.section import folded, table_markdown
+from inflight.bench.present.section import table_markdown
 from inflight.bench.studies.throughput import show, title
-from tools.document.stored import folders, joined, run
+from tools.document.stored import joined, newest
 
 EXPERIMENT = "clients"
-HEADING = """## Which client collapses
-
-HTTP clients with a stack of their own, in the same blocks (`inflight run clients`; no added latency, so nothing but CPU
-time counts). Retention is pages/s with the most fetches in flight over pages/s at the best number in flight:"""
 
 
 def part(runs: Path, beside: Path) -> str:
-    """Return the section of the newest run: three sentences, a picture, folded tables; nothing without a run."""
-    found = folders(runs, EXPERIMENT)
-    if not found:
-        return ""
-    newest = run(found[-1])
-    sentences = "\n".join(f"- {escaped(sentence)}" for sentence in told(newest.rows))
-    picture = newest.picture("throughput", "Pages per second of each client over fetches in flight", beside)
-    tables = [table for one in show.sections(newest.rows)[:1] for table in one.tables]
-    folded_tables = folded("Figures", "\n\n".join(map(table_markdown, tables))) if tables else ""
-    return joined(HEADING, newest.provenance, sentences, picture, folded_tables)
+    """Return three sentences on the newest run, a picture, and its tables."""
+    found = newest(runs, EXPERIMENT)
+    sentences = "\n".join(f"- {escaped(sentence)}" for sentence in told(found.rows))
+    picture = found.picture("throughput", "Pages per second of each client over fetches in flight", beside)
+    tables = [table for one in show.sections(found.rows)[:1] for table in one.tables]
+    return joined(sentences, picture, *map(table_markdown, tables), found.provenance)
 
 
 def told(rows: Sequence[Row]) -> list[str]:

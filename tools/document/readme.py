@@ -1,79 +1,69 @@
-"""The parts of README.md."""
+"""The parts of README.md without its findings: the race, the table of the models, a line on each further page."""
 
-import json
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from inflight.bench.core.rows import SELFTEST_FILE, Row
-from inflight.bench.present import section
-from inflight.bench.present.markdown import escaped
-from inflight.bench.present.section import Section
-from inflight.bench.report import markdown
-from inflight.bench.studies.decision_map import show as map_table
-from inflight.bench.studies.interpreters import show as versions
-from inflight.bench.studies.memory.show import grids
-from inflight.bench.studies.scaling import show as cores
-from inflight.bench.studies.selftest import show
-from inflight.bench.studies.throughput import show as throughput
-from tools.document import claims
-from tools.document.stored import DocumentError, Run, joined, newest
+from inflight.bench.core import cells as c
+from inflight.bench.core import units
+from inflight.bench.present import words
+from inflight.bench.present.markdown import code, escaped, row
+from inflight.bench.studies.race.read import races
+from inflight.bench.studies.throughput import tables
+from tools.document import claims, compare, memory, race, scale
+from tools.document.stored import newest
+
+NONE = "-"
 
 
-def headline(runs: Path, beside: Path) -> str:
-    """Return the tables of the newest ``quick``, and its plot of throughput."""
+def moving_picture(runs: Path, _beside: Path) -> str:
+    """Return the race as a picture, and how it was made."""
+    run = newest(runs, "race")
+    told = race.described(races(run.rows)[0])
+    return f"![{escaped(told)}]({race.PICTURE})\n\n<sub>A recorded race. {run.provenance}</sub>"
+
+
+def models(runs: Path, _beside: Path) -> str:
+    """Return a table of the newest ``quick``: a line for each strategy, and what its columns are."""
     run = newest(runs, "quick")
-    memory = map(section.table_markdown, grids(run.rows)[:1])
-    picture = run.picture("throughput", "Throughput over fetches in flight", beside)
-    told = markdown.headline(run.rows, run.machine, throughput.sections(run.rows))
-    return joined(told, *memory, picture)
+    timed = c.cells(run.rows)
+    own = [cell for cell in timed if cell.setting == c.settings(timed)[0]]
+    costs, rates = tables.costs(own, ""), tables.rates(own, "")
+    memory_cells = c.cells(run.rows, "memory")
+    cpu = {name: cost for name, cost, _ in costs.cells}
+    pages = {name: _last(rates.heads[1:], values) for name, *values in rates.cells}
+    kept = {name: words.memory(c.memory_of(memory_cells, name)) for name in pages}
+    stacks = c.strategies(run.rows)
+    heads = ("strategy", "CPU time per page", f"pages/s ({rates.heads[-1]})", "memory per fetch in flight")
+    lines = [
+        row([code(name) + ("" if stacks[name] == "shared" else " \\*"), cpu.get(name, NONE), pages[name], kept[name]])
+        for name in pages
+    ]
+    busy = costs.title.partition(" at ")[2]
+    about = (
+        f"CPU time per page: {busy}. Memory: what the process of the client needs for one more fetch in flight. "
+        "Figures are means ± half of their 95 % interval. \\*: an HTTP library with a parser of its own."
+    )
+    return "\n".join([row(heads), "|---|---:|---:|---:|", *lines, "", f"<sub>{about} {run.provenance}</sub>"])
 
 
-def decision_map(runs: Path, beside: Path) -> str:
-    """Return the finding of the decision map, how it was made, and its plot."""
-    return _finding(newest(runs, "map"), map_table.sections, "map", "The decision map", beside)
+def further(runs: Path, _beside: Path) -> str:
+    """Return a line with one figure on each page that goes further."""
+    lines = {
+        "docs/claims.md": f"Is it true what is said of threads and coroutines? {_claims(runs)}.",
+        "docs/memory.md": f"What does a thread cost? {memory.in_short(runs)}.",
+        "docs/scale.md": f"How many fetches can be in flight? {scale.in_short(runs)}.",
+        "docs/compare.md": f"Is my change slower, and how often is the answer wrong? {compare.in_short(runs)}.",
+    }
+    return "\n".join(f"- [{page}]({page}): {escaped(told)}" for page, told in lines.items())
 
 
-def interpreters(runs: Path, beside: Path) -> str:
-    """Return the finding of the newest run of several interpreters, how it was made, and its plot."""
-    run = newest(runs, "interpreters")
-    return _finding(run, versions.sections, "interpreters", "CPU time per page on each interpreter", beside)
+def _claims(runs: Path) -> str:
+    """Count the claims that hold."""
+    found = claims.report(newest(runs, "claims").folder).of_kind("claim")
+    return f"Of {units.count(len(found))} claims, {sum(one.verdict == 'holds' for one in found)} hold on this machine"
 
 
-def scaling(runs: Path, beside: Path) -> str:
-    """Return which models use a second core, by the newest run of scaling, how it was made, and its plot."""
-    run = newest(runs, "scaling")
-    return _finding(run, cores.sections, "scaling", "Speed-up on two cores over the CPU work per page", beside)
-
-
-def _finding(
-    run: Run, sections: Callable[[Sequence[Row]], Sequence[Section]], plot: str, words_for_it: str, beside: Path
-) -> str:
-    found = sections(run.rows)
-    if not found:
-        raise DocumentError(f"{run.folder} has no rows for the plot {plot!r}")
-    return joined(run.provenance, f"**{escaped(found[0].title)}.**", run.picture(plot, words_for_it, beside))
-
-
-def memory(runs: Path, beside: Path) -> str:
-    """Return the plot of the layers, and how it was made."""
-    run = newest(runs, "memory")
-    return joined(run.provenance, run.picture("layers", "Memory per task, in layers", beside))
-
-
-def claims_table(runs: Path, beside: Path) -> str:
-    """Return the table of verdicts, how it was made, and its plot."""
-    run = newest(runs, "claims")
-    table = claims.table(claims.report(run.folder))
-    return joined(run.provenance, table, run.picture("claims", "The claims and their verdicts", beside))
-
-
-def selftest(runs: Path, beside: Path) -> str:
-    """Return what a self-test found, as it printed it, how it was made, and its plot."""
-    run = newest(runs, "selftest")
-    path = run.folder / SELFTEST_FILE
-    try:
-        told = show.text(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError) as error:
-        raise DocumentError(f"{path} does not hold a self-test: {error}") from error
-    picture = run.picture("selftest", "Blocks without a change, and with planted slowdowns", beside)
-    return joined(run.provenance, f"```text\n{told}\n```", picture)
+def _last(heads: tuple[str, ...], values: list[str]) -> str:
+    """Return the figure of the last column, or the last one that there is, with the head of its column."""
+    found = [(head, value) for head, value in zip(heads, values, strict=True) if value != NONE]
+    head, value = found[-1] if found else (heads[-1], NONE)
+    return value if head == heads[-1] else f"{value} ({head})"

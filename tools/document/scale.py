@@ -1,10 +1,12 @@
-"""What docs/scale.md and README.md quote of the runs c100k and c1m."""
+"""What docs/scale.md quotes of the runs c100k and c1m, and one sentence of it for README.md."""
 
 from functools import partial
 from pathlib import Path
 
+from inflight.bench.core import units
 from inflight.bench.present.markdown import escaped
 from inflight.bench.present.section import table_markdown
+from inflight.bench.studies.swarm import read
 from inflight.bench.studies.swarm.show import sections
 from tools.document.stored import DocumentError, Run, joined, newest
 
@@ -23,11 +25,18 @@ def in_full(experiment: str, runs: Path, beside: Path) -> str:
 c100k, c1m = (partial(in_full, name) for name in RUNS)
 
 
-def in_short(runs: Path, beside: Path) -> str:
-    """Return the sentences of the newest run of each experiment, and its first plot."""
-    found = [newest(runs, name) for name in RUNS]
-    name, told = next(iter(PICTURES.items()))
-    return joined(*(part for run in found for part in (findings(run), run.picture(name, told, beside))))
+def in_short(runs: Path) -> str:
+    """State the largest number that one strategy held in the runs, and how long it took. Raises DocumentError."""
+    rows = [row for name in RUNS for row in newest(runs, name).rows]
+    found = [
+        (swarm.asked, -time.median, swarm.strategy)
+        for swarm in read.swarms(rows)
+        if swarm.valid and swarm.bound is None and (time := swarm.of(read.reach_ns))
+    ]
+    if not found:
+        raise DocumentError(f"no swarm in {runs} held all that was asked for: there is nothing to quote")
+    most, time_ns, strategy = max(found)
+    return f"{units.count(most)} in {units.duration(-time_ns, 2)}, with {strategy} in many processes"
 
 
 def findings(run: Run) -> str:

@@ -8,11 +8,15 @@ from typing import Any
 
 from inflight.bench.api import load
 from inflight.bench.core.rows import ROWS_FILE, Row, RowsError
+from inflight.bench.present.markdown import escaped
+from inflight.bench.present.section import Section
 from inflight.bench.report import provenance
 
 REFERENCE = Path("results/reference")
 Part = Callable[[Path, Path], str]
 """Returns what stands between two marks; asks for the folder of runs, and for the folder of the file."""
+Findings = Callable[[Sequence[Row]], Sequence[Section]]
+"""What shows the rows of a study as sections."""
 
 
 class DocumentError(Exception):
@@ -39,6 +43,16 @@ class Run:
         if not plot.is_file():
             return ""
         return f"![{words_for_it}]({Path(os.path.relpath(plot.resolve(), beside.resolve())).as_posix()})"
+
+    def finding(self, of: Findings, plot: str, words_for_it: str, beside: Path) -> str:
+        """Return the title of the first section of a study, the run's plot of it, and how it was made.
+
+        Raises DocumentError.
+        """
+        found = of(self.rows)
+        if not found:
+            raise DocumentError(f"{self.folder} has no rows for the plot {plot!r}")
+        return joined(f"**{escaped(found[0].title)}.**", self.picture(plot, words_for_it, beside), self.provenance)
 
 
 def run(folder: Path) -> Run:

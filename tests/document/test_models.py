@@ -1,4 +1,4 @@
-"""What one step costs, as README.md shows it."""
+"""What one step costs, as docs/models.md shows it."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from inflight.bench.core import rows
 from inflight.bench.core.cells import cells
 from inflight.bench.core.records import changed
 from tests.made_rows import arm_row
-from tools.document import steps
+from tools.document import models
 from tools.document.stored import newest
 
 
@@ -24,26 +24,26 @@ def stored(folder: Path, costs_ns: dict[str, list[int]]) -> Path:
 
 
 def test_a_step_is_the_ratio_of_the_two_strategies_within_blocks(tmp_path: Path) -> None:
-    names = sorted({name for _, *both in steps.STEPS for name in both} | {"callbacks"})
+    names = sorted({name for _, *both in models.STEPS for name in both} | {"callbacks"})
     costs_ns = {name: [20_000, 40_000, 30_000] for name in names} | {"await_by_hand": [22_000, 44_000, 33_000]}
 
-    told = steps.part(stored(tmp_path, costs_ns), tmp_path)
+    told = models.part(stored(tmp_path, costs_ns), tmp_path)
 
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in told.splitlines() if "x (" in line]
     found = {line[0]: line[3].partition(" ")[0] for line in lines if len(line) == 4}
     assert found.pop("await instead of yield from") == "1.10x"
     assert found.pop("asyncio's loop instead of one of our own") == "0.909x"
     assert set(found.values()) == {"1.00x"}
-    assert len(found) == len(steps.STEPS) - 2
+    assert len(found) == len(models.STEPS) - 2
     assert "part of a page" not in told
 
 
 def test_a_part_of_a_page_is_the_difference_of_two_strategies_within_blocks(tmp_path: Path) -> None:
-    names = {name for _, *both in steps.STEPS for name in both}
+    names = {name for _, *both in models.STEPS for name in both}
     costs_ns = {name: [20_000, 40_000, 30_000] for name in names}
     costs_ns |= {"null_client": [6_000, 12_000, 9_000], "core_client": [11_000, 17_000, 14_000]}
 
-    told = steps.part(stored(tmp_path, costs_ns), tmp_path)
+    told = models.part(stored(tmp_path, costs_ns), tmp_path)
 
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in told.splitlines()]
     found = {line[1].replace("\\", ""): line[2] for line in lines if len(line) == 3}
@@ -63,7 +63,7 @@ def test_questions_are_answered_with_intervals_and_those_without_figures_are_lef
     }
     run = newest(stored(tmp_path, costs_ns), "models")
 
-    assert steps.answered({cell.strategy: cell for cell in cells(run.rows)}) == [
+    assert models.answered({cell.strategy: cell for cell in cells(run.rows)}) == [
         "Is uvloop worth it? It changes the CPU time per page by -10.0 % (95 %: -10.2 to -9.8 %) with streams.",
         (
             "What does await cost? On one event loop, it changes the CPU time per page by +10.0 % "

@@ -1,4 +1,4 @@
-"""What one step costs, of the preset ``models``: ratios of two strategies that differ in one thing."""
+"""What one step costs, for docs/models.md: ratios of two strategies of ``models`` that differ in one thing."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -71,8 +71,7 @@ def part(runs: Path, beside: Path) -> str:
     parts = section.table_markdown(_parts(cells)) if "null_client" in cells else ""
     answers = "\n".join(f"- {escaped(sentence)}" for sentence in answered(cells))
     picture = run.picture("cpu", "CPU time per page", beside)
-    folded = section.folded("Each step", section.table_markdown(steps))
-    return joined(run.provenance, answers, picture, folded, parts)
+    return joined(answers, picture, section.table_markdown(steps), parts, run.provenance)
 
 
 def answered(cells: Mapping[str, Cell]) -> list[str]:

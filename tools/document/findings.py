@@ -1,0 +1,175 @@
+"""The findings of README.md: a sentence in bold for what the newest reference runs show, then its figures.
+
+Each finding has a rule. Its bold sentence follows from the rule, so a run that no longer shows it changes the sentence.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from inflight.bench.core import cells as c
+from inflight.bench.core import units
+from inflight.bench.core.cells import Cell, Figure
+from inflight.bench.core.figures import Slope
+from inflight.bench.core.rows import Row
+from inflight.bench.core.stats import MARGIN, Interval, differs
+from inflight.bench.present.markdown import code
+from inflight.bench.studies.decision_map.read import Ranked, Tile, of_rows
+from inflight.bench.studies.decision_map.show import latency
+from inflight.bench.studies.memory.read import BLOCKS, IN_FLIGHT
+from inflight.bench.studies.memory.show import size
+from tools.document.memory import slope
+from tools.document.stored import DocumentError, newest
+
+MANY = 100
+"""How many fetches are in flight at least where the models are said to tie."""
+THREADS, ASYNCIO = "thread_pool", "native_asyncio"
+
+
+def part(runs: Path, _beside: Path) -> str:
+    """Return the findings as a list, each with the experiment that shows it. Raises DocumentError."""
+    found = {"quick": at_no_latency, "map": at_latency, "memory": one_more}
+    return "\n".join(
+        f"{number}. {read(newest(runs, name).rows)} ({code(f'inflight run {name}')})"
+        for number, (name, read) in enumerate(found.items(), start=1)
+    )
+
+
+# Threads and asyncio where nothing waits
+
+
+def at_no_latency(rows: Sequence[Row]) -> str:
+    """Say whether threads or asyncio fetch more pages per second without latency, with the most in flight.
+
+    The rule of all comparisons: they differ by at least 2 %, and significantly (``stats.differs``).
+    """
+    threads, asyncio = (_busiest(rows, name) for name in (THREADS, ASYNCIO))
+    rates = [_figure(cell, c.pages_per_s) for cell in (threads, asyncio)]
+    costs = [_figure(cell, c.cpu_per_page_ns) for cell in (threads, asyncio)]
+    ratio = c.ratio(threads, asyncio, c.pages_per_s)
+    assert ratio is not None
+    pages, cpu = (
+        [write(one.estimate, one.digits) for one in both]
+        for write, both in ((units.number, rates), (units.duration, costs))
+    )
+    return (
+        f"**{_fastest(rates, ratio)}** Without added latency, and with {units.count(threads.in_flight)} fetches in "
+        f"flight, {code(THREADS)} fetches {pages[0]} pages per second and {code(ASYNCIO)} {pages[1]}: "
+        f"{_between(ratio)}. A page takes {cpu[0]} of CPU time with threads and {cpu[1]} with asyncio."
+    )
+
+
+def _fastest(rates: Sequence[Figure], ratio: Interval) -> str:
+    if differs(rates[0].logs, rates[1].logs) != "differs":
+        return "Threads and asyncio are equally fast when there is nothing to wait for."
+    first, second = ("Threads", "asyncio") if ratio.estimate > 1 else ("Asyncio", "threads")
+    return f"{first} beat{'s' if first == 'Asyncio' else ''} {second} when there is nothing to wait for."
+
+
+def _between(ratio: Interval) -> str:
+    ends = " to ".join(units.number(one, 3) for one in (ratio.low, ratio.high))
+    return f"{units.times(ratio.estimate, 3)} (95 %: {ends})"
+
+
+def _busiest(rows: Sequence[Row], name: str) -> Cell:
+    own = [one for one in c.cells(rows) if one.strategy == name and not one.mean_latency_ns and not one.cpu_ns]
+    if not own:
+        raise DocumentError(f"no figure of {name} without added latency")
+    return max(own, key=lambda one: one.in_flight)
+
+
+def _figure(cell: Cell, read: c.Read) -> Figure:
+    found = cell.valid_figure(read)
+    if found is None or found.rounds < 2:
+        raise DocumentError(f"{cell.strategy} has no two valid rounds without added latency")
+    return found
+
+
+# All models where pages wait
+
+
+def at_latency(rows: Sequence[Row]) -> str:
+    """Say at which added latency all models tie: the shortest one where they do with MANY in flight or more.
+
+    They tie with a number in flight if the 95 % intervals of all are within 2 % of the fastest, with that number and
+    with each smaller one that was measured.
+    """
+    tiles = _without_work(rows)
+    if not (many := [tile for tile in tiles if tile.point.in_flight >= MANY]):
+        raise DocumentError(f"the map has no workload with latency and {MANY} or more fetches in flight")
+    tied = [tile for tile in many if all(_is_tie(one) for one in _up_to(tiles, tile))]
+    if not tied:
+        return _differ(max(many, key=lambda tile: (tile.point.latency_ns, -tile.point.in_flight)))
+    shortest = min(tile.point.latency_ns for tile in tied)
+    return _tie(max((one for one in tied if one.point.latency_ns == shortest), key=lambda one: one.point.in_flight))
+
+
+def _tie(tile: Tile) -> str:
+    number, point = len(tile.ranking), tile.point
+    most = max(one.high or 0 for one in tile.ranking[1:])
+    return (
+        f"**The model makes no difference when pages are slow.** With {latency(point)} of added latency, the {number} "
+        f"concurrent models fetch equally fast with up to {units.count(point.in_flight)} fetches in flight. With "
+        f"{units.count(point.in_flight)}, each fetches {units.number(tile.ranking[0].per_s, 2)} pages per second; none "
+        f"is more than {units.change_size(most)} behind the fastest (95 %)."
+    )
+
+
+def _differ(tile: Tile) -> str:
+    """Say what the models differ by; nowhere do they all tie."""
+    first, last = tile.ranking[0], tile.ranking[-1]
+    return (
+        f"**The model makes a difference even when pages are slow.** With {latency(tile.point)} of added latency and "
+        f"{units.count(tile.point.in_flight)} fetches in flight, {_rate(first)}, and {_rate(last)}."
+    )
+
+
+def _rate(one: Ranked) -> str:
+    return f"{code(one.strategy)} fetches {units.number(one.per_s, 2)} pages per second"
+
+
+def _without_work(rows: Sequence[Row]) -> list[Tile]:
+    found = of_rows(rows)
+    tiles = found.tiles if found else ()
+    return [one for one in tiles if one.point.latency_ns and not one.point.cpu_ns and len(one.ranking) > 1]
+
+
+def _up_to(tiles: Sequence[Tile], tile: Tile) -> list[Tile]:
+    """Return the workloads of the same latency with at most as many in flight."""
+    alike = [one for one in tiles if one.point.latency_ns == tile.point.latency_ns]
+    return [one for one in alike if one.point.in_flight <= tile.point.in_flight]
+
+
+def _is_tie(tile: Tile) -> bool:
+    return not tile.without and all(one.high is not None and one.high < MARGIN for one in tile.ranking[1:])
+
+
+# What one more takes
+
+
+def one_more(rows: Sequence[Row]) -> str:
+    """Compare the memory of one more thread and one more asyncio task: parked, and with a fetch in flight.
+
+    The ratio shrinks in flight if all that the intervals allow of the first is above all that they allow of the second.
+    """
+    thread, task = (slope(rows, name, BLOCKS) for name in ("thread", "asyncio_task"))
+    with_fetch = tuple(slope(rows, name, IN_FLIGHT) for name in (THREADS, ASYNCIO))
+    pairs = [_ratio(thread, task), _ratio(*with_fetch)]
+    parked, flying = (units.times(one.estimate) for one in pairs)
+    shrinks = pairs[0].low > pairs[1].high
+    more = f"only {flying}" if shrinks else flying
+    costs = f"{size(with_fetch[0])} and {size(with_fetch[1])}"
+    return (
+        f"**One more thread takes {parked} the memory of one more asyncio task; with a fetch in flight, {more}.** "
+        f"A waiting thread takes {size(thread)} and a waiting task {size(task)}. With a fetch in flight they take "
+        f"{costs}{_connection(with_fetch[1], task)}. [docs/memory.md](docs/memory.md) shows what is counted."
+    )
+
+
+def _connection(with_fetch: Slope, task: Slope) -> str:
+    """Say that the connection takes more than the task, if all that the intervals allow says so."""
+    return ", because a connection takes more than a task" if with_fetch.low - task.high > task.high else ""
+
+
+def _ratio(one: Slope, other: Slope) -> Interval:
+    """Return the ratio of two slopes, with the widest interval that both intervals allow."""
+    return Interval(one.per_fetch / other.per_fetch, one.low / other.high, one.high / other.low, one.sizes, 0.95)
