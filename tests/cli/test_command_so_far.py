@@ -3,7 +3,6 @@
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,7 +34,7 @@ class Written:
         return ["so far: it was written"]
 
 
-def ended_at(times_ns: Iterator[int] | list[int], total: int = 9, known: int = 9) -> Written:
+def ended_at(times_ns: list[int], total: int = 9, known: int = 9) -> Written:
     """Return what was written in a run whose trials end at these times."""
     written = Written()
     after = SoFar(Path("run"), total, written.write, written.clock)
