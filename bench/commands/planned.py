@@ -122,4 +122,4 @@ def _order(name: str, strategies: Sequence[str]) -> tuple[int, str]:
 def _table(head: str, names: Sequence[str], sizes: Sequence[float | None], cells: Cells) -> Table:
     heads = ["rounds" if size is None else units.number_tick(size) for size in sizes]
     body = [(name, *(str(cells.get((name, size), "-")) for size in sizes)) for name in names]
-    return Table("", (head.replace(" ", "\N{NO-BREAK SPACE}"), *heads), tuple(body))
+    return Table("", (head, *heads), tuple(body), short=(head, *heads))

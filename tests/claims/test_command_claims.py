@@ -130,6 +130,14 @@ def test_list_runs_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_list_as_json_has_the_claims_and_their_times() -> None:
+    told = json.loads(inflight("claims", "races", "c10k", "--quick", "--list", "--json").out)
+
+    (races,) = told["claims"]
+    assert (races["id"], told["left_out"]) == ("races", ["c10k"])
+    assert races["estimated_s"] > 0
+
+
 def test_an_unknown_claim_is_answered_with_the_nearest() -> None:
     assert inflight("claims", "race").sentence == "no claim 'race'; did you mean \"races\"?"
 

@@ -78,11 +78,6 @@ def test_the_document_lists_the_options_of_all_commands() -> None:
     assert [line for line in lines if line.startswith("| `--")] == documented()
 
 
-@pytest.mark.parametrize("name", main.commands)
-def test_the_document_has_every_command(name: str) -> None:
-    assert f"| `inflight {name}` |" in DOCUMENT.read_text(encoding="utf-8")
-
-
 def test_what_a_command_does_fits_into_a_line_of_the_help() -> None:
     listed = inflight("--help", COLUMNS="80").out.partition("Commands:\n")[2]
 

@@ -64,7 +64,7 @@ def run(
     given += [interpreters.ask(name).executable for name in python]
     needed = work_out(_claims(chosen, added), quick=quick)
     if only_list:
-        return _list(needed)
+        return _list(needed, as_json=as_json)
     together = [cells.trials_of(experiment) for _, experiment in needed.experiments]
     found = {} if fresh else reuse.find(out, needed.trials, together, tuple(given))
     folder = runs.new_folder(out, needed.experiment)
@@ -122,10 +122,20 @@ def _claims(chosen: Sequence[str], added: Sequence[str]) -> list[Claim]:
     return [claim.with_strategies(names) if chosen or claim.file.takes_strategies else claim for claim in found]
 
 
-def _list(needed: Needed) -> int:
-    for claim, experiment in needed.experiments:
-        time = seconds(estimated_ns([(claim, experiment)], cells.trials_of(experiment).values()))
-        print(f"{claim.id:<22} about {time:>6}  {claim.file.claim}")
+def _list(needed: Needed, *, as_json: bool) -> int:
+    each_ns = {
+        claim.id: estimated_ns([(claim, experiment)], cells.trials_of(experiment).values())
+        for claim, experiment in needed.experiments
+    }
+    if as_json:
+        told = [
+            {"id": claim.id, "claim": claim.file.claim, "estimated_s": round(each_ns[claim.id] / 1e9, 1)}
+            for claim, _ in needed.experiments
+        ]
+        print(json.dumps({"claims": told, "left_out": needed.left_out, "trials": len(needed.trials)}))
+        return 0
+    for claim, _ in needed.experiments:
+        print(f"{claim.id:<22} about {seconds(each_ns[claim.id]):>6}  {claim.file.claim}")
     for claim_id in needed.left_out:
         print(f"{claim_id:<22} not part of --quick")
     total = seconds(estimated_ns(needed.experiments, needed.trials.values()))
