@@ -77,12 +77,13 @@ def findings(found: Map) -> list[str]:
         if (own := [tile for tile in known if tile.point.latency_ns == place])
     ]
     told = [f"{_ties(known)}: {', '.join(shares)} of added latency."]
-    widest = max((tile for tile in differ if tile.slowest), key=lambda tile: tile.slowest.behind, default=None)
-    if widest is None or widest.slowest is None:
+    gaps = [(tile.slowest, tile) for tile in differ if tile.slowest is not None]
+    if not gaps:
         return told
+    slowest, widest = max(gaps, key=lambda one: one[0].behind)
     names = [f"{words.plain(name, 30)} {units.count(times)} times" for name, times in _firsts(found, differ)]
-    best, last = (words.plain(name, 30) for name in (widest.best[0], widest.slowest.strategy))
-    gap = units.times(math.exp(widest.slowest.behind))
+    best, last = (words.plain(name, 30) for name in (widest.best[0], slowest.strategy))
+    gap = units.times(math.exp(slowest.behind))
     return [
         *told,
         f"First or tied for first in the others: {words.listed(names)}.",

@@ -71,7 +71,8 @@ def _reached(row: LimitFound) -> str:
     measured, write = row.measured, units.size if row.strategy == "memory" else units.count
     if measured.found is None:
         return ""
-    bound = f", bound by {words.plain(limit_text(measured.bound_by), 70)}" if measured.bound_by else ""
+    limit = limit_text(measured.bound_by)
+    bound = f", bound by {words.plain(limit, 70)}" if limit else ""
     return f"{words.name(row.strategy)}: {write(measured.found)}{bound}."
 
 

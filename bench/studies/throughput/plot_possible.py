@@ -1,5 +1,6 @@
 """Pages per second as a share of what the added latency allows, on a linear axis: losses that a log axis hides."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -79,4 +80,5 @@ def _share(cell: Cell) -> Point | None:
     if figure is None:
         return None
     percent = 100 / title.possible_per_s(cell)
-    return Point(cell.in_flight, percent * figure.estimate, *(percent * end for end in figure.ends or ()))
+    low, high = figure.ends or (math.nan, math.nan)
+    return Point(cell.in_flight, percent * figure.estimate, percent * low, percent * high)
