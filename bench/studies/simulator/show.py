@@ -167,7 +167,7 @@ def _off_at_the_source(found: Sequence[Checked]) -> list[str]:
     told = "At no added latency and without CPU work, where the costs were measured, the largest error is"
     return [
         f"{told} {units.change(found[0].off)} ({where}).",
-        "The formula leaves out the time of server and network, which matters most there.",
+        "The formula leaves out the time of server and network.",
     ]
 
 

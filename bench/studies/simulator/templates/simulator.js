@@ -234,7 +234,7 @@
   /** Round values from low to high: powers of ten, or even steps on a linear axis. */
   function ticks(low, high) {
     if (state.linear) {
-      const rough = high / 4, power = 10 ** Math.floor(Math.log10(rough));
+      const rough = high / 6, power = 10 ** Math.floor(Math.log10(rough));
       const step = power * [1, 2, 5, 10].find((times) => times * power >= rough);
       return Array.from({ length: Math.floor(high / step + 1e-9) + 1 }, (_, at) => at * step);
     }
