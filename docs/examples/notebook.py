@@ -175,7 +175,7 @@ print(failed["name"].value_counts().to_string() if len(failed) else "none")
 ONE, OTHER = "callbacks", "thread_pool"
 
 trials = results.trials
-crawls = trials[(trials["kind"] == "crawl") & trials["valid"]]
+crawls = trials[trials["kind"].isin(["arm", "crawl"]) & trials["valid"]]
 rates = crawls.pivot_table(index=["workload", "round"], columns="strategy", values="pages_per_s")
 rates = rates.reindex(columns=[ONE, OTHER]).dropna()
 ratios = (rates[ONE] / rates[OTHER]).groupby(level="workload")

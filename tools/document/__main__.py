@@ -8,15 +8,12 @@ date.
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from inflight.bench.core.rows import RowsError
-from tools.document import claims, clients, decisions, neighbours, plots, readme, scale, steps, verdict
-from tools.document.stored import REFERENCE, DocumentError, replaced
-
-Part = Callable[[Path, Path], str]
-"""Returns what stands between two marks; asks for the folder of runs, and for the folder of the file."""
+from tools.document import claims, clients, decisions, neighbours, plots, readme, scale, slides, steps, verdict
+from tools.document.stored import REFERENCE, DocumentError, Part, replaced
 
 PAGES: Mapping[str, Mapping[str, Part]] = {
     "README.md": {
@@ -38,6 +35,13 @@ PAGES: Mapping[str, Mapping[str, Part]] = {
         "decisions": decisions.part,
     },
     "docs/claims.md": {"claims": claims.part},
+    "docs/slides/lecture.md": {
+        "race": slides.race,
+        "waiting": slides.slide("1. Waiting together", "quick", "throughput"),
+        "overhead": slides.slide("2. What overhead costs", "quick", "cpu"),
+        "memory": slides.slide("3. What a thread costs", "memory", "layers"),
+        "cores": slides.slide("6. When it does not help", "scaling", "scaling"),
+    },
 }
 """Each part by its file and the name of its marks."""
 

@@ -1,7 +1,7 @@
 """The stored runs that documents quote, and the marks between which they quote them."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,8 @@ from inflight.bench.core.rows import ROWS_FILE, Row, RowsError
 from inflight.bench.report import provenance
 
 REFERENCE = Path("results/reference")
+Part = Callable[[Path, Path], str]
+"""Returns what stands between two marks; asks for the folder of runs, and for the folder of the file."""
 
 
 class DocumentError(Exception):

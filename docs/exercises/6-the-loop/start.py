@@ -1,4 +1,4 @@
-"""Exercise 6: an event loop. Everything that says "not written" is for you; `fetch` is finished."""
+"""Exercise 6: an event loop. You write what raises NotImplementedError; `fetch` is finished."""
 
 import selectors
 import socket
