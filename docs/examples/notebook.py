@@ -118,6 +118,8 @@ for name, cells in measured.cells.groupby("strategy"):
 yours = {number: guess for number, guess in predicted.items() if guess is not None}
 axes.plot(list(yours), list(yours.values()), "rx", label="predicted")
 axes.set(xscale="log", yscale="log", xlabel="fetches in flight", ylabel="pages per second")
+axes.set_xticks(numbers, labels=map(str, numbers))
+axes.yaxis.set_major_formatter("{x:,.0f}")
 axes.legend()
 figure.savefig("how-many.png", dpi=100)
 print("\nwritten: how-many.png")

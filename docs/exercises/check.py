@@ -22,6 +22,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType, ModuleType
+from typing import Any
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
@@ -163,7 +164,7 @@ def waiting_frames() -> Iterator[traceback.FrameSummary]:
     except RuntimeError:  # no event loop is running
         return
     for task in tasks:
-        coroutine = task.get_coro()
+        coroutine: Any = task.get_coro()
         while inspect.iscoroutine(coroutine) and coroutine.cr_frame is not None:
             yield traceback.StackSummary.extract([(coroutine.cr_frame, coroutine.cr_frame.f_lineno)])[0]
             coroutine = coroutine.cr_await

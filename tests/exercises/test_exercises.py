@@ -303,7 +303,7 @@ def test_the_solution_passes(number: str) -> None:
     assert FAILED not in done.stdout
 
 
-@pytest.mark.parametrize("answer", sorted((Path(__file__).parent / "answers").glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("answer", sorted(EXERCISES.glob("solutions/other-forms/*.py")), ids=lambda path: path.stem)
 def test_a_right_answer_in_another_form_passes(answer: Path) -> None:
     done = check(answer.name[0], answer)
 

@@ -1,4 +1,4 @@
-"""Exercise 6: an event loop. Without `fetch`, its classes have forty lines of code."""
+"""Exercise 6: an event loop. Without `fetch`, it has about forty lines."""
 
 import selectors
 import socket
