@@ -158,9 +158,9 @@ def test_the_page_of_the_documents_has_a_section_for_each_claim() -> None:
     assert "{" not in page.replace("\\{", "")
 
 
-def test_the_readme_table_is_in_the_order_of_the_claims() -> None:
-    table = document.table(made_report(made_verdict(order=2, claim="Second."), made_verdict(claim="First.")))
+def test_the_summary_is_in_the_order_of_the_claims() -> None:
+    summary = document.summary(made_report(made_verdict(order=2, claim="Second."), made_verdict(claim="First.")))
 
-    lines = table.splitlines()
-    assert lines[2].startswith("| First. | 50k | [holds](docs/claims.md#thread-memory) |")
-    assert lines[3].startswith("| Second. |")
+    lines = summary.splitlines()
+    assert lines[2] == "| [thread-memory](#thread-memory): First. | holds |"
+    assert lines[3].endswith(": Second. | holds |")

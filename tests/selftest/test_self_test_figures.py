@@ -15,7 +15,7 @@ from inflight.bench.studies.selftest import show as selftest
 from tests.made_blocks import block, blocks, series
 from tests.made_rows import MACHINE
 from tests.selftest.made_selftest import SAME, SAME_ROWS, SLOWER, made_selftest
-from tools.document import readme
+from tools.document import compare
 from tools.document.stored import DocumentError
 
 
@@ -122,7 +122,7 @@ def test_a_later_verdict_quotes_it_as_measured() -> None:
     assert "0 alarms in 1000 simulated decisions on 96 blocks" in told
 
 
-def test_the_readme_quotes_the_self_test_as_it_was_printed(tmp_path: Path) -> None:
+def test_the_documents_quote_the_self_test_as_it_was_printed(tmp_path: Path) -> None:
     folder = tmp_path / "results" / "x-selftest"
     folder.mkdir(parents=True)
     for row in SAME_ROWS[:2]:
@@ -130,7 +130,7 @@ def test_the_readme_quotes_the_self_test_as_it_was_printed(tmp_path: Path) -> No
     (folder / "machine.json").write_text(json.dumps(MACHINE), encoding="utf-8")
 
     with pytest.raises(DocumentError, match="does not hold a self-test"):
-        readme.selftest(folder.parent, tmp_path)
+        compare.part(folder.parent, tmp_path)
     (folder / "selftest.json").write_text(json.dumps(made_selftest()), encoding="utf-8")
 
-    assert f"```text\n{selftest.text(made_selftest())}\n```" in readme.selftest(folder.parent, tmp_path)
+    assert f"```text\n{selftest.text(made_selftest())}\n```" in compare.part(folder.parent, tmp_path)

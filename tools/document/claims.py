@@ -9,14 +9,17 @@ from tools.document.stored import DocumentError, joined, newest
 
 
 def part(runs: Path, beside: Path) -> str:
-    """Return how many claims hold, the plot and the summary of the verdicts, and a section for each claim.
+    """Return the page of the newest run, with its plot."""
+    run = newest(runs, "claims")
+    return page(report(run.folder), run.picture("claims", "The claims and their verdicts", beside))
+
+
+def page(found: Report, picture: str = "") -> str:
+    """Return how many claims hold, a summary of the verdicts, and a section for each claim.
 
     A section says what was claimed, where, how it was tested, the verdict, and its explanation.
     """
-    run = newest(runs, "claims")
-    found = report(run.folder)
     made = " ".join([show.provenance(found), *map(escaped, show.section(found).notes)])
-    picture = run.picture("claims", "The claims and their verdicts", beside)
     return joined(f"**{escaped(show.title(found))}.**", made, summary(found), picture, *map(_section, found.claims))
 
 
