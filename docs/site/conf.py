@@ -5,10 +5,11 @@ The navigation is the list of links in docs/README.md; the pages of a folder wit
 """
 
 import re
-from pathlib import Path, PurePosixPath
+import shutil
+from pathlib import Path
 
 from docutils import nodes
-from sphinx.addnodes import pending_xref
+from sphinx.addnodes import download_reference, pending_xref
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,19 +52,24 @@ def links(text: str) -> list[tuple[str, str]]:
     return re.findall(r"^- \[([^]]+)\]\(([^)#]+\.md)\)", text, flags=re.MULTILINE)
 
 
-def toctree(entries: list[str], *, caption: str = "", is_glob: bool = False) -> str:
+def pages_of(folder: Path) -> list[str]:
+    """Return the pages beside a README.md, and the README.md of each folder beside it."""
+    found = [*folder.glob("*.md"), *folder.glob("*/README.md")]
+    return sorted(path.relative_to(folder).as_posix() for path in found if path != folder / "README.md")
+
+
+def toctree(entries: list[str], *, caption: str = "") -> str:
     """Return the directive, hidden: the page has the links as text."""
-    options = [":hidden:", *([f":caption: {caption}"] if caption else []), *([":glob:"] if is_glob else [])]
+    options = [":hidden:", *([f":caption: {caption}"] if caption else [])]
     return "\n".join(["```{toctree}", *options, "", *entries, "```", ""])
 
 
 def add_navigation(_app: Sphinx, docname: str, source: list[str]) -> None:
     """Add what Sphinx needs, and readers of the Markdown do not, to the README.md of docs/ and of its folders."""
-    page = PurePosixPath(docname)
     if docname == root_doc:
         source[0] += "\n" + navigation(source[0])
-    elif page.name == "README" and page.parts[0] == "docs":
-        source[0] += "\n" + toctree(["*"], is_glob=True)
+    elif docname.startswith("docs/") and docname.endswith("/README"):
+        source[0] += "\n" + toctree(pages_of((ROOT / docname).parent))
 
 
 def drop_links_to_folders(_app: Sphinx, page: nodes.document) -> None:
@@ -73,7 +79,19 @@ def drop_links_to_folders(_app: Sphinx, page: nodes.document) -> None:
             link.replace_self(link.children)
 
 
+def link_to_pages(app: Sphinx, page: nodes.document) -> None:
+    """Turn each link to a file of HTML, such as the simulator, into a link to a page; others stay downloads."""
+    for link in list(page.findall(download_reference)):
+        file = ((ROOT / link["refdoc"]).parent / link["reftarget"]).resolve()
+        if file.suffix == ".html" and file.is_file():
+            copy = Path(app.outdir) / file.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, copy)
+            link.replace_self(nodes.reference("", "", *link.children, refuri=link["reftarget"]))
+
+
 def setup(app: Sphinx) -> None:
-    """Register both steps."""
+    """Register the steps."""
     app.connect("source-read", add_navigation)
     app.connect("doctree-read", drop_links_to_folders)
+    app.connect("doctree-read", link_to_pages)
