@@ -8,7 +8,7 @@ date.
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from inflight.bench.core.rows import RowsError
