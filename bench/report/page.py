@@ -81,8 +81,11 @@ def write(
     rows = read(folder)
     machine, extras = files.read(folder)
     target = (folder / PAGE_FILE if path is None else path).resolve()
-    svgs = None if drawn is None else [(one.stem, one.read_text("utf-8")) for one in drawn if one.suffix == ".svg"]
-    svgs = _told(_svgs(rows, machine, extras), tell) if svgs is None else svgs
+    svgs: Drawn = (
+        _told(_svgs(rows, machine, extras), tell)
+        if drawn is None
+        else [(one.stem, one.read_text("utf-8")) for one in drawn if one.suffix == ".svg"]
+    )
     content = page(rows, machine, replace(extras, so_far=so_far), svgs)
     if target.exists() and not target.is_file():  # a device or a pipe is written to, never replaced
         target.write_text(content, encoding="utf-8", errors="replace", newline="\n")
