@@ -34,7 +34,7 @@ def summary_table(
     for sentence in [*([words.neighbour(neighbour)] if neighbour else []), *found]:
         text.append(text_grid.wrapped(f"• {sentence}", width) + "\n", "bold")
     text.append("\n")
-    for one in [*decided, *(shown(rest) if rest else [])]:
+    for one in [*decided, *studies.sections(rest)]:
         is_told = f"{one.title}." in found
         text.append_text(section.text(replace(one, title="") if is_told else one, width)).append("\n\n")
     for sentence in about.about_red(rows):

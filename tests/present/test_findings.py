@@ -102,7 +102,7 @@ def test_the_first_finding_names_the_fastest_those_that_tie_with_it_and_the_slow
     rows = [*rounds("a", (1000, 1010, 1005)), *rounds("b", (990, 1012, 1001)), *rounds("c", (500, 505, 502))]
 
     assert found(rows)[0] == (
-        "At no added latency with 10 in flight, a is fastest with 1,000 pages/s, statistically tied with b: "
+        "At no added latency with 100 in flight, a is fastest with 1,000 pages/s, statistically tied with b: "
         "2.0x as fast as c (502 pages/s)."
     )
 
@@ -110,7 +110,7 @@ def test_the_first_finding_names_the_fastest_those_that_tie_with_it_and_the_slow
 def test_models_that_do_not_differ_all_tie() -> None:
     rows = [*rounds("a", (1000, 1010, 1005)), *rounds("b", (990, 1012, 1001))]
 
-    assert found(rows)[0].startswith("At no added latency with 10 in flight, all 2 models tie, at ")
+    assert found(rows)[0].startswith("At no added latency with 100 in flight, both models tie, at ")
 
 
 def test_one_round_names_no_fastest() -> None:
@@ -128,5 +128,5 @@ def test_bars_are_the_pages_per_second_that_the_first_finding_compares() -> None
 
     (bars,) = [section.bars for section in sections(rows) if section.bars]
 
-    assert bars.title == "Pages per second at no added latency with 10 in flight"
+    assert bars.title == "Pages per second at no added latency with 100 in flight"
     assert [bar.name for bar in bars.bars] == ["b", "a"]

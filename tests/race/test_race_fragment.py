@@ -266,7 +266,7 @@ def test_every_replay_lasts_ten_seconds_and_says_by_how_much_it_is_slower_or_fas
     assert (one["replay_us"], other["replay_us"]) == (100_000, 20_000_000)
     assert one["replay_s"] == other["replay_s"] == 10
     assert one["scale"] == "The replay shows 100 ms in 10 s: 100x slower than recorded."
-    assert other["scale"] == "The replay shows 20 s in 10 s: 2.0x faster than recorded."
+    assert other["scale"] == "The replay shows 20.0 s in 10 s: 2.0x faster than recorded."
 
 
 def test_lanes_that_end_after_the_replay_are_named() -> None:
@@ -277,4 +277,4 @@ def test_lanes_that_end_after_the_replay_are_named() -> None:
     (race,) = data(found)["races"]
 
     assert race["replay_us"] == 100_000
-    assert race["scale"].endswith("slow (1.0 s) takes longer: what is left at the end of the replay is hatched.")
+    assert race["scale"].endswith("slow (1.00 s) takes longer: what is left at the end of the replay is hatched.")

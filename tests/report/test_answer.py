@@ -32,11 +32,11 @@ def test_it_is_the_findings_of_the_sections_and_how_many_trials_they_rest_on() -
 
 
 def test_red_rows_never_count_and_are_counted_with_their_reason() -> None:
-    found = [*rounds("a", (900, 910)), *rounds("b", (500, 510)), *rounds("fast", (9000, 9100), red=True)]
+    found = [*rounds("a", (900, 910)), *rounds("b", (500, 510)), *rounds("hasty", (9000, 9100), red=True)]
 
     text = " ".join(answer(found))
 
-    assert "fast" not in text
+    assert "hasty" not in text
     assert "4 of 6 trials are valid" in text
     assert "server had room" in text
 

@@ -106,7 +106,7 @@ def test_a_sheet_is_cut_to_its_drawing_and_its_texts_are_told_apart(tmp_path: Pa
     with page.settings():
         figure = page.sheet("The <finding> of $x^2$ " * 5, "How to read it " * 10, "where from")
         figure.add_subplot().plot([1, 2], [1, 2], label="x")
-        page.save(figure, tmp_path, "some")
+        figure.savefig(tmp_path / "some.svg")
 
     (plot,), _ = inline([("some", (tmp_path / "some.svg").read_text(encoding="utf-8"))])
 

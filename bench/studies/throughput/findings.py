@@ -65,8 +65,9 @@ def _fastest(here: Sequence[Cell]) -> str:
     where = _where(here[0])
     ties = tied(best, others)
     if len(ties) == len(others):
-        most, least = _rate(best), _rate(rates[-1][1])
-        return f"{where[0].upper()}{where[1:]}, all {len(rates)} models tie, at {least} to {most}."
+        who = "both models" if len(rates) == 2 else f"all {len(rates)} models"
+        ends = dict.fromkeys((_rate(rates[-1][1]), _rate(best)))
+        return f"{where[0].upper()}{where[1:]}, {who} tie, at {' to '.join(ends)}."
     beside = [words.plain(one, 30) for one in ties]
     is_tied = f", statistically tied with {words.listed(beside)}" if beside else ""
     slowest, last = next(one for one in reversed(rates) if one[0] not in ties)
