@@ -38,7 +38,7 @@ def shown(option: click.Option) -> str:
 
 
 def first_sentence(option: click.Option) -> str:
-    return re.split(r"(?<!e\.g)\. (?=[A-Z[h])| \[", option.help or "")[0].rstrip(".")
+    return re.split(r"(?<!e\.g)\. (?=[A-Z0-9[h])| \[", option.help or "")[0].rstrip(".")
 
 
 def documented() -> list[str]:
