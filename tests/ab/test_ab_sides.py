@@ -176,7 +176,7 @@ def test_equal_sides_that_are_written_differently_are_refused(options: dict[str,
 
 def test_metrics_are_all_or_the_named_ones_in_a_fixed_order() -> None:
     assert compared().metrics == METRICS
-    assert compared(metrics="memory, cpu_per_page,memory").metrics == ("cpu_per_page", "memory")
+    assert compared(metrics=("memory", "cpu_per_page", "memory")).metrics == ("cpu_per_page", "memory")
 
 
 def test_the_site_has_the_requested_links_and_the_normalized_latency() -> None:
@@ -204,7 +204,7 @@ def test_an_arm_in_a_row_leaves_out_defaults() -> None:
 
 
 def test_a_block_of_a_comparison_has_b_between_two_measurements_of_a() -> None:
-    block = compared(metrics="cpu_per_page").block(3)
+    block = compared(metrics=("cpu_per_page",)).block(3)
 
     assert [(arm.name, arm.strategy, arm.role) for arm in block.arms] == [
         ("A", "callbacks", "reference"),

@@ -195,9 +195,9 @@ def test_several_urls_and_urls_without_a_scheme_are_crawled(serve: Serve) -> Non
         (["x", "--timeout", "1.2.3"], "--timeout: "),
         (["x", "--timeout", ""], "--timeout: "),
         (["x", "--timeout", "0"], "--timeout must be longer than 0 and at most a day, not 0"),
-        (["x", "--timeout", "0.0000000001"], "--timeout must be longer than 0"),
-        (["x", "--timeout", "99999999999999999999"], "--timeout must be longer than 0 and at most a day"),
-        (["x", "--timeout", "86401"], "--timeout must be longer than 0 and at most a day"),
+        (["x", "--timeout", "0.0000000001s"], "--timeout must be longer than 0"),
+        (["x", "--timeout", "99999999999999999999s"], "--timeout must be longer than 0 and at most a day"),
+        (["x", "--timeout", "86401s"], "--timeout must be longer than 0 and at most a day"),
         (["x", "--in-flight", "1000000"], "1,000,000 in flight need 1,000,064 descriptors, but RLIMIT_NOFILE"),
     ],
 )

@@ -109,7 +109,7 @@ def test_list_prints_a_grid_and_runs_nothing(tiny: Path, tmp_path: Path) -> None
     assert re.fullmatch(r"tiny: 4 trials, about \d+ s", first)
     assert re.fullmatch(r"memory of fetches that the server holds: 4 trials, about \d+ s", study)
     assert [line.split() for line in grid] == [
-        ["in", "flight", "1", "2"], ["thread_pool", "1", "1"], ["callbacks", "1", "1"],
+        ["in", "flight", "1", "2"], ["callbacks", "1", "1"], ["thread_pool", "1", "1"],
     ]  # fmt: skip
     assert "rounds" in legend
     assert not (tmp_path / "results").exists()

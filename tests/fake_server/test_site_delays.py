@@ -1,6 +1,7 @@
 """Delays are inverse distribution functions, checked against quantiles known from elsewhere."""
 
 import math
+from collections.abc import Callable
 from statistics import fmean
 
 import pytest
@@ -90,7 +91,6 @@ def test_the_canonical_text_parses_to_an_equal_delay(text: str, canonical: str) 
         *(
             "",
             "soon",
-            "50",
             "50 ms",
             "-5ms",
             "61s",
@@ -118,13 +118,37 @@ def test_what_is_no_delay_is_refused_with_the_allowed_forms(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected_ns"),
-    [("0", 0), ("1ns", 1), ("2us", 2000), ("2\u03bcs", 2000), ("1.5ms", 1_500_000), ("60s", 60_000_000_000)],
+    [
+        ("0", 0),
+        ("1ns", 1),
+        ("2us", 2000),
+        ("2\u03bcs", 2000),
+        ("1.5ms", 1_500_000),
+        ("60s", 60_000_000_000),
+        ("5m", 300_000_000_000),
+        ("1h", 3_600_000_000_000),
+    ],
 )
 def test_durations_are_read_in_every_unit(text: str, expected_ns: int) -> None:
     assert parse_duration_ns(text) == expected_ns
 
 
-@pytest.mark.parametrize("text", ["", "ms", "1", "1m", "1 ms", "-1ms", "1e3ms"])
+@pytest.mark.parametrize("text", ["", "ms", "1 ms", "-1ms", "1e3ms", "1d"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a duration"):
         parse_duration_ns(text)
+
+
+@pytest.mark.parametrize("parse", [parse_delay, parse_duration_ns])
+def test_a_number_without_a_unit_is_refused_with_the_units_to_write(parse: Callable[[str], object]) -> None:
+    with pytest.raises(ValueError, match=r"^1\.5 has no unit; write 1\.5ms or 1\.5s$"):
+        parse("1.5")
+
+
+def test_a_number_without_a_unit_is_found_in_a_distribution() -> None:
+    with pytest.raises(ValueError, match=r"^10 has no unit; write 10ms or 10s$"):
+        parse_delay("uniform 10 90ms")
+
+
+def test_minutes_and_hours_are_never_written() -> None:
+    assert parse_delay("1m").text == "60s"

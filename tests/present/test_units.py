@@ -150,3 +150,15 @@ def test_the_interval_of_a_change_rises() -> None:
     assert units.change_between(math.log(1.02), math.log(1.05)) == "+2.0 to +5.0 %"
     assert units.change_between(-math.log(1.02), -math.log(1.05)) == "-4.8 to -2.0 %"
     assert units.change_between(math.log(1.5), math.log(20)) == "+50.0 % to 20x"
+
+
+@pytest.mark.parametrize(
+    ("text", "size_bytes"), [("500MB", 500_000_000), ("2 GB", 2_000_000_000), ("1.5k", 1500), ("7B", 7)]
+)
+def test_a_size_is_read_with_its_unit(text: str, size_bytes: int) -> None:
+    assert units.parse_size_bytes(text) == size_bytes
+
+
+def test_a_size_without_a_unit_is_refused_with_the_units_to_write() -> None:
+    with pytest.raises(ValueError, match=r"^4 has no unit; write 4MB or 4GB$"):
+        units.parse_size_bytes("4")

@@ -262,6 +262,6 @@ def test_more_users_than_descriptors_are_refused(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(resource, "getrlimit", lambda _: (100, 100))
 
     with pytest.raises(REFUSALS, match=r"^200 in flight need .*use at most 36, or raise the limit"):
-        ask(tmp_path / "results", users=200)
+        ask(tmp_path / "results", in_flight=200)
 
     assert not (tmp_path / "results").exists()
