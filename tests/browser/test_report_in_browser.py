@@ -141,7 +141,8 @@ def test_the_race_obeys_the_keyboard(opened: Browser) -> None:
     assert opened.ask(f"return {speed}") != before
     press(opened, "r")
     assert race(opened, "playing()") is True
-    press(opened, " ")
+    opened.ask("document.getElementById('race-play').click()")
+    assert race(opened, "playing()") is False
     opened.ask("document.activeElement.blur(); document.getElementById('race').scrollIntoView()")
     press(opened, " ")
     until(lambda: race(opened, "playing()"))
