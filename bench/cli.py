@@ -639,8 +639,6 @@ def check(**options: Any) -> None:
     inflight check callbacks               takes about 20 seconds
     inflight check ./my_client.py --rule cap --rule redirects
     inflight check mypkg.bench:strategy --json
-
-    Needs pytest: pip install 'inflight-bench[pytest]'.
     """
     _do("conformance.command", options)
 

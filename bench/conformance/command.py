@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, redirect_stdout
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,8 +43,6 @@ REFUSALS = (CheckError, CrawlError)
 
 def run(*, strategy: str, rules: Sequence[str], timeout: str, verbose: bool, as_json: bool) -> int:
     """Check a strategy and print the result; return 0 if all rules hold, else 1. Raises CheckError and CrawlError."""
-    if find_spec("pytest") is None:
-        raise CheckError("check needs pytest: pip install 'inflight-bench[pytest]'")
     checked_rules = chosen(rules)
     limit_s = _seconds(timeout)
     name = available(strategy)

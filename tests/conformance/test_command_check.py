@@ -185,12 +185,6 @@ def run_with(code: str, *arguments: str) -> Done:
     return Done(done.returncode, done.stdout, done.stderr)
 
 
-def test_without_pytest_it_says_what_to_install() -> None:
-    done = run_with("sys.modules['pytest'] = None", "check", "callbacks")
-
-    assert done.sentence == "check needs pytest: pip install 'inflight-bench[pytest]'"
-
-
 LIMITED = """
 from inflight.bench.conformance.exceptions import LIMITS
 LIMITS["tests.conformance.broken:ignores_redirects"] = {limits}

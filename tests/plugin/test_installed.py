@@ -198,7 +198,7 @@ def test_the_command_works_beside_packages_of_the_same_names(
 
     for words in ([inflight, "--help"], [inflight, "list"], [inflight, "run", "smoke", "--list"], ["-m", "inflight"]):
         done = run(python, project, *words)
-        assert (done.returncode == 0) == (words[0] != "-m"), done.stderr  # without a command it says which there are
+        assert done.returncode == 0, done.stderr
         assert "Traceback" not in done.stderr
     assert statuses(run(python, project, inflight, "run", "tiny.toml"), project) == {"ok"}
     there = run(python, project, "-c", "import inflight, bench; print(inflight.__file__, bench.MINE)").stdout
@@ -207,12 +207,9 @@ def test_the_command_works_beside_packages_of_the_same_names(
 
 
 @pytest.mark.slow
-def test_a_check_works_from_a_wheel_with_pytest(wheels: dict[str, Path], project: Path, tmp_path: Path) -> None:
+def test_a_check_works_from_a_wheel(wheels: dict[str, Path], project: Path, tmp_path: Path) -> None:
     python = environment(tmp_path / "environment", wheels["inflight-bench"], needed(ROOT))
     check = [str(python.with_name("inflight")), "check", "callbacks", "--rule", "ends", "--rule", "cleanup"]
-
-    assert "pip install 'inflight-bench[pytest]'" in run(python, project, *check).stderr
-    link((python.parents[1] / "lib").glob("python*/site-packages"), ["pytest"])
     done = run(python, project, *check)
 
     assert done.returncode == 0, done.stdout + done.stderr
