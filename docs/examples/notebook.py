@@ -4,12 +4,12 @@
 # After this notebook you can predict how many pages per second a program fetches when it waits for several at once,
 # measure it, and read the tables of a larger run.
 #
-# It comes in two forms with the same content: `notebook.ipynb` for Jupyter, and `notebook.py`, in cells for VS Code,
-# PyCharm and Spyder, which also runs as a script:
+# There are two files with the same content: `notebook.ipynb` for Jupyter, and `notebook.py` with cells for VS Code,
+# PyCharm and Spyder. The second file also runs as a script:
 #
 #     python docs/examples/notebook.py [RUN]
 #
-# Nothing is stored below the cells: all figures are those of your machine, or of a stored run that is named.
+# The notebook stores no output. All figures come from your machine, or from a stored run that is named.
 
 # %%
 """Predict, measure and plot pages per second over fetches in flight; then read a stored run."""
@@ -64,14 +64,15 @@ print(f"one after another: {one_by_one_s:.2f} s")
 print(f"ten at a time:     {ten_at_a_time_s:.2f} s")
 
 # %% [markdown]
-# The program did the same work. The first time it waited fifty times; the second time most of these waits overlapped.
+# The program did the same work both times. The first time it waited fifty times, one wait after another. The second
+# time, ten waits overlapped.
 
 # %% [markdown]
 # ## 2. Prediction
 #
-# Now with threads and with asyncio, with 1, 10 and 50 fetches in flight, still 20 ms each. **How many pages per
-# second?** And which of the two is faster with 50 in flight? Write your numbers down before you go on: replace
-# `None`.
+# Now the pages are fetched with threads and with asyncio, with 1, 10 and 50 fetches in flight, at 20 ms per page.
+# **How many pages per second?** Which of the two is faster with 50 in flight? Write down your numbers before you go
+# on: replace `None`.
 
 # %%
 predicted: dict[int, float | None] = {1: None, 10: None, 50: None}
@@ -79,8 +80,8 @@ predicted: dict[int, float | None] = {1: None, 10: None, 50: None}
 # %% [markdown]
 # ## 3. Measurement
 #
-# An experiment is a file. Each trial runs in a process of its own, and checks what could have disturbed it:
-# `valid` says whether it passed. Close what else uses the CPU. This takes about ten seconds.
+# An experiment is a file. Each trial runs in its own process, and checks whether something disturbed it: `valid` says
+# whether it passed these checks. Close other programs that use the CPU. This takes about ten seconds.
 
 # %%
 EXPERIMENT = """
@@ -107,7 +108,7 @@ print(measured.cells[["strategy", "in_flight", "pages_per_s", "valid"]].to_strin
 # ## 4. Plot
 #
 # The dashed line is the ideal: in flight / latency. With 10 in flight and 20 ms, that is 10 / 0.020 s = 500 pages per
-# second. Crosses are your predictions.
+# second. The crosses are your predictions.
 
 # %%
 figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
@@ -125,14 +126,14 @@ figure.savefig("how-many.png", dpi=100)
 print("\nwritten: how-many.png")
 
 # %% [markdown]
-# The formula knows no threads and no asyncio, and the points of both lie near its line. While a program waits
-# it makes no difference how. The points leave the line when the CPU is busy all the time: that is the knee.
+# The formula does not depend on the model, and the points of both models are near its line. While a program waits, it
+# does not matter how it waits. The points leave the line when the CPU is busy all the time. This is the knee.
 
 # %% [markdown]
 # ## 5. A larger run
 #
-# `load` takes the folder of any run. This is the newest reference run of the preset `quick`, or the run given on the
-# command line. Durations are in nanoseconds, sizes in bytes; `docs/api.md` explains every column.
+# `load` reads the folder of any run. This cell reads the newest reference run of the preset `quick`, or the run given
+# on the command line. Durations are in nanoseconds, sizes are in bytes. `docs/api.md` explains every column.
 
 # %%
 given = [Path(word) for word in sys.argv[1:] if Path(word).is_dir()]
@@ -157,7 +158,7 @@ print(busiest[["strategy", "latency", "pages_per_s", "pages_per_s_low", "pages_p
 # %%
 memory = results.memory
 user = memory[(memory["layer"] == "user") & memory["bytes_per_fetch"].notna()]
-print("\nUser memory of one more fetch in flight, in kB, with its 95 % interval (not straight: quote the range only)")
+print("\nUser memory per additional fetch in flight (kB), with its 95 % interval (not straight: state the range only)")
 sizes = ["bytes_per_fetch", "bytes_per_fetch_low", "bytes_per_fetch_high"]
 print((user.set_index("strategy")[sizes] / 1000).round(1).join(user.set_index("strategy")["straight"]).to_string())
 
@@ -170,8 +171,8 @@ print(failed["name"].value_counts().to_string() if len(failed) else "none")
 # %% [markdown]
 # ### A ratio with its spread
 #
-# The trials of one round ran at about the same time, so a slow minute affects both sides. Divide within each
-# round, then look at the median of the ratios and at their range. Trials that failed a check are excluded.
+# The trials of one round ran at about the same time, so a slow minute of the machine affects both strategies. Divide
+# within each round. Then look at the median and the range of the ratios. Trials that failed a check are excluded.
 
 # %%
 ONE, OTHER = "callbacks", "thread_pool"
@@ -186,13 +187,13 @@ print(f"\nThroughput of {ONE} as a multiple of that of {OTHER}")
 print(spread.round(2).to_string())
 
 # %% [markdown]
-# Where the range includes 1, or there is one round only, these rounds do not say which one is faster. For a verdict
-# with known error rates: `inflight ab`.
+# If the range includes 1, or if there is only one round, it is not known which strategy is faster. `inflight ab` gives
+# a verdict with known error rates.
 
 # %% [markdown]
 # ### Two plots side by side
 #
-# Each plot of a run can be drawn onto an Axes of yours.
+# You can draw each plot of a run onto your own Axes.
 
 # %%
 figure, (left, right) = plt.subplots(1, 2, figsize=(15, 6), layout="constrained")
@@ -205,8 +206,8 @@ print("\nwritten: two-plots.png")
 # ## 6. Exercises
 #
 # 1. Change the latency of the experiment to `"0"`. Predict first: is 50 in flight still better than 10? Which of
-#    the two is faster now, and why can it be?
+#    the two is faster now, and why?
 # 2. Add `"1ms"` and 500 in flight. Where is the knee? It is near the number in flight at which
 #    in flight / latency = 1 / CPU time per page; `cells` has `cpu_per_page_ns`.
 # 3. In section 5, choose another pair of strategies. For which workloads does the range include 1?
-# 4. Write such a program yourself: `docs/exercises`, from `make exercise-1` on.
+# 4. Write such programs yourself: start with `make exercise-1` (see `docs/exercises`).

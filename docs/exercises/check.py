@@ -1,10 +1,10 @@
-"""Check an answer to an exercise, and say in plain words what is still wrong.
+"""Check an answer to an exercise, and say what is still wrong.
 
     python docs/exercises/check.py NUMBER [FILE]
 
-FILE is the start file of the exercise unless given. The exit code is 0 when all checks pass, 1 when one does not, and 2
-for a command line that names no exercise or no file. The first check that fails ends it. A check that takes longer than
-``--seconds`` is stopped: the program stands still.
+The default of FILE is the start file of the exercise. The exit code is 0 when all checks pass, 1 when one fails, and 2
+when the exercise or the file does not exist. The program ends after the first check that fails. A check that takes
+longer than ``--seconds`` is stopped, because the answer hangs.
 """
 
 import argparse
@@ -85,7 +85,7 @@ def problem_of(check: Check, answer: Path, seconds: float) -> str | None:
         try:
             check(load(answer))
         except StandsStill as error:
-            problem = f"The program stands still{where(error, answer)}. It was stopped after {seconds:g} s."
+            problem = f"The program hangs{where(error, answer)}. It was stopped after {seconds:g} s."
         except BaseException as error:  # noqa: BLE001  (whatever the answer raises is to be reported)
             problem = words_for(error, answer)
         else:
@@ -97,7 +97,7 @@ def problem_of(check: Check, answer: Path, seconds: float) -> str | None:
 
 
 def words_for(error: BaseException, answer: Path) -> str:
-    """Say what an exception means for whoever wrote the answer."""
+    """Say what an exception means for the author of the answer."""
     while isinstance(error, BaseExceptionGroup):  # of a TaskGroup
         error = error.exceptions[0]
     if isinstance(error, Wrong):
@@ -108,6 +108,9 @@ def words_for(error: BaseException, answer: Path) -> str:
         return f"{answer.name} has no {error.name}. Do not rename what the start file defines."
     if isinstance(error, SyntaxError) and error.filename == str(answer):
         return f"Python cannot read line {error.lineno} of {answer.name}: {error.msg}."
+    if isinstance(error, asyncio.CancelledError):
+        advice = "Awaiting a cancelled task raises CancelledError in your function, too."
+        return f"CancelledError{where(error, answer)}. {advice}"
     return f"{type(error).__name__}: {error}{where(error, answer)}."
 
 

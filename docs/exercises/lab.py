@@ -13,7 +13,7 @@ Fetch = Callable[[str], Awaitable[Any]]
 
 
 class Wrong(Exception):  # noqa: N818
-    """The answer is not right yet; the message says in plain words what it does."""
+    """The answer is not right yet; the message says what it does."""
 
 
 def need(condition: object, message: str) -> None:

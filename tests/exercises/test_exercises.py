@@ -16,10 +16,10 @@ FAILED = "not yet"
 
 BEGINS_WITH = {
     "1": "Never more than one fetch was in flight",
-    "2": "Both were admitted. At this point no lock kept the other one out",
+    "2": "Both were admitted. At this point no lock stopped the second one",
     "3": "40 fetches were in flight at once; 10 are allowed",
-    "4": "first_of has returned, and 2 fetches are not over",
-    "5": "After 20 pages that do not exist, 19 sockets more are open",
+    "4": "first_of has returned, but 2 fetches have not ended",
+    "5": "After 20 pages that do not exist, 19 more sockets are open",
     "6": "Not written yet, in run,",
 }
 """What the check says of each start file."""
@@ -48,14 +48,14 @@ MISTAKES = (
         """    orders = await asyncio.create_task(fetch(f"/orders/{user}"))
     friends = await asyncio.create_task(fetch(f"/friends/{user}"))
     return user, orders, friends""",
-        "also if what it awaits is a task that was made in the same line",
+        "This is also true for a task that is made in the same line",
     ),
     Mistake(
         "1",
         "the results of tasks are forgotten",
         "orders.result(), friends.result()",
         "orders, friends",
-        "What was returned for the orders is a Task and not an answer",
+        "For the orders, user_page returned a Task and not an answer",
     ),
     Mistake(
         "1",
@@ -84,14 +84,14 @@ MISTAKES = (
         with self.lock:
             self.links.add(link)
             return True""",
-        "The look and the act must be under one lock together",
+        "Check and act must be inside one block `with lock:`",
     ),
     Mistake(
         "2",
         "the lock is not released",
         "        with self.lock:",
         "        self.lock.acquire()\n        if True:",
-        "The program stands still, in admit, line 16: `self.lock.acquire()`",
+        "The program hangs, in admit, line 16: `self.lock.acquire()`",
         2,
     ),
     Mistake(
@@ -101,7 +101,7 @@ MISTAKES = (
         return await self.tasks[link]""",
         """            self.tasks[link] = await self.fetch(link)
         return self.tasks[link]""",
-        "Between the look (is it there?) and the act (put it there) is an `await`",
+        "Between the check (is it there?) and the act (store it) is an `await`",
     ),
     Mistake(
         "2",
@@ -121,7 +121,7 @@ MISTAKES = (
         "each fetch has a semaphore of its own",
         "async with places:",
         "async with asyncio.Semaphore(limit):",
-        "A semaphore bounds what all fetches pass through with the same semaphore",
+        "all fetches must use the same semaphore",
     ),
     Mistake(
         "3",
@@ -132,7 +132,7 @@ MISTAKES = (
         pages += await asyncio.gather(*map(in_turn, urls[:limit]))
         urls = urls[limit:]
     return pages""",
-        "One slow page was in flight all alone while [30] pages waited for it",
+        "Only one slow page was in flight while 30 pages waited for it",
     ),
     Mistake(
         "3",
@@ -153,7 +153,14 @@ MISTAKES = (
         "tasks are cancelled and not awaited",
         "        await asyncio.gather(*tasks, return_exceptions=True)\n",
         "",
-        "It has stopped when it was cancelled and then awaited",
+        "Await the task to be sure that it has stopped",
+    ),
+    Mistake(
+        "4",
+        "the error of a cancelled task is not expected",
+        "        await asyncio.gather(*tasks, return_exceptions=True)\n",
+        "        await tasks[0]\n",
+        "Awaiting a cancelled task raises CancelledError in your function, too",
     ),
     Mistake(
         "4",
@@ -184,7 +191,7 @@ MISTAKES = (
         "the first of the list is awaited",
         "done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)\n        return done.pop().result()",
         "return await tasks[0]",
-        "The program stands still, in first_of, line 13: `return await tasks[0]`",
+        "The program hangs, in first_of, line 13: `return await tasks[0]`",
         2,
     ),
     Mistake(
@@ -199,7 +206,7 @@ MISTAKES = (
         "every connection is closed",
         "self.idle.append(connection)",
         "connection.close()",
-        "20 pages took 21 connections",
+        "21 pages took 21 connections",
     ),
     Mistake(
         "5",
@@ -216,7 +223,7 @@ MISTAKES = (
         "the body of a missing page is not read",
         "body = response.read()",
         "body = response.read() if response.status != 404 else b''",
-        "was the body of the page before it read?",
+        "was the body of the previous page read?",
     ),
     Mistake(
         "5",
@@ -232,7 +239,7 @@ MISTAKES = (
         "a future that is done is waited for",
         "        if not self.done:\n            yield self",
         "        yield self",
-        "The program stands still",
+        "The program hangs",
         2,
     ),
     Mistake(

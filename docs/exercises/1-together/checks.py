@@ -16,7 +16,8 @@ def answer_is_right(answer: ModuleType) -> None:
     for name, part in zip(("user", "orders", "friends"), page, strict=False):
         need(
             not inspect.isawaitable(part),
-            f"What was returned for the {name} is a {type(part).__name__} and not an answer: nobody awaited it.",
+            f"For the {name}, user_page returned a {type(part).__name__} and not an answer. Await it, or use the "
+            "result() of a task that has ended.",
         )
     need(tuple(page) == tuple(ANSWERS.values()), f"user_page returned {page!r}, not {tuple(ANSWERS.values())!r}.")
     need(len(fetch.started) == 3, f"Three answers are needed, and {len(fetch.started)} were fetched: {fetch.started}.")
@@ -27,9 +28,9 @@ def orders_and_friends_are_in_flight_together(answer: ModuleType) -> None:
     _, fetch = _page(answer)
     need(
         fetch.peak == 2,
-        "Never more than one fetch was in flight: the friends were asked for when the orders had come. "
-        "`await` stops this function until the answer is there, also if what it awaits is a task "
-        "that was made in the same line. Start both, then wait.",
+        "Never more than one fetch was in flight: the friends were requested after the orders had arrived. "
+        "`await` stops this function until the answer is there. This is also true for a task that is made in the "
+        "same line. Start both fetches, then wait for them.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Exercise 1: the page of a user is put together from three answers."""
+"""Exercise 1: build the page of a user from three answers."""
 
 
 async def user_page(name, fetch):

@@ -1,4 +1,4 @@
-"""Checks of exercise 2. No luck is needed: one thread is stopped between any two steps of ``admit``, in turn."""
+"""Checks of exercise 2. They show the race every time: one thread is stopped before each step of ``admit`` in turn."""
 
 import asyncio
 import linecache
@@ -13,43 +13,46 @@ from unittest import mock
 from lab import Counted, need, turns
 
 BLOCKED_S = 0.05
-"""After this time the second thread is taken to wait for a lock. One that is only slow hides a race at this step."""
+"""After this time the second thread is assumed to wait for a lock. If it is only slow, this step hides a race."""
 
 
 def one_thread_is_admitted(answer: ModuleType) -> None:
-    """A link is admitted once, and known after that."""
+    """In one thread, a link is admitted the first time and not again."""
     seen = answer.Seen()
     told = [seen.admit("/p/1"), seen.admit("/p/1"), seen.admit("/p/2")]
-    need(told == [True, False, True], f"For /p/1, /p/1, /p/2 in one thread, admit returned {told}.")
+    need(
+        told == [True, False, True],
+        f"For /p/1, /p/1, /p/2 in one thread, admit returned {told}, not [True, False, True].",
+    )
 
 
 def of_two_threads_one_is_admitted(answer: ModuleType) -> None:
-    """Of two threads that come with the same link, one is admitted, wherever the other one is interrupted."""
+    """Of two threads with the same link, exactly one is admitted, wherever the first one is interrupted."""
     for step in range(1000):
         told, stopped_at, locks = _interrupted(answer, step)
         if stopped_at is None:
             return
         line = linecache.getline(str(answer.__file__), stopped_at).strip()
         here = (
-            f"One thread was interrupted in line {stopped_at}, `{line}`. Another one called admit with the same link."
+            f"One thread was interrupted in line {stopped_at}, `{line}`. A second one called admit with the same link."
         )
         advice = (
-            "Each call makes a lock of its own. A lock protects only what all threads do with the same lock."
+            "Each call makes a lock of its own. A lock works only if all threads use the same one."
             if locks
-            else "At this point no lock kept the other one out. The look and the act must be under one lock together."
+            else "At this point no lock stopped the second one. Check and act must be inside one block `with lock:`."
         )
-        need(len(told) == 2, f"{here} Then one of them did not return: is a lock not released?")
+        need(len(told) == 2, f"{here} Then one of the two calls did not return: is a lock not released?")
         need(told.count(True) < 2, f"{here} Both were admitted. {advice}")
-        need(told.count(True) == 1, f"{here} Neither was admitted: they returned {told}.")
+        need(told.count(True) == 1, f"{here} Neither was admitted: the calls returned {told}.")
 
 
 def a_page_is_fetched_once(answer: ModuleType) -> None:
-    """A page that five coroutines ask for is fetched once."""
+    """A page that five coroutines request at once is fetched once."""
     pages, fetch, _ = asyncio.run(_asked(answer, ["/p/1"] * 5))
     need(
         len(fetch.started) == 1,
-        f"The page was fetched {len(fetch.started)} times. Between the look (is it there?) and the act (put it there) "
-        "is an `await`. There the others run, and they do not find the page either.",
+        f"The page was fetched {len(fetch.started)} times. Between the check (is it there?) and the act (store it) "
+        "is an `await`. During this `await` the other coroutines run, and they do not find the page either.",
     )
     need(pages == ["page of /p/1"] * 5, f"The five got {pages}. All should get the page.")
 
@@ -59,21 +62,21 @@ def different_pages_do_not_wait(answer: ModuleType) -> None:
     pages, fetch, _ = asyncio.run(_asked(answer, ["/p/1", "/p/2", "/p/3"]))
     need(
         fetch.peak == 3,
-        f"Only {fetch.peak} of three different pages was in flight at a time. A lock around the fetch makes all pages "
-        "wait for each other: what must be waited for is the same page only.",
+        f"No more than {fetch.peak} of three different pages was in flight at a time. A lock around the fetch makes "
+        "all pages wait for each other. A call should wait for its own page only.",
     )
     need(pages == ["page of /p/1", "page of /p/2", "page of /p/3"], f"The three got {pages}.")
 
 
 def a_known_page_is_not_fetched(answer: ModuleType) -> None:
-    """A page that is there is not fetched again."""
+    """A page that has arrived is not fetched again."""
     _, fetch, page = asyncio.run(_asked(answer, ["/p/1"]))
     need(page == "page of /p/1", f"The second time, get returned {page!r}.")
-    need(len(fetch.started) == 1, "A page that had come was fetched once more.")
+    need(len(fetch.started) == 1, "A page that had arrived was fetched again.")
 
 
 async def _asked(answer: ModuleType, links: list[str]) -> tuple[list[Any], Counted, Any]:
-    """Ask for all links at once, then for the first one again; return what came, the fetch, and what came then."""
+    """Get all links at once, then the first one again; return the pages, the fetch, and the page of the second time."""
 
     async def slow(link: str) -> str:
         await turns(5)
@@ -86,9 +89,9 @@ async def _asked(answer: ModuleType, links: list[str]) -> tuple[list[Any], Count
 
 
 def _interrupted(answer: ModuleType, step: int) -> tuple[list[Any], int | None, int]:
-    """Stop a thread before a step of ``admit``, and let another one call it meanwhile.
+    """Stop a thread before a step of ``admit``, and let a second one call it meanwhile.
 
-    Returns what the two were told, the line (None: there are fewer steps), and the number of locks made by the calls.
+    Returns what the two calls returned, the line (None: there are fewer steps), and how many locks the calls made.
     """
     seen, told, places = answer.Seen(), [], []
     stopped, go_on = threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""Exercise 2: many workers share what they have seen. Two places of this file have a race."""
+"""Exercise 2: many workers share what they have seen. This file has two races."""
 
 
 class Seen:
@@ -8,7 +8,7 @@ class Seen:
         self.links = set()
 
     def admit(self, link):
-        """Return True to the first one who comes with a link, and False to all others."""
+        """Return True for the first call with a link, and False for all later ones."""
         if link in self.links:
             return False
         self.links.add(link)
@@ -23,7 +23,7 @@ class Cache:
         self.pages = {}
 
     async def get(self, link):
-        """Return the page. It is fetched once, however many ask for it; different pages do not wait for each other."""
+        """Return the page. Each page is fetched once. Different pages do not wait for each other."""
         if link not in self.pages:
             self.pages[link] = await self.fetch(link)
         return self.pages[link]

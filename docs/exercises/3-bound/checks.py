@@ -13,13 +13,16 @@ SITE = SiteConfig(pages=PAGES, links=1)
 
 
 def pages_come_in_order(answer: ModuleType) -> None:
-    """All pages come, in the order of their URLs, and each is fetched once."""
+    """All pages are returned in the order of their URLs, and each is fetched once."""
     pages, counted = _fetched(answer)
     need(isinstance(pages, list | tuple), f"fetch_all returned {type(pages).__name__}, not a list of pages.")
-    need(len(pages) == PAGES, f"{PAGES} pages were asked for, and {len(pages)} came.")
+    need(len(pages) == PAGES, f"{PAGES} pages were requested, and {len(pages)} were returned.")
     expected = [Site(SITE).body(number) for number in range(PAGES)]
-    need(sorted(map(str, pages)) == sorted(map(str, expected)), "What came are not the bodies of the pages.")
-    need(list(pages) == expected, "All pages came, but not in the order of their URLs. (Who comes first is not fixed.)")
+    need(sorted(map(str, pages)) == sorted(map(str, expected)), "The returned values are not the bodies of the pages.")
+    need(
+        list(pages) == expected,
+        "The pages were returned, but not in the order of their URLs. (They do not arrive in it.)",
+    )
     need(len(counted.started) == PAGES, f"{len(counted.started)} fetches were made for {PAGES} pages.")
 
 
@@ -28,8 +31,8 @@ def never_more_than_the_limit(answer: ModuleType) -> None:
     _, counted = _fetched(answer)
     need(
         counted.peak <= LIMIT,
-        f"{counted.peak} fetches were in flight at once; {LIMIT} are allowed. A semaphore bounds what all fetches pass "
-        "through with the same semaphore, and only what is inside its `async with`.",
+        f"{counted.peak} fetches were in flight at once; {LIMIT} are allowed. A semaphore limits "
+        "only what is inside its `async with`, and all fetches must use the same semaphore.",
     )
 
 
@@ -38,7 +41,7 @@ def the_limit_is_used(answer: ModuleType) -> None:
     _, counted = _fetched(answer)
     need(
         counted.peak == LIMIT,
-        f"Never more than {counted.peak} of {LIMIT} allowed fetches were in flight. "
+        f"No more than {counted.peak} of the {LIMIT} allowed fetches were in flight at once. "
         "Does a loop await each fetch before it starts the next one?",
     )
 
@@ -64,8 +67,8 @@ def a_slow_page_holds_up_nobody(answer: ModuleType) -> None:
     _fetched(answer, slow)
     need(
         waiting == [0],
-        f"One slow page was in flight all alone while {waiting} pages waited for it. "
-        "Whoever is finished should make room for the next one at once, not when a whole batch is finished.",
+        f"Only one slow page was in flight while {sum(waiting)} pages waited for it. "
+        "The next fetch should start as soon as any fetch ends, and not when a whole batch has ended.",
     )
 
 

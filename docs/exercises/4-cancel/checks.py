@@ -15,7 +15,7 @@ PAGES = 3
 
 
 def the_first_page_is_returned(answer: ModuleType) -> None:
-    """All pages are asked for at once, and the one that comes first is returned."""
+    """All pages are requested at once, and the first one that arrives is returned."""
     page, _, _ = _one_answered(answer)
     bodies = [Site(SITE).body(number) for number in range(1, PAGES + 1)]
     need(page in bodies, f"first_of returned {page!r:.60}, which is none of the pages.")
@@ -27,24 +27,24 @@ def nothing_is_left_after_the_first(answer: ModuleType) -> None:
     _, left_open, left_tasks = _one_answered(answer)
     need(
         not left_open,
-        f"first_of has returned, and {left_open} fetches are not over: their connections are open. "
-        "`cancel()` only asks a task to stop. It has stopped when it was cancelled and then awaited.",
+        f"first_of has returned, but {left_open} fetches have not ended: their connections are open. "
+        "`cancel()` only requests that a task stops. Await the task to be sure that it has stopped.",
     )
-    need(not left_tasks, f"first_of has returned, and {left_tasks} tasks of it are not over.")
+    need(not left_tasks, f"first_of has returned, but {left_tasks} of its tasks have not ended.")
 
 
 def nothing_is_left_after_a_cancellation(answer: ModuleType) -> None:
-    """When it is cancelled from outside, as a time-out does, its fetches end before it does."""
+    """When it is cancelled, as a time-out does, its fetches end before it ends."""
     outcome, left_open = _cancelled(answer)
     need(
         isinstance(outcome, asyncio.CancelledError),
-        f"first_of was cancelled, and did not pass that on: it ended with {outcome!r:.60}. A caller with a time-out "
-        "would take that for an answer. CancelledError must leave the function.",
+        f"first_of was cancelled, but did not raise CancelledError: it ended with {outcome!r:.60}. A caller with a "
+        "time-out would use that as an answer. CancelledError must leave the function.",
     )
     need(
         not left_open,
-        f"first_of was cancelled, and {left_open} of its fetches are not over. `asyncio.wait` does not cancel the "
-        "tasks that it waits for. Whatever way the function is left, its tasks must be ended: what does `finally` do?",
+        f"first_of was cancelled, but {left_open} of its fetches have not ended. `asyncio.wait` does not cancel the "
+        "tasks that it waits for. The tasks must be ended on every way out of the function: what does `finally` do?",
     )
 
 
@@ -86,7 +86,7 @@ async def _when_all_wait(counted: Counted, site: Server, then: Any) -> None:
     await turns(100)
     need(
         counted.open == PAGES,
-        f"{len(counted.started)} of {PAGES} fetches were started. All should be in flight, so that the first can win.",
+        f"{len(counted.started)} of {PAGES} fetches were started. All should be in flight, so that the fastest wins.",
     )
     while site.stats()["in_flight"] < PAGES:  # noqa: ASYNC110  (the site is another process)
         await asyncio.sleep(0.001)

@@ -22,7 +22,7 @@ BROKEN = [spec for spec in SPECS if spec.fault][:MANY]
 
 
 def pages_are_right(answer: ModuleType) -> None:
-    """Pages come, a page that does not exist is None, and a redirect leads to its page."""
+    """The client returns a page, None for a page that does not exist, and the target of a redirect."""
     with _client(answer) as (client, _):
         for spec in (GOOD[0], GOOD[1]):
             need(_get(client, spec) == SITE.body(spec.number), f"get returned a wrong body for {spec.path}.")
@@ -40,8 +40,8 @@ def connections_are_kept(answer: ModuleType) -> None:
         opened = site.stats()["total_connections"]
     need(
         opened == 1,
-        f"{MANY} pages took {opened} connections. Closing each one leaks nothing, but a new connection costs a round "
-        "trip for each page: keep the ones that are in order.",
+        f"{MANY + 1} pages took {opened} connections. Closing each one leaks nothing, but a new connection costs a "
+        "round trip per page. Keep the connections that are usable.",
     )
 
 
@@ -60,7 +60,7 @@ def redirects_leak_nothing(answer: ModuleType) -> None:
 
 
 def broken_answers_leak_nothing(answer: ModuleType) -> None:
-    """Answers that break off are errors, leave no socket open, and do not spoil the pages after them."""
+    """Answers that break off raise an error, leave no socket open, and do not affect later pages."""
     with _client(answer) as (client, _):
         _leaks_nothing(lambda: [_breaks_off(client, spec) for spec in BROKEN], "whose answers broke off")
 
@@ -72,13 +72,13 @@ def _leaks_nothing(get_pages: Callable[[], Any], which: str) -> None:
     sockets, remembered = descriptors() - before[0], _connections() - before[1]
     need(
         sockets <= 0,
-        f"After {MANY} pages {which}, {sockets} sockets more are open than before. "
-        "By which way does `get` end for such a page, and what happens to the connection there?",
+        f"After {MANY} pages {which}, {sockets} more sockets are open than before. "
+        "Where does `get` end for such a page, and what happens to the connection there?",
     )
     need(
         remembered <= 0,
         f"After {MANY} pages {which}, their sockets are closed, but the client still holds {remembered} connections. "
-        "That is a leak too, of memory: where are they kept?",
+        "That is a leak of memory: where are they stored?",
     )
 
 
@@ -86,7 +86,7 @@ def _breaks_off(client: Any, spec: PageSpec) -> None:
     """Ask for a page that breaks off, then for a good one. Raises Wrong unless only the first one is an error."""
     with suppress(OSError, HTTPException):
         page = client.get(spec.path)
-        raise Wrong(f"The answer of {spec.path} breaks off. get must raise that, and it returned {page!r:.40}.")
+        raise Wrong(f"The answer of {spec.path} breaks off. get must raise an error, but it returned {page!r:.40}.")
     try:
         page = client.get(GOOD[0].path)
     except (OSError, HTTPException) as error:
@@ -102,8 +102,8 @@ def _get(client: Any, spec: PageSpec) -> Any:
     try:
         return client.get(spec.path)
     except (OSError, HTTPException) as error:
-        message = f"get({spec.path!r}) failed with {type(error).__name__}. A connection that is used again must have "
-        raise Wrong(f"{message}been read to the end: was the body of the page before it read?") from error
+        message = f"get({spec.path!r}) failed with {type(error).__name__}. A connection can be used again only after "
+        raise Wrong(f"{message}its answer was read to the end: was the body of the previous page read?") from error
 
 
 def _body_behind(spec: PageSpec) -> bytes:

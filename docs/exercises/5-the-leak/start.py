@@ -4,7 +4,7 @@ from http.client import HTTPConnection
 
 
 class Client:
-    """Fetches pages from one server. A connection is used again when the page before it has been read."""
+    """Fetches pages from one server. A connection is used again after its last page has been read."""
 
     def __init__(self, host, port):
         self.host = host

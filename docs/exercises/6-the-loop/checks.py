@@ -26,7 +26,7 @@ def no_loop_is_borrowed(answer: ModuleType) -> None:
 
 
 def a_coroutine_without_waits_runs(answer: ModuleType) -> None:
-    """Coroutines that never wait run to their end, and their results come in order."""
+    """Coroutines that never wait run to their end, and run returns their results in order."""
 
     async def number(value: int) -> int:
         return value
@@ -53,11 +53,11 @@ def a_future_passes_its_result(answer: ModuleType) -> None:
     future = answer.Future()
     results = answer.Loop().run(waits(future), resolves(future))
     need(order == ["waits", "resolves"], f"The coroutines ran in the order {order}.")
-    need(results == ["the result", None], f"run returned {results!r}. `await` gives what __await__ returns.")
+    need(results == ["the result", None], f"run returned {results!r}. The value of `await` is what __await__ returns.")
 
 
 def a_resolved_future_is_no_wait(answer: ModuleType) -> None:
-    """Who awaits a future that is resolved already does not wait."""
+    """Awaiting a future that is already resolved does not wait."""
 
     async def late() -> Any:
         future = answer.Future()
@@ -65,11 +65,11 @@ def a_resolved_future_is_no_wait(answer: ModuleType) -> None:
         return await future
 
     results = answer.Loop().run(late())
-    need(results == [5], f"A future was resolved with 5 and then awaited. That gave {results!r}.")
+    need(results == [5], f"A future was resolved with 5 and then awaited. run returned {results!r}, not [5].")
 
 
 def an_error_comes_out(answer: ModuleType) -> None:
-    """An error in a coroutine comes out of run."""
+    """An error in a coroutine is raised by run."""
 
     async def fails() -> None:
         raise ValueError("on purpose")
@@ -78,11 +78,11 @@ def an_error_comes_out(answer: ModuleType) -> None:
         results = answer.Loop().run(fails())
     except ValueError:
         return
-    raise Wrong(f"A coroutine raised ValueError. run hid that, and returned {results!r}.")
+    raise Wrong(f"A coroutine raised ValueError, but run returned {results!r}.")
 
 
 def a_page_comes(answer: ModuleType) -> None:
-    """Pages come from the local site, one after another through the same loop."""
+    """Pages are fetched from the local site, one after another in the same loop."""
     with local_site(SITE.config) as site:
         loop = answer.Loop()
         for number in (1, 2):
@@ -110,13 +110,13 @@ def ten_pages_are_in_flight_at_once(answer: ModuleType) -> None:
         peak = site.stats()["peak_in_flight"]
     need(
         peak == PAGES,
-        f"The site held its answers until ten requests would be there, and saw {peak} at once. "
-        "Does something wait for one socket before all tasks had their first step?",
+        f"The site holds its answers until ten requests are there. It saw {peak} at once. "
+        "Does something wait for one socket before all tasks have had their first step?",
     )
     need([page.endswith(SITE.body(n)) for n, page in enumerate(pages, 1)] == [True] * PAGES, "Some pages are wrong.")
     need(
         len(looks) < MANY_LOOKS,
-        f"While ten pages were on their way, the loop asked its selector {len(looks)} times. It should ask once, "
+        f"While ten pages were in flight, the loop called `select` {len(looks)} times. It should call it once, "
         "and sleep there until a socket is ready: `select()` without a time-out does that.",
     )
 

@@ -14,11 +14,11 @@ class Future:
         self.waiter = None  # the task that waits for it
 
     def __await__(self):
-        """Yield this future if it is not done yet: it arrives at the task's `step`. Then return the result."""
+        """Yield this future if it is not done yet: `send` in the task's `step` returns it. Then return the result."""
         raise NotImplementedError
 
     def resolve(self, result=None):
-        """Record that it has happened, with its result, and make the task that waits ready for a step."""
+        """Store the result, and put the task that waits, if there is one, into the `ready` queue of its loop."""
         raise NotImplementedError
 
 
@@ -33,7 +33,7 @@ class Task:
         loop.ready.append(self)
 
     def step(self):
-        """Run the coroutine to its next wait, and note there who waits. At its end, keep the result."""
+        """Run the coroutine to its next wait, and become the waiter of that future. At its end, store the result."""
         raise NotImplementedError
 
 
@@ -45,7 +45,7 @@ class Loop:
         self.ready = deque()
 
     def event(self, sock, kind):
-        """Return a future for the next time when a socket is ready for EVENT_READ or EVENT_WRITE."""
+        """Return a future that is resolved when a socket is ready for EVENT_READ or EVENT_WRITE."""
         raise NotImplementedError
 
     def run(self, *coroutines):

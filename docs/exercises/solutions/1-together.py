@@ -1,4 +1,4 @@
-"""Exercise 1: two tasks in a group. `asyncio.gather` does as well."""
+"""Exercise 1: two tasks in a group. `asyncio.gather` is right too."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Exercise 2: one lock around look and act; and a task in the cache instead of the page."""
+"""Exercise 2: one lock around check and act; and a task in the cache instead of the page."""
 
 import asyncio
 import threading
@@ -12,7 +12,7 @@ class Seen:
         self.lock = threading.Lock()
 
     def admit(self, link):
-        """Return True to the first one who comes with a link, and False to all others."""
+        """Return True for the first call with a link, and False for all later ones."""
         with self.lock:
             if link in self.links:
                 return False
@@ -28,7 +28,7 @@ class Cache:
         self.tasks = {}
 
     async def get(self, link):
-        """Return the page. The task is put there before anybody waits, so there is no wait between look and act."""
+        """Return the page. The task is stored before the first wait, so there is no wait between check and act."""
         if link not in self.tasks:
             self.tasks[link] = asyncio.create_task(self.fetch(link))
         return await self.tasks[link]

@@ -1,4 +1,4 @@
-"""Exercise 3: one semaphore for all. As many workers as the limit, with a queue, do as well."""
+"""Exercise 3: one semaphore for all. A queue, and as many workers as the limit, are right too."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Exercise 4: whatever way the function is left, its tasks are cancelled and awaited."""
+"""Exercise 4: on every way out of the function, its tasks are cancelled and awaited."""
 
 import asyncio
 

@@ -1,10 +1,10 @@
-"""Exercise 5: there are four ways out of `get`, and on each the connection is kept or closed."""
+"""Exercise 5: there are four ways out of `get`. On each, the connection is kept or closed."""
 
 from http.client import HTTPConnection
 
 
 class Client:
-    """Fetches pages from one server. A connection is used again when the page before it has been read."""
+    """Fetches pages from one server. A connection is used again after its last page has been read."""
 
     def __init__(self, host, port):
         self.host = host

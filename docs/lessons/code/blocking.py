@@ -1,4 +1,4 @@
-"""Let a clock tick in an event loop while a neighbour waits for 200 ms in three ways; print how long it fell silent."""
+"""Run a clock in an event loop while another coroutine waits for 200 ms in three ways; print the clock's silence."""
 
 import asyncio
 import itertools
@@ -10,7 +10,7 @@ WAIT_S = 0.2
 
 
 async def tick(ticks: list[float]) -> None:
-    """Note the time every 10 ms."""
+    """Record the time every 10 ms."""
     while True:
         ticks.append(time.perf_counter())
         await asyncio.sleep(TICK_S)
@@ -27,12 +27,12 @@ async def gives_way() -> None:
 
 
 async def in_a_thread() -> None:
-    """Hand the blocking call to a thread, and wait for that."""
+    """Run the blocking call in a thread, and await the thread."""
     await asyncio.to_thread(time.sleep, WAIT_S)
 
 
 async def longest_silence(neighbour: Callable[[], Awaitable[None]]) -> float:
-    """Return the longest time between two ticks, in seconds, while the neighbour waits."""
+    """Return the longest time between two ticks, in seconds, while the other coroutine waits."""
     ticks: list[float] = []
     clock = asyncio.create_task(tick(ticks))
     await asyncio.sleep(5 * TICK_S)

@@ -10,7 +10,7 @@ selector = selectors.DefaultSelector()
 
 
 class Fetch:
-    """One page that is on its way. All that the next function must know is kept here."""
+    """One page in flight. What the next callback needs is stored here."""
 
     def __init__(self, port: int, page: str) -> None:
         self.page = page
@@ -29,7 +29,7 @@ class Fetch:
         print(f"{self.page}: request sent")
 
     def on_readable(self) -> None:
-        """Take what has arrived; an empty answer is the end."""
+        """Read the data that has arrived; empty data is the end of the answer."""
         data = self.sock.recv(4096)
         if data:
             self.answer += data
@@ -40,7 +40,7 @@ class Fetch:
 
 
 def run() -> None:
-    """Be the event loop: call the function of each socket that is ready."""
+    """Run the event loop: call the callback of each socket that is ready."""
     while selector.get_map():
         print("loop: wait")
         for key, _ in selector.select():

@@ -11,7 +11,7 @@ SERVER = "-m inflight.fake_server --port 0 --ready-line --exit-with-stdin --link
 
 @contextmanager
 def local_site(pages: int, latency: str) -> Iterator[int]:
-    """Serve /p/0, /p/1 and so on, each after the latency ("20ms"); give the port."""
+    """Serve /p/0, /p/1 and so on, each after the latency ("20ms"); yield the port."""
     with subprocess.Popen(
         [sys.executable, *SERVER.split(), "--pages", str(pages), "--latency", latency],
         stdin=subprocess.PIPE,

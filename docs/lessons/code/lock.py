@@ -1,4 +1,4 @@
-"""Do some work in one thread, then in each of four threads. Print the best time of three."""
+"""Do some work in one thread, then in each of four threads. Print the best of three times."""
 
 import hashlib
 import time

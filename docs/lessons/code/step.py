@@ -1,4 +1,4 @@
-"""Step two coroutines by hand: generators that stop at each wait, and go on when they are told to."""
+"""Step two coroutines by hand. They are generators that stop at each wait, and go on at the next `send`."""
 
 import inspect
 from collections.abc import Generator
@@ -13,7 +13,7 @@ def fetch(page: str) -> Generator[str, str, int]:
 
 
 def main() -> None:
-    """Be the event loop."""
+    """Do what an event loop would do."""
     print("call both functions")
     first, second = fetch("/a"), fetch("/b")
 

@@ -1,7 +1,7 @@
-"""Show how one fetch gets past its wait in three strategies: which functions are called, which go on.
+"""Show what runs before and after the wait of one fetch, in three strategies: which functions are called, which go on.
 
-Each strategy crawls a site of two pages. From the start of the second fetch to its end, the functions of the
-strategy's own file are noted, and every look at the selector.
+Each strategy crawls a site of two pages. From the start of the second fetch to its end, the program records the
+functions of the strategy's own file, and every call of the selector.
 """
 
 import sys
@@ -19,7 +19,7 @@ from inflight.strategies.core.page import Fetch
 
 
 def main() -> None:
-    """Print the way of one fetch through each strategy."""
+    """Print the steps of one fetch in each strategy."""
     with local_site(pages=2, latency="20ms") as port:
         for name in ("callbacks", "generators", "native_asyncio"):
             print(name)
@@ -61,7 +61,7 @@ def steps(name: str, url: str) -> list[tuple[str, str]]:
 
 
 def lines(noted: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Join what follows on the same kind of thing into one line."""
+    """Join consecutive entries of the same kind into one line."""
     for what, steps_of_it in groupby(noted, key=lambda step: step[0]):
         yield what, " > ".join(function for _, function in steps_of_it if function)
 

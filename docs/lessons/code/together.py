@@ -10,19 +10,19 @@ PAGES = range(1, 21)
 
 
 def seconds(port: int, at_once: int) -> float:
-    """Return how long it takes to fetch all pages with so many helpers."""
+    """Return the time to fetch all pages with this number of threads, in seconds."""
 
     def fetch(page: int) -> None:
         urlopen(f"http://127.0.0.1:{port}/p/{page}").read()
 
     start = time.perf_counter()
-    with ThreadPoolExecutor(at_once) as helpers:
-        list(helpers.map(fetch, PAGES))
+    with ThreadPoolExecutor(at_once) as threads:
+        list(threads.map(fetch, PAGES))
     return time.perf_counter() - start
 
 
 def main() -> None:
-    """Print a line for each number of helpers."""
+    """Print a line for each number of threads."""
     with local_site(pages=21, latency="100ms") as port:
         for at_once in (1, 2, 5, 10, 20):
             print(f"{at_once:>2} at once: {seconds(port, at_once):.2f} seconds")
