@@ -14,33 +14,36 @@ Named = tuple[str, Figure]
 """A strategy and its throughput."""
 
 
-def at_shortest(found: Sequence[Cell]) -> str:
-    """Say who is fastest at the shortest latency; empty if two strategies were not measured there."""
-    return _fastest(read.at(found, read.cpu_column(found)))
+def at_shortest(found: Sequence[Cell], setting: str) -> str:
+    """Say who is fastest at the shortest latency; empty if two strategies were not measured there.
+
+    ``setting`` names the setting of the cells at the end of the sentence; it is empty if there is only one.
+    """
+    return _fastest(read.at(found, read.cpu_column(found)), setting)
 
 
-def at_longest(found: Sequence[Cell]) -> tuple[str, str | None]:
+def at_longest(found: Sequence[Cell], setting: str) -> tuple[str, str | None]:
     """Say who is fastest at the longest latency with the most in flight; the second text replaces the title.
 
     If ``at_shortest`` has said it, both are empty: the title of one number in flight compares the same figures.
     """
     column = _busiest(found)
     if column != read.cpu_column(found):
-        return _fastest(read.at(found, column)), None
+        return _fastest(read.at(found, column), setting), None
     here = [cell for cell in found if cell.latency == column.latency and cell.valid_figure(c.pages_per_s)]
     names = [cell.strategy for cell in here if cell.stack == "shared"]
     has_gain = len(names) > len(set(names))
-    return "", None if has_gain or not at_shortest(found) else ""
+    return "", None if has_gain or not at_shortest(found, setting) else ""
 
 
-def bars(found: Sequence[Cell]) -> Bars | None:
+def bars(found: Sequence[Cell], setting: str) -> Bars | None:
     """Return the throughput of each strategy where ``at_shortest`` compares them; None without two of them."""
     here = read.at(found, read.cpu_column(found))
     rates = sorted(_rates(here), key=lambda one: -one[1].estimate)
     if len(rates) < 2:
         return None
     drawn = (Bar(words.name(name), one.estimate, units.number(one.estimate, one.digits)) for name, one in rates)
-    return Bars(f"Pages per second {_where(here[0])}", tuple(drawn))
+    return Bars(f"Pages per second {_where(here[0])}{setting}", tuple(drawn))
 
 
 def tied(best: Figure, others: Mapping[str, Figure]) -> list[str]:
@@ -56,7 +59,7 @@ def _busiest(found: Sequence[Cell]) -> read.Column:
     return next((one for one in reversed(columns) if len(_compared(read.at(found, one))) > 1), columns[-1])
 
 
-def _fastest(here: Sequence[Cell]) -> str:
+def _fastest(here: Sequence[Cell], setting: str) -> str:
     """Name the fastest, those that tie with it, and the slowest of the others."""
     rates = sorted(_compared(here), key=lambda one: (-one[1].estimate, one[0]))
     if len(rates) < 2 or any(one.rounds < 2 for _, one in rates):
@@ -67,13 +70,13 @@ def _fastest(here: Sequence[Cell]) -> str:
     if len(ties) == len(others):
         who = "both models" if len(rates) == 2 else f"all {len(rates)} models"
         ends = dict.fromkeys((_rate(rates[-1][1]), _rate(best)))
-        return f"{where[0].upper()}{where[1:]}, {who} tie, at {' to '.join(ends)}."
+        return f"{where[0].upper()}{where[1:]}, {who} tie, at {' to '.join(ends)}{setting}."
     beside = [words.plain(one, 30) for one in ties]
     is_tied = f", statistically tied with {words.listed(beside)}" if beside else ""
     slowest, last = next(one for one in reversed(rates) if one[0] not in ties)
     behind = f"{units.times(best.estimate / last.estimate)} as fast as {words.plain(slowest, 30)} ({_rate(last)})"
     told = f"{where[0].upper()}{where[1:]}, {words.plain(name, 30)} is fastest"
-    return f"{told} with {_rate(best)}{is_tied}: {behind}."
+    return f"{told} with {_rate(best)}{is_tied}: {behind}{setting}."
 
 
 def _compared(here: Sequence[Cell]) -> list[Named]:

@@ -52,10 +52,10 @@ def sections(rows: Sequence[Row]) -> list[Section]:
         ),
         _told(
             Section(title.of_cpu(read.at(own, read.cpu_column(own))) + where, tuple(costs), first=placebo),
-            findings.at_shortest(own),
-            bars=findings.bars(own),
+            findings.at_shortest(own, where),
+            bars=findings.bars(own, where),
         ),
-        _told(Section(title.of_rates(own) + where, tuple(rates), told), *findings.at_longest(own)),
+        _told(Section(title.of_rates(own) + where, tuple(rates), told), *findings.at_longest(own, where)),
     ]
 
 
