@@ -62,7 +62,7 @@ def test_the_models_tie_at_the_shortest_latency_where_all_are_within_two_percent
 
     told = findings.at_latency(rows)
 
-    assert told.startswith("**When pages are slow, the model makes no difference up to 100 fetches in flight.** With 10 ms")
+    assert told.startswith("**When pages are slow, the model makes no difference up to 100 fetches in flight.** With 1")
     assert "and 100 in flight, each of the 3 concurrent models fetches" in told
 
 
@@ -95,9 +95,7 @@ def test_the_ratio_of_memory_shrinks_in_flight_where_the_intervals_say_so() -> N
 
     told = findings.one_more(rows)
 
-    assert told.startswith(
-        "**A thread needs 44x the memory of an asyncio task; with a fetch in flight, only 4.4x."
-    )
+    assert told.startswith("**A thread needs 44x the memory of an asyncio task; with a fetch in flight, only 4.4x.")
     assert "because the connection needs more than the task" in told
 
 

@@ -105,10 +105,11 @@ def at_latency(rows: Sequence[Row]) -> str:
 
 def _tie(tile: Tile) -> str:
     number, point = len(tile.ranking), tile.point
+    many = units.count(point.in_flight)
     most = max(one.high or 0 for one in tile.ranking[1:])
     return (
-        f"**When pages are slow, the model makes no difference up to {units.count(point.in_flight)} fetches in flight.** "
-        f"With {latency(point)} of added latency and {units.count(point.in_flight)} in flight, each of the {number} "
+        f"**When pages are slow, the model makes no difference up to {many} fetches in flight.** "
+        f"With {latency(point)} of added latency, no other work per page and {many} in flight, each of the {number} "
         f"concurrent models fetches {units.number(tile.ranking[0].per_s, 2)} pages per second. None is more than "
         f"{units.change_size(most)} behind the fastest (95 %)."
     )

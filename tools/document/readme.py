@@ -39,7 +39,7 @@ def models(runs: Path, _beside: Path) -> str:
     ]
     busy = costs.title.partition(" at ")[2]
     about = (
-        f"CPU time per page: {busy}. pages/s: the brackets give the added latency and the number in flight. Memory: of the "
+        f"CPU time per page: {busy}. pages/s: in brackets, the added latency and the number in flight. Memory: of the "
         "client's process, for each additional fetch in flight. Figures are means ± half of their 95 % interval. "
         "\\*: an HTTP library with its own parser."
     )

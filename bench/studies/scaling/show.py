@@ -68,7 +68,8 @@ def memory(row: Row) -> float | None:
 def title(found: Scaling) -> str:
     """Return the finding: which strategies use all cores, by how much, and from which CPU work per page on."""
     told = [f"{_gains(found, label)} ({label})" if label else _gains(found, label) for label in found.interpreters]
-    return f"Pages per second on {words.counted(found.cores[-1], 'core')} compared with {found.cores[0]}: {'; '.join(told)}"
+    head = f"Pages per second on {words.counted(found.cores[-1], 'core')} compared with {found.cores[0]}"
+    return f"{head}: {'; '.join(told)}"
 
 
 def _gains(found: Scaling, label: str) -> str:

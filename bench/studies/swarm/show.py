@@ -104,7 +104,7 @@ def _held_table(found: Sequence[Swarm], use: str) -> Table:
     stopped = {swarm.bound.sentence: swarm for swarm in found if swarm.bound is not None}
     gone = losses(found)
     notes = [
-        "Held: fetches in flight, counted by the servers. Processes: strategies + servers. Failed: fetches. Lost: processes.",
+        "Held: in flight, counted by the servers. Processes: strategies + servers. Failed: fetches. Lost: processes.",
         *(f"{name(swarm.strategy)}: {words.plain(sentence, 300)}." for sentence, swarm in stopped.items()),
         *gone[:MOST_LOSSES],
         *([f"{len(gone) - MOST_LOSSES:,} more lost or late processes."] if len(gone) > MOST_LOSSES else []),
@@ -175,7 +175,7 @@ def _when(one: Loss | Latecomer) -> str:
 def _bytes_table(sizes: Mapping[str, Cost], use: str) -> Table:
     notes = [
         "Increase from the start until all fetches were held. Server: its own memory and page tables.",
-        "Slab and sockets include both ends of each loopback connection. System: increase of the whole system's memory.",
+        "Slab and sockets include both ends of each loopback connection. System: increase of all memory of the system.",
         "With five sizes or more: the slope ± its 95 % interval. Otherwise: the increase divided by the number held.",
     ]
     if any(one.full is None for one in sizes.values()):
