@@ -25,8 +25,8 @@ def test_three_sentences_a_picture_and_the_figures(tmp_path: Path) -> None:
     told = clients.part(tmp_path, tmp_path)
 
     assert [line for line in told.splitlines() if line.startswith("- ")][:3] == [
-        "- With 4,096 in flight, of its best throughput each client keeps (95 %): steady 90 % (90 to 90 %).",
-        "- Before that many are in flight: fading 10 % (10 to 10 %) with 256, and failed with 4,096.",
+        "- Share of its best throughput that each client keeps with 4,096 in flight (95 %): steady 90 % (90 to 90 %).",
+        "- Clients without a valid figure there: fading 10 % (10 to 10 %) with 256, and failed with 4,096.",
         "- From 16 to 256 in flight, the CPU time per page of fading grows 10x (95 %: 10x to 10x).",
     ]
     assert f"]({RUN}/plots/throughput.svg)" in told

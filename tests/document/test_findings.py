@@ -62,8 +62,8 @@ def test_the_models_tie_at_the_shortest_latency_where_all_are_within_two_percent
 
     told = findings.at_latency(rows)
 
-    assert told.startswith("**The model makes no difference when pages are slow.** With 10 ms of added latency, the 3 ")
-    assert "up to 100 fetches in flight" in told
+    assert told.startswith("**When pages are slow, the model makes no difference up to 100 fetches in flight.** With 1")
+    assert "and 100 in flight, each of the 3 concurrent models fetches" in told
 
 
 def test_a_model_that_is_slower_with_fewer_in_flight_ends_the_tie() -> None:
@@ -95,10 +95,8 @@ def test_the_ratio_of_memory_shrinks_in_flight_where_the_intervals_say_so() -> N
 
     told = findings.one_more(rows)
 
-    assert told.startswith(
-        "**One more thread takes 44x the memory of one more asyncio task; with a fetch in flight, only 4.4x."
-    )
-    assert "because a connection takes more than a task" in told
+    assert told.startswith("**A thread needs 44x the memory of an asyncio task; with a fetch in flight, only 4.4x.")
+    assert "because the connection needs more than the task" in told
 
 
 def test_otherwise_neither_the_ratio_nor_the_connection_is_said_to_matter() -> None:

@@ -53,8 +53,8 @@ def test_the_last_bar_has_the_server_too(runs: Path) -> None:
 def test_the_table_says_what_each_bar_adds_to_which(runs: Path) -> None:
     told = memory.ladder(runs, runs)
 
-    assert "| 2 | has a fetch in flight, the process alone | 26.0 ±0.0 kB | 10 kB to 1 |" in told
-    assert "| 5 | has a fetch in flight, with the kernel | 62.0 ±0.0 kB | 5.0 kB to 4 |" in told
+    assert "| 2 | has a fetch in flight, the process alone | 26.0 ±0.0 kB | +10 kB to row 1 |" in told
+    assert "| 5 | has a fetch in flight, with the kernel | 62.0 ±0.0 kB | +5.0 kB to row 4 |" in told
     assert "| 3 | 44.0 ±0.0 kB | 44.0 ±0.0 kB | 44.0 ±0.0 kB |" in told
 
 

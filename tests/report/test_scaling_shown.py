@@ -79,7 +79,7 @@ def test_the_title_says_which_model_gains_and_from_which_work_on() -> None:
     (found,) = read.scalings(rows())
 
     assert show.title(found) == (
-        "Pages per second on 2 cores over 1: process_pool up to 1.90x from 1 ms of CPU work per page on"
+        "Pages per second on 2 cores compared with 1: process_pool up to 1.90x with 1 ms of CPU work per page or more"
     )
 
 

@@ -34,7 +34,7 @@ def told(rows: Sequence[Row]) -> list[str]:
     to_the_end = [one for one in kept if one.most.in_flight == most]
     others = [one for one in kept if one.most.in_flight < most]
     each = words.listed([f"{one.strategy} {title.kept(one)}" for one in to_the_end])
-    first = f"With {words.in_flight(most)}, of its best throughput each client keeps (95 %): {each}."
+    first = f"Share of its best throughput that each client keeps with {words.in_flight(most)} (95 %): {each}."
     swept = retention.swept([cell for cell in c.cells(rows) if cell.setting == kept[0].most.setting])
     return [first, *([_stopped(others)] if others else []), f"{title.of_growth(swept)}."]
 
@@ -46,4 +46,4 @@ def _stopped(found: Sequence[Retention]) -> str:
         + (f", and failed with {words.listed([units.count(cap) for cap in one.failed])}" if one.failed else "")
         for one in found
     ]
-    return f"Before that many are in flight: {'; '.join(each)}."
+    return f"Clients without a valid figure there: {'; '.join(each)}."

@@ -54,7 +54,7 @@ def at_no_latency(rows: Sequence[Row]) -> str:
     return (
         f"**{_fastest(rates, ratio)}** Without added latency, and with {units.count(threads.in_flight)} fetches in "
         f"flight, {code(THREADS)} fetches {pages[0]} pages per second and {code(ASYNCIO)} {pages[1]}: "
-        f"{_between(ratio)}. A page takes {cpu[0]} of CPU time with threads and {cpu[1]} with asyncio."
+        f"{_between(ratio)}. A page needs {cpu[0]} of CPU time with threads and {cpu[1]} with asyncio."
     )
 
 
@@ -105,12 +105,13 @@ def at_latency(rows: Sequence[Row]) -> str:
 
 def _tie(tile: Tile) -> str:
     number, point = len(tile.ranking), tile.point
+    many = units.count(point.in_flight)
     most = max(one.high or 0 for one in tile.ranking[1:])
     return (
-        f"**The model makes no difference when pages are slow.** With {latency(point)} of added latency, the {number} "
-        f"concurrent models fetch equally fast with up to {units.count(point.in_flight)} fetches in flight. With "
-        f"{units.count(point.in_flight)}, each fetches {units.number(tile.ranking[0].per_s, 2)} pages per second; none "
-        f"is more than {units.change_size(most)} behind the fastest (95 %)."
+        f"**When pages are slow, the model makes no difference up to {many} fetches in flight.** "
+        f"With {latency(point)} of added latency, no other work per page and {many} in flight, each of the {number} "
+        f"concurrent models fetches {units.number(tile.ranking[0].per_s, 2)} pages per second. None is more than "
+        f"{units.change_size(most)} behind the fastest (95 %)."
     )
 
 
@@ -159,15 +160,15 @@ def one_more(rows: Sequence[Row]) -> str:
     more = f"only {flying}" if shrinks else flying
     costs = f"{size(with_fetch[0])} and {size(with_fetch[1])}"
     return (
-        f"**One more thread takes {parked} the memory of one more asyncio task; with a fetch in flight, {more}.** "
-        f"A waiting thread takes {size(thread)} and a waiting task {size(task)}. With a fetch in flight they take "
+        f"**A thread needs {parked} the memory of an asyncio task; with a fetch in flight, {more}.** Each additional "
+        f"waiting thread needs {size(thread)}, and each waiting task {size(task)}. With a fetch in flight they need "
         f"{costs}{_connection(with_fetch[1], task)}. [docs/memory.md](docs/memory.md) shows what is counted."
     )
 
 
 def _connection(with_fetch: Slope, task: Slope) -> str:
     """Say that the connection takes more than the task, if all that the intervals allow says so."""
-    return ", because a connection takes more than a task" if with_fetch.low - task.high > task.high else ""
+    return ", because the connection needs more than the task" if with_fetch.low - task.high > task.high else ""
 
 
 def _ratio(one: Slope, other: Slope) -> Interval:

@@ -38,7 +38,7 @@ STEPS = (
     Step("waits for a lock,\nthe process alone", "thread", BLOCKS, (USER,), 0, "its stack, and Python's records of it"),
     Step(
         "has a fetch in flight,\nthe process alone", "thread_pool", IN_FLIGHT, (USER,),
-        1, "what the code of a fetch touches of stack and heap, and the objects of the connection",
+        1, "stack and heap that the code of a fetch uses, and the objects of the connection",
     ),
     Step(
         "waits for a lock,\nwith the kernel", "thread", BLOCKS, LAYERS,
@@ -46,7 +46,7 @@ STEPS = (
     ),
     Step(
         "has fetched and waits again,\nwith the kernel", "thread_pool", PARKED, LAYERS,
-        3, "what the code of the fetches has touched, which the process keeps",
+        3, "stack and heap that the earlier fetches used; the process keeps them",
     ),
     Step(
         "has a fetch in flight,\nwith the kernel", "thread_pool", IN_FLIGHT, LAYERS,
@@ -108,7 +108,7 @@ def slope(rows: Sequence[Row], strategy: str, group: str, layer: str = FULL) -> 
 def title(found: Sequence[Bar]) -> str:
     """State the least and the greatest figure."""
     least, most = (units.size(one.size) for one in (found[0], found[-1]))
-    return f"One more thread takes {least} or {most}: it depends on what is counted"
+    return f"Each additional thread needs {least} or {most}, depending on what is counted"
 
 
 def ladder(runs: Path, _beside: Path) -> str:
@@ -118,7 +118,7 @@ def ladder(runs: Path, _beside: Path) -> str:
     lines = [
         (str(number), one.step.name, one.text, _added(one, found), one.step.adds) for number, one in enumerate(found, 1)
     ]
-    heads = ("", "a thread that ...", "memory", "adds", "what is added")
+    heads = ("row", "a thread that ...", "memory", "increase", "what is added")
     table = "\n".join([row(heads), "|---:|---|---:|---:|---|", *(row(map(escaped, line)) for line in lines)])
     made = "\n".join(f"- {newest(runs, name).provenance}" for name in ("memory", "c100k"))
     return joined(f"**{head}.**", f"![{head}](pictures/{PICTURE.name})", table, _elsewhere(runs), made)
@@ -154,7 +154,7 @@ def _with_server(rows: Sequence[Row]) -> Bar:
 def _added(bar: Bar, found: Sequence[Bar]) -> str:
     """Write by how much a bar is longer than the one that it adds something to."""
     base = bar.step.base
-    return f"{units.size(bar.size - found[base - 1].size, 2)} to {base}" if base else ""
+    return f"+{units.size(bar.size - found[base - 1].size, 2)} to row {base}" if base else ""
 
 
 def _elsewhere(runs: Path) -> str:
@@ -162,7 +162,7 @@ def _elsewhere(runs: Path) -> str:
     others = {name: newest(runs, name) for name in ("memory", "claims", "quick")}
     lines = [(str(number), *(_figure(step, run) for run in others.values())) for number, step in enumerate(STEPS, 1)]
     kept = [line for line in lines if any(cell != "-" for cell in line[2:])]
-    table = Table("The same figures in other runs", ("", *others), tuple(kept))
+    table = Table("The same figures in several runs", ("row", *(f"run {name}" for name in others)), tuple(kept))
     return section.table_markdown(table)
 
 

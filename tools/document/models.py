@@ -14,7 +14,7 @@ from tools.document.stored import joined, newest
 
 STEPS = (
     ("await instead of yield from", "await_by_hand", "generators"),
-    ("asyncio's loop instead of one of our own", "asyncio_protocol", "await_by_hand"),
+    ("asyncio's loop instead of our own loop", "asyncio_protocol", "await_by_hand"),
     ("streams instead of protocols", "native_asyncio", "asyncio_protocol"),
     ("loop.sock_recv instead of protocols", "asyncio_sockets", "asyncio_protocol"),
     ("a task for each fetch instead of workers", "asyncio_tasks", "native_asyncio"),
@@ -22,14 +22,14 @@ STEPS = (
     ("uvloop instead of asyncio's loop, protocols", "uvloop_protocol", "asyncio_protocol"),
     ("uvloop instead of asyncio's loop, loop.sock_recv", "uvloop_sockets", "asyncio_sockets"),
     ("epoll instead of selectors", "epoll_callbacks", "callbacks"),
-    ("the executor instead of a pool of our own", "thread_pool_executor", "thread_pool"),
+    ("the executor instead of our own pool", "thread_pool_executor", "thread_pool"),
 )
 """What changes, the strategy with it, and the one without it."""
 PARTS = (
-    ("the kernel, and the least that a loop needs", "null_client", None),
+    ("the kernel, and the smallest possible loop", "null_client", None),
     ("the shared core", "core_client", "null_client"),
     ("callbacks with selectors", "callbacks", "core_client"),
-    ("generators and a loop of our own", "generators", "core_client"),
+    ("generators and our own loop", "generators", "core_client"),
     ("threads", "thread_pool", "core_client"),
     ("asyncio's streams", "native_asyncio", "core_client"),
 )
@@ -51,8 +51,8 @@ QUESTIONS: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
     "What does asyncio cost?": (
         "It changes the CPU time per page",
         {
-            "with its event loop instead of one of our own": ("asyncio_protocol", "await_by_hand"),
-            "once more with its streams instead of protocols": ("native_asyncio", "asyncio_protocol"),
+            "with its event loop instead of our own": ("asyncio_protocol", "await_by_hand"),
+            "again with its streams instead of protocols": ("native_asyncio", "asyncio_protocol"),
         },
     ),
 }
@@ -115,7 +115,7 @@ def _parts(cells: Mapping[str, Cell]) -> Table:
     for what, name, rest in PARTS:
         own, others = costs_ns.get(name, {}), costs_ns.get(rest or "", {})
         found = [cost_ns - others.get(block, 0) for block, cost_ns in own.items() if rest is None or block in others]
-        lines.append((what, name if rest is None else f"{name} less {rest}", _microseconds(found)))
+        lines.append((what, name if rest is None else f"{name} minus {rest}", _microseconds(found)))
     return Table("", ("part of a page", "measured as", "CPU per page (95 %)"), tuple(lines))
 
 

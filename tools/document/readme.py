@@ -39,8 +39,9 @@ def models(runs: Path, _beside: Path) -> str:
     ]
     busy = costs.title.partition(" at ")[2]
     about = (
-        f"CPU time per page: {busy}. Memory: what the process of the client needs for one more fetch in flight. "
-        "Figures are means ± half of their 95 % interval. \\*: an HTTP library with a parser of its own."
+        f"CPU time per page: {busy}. pages/s: in brackets, the added latency and the number in flight. Memory: of the "
+        "client's process, for each additional fetch in flight. Figures are means ± half of their 95 % interval. "
+        "\\*: an HTTP library with its own parser."
     )
     return "\n".join([row(heads), "|---|---:|---:|---:|", *lines, "", f"<sub>{about} {run.provenance}</sub>"])
 
@@ -48,10 +49,10 @@ def models(runs: Path, _beside: Path) -> str:
 def further(runs: Path, _beside: Path) -> str:
     """Return a line with one figure on each page that goes further."""
     lines = {
-        "docs/claims.md": f"Is it true what is said of threads and coroutines? {_claims(runs)}.",
+        "docs/claims.md": f"Are the well-known claims about threads and coroutines true? {_claims(runs)}.",
         "docs/memory.md": f"What does a thread cost? {memory.in_short(runs)}.",
         "docs/scale.md": f"How many fetches can be in flight? {scale.in_short(runs)}.",
-        "docs/compare.md": f"Is my change slower, and how often is the answer wrong? {compare.in_short(runs)}.",
+        "docs/compare.md": f"Is my change slower, and how often is this answer wrong? {compare.in_short(runs)}.",
     }
     return "\n".join(f"- [{page}]({page}): {escaped(told)}" for page, told in lines.items())
 

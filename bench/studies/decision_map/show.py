@@ -61,7 +61,9 @@ def title(found: Map) -> str:
         return told
     by = units.times(math.exp(max(tile.slowest.behind for tile in differ if tile.slowest is not None)))
     names = [f"{words.plain(name, 30)} ({units.count(times)})" for name, times in _firsts(found, differ)[:MOST_FASTEST]]
-    return f"{told}; most often first or tied for first in the others: {words.listed(names)}, up to {by} the slowest"
+    are = "is" if len(names) == 1 else "are"
+    most = f"{words.listed(names)} {are} most often fastest or tied for fastest"
+    return f"{told}; in the others, {most}, with up to {by} the throughput of the slowest"
 
 
 def findings(found: Map) -> list[str]:
@@ -86,7 +88,7 @@ def findings(found: Map) -> list[str]:
     gap = units.times(math.exp(slowest.behind))
     return [
         *told,
-        f"First or tied for first in the others: {words.listed(names)}.",
+        f"Fastest or tied for fastest in the others: {words.listed(names)}.",
         f"The largest gap: {best} is {gap} as fast as {last} ({_where(widest.point)}).",
     ]
 

@@ -53,7 +53,7 @@ def figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
 def title(matrix: Matrix) -> str:
     """Return the finding: the significant change of CPU time on each interpreter, over the strategies."""
     first, *others = matrix.interpreters
-    told = [f"{label}: {_changes(matrix, label)}" for label in others]
+    told = [f"{_changes(matrix, label)} with {label}" for label in others]
     return f"CPU time per page compared with {first}: {'; '.join(told)}"
 
 

@@ -68,7 +68,8 @@ def memory(row: Row) -> float | None:
 def title(found: Scaling) -> str:
     """Return the finding: which strategies use all cores, by how much, and from which CPU work per page on."""
     told = [f"{_gains(found, label)} ({label})" if label else _gains(found, label) for label in found.interpreters]
-    return f"Pages per second on {words.counted(found.cores[-1], 'core')} over {found.cores[0]}: {'; '.join(told)}"
+    head = f"Pages per second on {words.counted(found.cores[-1], 'core')} compared with {found.cores[0]}"
+    return f"{head}: {'; '.join(told)}"
 
 
 def _gains(found: Scaling, label: str) -> str:
@@ -183,7 +184,7 @@ def _interval(ratio: Interval) -> str:
 def _from(found: Scaling, work: Work) -> str:
     if work is found.works[0]:
         return "with any CPU work per page" if work.cpu_ns else "even without CPU work"
-    return f"from {units.duration_tick(work.cpu_ns)} of CPU work per page on"
+    return f"with {units.duration_tick(work.cpu_ns)} of CPU work per page or more"
 
 
 def _at(work: Work) -> str:

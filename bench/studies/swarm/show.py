@@ -27,9 +27,9 @@ from inflight.bench.studies.swarm.read import (
 from inflight.bench.studies.swarm.record import Latecomer, Loss
 from inflight.bench.studies.swarm.record import Swarm as Trial
 
-_HELD = ("", "asked", "held", "processes", "reached in", "drained in", "failed", "lost", "verdict")
+_HELD = ("strategy", "requested", "held", "processes", "all held after", "all answered in", "failed", "lost", "verdict")
 _LAYERS = ("client user", "page tables", "kernel stacks", "slab, sockets", "server")
-_BYTES = ("", "up to", *_LAYERS, "all layers", "system", "from")
+_BYTES = ("strategy", "most held", *_LAYERS, "all layers", "system", "measured at")
 MOST_NAMES = 5
 """Maximum number of strategies named in one title."""
 MOST_LOSSES = 6
@@ -104,7 +104,7 @@ def _held_table(found: Sequence[Swarm], use: str) -> Table:
     stopped = {swarm.bound.sentence: swarm for swarm in found if swarm.bound is not None}
     gone = losses(found)
     notes = [
-        "Held: confirmed by the gates of all servers together; processes: strategy + server.",
+        "Held: in flight, counted by the servers. Processes: strategies + servers. Failed: fetches. Lost: processes.",
         *(f"{name(swarm.strategy)}: {words.plain(sentence, 300)}." for sentence, swarm in stopped.items()),
         *gone[:MOST_LOSSES],
         *([f"{len(gone) - MOST_LOSSES:,} more lost or late processes."] if len(gone) > MOST_LOSSES else []),
@@ -174,8 +174,8 @@ def _when(one: Loss | Latecomer) -> str:
 
 def _bytes_table(sizes: Mapping[str, Cost], use: str) -> Table:
     notes = [
-        "Increase from the start until all were held. Server: its own memory and page tables.",
-        "Slab and sockets are of both ends of each loopback connection. System: increase of the whole system's memory.",
+        "Increase from the start until all fetches were held. Server: its own memory and page tables.",
+        "Slab and sockets include both ends of each loopback connection. System: increase of all memory of the system.",
         "With five sizes or more: the slope ± its 95 % interval. Otherwise: the increase divided by the number held.",
     ]
     if any(one.full is None for one in sizes.values()):
