@@ -14,7 +14,7 @@ MADE = [
     Made("aa-1", "inconclusive", 48, 200.0, None, "too noisy"),
     Made("planted-5-1", "regression", 24, 60.0, 0.06, "worse"),
 ]
-HEAD = "| decisions | neighbour | verdicts | seen as | blocks | seconds | at most |"
+HEAD = "| decisions | neighbour | verdicts | mean change | blocks per decision | seconds per decision | longest (s) |"
 
 
 def test_each_kind_has_its_verdicts_and_means() -> None:

@@ -13,7 +13,15 @@ STORED = "decisions"
 
 def part(runs: Path, _beside: Path) -> str:
     """Return a table with a line for each kind of decision."""
-    heads = ("decisions", "neighbour", "verdicts", "seen as", "blocks", "seconds", "at most")
+    heads = (
+        "decisions",
+        "neighbour",
+        "verdicts",
+        "mean change",
+        "blocks per decision",
+        "seconds per decision",
+        "longest (s)",
+    )
     lines = [row(heads), "|---|---|---|---:|---:|---:|---:|"]
     for folder in sorted(path.parent for path in (runs.parent / STORED).glob(f"*/{DECISIONS_FILE}")):
         machine = json.loads((folder / MACHINE_FILE).read_text(encoding="utf-8"))

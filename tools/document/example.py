@@ -28,9 +28,10 @@ def part(runs: Path, _beside: Path) -> str:
     arms = [row for name in (compared.reference, placebo.arm, compared.arm) for row in first if row.strategy == name]
     return joined(
         shown.provenance,
-        f"**Step 1: the slices of one block.** {slices(arms[0], compared.workload.in_flight)} Their sums:",
+        f"**Step 1: the slices of one block.** {slices(arms[0], compared.workload.in_flight)} The sums of all slices:",
         sums(arms),
-        "**Step 2: one ratio per block.** Each ratio compares two arms of the same block:",
+        "**Step 2: one ratio per block.** Each ratio compares two arms of the same block. It is calculated from the "
+        "stored CPU times per page, which are whole nanoseconds:",
         ratios(compared, placebo),
         "**Step 3: an interval over the blocks.** Calculated with the natural logarithms of the ratios:",
         steps(compared, placebo),
@@ -97,7 +98,7 @@ def steps(compared: Contrast, placebo: Contrast) -> str:
         ("standard error", f"{found.error:.4f}", f"standard deviation / sqrt({n})"),
         ("95 % interval", _between(own), f"mean ± {times:.2f} standard errors (Student's t), as ratios"),
         ("placebo", f"{again.estimate:.3f}", f"the same code twice: 95 % interval {_between(again)}"),
-        ("p", _p(found.p), "the chance of such a mean or a larger one if the arms do not differ"),
+        ("p", _p(found.p), "two-sided: the chance of a mean this far from 0, or farther, if the arms do not differ"),
         ("verdict", stats.answer(found), VERDICTS[stats.answer(found)]),
     ]
     heads = ("number", "here", "where it comes from")

@@ -55,7 +55,7 @@ def _of_block(block: Block) -> list[tuple[str, str, str]]:
     value = read.values(block)[METRIC]
     return [
         (f"A in block {block.number}", told[0], sums),
-        ("A again", told[1], "the same code in another process, in the windows beside those of A"),
+        ("A again", told[1], "the same code in another process, whose windows alternate with those of A"),
         ("B", told[2], "measured in the same way"),
         ("value of the block", units.change(value), "ln(B) - (ln(A) + ln(A again)) / 2, written as a change"),
     ]
@@ -90,7 +90,7 @@ def _tests(decision: Decision, effect: Effect) -> list[tuple[str, str, str]]:
         ("t", units.number(t, 3), "mean / standard error"),
         ("p", p, "one-sided: the chance of such a t or a larger one without a change"),
         ("level", units.number(level, 2), spent),
-        ("least", units.change_size(rule.least), "a smaller change is not a regression, even if it is significant"),
+        ("minimum", units.change_size(rule.least), "a smaller change is not a regression, even if it is significant"),
         ("control", units.change(control.estimate), f"A again against A, over the blocks; 95 %: {ends}"),
         (
             "bound of a pass",
@@ -100,6 +100,6 @@ def _tests(decision: Decision, effect: Effect) -> list[tuple[str, str, str]]:
         (
             "verdict",
             decision.verdict.upper(),
-            "p is below the level, the change above the least, and no control moved",
+            "p is below the level, the change above the minimum, and no control moved",
         ),
     ]
