@@ -217,7 +217,8 @@ def test_without_all_layers_the_title_says_user_memory() -> None:
     rows = [block_row(name, n, unknown=unknown) for name in ("thread", "asyncio_task") for n in SIZES]
 
     assert (
-        title(rows) == "Each additional parked task takes 16.5 kB of user memory with thread, 1.15 kB with asyncio task: 14x"
+        title(rows)
+        == "Each additional parked task takes 16.5 kB of user memory with thread, 1.15 kB with asyncio task: 14x"
     )
     assert title(memory_rows("a", 1000)) == "Each additional fetch in flight takes 1.00 kB of user memory with a"
 

@@ -5,7 +5,6 @@ from typing import Any
 
 from inflight.bench.core import units
 from inflight.bench.core.rows import Row
-from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Table
 

@@ -121,7 +121,7 @@ def _of_group(found: Sequence[Subject], group: str) -> str | None:
 
 
 def costs(found: Sequence[Subject]) -> tuple[str, ...] | None:
-    """Say what each additional one costs, and of which strategies it is unknown; None where the title says all of it."""
+    """Say what each additional one costs and for which strategies it is unknown; None if the title says all of it."""
     own = [subject for subject in found if subject.group == IN_FLIGHT]
     known = [subject.name for subject in own if subject.straight(FULL)]
     unknown = [subject.name for subject in own if subject.name not in known]
