@@ -125,4 +125,6 @@ def test_failed_checks_are_told() -> None:
     failed = changed(FAST, checks=[RED])
 
     assert "rough" not in said(SLOW, FAST)
-    assert "callbacks: server had room." in said(SLOW, failed)
+    assert "The figures are rough" in said(SLOW, failed)
+    assert "server had room" not in said(SLOW, failed)
+    assert show.figures([SLOW, failed])["crawls"][1]["failed_checks"] == ["server had room"]

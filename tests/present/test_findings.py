@@ -59,7 +59,7 @@ def test_the_title_of_throughput_states_the_gain_in_flight_or_compares_strategie
         ),
         (
             [("a", (20_000, 40_000)), ("b", (30_000, 50_000))],
-            "28 µs with a, 39 µs with b: not significant, corrected for all pairs",
+            "28 µs with a, 39 µs with b: statistically tied",
         ),
         ([("a", (20_000,)), ("b", (60_000,))], "20 µs with a, 60 µs with b (one round)"),
         ([("a", (20_000, 20_000))], "20.0 µs with a"),

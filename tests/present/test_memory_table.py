@@ -207,9 +207,9 @@ def test_the_usual_blocks_are_compared_or_else_the_ends_of_the_shared_stack() ->
     own = [held_row("client", n, (90_000, 1, 0, 0), stack="own") for n in SIZES]
     models = [held_row(name, n, (size, 0, 0, 0)) for name, size in (("a", 400), ("b", 2000)) for n in SIZES]
 
-    assert title(pair) == "One more parked task takes 44.8 kB with thread, 1.15 kB with asyncio task: 39x"
-    assert title([*models, *own]) == "One more fetch in flight takes 2.00 kB with b, 400 B with a: 5.0x"
-    assert title([*pair, *models]) == f"{title(pair)}; o{title(models)[1:]}"
+    assert title(pair) == "Each additional parked task takes 44.8 kB with thread, 1.15 kB with asyncio task: 39x"
+    assert title([*models, *own]) == "Each additional fetch in flight takes 2.00 kB with b, 400 B with a: 5.0x"
+    assert title([*pair, *models]) == f"{title(pair)}; e{title(models)[1:]}"
 
 
 def test_without_all_layers_the_title_says_user_memory() -> None:
@@ -217,9 +217,10 @@ def test_without_all_layers_the_title_says_user_memory() -> None:
     rows = [block_row(name, n, unknown=unknown) for name in ("thread", "asyncio_task") for n in SIZES]
 
     assert (
-        title(rows) == "One more parked task takes 16.5 kB of user memory with thread, 1.15 kB with asyncio task: 14x"
+        title(rows)
+        == "Each additional parked task takes 16.5 kB of user memory with thread, 1.15 kB with asyncio task: 14x"
     )
-    assert title(memory_rows("a", 1000)) == "One more fetch in flight takes 1.00 kB of user memory with a"
+    assert title(memory_rows("a", 1000)) == "Each additional fetch in flight takes 1.00 kB of user memory with a"
 
 
 def test_overlapping_intervals_and_bent_lines_give_no_ratio() -> None:
@@ -250,14 +251,14 @@ def test_a_slope_whose_interval_includes_0_is_unknown_to_the_title() -> None:
     known = [*fetches("a", (400, 0, 0, 0)), *fetches("b", (2000, 0, 0, 0))]
 
     assert title(wild) == "No slope of memory: nothing to conclude"
-    assert title([*wild, *known[:5]]) == "One more fetch in flight takes 400 B with a (1 of 2 unknown)"
-    assert title([*wild, *known]).endswith("takes 2.00 kB with b, 400 B with a: 5.0x (1 of 3 unknown)")
+    assert title([*wild, *known[:5]]) == "Each additional fetch in flight takes 400 B with a (no figure for 1 of 2)"
+    assert title([*wild, *known]).endswith("takes 2.00 kB with b, 400 B with a: 5.0x (no figure for 1 of 3)")
 
 
 def test_a_strategy_without_a_slope_is_unknown_to_the_title() -> None:
     known = [*fetches("a", (400, 0, 0, 0)), *fetches("b", (2000, 0, 0, 0))]
 
-    assert title([*known, held_row("c")]).endswith(": 5.0x (1 of 3 unknown)")
+    assert title([*known, held_row("c")]).endswith(": 5.0x (no figure for 1 of 3)")
 
 
 def test_the_title_of_the_ladder_states_the_fitted_line_not_one_trial() -> None:

@@ -236,6 +236,6 @@ def test_the_share_of_what_is_possible_is_drawn_where_there_is_a_latency_to_wait
 
     told = words(tmp_path / "both" / "possible.svg").replace("\xa0", " ")
     assert "100 %: in flight / added latency" in told
-    assert "the share of the possible throughput is" in told
+    assert "of the possible throughput" in told
     assert "No added latency" not in told
     assert not (tmp_path / "none" / "possible.svg").exists()

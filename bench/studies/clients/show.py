@@ -107,7 +107,8 @@ def _judged(judged: Mapping[str, Any], factor: float, unit: str, truth: str) -> 
     who = f" ({_listed(judged['who'])})" if judged["who"] else ""
     why = f" ({words.plain(judged['why'], 120)})" if judged["why"] else ""
     apart = "-" if judged["apart"] is None else f"{units.number(factor * judged['apart'], 2)} {unit}"
-    verdict = str(judged["verdict"]).upper() if "off" in judged["verdict"] else judged["verdict"]
+    word = "no verdict" if judged["verdict"] == "cannot be told" else str(judged["verdict"])
+    verdict = word.upper() if "off" in word else word
     return f"{verdict}{who}{why}, {apart} from {truth}, bound {units.number(factor * judged['bound'], 1)} {unit}"
 
 

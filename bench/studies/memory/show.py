@@ -100,7 +100,7 @@ def of_layers(found: Sequence[Subject]) -> str:
     """Compare the most expensive and the cheapest building block, and strategy: in flight, or else parked."""
     blocks, in_flight, parked = (_of_group(found, group) for group in (BLOCKS, IN_FLIGHT, PARKED))
     texts = [text for text in (blocks, in_flight or parked) if text]
-    return f"One more {'; one more '.join(texts)}" if texts else "No slope of memory: nothing to conclude"
+    return f"Each additional {'; each additional '.join(texts)}" if texts else "No slope of memory: nothing to conclude"
 
 
 def _of_group(found: Sequence[Subject], group: str) -> str | None:
@@ -117,19 +117,19 @@ def _of_group(found: Sequence[Subject], group: str) -> str | None:
     text = f"{_UNITS[group][0]} takes {size(most)}{what} with {dear.name}"
     text += "" if cheap is dear else f", {size(least)} with {cheap.name}{_ratio(least, most)}"
     unknown = len(own) - len(known)
-    return f"{text} ({unknown} of {len(own)} unknown)" if unknown else text
+    return f"{text} (no figure for {unknown} of {len(own)})" if unknown else text
 
 
 def costs(found: Sequence[Subject]) -> tuple[str, ...] | None:
-    """Say what one more costs, and of which strategies it is unknown; None where the title says all of it."""
+    """Say what each additional one costs and for which strategies it is unknown; None if the title says all of it."""
     own = [subject for subject in found if subject.group == IN_FLIGHT]
     known = [subject.name for subject in own if subject.straight(FULL)]
     unknown = [subject.name for subject in own if subject.name not in known]
     title = of_layers(found)
     if len(known) < 2 or not unknown or len(unknown) > MOST_UNKNOWN:
         return None
-    counted = f" ({len(unknown)} of {len(own)} unknown)"
-    bent = f"the slope of {words.listed(unknown)} is unknown or not constant"
+    counted = f" (no figure for {len(unknown)} of {len(own)})"
+    bent = f"no figure for {words.listed(unknown)}, because the slope is unknown or not constant"
     return (f"{title.replace(counted, '')}; {bent}.",)
 
 

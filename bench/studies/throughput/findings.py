@@ -22,6 +22,14 @@ def at_shortest(found: Sequence[Cell], setting: str) -> str:
     return _fastest(read.at(found, read.cpu_column(found)), setting)
 
 
+def of_cpu(found: Sequence[Cell]) -> str | None:
+    """Return what replaces the title on CPU time: nothing where ``at_shortest`` has said as much of the throughput.
+
+    Without added latency the core is full, so CPU time per page and throughput say the same.
+    """
+    return "" if at_shortest(found, "") and read.at(found, read.cpu_column(found))[0].mean_latency_ns == 0 else None
+
+
 def at_longest(found: Sequence[Cell], setting: str) -> tuple[str, str | None]:
     """Say who is fastest at the longest latency with the most in flight; the second text replaces the title.
 

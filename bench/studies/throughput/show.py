@@ -53,6 +53,7 @@ def sections(rows: Sequence[Row]) -> list[Section]:
         _told(
             Section(title.of_cpu(read.at(own, read.cpu_column(own))) + where, tuple(costs), first=placebo),
             findings.at_shortest(own, where),
+            own=findings.of_cpu(own),
             bars=findings.bars(own, where),
         ),
         _told(Section(title.of_rates(own) + where, tuple(rates), told), *findings.at_longest(own, where)),

@@ -13,6 +13,9 @@ from inflight.bench.present import words
 WIDE = 1.5
 """A gain is shown with its 95 % interval if the ratio of its ends is at least this."""
 
+TIED = ": statistically tied"
+"""The end of a title whose least and greatest figure do not differ significantly, corrected for all pairs."""
+
 TOO_WIDE = 2.0
 """The ends of an interval farther from its estimate than this ratio are not written."""
 
@@ -54,13 +57,26 @@ def possible_per_s(cell: Cell) -> float:
 
 
 def of_possible(found: Sequence[Cell]) -> str:
-    """Compare the shares of the possible throughput at the shortest added latency with the most in flight."""
+    """State the shares of the possible throughput at the shortest added latency with the most in flight.
+
+    If the ends do not differ significantly, state the lowest share only, and who is below it with a stack of its own.
+    """
     latency = next(one for one in c.latencies(found) if len(c.caps(found, one)) > 1)
     here = _busiest([cell for cell in found if cell.latency == latency])
     bound = possible_per_s(here[0])
-    return _compared(
+    figures = {cell.strategy: figure for cell in here if (figure := cell.valid_figure(c.pages_per_s))}
+    shared = [cell.strategy for cell in here if cell.stack == "shared" and cell.strategy in figures]
+    chosen = shared if len(shared) > 1 else list(figures)
+    ordered = sorted((figures[name] for name in chosen), key=lambda one: one.estimate)
+    told = _compared(
         here, "the share of the possible throughput is", c.pages_per_s, lambda rate, _: f"{100 * rate / bound:.0f} %"
     )
+    if len(ordered) < 2 or _verdict(ordered) != TIED:
+        return told
+    below = [words.plain(name, 30) for name, one in figures.items() if one.estimate < ordered[0].estimate]
+    who = f"all models but {words.listed(below)} reach" if below else "all models reach"
+    least = math.floor(100 * ordered[0].estimate / bound)
+    return f"{told.partition(', ')[0]}, {who} at least {least} % of the possible throughput"
 
 
 def of_growth(found: Sequence[Cell]) -> str:
@@ -172,7 +188,7 @@ def _verdict(ordered: Sequence[Figure]) -> str:
         return ""
     if ends_differ([figure.logs for figure in ordered]):
         return f": {units.times(most.estimate / least.estimate)}"
-    return ": not significant, corrected for all pairs"
+    return TIED
 
 
 def _gain(few: Cell, many: Cell) -> str:
@@ -181,6 +197,8 @@ def _gain(few: Cell, many: Cell) -> str:
     if ratio is None or min(one.rounds, other.rounds) == 1:
         return f"{_speed(other.estimate / one.estimate)} {at} (one round)"
     gain = f"{_speed(ratio.estimate)} {at}"
+    if differs(one.logs, other.logs) == "unknown" and units.times(max(ratio.estimate, 1 / ratio.estimate)) == "1.0x":
+        return f"not faster {at}"
     if differs(one.logs, other.logs) == "unknown":
         return f"{gain} (not significant)"
     if ratio.high < WIDE * ratio.low:
