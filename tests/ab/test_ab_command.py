@@ -316,7 +316,7 @@ def test_a_budget_is_written_in_seconds_minutes_or_hours(text: str, found_s: flo
     assert seconds(text) == pytest.approx(found_s)
 
 
-@pytest.mark.parametrize("text", ["", "m", "90", "-5m", "0", "0s", "nanm", "infh", "25h", "1d", "five", "5mm", "1e400m"])
+@pytest.mark.parametrize("text", ["", "m", "90", "-5m", "0", "0s", "nanm", "infh", "25h", "1d", "five", "1e400m"])
 def test_an_invalid_budget_is_refused(text: str) -> None:
     with pytest.raises(ExperimentError, match=r"^--budget(:| must be) "):
         seconds(text)
