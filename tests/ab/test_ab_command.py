@@ -168,7 +168,7 @@ def test_a_side_that_fails_in_every_block_is_a_regression(tmp_path: Path) -> Non
     [
         (("callbacks@", "callbacks"), "callbacks@ has no revision"),
         (("callbacks", "generators", "--metric", "speed"), "--metric: unknown metric 'speed'; known: cpu_per_page"),
-        (("callbacks", "generators", "--budget", "soon"), "--budget must be a time such as 90s, 5m or 1h, not 'soon'"),
+        (("callbacks", "generators", "--budget", "soon"), '--budget: "soon" is not a duration'),
     ],
 )
 def test_a_refusal_is_one_sentence_and_leaves_nothing(
@@ -310,13 +310,13 @@ def test_an_interruption_before_the_first_block_leaves_no_run(tmp_path: Path, sc
 
 @pytest.mark.parametrize(
     ("text", "found_s"),
-    [("90", 90), ("90s", 90), ("1.5m", 90), ("5m", 300), ("1h", 3600), ("500ms", 0.5), ("24h", 86_400)],
+    [("90s", 90), ("1.5m", 90), ("5m", 300), ("1h", 3600), ("500ms", 0.5), ("24h", 86_400)],
 )
 def test_a_budget_is_written_in_seconds_minutes_or_hours(text: str, found_s: float) -> None:
     assert seconds(text) == pytest.approx(found_s)
 
 
-@pytest.mark.parametrize("text", ["", "m", "-5m", "0", "0s", "nanm", "infh", "25h", "1d", "five", "5mm", "1e400m"])
+@pytest.mark.parametrize("text", ["", "m", "90", "-5m", "0", "0s", "nanm", "infh", "25h", "1d", "five", "1e400m"])
 def test_an_invalid_budget_is_refused(text: str) -> None:
-    with pytest.raises(ExperimentError, match=r"^--budget must be "):
+    with pytest.raises(ExperimentError, match=r"^--budget(:| must be) "):
         seconds(text)
