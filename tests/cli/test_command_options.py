@@ -78,13 +78,6 @@ def test_the_document_lists_the_options_of_all_commands() -> None:
     assert [line for line in lines if line.startswith("| `--")] == documented()
 
 
-def test_what_a_command_does_fits_into_a_line_of_the_help() -> None:
-    listed = inflight("--help", COLUMNS="80").out.partition("Commands:\n")[2]
-
-    assert len([line for line in listed.splitlines() if re.match(r"  [a-z]", line)]) >= len(main.commands)
-    assert "..." not in listed
-
-
 @pytest.mark.parametrize(("command", "old"), OLD)
 def test_an_old_name_is_no_option(command: str, old: str) -> None:
     assert inflight(command, old, "1").sentence.startswith(f"no such option {old}")
