@@ -113,6 +113,24 @@ def test_models_that_do_not_differ_all_tie() -> None:
     assert found(rows)[0].startswith("At no added latency with 100 in flight, both models tie, at ")
 
 
+def test_the_second_finding_orders_the_strategies_of_each_stack_and_marks_ties() -> None:
+    rows = [
+        *rounds("a", (1000, 1010, 1005)), *rounds("b", (990, 1012, 1001)), *rounds("c", (500, 505, 502)),
+        *rounds("lib", (50, 51, 52), stack="own"), *rounds("mine", (90, 91, 92), stack="own"),
+    ]  # fmt: skip
+
+    assert found(rows)[1] == (
+        "Pages/s at no added latency with 100 in flight: a = b > c; mine > lib. >: significantly more. "
+        "=: statistically tied."
+    )
+
+
+def test_two_strategies_of_one_stack_need_no_order() -> None:
+    rows = [*rounds("a", (1000, 1010, 1005)), *rounds("b", (500, 505, 502))]
+
+    assert not any(" > " in sentence for sentence in found(rows))
+
+
 def test_one_round_names_no_fastest() -> None:
     assert not any("fastest" in sentence for sentence in found([*rounds("a", (1000,)), *rounds("b", (10,))]))
 

@@ -1,6 +1,7 @@
 """Who is fastest where, and who ties: sentences for the top of a report, and the bars of a terminal. Pure."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from inflight.bench.core import cells as c
 from inflight.bench.core import units
@@ -20,6 +21,29 @@ def at_shortest(found: Sequence[Cell], setting: str) -> str:
     ``setting`` names the setting of the cells at the end of the sentence; it is empty if there is only one.
     """
     return _fastest(read.at(found, read.cpu_column(found)), setting)
+
+
+def order(found: Sequence[Cell], setting: str) -> str:
+    """Put the strategies of each stack in their order where ``at_shortest`` compares them, with the ties of neighbours.
+
+    Empty if a strategy has one round only, and for two strategies of one stack, whose order ``at_shortest`` states.
+    """
+    here = read.at(found, read.cpu_column(found))
+    stacks = [_fastest_first(_rates([cell for cell in here if cell.stack == one])) for one in ("shared", "own")]
+    chains = [_chain(one) for one in stacks if len(one) > 1]
+    if sum(map(len, stacks)) < 3 or not chains or any(one.rounds < 2 for stack in stacks for _, one in stack):
+        return ""
+    ties = " =: statistically tied." if any(" = " in one for one in chains) else ""
+    return f"Pages/s {_where(here[0])}{setting}: {'; '.join(chains)}. >: significantly more.{ties}"
+
+
+def _chain(rates: Sequence[Named]) -> str:
+    """Write strategies from the fastest to the slowest; the p values of neighbours are corrected for their number."""
+    pairs = {slower: compare(first.logs, second.logs) for (_, first), (slower, second) in pairwise(rates)}
+    p_values = adjusted(pairs, holm)
+    names = [words.plain(name, 30) for name, _ in rates]
+    signs = [">" if answer(pair, p_values[name]) == "differs" else "=" for name, pair in pairs.items()]
+    return names[0] + "".join(f" {sign} {name}" for sign, name in zip(signs, names[1:], strict=True))
 
 
 def of_cpu(found: Sequence[Cell]) -> str | None:
@@ -69,7 +93,7 @@ def _busiest(found: Sequence[Cell]) -> read.Column:
 
 def _fastest(here: Sequence[Cell], setting: str) -> str:
     """Name the fastest, those that tie with it, and the slowest of the others."""
-    rates = sorted(_compared(here), key=lambda one: (-one[1].estimate, one[0]))
+    rates = _fastest_first(_compared(here))
     if len(rates) < 2 or any(one.rounds < 2 for _, one in rates):
         return ""
     (name, best), others = rates[0], dict(rates[1:])
@@ -85,6 +109,10 @@ def _fastest(here: Sequence[Cell], setting: str) -> str:
     behind = f"{units.times(best.estimate / last.estimate)} as fast as {words.plain(slowest, 30)} ({_rate(last)})"
     told = f"{where[0].upper()}{where[1:]}, {words.plain(name, 30)} is fastest"
     return f"{told} with {_rate(best)}{is_tied}: {behind}{setting}."
+
+
+def _fastest_first(rates: Sequence[Named]) -> list[Named]:
+    return sorted(rates, key=lambda one: (-one[1].estimate, one[0]))
 
 
 def _compared(here: Sequence[Cell]) -> list[Named]:

@@ -45,6 +45,7 @@ def sections(rows: Sequence[Row]) -> list[Section]:
     where = f" ({name})" if several else ""
     told = tuple(filter(None, [about_blocks(found), *about_disturbed(rows)]))
     placebo = tuple(filter(None, [about_placebo(rows)]))
+    longest, replaced = findings.at_longest(own, where)
     return [
         *(
             Section(title.of_retention(kept) + (f" ({name})" if several else ""), tuple(kept_tables))
@@ -52,18 +53,20 @@ def sections(rows: Sequence[Row]) -> list[Section]:
         ),
         _told(
             Section(title.of_cpu(read.at(own, read.cpu_column(own))) + where, tuple(costs), first=placebo),
+            about_noise(rows),
             findings.at_shortest(own, where),
+            findings.order(own, where),
             own=findings.of_cpu(own),
             bars=findings.bars(own, where),
         ),
-        _told(Section(title.of_rates(own) + where, tuple(rates), told), *findings.at_longest(own, where)),
+        _told(Section(title.of_rates(own) + where, tuple(rates), told), longest, own=replaced),
     ]
 
 
-def _told(one: Section, first: str, own: str | None = None, bars: Bars | None = None) -> Section:
+def _told(one: Section, *first: str, own: str | None = None, bars: Bars | None = None) -> Section:
     """Return a section with these findings, without empty ones; ``own`` is its title by default."""
     title = one.found if own is None else (own,)
-    return replace(one, findings=tuple(filter(None, (first, *title))), bars=bars)
+    return replace(one, findings=tuple(filter(None, (*first, *title))), bars=bars)
 
 
 def figures(rows: Sequence[Row]) -> dict[str, Any]:
@@ -131,10 +134,15 @@ def about_placebo(rows: Sequence[Row]) -> str | None:
     off = f"The same code, measured twice, differs by {_percent(interval.estimate)} %"
     if math.isinf(interval.high):
         return f"{off} (one block: its interval is unknown)."
-    sentence = f"{off} ({SURE}: {_percent(interval.low)} to {_percent(interval.high)} %)."
-    if not found[0].is_noisy:
-        return sentence
-    return f"{sentence} This run is noisy: identical code may differ by more than {NOISY * 100:.0f} %."
+    return f"{off} ({SURE}: {_percent(interval.low)} to {_percent(interval.high)} %)."
+
+
+def about_noise(rows: Sequence[Row]) -> str:
+    """Warn of a noisy run, before all findings; empty for a quiet one, and without a placebo."""
+    found = read.placebos(read.contrasts(rows))
+    if not found or not found[0].is_noisy:
+        return ""
+    return f"This run is noisy: identical code may differ by more than {NOISY * 100:.0f} %."
 
 
 def about_disturbed(rows: Sequence[Row]) -> list[str]:
