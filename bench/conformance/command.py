@@ -90,7 +90,7 @@ def check(strategy: str, rules: list[str], limit_s: float) -> "Checked":
         raise KeyboardInterrupt
     if not plugin.cases:
         raise CheckError(f"the suite cannot run: {printed.getvalue().strip()}")
-    return Checked(strategy, plugin.cases, plugin.not_run, time.monotonic() - began)
+    return Checked(strategy, plugin.cases, plugin.not_run, plugin.rules_not_run, time.monotonic() - began)
 
 
 class _Steps:

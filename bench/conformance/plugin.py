@@ -63,6 +63,12 @@ class Check:
         self._reports: list[pytest.TestReport] = []
         self._errors: dict[str, BaseException] = {}
 
+    @property
+    def rules_not_run(self) -> list[str]:
+        """The rules of which no case was run."""
+        run = {case.topic for case in self.cases}
+        return [rule for rule in self.planned if rule not in run]
+
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Keep the tests of the chosen rules, in the order of the rules."""
         order = list(RULES)

@@ -17,6 +17,8 @@ class Checked:
     cases: Sequence[Case]
     not_run: int
     """Number of cases that were not run, because too many others did not end."""
+    rules_not_run: Sequence[str]
+    """The rules of which no case was run for that reason."""
     seconds: float
 
     def of(self, rule: str, *outcomes: str) -> list[Case]:
@@ -60,9 +62,10 @@ def summary(checked: Checked) -> str:
     run, tried = len(checked.cases), len(checked.tried)
     right = sum(case.outcome != "failed" for case in checked.cases)
     end = f"; stopped after {MOST_HANGS} that did not end, {checked.not_run} not run" if checked.not_run else ""
+    missing = f"; rules not run: {', '.join(checked.rules_not_run)}" if checked.rules_not_run else ""
     return (
         f"{checked.strategy}: {tried - len(checked.broken)} of {tried} rules hold "
-        f"({right} of {counted(run, 'case')}{end}) in {checked.seconds:.0f} s"
+        f"({right} of {counted(run, 'case')}{end}) in {checked.seconds:.0f} s{missing}"
     )
 
 
@@ -85,6 +88,7 @@ def data(checked: Checked) -> dict[str, Any]:
             if checked.of(rule)
         ],
         "not_run": checked.not_run,
+        "rules_not_run": list(checked.rules_not_run),
         "seconds": round(checked.seconds, 3),
     }
 

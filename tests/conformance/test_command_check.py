@@ -83,6 +83,15 @@ def test_a_strategy_that_never_returns_is_stopped() -> None:
     assert "0 of 1 rules hold (0 of 3 cases; stopped after 3 that did not end, 5 not run)" in done.out
 
 
+def test_rules_that_were_not_run_are_named() -> None:
+    done = check("never_returns", "--timeout", "1s")
+
+    last = done.out.splitlines()[-1]
+    named = last.partition("; rules not run: ")[2].split(", ")
+    assert set(named) < set(RULES)
+    assert not any(f"  {rule} " in done.out for rule in named)
+
+
 def test_failures_are_told_in_words() -> None:
     done = check("ignores_redirects", "--rule", "redirects", "--rule", "ends")
 

@@ -265,10 +265,30 @@ def test_the_title_of_the_ladder_states_the_fitted_line_not_one_trial() -> None:
     noise = (0, 0, 0, 0, 4_000_000)
     [subject] = subjects(fetches("a", (10_000, 0, 0, 0), noise))
 
-    (_, most), (n, told) = max(subject.added(subject.rows)), subject.top or (0, 0)
-    assert n == max(SIZES)
+    _, most = max(subject.added(subject.rows))
+    told = subject.added_at(max(subject.numbers))
+    assert max(subject.numbers) == max(SIZES)
     assert told < most
     assert f"{units.size(told)} with a" in of_ladder([subject])
+
+
+def test_the_title_of_the_ladder_compares_at_the_largest_n_of_both() -> None:
+    few = [held_row("a", n, (9000, 0, 0, 0)) for n in SIZES[:-1]]
+    many = fetches("b", (1000, 0, 0, 0))
+
+    told = of_ladder(subjects([*few, *many]))
+
+    assert told.startswith(f"{SIZES[-2]:,} fetches in flight take ")
+    assert told.index("with a") < told.index("with b")
+
+
+def test_the_title_of_the_ladder_names_one_without_a_common_n() -> None:
+    few = [held_row("a", n, (9000, 0, 0, 0)) for n in (100, 200, 300)]
+
+    told = of_ladder(subjects([*few, *fetches("b", (1000, 0, 0, 0))]))
+
+    assert told.startswith(f"{SIZES[-1]:,} fetches in flight take ")
+    assert told.endswith("with b")
 
 
 def test_the_title_of_held_fetches_names_first_and_last_of_each_setting() -> None:

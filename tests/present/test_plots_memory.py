@@ -146,6 +146,9 @@ def test_settings_have_pages_of_their_own_with_the_blocks_on_the_first() -> None
     assert "Building blocks" not in text_of(found["layers-2"])
 
 
+PUBLISHED = ("22k: a thread", "50k: a thread", "3k: a coroutine", "(draft of the chapter)", "by Davis and van Rossum")
+
+
 def test_a_run_of_memory_states_what_its_sections_do() -> None:
     rows = memory_run(1)
     found = {name: text_of(figure) for name, figure in run(rows).items()}
@@ -154,9 +157,10 @@ def test_a_run_of_memory_states_what_its_sections_do() -> None:
     layered, held = show.sections(rows)
     assert layered.title in found["layers"]
     assert held.title in found["in_flight"]
-    for word in ("user", "page tables", "kernel stacks", "slab and sockets", "22k: draft", "50k: published", "3k: pub"):
+    for word in ("user", "page tables", "kernel stacks", "slab and sockets", *PUBLISHED):
         assert word in found["layers"]
-    assert "10,000 parked tasks take 448 MB with thread; 1,000,000 parked tasks take 1.15 GB" in found["ladder"]
+    assert "1,000,000 parked tasks take 1.15 GB with asyncio task" in found["ladder"]
+    assert "448 MB" not in found["ladder"]
     assert "unknown" not in found["layers"].lower()
 
 

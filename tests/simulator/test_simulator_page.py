@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,8 @@ from inflight.bench.core.units import change
 from inflight.bench.studies.simulator import show
 from inflight.bench.studies.simulator.page import data, fragment, page, start_load
 from inflight.bench.studies.simulator.questions import questions
-from inflight.bench.studies.simulator.read import USUAL, USUAL_IN_FLIGHT, Load, Model, Simulated, simulated
-from tests.made_rows import MS
+from inflight.bench.studies.simulator.read import USUAL, USUAL_IN_FLIGHT, Load, Model, Point, Simulated, simulated
+from tests.made_rows import MS, edited
 from tests.report.parsed_page import check
 from tests.simulator.test_simulator_read import TWO, US, made
 
@@ -136,3 +137,43 @@ def test_a_hostile_name_is_text() -> None:
 
 def test_a_run_without_costs_has_no_simulator() -> None:
     assert fragment([]) is None
+
+
+def test_predictions_that_miss_the_costs_are_warned_of_first() -> None:
+    rows_ = made({"callbacks": {100: 10 * US}, "generators": {100: 20 * US}})
+    slow = [edited(row, measured={"pages_per_s": row.measured.pages_per_s / 3.1}) for row in rows_]
+    shown, found = fragment(slow), simulated(slow)
+    assert shown is not None
+    assert found is not None
+
+    told = show.warning(found)
+
+    assert told == (
+        "This run was disturbed: the predictions differ from its measurements by up to 210 % at no added latency. "
+        "Do not rely on them."
+    )
+    text = check(page(shown, "the source")).text
+    assert text.count(told) == 2  # with and without the script
+    assert text.index(told) < text.index("With 10 ms of latency")
+
+
+def test_a_median_error_is_warned_of_without_a_cause() -> None:
+    rows_ = made({"callbacks": {100: 10 * US}, "generators": {100: 20 * US}})
+    found = simulated(rows_)
+    assert found is not None
+    load = Load(10 * MS)
+    late = tuple(Point(one.strategy, load, 100, one.per_s(100, load) / 1.5, None) for one in found.models)
+
+    told = show.warning(replace(found, points=(*found.points, *late)))
+
+    assert told == "The predictions differ from this run's measurements by 50 % (median). Do not rely on them."
+
+
+def test_predictions_that_fit_are_not_warned_of(quick: Simulated) -> None:
+    assert not show.warning(quick)
+
+
+def test_one_in_flight_at_no_latency_is_not_a_disturbance() -> None:
+    point = Point("callbacks", Load(), 1, 1e9 / (40 * US), None)
+
+    assert not show.warning(Simulated(tuple(MODELS), (point,), {}))

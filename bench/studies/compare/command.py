@@ -32,8 +32,6 @@ EXITS = {"pass": 0, "regression": 1, "inconclusive": 3}
 JSON_FILE, MARKDOWN_FILE = "verdict.json", "verdict.md"
 RESULTS = Path("results")
 """Default folder of results, where self-tests are looked for besides ``--out``."""
-_SPARE = 1.05
-"""Suggested budget over the estimated duration: the next estimate may be longer."""
 
 
 def run(
@@ -171,11 +169,10 @@ def rule_within(budget_s: float | None, calibration: Calibration, planned: Compa
     found = rule.rule_for(budget_s, calibration.block_s, memory_s=memory_s)
     if found is None:
         least_s = math.ceil(DESIGNED.looks[0] * (calibration.block_s + memory_s))
-        enough_s = 10 * math.ceil(least_s * _SPARE / 10)
         without = ", or exclude memory with --metric cpu_per_page --metric throughput" if memory_s else ""
         raise ExperimentError(
             f"--budget {budget_s:g}s is too short: a verdict needs at least {DESIGNED.looks[0]} blocks, which take "
-            f"about {least_s} s here; try --budget {enough_s}s{without}"
+            f"about {least_s} s here; try --budget {rule.budget_for(least_s)}s{without}"
         )
     return found
 

@@ -20,7 +20,7 @@ from inflight.bench.studies.compare import read
 from inflight.bench.studies.compare.comparison import Comparison
 from inflight.bench.studies.compare.decide import Decision
 from inflight.bench.studies.compare.read import Block, Result
-from inflight.bench.studies.compare.rule import Rule
+from inflight.bench.studies.compare.rule import Rule, budget_for
 from inflight.bench.studies.compare.run import Arms, Calibration, Place, calibrate, measure, prepare_arms
 
 Report = Callable[[Block, Decision], None]
@@ -89,14 +89,16 @@ def run(
     A run that exceeds its budget by half ends as inconclusive.
     """
     found: list[Block] = []
-    give_up_s = math.inf if budget_s is None else time.monotonic() + OVERRUN * budget_s
+    begin_s, most_s = time.monotonic(), math.inf if budget_s is None else OVERRUN * budget_s
     memory_is_open = False
     while True:
         memory = "memory" in comparison.metrics and (memory_is_open or _lacks_memory(found, rule))
         found.append(block(folder, comparison, len(found) + 1, prepared, place, memory=memory))
         decision = read.decided(found, rule)
-        if not decision.final and time.monotonic() > give_up_s:
+        taken_s = time.monotonic() - begin_s
+        if not decision.final and taken_s > most_s:
             why = f"blocks took longer than planned: the budget was used up after {len(found)} ({decision.why})"
+            why += f"; try --budget {_enough_s(decision, rule, taken_s)}s"
             decision = replace(decision, verdict="inconclusive", final=True, why=why)
         report(found[-1], decision)
         if decision.final:
@@ -122,6 +124,12 @@ def append(folder: Path, row: Row) -> None:
         rows.append(folder, row)
     except OSError as error:
         raise RunError(f"cannot write {folder / rows.ROWS_FILE}: {error.strerror}; the rows so far are safe") from error
+
+
+def _enough_s(decision: Decision, rule: Rule, taken_s: float) -> int:
+    """Return a budget in seconds that allows the next look, given how long the blocks so far took."""
+    next_look = next((look for look in rule.looks if look > decision.blocks), rule.looks[-1])
+    return budget_for(next_look * taken_s / max(1, decision.blocks))
 
 
 def _lacks_memory(found: Sequence[Block], rule: Rule) -> bool:

@@ -7,6 +7,8 @@ from itertools import pairwise
 
 MOST = math.log(1e9)
 """Logarithm of the largest ratio; a larger one is a broken figure."""
+_SPARE = 1.05
+"""Suggested budget over the estimated duration: the next estimate may be longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,11 @@ def with_looks(looks: tuple[int, ...], rule: Rule = DESIGNED) -> Rule:
     """
     kept = rule.shares[: len(looks) - 1]
     return replace(rule, looks=looks, shares=(*kept, 1 - math.fsum(kept)))
+
+
+def budget_for(duration_s: float) -> int:
+    """Return the budget in seconds to suggest for an estimated duration."""
+    return 10 * math.ceil(duration_s * _SPARE / 10)
 
 
 def rule_for(budget_s: float, block_s: float, rule: Rule = DESIGNED, memory_s: float = 0.0) -> Rule | None:

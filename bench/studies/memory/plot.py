@@ -24,8 +24,12 @@ KILO = 1e3
 ZOOM_BYTES = 6_000
 WHOLE_BYTES = 70_000
 FILLS = dict(zip(LAYERS, marks.FILLS, strict=False))
-PUBLISHED = ((22_000, "22k: draft,\na thread", "right"), (50_000, "50k: published,\na thread", "left"))
-PUBLISHED_SMALL = ((3_000, "3k: published,\na coroutine", "center"),)
+PUBLISHED = (
+    (22_000, "22k: a thread\n(draft of the chapter)", "right"),
+    (50_000, "50k: a thread\n(chapter)", "left"),
+)
+PUBLISHED_SMALL = ((3_000, "3k: a coroutine\n(chapter)", "center"),)
+CHAPTER = 'Dashed: figures of the chapter "A Web Crawler With asyncio Coroutines" by Davis and van Rossum.'
 CLOSE = 2
 """If the axis is longer than this times WHOLE_BYTES, the names of published figures are moved apart."""
 _ROW, _LEFT, _RIGHT, _BETWEEN, _HEAD, _KEY = 0.31, 2.85, 0.35, 0.45, 0.9, 0.32
@@ -160,6 +164,7 @@ def _about_layers(found: Sequence[Subject], shown: Sequence[Subject], about: str
         about,
         "Slopes over N in fresh processes; whisker: 95 % interval of all layers together.",
         "Slab and sockets hold both ends of each loopback connection: the server's end too.",
+        CHAPTER,
         any(slope.per_fetch < 0 for slope in slopes) and "Slopes below zero (noise) are drawn as 0.",
         any(isinstance(s.cost.full, Slope) and not s.cost.full.straight for s in shown)
         and "A range: the slope is not constant.",

@@ -74,14 +74,15 @@ class Subject:
         return slope if isinstance(slope, Slope) and slope.straight and slope.low > 0 else None
 
     @property
-    def top(self) -> tuple[int, float] | None:
-        """The largest N of the valid rows and the bytes added there: of the fitted line, else a median."""
-        points = positive(self.added(self.valid_rows))
-        if not points:
-            return None
-        n, full = max(points)[0], self.cost.full
-        fitted = line_start(points, full) + full.per_fetch * n if isinstance(full, Slope) else 0
-        return n, fitted if fitted > 0 else median(size for number, size in points if number == n)
+    def numbers(self) -> set[int]:
+        """The N of the valid rows whose added memory is known in all layers."""
+        return {n for n, _ in positive(self.added(self.valid_rows))}
+
+    def added_at(self, number: int) -> float:
+        """Return the bytes added at one of ``numbers``: of the fitted line, else a median."""
+        points, full = positive(self.added(self.valid_rows)), self.cost.full
+        fitted = line_start(points, full) + full.per_fetch * number if isinstance(full, Slope) else 0
+        return fitted if fitted > 0 else median(size for n, size in points if n == number)
 
 
 def positive(points: Iterable[Point]) -> list[Point]:

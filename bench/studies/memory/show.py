@@ -134,17 +134,29 @@ def costs(found: Sequence[Subject]) -> tuple[str, ...] | None:
 
 
 def of_ladder(found: Sequence[Subject]) -> str:
-    """State the memory of the largest numbers, of the blocks that are usually compared, else of both ends."""
+    """State the memory of the blocks that are usually compared, else of both ends, at the largest N that both have.
+
+    Without a common N, state that of the larger N alone.
+    """
     for group in (BLOCKS, IN_FLIGHT):
-        own = [(subject, top) for subject in found if subject.group == group and (top := subject.top)]
+        own = [subject for subject in found if subject.group == group and subject.numbers]
         if own:
-            low, high = _ends(sorted(own, key=lambda one: one[1][1] / one[1][0]))
-            told: dict[int, list[str]] = {}
-            for subject, (n, taken) in [high] if low is high else [high, low]:
-                told.setdefault(n, []).append(f"{units.size(taken)} with {subject.name}")
-            many = _UNITS[group][1]
-            return "; ".join(f"{units.count(n)} {many} take {', '.join(sizes)}" for n, sizes in told.items())
+            (low, _), (high, _) = _ends(sorted(((one, _at_most(one)) for one in own), key=lambda one: one[1]))
+            pair = [high] if low is high else [high, low]
+            common = set.intersection(*(subject.numbers for subject in pair))
+            if not common:
+                pair = [max(pair, key=lambda subject: max(subject.numbers))]
+            number = max(common or pair[0].numbers)
+            sizes = sorted(((one.added_at(number), one.name) for one in pair), reverse=True)
+            told = ", ".join(f"{units.size(taken)} with {name}" for taken, name in sizes)
+            return f"{units.count(number)} {_UNITS[group][1]} take {told}"
     return "No valid trial of all layers: nothing to conclude"
+
+
+def _at_most(subject: Subject) -> float:
+    """Return the bytes per task at the largest N of a subject."""
+    number = max(subject.numbers)
+    return subject.added_at(number) / number
 
 
 def of_held(found: Sequence[Cell]) -> str:

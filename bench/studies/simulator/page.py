@@ -58,7 +58,9 @@ def fragment(rows: Iterable[Row]) -> Fragment | None:
         return None
     html, css, js = (_TEMPLATES.joinpath(f"simulator.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))
     load = start_load(found)
+    warning = show.warning(found)
     filled = Template(html).substitute(
+        warning=Markup('<p class="sim-warning"><strong>{}</strong></p>').format(warning) if warning else "",
         told=pages.listed(show.sentences(found.models, load, USUAL_IN_FLIGHT)),
         table=pages.table(show.table(found, load)),
         checked=pages.listed(show.checked(found)),

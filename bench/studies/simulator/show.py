@@ -20,6 +20,8 @@ from inflight.bench.studies.simulator.read import (
     ties_up_to,
 )
 
+FAR = 0.25
+"""Error of the predictions above which the reader is warned."""
 NUMBERS = (1, 10, 100, 1000, 10_000)
 """Numbers in flight of the table."""
 MOST_NAMES = 6
@@ -30,6 +32,23 @@ def sentences(models: Sequence[Model], load: Load, in_flight: int) -> list[str]:
     """Say where the models tie, what they get with so many in flight, and where the limits are."""
     told = [_with_in_flight(models, load, in_flight), _limits(models, load)]
     return [_ties(models, load), *told] if len(models) > 1 else told
+
+
+def warning(found: Simulated) -> str:
+    """Say that the predictions are far from the measured cells of the run; empty if they are not.
+
+    With one in flight at no added latency, the time of server and network is missing from the formula, so these cells
+    do not count.
+    """
+    errors = [abs(math.expm1(one.off)) for one in found.checked]
+    sources = [abs(math.expm1(one.off)) for one in found.at_the_source if one.point.in_flight > 1]
+    median, largest = statistics.median(errors) if errors else 0.0, max(sources, default=0.0)
+    if max(median, largest) <= FAR:
+        return ""
+    start, of = ("This run was disturbed: the", "its") if largest > FAR else ("The", "this run's")
+    percent = f"{units.number(100 * (median if median > FAR else largest), 2)} %"
+    size = f"{percent} (median)" if median > FAR else f"up to {percent} at no added latency"
+    return f"{start} predictions differ from {of} measurements by {size}. Do not rely on them."
 
 
 def table(found: Simulated, load: Load) -> Table:
