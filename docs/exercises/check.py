@@ -101,7 +101,8 @@ def words_for(error: BaseException, answer: Path) -> str:
     while isinstance(error, BaseExceptionGroup):  # of a TaskGroup
         error = error.exceptions[0]
     if isinstance(error, Wrong):
-        return str(error)
+        place = where(error.__cause__, answer) if error.__cause__ else ""
+        return f"{error} The error was raised{place.removeprefix(',')}." if place else str(error)
     if isinstance(error, NotImplementedError):
         return f"Not written yet{where(error, answer)}."
     if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType) and not where(error, answer):
@@ -111,6 +112,9 @@ def words_for(error: BaseException, answer: Path) -> str:
     if isinstance(error, asyncio.CancelledError):
         advice = "Awaiting a cancelled task raises CancelledError in your function, too."
         return f"CancelledError{where(error, answer)}. {advice}"
+    if isinstance(error, KeyError) and "is already registered" in str(error):
+        advice = "Unregister a socket after its event, before you register it again."
+        return f"KeyError: the socket is already registered{where(error, answer)}. {advice}"
     return f"{type(error).__name__}: {error}{where(error, answer)}."
 
 

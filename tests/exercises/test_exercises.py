@@ -125,6 +125,18 @@ MISTAKES = (
     ),
     Mistake(
         "3",
+        "one place for all fetches",
+        """    async def in_turn(url):
+        async with places:
+            return await fetch(url)
+
+    return await asyncio.gather(*(in_turn(url) for url in urls))""",
+        """    async with places:
+        return await asyncio.gather(*(fetch(url) for url in urls))""",
+        "Each fetch needs a place of its own",
+    ),
+    Mistake(
+        "3",
         "batches",
         "return await asyncio.gather(*(in_turn(url) for url in urls))",
         """pages = []
@@ -188,6 +200,13 @@ MISTAKES = (
     ),
     Mistake(
         "4",
+        "the cancellation becomes another error",
+        "    finally:\n",
+        "    except asyncio.CancelledError:\n        raise ValueError('late ' * 60)\n    finally:\n",
+        "late late …. The error was raised in first_of, line 16: `raise ValueError('late ' * 60)`.",
+    ),
+    Mistake(
+        "4",
         "the first of the list is awaited",
         "done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)\n        return done.pop().result()",
         "return await tasks[0]",
@@ -217,6 +236,21 @@ MISTAKES = (
         self.idle.append(connection)""",
         "        finally:\n            self.idle.append(connection)",
         "Was the broken connection used again?",
+    ),
+    Mistake(
+        "5",
+        "a redirect is followed while the connection is in use",
+        """        self.idle.append(connection)
+        if response.status == 404:
+            return None
+        if response.status in {301, 302, 303, 307, 308}:
+            return self.get(response.getheader("Location"))
+        return body""",
+        """        if response.status in {301, 302, 303, 307, 308}:
+            body = self.get(response.getheader("Location"))
+        self.idle.append(connection)
+        return None if response.status == 404 else body""",
+        "1 more socket is open than before. That is not one per page.",
     ),
     Mistake(
         "5",
@@ -251,6 +285,13 @@ MISTAKES = (
         "            one.select()\n"
         "        future.resolve()\n",
         "saw 1 at once",
+    ),
+    Mistake(
+        "6",
+        "a socket stays registered",
+        "                    self.selector.unregister(key.fileobj)\n",
+        "",
+        "Unregister a socket after its event, before you register it again",
     ),
     Mistake(
         "6",
@@ -300,6 +341,7 @@ def test_the_start_file_fails_and_the_message_says_what_is_wrong(number: str) ->
     assert BEGINS_WITH[number] in words(done.stdout)
     assert f"docs/exercises/{FOLDERS[number].name}/start.py" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
+    assert "a task that is made in the same line" not in words(done.stdout)
 
 
 @pytest.mark.parametrize("number", FOLDERS)

@@ -11,7 +11,7 @@ ANSWERS = {"/user/ada": 7, "/orders/7": "three orders", "/friends/7": "two frien
 
 def answer_is_right(answer: ModuleType) -> None:
     """The page has the user, the orders and the friends, in this order."""
-    page, fetch = _page(answer)
+    page, fetch, _ = _page(answer)
     need(isinstance(page, tuple | list), f"user_page returned {page!r}. It should return three answers.")
     for name, part in zip(("user", "orders", "friends"), page, strict=False):
         need(
@@ -25,23 +25,29 @@ def answer_is_right(answer: ModuleType) -> None:
 
 def orders_and_friends_are_in_flight_together(answer: ModuleType) -> None:
     """The orders and the friends are in flight together."""
-    _, fetch = _page(answer)
+    _, fetch, in_tasks = _page(answer)
     need(
         fetch.peak == 2,
         "Never more than one fetch was in flight: the friends were requested after the orders had arrived. "
-        "`await` stops this function until the answer is there. This is also true for a task that is made in the "
-        "same line. Start both fetches, then wait for them.",
+        "`await` stops this function until the answer is there. "
+        + ("This is also true for a task that is made in the same line. " if in_tasks else "")
+        + "Start both fetches, then wait for them.",
     )
 
 
-def _page(answer: ModuleType) -> tuple[object, Counted]:
+def _page(answer: ModuleType) -> tuple[object, Counted, bool]:
+    """Return the page, the fetch, and whether a fetch ran in a task of its own."""
+    tasks = set()
+
     async def slow(path: str) -> object:
+        tasks.add(asyncio.current_task())
         need(path in ANSWERS, f"fetch was called with {path!r}. The paths are {', '.join(ANSWERS)}.")
         await turns(5)
         return ANSWERS[path]
 
-    async def main() -> tuple[object, Counted]:
+    async def main() -> tuple[object, Counted, bool]:
         fetch = Counted(slow)
-        return await answer.user_page("ada", fetch), fetch
+        page = await answer.user_page("ada", fetch)
+        return page, fetch, tasks != {asyncio.current_task()}
 
     return asyncio.run(main())

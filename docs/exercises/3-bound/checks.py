@@ -3,6 +3,7 @@
 import asyncio
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 from lab import Counted, fetch, local_site, need, turns
 
@@ -28,12 +29,17 @@ def pages_come_in_order(answer: ModuleType) -> None:
 
 def never_more_than_the_limit(answer: ModuleType) -> None:
     """At most ten fetches are in flight at once."""
-    _, counted = _fetched(answer)
-    need(
-        counted.peak <= LIMIT,
-        f"{counted.peak} fetches were in flight at once; {LIMIT} are allowed. A semaphore limits "
-        "only what is inside its `async with`, and all fetches must use the same semaphore.",
-    )
+    semaphore = asyncio.Semaphore
+    with mock.patch.object(semaphore, "acquire", autospec=True, side_effect=semaphore.acquire) as acquire:
+        _, counted = _fetched(answer)
+    if 0 < acquire.call_count < len(counted.started):
+        advice = (
+            f"Places were taken for {acquire.call_count} of {len(counted.started)} fetches. Each fetch needs a place "
+            "of its own: put `async with semaphore:` into the coroutine that fetches one URL, not around all fetches."
+        )
+    else:
+        advice = "A semaphore limits only what is inside its `async with`, and all fetches must use the same semaphore."
+    need(counted.peak <= LIMIT, f"{counted.peak} fetches were in flight at once; {LIMIT} are allowed. {advice}")
 
 
 def the_limit_is_used(answer: ModuleType) -> None:

@@ -1,11 +1,12 @@
 """Checks of exercise 4. Each URL has a port of its own at the local site, which answers when it is told to."""
 
 import asyncio
+import textwrap
 from functools import partial
 from types import ModuleType
 from typing import Any
 
-from lab import Counted, fetch, local_site, need, turns
+from lab import Counted, Wrong, fetch, local_site, need, turns
 
 from inflight.bench.measure.server import Server
 from inflight.fake_server.site import Site, SiteConfig
@@ -36,9 +37,14 @@ def nothing_is_left_after_the_first(answer: ModuleType) -> None:
 def nothing_is_left_after_a_cancellation(answer: ModuleType) -> None:
     """When it is cancelled, as a time-out does, its fetches end before it ends."""
     outcome, left_open = _cancelled(answer)
+    if isinstance(outcome, BaseException) and not isinstance(outcome, asyncio.CancelledError):
+        text = textwrap.shorten(f"{type(outcome).__name__}: {outcome}", 200, placeholder=" …")
+        raise Wrong(
+            f"first_of was cancelled, but it raised another error than CancelledError: {text.rstrip('.')}."
+        ) from outcome
     need(
         isinstance(outcome, asyncio.CancelledError),
-        f"first_of was cancelled, but did not raise CancelledError: it ended with {outcome!r:.60}. A caller with a "
+        f"first_of was cancelled, but did not raise CancelledError: it returned {outcome!r:.60}. A caller with a "
         "time-out would use that as an answer. CancelledError must leave the function.",
     )
     need(
