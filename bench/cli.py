@@ -323,7 +323,9 @@ def open_loop(**options: Any) -> None:
 @click.argument("resources", nargs=-1, metavar="[RESOURCE...]", shell_complete=completing("resources"))
 @click.option("--predict", "only_predict", is_flag=True, help="Print what each limit allows, and test nothing.")
 @click.option(
-    "--through-shared", is_flag=True, help="Also reach limits that other processes share, which fail meanwhile."
+    "--through-shared",
+    is_flag=True,
+    help="Reach also limits that all processes share. Other programs may fail meanwhile.",
 )
 @JSON
 @option("--out", note="Each run gets a new folder in it. Without it, nothing is stored.")
@@ -351,7 +353,7 @@ def limits(**options: Any) -> None:
 @option(
     "--python",
     multiple=True,
-    note="Repeatable: the claims on interpreters try these first, and then others of this machine.",
+    note="Repeatable: the claims on interpreters use these before others of this machine.",
 )
 @click.option(
     "--free-threaded", metavar="PATH", help="Interpreter without a global lock, for the claims that need one."
@@ -377,8 +379,8 @@ def claims(**options: Any) -> None:
 @main.command(epilog=told("compare"))
 @click.argument("base", type=PLACE, shell_complete=RUN_OR_FILE)
 @click.argument("head", type=PLACE, shell_complete=RUN_OR_FILE)
-@click.option("--unlike", is_flag=True, help="Compare runs of different machines; times then get no verdict.")
-@option("--all", "every", note="The figures that are tied, undecided or not gated, too.")
+@click.option("--unlike", is_flag=True, help="Compare runs of different machines. Times then get no verdict.")
+@option("--all", "every", note="Show also figures that are tied, undecided or not gated.")
 @option("--out", note="The files are compare.json, compare.md and forest.png/.svg.")
 @JSON
 @MARKDOWN
@@ -487,8 +489,8 @@ def ab(**options: Any) -> None:
 def bisect(**options: Any) -> None:
     """Find the commit that made a strategy worse.
 
-    GOOD and BAD are compared first. If BAD is worse, GOOD is compared with the middle one of the commits between that
-    change strategies/, and so on. Nothing is checked out. Of a file, the commits of its repository are searched.
+    GOOD and BAD are compared first. If BAD is worse, the search halves the commits between them that change
+    strategies/, or the repository of a file. Nothing is checked out.
 
     \b
     inflight bisect v1.2 main callbacks

@@ -33,7 +33,7 @@ _STUDIES = {
     "probe": _Study("probes", "program"),
     "limit": _Study("limits of this machine", "resource"),
 }
-LEGEND = "A number is the number of rounds. A dash means: not run."
+LEGEND = "Numbers are rounds. A dash means: not run."
 
 
 def lines(name: str, strategies: Sequence[str], trials: Sequence[AnyTrial], width: int) -> list[str]:

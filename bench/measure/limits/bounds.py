@@ -229,7 +229,7 @@ def _memory_of_all(facts: Facts) -> Iterator[Bound]:
             0,
             "bytes",
             shared=True,
-            remedy="add memory, or end something",
+            remedy="add memory, or end other programs",
             costs="memory_bytes",
             note="what could be had without swapping",
         )

@@ -22,7 +22,8 @@ LARGE = 0.15
 _RULE = (
     "Ratios of throughput within the same rounds, each with its 95 % interval. A winner is ahead of all others by "
     f"{math.expm1(MARGIN) * 100:.0f} % or more and by the t test; at most 5 % of the differences in the map are "
-    "expected to be false (Benjamini-Hochberg)."
+    "expected to be false (Benjamini-Hochberg). Tied: no winner. Alike: tied, and "
+    f"all within {math.expm1(LARGE) * 100:.0f} % of the fastest, noise included."
 )
 
 

@@ -176,6 +176,7 @@ def of_held(found: Sequence[Cell]) -> str:
     everywhere = set.intersection(*map(set, reached.values()))
     planned = len({cell.strategy for cell in here})
     who = f"{len(everywhere)} of {planned} {'strategy' if planned == 1 else 'strategies'}"
+    who = f"All {planned} strategies" if len(everywhere) == planned > 1 else who
     if not everywhere:
         return f"{who} held {units.count(number)} fetches in flight at once: nothing to conclude"
     times = [
@@ -288,6 +289,7 @@ def _held_table(found: Sequence[Cell]) -> Table:
              "server's memory", "drops, failed")  # fmt: skip
     notes = (
         "Held at once, as the server's gate confirmed; medians over the rounds. CPU: until all were held.",
+        "Drained: from the opening of the gate to the end of the crawl.",
         "Memory added: all layers of the client, including both ends of the connections.",
         "Server's memory: user memory of its whole process.",
         "✗: red trials only." if any(line[0].endswith("✗") for line in lines) else "",

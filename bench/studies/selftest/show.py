@@ -117,7 +117,7 @@ def _heading(found: Found) -> Iterator[str]:
 
 
 def _alarms(found: Found) -> Table:
-    heads = ("decisions", "number", "alarms", "passed", "inconclusive", "blocks each", "of blocks", "rate at most")
+    heads = ("decisions", "number", "alarms", "passed", "inconclusive", "mean blocks", "all blocks", "rate at most")
     lines = tuple(
         (
             told,
@@ -129,12 +129,15 @@ def _alarms(found: Found) -> Table:
         for kind, told in (("real", "consecutive"), ("resampled", "simulated"))
         for one in [found["false_alarms"][kind]]
     )
-    note = "Rate at most: 95 % confidence; designed: 0.5 %. Simulated decisions share blocks and have no bound."
+    note = (
+        "Rate at most: upper bound with 95 % confidence. The design allows 0.5 %. Simulated decisions share blocks, so "
+        "they have no bound."
+    )
     return Table(f"False alarms, both sides {words.plain(found['strategy'], 24)}", heads, lines, (note,))
 
 
 def _planted(found: Found) -> Table:
-    heads = ("nominal", "measured", "blocks", "found", "simulated", "blocks each", "real found")
+    heads = ("nominal", "measured", "blocks", "found", "simulated", "mean blocks", "real found")
     lines = tuple(
         (
             f"about {words.plain(size, 12)} %",

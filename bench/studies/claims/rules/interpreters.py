@@ -53,8 +53,10 @@ def no_gil(rows: Sequence[Row]) -> Outcome:
     gain = _when_free(*(_of(_on(rows, cores=2), build) for build in BUILDS))
     price = _between(*BUILDS, _on(rows, cores=1), cpu_per_page_ns)
     share = _share(_on(rows, cores=2))
-    gains = compared("two cores", gain, "at least", PAYS, "gain", of="pages/s without over with the lock")
-    pays = compared("one core", price, "not clearly above", PAYS, of=f"{CPU} without over with the lock", near=False)
+    gains = compared("two cores", gain, "at least", PAYS, "gain", of="pages/s without the lock over pages/s with it")
+    pays = compared(
+        "one core", price, "not clearly above", PAYS, of=f"{CPU} without the lock over that with it", near=False
+    )
     found = values("_ratio", {"gain": gain, "price": price})
     return outcome(rows, [_if_free(gains, share), pays], found | _versions(rows, python=FREE_THREADED), _told(share))
 

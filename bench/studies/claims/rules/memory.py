@@ -72,7 +72,7 @@ def thread_memory(rows: Sequence[Row]) -> Outcome:
     ]
     figures = [f"by ps: {by_ps}"] if isinstance(by_ps, Range) else []
     if isinstance(by_ps, Range) and by_ps.value > 0:
-        figures.append(f"the draft's 22k: {units.times(DRAFT_BYTES / by_ps.value)} of that")
+        figures.append(f"the draft's 22 kB is {units.times(DRAFT_BYTES / by_ps.value)} of this")
     layers = {name.replace(" ", "_"): slope(layer) for name, layer in found.layers.items()}
     published: dict[str, Value] = {"published_bytes": PUBLISHED_BYTES, "draft_bytes": DRAFT_BYTES}
     return outcome(rows, parts, values("_bytes", {"full": full, "ps": by_ps} | layers) | published, figures)

@@ -109,7 +109,7 @@ def pooling_pays(rows: Sequence[Row]) -> Outcome:
         probes(rows, "thread_per_fetch", how=how, connection="per-fetch") for how in ("pool", "thread-per-fetch")
     )
     sides["threads"] = ratio(each, pool, cpu_per_page_ns)
-    told = f"{CPU} without over with kept ones"
+    told = f"{CPU}, new ones over kept ones"
     return outcome(
         rows,
         [compared(name, found, "at least", PAYS, "pays", of=told) for name, found in sides.items()],
