@@ -68,7 +68,7 @@ def test_the_title_is_the_finding_and_nothing_is_smaller_than_eleven_points(draw
     title = drawn.texts[0].get_text().replace("\n", " ").replace("\N{NO-BREAK SPACE}", " ")
 
     assert re.match(r"In \d+ of 48 workloads the models tie; in the others, .* most often fastest or tied for ", title)
-    assert "in the others: callbacks (" in title
+    assert "in the others, callbacks (" in title
     sizes = [float(text.get_fontsize()) for axes in drawn.axes for text in axes.texts]
     assert min(sizes) >= page.SMALL
 

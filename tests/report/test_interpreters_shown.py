@@ -46,8 +46,8 @@ def test_a_strategy_is_compared_with_itself_on_the_first_interpreter() -> None:
 def test_the_title_counts_the_significant_differences() -> None:
     (matrix,) = read.matrices(rows(1.25))
 
-    assert "3.9.1: no significant difference in 2 of 2" in show.title(matrix)
-    assert "3.13.0: +25.0 % in 2 of 2" in show.title(matrix)
+    assert "no significant difference in 2 of 2 strategies with 3.9.1" in show.title(matrix)
+    assert "+25.0 % in 2 of 2 strategies with 3.13.0" in show.title(matrix)
 
 
 def test_runs_with_one_interpreter_have_no_such_section() -> None:
