@@ -64,6 +64,7 @@ RESULTS = {
 }
 """What prints results, by name; of a command that takes minutes, what it prints without measuring."""
 HELP_ONLY = {
+    "demo": "takes ten seconds",
     "ab": "takes a minute",
     "bisect": "takes minutes",
     "selftest": "takes minutes",

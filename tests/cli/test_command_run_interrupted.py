@@ -33,7 +33,8 @@ def long(tmp_path: Path) -> Path:
 def begun(long: Path, tmp_path: Path) -> Iterator[Running]:
     """Return a run that has finished one trial and is in the middle of another."""
     with running("run", long, folder=tmp_path) as started:
-        assert f"1/{TRIALS} " in started.read_error_line()
+        while f"1/{TRIALS} " not in (line := started.read_error_line()):
+            assert line, "the run ended before its first trial"
         yield started
 
 

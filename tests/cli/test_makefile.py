@@ -69,11 +69,11 @@ def test_help_names_every_target() -> None:
     told = make("help").stdout.splitlines()
 
     assert [line.split()[:2] for line in told] == [["make", name] for name in named_with_help()]
-    assert {*TARGETS} == {*named_with_help()}
+    assert {*TARGETS} == {name for name in named_with_help() if "%" not in name}
 
 
 def named_with_help() -> list[str]:
-    return re.findall(r"^([a-z0-9-]+):.*## ", MAKEFILE.read_text(encoding="utf-8"), re.MULTILINE)
+    return re.findall(r"^([a-z0-9%-]+):.*## ", MAKEFILE.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 # help and clean are run below; what lock runs beside pip comes with it, from the network
