@@ -47,7 +47,7 @@ class SoFar:
 
 
 def written(folder: Path, so_far: str) -> list[str]:
-    """Write the page in a process of its own; return its path and the first finding, as lines."""
+    """Write the page in a process of its own; return its path and the first findings, as lines."""
     if address_space.shortage() is not None:
         return []
     try:

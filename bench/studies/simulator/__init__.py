@@ -1,1 +1,1 @@
-"""The simulator: what a page costs each model in a run, and the pages/s that follow from it at any latency."""
+"""The simulator: predicts the pages/s of each model at any latency from its CPU time per page in a run."""

@@ -76,7 +76,7 @@ class Model:
         return self._needed(low, load)
 
     def _needed(self, in_flight: float, load: Load) -> float:
-        """Return the knee if a page costs at every number in flight what it costs at this one."""
+        """Return the knee for the CPU time per page at this number in flight, taken as constant."""
         return knee(load.latency_ns, self.cpu_ns(in_flight) + load.work_ns)
 
     def _between(self, low: float, high: float, load: Load) -> float:

@@ -38,12 +38,10 @@ def order(found: Sequence[Cell], setting: str) -> str:
 
 
 def _chain(rates: Sequence[Named]) -> str:
-    """Write strategies from the fastest to the slowest; the p values of neighbours are corrected for their number."""
-    pairs = {slower: compare(first.logs, second.logs) for (_, first), (slower, second) in pairwise(rates)}
-    p_values = adjusted(pairs, holm)
-    names = [words.plain(name, 30) for name, _ in rates]
-    signs = [">" if answer(pair, p_values[name]) == "differs" else "=" for name, pair in pairs.items()]
-    return names[0] + "".join(f" {sign} {name}" for sign, name in zip(signs, names[1:], strict=True))
+    """Write strategies from the fastest to the slowest, each with its sign after the one before it."""
+    behind = different({slower: (first, second) for (_, first), (slower, second) in pairwise(rates)})
+    rest = (f" {'>' if name in behind else '='} {words.plain(name, 30)}" for name, _ in rates[1:])
+    return words.plain(rates[0][0], 30) + "".join(rest)
 
 
 def of_cpu(found: Sequence[Cell]) -> str | None:
@@ -71,18 +69,18 @@ def at_longest(found: Sequence[Cell], setting: str) -> tuple[str, str | None]:
 def bars(found: Sequence[Cell], setting: str) -> Bars | None:
     """Return the throughput of each strategy where ``at_shortest`` compares them; None without two of them."""
     here = read.at(found, read.cpu_column(found))
-    rates = sorted(_rates(here), key=lambda one: -one[1].estimate)
+    rates = _fastest_first(_rates(here))
     if len(rates) < 2:
         return None
     drawn = (Bar(words.name(name), one.estimate, units.number(one.estimate, one.digits)) for name, one in rates)
     return Bars(f"Pages per second {_where(here[0])}{setting}", tuple(drawn))
 
 
-def tied(best: Figure, others: Mapping[str, Figure]) -> list[str]:
-    """Return those that do not differ from the best; the p values are corrected for their number (Holm)."""
-    pairs = {name: compare(best.logs, one.logs) for name, one in others.items()}
-    p_values = adjusted(pairs, holm)
-    return [name for name, pair in pairs.items() if answer(pair, p_values[name]) != "differs"]
+def different(pairs: Mapping[str, tuple[Figure, Figure]]) -> set[str]:
+    """Return the names whose two figures differ; the p values are corrected for the number of pairs (Holm)."""
+    compared = {name: compare(one.logs, other.logs) for name, (one, other) in pairs.items()}
+    p_values = adjusted(compared, holm)
+    return {name for name, pair in compared.items() if answer(pair, p_values[name]) == "differs"}
 
 
 def _busiest(found: Sequence[Cell]) -> read.Column:
@@ -98,7 +96,8 @@ def _fastest(here: Sequence[Cell], setting: str) -> str:
         return ""
     (name, best), others = rates[0], dict(rates[1:])
     where = _where(here[0])
-    ties = tied(best, others)
+    behind = different({other: (best, figure) for other, figure in others.items()})
+    ties = [other for other in others if other not in behind]
     if len(ties) == len(others):
         who = "both models" if len(rates) == 2 else f"all {len(rates)} models"
         ends = dict.fromkeys((_rate(rates[-1][1]), _rate(best)))
@@ -106,9 +105,9 @@ def _fastest(here: Sequence[Cell], setting: str) -> str:
     beside = [words.plain(one, 30) for one in ties]
     is_tied = f", statistically tied with {words.listed(beside)}" if beside else ""
     slowest, last = next(one for one in reversed(rates) if one[0] not in ties)
-    behind = f"{units.times(best.estimate / last.estimate)} as fast as {words.plain(slowest, 30)} ({_rate(last)})"
+    gain = f"{units.times(best.estimate / last.estimate)} as fast as {words.plain(slowest, 30)} ({_rate(last)})"
     told = f"{where[0].upper()}{where[1:]}, {words.plain(name, 30)} is fastest"
-    return f"{told} with {_rate(best)}{is_tied}: {behind}{setting}."
+    return f"{told} with {_rate(best)}{is_tied}: {gain}{setting}."
 
 
 def _fastest_first(rates: Sequence[Named]) -> list[Named]:

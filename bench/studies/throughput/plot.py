@@ -97,7 +97,7 @@ def panel(found: Sequence[Cell], looks: Mapping[str, Look], axes: "Axes", ceilin
     caps = c.caps(found, latency)
     rates = [rate for cell in found for rate in c.present(map(c.pages_per_s, (*cell.valid_rows, *cell.red_rows)))]
     heights = [*rates, *([ceiling] if ceiling else [])]
-    ideal = [cap / mean_ns * 1e9 for cap in caps] if mean_ns else []
+    ideal = [title.possible_per_s(cap, mean_ns) for cap in caps] if mean_ns else []
     scales.log_axis(axes.xaxis, lambda x: units.count(round(x)), [caps[0] / 1.25, caps[-1] * 1.25])
     scales.set_ticks(axes.xaxis, caps if len(caps) <= 8 else scales.round_values(caps[0], caps[-1]))
     scales.log_axis(axes.yaxis, units.number_tick, [min(heights) / 1.5, max(*heights, *ideal, 0) * 1.5])

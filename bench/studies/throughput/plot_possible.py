@@ -79,6 +79,6 @@ def _share(cell: Cell) -> Point | None:
     figure = cell.valid_figure(c.pages_per_s)
     if figure is None:
         return None
-    percent = 100 / title.possible_per_s(cell)
+    percent = 100 / title.possible_per_s(cell.in_flight, cell.mean_latency_ns)
     low, high = figure.ends or (math.nan, math.nan)
     return Point(cell.in_flight, percent * figure.estimate, percent * low, percent * high)

@@ -127,10 +127,10 @@ def _figure_json(cell: Cell, figure_of: c.Read) -> dict[str, Any] | None:
 
 def about_placebo(rows: Sequence[Row]) -> str | None:
     """Say how much the same code, measured twice, differs; None if no block has a placebo."""
-    found = read.placebos(read.contrasts(rows))
-    if not found:
+    found = _placebo(rows)
+    if found is None:
         return None
-    interval = found[0].interval
+    interval = found.interval
     off = f"The same code, measured twice, differs by {_percent(interval.estimate)} %"
     if math.isinf(interval.high):
         return f"{off} (one block: its interval is unknown)."
@@ -139,10 +139,15 @@ def about_placebo(rows: Sequence[Row]) -> str | None:
 
 def about_noise(rows: Sequence[Row]) -> str:
     """Warn of a noisy run, before all findings; empty for a quiet one, and without a placebo."""
-    found = read.placebos(read.contrasts(rows))
-    if not found or not found[0].is_noisy:
+    found = _placebo(rows)
+    if found is None or not found.is_noisy:
         return ""
     return f"This run is noisy: identical code may differ by more than {NOISY * 100:.0f} %."
+
+
+def _placebo(rows: Sequence[Row]) -> Contrast | None:
+    """Return the first placebo; None if no block has one."""
+    return next(iter(read.placebos(read.contrasts(rows))), None)
 
 
 def about_disturbed(rows: Sequence[Row]) -> list[str]:

@@ -51,9 +51,9 @@ def of_cpu(found: Sequence[Cell]) -> str:
     return _compared(found, "the CPU time per page is", c.cpu_per_page_ns, units.duration)
 
 
-def possible_per_s(cell: Cell) -> float:
-    """Return the throughput of a client that only waits: in flight / added latency, which a cell must have."""
-    return cell.in_flight / cell.mean_latency_ns * 1e9
+def possible_per_s(in_flight: int, latency_ns: float) -> float:
+    """Return the throughput of a client that only waits: in flight / added latency, which must not be 0."""
+    return in_flight / latency_ns * 1e9
 
 
 def of_possible(found: Sequence[Cell]) -> str:
@@ -63,7 +63,7 @@ def of_possible(found: Sequence[Cell]) -> str:
     """
     latency = next(one for one in c.latencies(found) if len(c.caps(found, one)) > 1)
     here = _busiest([cell for cell in found if cell.latency == latency])
-    bound = possible_per_s(here[0])
+    bound = possible_per_s(here[0].in_flight, here[0].mean_latency_ns)
     figures = {cell.strategy: figure for cell in here if (figure := cell.valid_figure(c.pages_per_s))}
     shared = [cell.strategy for cell in here if cell.stack == "shared" and cell.strategy in figures]
     chosen = shared if len(shared) > 1 else list(figures)

@@ -30,7 +30,7 @@
     return Math.min(n / (load.latency + cost), 1 / cost) * S;
   }
 
-  /** The knee if a page costs at every number in flight what it costs at this one. */
+  /** The knee for the CPU time per page at this number in flight, taken as constant. */
   function needed(model, n, load) {
     const cost = cpuNs(model, n) + load.work;
     return (load.latency + cost) / cost;

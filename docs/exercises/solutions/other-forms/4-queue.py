@@ -4,10 +4,10 @@ import asyncio
 async def first_of(urls, fetch):
     come = asyncio.Queue()
 
-    async def bring(url):
+    async def fetch_one(url):
         await come.put(await fetch(url))
 
-    tasks = [asyncio.create_task(bring(url)) for url in urls]
+    tasks = [asyncio.create_task(fetch_one(url)) for url in urls]
     try:
         return await come.get()
     finally:
