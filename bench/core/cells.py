@@ -47,7 +47,7 @@ class Setting:
         """Return the values that are shown if settings differ: of the site, of the measurement, and the CPU work."""
         values = self.site_values()
         timed_in = "blocks" if values.pop("endless", False) else "whole crawls"
-        return values | {"timed in": timed_in, "CPU work": units.latency(self.cpu) if self.cpu_ns else "none"}
+        return values | {"timed in": timed_in, "CPU work": units.latency(self.cpu) if self.cpu_ns else "no"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,13 +226,19 @@ def differing(setting: Setting, others: Iterable[Setting]) -> dict[str, object]:
 
 
 def setting_names(found: Sequence[Setting]) -> dict[Setting, str]:
-    """Name each setting by its use of connections, and by what else is needed to distinguish it from the others."""
+    """Name each setting by what distinguishes it from the others: its use of connections first."""
     names = {}
+    is_same = len({setting.connection for setting in found}) == 1
     for setting in found:
         alike = [other for other in found if other.connection == setting.connection]
-        values = [f"{key} {value}" for key, value in differing(setting, alike).items()]
-        names[setting] = ", ".join([f"{setting.connection} connections", *values])
+        values = [_phrase(key, value) for key, value in differing(setting, alike).items()]
+        connection = [] if is_same and values else [f"{setting.connection} connections"]
+        names[setting] = ", ".join([*connection, *values])
     return names
+
+
+def _phrase(key: str, value: object) -> str:
+    return f"{value} {key}" if key == "CPU work" else f"{key} {value}"
 
 
 def evenly(values: Sequence[Value], most: int) -> list[Value]:

@@ -41,7 +41,7 @@ MEANINGS: dict[str, str] = {
         "Green: the client had a free port for each connection that it opened. "
         "Red: ports ran out, so some fetches waited or failed because of the machine and not of the strategy."
     ),
-    "limits allow it": (
+    "limits high enough": (
         "Green: the limits on open files and threads are high enough for the trial. "
         "Red: the client may have reached a limit, and the figures may show that limit instead of the strategy."
     ),
@@ -62,7 +62,7 @@ MEANINGS: dict[str, str] = {
         "Green: the detail names the quantiles of times that have enough fetches. "
         "Any other quantile may be due to a single slow fetch. Throughput and memory do not depend on it."
     ),
-    "long enough to tell": (
+    "window long enough": (
         "Green: answers came within a third of the window, so most of the window shows the server under full load. "
         "Red: the window ended before the first answers came, and whether the rate is kept is unknown."
     ),
@@ -70,7 +70,7 @@ MEANINGS: dict[str, str] = {
         "Green: the hypervisor, which hosts this virtual machine, gave it its cores all the time. "
         "Red: other machines had them for a part of the time, so everything looks slower than it is."
     ),
-    "knobs reached the worker": (
+    "settings applied": (
         "Green: the process that crawled had the requested settings: core, interpreter, garbage collector. "
         "Red: it ran with settings other than those in its row, so the row describes another trial."
     ),
@@ -86,7 +86,7 @@ MEANINGS: dict[str, str] = {
         "Green: the gates of all servers together held all planned fetches at one moment, or as many as the machine "
         "allows. Red: there were never that many, so times and memory belong to another number."
     ),
-    "nobody was lost": (
+    "all processes survived": (
         "Green: every strategy process, server and Locust worker lived to the end. "
         "Red: one was killed or died, so its fetches are missing from the number held and from the answer."
     ),
@@ -94,7 +94,7 @@ MEANINGS: dict[str, str] = {
         "Green: Locust's own statistics have the same numbers of requests and failures as strategies and servers. "
         "Red: reports were lost or counted twice, so the figures of Locust are wrong."
     ),
-    "reporting was cheap": (
+    "reporting overhead low": (
         "Green: reporting to Locust took almost none of the CPU time of the strategy processes. "
         "Red: a part of the times and of the CPU time belongs to Locust and not to the strategy."
     ),

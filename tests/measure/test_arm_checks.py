@@ -61,7 +61,7 @@ RED = [
     ),
     ("server had room", replace(GOOD, server={"cpu_share": 0.95}, client_share=None), "95% of its core"),
     (
-        "knobs reached the worker",
+        "settings applied",
         replace(GOOD, knobs=dict(GOOD.knobs) | {"cpus": [0, 1]}),
         "cpus: wanted [1], got [0, 1]",
     ),

@@ -120,6 +120,6 @@ def test_a_lock_that_an_extension_turns_on_in_the_crawl_fails_a_check(
     for row in crawled:
         assert row.status == "ok", row.reason
         assert row.knobs.gil is True
-        assert {check.name: check.detail for check in row.failed_checks}["knobs reached the worker"] == (
+        assert {check.name: check.detail for check in row.failed_checks}["settings applied"] == (
             "gil: wanted False, got True"
         )

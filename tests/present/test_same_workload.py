@@ -119,8 +119,8 @@ def test_blocks_and_whole_crawls_of_one_run_are_told_apart_in_words() -> None:
     shown = " ".join([*answer([*crawls, *arms]), *(section.title for section in show.sections([*crawls, *arms]))])
 
     assert set(names.values()) == {
-        "keep-alive connections, timed in blocks",
-        "keep-alive connections, timed in whole crawls",
+        "timed in blocks",
+        "timed in whole crawls",
     }
     assert "timed in blocks" in shown
     assert "endless" not in shown

@@ -3,8 +3,11 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from inflight.bench.core.records.parts import RENAMED, Check
+from inflight.bench.core.rows import read
 from inflight.bench.measure import validity
 from inflight.bench.measure.blocks import checks as arm_checks
 from inflight.bench.report.check_words import MEANINGS, OLDER
@@ -23,8 +26,7 @@ def names_in_source() -> set[str]:
 
 
 def names_in_rows() -> set[str]:
-    lines = (line for path in REFERENCE.glob("*/rows.jsonl") for line in path.read_text(encoding="utf-8").splitlines())
-    return {check["name"] for line in lines for check in json.loads(line)["checks"]}
+    return {check.name for path in REFERENCE.glob("*/rows.jsonl") for row in read(path.parent) for check in row.checks}
 
 
 def test_every_check_has_an_entry_and_no_entry_is_without_a_check() -> None:
@@ -37,6 +39,14 @@ def test_every_check_of_the_reference_runs_has_an_entry() -> None:
 
 def test_what_only_older_rows_have_is_no_check_any_more() -> None:
     assert not OLDER & names_in_source()
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_a_check_of_an_older_row_is_read_under_its_present_name(name: str) -> None:
+    line = json.dumps({"name": name, "verdict": "passed", "detail": ""})
+
+    assert msgspec.json.decode(line, type=Check).name == RENAMED[name]
+    assert RENAMED[name] in names_in_source()
 
 
 @pytest.mark.parametrize("name", MEANINGS)

@@ -24,9 +24,9 @@ CHECKS = (
     "client had its core",
     "added latency exact",
     "no listen drops",
-    "limits allow it",
+    "limits high enough",
     "no CPU steal",
-    "knobs reached the worker",
+    "settings applied",
 )
 """Those of ``validity.CHECKS`` that can be made without the timestamps of each fetch, which turns do not report."""
 

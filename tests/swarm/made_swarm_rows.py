@@ -124,7 +124,7 @@ def lossy_row(strategy: str = "generators", asked: int = 100_000) -> Row:
     """Make the row of a trial in which a strategy process was killed, and a Locust worker joined late."""
     sentence = "16,666 answers are missing: a strategy process was killed by signal 9 (SIGKILL)"
     return swarm_row(
-        strategy, asked, status="wrong", reason=sentence, red="nobody was lost", lost=[KILLED], late=[LATE]
+        strategy, asked, status="wrong", reason=sentence, red="all processes survived", lost=[KILLED], late=[LATE]
     )
 
 
@@ -212,7 +212,7 @@ def _checks(red: str | None) -> tuple[Check, ...]:
         "all in flight, confirmed",
         "answer correct",
         "no unexpected failures",
-        "nobody was lost",
+        "all processes survived",
         "requests counted alike",
         "no listen drops",
         "Locust counted alike",

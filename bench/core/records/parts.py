@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, Struct, defstruct
+from msgspec.structs import force_setattr
 
 from inflight.bench.core.records.values import (
     MOST_NS,
@@ -48,8 +49,18 @@ def same_length(*lists: Sequence[object]) -> None:
         raise ValueError("lists of different lengths in a time line")
 
 
+RENAMED = {
+    "limits allow it": "limits high enough",
+    "knobs reached the worker": "settings applied",
+    "nobody was lost": "all processes survived",
+    "reporting was cheap": "reporting overhead low",
+    "long enough to tell": "window long enough",
+}
+"""Checks by their names in rows that were written before 2026-11-23."""
+
+
 class Check(Struct, frozen=True, forbid_unknown_fields=True):
-    """One validity check of a trial."""
+    """One validity check of a trial; an earlier name is replaced by the present one."""
 
     name: Name
     """The check's name."""
@@ -57,6 +68,10 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
     """Its outcome."""
     detail: Text
     """The figures that it is based on."""
+
+    def __post_init__(self) -> None:
+        if self.name in RENAMED:
+            force_setattr(self, "name", RENAMED[self.name])
 
 
 class Disturbances(Open, frozen=True, kw_only=True):

@@ -63,6 +63,6 @@ CHECKS: dict[str, Callable[[Evidence], Judgement]] = {
     "cap reached, never exceeded": cap,
     "requests counted alike": lambda seen: checks.counted_alike(seen.measured["tries"], seen.measured["requests"]),
     "server had room": server,
-    "knobs reached the worker": lambda seen: checks.knobs(seen.wanted_knobs, seen.knobs),
+    "settings applied": lambda seen: checks.knobs(seen.wanted_knobs, seen.knobs),
     "CPU work done": lambda seen: checks.work(seen.measured, seen.measured["pages"], seen.cpu_ns, ANY_COST),
 }

@@ -83,5 +83,5 @@ def _all_started(seen: Evidence) -> Judgement:
 
 CHECKS = {
     "all were started": _all_started,
-    "knobs reached the worker": lambda seen: knobs(seen.wanted_knobs, seen.knobs),
+    "settings applied": lambda seen: knobs(seen.wanted_knobs, seen.knobs),
 }

@@ -109,8 +109,8 @@ CHECKS: dict[str, Callable[[Seen], Judgement]] = {
     "client had its core": client_core,
     "no CPU steal": lambda seen: checks.steal(seen.measured["steal_share"]),
     "enough samples for each quantile": lambda seen: checks.quantiles(seen.measured["corrected"]["count"]),
-    "long enough to tell": long_enough,
-    "knobs reached the worker": lambda seen: checks.knobs(seen.wanted_knobs, seen.knobs),
+    "window long enough": long_enough,
+    "settings applied": lambda seen: checks.knobs(seen.wanted_knobs, seen.knobs),
 }
 
 

@@ -33,8 +33,8 @@ def order(found: Sequence[Cell], setting: str) -> str:
     chains = [_chain(one) for one in stacks if len(one) > 1]
     if sum(map(len, stacks)) < 3 or not chains or any(one.rounds < 2 for stack in stacks for _, one in stack):
         return ""
-    ties = " =: statistically tied." if any(" = " in one for one in chains) else ""
-    return f"Pages/s {_where(here[0])}{setting}: {'; '.join(chains)}. >: significantly more.{ties}"
+    ties = " =: statistically tied with the next." if any(" = " in one for one in chains) else ""
+    return f"Pages/s {_where(here[0])}{setting}: {'; '.join(chains)}. >: significantly more than the next.{ties}"
 
 
 def _chain(rates: Sequence[Named]) -> str:
@@ -52,18 +52,18 @@ def of_cpu(found: Sequence[Cell]) -> str | None:
     return "" if at_shortest(found, "") and read.at(found, read.cpu_column(found))[0].mean_latency_ns == 0 else None
 
 
-def at_longest(found: Sequence[Cell], setting: str) -> tuple[str, str | None]:
-    """Say who is fastest at the longest latency with the most in flight; the second text replaces the title.
+def at_longest(found: Sequence[Cell], setting: str) -> tuple[str, bool]:
+    """Say who is fastest at the longest latency with the most in flight; empty if ``at_shortest`` says it.
 
-    If ``at_shortest`` has said it, both are empty: the title of one number in flight compares the same figures.
+    True if it also says what the title says: with one number in flight, the title compares the same figures.
     """
     column = _busiest(found)
     if column != read.cpu_column(found):
-        return _fastest(read.at(found, column), setting), None
+        return _fastest(read.at(found, column), setting), False
     here = [cell for cell in found if cell.latency == column.latency and cell.valid_figure(c.pages_per_s)]
     names = [cell.strategy for cell in here if cell.stack == "shared"]
     has_gain = len(names) > len(set(names))
-    return "", None if has_gain or not at_shortest(found, setting) else ""
+    return "", not has_gain and bool(at_shortest(found, setting))
 
 
 def bars(found: Sequence[Cell], setting: str) -> Bars | None:

@@ -45,7 +45,7 @@ def sections(rows: Sequence[Row]) -> list[Section]:
     where = f" ({name})" if several else ""
     told = tuple(filter(None, [about_blocks(found), *about_disturbed(rows)]))
     placebo = tuple(filter(None, [about_placebo(rows)]))
-    longest, replaced = findings.at_longest(own, where)
+    longest, is_said = findings.at_longest(own, where)
     return [
         *(
             Section(title.of_retention(kept) + (f" ({name})" if several else ""), tuple(kept_tables))
@@ -59,7 +59,7 @@ def sections(rows: Sequence[Row]) -> list[Section]:
             own=findings.of_cpu(own),
             bars=findings.bars(own, where),
         ),
-        _told(Section(title.of_rates(own) + where, tuple(rates), told), longest, own=replaced),
+        _told(Section("" if is_said else title.of_rates(own) + where, tuple(rates), told), longest),
     ]
 
 
