@@ -20,7 +20,8 @@ _UNITS_NS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1000, "ns": 1}
 _MICRO_SIGNS = str.maketrans("\N{MICRO SIGN}\N{GREEK SMALL LETTER MU}", "uu")
 _LONG_UNITS_NS = {"m": 60_000_000_000, "h": 3_600_000_000_000}
 """They are read, but never written: the text of a latency is part of the name of a workload."""
-_DURATION = re.compile(r"(\d{1,30}(?:\.\d{1,30})?)(ns|us|ms|s|m|h)")
+_DURATION = re.compile(r"(\d{1,30}(?:\.\d{1,30})?) ?(ns|us|ms|s|m|h)")
+_SPACE_BEFORE_UNIT = re.compile(r"(?<=\d) +(?=(?:ns|us|µs|μs|ms|s|m|h)\b)")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _Z99 = 2.3263478740408408  # the 99 % quantile of the standard normal distribution
 
@@ -47,9 +48,9 @@ class Delay:
 
 def parse_delay(text: str) -> Delay:
     """Parse a delay. Raises ValueError with the allowed forms."""
-    kind, *words = text.split() or [""]
+    kind, *words = _SPACE_BEFORE_UNIT.sub("", text).split() or [""]
     if kind not in _SHAPES:
-        kind, words = "constant", text.split()
+        kind, words = "constant", [kind, *words]
     takes, is_sound = _SHAPES[kind]
     try:
         if len(words) != len(takes):

@@ -430,7 +430,7 @@ def test_what_comes_unasked_while_another_origin_is_crawled_answers_nothing(
     strategy: Strategy, name: str, unasked: bytes, ending: str, serve: Serve
 ) -> None:
     if strategies.describe(name).stack == "own":
-        pytest.skip("its stack takes it for the answer (docs/bias.md)")
+        pytest.skip("its HTTP stack uses an unrequested response as the answer (docs/bias.md)")
     is_idle, is_said = Event(), Event()
 
     def answer(exchange: Exchange) -> None:
@@ -463,7 +463,7 @@ def test_what_comes_unasked_while_nothing_waits_answers_nothing(
     strategy: Strategy, name: str, most_in_flight: int, unasked: bytes, ending: str, serve: Serve
 ) -> None:
     if strategies.describe(name).stack == "own":
-        pytest.skip("its stack takes it for the answer (docs/bias.md)")
+        pytest.skip("its HTTP stack uses an unrequested response as the answer (docs/bias.md)")
     if most_in_flight == 1:
         pytest.skip("its connection is never idle")
     is_said, both_asked = Event(), threading.Barrier(2)
@@ -497,7 +497,7 @@ def test_what_comes_unasked_in_one_piece_with_an_answer_answers_nothing(
     strategy: Strategy, name: str, most_in_flight: int, unasked: bytes, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if strategies.describe(name).stack == "own":
-        pytest.skip("its stack takes it for the answer (docs/bias.md)")
+        pytest.skip("its HTTP stack uses an unrequested response as the answer (docs/bias.md)")
     if most_in_flight == 1:
         pytest.skip("its connection is never idle")
     both_asked = threading.Barrier(2)

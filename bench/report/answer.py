@@ -14,13 +14,9 @@ MOST = 6
 
 
 def answer(rows: Sequence[Row], decided: Sequence[Section] = ()) -> list[str]:
-    """Return the findings of the decisions and of the studies, and the number of valid trials.
-
-    Rows that a decision is about are left out of the findings.
-    """
-    rest = [row for row in rows if not (decided and row.of_comparison)]
-    found = studies.sections(rest) if any(row.valid for row in rest) else []
-    told = [sentence for section in (*decided, *found) for sentence in section.found]
+    """Return the findings of the decisions, or of the studies if there are none, and the number of valid trials."""
+    found = decided or (studies.sections(rows) if any(row.valid for row in rows) else [])
+    told = [sentence for section in found for sentence in section.found]
     return [*told[: MOST - 1], coverage(rows)]
 
 

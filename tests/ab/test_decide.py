@@ -105,7 +105,7 @@ def test_a_clear_slowdown_is_a_regression_at_the_first_look() -> None:
 
     assert (found.verdict, found.final, found.look, found.blocks) == ("regression", True, 1, 12)
     assert "cpu +10.0 %" in found.why
-    assert "look 1 of 3" in found.why
+    assert "after 12 of at most 48 blocks" in found.why
 
 
 def test_no_change_passes_at_the_first_look() -> None:
@@ -195,10 +195,10 @@ def test_an_open_case_goes_on_until_the_last_look() -> None:
     last = on(noise(48, mean=0.045, sd=0.12))
 
     assert [(one.verdict, one.final) for one in middling] == [("inconclusive", False)] * 2
-    assert "next look is at 24 blocks" in middling[0].why
+    assert "next decision is after 24 blocks" in middling[0].why
     assert (last.verdict, last.final, last.look) == ("inconclusive", True, 3)
     assert last.why.startswith("neither regression nor pass: cpu +4.6 %")
-    assert "next look" not in last.why
+    assert "next decision" not in last.why
 
 
 def test_noise_that_is_too_high_even_for_the_last_look_ends_the_run() -> None:
@@ -302,7 +302,7 @@ def test_nothing_is_tested_between_looks() -> None:
     found = on(noise(15, mean=0.5))
 
     assert (found.verdict, found.final, found.look) == ("inconclusive", False, None)
-    assert found.why == "between looks: 15 blocks, the next look is at 24"
+    assert found.why == "15 blocks; the next decision is after 24"
 
 
 def test_more_blocks_than_the_last_look_asks_for_are_the_last_look() -> None:

@@ -91,7 +91,7 @@ def test_the_canonical_text_parses_to_an_equal_delay(text: str, canonical: str) 
         *(
             "",
             "soon",
-            "50 ms",
+            "50 ms 60 ms",
             "-5ms",
             "61s",
             "constant",
@@ -127,13 +127,14 @@ def test_what_is_no_delay_is_refused_with_the_allowed_forms(text: str) -> None:
         ("60s", 60_000_000_000),
         ("5m", 300_000_000_000),
         ("1h", 3_600_000_000_000),
+        ("80 ms", 80_000_000),
     ],
 )
 def test_durations_are_read_in_every_unit(text: str, expected_ns: int) -> None:
     assert parse_duration_ns(text) == expected_ns
 
 
-@pytest.mark.parametrize("text", ["", "ms", "1 ms", "-1ms", "1e3ms", "1d"])
+@pytest.mark.parametrize("text", ["", "ms", "1  ms", "-1ms", "1e3ms", "1d"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a duration"):
         parse_duration_ns(text)
@@ -148,6 +149,19 @@ def test_a_number_without_a_unit_is_refused_with_the_units_to_write(parse: Calla
 def test_a_number_without_a_unit_is_found_in_a_distribution() -> None:
     with pytest.raises(ValueError, match=r"^10 has no unit; write 10ms or 10s$"):
         parse_delay("uniform 10 90ms")
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("80 ms", "80ms"),
+        ("constant 80 ms", "80ms"),
+        ("uniform 10 ms  90 ms", "uniform 10ms 90ms"),
+        ("pareto 10 ms 1.5", "pareto 10ms 1.5"),
+    ],
+)
+def test_a_unit_may_follow_after_a_space(text: str, canonical: str) -> None:
+    assert parse_delay(text).text == canonical
 
 
 def test_minutes_and_hours_are_never_written() -> None:

@@ -58,7 +58,7 @@ def test_two_clients_with_the_same_fault_do_not_outvote_a_correct_one() -> None:
     assert (judged.verdict, judged.who) == ("off", ("callbacks", "locust"))
     assert judged.apart == pytest.approx(900 / 992 - 1, abs=1e-3)
     told = text(client_rows(values))
-    assert "throughput: OFF (callbacks and locust), -9.3 % from N / (L + own time), bound 3 %" in told
+    assert "throughput: OFF (callbacks and locust), -9.3 % from in flight / (latency + own time), bound 3 %" in told
 
 
 def test_of_two_clients_the_one_that_is_off_is_named() -> None:
@@ -73,7 +73,7 @@ def test_an_impossible_figure_of_all_clients_is_blamed_on_the_server_or_the_mach
     judged = rates(**values)
 
     assert (judged.verdict, judged.who) == ("all off", ())
-    assert "throughput: ALL OFF, -13 % from N / (L + own time), bound 3 %" in text(client_rows(values))
+    assert "throughput: ALL OFF, -13 % from in flight / (latency + own time), bound 3 %" in text(client_rows(values))
 
 
 def test_a_server_that_is_late_for_all_is_not_blamed_on_a_client() -> None:

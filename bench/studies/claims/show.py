@@ -29,6 +29,8 @@ _COUNTED = {
     "not tested": ("was not tested", "were not tested"),
 }
 _ID, _WORD = 22, 18
+MOST_LISTED = 5
+"""Maximum number of claims of one verdict that are listed above the table."""
 
 
 def title(report: Report) -> str:
@@ -107,9 +109,12 @@ def section(report: Report) -> Section:
 
 
 def findings(report: Report) -> list[str]:
-    """Return the numbers of verdicts, then the claims of each verdict by name."""
-    named = {word: [one.id for one in report.of_kind("claim") if one.verdict == word] for word in WORDS}
-    told = [f"{word[0].upper()}{word[1:]}: {words.listed(names)}." for word, names in named.items() if names]
+    """Return the numbers of verdicts, then the claims of each verdict that at most ``MOST_LISTED`` have."""
+    claims = report.of_kind("claim")
+    named = {word: [f'"{one.claim.rstrip(".")}"' for one in claims if one.verdict == word] for word in WORDS}
+    told = [
+        f"{word.capitalize()}: {words.listed(some)}." for word, some in named.items() if 0 < len(some) <= MOST_LISTED
+    ]
     return [f"{title(report)}.", *told]
 
 

@@ -14,8 +14,8 @@ from inflight.bench.studies.clients.read import FULL_SHARE, Comparison, by_workl
 from inflight.bench.studies.clients.record import Client
 
 _MS = 1_000_000
-_IDEAL = "N / (L + own time)"
-"""The expected throughput: N in flight, the latency L, and the time that the client measured beyond it."""
+_IDEAL = "in flight / (latency + own time)"
+"""The expected throughput; the own time of a client is what it measured beyond the latency."""
 _HEADS = ("client", "completed /s", "mean time", "p50", "p99", "client's core", "server's core", "trials")
 
 

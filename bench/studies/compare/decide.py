@@ -75,7 +75,7 @@ class _Seen:
 
     @property
     def place(self) -> str:
-        return f"look {self.look} of {len(self.rule.looks)} ({self.blocks} blocks)"
+        return f"after {self.blocks} of at most {max(self.blocks, self.rule.looks[-1])} blocks"
 
     @property
     def lost(self) -> str:
@@ -166,7 +166,7 @@ def _not_yet(seen: _Seen) -> _Said | None:
         return None
     if seen.next_look == seen.rule.looks[0]:
         return "inconclusive", False, f"too few blocks: {seen.blocks} of at least {seen.next_look}{seen.lost}"
-    why = f"between looks: {seen.blocks} blocks, the next look is at {seen.next_look}{seen.lost}"
+    why = f"{seen.blocks} blocks; the next decision is after {seen.next_look}{seen.lost}"
     return "inconclusive", False, why
 
 
@@ -184,14 +184,14 @@ def _at_a_look(seen: _Seen, effects: Sequence[Effect], controls: Sequence[Effect
         cause = f", so the cause of the change of {listed(worse)} is unknown" if worse else ""
         return _undecided(seen, why + cause, final=last)
     if worse:
-        return "regression", True, f"B is worse at {seen.place}: {_significant(worse, level)}{seen.lost}"
+        return "regression", True, f"B is worse {seen.place}: {_significant(worse, level)}{seen.lost}"
     if short := _short(seen.gated, rule):
         why = f"{', '.join(short)} of the {rule.looks[0]} values that a decision needs"
         return _undecided(seen, why, final=last)
     if not open_ones:
         if seen.failed_b > FAILED_SHARE_OF_A_PASS * seen.tried:
             return _undecided(seen, "no metric is worse, but B failed too often to pass", final=last)
-        return "pass", True, f"{_passed(effects, rule)} at {seen.place}{seen.lost}"
+        return "pass", True, f"{_passed(effects, rule)} {seen.place}{seen.lost}"
     if all(one.sd > rule.most_noise and one.estimate < rule.acceptable for one in open_ones):
         noise = ", ".join(f"{named(one.metric)} {units.change_size(one.sd)}" for one in open_ones)
         most = f"{rule.looks[-1]} blocks allow at most {units.change_size(rule.most_noise)}"
@@ -217,8 +217,8 @@ def _short(metrics: Series, rule: Rule) -> list[str]:
 def _significant(worse: Sequence[Effect], level: float) -> str:
     """Write changes with their intervals and p values."""
     flipped = ("" if one.sign_flip_p is None else f", sign-flip {p_text(one.sign_flip_p)}" for one in worse)
-    below = f", below {units.number(level, 2)}"
-    return "; ".join(f"{told(one)}, {p_text(one.p)}{also}{below}" for one, also in zip(worse, flipped, strict=True))
+    limit = f" (limit {units.number(level, 2)})"
+    return "; ".join(f"{told(one)}, {p_text(one.p)}{also}{limit}" for one, also in zip(worse, flipped, strict=True))
 
 
 def _passed(effects: Sequence[Effect], rule: Rule) -> str:
@@ -231,7 +231,7 @@ def _passed(effects: Sequence[Effect], rule: Rule) -> str:
 
 
 def _undecided(seen: _Seen, why: str, final: bool) -> _Said:
-    more = "" if final or seen.next_look is None else f"; the next look is at {seen.next_look} blocks"
+    more = "" if final or seen.next_look is None else f"; the next decision is after {seen.next_look} blocks"
     return "inconclusive", final, f"{why}; {seen.place}{seen.lost}{more}"
 
 

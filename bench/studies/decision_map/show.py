@@ -84,12 +84,12 @@ def findings(found: Map) -> list[str]:
     if not gaps:
         return told
     slowest, widest = max(gaps, key=lambda one: one[0].behind)
-    names = [f"{words.plain(name, 30)} {units.count(times)} times" for name, times in _firsts(found, differ)]
+    names = [f"{words.plain(name, 30)} in {units.count(times)}" for name, times in _firsts(found, differ)]
     best, last = (words.plain(name, 30) for name in (widest.best[0], slowest.strategy))
     gap = units.times(math.exp(slowest.behind))
     return [
         *told,
-        f"Fastest or tied for fastest in the others: {words.listed(names)}.",
+        f"Fastest or tied for fastest in the other {units.count(len(differ))}: {words.listed(names)}.",
         f"The largest gap: {best} is {gap} as fast as {last} ({_where(widest.point)}).",
     ]
 

@@ -125,6 +125,10 @@ def _figure_json(cell: Cell, figure_of: c.Read) -> dict[str, Any] | None:
     return {"mean": figure.estimate, "interval": ends, "rounds": figure.rounds, "valid": figure.valid}
 
 
+FEW = 3
+"""With at most this many rounds, the t interval is more than twice as wide as the same spread would give with many."""
+
+
 def about_placebo(rows: Sequence[Row]) -> str | None:
     """Say how much the same code, measured twice, differs; None if no block has a placebo."""
     found = _placebo(rows)
@@ -167,11 +171,11 @@ def about_blocks(found: Sequence[Cell]) -> str:
     if not numbers:
         return ""
     what = "block" if any(row.kind == "arm" for cell in found for row in cell.rows) else "round"
-    many = f"{numbers[0]} to {numbers[-1]} {what}s" if len(numbers) > 1 else f"{numbers[0]} {what}"
+    many = f"{numbers[0]} to {numbers[-1]} {what}s" if len(numbers) > 1 else f"{numbers[0]} {what}s"
     if numbers[-1] == 1:
         return f"One {what}: the noise is unknown, so two digits are shown."
-    plural = "" if len(numbers) > 1 or numbers[0] == 1 else "s"
-    return f"Means over {many}{plural}, ± half of their {SURE} interval; ratios compare strategies of one {what}."
+    few = f" Few {what}s make wide intervals; --rounds sets their number." if numbers[0] <= FEW else ""
+    return f"Means over {many}, ± half of their {SURE} interval; ratios compare strategies of one {what}.{few}"
 
 
 def _percent(ratio: float) -> str:
