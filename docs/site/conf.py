@@ -21,6 +21,7 @@ include_patterns = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "results/REA
 exclude_patterns = [path.name for path in ROOT.iterdir() if path.is_dir() and path.name not in {"docs", "results"}]
 exclude_patterns += ["results/[!R]*"]
 
+highlight_language = "none"  # a block without a language is output, or a table in letters
 html_theme = "furo"
 html_title = "inflight"
 html_copy_source = False
