@@ -90,7 +90,8 @@ def table_markdown(table: Table) -> str:
         told = [row(map(escaped, table.heads)), f"|{'|'.join(rules)}|"]
         empty = [""] * (len(table.heads) - 1)
         told += [
-            row([f"*{escaped(cells.text)}*", *empty] if isinstance(cells, Group) else map(escaped, cells)) for cells in lines
+            row([f"*{escaped(cells.text)}*", *empty] if isinstance(cells, Group) else map(escaped, cells))
+            for cells in lines
         ]
     return "\n\n".join(filter(None, [title, "\n".join(told), _list(table.notes)]))
 

@@ -39,7 +39,10 @@ DEEP = 40
 """User memory is shown down to the least memory of all layers, divided by this."""
 GUIDES = (100, 1_000, 10_000, 100_000)
 """Bytes per task of the faint guide lines."""
-_TITLES = {BLOCKS: ("Building blocks, parked", "parked tasks"), IN_FLIGHT: ("Strategies, in flight", "fetches in flight")}
+_TITLES = {
+    BLOCKS: ("Building blocks, parked", "parked tasks"),
+    IN_FLIGHT: ("Strategies, in flight", "fetches in flight"),
+}
 
 
 def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> "Iterator[tuple[str, Figure | None]]":
