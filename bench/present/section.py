@@ -89,7 +89,10 @@ def table_markdown(table: Table) -> str:
         rules = ["---", *("---" if table.is_prose(n) else "---:" for n in range(1, len(table.heads)))]
         told = [row(map(escaped, table.heads)), f"|{'|'.join(rules)}|"]
         empty = [""] * (len(table.heads) - 1)
-        told += [row(map(escaped, [cells.text, *empty] if isinstance(cells, Group) else cells)) for cells in lines]
+        told += [
+            row([f"*{escaped(cells.text)}*", *empty] if isinstance(cells, Group) else map(escaped, cells))
+            for cells in lines
+        ]
     return "\n\n".join(filter(None, [title, "\n".join(told), _list(table.notes)]))
 
 

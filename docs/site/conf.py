@@ -21,6 +21,7 @@ include_patterns = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "results/REA
 exclude_patterns = [path.name for path in ROOT.iterdir() if path.is_dir() and path.name not in {"docs", "results"}]
 exclude_patterns += ["results/[!R]*"]
 
+highlight_language = "none"  # a block without a language is output, or a table in letters
 html_theme = "furo"
 html_title = "inflight"
 html_copy_source = False
@@ -32,6 +33,7 @@ html_css_files = ["site.css"]
 html_theme_options = {"top_of_page_buttons": []}
 html_use_index = False
 html_show_sphinx = False
+smartquotes_action = "qe"  # quotes and ellipses; the two hyphens of an option stay
 
 myst_heading_anchors = 4
 suppress_warnings = ["myst.header"]  # a slide may begin with a heading of any level
@@ -75,7 +77,7 @@ def add_navigation(_app: Sphinx, docname: str, source: list[str]) -> None:
 def drop_links_to_folders(_app: Sphinx, page: nodes.document) -> None:
     """Leave the text of each link to a folder of the repository: a folder is a page on GitHub, and none of the site."""
     for link in list(page.findall(pending_xref)):
-        if ((ROOT / link["refdoc"]).parent / link["reftarget"]).is_dir():
+        if link["refdomain"] != "doc" and ((ROOT / link["refdoc"]).parent / link["reftarget"]).is_dir():
             link.replace_self(link.children)
 
 

@@ -20,12 +20,12 @@ def test_it_has_the_tables_of_the_section_of_throughput() -> None:
         "| strategy | CPU per page | ratio to one (95 %) |",
         "|---|---:|---:|",
         "| one | 20 µs ±3 % | reference |",
-        "| with an HTTP stack of their own |  |  |",
+        "| *with an HTTP stack of their own* |  |  |",
         "| client | 20 µs ±3 % | 1.00x (0.99 to 1.01) |",
         "| strategy | no added latency, 100 in flight | 50 ms, 100 in flight |",
         "|---|---:|---:|",
         "| one | 51,000 ±6 % | 2,000 ±6 % |",
-        "| with an HTTP stack of their own |  |  |",
+        "| *with an HTTP stack of their own* |  |  |",
         "| client | 51,000 ±6 % | 2,000 ±6 % |",
     ]
 

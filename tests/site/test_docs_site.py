@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 from selenium.webdriver.support.ui import WebDriverWait
 
 from tests.browser.conftest import Browser
@@ -42,3 +43,19 @@ def test_a_page_that_was_opened_as_a_file_can_be_searched(site: Path, browser: B
     assert [link for link in browser.ask(RESULTS) if link.startswith("docs/method.html")]
     assert not browser.fetched_from_elsewhere()
     assert not browser.complaints()
+
+
+@pytest.mark.parametrize("width", [390, 768, 1024, 1200, 1366])
+def test_no_page_scrolls_sideways(site: Path, browser: Browser, width: int) -> None:
+    for page in ("README", "docs/limits", "docs/memory", "docs/scale"):
+        browser.open(site / f"{page}.html", width)
+
+        assert browser.ask("return document.documentElement.scrollWidth <= innerWidth"), page
+
+
+def test_a_link_to_a_page_beside_a_folder_of_its_name_is_a_link(site: Path) -> None:
+    assert 'href="docs/ci.html"><span class="std std-doc">' in (site / "README.html").read_text(encoding="utf-8")
+
+
+def test_options_keep_their_two_hyphens(site: Path) -> None:
+    assert "<strong>--verify</strong>" in (site / "docs" / "decisions.html").read_text(encoding="utf-8")

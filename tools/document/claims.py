@@ -8,19 +8,18 @@ from inflight.bench.studies.claims.verdicts import ClaimsError, Report, Verdict,
 from tools.document.stored import DocumentError, joined, newest
 
 
-def part(runs: Path, beside: Path) -> str:
-    """Return the page of the newest run, with its plot."""
-    run = newest(runs, "claims")
-    return page(report(run.folder), run.picture("claims", "The claims and their verdicts", beside))
+def part(runs: Path, _beside: Path) -> str:
+    """Return the page of the newest run."""
+    return page(report(newest(runs, "claims").folder))
 
 
-def page(found: Report, picture: str = "") -> str:
+def page(found: Report) -> str:
     """Return how many claims hold, a summary of the verdicts, and a section for each claim.
 
     A section says what was claimed, where, how it was tested, the verdict, and its explanation.
     """
     made = " ".join([show.provenance(found), *map(escaped, show.section(found).notes)])
-    return joined(f"**{escaped(show.title(found))}.**", made, summary(found), picture, *map(_section, found.claims))
+    return joined(f"**{escaped(show.title(found))}.**", made, summary(found), *map(_section, found.claims))
 
 
 def report(folder: Path) -> Report:

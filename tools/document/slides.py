@@ -24,6 +24,6 @@ def slide(title: str, experiment: str, plot: str) -> Part:
         picture = run.picture(plot, f"{LOOKS} {plot}", beside)
         if not picture:
             raise DocumentError(f"{run.folder} has no plot {plot}")
-        return joined(f"## {title}: figure", picture, f"*{run.provenance}*")
+        return joined(f"### {title}: figure", picture, f"*{run.provenance}*")
 
     return part

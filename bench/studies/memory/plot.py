@@ -39,7 +39,10 @@ DEEP = 40
 """User memory is shown down to the least memory of all layers, divided by this."""
 GUIDES = (100, 1_000, 10_000, 100_000)
 """Bytes per task of the faint guide lines."""
-_TITLES = {BLOCKS: ("Building blocks, parked", "how many"), IN_FLIGHT: ("Strategies, in flight", "fetches in flight")}
+_TITLES = {
+    BLOCKS: ("Building blocks, parked", "parked tasks"),
+    IN_FLIGHT: ("Strategies, in flight", "fetches in flight"),
+}
 
 
 def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> "Iterator[tuple[str, Figure | None]]":
@@ -252,12 +255,12 @@ def _draw_fit(points: Sequence[Point], slope: object, axes: "Axes", look: Look |
 
 
 def _draw_guides(axes: "Axes") -> None:
-    """Draw faint lines of constant memory per task, with labels where they leave the axes at the top."""
+    """Draw faint lines of constant memory per task that leave the axes at the top, where their labels have room."""
     (low, high), (_, top) = axes.get_xlim(), axes.get_ylim()
     for each in GUIDES:
-        dots = (0, (1, 3))
-        axes.plot([low, high], [each * low, each * high], color="#BBBBBB", linewidth=0.9, linestyle=dots, zorder=0)
         if low * 1.05 < top / each < high:
+            dots = (0, (1, 3))
+            axes.plot([low, high], [each * low, each * high], color="#BBBBBB", linewidth=0.9, linestyle=dots, zorder=0)
             marks.small(axes, f"{units.size(each, 1)} each", (top / each, top))
 
 
