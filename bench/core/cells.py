@@ -18,6 +18,8 @@ Read = Callable[[Row], float | None]
 
 _OWN = ("latency", "mean_latency_ns", "in_flight", "connection", "cpu", "cpu_ns", "site.delay", "site.pages", "arm")
 """Values of a workload that are fields of a cell or of its setting."""
+_WORDS = {"parked True": "workers parked afterwards", "CPU work none": "no CPU work"}
+"""Values of a setting that have better words than their name and value."""
 TIMED = frozenset({"crawl", "arm"})
 """Kinds of rows with a throughput: whole crawls, and arms of blocks."""
 CRAWLED = TIMED | {"memory"}
@@ -79,6 +81,11 @@ class Figure:
     def half(self) -> float:
         """The greater half of the interval, as a share of the estimate."""
         return max(self.high / self.estimate - 1, 1 - self.low / self.estimate)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the interval reaches further than the estimate itself; its ends are not written then."""
+        return self.half >= 1
 
     @property
     def digits(self) -> int:
@@ -231,7 +238,7 @@ def setting_names(found: Sequence[Setting]) -> dict[Setting, str]:
     for setting in found:
         alike = [other for other in found if other.connection == setting.connection]
         values = [f"{key} {value}" for key, value in differing(setting, alike).items()]
-        names[setting] = ", ".join([f"{setting.connection} connections", *values])
+        names[setting] = ", ".join([f"{setting.connection} connections", *(_WORDS.get(one, one) for one in values)])
     return names
 
 

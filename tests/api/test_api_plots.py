@@ -87,7 +87,7 @@ def test_a_setting_among_several_is_named() -> None:
     results = made([row, changed(row, round=2), crawl_row("other"), worked])
 
     title = results.plot_cpu().axes[0].get_title(loc="left")
-    assert title.endswith("100 in flight (keep-alive connections, CPU work none)")
+    assert title.endswith("100 in flight (keep-alive connections, no CPU work)")
     assert results.only(cpu="2ms").plot_cpu().axes[0].get_title(loc="left").endswith("100 in flight")
 
 
