@@ -26,6 +26,9 @@ LIMITS = {
 }
 """What limits the smallest slowdown that is found; older self-tests do not have it."""
 
+_ABOUT_CLIENTS = (
+    "Clients that share no code: medians over the rounds, and their range. Times with + are above the latency L."
+)
 Found = Mapping[str, Any]
 
 
@@ -45,8 +48,8 @@ def sections(found: Found) -> list[Section]:
     own = Section(title(found), tables, first=tuple(_heading(found)), findings=tuple(findings(found)) or None)
     if found.get("clients") is None:
         return [own]
-    told = clients.text(found["clients"], found["server_ceiling_per_s"]).splitlines()
-    return [own, Section("", notes=tuple(told))]
+    compared = clients.tables(found["clients"], found["server_ceiling_per_s"])
+    return [own, Section("", tuple(compared), (_ABOUT_CLIENTS,))] if compared else [own]
 
 
 def title(found: Found) -> str:
