@@ -111,10 +111,10 @@ def _judged(judged: Mapping[str, Any], factor: float, unit: str, truth: str) -> 
     """Return the verdict with the largest deviation; ``truth`` names the expected figure."""
     who = f" ({_listed(judged['who'])})" if judged["who"] else ""
     why = f" ({words.plain(judged['why'], 120)})" if judged["why"] else ""
-    apart = "-" if judged["apart"] is None else f"{units.number(factor * judged['apart'], 2)} {unit}"
+    apart = "" if judged["apart"] is None else f", {units.number(factor * judged['apart'], 2)} {unit} from {truth}"
     word = "no verdict" if judged["verdict"] == "cannot be told" else str(judged["verdict"])
     verdict = word.upper() if "off" in word else word
-    return f"{verdict}{who}{why}, {apart} from {truth}, bound {units.number(factor * judged['bound'], 1)} {unit}"
+    return f"{verdict}{who}{why}{apart}, bound {units.number(factor * judged['bound'], 1)} {unit}"
 
 
 def _client(client: Mapping[str, Any], one: Mapping[str, Any]) -> tuple[str, ...]:
