@@ -18,6 +18,8 @@ Read = Callable[[Row], float | None]
 
 _OWN = ("latency", "mean_latency_ns", "in_flight", "connection", "cpu", "cpu_ns", "site.delay", "site.pages", "arm")
 """Values of a workload that are fields of a cell or of its setting."""
+_PHRASES = {"parked": "workers parked afterwards", "CPU work": "{} CPU work"}
+"""Words for a value of a setting, where its name and value would be unclear."""
 TIMED = frozenset({"crawl", "arm"})
 """Kinds of rows with a throughput: whole crawls, and arms of blocks."""
 CRAWLED = TIMED | {"memory"}
@@ -79,6 +81,11 @@ class Figure:
     def half(self) -> float:
         """The greater half of the interval, as a share of the estimate."""
         return max(self.high / self.estimate - 1, 1 - self.low / self.estimate)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the interval reaches further than the estimate itself; its ends are not written then."""
+        return self.half >= 1
 
     @property
     def digits(self) -> int:
@@ -238,7 +245,7 @@ def setting_names(found: Sequence[Setting]) -> dict[Setting, str]:
 
 
 def _phrase(key: str, value: object) -> str:
-    return f"{value} {key}" if key == "CPU work" else f"{key} {value}"
+    return _PHRASES[key].format(value) if key in _PHRASES else f"{key} {value}"
 
 
 def evenly(values: Sequence[Value], most: int) -> list[Value]:

@@ -38,7 +38,7 @@ _COLOUR = re.compile(r"#[0-9a-f]{6}|black|white")
 _LOCAL = re.compile(r"url\(#([\w-]+)\)")
 _NUMBER = re.compile(r"-?\d+\.\d{3,}(?!\d*e)")
 _NO_TURN = re.compile(r"rotate\(-?0 [^)]*\)")
-_PANEL = re.compile(r"panel_(\d+)_(\d+)_(\d+)_(\d+)")
+_PANEL = re.compile(r"(?:panel|key)_(\d+)_(\d+)_(\d+)_(\d+)")
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -89,7 +89,9 @@ def _inlined(name: str, svg: str, prefix: str, styles: _Styles) -> Inlined:
     svgs = []
     for number, (box, elements) in enumerate(drawings.items(), start=1):
         told = label if number == 1 else f"{label} (panel {number} of {len(drawings)})"
-        svgs.append(_svg(told, box, "".join(_element(one, prefix, wanted, styles) for one in elements)))
+        drawn = _svg(told, box, "".join(_element(one, prefix, wanted, styles) for one in elements))
+        is_key = elements[-1].get("id", "").startswith("key_")
+        svgs.append(f'<div class="key">{drawn}</div>' if is_key else drawn)
     inside = Markup("".join(svgs))  # noqa: S704  (each part is escaped)
     return Inlined(name, finding, _told(texts.get("subtitle", [])), inside, len(drawings) > 1)
 

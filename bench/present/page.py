@@ -29,6 +29,7 @@ WIDER = 12
 """Pixels beside a panel: a browser's font may be wider than the one that was measured."""
 TITLE, TEXT, SMALL = 19, 13, 11
 _NUMBER_AND_UNIT = re.compile(r"(\d) (?=(?:ns|µs|ms|s|B|kB|MB|GB|pages/s)\b|%)")
+_MARK = re.compile(r" (?=[*†✗]$)")
 SETTINGS: dict[Any, Any] = {
     "text.parse_math": False,  # a strategy's name is a name, whatever dollars it contains
     "svg.fonttype": "none",
@@ -124,8 +125,8 @@ def key(sheet: "Figure", handles: Sequence[Any], left: float, top: float) -> Non
 
 
 def kept_together(text: str) -> str:
-    """Keep a number and its unit on one line."""
-    return _NUMBER_AND_UNIT.sub("\\1\N{NO-BREAK SPACE}", text)
+    """Keep a number and its unit on one line, and a mark at the end with the word before it."""
+    return _MARK.sub("\N{NO-BREAK SPACE}", _NUMBER_AND_UNIT.sub("\\1\N{NO-BREAK SPACE}", text))
 
 
 def draw_and_save(draw: "Callable[[], Figure | None]", folder: Path, name: str) -> list[Path]:
@@ -155,9 +156,9 @@ def write_svg(figure: "Figure", target: Path | IO[str]) -> None:
     figure.savefig(target, format="svg", metadata={"Date": None, "Creator": None})
 
 
-def panel_id(left: float, top: float, width: float, height: float) -> str:
-    """Return the id of a panel or of a key in an SVG: its place in points, from the upper left corner."""
-    return "panel_" + "_".join(str(round(value)) for value in (left, top, width, height))
+def panel_id(kind: str, left: float, top: float, width: float, height: float) -> str:
+    """Return the id of a ``panel`` or of a ``key`` in an SVG: its place in points, from the upper left corner."""
+    return f"{kind}_" + "_".join(str(round(value)) for value in (left, top, width, height))
 
 
 def _mark_panels(figure: "Figure") -> None:
@@ -166,15 +167,16 @@ def _mark_panels(figure: "Figure") -> None:
     if any(text.get_gid() not in {"title", "subtitle", "footer"} for text in figure.texts):
         return  # it belongs to several panels
     figure.draw_without_rendering()
-    boxes = [box for one in [*figure.legends, *axes] if (box := one.get_tightbbox()) is not None]
+    parts = [("key", one) for one in figure.legends] + [("panel", one) for one in axes]
+    boxes = [box for _, one in parts if (box := one.get_tightbbox()) is not None]
     alone = all(_has_ticks(one.get_xticklabels()) and _has_ticks(one.get_yticklabels()) for one in axes)
     if not alone or any(one.overlaps(other) for one, other in combinations(boxes, 2)):
         return
     points = 72 / figure.dpi
     high = figure.bbox.height
-    for one, box in zip([*figure.legends, *axes], boxes, strict=True):
+    for (kind, one), box in zip(parts, boxes, strict=True):
         place = (box.x0 - WIDER, high - box.y1 - 4, box.width + 2 * WIDER, box.height + 8)
-        one.set_gid(panel_id(*(value * points for value in place)))
+        one.set_gid(panel_id(kind, *(value * points for value in place)))
 
 
 def _has_ticks(labels: Iterable[Any]) -> bool:

@@ -8,6 +8,7 @@ The reference is drawn in each panel, so that every name is compared with it::
         small_multiples.name(axes, name, looks[name].colour, "2.1 times the reference")
 """
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,8 @@ LEFT, RIGHT, BETWEEN = 1.25, 0.35, 0.3
 """Inches beside and between panels."""
 HEAD = 0.62
 """Inches above a panel for its name and a remark."""
+LINE = 24
+"""Maximum number of letters in a line of a name."""
 TICKS_APART = 0.17
 """Minimum distance of two ticks, as a share of the width of a panel."""
 MOST = 28
@@ -68,10 +71,11 @@ def sheet(
 
 
 def name(axes: "Axes", text: str, colour: str, remark: str = "") -> None:
-    """Write a name above its panel, and a remark below the name."""
+    """Write a name above its panel, a long one in two lines, and a remark below the name."""
     style: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
     height = 19 if remark else 5
-    axes.annotate(labels.name_of(text), (0, 1), (0, height), weight="bold", size=page.TEXT, color=colour, **style)
+    lines = "\n".join(textwrap.wrap(labels.name_of(text), LINE, max_lines=2, placeholder="…"))
+    axes.annotate(lines, (0, 1), (0, height), weight="bold", size=page.TEXT, color=colour, **style)
     axes.annotate(remark, (0, 1), (0, 4), size=page.SMALL, color=page.GREY, **style)
 
 

@@ -14,6 +14,8 @@ PAPER, DARK_PAPER = "#ffffff", "#14161a"
 LEAST_TEXT, LEAST_SHAPE = 4.5, 3.0
 """Least contrast of text, and of shapes (WCAG 2.2, 1.4.3 and 1.4.11)."""
 _STEP = 0.02
+_TINT = 0.8
+"""A colour with a smaller share than this, the rest being white, is a background."""
 _NAMED = {"#000000": "ink", "#ffffff": "paper", page.GREY.lower(): "grey", page.PALE.lower(): "pale"}
 _NUMBERED = {colour.lower(): n for n, colour in enumerate(name_looks.COLOURS)}
 _WORDS = {"black": "#000000", "white": "#ffffff"}
@@ -55,7 +57,17 @@ def _dark(colour: str, *, of_text: bool) -> str:
     if saturation < 0.1:
         light = 1 - 0.9 * light
         return _moved(_hex(hue, light, saturation), _STEP, DARK_PAPER, LEAST_TEXT if of_text else 1.0)
+    strength = 1 - min(_shares(colour))
+    if not of_text and strength < _TINT:
+        return _tint(colour, strength)
     return _moved(colour, _STEP, DARK_PAPER, LEAST_TEXT if of_text else LEAST_SHAPE)
+
+
+def _tint(colour: str, strength: float) -> str:
+    """Return a colour that was mixed with white, mixed with the dark background instead: light text is upon it."""
+    mixed = zip(_shares(colour), _shares(DARK_PAPER), strict=True)
+    parts = (strength - 1 + part + (1 - strength) * dark for part, dark in mixed)
+    return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
 
 
 def _moved(colour: str, step: float, ground: str, least: float) -> str:

@@ -3,8 +3,10 @@
 from inflight.bench.core import units
 from inflight.bench.core.figures import STEADY, NoSlope, Slope, Spread
 
-MOST_NAME = 24
+MOST_NAME = 40
 """Maximum length of the name of a strategy, or of another arm, as it is shown."""
+WIDE = "(±>100 %)"
+"""Written in place of an interval that reaches further than the estimate itself."""
 
 
 def plain(text: str, most: int = 200) -> str:

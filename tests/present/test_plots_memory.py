@@ -232,7 +232,7 @@ def test_the_ramp_names_the_limit_that_bound() -> None:
     assert "21,835: can't start new thread" in text
     assert "kernel.pid_max 32,448, shared" in text
     assert "kernel.threads-max" not in text
-    assert "With small stacks: 21,836. If that is raised, kernel.pid_max binds next, at 32,448." in text
+    assert "With small stacks: 21,836. With vm.max_map_count raised, kernel.pid_max binds next, at 32,448." in text
 
 
 def test_a_ramp_that_small_stacks_let_go_further_says_more_than() -> None:

@@ -9,7 +9,7 @@ from inflight.bench.core import units
 from inflight.bench.core.figures import Spread
 from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, marks, page, words
-from inflight.bench.present.name_looks import Look
+from inflight.bench.present.name_looks import COLOURS, Look
 from inflight.bench.report import provenance
 from inflight.bench.studies.clients.read import Latency, compare
 from inflight.bench.studies.clients.show import title
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 MOST_PANELS = 4
 """Maximum number of latencies side by side."""
-_BAND = "#CFE3F1"
+MOST_REASONS = 3
+"""Maximum number of reasons shown for missing figures."""
+_BAND: dict[str, Any] = {"height": 0.7, "color": COLOURS[0], "alpha": 0.2, "zorder": 0.5, "linewidth": 0}
 _MS = 1_000_000
 _NOTES = (
     "Marks: medians over the rounds. Lines: their range. Hollow: the client's core was full, so it is not compared. "
@@ -49,7 +51,8 @@ def draw(rows: Sequence[Row], machine: dict[str, Any]) -> "Figure | None":
         return None
     shown = found.latencies[:MOST_PANELS]
     names = sorted({client.name for one in shown for client in one.clients})
-    sheet = page.sheet(title(found), _NOTES, provenance.source(own, machine))
+    notes = marks.notes(_NOTES, _about_missing(found.latencies[:MOST_PANELS]))
+    sheet = page.sheet(title(found), notes, provenance.source(own, machine))
     marks.margins(sheet, max(1.5, 0.3 + labels.inches(sheet, map(words.name, names))), 0.45)
     above, below = sheet.subplots(2, len(shown), squeeze=False, gridspec_kw={"hspace": 0.55, "wspace": 0.25})
     for one, upper, lower in zip(shown, above, below, strict=True):
@@ -57,6 +60,13 @@ def draw(rows: Sequence[Row], machine: dict[str, Any]) -> "Figure | None":
         for axes, panel in ((upper, _throughput(one)), (lower, _added_time(one))):
             _draw_panel(axes, panel, page.looks(names), first=one is shown[0])
     return sheet
+
+
+def _about_missing(found: Sequence[Latency]) -> str:
+    """Say why clients have no figure, each reason once."""
+    told = {(client.name, client.reason): "" for one in found for client in one.clients if client.reason}
+    reasons = [f"{words.name(name)}: {words.plain(reason or '', 120).rstrip('.')}" for name, reason in told]
+    return f"No figure: {'; '.join(reasons[:MOST_REASONS])}." if reasons else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +118,7 @@ def _draw_panel(axes: "Axes", panel: Panel, looks: Mapping[str, Look], *, first:
             continue
         if name in panel.bands:
             middle, off = panel.bands[name]
-            axes.barh(place, 2 * off, left=middle - off, height=0.7, color=_BAND, zorder=0.5, linewidth=0)
+            axes.barh(place, 2 * off, left=middle - off, **_BAND)
             ends += [middle - off, middle + off]
         ends += [own.low, own.high]
         axes.plot([own.low, own.high], [place, place], color=look.colour, linewidth=2.6, zorder=4)

@@ -66,7 +66,7 @@ def _listed(names: Sequence[str] | set[str]) -> str:
     return words.listed([words.name(name) for name in sorted(names)]) if names else ""
 
 
-# The text of a self-test, from plain values
+# The tables of a self-test, from plain values
 
 
 def line(row: Row) -> str:
@@ -77,54 +77,61 @@ def line(row: Row) -> str:
     return f"{words.name(row.strategy):<12} {latency:<20} {told}{f'  {words.plain(why, 100)}' if why else ''}"
 
 
-def text(found: Mapping[str, Any], ceiling_per_s: float | None) -> str:
-    """Return the part of a self-test that compares clients; ``ceiling_per_s`` is the throughput of the null client."""
-    lines = ["clients of one server that share no code: medians over the rounds, and their range"]
-    for one in found["latencies"]:
-        names = [words.name(client["name"]) for client in one["clients"]]
-        width = max(map(len, names))
-        lines += [f"  {told}" for told in _about(one, ceiling_per_s)]
-        lines += [f"    {name:<{width}}  {_client(own, one)}" for name, own in zip(names, one["clients"], strict=True)]
-    return "\n".join(lines)
+def tables(found: Mapping[str, Any], ceiling_per_s: float | None) -> list[Table]:
+    """Return a table for each latency of a self-test; ``ceiling_per_s`` is the throughput of the null client."""
+    return [_latency(one, ceiling_per_s) for one in found["latencies"]]
 
 
-def _about(one: Mapping[str, Any], ceiling_per_s: float | None) -> list[str]:
-    """Return the head of a latency with its verdicts; without added latency, with the null client's throughput."""
+def _latency(one: Mapping[str, Any], ceiling_per_s: float | None) -> Table:
+    """Return the clients at a latency with the verdicts; without added latency, with the null client's throughput."""
     head = f"{units.latency(one['latency'])}, {words.in_flight(one['in_flight'])}"
-    if one["ideal_per_s"] is None:
-        return [
-            head + ("" if ceiling_per_s is None else f"; a null client: {units.number(ceiling_per_s, 3)} requests/s")
+    if one["ideal_per_s"] is not None:
+        head += f", at most {units.number(one['ideal_per_s'], 3)} requests/s"
+    elif ceiling_per_s is not None:
+        head += f"; a null client: {units.number(ceiling_per_s, 3)} requests/s"
+    verdicts = (
+        [
+            f"Throughput: {_judged(one['per_s'], 100, '%', _IDEAL)}.",
+            f"Added latency: {_judged(one['added'], 1 / _MS, 'ms', 'L')}.",
         ]
-    return [
-        f"{head}, at most {units.number(one['ideal_per_s'], 3)} requests/s",
-        f"  throughput: {_judged(one['per_s'], 100, '%', _IDEAL)}",
-        f"  added latency: {_judged(one['added'], 1 / _MS, 'ms', 'L')}",
+        if one["ideal_per_s"] is not None
+        else []
+    )
+    missing = [
+        words.plain(f"{client['name']}: no figure: {client['reason']}", 200).rstrip(".") + "."
+        for client in one["clients"]
+        if client["per_s"] is None
     ]
+    lines = tuple(_client(client, one) for client in one["clients"])
+    heads = ("client", "requests/s", "range", "median time", "its core", "server's core", "full core")
+    return Table(f"Clients of one server: {head}", heads, lines, (*verdicts, *missing))
 
 
 def _judged(judged: Mapping[str, Any], factor: float, unit: str, truth: str) -> str:
     """Return the verdict with the largest deviation; ``truth`` names the expected figure."""
     who = f" ({_listed(judged['who'])})" if judged["who"] else ""
     why = f" ({words.plain(judged['why'], 120)})" if judged["why"] else ""
-    apart = "-" if judged["apart"] is None else f"{units.number(factor * judged['apart'], 2)} {unit}"
+    apart = "" if judged["apart"] is None else f", {units.number(factor * judged['apart'], 2)} {unit} from {truth}"
     word = "no verdict" if judged["verdict"] == "cannot be told" else str(judged["verdict"])
     verdict = word.upper() if "off" in word else word
-    return f"{verdict}{who}{why}, {apart} from {truth}, bound {units.number(factor * judged['bound'], 1)} {unit}"
+    return f"{verdict}{who}{why}{apart}, bound {units.number(factor * judged['bound'], 1)} {unit}"
 
 
-def _client(client: Mapping[str, Any], one: Mapping[str, Any]) -> str:
+def _client(client: Mapping[str, Any], one: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the line of a client: medians over the rounds, and their range."""
+    name = words.name(client["name"])
     if client["per_s"] is None:
-        return words.plain(f"no figure: {client['reason']}", 160)
+        return (name, *"------")
     rate, low, high = (units.number(client["per_s"][key], 3) for key in ("median", "low", "high"))
     sign = "+" if one["mean_latency_ns"] else ""
     added = client["added_ns"]
     shares = [client["client_share"], client["server_share"]]
-    own, server = ("?" if share is None else f"{100 * share:.0f} %" for share in shares)
     full = [side for side, share in zip(("client", "server"), shares, strict=True) if (share or 0) >= FULL_SHARE]
-    parts = [
-        f"{rate:>7}/s ({low} to {high})",
-        *([] if added is None else [f"median time {sign}{added['median'] / _MS:.2f} ms"]),
-        f"{own} of its core, {server} of the server's",
-        *([f"full: {' and '.join(full)}"] if full else []),
-    ]
-    return ", ".join(parts)
+    return (
+        name,
+        rate,
+        f"{low} to {high}",
+        "-" if added is None else f"{sign}{added['median'] / _MS:.2f} ms",
+        *("-" if share is None else f"{100 * share:.0f} %" for share in shares),
+        " and ".join(full) or "-",
+    )

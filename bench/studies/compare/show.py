@@ -231,7 +231,8 @@ def _notes(result: Result, rates: Rates | None) -> list[str]:
 
 def _table(result: Result) -> Table:
     lines = tuple(_line(result, metric) for metric in read.asked(result.blocks))
-    return Table("", HEADS, lines, short=HEADS)
+    width = len(HEADS) if any(line[-1] for line in lines) else len(HEADS) - 1
+    return Table("", HEADS[:width], tuple(line[:width] for line in lines), short=HEADS[:width])
 
 
 def _line(result: Result, metric: str) -> tuple[str, ...]:

@@ -61,7 +61,7 @@ def title(found: Map) -> str:
     if not differ:
         return told
     by = units.times(math.exp(max(tile.slowest.behind for tile in differ if tile.slowest is not None)))
-    names = [f"{words.plain(name, 30)} ({units.count(times)})" for name, times in _firsts(found, differ)[:MOST_FASTEST]]
+    names = [f"{words.name(name)} ({units.count(times)})" for name, times in _firsts(found, differ)[:MOST_FASTEST]]
     are = "is" if len(names) == 1 else "are"
     most = f"{words.listed(names)} {are} most often fastest or tied for fastest"
     return f"{told}; in the others, {most}, with up to {by} the throughput of the slowest"
@@ -84,8 +84,8 @@ def findings(found: Map) -> list[str]:
     if not gaps:
         return told
     slowest, widest = max(gaps, key=lambda one: one[0].behind)
-    names = [f"{words.plain(name, 30)} in {units.count(times)}" for name, times in _firsts(found, differ)]
-    best, last = (words.plain(name, 30) for name in (widest.best[0], slowest.strategy))
+    names = [f"{words.name(name)} in {units.count(times)}" for name, times in _firsts(found, differ)]
+    best, last = (words.name(name) for name in (widest.best[0], slowest.strategy))
     gap = units.times(math.exp(slowest.behind))
     return [
         *told,
@@ -171,7 +171,7 @@ def _notes(found: Map) -> list[str]:
             f"Not known: {units.count(lone)} of {units.count(len(found.tiles))} workloads; a comparison needs two "
             f"strategies with {LEAST_ROUNDS} valid rounds each."
         )
-    missing = [f"{words.plain(name, 30)} ({_where(tile.point)})" for tile in found.tiles for name in tile.without]
+    missing = [f"{words.name(name)} ({_where(tile.point)})" for tile in found.tiles for name in tile.without]
     if missing:
         more = f" and {units.count(len(missing) - MOST_NAMED)} more" if len(missing) > MOST_NAMED else ""
         told.append(f"Too few valid trials: {'; '.join(missing[:MOST_NAMED])}{more}.")

@@ -1,6 +1,5 @@
 """The section of loop lag: a table for each workload. Pure."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -84,8 +83,10 @@ def _median(found: Figure | None) -> str:
     if found is None:
         return "-"
     text = units.duration(found.estimate, 2)
-    if math.isinf(found.high):
+    if found.ends is None:
         return text
+    if found.is_wide:
+        return f"{text} {words.WIDE}"
     return f"{text} ({units.duration(found.low, 2)} to {units.duration(found.high, 2)})"
 
 

@@ -124,5 +124,6 @@ def _notes(ramps: Sequence[LimitFound], main: LimitFound) -> str:
         and f"With small stacks: {'more than ' if small > MOVED * found else ''}{units.count(small)}.",
         following
         and main.measured.stopped_by == "failure"
-        and f"If that is raised, {words.plain(following.name, 40)} binds next, at {units.count(following.most)}.",
+        and f"With {words.plain(show.limit_of(main.measured), 40)} raised, "
+        f"{words.plain(following.name, 40)} binds next, at {units.count(following.most)}.",
     )

@@ -71,9 +71,11 @@ def draw_layers(found: Sequence[Subject], about: str, footer: str) -> "Figure | 
     sheet = page.sheet(show.of_layers(found), _about_layers(found, shown, about), footer, height)
     top = sheet.subplotpars.top + (0.5 - _KEY) / height  # the sheet left 0.5 for a title
     fills = FILLS | ({"unknown": UNKNOWN} if any(subject.unknown for subject in shown) else {})
-    marks.key(sheet, fills, _LEFT / page.WIDTH, top)
-    marks.margins(sheet, _LEFT, _RIGHT, top=_HEAD + _KEY - 0.5)
-    wide = page.WIDTH - _LEFT - _RIGHT - _BETWEEN
+    names = [labels.starred(subject.name, subject.stack) for subject in shown]
+    left = max(_LEFT, 0.3 + labels.inches(sheet, names))
+    marks.key(sheet, fills, left / page.WIDTH, top)
+    marks.margins(sheet, left, _RIGHT, top=_HEAD + _KEY - 0.5)
+    wide = page.WIDTH - left - _RIGHT - _BETWEEN
     sheet.subplots_adjust(wspace=2 * _BETWEEN / wide)
     whole, zoom = sheet.subplots(1, 2, width_ratios=[3, 2])
     panel_layers(places, whole, max(WHOLE_BYTES, 1.35 * max(map(end_of, shown))))

@@ -13,7 +13,7 @@ from inflight.bench.present import labels, marks, page, words
 from inflight.bench.present.marks import Points
 from inflight.bench.present.name_looks import Look
 from inflight.bench.studies.memory import show
-from inflight.bench.studies.memory.read import is_timed
+from inflight.bench.studies.memory.read import is_parked, is_timed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -119,7 +119,7 @@ def _way(row: Row) -> Way:
     released_s = _released_s(row, bin_s, reach_s)
     before = [point for point in points if point[0] <= reach_s]
     after = [(at - released_s, count) for at, count in points if at > released_s]
-    if _is_parked(row):  # all but one were released; that one waited until memory was read again
+    if is_parked(row):  # all but one were released; that one waited until memory was read again
         last = next((n for n, (_, count) in enumerate(after) if count <= 1), len(after) - 1)
         after = after[: last + 1]
     else:
@@ -140,11 +140,10 @@ def _released_s(row: Row, bin_s: float, reach_s: float) -> float:
 def _notes(found: Sequence[Cell], looks: Mapping[str, Look], left_out: int) -> str:
     missing = {cell.strategy: cell.rows[0] for cell in found if not any(map(is_timed, cell.rows))}
     every = [ways_of(cell) for cell in found]
-    is_parked = any(_is_parked(row) for cell in found for row in cell.rows)
     return marks.notes(
         "In flight: started and not yet answered, as the worker counts.",
         "Marks, medians over the rounds: when the gate of the server held all, and when the crawl had ended"
-        + (" (or all but one were parked)." if is_parked else "."),
+        + (" (or all but one were parked)." if any(is_parked(row) for cell in found for row in cell.rows) else "."),
         any(len(ways) > 1 for ways in every) and "Thin: other rounds.",
         any(not way.row.valid for ways in every for way in ways) and "Hollow marks: red trials.",
         *(f"{words.name(name)}: {_why(row)}." for name, row in list(missing.items())[:3]),
@@ -152,10 +151,6 @@ def _notes(found: Sequence[Cell], looks: Mapping[str, Look], left_out: int) -> s
         marks.about_grey({cell.strategy for cell in found} - set(missing), looks),
         left_out > 0 and f"{left_out} more {'setting is' if left_out == 1 else 'settings are'} not shown.",
     )
-
-
-def _is_parked(row: Row) -> bool:
-    return row.measured.parked_uss_bytes is not None
 
 
 def _why(row: Row) -> str:

@@ -149,6 +149,11 @@ def reach(cell: Cell) -> Spread | None:
     return c.spread_of(cell.valid_rows, lambda row: row.measured.reach_ns)
 
 
+def is_parked(row: Row) -> bool:
+    """Tell whether a trial parked its workers before the end, so that its ``drain_ns`` is that of one fetch."""
+    return row.measured.parked_uss_bytes is not None
+
+
 def held(cell: Cell) -> dict[str, Any]:
     """Return times and memory of a cell's held fetches, from valid rows, or red ones if there are no others."""
     rows = cell.valid_rows or cell.red_rows

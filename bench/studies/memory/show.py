@@ -13,6 +13,7 @@ from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Group, Line, Table
+from inflight.bench.studies.memory import read
 from inflight.bench.studies.memory.read import BLOCKS, GROUPS, IN_FLIGHT, PARKED, Subject, by_setting, held, reach, tops
 
 Value = TypeVar("Value")
@@ -289,12 +290,17 @@ def _held_table(found: Sequence[Cell]) -> Table:
              "server's memory", "drops, failed")  # fmt: skip
     notes = (
         "Held at once, as the server's gate confirmed; medians over the rounds. CPU: until all were held.",
-        "Drained: from the opening of the gate to the end of the crawl.",
+        "Drained: from the opening of the gate to the end of the crawl"
+        + ("; -: the workers were parked before the end." if any(map(_is_parked, found)) else "."),
         "Memory added: all layers of the client, including both ends of the connections.",
         "Server's memory: user memory of its whole process.",
         "✗: red trials only." if any(line[0].endswith("✗") for line in lines) else "",
     )
     return Table("Held in flight at once", heads, lines, tuple(filter(None, notes)))
+
+
+def _is_parked(cell: Cell) -> bool:
+    return any(map(read.is_parked, cell.rows))
 
 
 def _held_line(cell: Cell) -> tuple[str, ...]:
@@ -303,7 +309,7 @@ def _held_line(cell: Cell) -> tuple[str, ...]:
         _time(found["reach_ns"]),
         _time(found["reach_cpu_ns"], TICK_NS),
         _time(found["reach_server_cpu_ns"]),
-        _time(found["drain_ns"]),
+        _time(None if _is_parked(cell) else found["drain_ns"]),
     ]
     if found["reach_ns"] is None:
         times[0] = next((row.status for row in cell.rows if row.status != "ok"), "-")

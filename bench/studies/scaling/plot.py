@@ -77,4 +77,4 @@ def _scales(axes: "Axes", found: Scaling) -> None:
     axes.yaxis.set_major_formatter(lambda ratio, _: f"{ratio:g}x" if ratio else "0")
     axes.axhline(1, color="black", linewidth=1.2, zorder=1)
     axes.axhline(ideal, color=page.GREY, linewidth=1.2, linestyle=":", zorder=1)
-    marks.small(axes, f"all of {found.cores[-1]} cores", (len(found.works) - 1, ideal), ha="right")
+    marks.small(axes, f"all of {found.cores[-1]} cores", (-0.15, ideal), ha="left")

@@ -118,7 +118,12 @@ def _section(found: Scaling) -> Section:
         about_server(found),
         f"The reference under another name, over itself: {', '.join(placebos)}." if placebos else "",
     )
-    return Section(title(found), tuple(tables), tuple(filter(None, notes)))
+    entries = {entry for table in tables for line in table.cells for entry in line[1:]}
+    marks = (
+        "✗: from red trials only, and excluded from conclusions." if any("✗" in entry for entry in entries) else "",
+        "-: no valid trials to compare." if "-" in entries else "",
+    )
+    return Section(title(found), tuple(tables), tuple(filter(None, (*notes, *marks))))
 
 
 def where(found: Scaling) -> str:

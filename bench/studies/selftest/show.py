@@ -26,6 +26,9 @@ LIMITS = {
 }
 """What limits the smallest slowdown that is found; older self-tests do not have it."""
 
+_ABOUT_CLIENTS = (
+    "Clients that share no code: medians over the rounds, and their range. Times with + are above the latency L."
+)
 Found = Mapping[str, Any]
 
 
@@ -45,8 +48,8 @@ def sections(found: Found) -> list[Section]:
     own = Section(title(found), tables, first=tuple(_heading(found)), findings=tuple(findings(found)) or None)
     if found.get("clients") is None:
         return [own]
-    told = clients.text(found["clients"], found["server_ceiling_per_s"]).splitlines()
-    return [own, Section("", notes=tuple(told))]
+    compared = clients.tables(found["clients"], found["server_ceiling_per_s"])
+    return [own, Section("", tuple(compared), (_ABOUT_CLIENTS,))] if compared else [own]
 
 
 def title(found: Found) -> str:
@@ -124,7 +127,7 @@ def _alarms(found: Found) -> Table:
             *(units.count(one[key]) for key in ("decisions", "alarms", "passes", "inconclusive")),
             f"{one['mean_blocks']:.1f}",
             units.count(one["blocks"]),
-            f"{one['upper']:.1%}" if "upper" in one else "-",
+            f"{100 * one['upper']:.1f} %" if "upper" in one else "-",
         )
         for kind, told in (("real", "consecutive"), ("resampled", "simulated"))
         for one in [found["false_alarms"][kind]]
@@ -133,7 +136,7 @@ def _alarms(found: Found) -> Table:
         "Rate at most: upper bound with 95 % confidence. The design allows 0.5 %. Simulated decisions share blocks, so "
         "they have no bound."
     )
-    return Table(f"False alarms, both sides {words.plain(found['strategy'], 24)}", heads, lines, (note,))
+    return Table(f"False alarms, both sides {words.name(found['strategy'])}", heads, lines, (note,))
 
 
 def _planted(found: Found) -> Table:
@@ -143,7 +146,7 @@ def _planted(found: Found) -> Table:
             f"about {words.plain(size, 12)} %",
             "not measured" if one["seen"] is None else planted_told(one),
             units.count(one["blocks"]),
-            f"{one['share']:.1%}",
+            f"{100 * one['share']:.1f} %",
             units.count(one["decisions"]),
             f"{one['mean_blocks']:.1f}",
             f"{one['real']['alarms']} of {one['real']['decisions']}",
@@ -184,13 +187,13 @@ def _resolves(found: Found) -> Table:
         for one in found["resolves"]
     )
     whose = words.name(found["strategy"])
-    return Table(f"Smallest slowdown of {whose} that is found {DESIGNED.power:.0%} of the time", heads, lines)
+    return Table(f"Smallest slowdown of {whose} that is found {100 * DESIGNED.power:.0f} % of the time", heads, lines)
 
 
 def _rest(found: Found) -> Table:
     late, extra, ceiling = found["lateness"], found["overhead"], found["server_ceiling_per_s"]
     times = " and ".join("-" if late[key] is None else units.duration(late[key]) for key in ("p50", "p99"))
-    share = "-" if extra["share"] is None else f"{extra['share']:.1%}"
+    share = "-" if extra["share"] is None else f"{100 * extra['share']:.1f} %"
     lines = (
         ("server ceiling, by a null client", "-" if ceiling is None else f"{units.number(ceiling)} responses/s"),
         ("timer lateness (p50 and p99), 1,000 in flight at 50 ms", times + ("" if late["valid"] else " ✗")),

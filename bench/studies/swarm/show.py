@@ -68,9 +68,14 @@ def reach_title(some: Sequence[Swarm]) -> str:
     """Return how soon each strategy held all fetches, the fastest first; or the limit that stopped it."""
     asked = f"{units.count(some[0].asked)} fetches in flight at once"
     good = sorted(filter(_is_held, some), key=lambda swarm: (swarm.bound is not None, _reach(swarm), swarm.strategy))
-    told = [_outcome(swarm) for swarm in good[:MOST_NAMES]]
-    more = [f"{len(good) - MOST_NAMES} more"] if len(good) > MOST_NAMES else []
-    return f"{asked}: {words.listed([*told, *more]) if told else 'no valid trial'}"
+    told = [f"{name(one.strategy)} in {words.duration(one.of(reach_ns))}" for one in good[:MOST_NAMES] if not one.bound]
+    told += [f"{len(good) - MOST_NAMES} more"] if len(good) > MOST_NAMES else []
+    stopped = [
+        f"{name(one.strategy)} stopped at {_count(one.of(held))} by {words.plain(one.bound.name, 40)}"
+        for one in good[:MOST_NAMES]
+        if one.bound
+    ]
+    return f"{asked}: {'; '.join([*([words.listed(told)] if told else []), *stopped]) or 'no valid trial'}"
 
 
 def cost_title(sizes: Mapping[str, Cost]) -> str:
@@ -89,12 +94,6 @@ def _is_held(swarm: Swarm) -> bool:
 def _reach(swarm: Swarm) -> float:
     reached = swarm.of(reach_ns)
     return 0.0 if reached is None else reached.median
-
-
-def _outcome(swarm: Swarm) -> str:
-    if swarm.bound is None:
-        return f"{name(swarm.strategy)} in {words.duration(swarm.of(reach_ns))}"
-    return f"{name(swarm.strategy)} stopped at {_count(swarm.of(held))} by {words.plain(swarm.bound.name, 40)}"
 
 
 # Tables
@@ -118,7 +117,7 @@ def _held_line(swarm: Swarm) -> tuple[str, ...]:
     processes = [_count(swarm.of(attrgetter(f"measured.{side}_processes"))) for side in ("client", "server")]
     failed = swarm.of(attrgetter("measured.failed_pages"))
     return (
-        f"{words.plain(swarm.strategy, 30)}{ramp}{mark}",
+        f"{name(swarm.strategy)}{ramp}{mark}",
         units.count(swarm.asked),
         _count(swarm.of(held)),
         "+".join(processes) if swarm.shown else "-",

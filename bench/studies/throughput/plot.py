@@ -14,7 +14,15 @@ from inflight.bench.present import labels, marks, page, scales, words
 from inflight.bench.present.labels import Label
 from inflight.bench.present.marks import Point
 from inflight.bench.present.name_looks import Look
-from inflight.bench.studies.throughput import plot_caps, plot_cpu, plot_possible, plot_rates, plot_times, title
+from inflight.bench.studies.throughput import (
+    left_out,
+    plot_caps,
+    plot_cpu,
+    plot_possible,
+    plot_rates,
+    plot_times,
+    title,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,14 +59,15 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
     if not shown:
         return None
     kept = retention.headline(found)
+    notes = _about_pages(shown), _about_short(found, shown), left_out.about(found, shown)
     if len(c.strategies_of(shown)) > page.MOST_LINES or kept:
-        return draw_each(shown, kept, marks.notes(about, _about_pages(shown), _about_short(found, shown)), footer)
+        return draw_each(shown, kept, marks.notes(about, *notes), footer)
     latencies = c.latencies(shown)
     panels = c.evenly(latencies, MOST_PANELS)
     grey = marks.about_grey(c.strategies_of(found), looks)
-    notes = marks.notes(about, grey, _about_pages(shown), _about_short(found, shown), _about_marks(shown, panels))
+    told = marks.notes(about, grey, *notes, _about_marks(shown, panels))
     height = page.HEIGHT + (-(-len(panels) // 2) - 1) * PANEL_HEIGHT
-    sheet = page.sheet(title.of_rates(shown), notes, footer, height)
+    sheet = page.sheet(title.of_rates(shown), told, footer, height)
     ends = {(cell.strategy, not cell.valid_rows) for cell in shown if cell.strategy in looks}
     labels.share_width(sheet, min(2, len(panels)), [labels.name_of(name, red=red) for name, red in ends])
     sheet.subplots_adjust(hspace=0.3)

@@ -11,7 +11,7 @@ from inflight.bench.core.cells import Cell
 from inflight.bench.core.retention import Retention, headline, swept
 from inflight.bench.present import labels, marks, page, scales, small_multiples
 from inflight.bench.present.marks import Point
-from inflight.bench.studies.throughput import read, title
+from inflight.bench.studies.throughput import left_out, read, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,7 +58,7 @@ def draw(
     order = [*dict.fromkeys(cell.strategy for cell in _ordered(found) if cell.strategy in drawn)]
     reference = _reference(found, drawn)
     names = [*([reference] if reference else []), *(name for name in order if name != reference)]
-    left_out = len(names) - small_multiples.MOST
+    more = len(names) - small_multiples.MOST
     stacks = {cell.strategy: cell.stack for cell in found}
     notes = marks.notes(
         about,
@@ -70,7 +70,8 @@ def draw(
         any(one.failed for one in kept.values()) and "Cross: failed.",
         ceiling and "Dots: what a client that parses nothing got from the server.",
         _mixed(stacks) and "own" in stacks.values() and labels.ABOUT_STAR,
-        left_out > 0 and f"{left_out} more strategies are not shown.",
+        left_out.about(found, [cell for cell in found if cell.strategy in drawn]),
+        more > 0 and f"{more} more strategies are not shown.",
     )
     sheet, panels = small_multiples.sheet(
         names, finding, notes, footer, quantity.label, "fetches in flight (log scale)"

@@ -8,7 +8,7 @@ from inflight.bench.core import units
 from inflight.bench.core.cells import Cell, Figure
 from inflight.bench.present import labels, marks, name_looks, page
 from inflight.bench.present.marks import Fill
-from inflight.bench.studies.throughput import read, title
+from inflight.bench.studies.throughput import left_out, read, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +29,7 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet | None":
     bars = bars_of(read.at(found, read.cpu_column(found)))
     if not bars:
         return None
-    left_out = len(bars) - page.MOST_BARS
+    more = len(bars) - page.MOST_BARS
     notes = marks.notes(
         about,
         title.workload(bars[0][0]),
@@ -39,7 +39,8 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet | None":
         not _is_divided(bars)
         and all(cell.rows[0].kind == "crawl" for cell, _ in bars)
         and "Not divided: too little CPU time to tell user from system time.",
-        left_out > 0 and f"{left_out} more strategies are not shown.",
+        left_out.about(found, [cell for cell, _ in bars]),
+        more > 0 and f"{more} more strategies are not shown.",
     )
     bars = bars[: page.MOST_BARS]
     sheet = page.sheet(title.of_cpu([cell for cell, _ in bars]), notes, footer, max(page.HEIGHT, 3 + BAR * len(bars)))

@@ -11,7 +11,7 @@ from inflight.bench.present import labels, marks, page, scales, words
 from inflight.bench.present.labels import Label
 from inflight.bench.present.marks import Point
 from inflight.bench.present.name_looks import Look
-from inflight.bench.studies.throughput import title
+from inflight.bench.studies.throughput import left_out, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,6 +40,7 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
         "100 %: in flight / added latency, what a client gets that only waits. Linear axis.",
         "Points: means over the rounds; bars: 95 % intervals.",
         left and f"Not shown: {words.listed(left)}.",
+        left_out.about(found, shown),
     )
     height = page.HEIGHT + (-(-len(panels) // 2) - 1) * PANEL_HEIGHT
     sheet = page.sheet(title.of_possible(shown), notes, footer, height)

@@ -8,7 +8,7 @@ from inflight.bench.core import units
 from inflight.bench.core.cells import Cell
 from inflight.bench.present import labels, marks, name_looks, page
 from inflight.bench.present.marks import Fill
-from inflight.bench.studies.throughput import plot_cpu, read, title
+from inflight.bench.studies.throughput import left_out, plot_cpu, read, title
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Sheet
@@ -19,14 +19,15 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet":
     here = read.at(found, read.rate_columns(found)[-1])
     rates = [(cell, figure) for cell in here if (figure := cell.figure(c.pages_per_s))]
     bars = sorted(rates, key=lambda bar: (bar[0].stack != "shared", -bar[1].estimate))
-    left_out = len(bars) - page.MOST_BARS
+    more = len(bars) - page.MOST_BARS
     notes = marks.notes(
         about,
         title.workload(here[0]),
         "Bars: means over the rounds; whiskers: 95 % intervals.",
         any(cell.stack == "own" for cell, _ in bars) and labels.ABOUT_STAR,
         any(not figure.valid for _, figure in bars) and "Pale: red trials only, no basis for conclusions.",
-        left_out > 0 and f"{left_out} more strategies are not shown.",
+        left_out.about(found, [cell for cell, _ in bars]),
+        more > 0 and f"{more} more strategies are not shown.",
     )
     bars = bars[: page.MOST_BARS]
     names = [labels.starred(cell.strategy, cell.stack) for cell, _ in bars]

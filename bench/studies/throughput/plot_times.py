@@ -14,7 +14,7 @@ from inflight.bench.core.records.parts import Histogram, Times
 from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, marks, page, scales, small_multiples
 from inflight.bench.present.name_looks import Look
-from inflight.bench.studies.throughput import read, title
+from inflight.bench.studies.throughput import left_out, read, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,8 +47,9 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
     kinds = kinds[:1] if each else kinds
     notes = marks.notes(
         about,
-        not each and marks.about_grey(c.strategies_of(found), looks),
+        not each and marks.about_grey(c.strategies_of(here), looks),
         title.workload(here[0]),
+        left_out.about(found, here),
         _about_rounds(here),
         "Closed loop: a slow strategy gets fewer requests, so independent users would see other times.",
         "response" in kinds and "Response time includes the wait in the crawl's own queue.",
@@ -75,12 +76,12 @@ def _draw_each(found: Sequence[Cell], finding: str, notes: str, footer: str) -> 
     reference = read.reference_of(found)
     first = reference.strategy if reference and reference.strategy in curves else None
     order = sorted(curves, key=lambda name: (name != first, _time_at(curves[name], 0.5), name))
-    left_out = len(order) - small_multiples.MOST
+    more = len(order) - small_multiples.MOST
     about = marks.notes(
         notes,
         small_multiples.about_reference(first),
         f"Markers: {about_marks(found, 'service')}.",
-        left_out > 0 and f"{left_out} more strategies are not shown.",
+        more > 0 and f"{more} more strategies are not shown.",
     )
     sheet, panels = small_multiples.sheet(
         order, finding, about, footer, "share of fetches that take longer (log scale)", "service time (log scale)"

@@ -138,9 +138,9 @@ def _value(cell: Cell | None, figure_of: c.Read, write: Callable[[float, int], s
     figure = cell.figure(figure_of)
     if figure is None:
         return next((row.status for row in cell.rows if row.status != "ok"), "-")
-    half = figure.half
     text = write(figure.estimate, figure.digits)
-    off = "" if math.isinf(half) else f" ±{units.number(half * 100, 1)} %" if half < 1 else " (±>100 %)"
+    interval = words.WIDE if figure.is_wide else f"±{units.number(figure.half * 100, 1)} %"
+    off = f" {interval}" if figure.ends else ""
     return f"{text}{off}{'' if figure.valid else '✗'}"
 
 

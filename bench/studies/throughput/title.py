@@ -41,9 +41,7 @@ def of_rates(found: Sequence[Cell]) -> str:
         [c.at(models, name, latency, cap) for cap in (least, most)] for latency in dict.fromkeys([longest, shortest])
     ]
     gains = [_gain(few, many) for few, many in pairs if few and many]
-    return (
-        f"From {units.count(least)} to {units.count(most)} in flight, {words.plain(name, 30)} gets {', '.join(gains)}"
-    )
+    return f"From {units.count(least)} to {units.count(most)} in flight, {words.name(name)} gets {', '.join(gains)}"
 
 
 def of_cpu(found: Sequence[Cell]) -> str:
@@ -73,7 +71,7 @@ def of_possible(found: Sequence[Cell]) -> str:
     )
     if len(ordered) < 2 or _verdict(ordered) != TIED:
         return told
-    below = [words.plain(name, 30) for name, one in figures.items() if one.estimate < ordered[0].estimate]
+    below = [words.name(name) for name, one in figures.items() if one.estimate < ordered[0].estimate]
     who = f"all models but {words.listed(below)} reach" if below else "all models reach"
     least = math.floor(100 * ordered[0].estimate / bound)
     return f"{told.partition(', ')[0]}, {who} at least {least} % of the possible throughput"
@@ -100,7 +98,7 @@ def of_growth(found: Sequence[Cell]) -> str:
     if most is least or ratio is None:
         return f"With more in flight, no strategy needs more CPU time per page, up to {many}"
     ends = f"95 %: {units.times(ratio.low)} to {units.times(ratio.high)}" if math.isfinite(ratio.high) else "one round"
-    grown = f"the CPU time per page of {words.plain(most.strategy, 30)} grows {units.times(growth)} ({ends})"
+    grown = f"the CPU time per page of {words.name(most.strategy)} grows {units.times(growth)} ({ends})"
     return f"From {units.count(least.in_flight)} to {many}, {grown}"
 
 
@@ -121,7 +119,7 @@ def of_retention(found: Sequence[Retention]) -> str:
     told = [failures(chosen)] if len(rest) < len(chosen) else []
     if rest:
         ends = [rest[-1], *([rest[0]] if len(rest) > 1 else [])]
-        first, *others = [f"{words.plain(one.strategy, 30)} keeps {kept(one, '95 %: ')}" for one in ends]
+        first, *others = [f"{words.name(one.strategy)} keeps {kept(one, '95 %: ')}" for one in ends]
         head = f"{first} of its best throughput with {words.in_flight(ends[0].most.in_flight)}"
         told.append(", ".join([head, *(other.replace(" keeps", "", 1) for other in others)]))
     return "; ".join(told)
@@ -132,7 +130,7 @@ def failures(found: Sequence[Retention]) -> str:
     firsts = sorted({min(one.failed) for one in found if one.failed})
     parts = []
     for cap in firsts:
-        names = [words.plain(one.strategy, 30) for one in found if one.failed and min(one.failed) == cap]
+        names = [words.name(one.strategy) for one in found if one.failed and min(one.failed) == cap]
         parts.append(f"{words.listed(names)} with {units.count(cap)}")
     first, _, rest = ", ".join(parts).partition(" with ")
     at, _, others = rest.partition(", ")
@@ -146,7 +144,7 @@ def kept(one: Retention, sure: str = "") -> str:
         return "100 %"
     text = f"{_share(one.share)} %"
     if one.ends and (one.ends[1] > TOO_WIDE * one.share or one.ends[0] * TOO_WIDE < one.share):
-        return f"{text} (±>100 %)"
+        return f"{text} {words.WIDE}"
     return f"{text} ({sure}{_share(one.ends[0])} to {_share(one.ends[1])} %)" if one.ends else f"{text} (one round)"
 
 
@@ -173,7 +171,7 @@ def _sentence(found: Sequence[Cell], what: str, figures: Mapping[str, Figure], w
     chosen = shared if len(shared) > 1 else list(figures)
     ordered = sorted(chosen, key=lambda name: figures[name].estimate)
     told = [
-        f"{write(figures[name].estimate, figures[name].digits)} with {words.plain(name, 30)}"
+        f"{write(figures[name].estimate, figures[name].digits)} with {words.name(name)}"
         for name in dict.fromkeys((ordered[0], ordered[-1]))
     ]
     return f"{where}, {what} {', '.join(told)}{_verdict([figures[name] for name in ordered])}"
