@@ -25,11 +25,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from inflight.bench.core import rows
-from inflight.bench.core.rows import MACHINE_FILE, ROWS_FILE
+from inflight.bench.core.rows import MACHINE_FILE
 from inflight.bench.present.markdown import escaped
 from inflight.bench.report import provenance
-from inflight.bench.studies.throughput.show import about_noise
 from tools.lesson_pages import ROOT, LessonError, Run, lesson_paths, missing, read, written_wrong
 
 PLOTS = "plots"
@@ -87,7 +85,7 @@ def check(path: Path) -> list[str]:
 def renew(path: Path) -> list[str]:
     """Run the page's commands and quote them anew; say what is not as the page has it, and what was disturbed.
 
-    The output of a command that did not do what the page says, or that has red trials or noise, is not quoted.
+    The output of a command that did not do what the page says, or that has red trials, is not quoted.
     """
     lesson = read(path)
     text, problems = lesson.text, []
@@ -96,10 +94,9 @@ def renew(path: Path) -> list[str]:
             done = perform(run.command, folder)
             wrong = went_wrong(run, done)
             problems += wrong
-            disturbed = f"{done.red} red trials" if done.red else "a noisy run" if is_noisy(Path(folder)) else ""
-            if disturbed:
-                problems.append(f"{run.command}: {disturbed}, not quoted; try again when the machine is idle")
-            if not wrong and not disturbed:
+            if done.red:
+                problems.append(f"{run.command}: {done.red} red trials, not quoted; try again when the machine is idle")
+            if not wrong and not done.red:
                 text = text[: run.begin] + quotation(run, done, folder, path) + text[run.end :]
     path.write_text(text, encoding="utf-8")
     return problems + written_wrong(read(path))
@@ -140,12 +137,6 @@ def went_wrong(run: Run, done: Done) -> list[str]:
         last = done.err.strip().rpartition("\n")[2]
         problems.append(f"{run.command}: ended with {done.code} instead of {run.exit_code}: {last}")
     return problems
-
-
-def is_noisy(folder: Path) -> bool:
-    """Return whether the newest run of the folder warns that it is noisy; a folder without runs is not noisy."""
-    newest = sorted(path.parent for path in folder.glob(f"results/*/{ROWS_FILE}"))[-1:]
-    return any(about_noise(rows.read(run)) for run in newest)
 
 
 def quotation(run: Run, done: Done, folder: str | Path, path: Path) -> str:

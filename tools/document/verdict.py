@@ -89,7 +89,7 @@ def _tests(decision: Decision, effect: Effect) -> list[tuple[str, str, str]]:
     return [
         ("t", units.number(t, 3), "mean / standard error"),
         ("p", p, "one-sided: the chance of such a t or a larger one without a change"),
-        ("level", units.number(level, 2), spent),
+        ("limit", units.number(level, 2), spent),
         ("minimum", units.change_size(rule.least), "a smaller change is not a regression, even if it is significant"),
         ("control", units.change(control.estimate), f"A again against A, over the blocks; 95 %: {ends}"),
         (
@@ -100,6 +100,6 @@ def _tests(decision: Decision, effect: Effect) -> list[tuple[str, str, str]]:
         (
             "verdict",
             decision.verdict.upper(),
-            "p is below the level, the change above the minimum, and no control moved",
+            "p is below the limit, the change above the minimum, and no control moved",
         ),
     ]
