@@ -3,7 +3,7 @@
 ``inflight.bench.core.records`` defines what a row may hold and validates each line; ``row.schema.json`` is generated
 from it.
 
-Format history (``format`` in every row):
+Format history (``format`` in every row; ``parts.RENAMED`` lists checks that were renamed):
 
 1   2026-11: first.
 2   2026-11: the kinds block, probe and limit, in which no strategy crawls (``stack`` is "none"); layers of memory.
