@@ -171,7 +171,8 @@ def _interrupted(folder: Path) -> Experiment:
 def say_beginning(folder: Path, trials: Sequence[AnyTrial]) -> None:
     """Say how long the run takes, what its lines mean, and where and when its page appears."""
     time = seconds(estimate_ns(trials))
-    say(f"{_trials(len(trials))}, about {time}. Ctrl-C ends the run and keeps what is measured.")
+    length = f"{_trials(len(trials))}, about {time} if the machine is fast and quiet"
+    say(f"{length}. Ctrl-C ends the run and keeps what is measured.")
     say("A line is one strategy on one workload: latency added by the server, fetches in flight, result.")
     if estimate_ns(trials) > FIRST_NS:
         say(f"A page with plots appears after about {seconds(FIRST_NS)} in {folder}")

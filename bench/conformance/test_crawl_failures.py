@@ -99,7 +99,7 @@ def test_a_second_connection_gets_no_second_deadline(strategy: Strategy, serve: 
 @pytest.mark.rule("deadline")
 def test_a_server_that_does_not_read_is_a_timeout(strategy: Strategy, name: str, serve: Serve) -> None:
     if strategies.describe(name).stack == "own":
-        pytest.skip("its stack waits until what is unsent is sent before it closes a connection")
+        pytest.skip("a client with an HTTP stack of its own may wait until all is sent before it closes a connection")
 
     def answer(exchange: Exchange) -> None:
         exchange.send(page("/" + 6_000_000 * "x"))
@@ -430,7 +430,9 @@ def test_what_comes_unasked_while_another_origin_is_crawled_answers_nothing(
     strategy: Strategy, name: str, unasked: bytes, ending: str, serve: Serve
 ) -> None:
     if strategies.describe(name).stack == "own":
-        pytest.skip("its HTTP stack uses an unrequested response as the answer (docs/bias.md)")
+        pytest.skip(
+            "a client with an HTTP stack of its own may use an unrequested response as the answer (docs/bias.md)"
+        )
     is_idle, is_said = Event(), Event()
 
     def answer(exchange: Exchange) -> None:
@@ -463,7 +465,9 @@ def test_what_comes_unasked_while_nothing_waits_answers_nothing(
     strategy: Strategy, name: str, most_in_flight: int, unasked: bytes, ending: str, serve: Serve
 ) -> None:
     if strategies.describe(name).stack == "own":
-        pytest.skip("its HTTP stack uses an unrequested response as the answer (docs/bias.md)")
+        pytest.skip(
+            "a client with an HTTP stack of its own may use an unrequested response as the answer (docs/bias.md)"
+        )
     if most_in_flight == 1:
         pytest.skip("its connection is never idle")
     is_said, both_asked = Event(), threading.Barrier(2)
@@ -497,7 +501,9 @@ def test_what_comes_unasked_in_one_piece_with_an_answer_answers_nothing(
     strategy: Strategy, name: str, most_in_flight: int, unasked: bytes, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if strategies.describe(name).stack == "own":
-        pytest.skip("its HTTP stack uses an unrequested response as the answer (docs/bias.md)")
+        pytest.skip(
+            "a client with an HTTP stack of its own may use an unrequested response as the answer (docs/bias.md)"
+        )
     if most_in_flight == 1:
         pytest.skip("its connection is never idle")
     both_asked = threading.Barrier(2)

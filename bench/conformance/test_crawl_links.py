@@ -99,7 +99,7 @@ def test_a_crawl_of_many_origins_does_not_keep_a_connection_to_each(
     strategy: Strategy, name: str, serve: Serve
 ) -> None:
     if strategies.describe(name).stack == "own":
-        pytest.skip("its stack keeps them all")
+        pytest.skip("a client with an HTTP stack of its own may keep a connection to each origin")
     server = serve(lambda exchange: exchange.send(page()))
     roots = [f"http://{n}.test:{server.port}/" for n in range(3 * MAX_KEPT)]
     Watched.peak_descriptors, before = 0, psutil.Process().num_fds()

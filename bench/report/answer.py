@@ -9,7 +9,7 @@ from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.report import about, studies
 
-MOST = 6
+MOST = 7
 """Maximum number of sentences; the last one is the number of valid trials."""
 
 
@@ -34,4 +34,6 @@ def mostly(rows: Sequence[Row]) -> str:
     """Name the most frequent reason of trials that are not valid, with its number."""
     reasons = Counter(words.plain(why, 120) for row in rows if not row.valid for why in row.why_red)
     who = "the others mostly" if any(row.valid for row in rows) else "mostly"
+    if reasons.total() == 1:
+        return f"; the other: {next(iter(reasons))}"
     return "".join(f"; {who}: {why} ({units.count(number)})" for why, number in reasons.most_common(1))

@@ -234,7 +234,7 @@ def test_a_run_is_noisy_where_the_same_code_may_differ_by_more_than_five_percent
         )
     ]
 
-    assert "This run is noisy: identical code may differ by more than 5 %." in sentences(rows)
+    assert "This run is noisy: identical code may differ by more than 5 %. " in sentences(rows)
     assert "callbacks" in text(rows)
     assert "✗" not in text(rows)
     assert summary_json(rows)["placebo"]["noisy"] is True

@@ -161,8 +161,9 @@ def one_more(rows: Sequence[Row]) -> str:
     costs = f"{size(with_fetch[0])} and {size(with_fetch[1])}"
     return (
         f"**A thread needs {parked} the memory of an asyncio task; with a fetch in flight, {more}.** Each additional "
-        f"waiting thread needs {size(thread)}, and each waiting task {size(task)}. With a fetch in flight they need "
-        f"{costs}{_connection(with_fetch[1], task)}. [docs/memory.md](docs/memory.md) shows what is counted."
+        f"waiting thread needs {size(thread)} with the kernel's part, and each waiting task {size(task)}. With a fetch "
+        f"in flight they need {costs}{_connection(with_fetch[1], task)}. [docs/memory.md](docs/memory.md) shows what "
+        "is counted."
     )
 
 

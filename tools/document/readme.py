@@ -32,16 +32,16 @@ def models(runs: Path, _beside: Path) -> str:
     pages = {name: _last(rates.heads[1:], values) for name, *values in rates.cells}
     kept = {name: words.memory(c.memory_of(memory_cells, name)) for name in pages}
     stacks = c.strategies(run.rows)
-    heads = ("strategy", "CPU time per page", f"pages/s ({rates.heads[-1]})", "memory per fetch in flight")
+    heads = ("strategy", "CPU time per page", f"pages/s ({rates.heads[-1]})", "user memory per fetch in flight")
     lines = [
         row([code(name) + ("" if stacks[name] == "shared" else " \\*"), cpu.get(name, NONE), pages[name], kept[name]])
         for name in pages
     ]
     busy = costs.title.partition(" at ")[2]
     about = (
-        f"CPU time per page: {busy}. pages/s: in brackets, the added latency and the number in flight. Memory: of the "
-        "client's process, for each additional fetch in flight. Figures are means ± half of their 95 % interval. "
-        "\\*: an HTTP library with its own parser."
+        f"CPU time per page: {busy}. pages/s: in brackets, the added latency and the number in flight. User memory: "
+        "for each additional fetch in flight, without the kernel's part. Figures are means ± half of their 95 % "
+        "interval. \\*: an HTTP library with its own parser."
     )
     return "\n".join([row(heads), "|---|---:|---:|---:|", *lines, "", f"<sub>{about} {run.provenance}</sub>"])
 

@@ -34,7 +34,7 @@ def run(*, as_json: bool) -> int:
         return 0
     width = min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns) if sys.stdout.isatty() else WIDTH
     print(section.text(show.section(found), width).plain)
-    say(f"\nNext: inflight run quick    compares six ways to wait, in about {_quick()}")
+    say(f"\nNext: inflight run quick    compares the models on this machine, in about {_quick()}")
     return 0
 
 

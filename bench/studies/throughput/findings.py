@@ -1,12 +1,12 @@
 """Who is fastest where, and who ties: sentences for the top of a report, and the bars of a terminal. Pure."""
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from inflight.bench.core import cells as c
 from inflight.bench.core import units
 from inflight.bench.core.cells import Cell, Figure
-from inflight.bench.core.stats import adjusted, answer, compare, holm
+from inflight.bench.core.stats import Answer, Key, adjusted, answer, compare, holm
 from inflight.bench.present import words
 from inflight.bench.present.text_bars import Bar, Bars
 from inflight.bench.studies.throughput import read
@@ -39,8 +39,8 @@ def order(found: Sequence[Cell], setting: str) -> str:
 
 def _chain(rates: Sequence[Named]) -> str:
     """Write strategies from the fastest to the slowest, each with its sign after the one before it."""
-    behind = different({slower: (first, second) for (_, first), (slower, second) in pairwise(rates)})
-    rest = (f" {'>' if name in behind else '='} {words.plain(name, 30)}" for name, _ in rates[1:])
+    found = answers({slower: (first, second) for (_, first), (slower, second) in pairwise(rates)})
+    rest = (f" {'>' if found[name] == 'differs' else '='} {words.plain(name, 30)}" for name, _ in rates[1:])
     return words.plain(rates[0][0], 30) + "".join(rest)
 
 
@@ -76,11 +76,11 @@ def bars(found: Sequence[Cell], setting: str) -> Bars | None:
     return Bars(f"Pages per second {_where(here[0])}{setting}", tuple(drawn))
 
 
-def different(pairs: Mapping[str, tuple[Figure, Figure]]) -> set[str]:
-    """Return the names whose two figures differ; the p values are corrected for the number of pairs (Holm)."""
-    compared = {name: compare(one.logs, other.logs) for name, (one, other) in pairs.items()}
+def answers(pairs: Mapping[Key, tuple[Figure, Figure]]) -> dict[Key, Answer]:
+    """Return whether the figures of each pair differ; the p values are corrected for the number of pairs (Holm)."""
+    compared = {key: compare(one.logs, other.logs) for key, (one, other) in pairs.items()}
     p_values = adjusted(compared, holm)
-    return {name for name, pair in compared.items() if answer(pair, p_values[name]) == "differs"}
+    return {key: answer(pair, p_values[key]) for key, pair in compared.items()}
 
 
 def _busiest(found: Sequence[Cell]) -> read.Column:
@@ -96,18 +96,36 @@ def _fastest(here: Sequence[Cell], setting: str) -> str:
         return ""
     (name, best), others = rates[0], dict(rates[1:])
     where = _where(here[0])
-    behind = different({other: (best, figure) for other, figure in others.items()})
-    ties = [other for other in others if other not in behind]
+    found = answers({other: (best, figure) for other, figure in others.items()})
+    ties = [other for other in others if found[other] != "differs"]
+    where = f"{where[0].upper()}{where[1:]}"
     if len(ties) == len(others):
-        who = "both models" if len(rates) == 2 else f"all {len(rates)} models"
-        ends = dict.fromkeys((_rate(rates[-1][1]), _rate(best)))
-        return f"{where[0].upper()}{where[1:]}, {who} tie, at {' to '.join(ends)}{setting}."
+        return f"{where}, {_all_tied(rates)}{setting}."
     beside = [words.plain(one, 30) for one in ties]
     is_tied = f", statistically tied with {words.listed(beside)}" if beside else ""
-    slowest, last = next(one for one in reversed(rates) if one[0] not in ties)
-    gain = f"{units.times(best.estimate / last.estimate)} as fast as {words.plain(slowest, 30)} ({_rate(last)})"
-    told = f"{where[0].upper()}{where[1:]}, {words.plain(name, 30)} is fastest"
-    return f"{told} with {_rate(best)}{is_tied}: {gain}{setting}."
+    slowest = next(one for one in reversed(rates) if one[0] not in ties)
+    fastest = f"{words.plain(name, 30)} is fastest with {_rate(best)}{is_tied}"
+    return f"{where}, {fastest}: {_gain(rates[0], slowest)}{setting}."
+
+
+def _all_tied(rates: Sequence[Named]) -> str:
+    """Say what is known of strategies none of which differs from the fastest: two others may differ all the same."""
+    pairs = list(combinations(rates, 2))
+    found = answers({place: (faster, slower) for place, ((_, faster), (_, slower)) in enumerate(pairs)})
+    if differ := [pairs[place] for place, one in found.items() if one == "differs"]:
+        faster, slower = max(differ, key=lambda pair: pair[0][1].estimate / pair[1][1].estimate)
+        told = f"{words.plain(faster[0], 30)} is {_gain(faster, slower)}"
+        return f"{told}; no model differs significantly from the fastest, {words.plain(rates[0][0], 30)}"
+    ends = dict.fromkeys((_rate(rates[-1][1]), _rate(rates[0][1])))
+    who = "both models" if len(rates) == 2 else f"all {len(rates)} models"
+    if all(one == "same" for one in found.values()):
+        return f"{who} are equally fast, at {' to '.join(ends)}"
+    return f"{who} are statistically tied, at {' to '.join(ends)}: noise may hide a difference"
+
+
+def _gain(faster: Named, slower: Named) -> str:
+    times = units.times(faster[1].estimate / slower[1].estimate)
+    return f"{times} as fast as {words.plain(slower[0], 30)} ({_rate(slower[1])})"
 
 
 def _fastest_first(rates: Sequence[Named]) -> list[Named]:

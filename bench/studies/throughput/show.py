@@ -146,7 +146,10 @@ def about_noise(rows: Sequence[Row]) -> str:
     found = _placebo(rows)
     if found is None or not found.is_noisy:
         return ""
-    return f"This run is noisy: identical code may differ by more than {NOISY * 100:.0f} %."
+    return (
+        f"This run is noisy: identical code may differ by more than {NOISY * 100:.0f} %. Differences that are called "
+        "significant still count, but others may be hidden. Close other programs, or use more --rounds."
+    )
 
 
 def _placebo(rows: Sequence[Row]) -> Contrast | None:

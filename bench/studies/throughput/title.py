@@ -13,8 +13,11 @@ from inflight.bench.present import words
 WIDE = 1.5
 """A gain is shown with its 95 % interval if the ratio of its ends is at least this."""
 
-TIED = ": statistically tied"
+TIED = ": no significant difference"
 """The end of a title whose least and greatest figure do not differ significantly, corrected for all pairs."""
+
+NEARLY_ALL = 0.9
+"""Models that reach this share of the possible throughput are not compared if they are tied."""
 
 TOO_WIDE = 2.0
 """The ends of an interval farther from its estimate than this ratio are not written."""
@@ -57,7 +60,8 @@ def possible_per_s(in_flight: int, latency_ns: float) -> float:
 def of_possible(found: Sequence[Cell]) -> str:
     """State the shares of the possible throughput at the shortest added latency with the most in flight.
 
-    If the ends do not differ significantly, state the lowest share only, and who is below it with a stack of its own.
+    If all are nearly at the bound and do not differ significantly, state the lowest share only, and who is below it
+    with a stack of its own.
     """
     latency = next(one for one in c.latencies(found) if len(c.caps(found, one)) > 1)
     here = _busiest([cell for cell in found if cell.latency == latency])
@@ -69,7 +73,7 @@ def of_possible(found: Sequence[Cell]) -> str:
     told = _compared(
         here, "the share of the possible throughput is", c.pages_per_s, lambda rate, _: f"{100 * rate / bound:.0f} %"
     )
-    if len(ordered) < 2 or _verdict(ordered) != TIED:
+    if len(ordered) < 2 or _verdict(ordered) != TIED or ordered[0].estimate < NEARLY_ALL * bound:
         return told
     below = [words.name(name) for name, one in figures.items() if one.estimate < ordered[0].estimate]
     who = f"all models but {words.listed(below)} reach" if below else "all models reach"
