@@ -65,7 +65,7 @@ def test_the_section_on_throughput_does_not_repeat_the_first_finding_as_its_titl
         ),
         (
             [("a", (20_000, 40_000)), ("b", (30_000, 50_000))],
-            "28 µs with a, 39 µs with b: statistically tied",
+            "28 µs with a, 39 µs with b: no significant difference",
         ),
         ([("a", (20_000,)), ("b", (60_000,))], "20 µs with a, 60 µs with b (one round)"),
         ([("a", (20_000, 20_000))], "20.0 µs with a"),
@@ -113,10 +113,26 @@ def test_the_first_finding_names_the_fastest_those_that_tie_with_it_and_the_slow
     )
 
 
-def test_models_that_do_not_differ_all_tie() -> None:
-    rows = [*rounds("a", (1000, 1010, 1005)), *rounds("b", (990, 1012, 1001))]
+@pytest.mark.parametrize(
+    ("models", "told"),
+    [
+        ({"a": (1000, 1010, 1005), "b": (990, 1012, 1001)}, "both models are equally fast, at 1,000 pages/s."),
+        (
+            {"a": (500, 1000, 2000), "b": (400, 800, 900)},
+            "both models are statistically tied, at 660 pages/s to 1,000 pages/s: noise may hide a difference.",
+        ),
+        (
+            {"a": (800, 2000), "b": (1000, 1010, 1005), "c": (500, 505, 502)},
+            "b is 2.0x as fast as c (502 pages/s); no model differs significantly from the fastest, a.",
+        ),
+    ],
+)
+def test_no_difference_from_the_fastest_is_told_with_what_is_known(
+    models: dict[str, tuple[int, ...]], told: str
+) -> None:
+    rows = [row for name, values in models.items() for row in rounds(name, values)]
 
-    assert found(rows)[0].startswith("At no added latency with 100 in flight, both models tie, at ")
+    assert found(rows)[0] == f"At no added latency with 100 in flight, {told}"
 
 
 def test_the_second_finding_orders_the_strategies_of_each_stack_and_marks_ties() -> None:
