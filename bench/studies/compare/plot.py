@@ -64,7 +64,8 @@ def draw(result: Result, machine: dict[str, Any]) -> "Figure | None":
     controls = _panels(checked, list(read.series(list(checked.values()))), result.decision.controls)
     missing = [block.number for block in good if read.why_no_memory([block])]
     footer = provenance.source([row for block in result.blocks for row in block.rows], machine)
-    sheet = page.sheet(show.title(result.decision), _notes(metrics, result, lacks_memory=bool(missing)), footer)
+    title = show.verdict(result).removesuffix(".")
+    sheet = page.sheet(title, _notes(metrics, result, lacks_memory=bool(missing)), footer)
     change_axis.fit_texts(sheet)
     every = _axes(sheet, len(metrics))
     for axes in every:
@@ -114,7 +115,7 @@ def _draw_looks(axes: "Axes", reached: Sequence[int], blocks: int) -> None:
         if not named or min(named.values()) - place >= LOOK_ROOM * blocks:
             named[look] = place
     for look, place in named.items():
-        text = f"look {look}" if look == min(named) else f"{look}"
+        text = f"decision {look}" if look == min(named) else f"{look}"
         marks.small(axes, text, (place + 0.5, 1), xycoords=("data", "axes fraction"), xytext=(0, 2))
 
 

@@ -54,13 +54,16 @@ def sections(rows: Sequence[Row], stored: Mapping[str, Any] | None = None) -> li
 def section(result: Result, rates: Rates | None = None) -> Section:
     """Return a verdict: what was compared and where, each metric, and what the verdict is based on."""
     tables = (_table(result),) if result.tally.good else ()
-    told = (_verdict_told(result), *map(finding_of, result.decision.effects))
+    told = (verdict(result), *map(finding_of, result.decision.effects))
     return Section(title(result.decision), tables, tuple(_notes(result, rates)), tuple(_heading(result)), findings=told)
 
 
-def _verdict_told(result: Result) -> str:
-    """Return the verdict; of a regression without its figures, which the other findings have."""
-    if result.decision.verdict != "regression" or not result.tally.good:
+def verdict(result: Result) -> str:
+    """Return the verdict; of a regression at a look without its figures, which the other findings have.
+
+    A regression between looks is one of failures, which no other finding has.
+    """
+    if result.decision.verdict != "regression" or result.decision.look is None:
         return f"{title(result.decision)}."
     a, b = (words.plain(read.label(result.tally.good[0], side), 40) for side in SIDES)
     return f"REGRESSION: B ({b}) is worse than A ({a})."
