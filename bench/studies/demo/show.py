@@ -27,7 +27,7 @@ def section(rows: Sequence[Row]) -> Section:
     pages, latency = units.count(slow.measured.pages), units.duration_tick(slow.workload.mean_latency_ns)
     many = units.count(fast.workload.in_flight)
     title = f"{fast.strategy} was {units.number(times_faster(rows), 2)} times faster than {slow.strategy}"
-    heads = ("strategy", "pages at a time", "pages", "time", "pages/s", "time spent waiting")
+    heads = ("strategy", "at once", "pages", "time", "pages/s", "time spent waiting")
     told = (
         f"The site answers each request {latency} after it arrives.",
         f"{slow.strategy} asks for one page, waits, and asks for the next: it waits {pages} times.",
