@@ -39,6 +39,7 @@ _LOCAL = re.compile(r"url\(#([\w-]+)\)")
 _NUMBER = re.compile(r"-?\d+\.\d{3,}(?!\d*e)")
 _NO_TURN = re.compile(r"rotate\(-?0 [^)]*\)")
 _PANEL = re.compile(r"(?:panel|key)_(\d+)_(\d+)_(\d+)_(\d+)")
+_PAPER_OF, _WHITE = re.compile(r"figure_1|axes_\d+|panel_[\d_]+"), "fill: #ffffff"
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -113,10 +114,12 @@ def _panels(root: "ET.Element") -> dict[str, list["ET.Element"]]:
 
 
 def _take_out_paper(root: "ET.Element") -> None:
-    """Remove the background of the sheet: the page has its own."""
+    """Remove the backgrounds of the sheet and of its axes: the page has its own, with a shadow where it scrolls."""
     for parent in root.iter():
-        for child in [one for one in parent if one.get("id") == "patch_1" and parent.get("id") == "figure_1"]:
-            parent.remove(child)
+        if _PAPER_OF.fullmatch(parent.get("id", "")):
+            first = next((one for one in parent if one.get("id", "").startswith("patch_")), None)
+            if first is not None and all(one.get("style") == _WHITE for one in first):
+                parent.remove(first)
 
 
 def _taken_out(root: "ET.Element") -> dict[str, list["ET.Element"]]:

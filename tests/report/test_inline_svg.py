@@ -139,3 +139,15 @@ def test_panels_with_ticks_of_their_own_become_drawings_that_can_be_stacked(shar
     assert labels == ["The finding", "The finding (panel 2 of 2)"][:number]
     for one in svgs:
         assert one.attributes["viewBox".lower()].split()[2:] == [one.attributes["width"], one.attributes["height"]]
+
+
+@pytest.mark.parametrize("group", ["figure_1", "axes_2", "panel_1_2_3_4"])
+@pytest.mark.parametrize(("colour", "stays"), [("#ffffff", False), ("#e6e6e6", True)])
+def test_white_backgrounds_are_left_out_because_the_page_has_its_own(group: str, colour: str, stays: bool) -> None:
+    background = f'<g id="patch_1"><path d="M 0 0 z" style="fill: {colour}"/></g>'
+    bar = '<g id="patch_2"><path d="M 1 1 z" style="fill: #ffffff"/></g>'
+
+    svg, _ = one(f'<g id="{group}">{background}{bar}</g>')
+
+    assert ('d="M 0 0 z"' in svg) is stays
+    assert 'd="M 1 1 z"' in svg
