@@ -82,7 +82,8 @@ def numbered(name: str, number: int) -> str:
 
 def about_setting(name: str) -> str:
     """Return the name of a setting as a sentence."""
-    return f"{name[0].upper()}{words.plain(name[1:], 160)}."
+    told = words.plain(name, 160)
+    return f"{told[0].upper()}{told[1:]}."
 
 
 def about_grey(names: Iterable[str], looks: Mapping[str, Look]) -> str:
