@@ -26,7 +26,7 @@ _SHAPES = {"o": "\N{WHITE CIRCLE}", "D": "\N{WHITE DIAMOND}"}
 FAILED, DROPPED = "#C24E00", "#8C8C8C"
 _HEAD_ROOM, _LEFT, _RIGHT, _GAP = 0.75, 1.15, 0.65, 1.3
 """Inches: above the axes for their heads, beside them, and between them."""
-LOOK_ROOM = 0.15
+LOOK_ROOM = 0.28
 """Minimum distance between the names of two looks, as a share of the blocks."""
 _CONTROL_WIDTH = 0.72
 """Width of the axes of the controls, as a share of that of a metric."""
