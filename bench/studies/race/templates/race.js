@@ -89,7 +89,7 @@
 
   /** A name that may break behind a dot, a colon, a slash or an underscore: U+200B is a place to break. */
   function breakable(name) {
-    return name.replace(/[.:/_]/g, "$&\u200b");
+    return name.replace(/[:/_]|\.(?!\d)/g, "$&\u200b");
   }
 
   function build(number) {

@@ -115,7 +115,7 @@
   function ties(models, load) {
     const last = tiesUpTo(models, load);
     if (!last) return `With ${ofLoad(load)}, the models differ even with 1 fetch in flight.`;
-    return `With ${ofLoad(load)}, all models tie (within ${Math.round(100 * data.tie)} %) up to ${count(last)} fetches in flight.`;
+    return `With ${ofLoad(load)}, all models tie (within ${Math.round(100 * data.tie)}\u00a0%) up to ${count(last)} fetches in flight.`;
   }
 
   function withInFlight(models, load, n) {
@@ -358,7 +358,7 @@
       else state.shown.delete(model);
       show();
     });
-    const name = element("label", {}, box, swatch(model), model.name.replace(/[.:/_]/g, "$&\u200b"));
+    const name = element("label", {}, box, swatch(model), model.name.replace(/[:/_]|\.(?!\d)/g, "$&\u200b"));
     const cells = [1, 2, 3].map(() => element("td", {}, element("span", {})));
     cells[2].append(element("small", {}));
     return element("tr", {}, element("th", { scope: "row" }, name), ...cells);
