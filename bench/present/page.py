@@ -28,7 +28,7 @@ DPI = 150
 WIDER = 12
 """Pixels beside a panel: a browser's font may be wider than the one that was measured."""
 TITLE, TEXT, SMALL = 19, 13, 11
-_NUMBER_AND_UNIT = re.compile(r"(\d) (?=(?:ns|µs|ms|s|B|kB|MB|GB|pages/s)\b|%)")
+_NUMBER_AND_UNIT = re.compile(r"(\d) (?=(?:ns|µs|ms|s|min|B|kB|MB|GB|pages/s)\b|%)")
 _MARK = re.compile(r" (?=[*†✗]$)")
 SETTINGS: dict[Any, Any] = {
     "text.parse_math": False,  # a strategy's name is a name, whatever dollars it contains

@@ -210,7 +210,8 @@ def machine(rows: Sequence[Row], values: Mapping[str, Any]) -> Section:
     lines += [(words.plain(str(name), 60), str(version)) for name, version in versions.items()]
     days = sorted({row.started_at[:10] for row in rows})
     runs = sorted({row.run for row in rows})
-    told = [f"The first trial started on {days[0]}, the last on {days[-1]}."] if days else []
+    told = [f"The first trial started on {days[0]}, the last on {days[-1]}."] if len(days) > 1 else []
+    told += [f"All trials started on {days[0]}."] if len(days) == 1 else []
     told += [f"The rows belong to {units.count(len(runs))} runs: {', '.join(runs)}."] if len(runs) > 1 else []
     caption = "Machine of the run" if values else "The machine is unknown"
     return Section("", (Table(caption, ("what", "value"), tuple(lines)),), tuple(told))
