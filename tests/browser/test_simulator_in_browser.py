@@ -74,7 +74,8 @@ def test_the_script_agrees_with_the_program_at_every_setting(browser: Browser, t
         load = Load(latency_ns, work_ns)
         assert answer["rates"] == pytest.approx([model.per_s(number, load) for model in found.models])
         assert answer["knees"] == pytest.approx([model.knee(load) for model in found.models])
-        assert answer["told"] == show.sentences(found.models, load, number)
+        told = [sentence.replace("\xa0", " ") for sentence in answer["told"]]
+        assert told == show.sentences(found.models, load, number)
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1200, False), (768, True), (390, False)])

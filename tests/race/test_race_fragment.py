@@ -124,7 +124,7 @@ def test_without_a_script_the_tables_have_the_result(raced: Fragment) -> None:
         assert table.count('scope="col"') == len(HEADS)
         assert table.count('scope="row"') == len(race["lanes"])
         for lane in race["lanes"]:
-            assert f'<th scope="row">{lane["name"]}</th><td>{lane["placed"] or "-"}</td>' in table
+            assert f'<th scope="row" class="words">{lane["name"]}</th><td>{lane["placed"] or "-"}</td>' in table
             assert lane["finish"] is None or f"<td>{lane['finish']}</td>" in table
 
 
@@ -195,7 +195,7 @@ def test_a_red_lane_says_so_everywhere() -> None:
 
     assert lanes["bad"]["red"].startswith('failed "server had room"')
     assert (lanes["bad"]["place"], lanes["good"]["place"]) == (None, 1)
-    assert '<th scope="row">bad</th><td>red</td>' in found.html
+    assert '<th scope="row" class="words">bad</th><td>red</td>' in found.html
     assert "bad is red and has no place" in found.html
 
 
