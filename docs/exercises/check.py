@@ -25,6 +25,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 HERE = Path(__file__).parent
+INDENT = " " * 11
 sys.path.insert(0, str(HERE))
 
 from lab import Wrong  # noqa: E402  (it stands beside this file)
@@ -68,7 +69,7 @@ def run(folder: Path, answer: Path, seconds: float) -> int:
             print(f"  ok       {sentence(check)}")
             continue
         print(f"  not yet  {sentence(check)}")
-        print(textwrap.indent(problem, " " * 11))
+        print(textwrap.indent(problem, INDENT))
         for later in checks[place + 1 :]:
             print(f"  later    {sentence(later)}")
         print(f"Edit {shown(answer)} and try again.")
@@ -93,7 +94,7 @@ def problem_of(check: Check, answer: Path, seconds: float) -> str | None:
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
     said = sorted({f"Python says: {one.message}." for one in caught if "never awaited" in str(one.message)})
-    return "\n".join(textwrap.fill(text, 100) for text in [problem, *said])
+    return "\n".join(textwrap.fill(text, 100 - len(INDENT)) for text in [problem, *said])
 
 
 def words_for(error: BaseException, answer: Path) -> str:

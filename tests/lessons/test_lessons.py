@@ -219,7 +219,7 @@ def test_failed_checks_are_no_problem_of_the_page() -> None:
 
 def test_output_is_quoted_without_the_machine_wrapped_and_with_its_middle_left_out() -> None:
     machine = "Some CPU, 2 cores"
-    long = " ".join(["word"] * 40)
+    long = " ".join(["word"] * 30)
 
     lines = trimmed("\n".join([f"{machine} · 2026", long, "a\x1b[1mb", *map(str, range(100)), "", ""]), machine)
 
