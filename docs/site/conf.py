@@ -13,6 +13,10 @@ from sphinx.addnodes import download_reference, pending_xref
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).resolve().parents[2]
+WHOLE = 30
+"""Maximum number of letters of a word of code that is never broken; it fits on a phone."""
+CELLS = {"words": 20, "long": 100}
+"""Classes of table cells, for site.css, with the number of letters that a cell of this class exceeds."""
 
 project = "inflight"
 root_doc = "docs/README"
@@ -92,8 +96,32 @@ def link_to_pages(app: Sphinx, page: nodes.document) -> None:
             link.replace_self(nodes.reference("", "", *link.children, refuri=link["reftarget"]))
 
 
+def mark_cells(_app: Sphinx, page: nodes.document) -> None:
+    """Give each cell of a table the classes of its length: columns of words need room, columns of figures do not."""
+    for cell in page.findall(nodes.entry):
+        cell["classes"] += [name for name, letters in CELLS.items() if len(cell.astext()) > letters]
+
+
+def keep_options(_app: Sphinx, page: nodes.document) -> None:
+    """Keep each word of code whole, such as an option with its hyphens, unless it is too long for a phone."""
+    for code in page.findall(nodes.literal):
+        if max(map(len, code.astext().split()), default=0) <= WHOLE:
+            code["classes"].append("whole")
+
+
+def keep_units(_app: Sphinx, page: nodes.document) -> None:
+    """Keep each number on one line with its unit."""
+    for text in list(page.findall(nodes.Text)):
+        if not isinstance(text.parent, nodes.literal | nodes.literal_block):
+            joined = re.sub(r"(?<=\d) (?=(?:%|[µm]?s|min|[KkMG]i?B|B)(?!\w))", "\u00a0", text)
+            text.parent.replace(text, nodes.Text(joined))
+
+
 def setup(app: Sphinx) -> None:
     """Register the steps."""
     app.connect("source-read", add_navigation)
     app.connect("doctree-read", drop_links_to_folders)
     app.connect("doctree-read", link_to_pages)
+    app.connect("doctree-read", mark_cells)
+    app.connect("doctree-read", keep_options)
+    app.connect("doctree-read", keep_units)

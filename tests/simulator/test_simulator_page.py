@@ -31,10 +31,7 @@ def quick() -> Simulated:
 
 def test_the_result_is_said_in_three_sentences() -> None:
     assert show.sentences(MODELS, Load(80 * MS, 100 * US), 100) == [
-        (
-            "With 80 ms of latency and 100 µs of CPU work per page, all models tie (within 5 %) up to 421 fetches in "
-            "flight."
-        ),
+        "With 80 ms of latency and 100 µs of CPU work per page, all models tie (within 5 %) up to 421 in flight.",
         "With 100 in flight, they tie: 1,250 pages/s.",
         (
             "callbacks reaches its limit of 9,090 pages/s at 729 in flight, "
@@ -52,6 +49,14 @@ def test_without_latency_there_is_no_knee_to_name() -> None:
         ),
         "By the formula, one fetch in flight fills the core, because there is no latency to wait for.",
     ]
+
+
+def test_models_that_tie_with_one_in_flight_only_are_not_said_to_have_fetches() -> None:
+    one_only = replace(MODELS[1], costs=((1, 10 * US), (2, 100 * US)))
+
+    assert show.sentences([MODELS[0], one_only], Load(), 1)[0] == (
+        "With no added latency and no CPU work per page, all models tie (within 5 %) up to 1 in flight."
+    )
 
 
 def test_one_model_alone_ties_with_nobody() -> None:

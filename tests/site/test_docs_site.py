@@ -59,3 +59,18 @@ def test_a_link_to_a_page_beside_a_folder_of_its_name_is_a_link(site: Path) -> N
 
 def test_options_keep_their_two_hyphens(site: Path) -> None:
     assert "<strong>--verify</strong>" in (site / "docs" / "decisions.html").read_text(encoding="utf-8")
+
+
+def test_a_number_stays_on_the_line_of_its_unit_and_an_option_is_not_broken(site: Path) -> None:
+    limits = (site / "docs" / "limits.html").read_text(encoding="utf-8")
+
+    assert "stops at 90\u00a0%" in limits
+    assert re.search(r'<code class="whole [^>]*><span class="pre">--through-shared</span>', limits)
+
+
+def test_cells_of_a_table_have_the_class_of_their_length(site: Path) -> None:
+    api = (site / "docs" / "api.html").read_text(encoding="utf-8")
+
+    assert "<td><p>Float64</p></td>" in api
+    assert '<td class="words"><p>the most that may be open at a time</p></td>' in api
+    assert 'class="words long"' in api

@@ -95,7 +95,7 @@ def _ties(models: Sequence[Model], load: Load) -> str:
     start = f"With {of_load(load)}"
     if not last:
         return f"{start}, the models differ even with 1 fetch in flight."
-    return f"{start}, all models tie (within {round(100 * TIE)} %) up to {units.count(last)} fetches in flight."
+    return f"{start}, all models tie (within {round(100 * TIE)} %) up to {words.in_flight(last)}."
 
 
 def _with_in_flight(models: Sequence[Model], load: Load, in_flight: int) -> str:
