@@ -19,6 +19,14 @@ _MOST_LOG = 600.0
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,9})?) ?([kMG]?)(i?B)?", re.IGNORECASE)
 _FACTORS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3}
 _LATENCY = re.compile(r"(\d)(ns|us|ms|s)\b")
+_DISTRIBUTIONS = {
+    "uniform": "{} to {}",
+    "exponential": "mean {}",
+    "lognormal": "p50 {}, p99 {}",
+    "pareto": "minimum {}, shape {}",
+    "bimodal": "{}, and {} with probability {}",
+}
+"""The parameters of each distribution of delays, as they are written."""
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -109,9 +117,13 @@ def change_between(low: float, high: float) -> str:
 
 
 def latency(text: str) -> str:
-    """Write an added latency as given in the experiment: ``50 ms``; ``no added latency`` for ``0``."""
+    """Write an added latency: ``50 ms``; ``no added latency`` for ``0``; ``lognormal (p50 50 ms, p99 400 ms)``."""
     if text == "0":
         return "no added latency"
+    kind, _, given = text.partition(" ")
+    form = _DISTRIBUTIONS.get(kind, "")
+    if form and form.count("{}") == len(given.split()):
+        text = f"{kind} ({form.format(*given.split())})"
     return _LATENCY.sub(lambda match: f"{match[1]} {match[2].replace('us', 'µs')}", text)
 
 

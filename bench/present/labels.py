@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from inflight.bench.core.cells import Cell
+
 FAR = 0.85
 """The label of a line that ends left of this share of the axes' width is far away."""
 LABEL_ROOM = 2.1
@@ -151,6 +153,12 @@ def spaced(wanted: Sequence[float], pitch: float) -> list[float]:
 def name_of(strategy: str, *, red: bool = False) -> str:
     """Return a strategy's name as it is drawn: printable, and cut to the room for it."""
     return words.name(strategy) + (" (red)" if red else "")
+
+
+def about_parts(found: "Iterable[Cell]") -> str:
+    """Explain the strategies without a stack, which are no models; empty if there are none."""
+    names = sorted({name_of(cell.strategy) for cell in found if cell.stack == "none"})
+    return f"No models, but parts of a page for comparison: {words.listed(names)}." if names else ""
 
 
 def starred(strategy: str, stack: str) -> str:

@@ -89,7 +89,16 @@ def about_setting(name: str) -> str:
 def about_grey(names: Iterable[str], looks: Mapping[str, Look]) -> str:
     """Count the names that have no look."""
     grey = set(names) - set(looks)
-    return f"{len(grey)} more strategies are grey, without a name." if grey else ""
+    return f"{_more(len(grey))} grey, without a name." if grey else ""
+
+
+def about_more(number: int) -> str:
+    """Count the strategies that are not drawn; empty without any."""
+    return f"{_more(number)} not shown." if number > 0 else ""
+
+
+def _more(number: int) -> str:
+    return "1 more strategy is" if number == 1 else f"{number} more strategies are"
 
 
 def notes(*sentences: object) -> str:

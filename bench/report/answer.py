@@ -33,7 +33,8 @@ def coverage(rows: Sequence[Row]) -> str:
 def mostly(rows: Sequence[Row]) -> str:
     """Name the most frequent reason of trials that are not valid, with its number."""
     reasons = Counter(words.plain(why, 120) for row in rows if not row.valid for why in row.why_red)
-    who = "the others mostly" if any(row.valid for row in rows) else "mostly"
+    how = "" if len(reasons) == 1 else " mostly"
+    who = f"the others{how}" if any(row.valid for row in rows) else "mostly"
     if reasons.total() == 1:
         return f"; the other: {next(iter(reasons))}"
     return "".join(f"; {who}: {why} ({units.count(number)})" for why, number in reasons.most_common(1))

@@ -45,7 +45,7 @@ def test_figures_are_filled_in_by_their_units() -> None:
         "a_ns": "1.50 ms",
         "b_bytes": "45.0 kB",
         "c_ratio": "17x",
-        "d_share": "97%",
+        "d_share": "97 %",
         "e": "1,234",
         "f_per_s": "500 pages/s",
     }

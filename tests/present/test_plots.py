@@ -239,3 +239,13 @@ def test_the_share_of_what_is_possible_is_drawn_where_there_is_a_latency_to_wait
     assert "of the possible throughput" in told
     assert "No added latency" not in told
     assert not (tmp_path / "none" / "possible.svg").exists()
+
+
+def test_a_plot_with_few_of_the_strategies_names_all_of_them_and_otherwise_those_of_its_title() -> None:
+    of_run = page.looks([f"s{n}" for n in range(page.MOST_LINES)])
+
+    assert set(page.looks_of_plot(["x", "y"], of_run)) == {"x", "y"}
+    many = page.looks_of_plot([*of_run, "x", "y"], of_run, ["y"])
+    assert len(many) == page.MOST_LINES
+    assert "y" in many
+    assert "x" not in many

@@ -94,8 +94,9 @@ def test_a_range_is_written_in_one_unit() -> None:
         ("0", "no added latency"),
         ("50ms", "50 ms"),
         ("10us", "10 µs"),
-        ("lognormal 50ms 400ms", "lognormal 50 ms 400 ms"),
-        ("pareto 10ms 1.5", "pareto 10 ms 1.5"),
+        ("lognormal 50ms 400ms", "lognormal (p50 50 ms, p99 400 ms)"),
+        ("pareto 10ms 1.5", "pareto (minimum 10 ms, shape 1.5)"),
+        ("bimodal 10ms 500ms 0.05", "bimodal (10 ms, and 500 ms with probability 0.05)"),
     ],
 )
 def test_latencies(words: str, text: str) -> None:

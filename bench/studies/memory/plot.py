@@ -191,6 +191,7 @@ def draw_ladder(found: Sequence[Subject], looks: Mapping[str, Look], about: str,
         return None
     shown = [subject for _, own in panels for subject in own]
     bent = [s.name for s in shown if isinstance(s.cost.full, Slope) and not s.cost.full.straight]
+    drawn = {group: _looks_of(own, looks) for group, own in panels}
     notes = marks.notes(
         about,
         "Added since nothing was held. Thick: all layers together, with every trial; thin: user memory alone.",
@@ -198,18 +199,26 @@ def draw_ladder(found: Sequence[Subject], looks: Mapping[str, Look], about: str,
         bent and f"Not a straight line: {words.listed(bent[:3])}.",
         any(subject.red_rows for subject in shown) and "Hollow: red trials, excluded from the fits.",
         any(len(s.added(s.rows)) < len(s.rows) for s in shown) and "Trials without all layers are not shown.",
-        marks.about_grey({s.strategy for s in shown if s.group != BLOCKS}, looks),
+        marks.about_grey(
+            (s.strategy for s in shown), {name: one for own in drawn.values() for name, one in own.items()}
+        ),
     )
     sheet = page.sheet(show.of_ladder(shown), notes, footer)
     ends = [labels.name_of(subject.name, red=not subject.valid_rows) for subject in shown]
     labels.share_width(sheet, len(panels), ends, between=0.95)
     sheet.subplots_adjust(top=sheet.subplotpars.top - 0.22 / page.HEIGHT)  # for the labels of the guide lines
     for axes, (group, own) in zip(sheet.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
-        names = sorted({subject.strategy for subject in own})[: page.MOST_LINES]
-        panel_ladder(own, page.looks(names) if group == BLOCKS else looks, axes)
+        panel_ladder(own, drawn[group], axes)
         axes.set_title(_TITLES[group][0], pad=24)
         axes.set_xlabel(f"N: {_TITLES[group][1]} (log scale)")
     return sheet
+
+
+def _looks_of(found: Sequence[Subject], looks: Mapping[str, Look]) -> dict[str, Look]:
+    """Return the looks of the subjects of one panel, with those that the title may name."""
+    whole = [subject for subject in found if subject.numbers]
+    ends = show.ends_of_ladder(whole)[0] if whole else []
+    return page.looks_of_plot((s.strategy for s in found), looks, (s.strategy for s in ends))
 
 
 def panel_ladder(found: Sequence[Subject], looks: Mapping[str, Look], axes: "Axes") -> None:

@@ -13,7 +13,7 @@ from inflight.bench.present import labels, marks, page, words
 from inflight.bench.present.marks import Points
 from inflight.bench.present.name_looks import Look
 from inflight.bench.studies.memory import show
-from inflight.bench.studies.memory.read import is_parked, is_timed
+from inflight.bench.studies.memory.read import is_parked, is_timed, reach
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,6 +54,7 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], footer: str) -> "Figu
     settings = [s for s in c.settings(found) if any(cell.setting == s and cell.in_flight == number for cell in timed)]
     settings = settings[:MOST_PANELS]
     here = [cell for cell in found if cell.in_flight == number and cell.setting in settings]
+    looks = page.looks_of_plot({cell.strategy for cell in here}, looks, _first_and_last(here))
     height = page.HEIGHT if len(settings) == 1 else page.HEIGHT + 1.9
     notes = _notes(here, looks, len(c.settings(found)) - len(settings))
     sheet = page.sheet(show.of_held(here), notes, footer, height)
@@ -66,6 +67,15 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], footer: str) -> "Figu
         _draw_setting([cell for cell in here if cell.setting == setting], looks, number, left, right)
         left.set_title(words.plain(names[setting], 80), pad=28)
     return sheet
+
+
+def _first_and_last(found: Sequence[Cell]) -> list[str]:
+    """Return the strategies that the title may name: the first and the last to hold all, in each setting."""
+    names: list[str] = []
+    for setting in c.settings(found):
+        own = [cell for cell in found if cell.setting == setting]
+        names += show.first_and_last({cell.strategy: time for cell in own if (time := reach(cell))})
+    return names
 
 
 def _draw_setting(found: Sequence[Cell], looks: Mapping[str, Look], number: int, left: "Axes", right: "Axes") -> None:

@@ -142,16 +142,21 @@ def of_ladder(found: Sequence[Subject]) -> str:
     for group in (BLOCKS, IN_FLIGHT):
         own = [subject for subject in found if subject.group == group and subject.numbers]
         if own:
-            (low, _), (high, _) = _ends(sorted(((one, _at_most(one)) for one in own), key=lambda one: one[1]))
-            pair = [high] if low is high else [high, low]
-            common = set.intersection(*(subject.numbers for subject in pair))
-            if not common:
-                pair = [max(pair, key=lambda subject: max(subject.numbers))]
-            number = max(common or pair[0].numbers)
+            pair, number = ends_of_ladder(own)
             sizes = sorted(((one.added_at(number), one.name) for one in pair), reverse=True)
             told = ", ".join(f"{units.size(taken)} with {name}" for taken, name in sizes)
             return f"{units.count(number)} {_UNITS[group][1]} take {told}"
     return "No valid trial of all layers: nothing to conclude"
+
+
+def ends_of_ladder(found: Sequence[Subject]) -> tuple[list[Subject], int]:
+    """Return the subjects of one group that the title compares, and their N; each has a size of all layers."""
+    (low, _), (high, _) = _ends(sorted(((one, _at_most(one)) for one in found), key=lambda one: one[1]))
+    pair = [high] if low is high else [high, low]
+    common = set.intersection(*(subject.numbers for subject in pair))
+    if not common:
+        pair = [max(pair, key=lambda subject: max(subject.numbers))]
+    return pair, max(common or pair[0].numbers)
 
 
 def _at_most(subject: Subject) -> float:
@@ -181,15 +186,20 @@ def of_held(found: Sequence[Cell]) -> str:
     if not everywhere:
         return f"{who} held {units.count(number)} fetches in flight at once: nothing to conclude"
     times = [
-        f"{f'{name}: ' if len(names) > 1 else ''}{_first_and_last({one: own[one] for one in everywhere})}"
+        f"{f'{name}: ' if len(names) > 1 else ''}{_first_and_last_told({one: own[one] for one in everywhere})}"
         for name, own in reached.items()
     ]
     return f"{who} held {units.count(number)} fetches in flight at once; {'; '.join(times)}"
 
 
-def _first_and_last(times: dict[str, Spread]) -> str:
+def first_and_last(times: dict[str, Spread]) -> dict[str, Spread]:
+    """Return the strategies with the least and the greatest time."""
     ordered = sorted(times.items(), key=lambda one: (one[1].median, one[0]))
-    ends = dict(ordered[:1] + ordered[-1:])
+    return dict(ordered[:1] + ordered[-1:])
+
+
+def _first_and_last_told(times: dict[str, Spread]) -> str:
+    ends = first_and_last(times)
     told = [
         f"{words.name(name)} after {units.duration(time.median, words.digits(time))}" for name, time in ends.items()
     ]

@@ -182,5 +182,5 @@ def _notes(selftest: Mapping[str, Any], every: Sequence[Block], noise: Mapping[s
         f"Rates are of decisions simulated with these blocks ({units.count(alarms['resampled']['blocks'])} A/A);",
         f"decisions in the order of measuring: {show.alarms_told(alarms['real'])}.",
         lost and f"{lost} of {len(every)} blocks failed or were dropped.",
-        rest > 0 and f"{rest} more strategies are not shown.",
+        marks.about_more(rest),
     )

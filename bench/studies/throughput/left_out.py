@@ -7,14 +7,20 @@ from inflight.bench.core import units
 from inflight.bench.core.cells import Cell
 from inflight.bench.present import words
 
+MOST_NAMES = 4
+"""Maximum number of names for one reason; more are counted."""
+
 
 def about(every: Sequence[Cell], shown: Sequence[Cell]) -> str:
-    """Name the strategies that are not among the shown cells, with the reasons; empty if all are shown."""
+    """Name the strategies that are not among the shown cells, many by their number, with the reasons; empty if none."""
     reasons: dict[str, list[str]] = {}
     for name in sorted(set(c.strategies_of(every)) - set(c.strategies_of(shown))):
         why = _why([cell for cell in every if cell.strategy == name], shown)
         reasons.setdefault(why, []).append(words.name(name))
-    told = [f"{words.listed(names)} ({why})" for why, names in reasons.items()]
+    told = [
+        f"{words.listed(names) if len(names) <= MOST_NAMES else f'{len(names)} strategies'} ({why})"
+        for why, names in reasons.items()
+    ]
     return f"Left out: {'; '.join(told)}." if told else ""
 
 

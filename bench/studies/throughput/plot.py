@@ -62,10 +62,10 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
     notes = _about_pages(shown), _about_short(found, shown), left_out.about(found, shown)
     if len(c.strategies_of(shown)) > page.MOST_LINES or kept:
         return draw_each(shown, kept, marks.notes(about, *notes), footer)
+    looks = page.looks_of_plot(c.strategies_of(shown), looks)
     latencies = c.latencies(shown)
     panels = c.evenly(latencies, MOST_PANELS)
-    grey = marks.about_grey(c.strategies_of(found), looks)
-    told = marks.notes(about, grey, *notes, _about_marks(shown, panels))
+    told = marks.notes(about, *notes, _about_marks(shown, panels))
     height = page.HEIGHT + (-(-len(panels) // 2) - 1) * PANEL_HEIGHT
     sheet = page.sheet(title.of_rates(shown), told, footer, height)
     ends = {(cell.strategy, not cell.valid_rows) for cell in shown if cell.strategy in looks}

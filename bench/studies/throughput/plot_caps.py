@@ -71,7 +71,7 @@ def draw(
         ceiling and "Dots: what a client that parses nothing got from the server.",
         _mixed(stacks) and "own" in stacks.values() and labels.ABOUT_STAR,
         left_out.about(found, [cell for cell in found if cell.strategy in drawn]),
-        more > 0 and f"{more} more strategies are not shown.",
+        marks.about_more(more),
     )
     sheet, panels = small_multiples.sheet(
         names, finding, notes, footer, quantity.label, "fetches in flight (log scale)"

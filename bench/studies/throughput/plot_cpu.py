@@ -35,12 +35,13 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet | None":
         title.workload(bars[0][0]),
         "CPU time of the whole client process. Bars: means over the rounds; whiskers: 95 % intervals.",
         any(cell.stack == "own" for cell, _ in bars) and labels.ABOUT_STAR,
+        labels.about_parts(cell for cell, _ in bars),
         any(not figure.valid for _, figure in bars) and "Pale: red trials only, no basis for conclusions.",
         not _is_divided(bars)
         and all(cell.rows[0].kind == "crawl" for cell, _ in bars)
         and "Not divided: too little CPU time to tell user from system time.",
         left_out.about(found, [cell for cell, _ in bars]),
-        more > 0 and f"{more} more strategies are not shown.",
+        marks.about_more(more),
     )
     bars = bars[: page.MOST_BARS]
     sheet = page.sheet(title.of_cpu([cell for cell, _ in bars]), notes, footer, max(page.HEIGHT, 3 + BAR * len(bars)))

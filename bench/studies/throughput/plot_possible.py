@@ -32,6 +32,7 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
     latencies = [one for one in c.latencies(shown) if len(c.caps(shown, one)) > 1]
     if not latencies:
         return None
+    looks = page.looks_of_plot(c.strategies_of(shown), looks)
     panels = c.evenly(latencies, MOST_PANELS)
     left = [units.latency(latency) for latency in latencies if latency not in panels]
     notes = marks.notes(

@@ -25,9 +25,10 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet":
         title.workload(here[0]),
         "Bars: means over the rounds; whiskers: 95 % intervals.",
         any(cell.stack == "own" for cell, _ in bars) and labels.ABOUT_STAR,
+        labels.about_parts(cell for cell, _ in bars),
         any(not figure.valid for _, figure in bars) and "Pale: red trials only, no basis for conclusions.",
         left_out.about(found, [cell for cell, _ in bars]),
-        more > 0 and f"{more} more strategies are not shown.",
+        marks.about_more(more),
     )
     bars = bars[: page.MOST_BARS]
     names = [labels.starred(cell.strategy, cell.stack) for cell, _ in bars]

@@ -44,11 +44,12 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
     share = 0.99 if fewest >= P99_SAMPLES else 0.5
     kinds = [kind for kind in _TITLES if any(histogram(cell, kind) for cell in here)]
     each = len(here) > page.MOST_LINES
+    looks = page.looks_of_plot(c.strategies_of(here), looks)
     kinds = kinds[:1] if each else kinds
     notes = marks.notes(
         about,
-        not each and marks.about_grey(c.strategies_of(here), looks),
         title.workload(here[0]),
+        labels.about_parts(here),
         left_out.about(found, here),
         _about_rounds(here),
         "Closed loop: a slow strategy gets fewer requests, so independent users would see other times.",
@@ -81,7 +82,7 @@ def _draw_each(found: Sequence[Cell], finding: str, notes: str, footer: str) -> 
         notes,
         small_multiples.about_reference(first),
         f"Markers: {about_marks(found, 'service')}.",
-        more > 0 and f"{more} more strategies are not shown.",
+        marks.about_more(more),
     )
     sheet, panels = small_multiples.sheet(
         order, finding, about, footer, "share of fetches that take longer (log scale)", "service time (log scale)"
@@ -157,7 +158,7 @@ def _about_rounds(found: Sequence[Cell]) -> str:
 
 def panel(found: Sequence[Cell], kind: Kind, looks: Mapping[str, Look], axes: "Axes") -> None:
     """Draw the share of fetches that take longer, over the time, with marks at the median and the p99."""
-    _scale(axes, _curves(found, kind, looks, axes), most=6)
+    _scale(axes, _curves(found, kind, looks, axes), most=5)
     axes.set_title(_TITLES[kind], pad=10)
     axes.set_xlabel("time (log scale)")
 

@@ -81,7 +81,10 @@ SIZE = Unit(_size, lambda edge: units.size(edge, 2))
 BENT = Unit(lambda found: f"{units.size_between(found.low, found.high)} (the line is bent)", SIZE.edge)
 TIMES = Unit(_times, lambda edge: f"{units.number_tick(round(edge, 3))}x")
 SPAN = Unit(_span, lambda edge: units.duration(edge, 2))
-SHARE = Unit(lambda found: f"{found.value:.1%} ({found.low:.1%} to {found.high:.1%})", lambda edge: f"{edge:.0%}")
+SHARE = Unit(
+    lambda found: f"{100 * found.value:.1f} % ({100 * found.low:.1f} to {100 * found.high:.1f} %)",
+    lambda edge: f"{100 * edge:.0f} %",
+)
 PER_S = Unit(
     lambda found: f"{units.number(found.value)} ({units.number(found.low)} to {units.number(found.high)})",
     units.number,
