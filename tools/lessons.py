@@ -85,7 +85,7 @@ def check(path: Path) -> list[str]:
 def renew(path: Path) -> list[str]:
     """Run the page's commands and quote them anew; say what is not as the page has it, and what was disturbed.
 
-    The output of a command that did not do what the page says, or that has red trials, is not quoted.
+    The output of a command that did not do what the page says, or that has invalid trials, is not quoted.
     """
     lesson = read(path)
     text, problems = lesson.text, []
@@ -95,7 +95,7 @@ def renew(path: Path) -> list[str]:
             wrong = went_wrong(run, done)
             problems += wrong
             if done.red:
-                problems.append(f"{run.command}: {done.red} red trials, not quoted; try again when the machine is idle")
+                problems.append(f"{run.command}: {done.red} invalid trials, not quoted; try again when the machine is idle")
             if not wrong and not done.red:
                 text = text[: run.begin] + quotation(run, done, folder, path) + text[run.end :]
     path.write_text(text, encoding="utf-8")
@@ -130,7 +130,7 @@ def perform(command: str, folder: str | Path) -> Done:
 def went_wrong(run: Run, done: Done) -> list[str]:
     """Say in what the outcome of a command is not what its page says.
 
-    A run of which every trial is red ends with 1. That is the machine's doing and not the page's.
+    A run of which every trial is invalid ends with 1. That is the machine's doing and not the page's.
     """
     problems = missing(run, done.out)
     if done.code != run.exit_code and not (done.code == 1 and done.red):

@@ -152,7 +152,7 @@ def spaced(wanted: Sequence[float], pitch: float) -> list[float]:
 
 def name_of(strategy: str, *, red: bool = False) -> str:
     """Return a strategy's name as it is drawn: printable, and cut to the room for it."""
-    return words.name(strategy) + (" (red)" if red else "")
+    return words.name(strategy) + (" (invalid)" if red else "")
 
 
 def about_parts(found: "Iterable[Cell]") -> str:

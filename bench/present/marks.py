@@ -3,7 +3,7 @@
 A name without a look has no colour of its own: it is drawn pale and thin, behind the others. A plot of lines with one
 panel per latency::
 
-    sheet = page.sheet(title, marks.notes("Points: means.", is_red and "Hollow: red trials."), footer)
+    sheet = page.sheet(title, marks.notes("Points: means.", is_red and "Hollow: invalid trials."), footer)
     for axes, latency in zip(marks.panels(sheet, len(latencies)), latencies):
         ends = [marks.series(axes, name, points[name, latency], looks.get(name)) for name in names]
         axes.set_ylim(...)  # the limits before the names at the ends
@@ -107,7 +107,7 @@ def notes(*sentences: object) -> str:
 
 
 def dots(axes: "Axes", points: Points, look: Look | None, *, hollow: bool = False, **style: Any) -> None:
-    """Draw points as markers; ``hollow`` ones are of red trials."""
+    """Draw points as markers; ``hollow`` ones are of invalid trials."""
     colour = look.colour if look else page.PALE
     given: dict[str, Any] = {"color": colour, "marker": look.marker if look else "o", "linestyle": "none"}
     given |= {"markerfacecolor": "white" if hollow else colour, "markersize": 8, "zorder": 3 if look else 1}

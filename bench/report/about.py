@@ -1,4 +1,4 @@
-"""The parts of a report about its rows: validity checks, red trials, the machine, and how to reproduce the run."""
+"""The parts of a report about its rows: validity checks, invalid trials, the machine, and how to reproduce the run."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,15 +14,15 @@ from inflight.bench.report import provenance
 from inflight.bench.report.check_words import MEANINGS
 
 MOST_RED = 12
-"""Maximum number of red trials shown of a check, and of reasons; the rest are counted."""
+"""Maximum number of invalid trials shown of a check, and of reasons; the rest are counted."""
 MOST_EXPLAINED = 12
-"""Maximum number of strategies whose red trials are explained; the rest are counted."""
+"""Maximum number of strategies whose invalid trials are explained; the rest are counted."""
 EXCLUDED = "A trial with a failed check is excluded from all findings. Its row stays in the raw data."
 _ABOUT_THE_RUN = frozenset({"command", "versions"})
 """Values of ``machine.json`` that do not describe the machine; shown elsewhere."""
 
 
-# Red trials
+# Invalid trials
 
 
 def nothing_valid(rows: Sequence[Row]) -> str:
@@ -35,7 +35,7 @@ def nothing_valid(rows: Sequence[Row]) -> str:
 
 
 def about_red(rows: Sequence[Row]) -> list[str]:
-    """Say for each strategy how many of its trials are red, and why."""
+    """Say for each strategy how many of its trials are invalid, and why."""
     by_strategy: dict[str, list[Row]] = {}
     for row in rows:
         by_strategy.setdefault(row.strategy, []).append(row)
@@ -43,16 +43,16 @@ def about_red(rows: Sequence[Row]) -> list[str]:
     if len(told) > MOST_EXPLAINED:
         told = [
             *told[:MOST_EXPLAINED],
-            f"{len(told) - MOST_EXPLAINED} more strategies have red trials; the rows say why.",
+            f"{len(told) - MOST_EXPLAINED} more strategies have invalid trials; the rows say why.",
         ]
     return told
 
 
 def _about_bad(own: Sequence[Row]) -> str:
-    """Say how many trials of a strategy are red, how many were skipped, and why; empty if all are valid."""
+    """Say how many trials of a strategy are invalid, how many were skipped, and why; empty if all are valid."""
     skipped = [row for row in own if row.status == "skipped"]
     red = [row for row in own if not row.valid and row.status != "skipped"]
-    told = [f"{_of(len(red), len(own))} red: {_reasons(red)}"] if red else []
+    told = [f"{_of(len(red), len(own))} invalid: {_reasons(red)}"] if red else []
     if skipped:
         which = "the only trial was" if len(own) == 1 else f"all {len(own)} trials were"
         which = which if len(skipped) == len(own) else f"{len(skipped)} of {len(own)} trials were"

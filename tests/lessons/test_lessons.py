@@ -326,5 +326,5 @@ def test_invalid_trials_are_never_quoted(tmp_path: Path) -> None:
 
     (problem,) = renew(path)
 
-    assert "1 red trials, not quoted" in problem
+    assert "1 invalid trials, not quoted" in problem
     assert path.read_text(encoding="utf-8") == before

@@ -70,7 +70,7 @@ def test_failed_checks_are_recorded_with_a_warning_and_a_wrong_answer_fails(tmp_
 
     assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
     assert "1 pages missing, 0 too many, 0 different" in done.stdout
-    assert "RedBenchmarkWarning: pages, timid: red (" in done.stdout
+    assert "RedBenchmarkWarning: pages, timid: invalid (" in done.stdout
     made = json.loads((tmp_path / "made.json").read_text(encoding="utf-8"))["benchmarks"]
     red = {benchmark["extra_info"]["strategy"]: benchmark["extra_info"]["red"] for benchmark in made}
     assert "cap reached, never exceeded" in red["timid"]

@@ -1,4 +1,4 @@
-"""The marks of plots: they have the given values, and red trials are not part of a line."""
+"""The marks of plots: they have the given values, and invalid trials are not part of a line."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def test_a_line_of_red_points_has_a_label_that_says_so(sheet: Any) -> None:
     label = marks.series(marks.panels(sheet, 1)[0], "callbacks", [Point(3, 5, red=True)], LOOK)
 
     assert label is not None
-    assert label.text == "callbacks (red)"
+    assert label.text == "callbacks (invalid)"
 
 
 @pytest.mark.parametrize(("points", "look"), [([], LOOK), ([Point(1, 1)], None)])

@@ -97,7 +97,7 @@ def test_red_rows_are_explained_and_part_of_no_slope() -> None:
     found = text([block_row(n=n, red=True) for n in SIZES])
 
     assert "No valid trial among 5: nothing here supports a conclusion" in found
-    assert 'thread: all 5 trials are red: failed "server had room" 5 times' in found
+    assert 'thread: all 5 trials are invalid: failed "server had room" 5 times' in found
 
 
 def test_held_fetches_have_times_and_failures_a_status() -> None:

@@ -74,8 +74,8 @@ def test_without_a_valid_row_the_red_ones_are_shown_and_nothing_is_concluded(tmp
 
     assert drawn(rows, tmp_path) == ["throughput", "cpu"]
     assert "nothing to conclude" in words(tmp_path / "throughput.svg")
-    assert "Hollow: red trials" in words(tmp_path / "throughput.svg")
-    assert "Pale: red trials only" in words(tmp_path / "cpu.svg")
+    assert "Hollow: invalid trials" in words(tmp_path / "throughput.svg")
+    assert "Pale: invalid trials only" in words(tmp_path / "cpu.svg")
 
 
 def test_one_strategy_one_round_one_number_in_flight(tmp_path: Path) -> None:

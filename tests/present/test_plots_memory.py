@@ -213,7 +213,7 @@ def test_red_trials_are_hollow_and_conclude_nothing() -> None:
     faces = [line.get_markerfacecolor() for line in lines if len(line.get_xdata())]
 
     assert "No valid trial of all layers: nothing to conclude" in text_of(figure)
-    assert "thread (red)" in text_of(figure)
+    assert "thread (invalid)" in text_of(figure)
     assert faces == ["white"]
 
 
@@ -297,7 +297,7 @@ def test_in_flight_of_red_trials_concludes_nothing() -> None:
     text = drawn(in_flight, [held_row(red=True)])
 
     assert "0 of 1 strategy held 10,000 fetches in flight at once: nothing to conclude" in text
-    assert "Hollow marks: red trials." in text
+    assert "Hollow marks: invalid trials." in text
 
 
 def test_the_way_down_begins_where_the_first_answer_came() -> None:

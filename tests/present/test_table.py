@@ -78,8 +78,8 @@ def test_red_figures_are_marked_and_explained() -> None:
     rows = [crawl_row(red=True, pages_per_s=9800), crawl_row("other")]
 
     assert "9,800✗" in text(rows)
-    assert "✗: from red trials only, and excluded from conclusions." in sentences(rows)
-    assert 'callbacks: the only trial is red: failed "server had room" (80% of its core, limit 70%).' in sentences(rows)
+    assert "✗: from invalid trials only, and excluded from conclusions." in sentences(rows)
+    assert 'callbacks: the only trial is invalid: failed "server had room" (80% of its core, limit 70%).' in sentences(rows)
 
 
 def test_a_ratio_of_red_trials_is_left_out_but_not_called_not_measured() -> None:
@@ -103,7 +103,7 @@ def test_all_skipped() -> None:
     told = sentences([*rows, crawl_row("b")])
 
     assert told.count("all 2 trials were skipped: needs Python 3.12 or newer.") == 1
-    assert " red" not in told
+    assert "invalid" not in told
     assert "callbacks skipped - " in sentences(rows)
 
 
@@ -124,7 +124,7 @@ def test_a_workload_that_was_only_skipped_is_not_called_measured() -> None:
 
 
 def test_red_trials_of_many_strategies_are_counted() -> None:
-    assert "18 more strategies have red trials; the rows say why." in sentences(
+    assert "18 more strategies have invalid trials; the rows say why." in sentences(
         [crawl_row(f"s{n:02}", red=True) for n in range(30)]
     )
 
@@ -267,4 +267,4 @@ def test_an_arm_that_failed_leaves_the_others_their_figures() -> None:
 
     assert "generators failed -" in sentences(rows)
     assert "callbacks 21 µs ±4 % reference" in sentences(rows)
-    assert "generators: all 5 trials are red: failed 5 times (such as the strategy raised OSError)." in sentences(rows)
+    assert "generators: all 5 trials are invalid: failed 5 times (such as the strategy raised OSError)." in sentences(rows)

@@ -176,8 +176,8 @@ def test_one_valid_lane_is_not_the_last_to_finish() -> None:
     race = only(runner("good"), runner("bad", red=True), runner("worse", red=True))
 
     assert finding(race).startswith("Only one valid lane: good after ")
-    assert sum("are red and have no place" in note for note in notes(race)) == 1
-    assert any(note.startswith("bad and worse are red and have no place: failed ") for note in notes(race))
+    assert sum("are invalid and have no place" in note for note in notes(race)) == 1
+    assert any(note.startswith("bad and worse are invalid and have no place: failed ") for note in notes(race))
 
 
 def test_all_red_is_still_shown() -> None:

@@ -195,8 +195,8 @@ def test_a_red_lane_says_so_everywhere() -> None:
 
     assert lanes["bad"]["red"].startswith('failed "server had room"')
     assert (lanes["bad"]["place"], lanes["good"]["place"]) == (None, 1)
-    assert '<th scope="row" class="words">bad</th><td>red</td>' in found.html
-    assert "bad is red and has no place" in found.html
+    assert '<th scope="row" class="words">bad</th><td>invalid</td>' in found.html
+    assert "bad is invalid and has no place" in found.html
 
 
 @pytest.mark.parametrize("name", HOSTILE)

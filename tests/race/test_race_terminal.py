@@ -74,8 +74,8 @@ def test_a_finished_lane_keeps_place_and_time(race: Race) -> None:
 def test_a_red_lane_has_no_place() -> None:
     (race,) = races([runner("callbacks", QUICK, red=True), runner("thread_pool", SLOW)])
 
-    assert shown(race, 10)[4].endswith(" red")
-    assert shown(race, 100)[4].endswith(" red  30.0 ms")
+    assert shown(race, 10)[4].endswith(" invalid")
+    assert shown(race, 100)[4].endswith(" invalid  30.0 ms")
 
 
 def test_a_lane_whose_recording_ends_says_so() -> None:

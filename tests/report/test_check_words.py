@@ -50,10 +50,10 @@ def test_a_check_of_an_older_row_is_read_under_its_present_name(name: str) -> No
 
 
 @pytest.mark.parametrize("name", MEANINGS)
-def test_an_entry_is_a_few_short_sentences_that_say_what_green_means(name: str) -> None:
+def test_an_entry_is_a_few_short_sentences_that_say_what_passed_means(name: str) -> None:
     text = MEANINGS[name]
 
-    assert text.startswith("Green: ")
+    assert text.startswith("Passed: ")
     assert text.endswith(".")
     assert text.count(". ") <= 3
     assert 60 < len(text) < 330

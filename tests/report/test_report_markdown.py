@@ -41,7 +41,7 @@ def test_red_checks_are_counted_and_explained_in_a_fold() -> None:
 
     assert "**1 of 3 trials are valid.**" in text
     fold = text[text.rindex("<details>") : text.rindex("</details>")]
-    assert "- **server had room**: 1 failed, 2 passed, 0 not applicable. Green: " in fold
+    assert "- **server had room**: 1 failed, 2 passed, 0 not applicable. Passed: " in fold
     assert MEANINGS["server had room"].partition(".")[0] in fold
     assert "| skipped | 1 | b | no b |" in fold
 

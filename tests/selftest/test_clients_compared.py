@@ -261,7 +261,7 @@ def test_a_run_has_a_table_of_its_clients_and_their_title_is_part_of_its_answer(
     (section,) = told_of_clients.sections(rows)
 
     assert section.tables[0].cells[1:] == [
-        ("locust", "failed", *"-----", "1/1 red"),
+        ("locust", "failed", *"-----", "1/1 invalid"),
         ("wrk", "1,000", "50.4 ms", "50.4 ms", "51.4 ms", "10 %", "5 %", "2 ok"),
     ]
     assert answer(rows)[0] == f"{section.title}."

@@ -40,7 +40,7 @@ def measure(
 ) -> str | None:
     """Benchmark a strategy on a workload, and say how its answer differs from the site's; None when it does not.
 
-    Figures whose checks are red are recorded like all others; ``extra_info`` and a warning name the checks.
+    Figures whose checks failed are recorded like all others; ``extra_info`` and a warning name the checks.
     """
     turns: list[Turn] = []
     benchmark.group = workload.id
@@ -74,7 +74,7 @@ def measure(
     }
     if red:
         details = "; ".join(f"{check.name}: {check.detail}" for check in checks if check.verdict == "failed")
-        warnings.warn(f"{workload.id}, {strategy}: red ({details})", RedBenchmarkWarning, stacklevel=2)
+        warnings.warn(f"{workload.id}, {strategy}: invalid ({details})", RedBenchmarkWarning, stacklevel=2)
     return evidence.answer_difference
 
 

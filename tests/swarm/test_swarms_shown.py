@@ -176,7 +176,7 @@ def test_lost_red_and_skipped_trials_are_in_the_table_or_its_notes() -> None:
     lines = {line[:2]: line for line in cells(rows)}
     notes = " ".join(sections(rows)[0].tables[0].notes)
 
-    assert lines["generators", "100,000"][-2:] == ("1", "1/2 red")
+    assert lines["generators", "100,000"][-2:] == ("1", "1/2 invalid")
     assert lines["aiohttp_client", "100,000"][2:] == (*"------", "skipped")
     for told in ("(pid 4321)", "SIGKILL", "4.0 s after the start", "16,666 in flight", "node-2"):
         assert told in notes
@@ -233,7 +233,7 @@ def test_the_plots_name_times_limits_and_stages() -> None:
         assert told in c100k
     for told in ("all in flight: 62.6 s", "gates opened: 64.6 s", "finished: 120 s", "14 GB in all"):
         assert told in c1m
-    assert "generators (red)" in red
+    assert "generators (invalid)" in red
 
 
 def test_the_number_held_stays_level_across_a_gap_of_the_timeline() -> None:

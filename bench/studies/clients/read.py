@@ -45,7 +45,7 @@ class Client:
     server_share: float | None
     trials: int
     reason: str | None
-    """Why there is no valid round: not installed, failed, red checks. None where there is one."""
+    """Why there is no valid round: not installed, failed, or invalid. None where there is one."""
     full: bool
     """Whether its own core limited it."""
     ideal_per_s: float | None = None

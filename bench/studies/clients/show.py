@@ -58,7 +58,7 @@ def _line(client: str, rows: Sequence[Client]) -> tuple[str, ...]:
             for name in ("mean_ns", "p50_ns", "p99_ns")
         ),
         *(words.percent(spread_of(shown, attrgetter(f"measured.{side}_cpu_share"))) for side in ("client", "server")),
-        f"{red}/{len(rows)} red" if red else f"{len(rows)} ok",
+        f"{red}/{len(rows)} invalid" if red else f"{len(rows)} ok",
     )
 
 

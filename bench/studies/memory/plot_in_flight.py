@@ -155,7 +155,7 @@ def _notes(found: Sequence[Cell], looks: Mapping[str, Look], left_out: int) -> s
         "Marks, medians over the rounds: when the gate of the server held all, and when the crawl had ended"
         + (" (or all but one were parked)." if any(is_parked(row) for cell in found for row in cell.rows) else "."),
         any(len(ways) > 1 for ways in every) and "Thin: other rounds.",
-        any(not way.row.valid for ways in every for way in ways) and "Hollow marks: red trials.",
+        any(not way.row.valid for ways in every for way in ways) and "Hollow marks: invalid trials.",
         *(f"{words.name(name)}: {_why(row)}." for name, row in list(missing.items())[:3]),
         len(missing) > 3 and f"{len(missing) - 3} more did not get there.",
         marks.about_grey({cell.strategy for cell in found} - set(missing), looks),

@@ -304,7 +304,7 @@ def _held_table(found: Sequence[Cell]) -> Table:
         + ("; -: the workers were parked before the end." if any(map(_is_parked, found)) else "."),
         "Memory added: all layers of the client, including both ends of the connections.",
         "Server's memory: user memory of its whole process.",
-        "✗: red trials only." if any(line[0].endswith("✗") for line in lines) else "",
+        "✗: invalid trials only." if any(line[0].endswith("✗") for line in lines) else "",
     )
     return Table("Held in flight at once", heads, lines, tuple(filter(None, notes)))
 

@@ -72,7 +72,7 @@ def _sheet(
 
 
 def _draw_times(curve: Curve, axes: "Axes") -> None:
-    """Draw the quantiles of one place over the rates, with their range over the rounds; red trials are grey."""
+    """Draw the quantiles of one place over the rates, with their range over the rounds; invalid trials are grey."""
     ends: list[Label] = []
     for (kind, quantile), look in _LOOKS.items():
         points = [(point, at) for point in curve.points if (at := _time(point, kind, quantile))]

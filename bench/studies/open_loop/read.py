@@ -49,7 +49,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """All rounds of one offered rate. Figures are of the valid rows, or of the red rows if none is valid."""
+    """All rounds of one offered rate. Figures are of the valid rows, or of the invalid rows if none is valid."""
 
     rate_per_s: float
     rows: tuple[OpenLoop, ...]

@@ -21,7 +21,7 @@ from inflight.bench.present import name_looks, words
 
 MOST_RACES = 4
 MOST_REASON = 600
-"""Maximum length of the reason why a lane is red: several checks with their details."""
+"""Maximum length of the reason why a lane is invalid: several checks with their details."""
 MOST_LANES = 16
 """Maximum number of lanes, the fastest ones."""
 ONE_ROUND = 0.2
@@ -45,7 +45,7 @@ class Lane:
     rounds_ns: Spread | None
     """The finish of all valid rounds; None without any."""
     place: int | None = None
-    """The place from 1 on, shared by ties; None for a red lane, and for one that never finished."""
+    """The place from 1 on, shared by ties; None for an invalid lane, and for one that never finished."""
 
     @property
     def strategy(self) -> str:
@@ -156,7 +156,7 @@ class Race:
     def place_of(self, one: Lane) -> str:
         """Write a lane's place: ``1st``, ``=2nd`` if it is shared, ``red``, a dash for none."""
         if one.place is None:
-            return "-" if one.red is None else "red"
+            return "-" if one.red is None else "invalid"
         ending = "th" if one.place % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(one.place % 10, "th")
         sharers = sum(other.place == one.place for other in self.lanes)
         return f"{'=' if sharers > 1 else ''}{one.place}{ending}"
@@ -249,7 +249,7 @@ def _finish_ns(row: Row, pages: int) -> int | None:
 
 
 def _placed(lanes: Sequence[Lane]) -> list[Lane]:
-    """Give places to the lanes that are not red and finished; ties share a place.
+    """Give places to the lanes that are valid and finished; ties share a place.
 
     A lane shares the place of the first that has it if the two differ by less than 2 % (with one round: 20 %), or not
     significantly.

@@ -43,7 +43,7 @@ def heading(race: Race) -> str:
 
 
 def finish(race: Race) -> Table:
-    """Return the lanes with a place, then those that never finished, then red ones."""
+    """Return the lanes with a place, then those that never finished, then invalid ones."""
     ordered = sorted(race.lanes, key=lambda one: (one.red is not None, one.place is None, one.end_ns))
     return Table(heading(race), HEADS, tuple(_line(one, race) for one in ordered))
 
@@ -65,7 +65,7 @@ def _line(one: Lane, race: Race) -> tuple[str | Cell, ...]:
 
 
 def _reds(race: Race) -> dict[str, list[str]]:
-    """Return the names of red lanes by their reason, without its full stop."""
+    """Return the names of invalid lanes by their reason, without its full stop."""
     found: dict[str, list[str]] = {}
     for one in race.lanes:
         if one.red:
@@ -74,11 +74,11 @@ def _reds(race: Race) -> dict[str, list[str]]:
 
 
 def _are_red(names: list[str]) -> str:
-    return f"{words.listed(names)} {'is red and has' if len(names) == 1 else 'are red and have'}"
+    return f"{words.listed(names)} {'is invalid and has' if len(names) == 1 else 'are invalid and have'}"
 
 
 def notes(race: Race) -> list[str]:
-    """Return notes on the recordings of a race, red lanes, and missing strategies."""
+    """Return notes on the recordings of a race, invalid lanes, and missing strategies."""
     alive = [one for one in race.lanes if one.red is None]
     own = [one.name for one in race.lanes if one.row.stack != "shared"]
     return [

@@ -118,7 +118,7 @@ def _verdict(one: Lane, race: Race, at_ns: float) -> str:
     if one.finish_ns is not None and at_ns >= one.finish_ns:
         return f"{race.place_of(one)}  {units.duration(one.finish_ns)}"
     if one.red is not None:
-        return "red"
+        return "invalid"
     if at_ns >= one.end_ns:
         return "recording ends"
     return "still ending" if one.at(at_ns)[0] == race.pages else ""

@@ -120,7 +120,7 @@ def _section(found: Scaling) -> Section:
     )
     entries = {entry for table in tables for line in table.cells for entry in line[1:]}
     marks = (
-        "✗: from red trials only, and excluded from conclusions." if any("✗" in entry for entry in entries) else "",
+        "✗: from invalid trials only, and excluded from conclusions." if any("✗" in entry for entry in entries) else "",
         "-: no valid trials to compare." if "-" in entries else "",
     )
     return Section(title(found), tuple(tables), tuple(filter(None, (*notes, *marks))))

@@ -252,7 +252,7 @@ def _missing(comparison: Comparison) -> Iterator[str]:
 
 def _side_line(name: str, side: Side) -> str:
     parts = [words.counted(side.trials, "trial")]
-    parts += [f"{side.red} red and excluded"] if side.red else []
+    parts += [f"{side.red} invalid and excluded"] if side.red else []
     parts += [f"{side.skipped} skipped"] if side.skipped else []
     return f"{name}: {words.plain(side.name, 120)} ({', '.join(parts)})"
 

@@ -234,7 +234,7 @@ def _marks(rows: Iterable[Row]) -> frozenset[str]:
 
 def _why_none(rows: Iterable[Row]) -> str:
     """Return the reason why a cell has no valid trial."""
-    states = {row.status if row.status != "ok" else "red" for row in rows}
+    states = {row.status if row.status != "ok" else "invalid" for row in rows}
     return f"no valid trial ({', '.join(sorted(states))})"
 
 

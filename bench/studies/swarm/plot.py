@@ -113,7 +113,7 @@ def _end(row: Trial) -> list[str]:
     """Return the text at the end of a line: strategy and time, and below it the limit that stopped it, if any."""
     took, bound = reach_ns(row), row.measured.bound_by
     who = words.name(row.strategy)
-    first = f"{who}: {units.duration(took, 2)}" if took is not None and row.valid else f"{who} (red)"
+    first = f"{who}: {units.duration(took, 2)}" if took is not None and row.valid else f"{who} (invalid)"
     return [first, *([f"{units.count(held(row))}: {words.plain(bound.name, 18)}"] if bound else [])]
 
 

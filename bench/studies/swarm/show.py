@@ -134,7 +134,7 @@ def _verdict(swarm: Swarm) -> str:
     if not swarm.shown:
         return swarm.rows[0].status
     if red:
-        return f"{red}/{trials} red"
+        return f"{red}/{trials} invalid"
     return "all held" if swarm.bound is None else words.plain(swarm.bound.name, 18)
 
 

@@ -35,7 +35,7 @@ PANEL_HEIGHT = 5.6
 def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> "Iterator[tuple[str, Figure | None]]":
     """Draw ``throughput``, ``possible``, ``times`` and ``cpu`` of each setting.
 
-    If no trial of the run is valid, red ones are shown. Times and CPU time are drawn only for the first amount of CPU
+    If no trial of the run is valid, invalid ones are shown. Times and CPU time are drawn only for the first amount of CPU
     work: the others differ by the work itself.
     """
     found, is_any_valid = c.cells(rows), any(row.valid for row in rows)
@@ -140,7 +140,7 @@ def _models(fits: dict[str, Fit], looks: Mapping[str, Look], axes: "Axes", caps:
     for name, one in drawn.items():
         ends = [(at, one.per_s(at)) for at in (float(caps[0]), one.knee, float(caps[-1]))]
         marks.line(axes, ends, looks[name], 1.1, linestyle=(0, (5, 2)), zorder=2)
-        # A plus: no strategy has this marker, and it cannot look hollow like a red trial.
+        # A plus: no strategy has this marker, and it cannot look hollow like an invalid trial.
         marks.dots(axes, ends[1:2], looks[name], marker="+", markersize=15, markeredgewidth=2.2, zorder=5)
     order = sorted(drawn, key=lambda name: drawn[name].knee)
     lines = [f"{labels.name_of(name)}: {_knee_text(drawn[name])}" for name in order]
@@ -159,7 +159,7 @@ def _knee_text(one: Fit) -> str:
 
 
 def _lines(found: Sequence[Cell], looks: Mapping[str, Look], axes: "Axes") -> list[Label]:
-    """Draw one line per strategy through its valid cells with their 95 % intervals; red trials are hollow."""
+    """Draw one line per strategy through its valid cells with their 95 % intervals; invalid trials are hollow."""
     ends = []
     for name in c.strategies_of(found):
         own = [cell for cell in found if cell.strategy == name]
@@ -175,7 +175,7 @@ def _about_marks(found: Sequence[Cell], panels: Sequence[str]) -> str:
     left = [units.latency(latency) for latency in c.latencies(found) if latency not in panels]
     return marks.notes(
         "Points: means over the rounds; bars: 95 % intervals.",
-        any(cell.red_rows for cell in found) and "Hollow: red trials, not part of the lines.",
+        any(cell.red_rows for cell in found) and "Hollow: invalid trials, not part of the lines.",
         any(models([cell for cell in found if cell.latency == latency]) for latency in panels)
         and "Thin dashes: the model min(N / (L + r), 1 / c), fitted if the core became full; +: its knee.",
         (len(panels) > 1 or panels[0] != "0") and "Ideal: in flight / latency.",

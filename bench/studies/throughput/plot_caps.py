@@ -66,7 +66,7 @@ def draw(
         "Points: means over the rounds; bars: 95 % intervals.",
         small_multiples.about_reference(reference),
         any(point.red for points in drawn.values() for point in points)
-        and "Hollow: red trials, not part of the lines.",
+        and "Hollow: invalid trials, not part of the lines.",
         any(one.failed for one in kept.values()) and "Cross: failed.",
         ceiling and "Dots: what a client that parses nothing got from the server.",
         _mixed(stacks) and "own" in stacks.values() and labels.ABOUT_STAR,
@@ -105,7 +105,7 @@ def _about_latency(latency: str) -> str:
 
 
 def _points(found: Sequence[Cell], name: str, quantity: Quantity) -> list[Point]:
-    """Return the figures of valid trials, and those of red trials where there are none."""
+    """Return the figures of valid trials, and those of invalid trials where there are none."""
     points = []
     for cell in found:
         if cell.strategy == name and (figure := cell.figure(quantity.read)):

@@ -21,7 +21,7 @@ LEAST_SPLIT_NS = 1_000_000_000
 often every 4 ms, so less time has too few samples."""
 USER, SYSTEM = Fill(name_looks.COLOURS[0]), Fill(name_looks.COLOURS[4], "///")
 PALE = 0.3
-"""The opacity of red trials."""
+"""The opacity of invalid trials."""
 
 
 def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet | None":
@@ -36,7 +36,7 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet | None":
         "CPU time of the whole client process. Bars: means over the rounds; whiskers: 95 % intervals.",
         any(cell.stack == "own" for cell, _ in bars) and labels.ABOUT_STAR,
         labels.about_parts(cell for cell, _ in bars),
-        any(not figure.valid for _, figure in bars) and "Pale: red trials only, no basis for conclusions.",
+        any(not figure.valid for _, figure in bars) and "Pale: invalid trials only, no basis for conclusions.",
         not _is_divided(bars)
         and all(cell.rows[0].kind == "crawl" for cell, _ in bars)
         and "Not divided: too little CPU time to tell user from system time.",
@@ -74,7 +74,7 @@ def panel(bars: Sequence[tuple[Cell, Figure]], axes: "Axes") -> float:
         marks.stacked(axes, place, parts, alpha=1.0 if figure.valid else PALE)
         if figure.ends:
             marks.whisker(axes, place, whole, *(end / scale for end in figure.ends))
-        text = units.duration(figure.estimate, figure.digits) + ("" if figure.valid else "  red")
+        text = units.duration(figure.estimate, figure.digits) + ("" if figure.valid else "  invalid")
         marks.beside(axes, text, _end_ns(figure) / scale, place)
     marks.name_rows(axes, [labels.starred(cell.strategy, cell.stack) for cell, _ in bars])
     axes.set_xlim(0, 1.16 * greatest_ns / scale)

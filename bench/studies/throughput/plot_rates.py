@@ -26,7 +26,7 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet":
         "Bars: means over the rounds; whiskers: 95 % intervals.",
         any(cell.stack == "own" for cell, _ in bars) and labels.ABOUT_STAR,
         labels.about_parts(cell for cell, _ in bars),
-        any(not figure.valid for _, figure in bars) and "Pale: red trials only, no basis for conclusions.",
+        any(not figure.valid for _, figure in bars) and "Pale: invalid trials only, no basis for conclusions.",
         left_out.about(found, [cell for cell, _ in bars]),
         marks.about_more(more),
     )
@@ -40,7 +40,7 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet":
         marks.stacked(axes, place, [(figure.estimate, fill)], alpha=1.0 if figure.valid else plot_cpu.PALE)
         if figure.ends:
             marks.whisker(axes, place, figure.estimate, *figure.ends)
-        text = units.number(figure.estimate, figure.digits) + ("" if figure.valid else "  red")
+        text = units.number(figure.estimate, figure.digits) + ("" if figure.valid else "  invalid")
         marks.beside(axes, text, max(figure.estimate, figure.ends[1] if figure.ends else 0), place)
     marks.name_rows(axes, names)
     axes.set_xlim(0, 1.16 * max(max(figure.estimate, (figure.ends or (0, 0))[1]) for _, figure in bars))

@@ -132,7 +132,7 @@ def _grouped(
 
 
 def _value(cell: Cell | None, figure_of: c.Read, write: Callable[[float, int], str]) -> str:
-    """Write a figure with half of its interval, and a mark if it is from red trials; without a figure, the status."""
+    """Write a figure with half of its interval, and a mark if it is from invalid trials; without a figure, the status."""
     if cell is None:
         return "-"
     figure = cell.figure(figure_of)
@@ -161,7 +161,7 @@ def _times(ratio: float) -> str:
 def _marks(lines: Sequence[Line], dash: str = "not measured") -> list[str]:
     """Explain the marks in the lines; ``dash`` is what a dash means."""
     entries = [entry for line in lines if not isinstance(line, Group) for entry in texts(line)[1:]]
-    told = ["✗: from red trials only, and excluded from conclusions."] if any("✗" in entry for entry in entries) else []
+    told = ["✗: from invalid trials only, and excluded from conclusions."] if any("✗" in entry for entry in entries) else []
     return [*told, f"-: {dash}."] if "-" in entries else told
 
 

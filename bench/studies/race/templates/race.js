@@ -69,7 +69,7 @@
   }
 
   function verdict(lane, now) {
-    if (lane.red !== null) return ["red", now.finished ? lane.finish : ""];
+    if (lane.red !== null) return ["invalid", now.finished ? lane.finish : ""];
     if (now.finished) return [lane.placed, lane.finish];
     if (now.ended) return ["", "recording ends"];
     if (lane.isSlow && state.us >= state.race.replay_us) {
@@ -256,7 +256,7 @@
   function tell(before, after) {
     const said = state.lanes
       .filter((lane) => lane.finish_us !== null && lane.finish_us > before && lane.finish_us <= after)
-      .map((lane) => `${lane.name}: ${lane.red === null ? lane.placed : "red"}, ${lane.finish}`);
+      .map((lane) => `${lane.name}: ${lane.red === null ? lane.placed : "invalid"}, ${lane.finish}`);
     if (said.length) live.textContent = said.join("; ");
   }
 
