@@ -168,7 +168,7 @@ def test_the_answer_is_the_title() -> None:
 def test_markdown_has_the_table_and_the_reason() -> None:
     text = markdown(open_run(), MACHINE)
 
-    assert "| offered | completed /s | corrected p50 |" in text
+    assert "| offered | completed/s | corrected p50 |" in text
     assert "cannot keep the rate: 40,000 were due" in text
 
 
