@@ -95,7 +95,7 @@ def renew(path: Path) -> list[str]:
             wrong = went_wrong(run, done)
             problems += wrong
             if done.red:
-                problems.append(f"{run.command}: {done.red} invalid trials, not quoted; try again when the machine is idle")
+                problems.append(f"{run.command}: {done.red} invalid trials, not quoted; try again on an idle machine")
             if not wrong and not done.red:
                 text = text[: run.begin] + quotation(run, done, folder, path) + text[run.end :]
     path.write_text(text, encoding="utf-8")

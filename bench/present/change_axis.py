@@ -158,14 +158,15 @@ def _tell(axes: "Axes", beyond: Sequence[Dot], shown: Range, direction: int) -> 
     dot = max(beyond, key=lambda one: abs(one.value))
     left, right = axes.get_xlim()
     is_late = dot.x > (left + right) / 2
-    more = f" and {len(beyond) - 1} more" if len(beyond) > 1 else ""
+    is_high = dot.value > 0
+    more = f"\nand {len(beyond) - 1} more" if len(beyond) > 1 else ""
     axes.annotate(
         units.change(direction * dot.value) + more,
         (dot.x, shown.edge(dot.value)),
-        xytext=(-8 if is_late else 8, 0),
+        xytext=(-8 if is_late else 8, 6 if is_high else -6),
         textcoords="offset points",
         ha="right" if is_late else "left",
-        va="center",
+        va="top" if is_high else "bottom",
         size=page.SMALL,
         bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.8},
         annotation_clip=False,

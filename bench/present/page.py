@@ -28,7 +28,8 @@ DPI = 150
 WIDER = 12
 """Pixels beside a panel: a browser's font may be wider than the one that was measured."""
 TITLE, TEXT, SMALL = 19, 13, 11
-_NUMBER_AND_UNIT = re.compile(r"(\d) (?=(?:ns|µs|ms|s|min|B|kB|MB|GB|pages/s)\b|%)")
+_NUMBER_AND_UNIT = re.compile(r"(\d) (?=(?:ns|µs|ms|s|min|B|kB|MB|GB|(?:pages|requests|responses)/s)\b|%)")
+_FORMULA = re.compile(r"(?:(?<=\b\w)|(?<=\))) ([=<+/]) (?=\S)")
 _MARK = re.compile(r" (?=[*†✗]$)")
 SETTINGS: dict[Any, Any] = {
     "text.parse_math": False,  # a strategy's name is a name, whatever dollars it contains
@@ -136,8 +137,10 @@ def key(sheet: "Figure", handles: Sequence[Any], left: float, top: float) -> Non
 
 
 def kept_together(text: str) -> str:
-    """Keep a number and its unit on one line, and a mark at the end with the word before it."""
-    return _MARK.sub("\N{NO-BREAK SPACE}", _NUMBER_AND_UNIT.sub("\\1\N{NO-BREAK SPACE}", text))
+    """Keep on one line: a number and its unit, a formula such as ``p = 0.02``, a mark at the end and its word."""
+    text = _NUMBER_AND_UNIT.sub("\\1\N{NO-BREAK SPACE}", text)
+    text = _FORMULA.sub("\N{NO-BREAK SPACE}\\1\N{NO-BREAK SPACE}", text)
+    return _MARK.sub("\N{NO-BREAK SPACE}", text)
 
 
 def draw_and_save(draw: "Callable[[], Figure | None]", folder: Path, name: str) -> list[Path]:

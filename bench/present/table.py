@@ -11,6 +11,8 @@ PROSE = frozenset({
     "strategy", "measured as",
 })  # fmt: skip
 """Heads of columns that contain words, not figures."""
+ONLY_INVALID = "✗: from invalid trials only, and excluded from conclusions."
+"""The note of a table with a figure that has this mark."""
 
 
 @dataclass(frozen=True, slots=True)

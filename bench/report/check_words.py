@@ -52,7 +52,7 @@ MEANINGS: dict[str, str] = {
     ),
     "Little's law in the steady state": (
         "Passed: after the cap was first reached, the strategy kept that many in flight, and throughput, times and "
-        "number in flight agree. Failed: fetches started late, or counts disagree: the throughput is not that of the cap."
+        "number in flight agree. Failed: fetches started late, or counts disagree; the throughput is of another cap."
     ),
     "throughput steady": (
         "Passed: the second half of the crawl was not much faster or slower than the first. "

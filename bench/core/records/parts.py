@@ -477,8 +477,8 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
     duration_ns: Ns
     """Wall time of the trial, including starting and stopping the worker."""
     checks: tuple[Check, ...]
-    """Validity checks; empty if the trial ended before them. A row with a failed check is invalid: it is kept and shown,
-    and excluded from all conclusions.
+    """Validity checks; empty if the trial ended before them. A row with a failed check is invalid: it is kept and
+    shown, and excluded from all conclusions.
     """
     workload: Any
     measured: Any

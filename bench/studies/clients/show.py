@@ -16,7 +16,7 @@ from inflight.bench.studies.clients.record import Client
 _MS = 1_000_000
 _IDEAL = "in flight / (latency + own time)"
 """The expected throughput; the own time of a client is what it measured beyond the latency."""
-_HEADS = ("client", "completed /s", "mean time", "p50", "p99", "client's core", "server's core", "trials")
+_HEADS = ("client", "completed/s", "mean time", "p50", "p99", "client's core", "server's core", "trials")
 
 
 def sections(rows: Sequence[Row]) -> list[Section]:

@@ -168,9 +168,9 @@ def _measured(rates: Rates | None, rule: Rule) -> Rates | None:
 
 def _found_by_design(rule: Rule, metrics: int) -> str:
     """Write which change the rule finds if the SD of blocks is 5 %; a rule with more blocks finds at least as much."""
-    measures = "`inflight selftest` measures both"
+    measures = "inflight selftest measures both"
     if rule.looks != DESIGNED.looks:
-        measures += " for comparisons without `--budget`"
+        measures += " for comparisons without --budget"
     found = "a change of 5 % is found in at least 95 %"
     pairs = zip_longest(rule.looks, DESIGNED.looks, fillvalue=0)
     if any(own < designed for own, designed in pairs):

@@ -29,7 +29,7 @@ FULL = 3.0
 _HATCH = "///"
 _LETTERS = 56
 """Approximate number of letters in the width of a panel, of two side by side."""
-_LEGEND_COLUMNS, _LEGEND_LINE = 5, 0.3
+_LEGEND_COLUMNS, _LEGEND_LINE = 3, 0.3
 """Entries of the legend side by side; inches per line of them."""
 _THICK: dict[str, Any] = {"color": "black", "linewidth": 2.0}
 """The line at which the core is full with the cheapest strategy."""
@@ -193,7 +193,8 @@ def _legend(sheet: "Figure", shown: Map, looks: Mapping[str, Look], *, has_model
     if any(tile.verdict != "winner" for tile in decided):
         entries.append((Patch(facecolor=page.GREY, edgecolor="white", hatch=_HATCH), "fastest, tied with others"))
     entries.append((Patch(facecolor=ALIKE, edgecolor="white"), "tie: no significant difference"))
-    entries.append((Patch(facecolor="white", edgecolor=page.GREY), "not known"))
+    if any(tile.verdict == UNKNOWN for tile in shown.tiles):
+        entries.append((Patch(facecolor="white", edgecolor=page.GREY), "not known"))
     if has_model:
         entries.append((Line2D([], [], **_THICK), "to the left, the core is full"))
     sheet.legend(

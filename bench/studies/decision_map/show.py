@@ -124,7 +124,7 @@ def _setting(number: int, settings: Sequence[tuple[str, str]]) -> str:
 
 def _cells(tile: Tile) -> tuple[str, ...]:
     point = tile.point
-    work = units.latency(point.cpu) if point.cpu_ns else "0"
+    work = units.latency(point.cpu) if point.cpu_ns else "none"
     margins = ("-", "-") if tile.verdict == UNKNOWN else (_margin(tile.runner_up), _margin(tile.slowest))
     return (latency(point), work, units.count(point.in_flight), _best(tile), *margins)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MOST_PANELS = 6
 PANEL_HEIGHT = 4.6
-MOST_TICKS = 4
+MOST_TICKS = 3
 MOST_LETTERS = 16
 _SCALES = {CPU: (1e3, "µs"), WALL: (1e-3, "ms"), MEMORY: (1e3, "kB")}
 """Divisor and unit of absolute figures; throughput has neither."""
@@ -100,6 +100,7 @@ def _draw(axes: "Axes", panel: Panel, own: Sequence[Series], history: History, l
     _name_runs(axes, history)
     where = words.plain(label, 50) if label else ""
     axes.set_title(show.headed(f"{show.NAMES[metric]}, {where}".removesuffix(", ")), pad=10)
+    axes.yaxis.set_major_formatter(lambda value, _: units.number_tick(float(f"{value:.6g}")))
     axes.set_ylabel(f"ratio to {words.name(history.reference)}" if is_relative else unit)
     labels.end_labels(axes, [end for end in ends if end])
 

@@ -20,7 +20,7 @@ _SHOWN: tuple[Quantile, ...] = ("p50", "p99")
 _SERVER = "server core"
 _HEADS = (
     "offered",
-    "completed /s",
+    "completed/s",
     *(f"{kind} {quantile}" for kind in KINDS for quantile in _SHOWN),
     "left waiting",
     "client core",

@@ -10,7 +10,7 @@ from inflight.bench.core.rows import Row
 from inflight.bench.core.stats import Interval
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
-from inflight.bench.present.table import Group, Line, Table
+from inflight.bench.present.table import ONLY_INVALID, Group, Line, Table
 from inflight.bench.studies.scaling import read
 from inflight.bench.studies.scaling.read import GAIN, Scaling, Series, Work
 
@@ -120,7 +120,7 @@ def _section(found: Scaling) -> Section:
     )
     entries = {entry for table in tables for line in table.cells for entry in line[1:]}
     marks = (
-        "✗: from invalid trials only, and excluded from conclusions." if any("✗" in entry for entry in entries) else "",
+        ONLY_INVALID if any("✗" in entry for entry in entries) else "",
         "-: no valid trials to compare." if "-" in entries else "",
     )
     return Section(title(found), tuple(tables), tuple(filter(None, (*notes, *marks))))

@@ -60,7 +60,7 @@ def fragment(rows: Iterable[Row]) -> Fragment | None:
     load = start_load(found)
     warning = show.warning(found)
     filled = Template(html).substitute(
-        warning=Markup('<p class="sim-warning"><strong>{}</strong></p>').format(warning) if warning else "",
+        warning=Markup('<p class="sim-warning"><strong>{}</strong></p>').format(text(warning)) if warning else "",
         told=pages.listed(show.sentences(found.models, load, USUAL_IN_FLIGHT)),
         table=pages.table(show.table(found, load)),
         checked=pages.listed(show.checked(found)),

@@ -35,8 +35,8 @@ PANEL_HEIGHT = 5.6
 def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> "Iterator[tuple[str, Figure | None]]":
     """Draw ``throughput``, ``possible``, ``times`` and ``cpu`` of each setting.
 
-    If no trial of the run is valid, invalid ones are shown. Times and CPU time are drawn only for the first amount of CPU
-    work: the others differ by the work itself.
+    If no trial of the run is valid, invalid ones are shown. Times and CPU time are drawn only for the first amount of
+    CPU work: the others differ by the work itself.
     """
     found, is_any_valid = c.cells(rows), any(row.valid for row in rows)
     settings = c.settings(found)

@@ -10,7 +10,7 @@ from inflight.bench.core.cells import Cell
 from inflight.bench.core.retention import Retention
 from inflight.bench.core.stats import CONFIDENCE
 from inflight.bench.present import words
-from inflight.bench.present.table import Group, Line, Table, texts
+from inflight.bench.present.table import ONLY_INVALID, Group, Line, Table, texts
 from inflight.bench.studies.throughput import read, title
 from inflight.bench.studies.throughput.read import Column
 
@@ -132,7 +132,7 @@ def _grouped(
 
 
 def _value(cell: Cell | None, figure_of: c.Read, write: Callable[[float, int], str]) -> str:
-    """Write a figure with half of its interval, and a mark if it is from invalid trials; without a figure, the status."""
+    """Write a figure with half of its interval, and a mark if its trials are invalid; without a figure, the status."""
     if cell is None:
         return "-"
     figure = cell.figure(figure_of)
@@ -161,7 +161,7 @@ def _times(ratio: float) -> str:
 def _marks(lines: Sequence[Line], dash: str = "not measured") -> list[str]:
     """Explain the marks in the lines; ``dash`` is what a dash means."""
     entries = [entry for line in lines if not isinstance(line, Group) for entry in texts(line)[1:]]
-    told = ["✗: from invalid trials only, and excluded from conclusions."] if any("✗" in entry for entry in entries) else []
+    told = [ONLY_INVALID] if any("✗" in entry for entry in entries) else []
     return [*told, f"-: {dash}."] if "-" in entries else told
 
 

@@ -81,7 +81,7 @@
     return rounded(value).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
   }
 
-  const rate = (value) => `${number(value)} pages/s`;
+  const rate = (value) => `${number(value)}\u00a0pages/s`;
 
   function inUnit(ns) {
     const units = [[1e3, "µs"], [1e6, "ms"], [1e9, "s"]];
@@ -91,13 +91,13 @@
 
   function duration(ns) {
     const [value, name] = inUnit(ns);
-    return `${number(value)} ${name}`;
+    return `${number(value)}\u00a0${name}`;
   }
 
   /** A duration without trailing zeros: 50 ms. */
   function tick(ns) {
     const [value, name] = inUnit(ns);
-    return `${count(rounded(value))} ${name}`;
+    return `${count(rounded(value))}\u00a0${name}`;
   }
 
   function ofLoad(load) {
