@@ -79,7 +79,7 @@ def _first_and_last(found: Sequence[Cell]) -> list[str]:
 
 
 def _draw_setting(found: Sequence[Cell], looks: Mapping[str, Look], number: int, left: "Axes", right: "Axes") -> None:
-    """Draw the rise since the order to the left, and the fall since the release to the right."""
+    """Draw the rise since the start to the left, and the fall since the gate opened to the right."""
     ways = {cell.strategy: own for cell in found if (own := ways_of(cell))}
     shown = [way for own in ways.values() for way in own]
     for axes, times in ((left, [way.reach_s for way in shown]), (right, [way.drain_s for way in shown])):
@@ -88,8 +88,8 @@ def _draw_setting(found: Sequence[Cell], looks: Mapping[str, Look], number: int,
         axes.set_ylim(0, 1.06 * number)
     for strategy, own in ways.items():
         _draw_ways(own, looks.get(strategy), left, right)
-    left.set_xlabel("since the order (s)")
-    right.set_xlabel("since the release (s)")
+    left.set_xlabel("time since the start (s)")
+    right.set_xlabel("time since the gate opened (s)")
     left.set_ylabel("fetches in flight")
     left.yaxis.set_major_formatter(lambda n, _: units.count(round(n)))
     right.tick_params(labelleft=False, left=False)
