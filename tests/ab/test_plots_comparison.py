@@ -161,7 +161,7 @@ def test_values_of_both_controls_beyond_the_axis_have_one_label(change: float) -
     controls = drawn(rows).axes[-1]
 
     texts = [one.get_text() for one in controls.texts if isinstance(one, Annotation)]
-    assert [text for text in texts if "more" in text] == [f"{units.change(1.02 * change)} and 5 more"]
+    assert [text for text in texts if "more" in text] == [f"{units.change(1.02 * change)}\nand 5 more"]
 
 
 def test_blocks_without_memory_are_crosses_in_its_panel_alone(tmp_path: Path) -> None:
