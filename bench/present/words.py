@@ -46,7 +46,7 @@ def memory(slope: Slope | NoSlope | None) -> str:
 
 def neighbour(kind: str) -> str:
     """Say that the figures were disturbed on purpose."""
-    return f"A neighbour ({kind}) ran on the same cores for half of the time, on purpose (--disturbed)."
+    return f"Another program ({kind}) ran on the same cores for half of the time, on purpose (--disturbed)."
 
 
 def in_flight(number: int) -> str:

@@ -278,7 +278,7 @@ def test_a_disturbed_run_names_its_neighbour(tiny: Path, tmp_path: Path) -> None
     done = inflight("run", tiny, "--disturbed", "spin", folder=tmp_path, calm=True)
 
     assert done.code == 0
-    assert "A neighbour (spin) ran on the same cores for half of the time, on purpose (--disturbed)." in done.out
+    assert "Another program (spin) ran on the same cores for half of the time, on purpose (--disturbed)." in done.out
     assert only_run(tmp_path).name.endswith("-tiny-disturbed")
     assert json.loads((only_run(tmp_path) / "machine.json").read_text(encoding="utf-8"))["neighbour"] == "spin"
 

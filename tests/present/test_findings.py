@@ -65,7 +65,7 @@ def test_the_section_on_throughput_does_not_repeat_the_first_finding_as_its_titl
         ),
         (
             [("a", (20_000, 40_000)), ("b", (30_000, 50_000))],
-            "28 µs with a, 39 µs with b: no significant difference",
+            "28 µs with a, 39 µs with b: noise may hide a difference",
         ),
         ([("a", (20_000,)), ("b", (60_000,))], "20 µs with a, 60 µs with b (one round)"),
         ([("a", (20_000, 20_000))], "20.0 µs with a"),
@@ -110,6 +110,15 @@ def test_the_first_finding_names_the_fastest_those_that_tie_with_it_and_the_slow
     assert found(rows)[0] == (
         "At no added latency with 100 in flight, a is fastest with 1,000 pages/s, statistically tied with b: "
         "2.0x as fast as c (502 pages/s)."
+    )
+
+
+def test_a_strategy_far_below_the_fastest_is_not_called_tied_with_it_because_it_varies() -> None:
+    rows = [*rounds("a", (1000, 1010, 1005)), *rounds("b", (500, 505, 502)), *rounds("c", (20, 600, 3000))]
+
+    assert found(rows)[0] == (
+        "At no added latency with 100 in flight, a is fastest with 1,000 pages/s: 2.0x as fast as b (502 pages/s); "
+        "c varies too much to compare."
     )
 
 

@@ -217,7 +217,10 @@ def test_the_summary_has_the_sensitivity_of_each_throughput() -> None:
 
 
 def test_the_placebo_comes_first() -> None:
-    assert "The same code, measured twice, differs by 0.6 % (95 %: -0.1 to 1.3 %)." in text(block_rows()).splitlines()
+    assert (
+        "The same code, measured twice as two strategies, differs by 0.6 % (95 %: -0.1 to 1.3 %)."
+        in text(block_rows()).splitlines()
+    )
 
 
 def test_a_placebo_is_no_strategy() -> None:

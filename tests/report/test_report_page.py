@@ -113,7 +113,7 @@ def test_red_trials_are_named_with_their_detail(tmp_path: Path) -> None:
 def test_a_run_that_was_disturbed_on_purpose_says_so_first() -> None:
     folder = reference("quick-disturbed")
     kind = json.loads((folder / "machine.json").read_text(encoding="utf-8"))["neighbour"]
-    sentence = f"A neighbour ({kind}) ran on the same cores for half of the time, on purpose (--disturbed)."
+    sentence = f"Another program ({kind}) ran on the same cores for half of the time, on purpose (--disturbed)."
     machine, _ = report_files.read(folder)
     told = report_markdown.markdown(rows.read(folder), machine)
 

@@ -31,7 +31,10 @@ def quick() -> Simulated:
 
 def test_the_result_is_said_in_three_sentences() -> None:
     assert show.sentences(MODELS, Load(80 * MS, 100 * US), 100) == [
-        "With 80 ms of latency and 100 µs of CPU work per page, all models tie (within 5 %) up to 421 in flight.",
+        (
+            "With 80 ms of latency and 100 µs of CPU work per page, the 2 models shown tie (within 5 %) "
+            "up to 421 in flight."
+        ),
         "With 100 in flight, they tie: 1,250 pages/s.",
         (
             "callbacks reaches its limit of 9,090 pages/s at 729 in flight, "
@@ -42,7 +45,7 @@ def test_the_result_is_said_in_three_sentences() -> None:
 
 def test_without_latency_there_is_no_knee_to_name() -> None:
     assert show.sentences(MODELS, Load(), 1000) == [
-        "With no added latency and no CPU work per page, the models differ even with 1 fetch in flight.",
+        "With no added latency and no CPU work per page, the models shown differ even with 1 fetch in flight.",
         (
             "With 1,000 in flight, callbacks is the fastest (100,000 pages/s) and aiohttp_client the slowest (10,000 "
             "pages/s)."
@@ -55,7 +58,7 @@ def test_models_that_tie_with_one_in_flight_only_are_not_said_to_have_fetches() 
     one_only = replace(MODELS[1], costs=((1, 10 * US), (2, 100 * US)))
 
     assert show.sentences([MODELS[0], one_only], Load(), 1)[0] == (
-        "With no added latency and no CPU work per page, all models tie (within 5 %) up to 1 in flight."
+        "With no added latency and no CPU work per page, the 2 models shown tie (within 5 %) up to 1 in flight."
     )
 
 
@@ -154,8 +157,8 @@ def test_predictions_that_miss_the_costs_are_warned_of_first() -> None:
     told = show.warning(found)
 
     assert told == (
-        "This run was disturbed: the predictions differ from its measurements by up to 210 % at no added latency. "
-        "Do not rely on them."
+        "The predictions differ from this run's measurements by up to 210 % at no added latency, with more than one in "
+        "flight. Do not rely on them."
     )
     text = check(page(shown, "the source")).text
     assert text.count(told) == 2  # with and without the script

@@ -210,7 +210,7 @@ def _state(middle: float, rounds: Sequence[float], bound: float) -> Literal["wit
 
 def _reason(row: Row) -> str:
     """Return why a client has no figure, from its last trial."""
-    return row.reason or "; ".join(f"{check.name}: {check.detail}" for check in row.failed_checks)
+    return row.reason or "; ".join(f'failed "{check.name}": {check.detail}' for check in row.failed_checks)
 
 
 def _median(values: Iterable[float | None]) -> float | None:

@@ -82,6 +82,11 @@ class Tile:
         return self.ranking[1] if len(self.ranking) > 1 else None
 
     @property
+    def slowest_apart(self) -> Ranked | None:
+        """The slowest of those that are significantly slower than the fastest, if there are any."""
+        return next((one for one in reversed(self.ranking) if one.apart), None)
+
+    @property
     def slowest(self) -> Ranked | None:
         """The slowest, if there are two or more."""
         return self.ranking[-1] if len(self.ranking) > 1 else None

@@ -60,7 +60,7 @@ def title(found: Map) -> str:
     told = _ties(known)
     if not differ:
         return told
-    by = units.times(math.exp(max(tile.slowest.behind for tile in differ if tile.slowest is not None)))
+    by = units.times(math.exp(max(one.behind for tile in differ if (one := tile.slowest_apart))))
     names = [f"{words.name(name)} ({units.count(times)})" for name, times in _firsts(found, differ)[:MOST_FASTEST]]
     are = "is" if len(names) == 1 else "are"
     most = f"{words.listed(names)} {are} most often fastest or tied for fastest"
@@ -80,7 +80,7 @@ def findings(found: Map) -> list[str]:
         if (own := [tile for tile in known if tile.point.latency_ns == place])
     ]
     told = [f"{_ties(known)}: {', '.join(shares)} of added latency."]
-    gaps = [(tile.slowest, tile) for tile in differ if tile.slowest is not None]
+    gaps = [(slowest, tile) for tile in differ if (slowest := tile.slowest_apart)]
     if not gaps:
         return told
     slowest, widest = max(gaps, key=lambda one: one[0].behind)

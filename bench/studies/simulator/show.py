@@ -45,10 +45,11 @@ def warning(found: Simulated) -> str:
     median, largest = statistics.median(errors) if errors else 0.0, max(sources, default=0.0)
     if max(median, largest) <= FAR:
         return ""
-    start, of = ("This run was disturbed: the", "its") if largest > FAR else ("The", "this run's")
     percent = f"{units.number(100 * (median if median > FAR else largest), 2)} %"
-    size = f"{percent} (median)" if median > FAR else f"up to {percent} at no added latency"
-    return f"{start} predictions differ from {of} measurements by {size}. Do not rely on them."
+    size = (
+        f"{percent} (median)" if median > FAR else f"up to {percent} at no added latency, with more than one in flight"
+    )
+    return f"The predictions differ from this run's measurements by {size}. Do not rely on them."
 
 
 def table(found: Simulated, load: Load) -> Table:
@@ -94,8 +95,8 @@ def _ties(models: Sequence[Model], load: Load) -> str:
     last = ties_up_to(models, load)
     start = f"With {of_load(load)}"
     if not last:
-        return f"{start}, the models differ even with 1 fetch in flight."
-    return f"{start}, all models tie (within {round(100 * TIE)} %) up to {words.in_flight(last)}."
+        return f"{start}, the models shown differ even with 1 fetch in flight."
+    return f"{start}, the {len(models)} models shown tie (within {round(100 * TIE)} %) up to {words.in_flight(last)}."
 
 
 def _with_in_flight(models: Sequence[Model], load: Load, in_flight: int) -> str:
@@ -163,8 +164,8 @@ def _off(found: Sequence[Checked]) -> list[str]:
     rates = f"{units.rate(worst.predicted_per_s)} predicted, {units.rate(point.per_s)} measured"
     return [
         f"Checked against {words.counted(len(found), 'cell')} of this run that have latency or CPU work.",
-        f"The median error of the predicted pages/s is {size}.",
-        f"The largest error is that of {where}: {rates}.{_why(worst)}",
+        f"In these cells, the median error of the predicted pages/s is {size}.",
+        f"The largest of these errors is that of {where}: {rates}.{_why(worst)}",
     ]
 
 

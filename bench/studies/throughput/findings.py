@@ -13,6 +13,8 @@ from inflight.bench.studies.throughput import read
 
 Named = tuple[str, Figure]
 """A strategy and its throughput."""
+TOO_FAR = 2
+"""A strategy that the fastest exceeds by this factor is not called tied with it, whatever its interval is."""
 
 
 def at_shortest(found: Sequence[Cell], setting: str) -> str:
@@ -101,11 +103,13 @@ def _fastest(here: Sequence[Cell], setting: str) -> str:
     where = f"{where[0].upper()}{where[1:]}"
     if len(ties) == len(others):
         return f"{where}, {_all_tied(rates)}{setting}."
-    beside = [words.plain(one, 30) for one in ties]
+    is_far = {one: others[one].estimate * TOO_FAR < best.estimate for one in ties}
+    beside, wild = ([words.plain(one, 30) for one in ties if is_far[one] == far] for far in (False, True))
     is_tied = f", statistically tied with {words.listed(beside)}" if beside else ""
     slowest = next(one for one in reversed(rates) if one[0] not in ties)
     fastest = f"{words.plain(name, 30)} is fastest with {_rate(best)}{is_tied}"
-    return f"{where}, {fastest}: {_gain(rates[0], slowest)}{setting}."
+    noisy = f"; {words.listed(wild)} {'varies' if len(wild) == 1 else 'vary'} too much to compare" if wild else ""
+    return f"{where}, {fastest}: {_gain(rates[0], slowest)}{setting}{noisy}."
 
 
 def _all_tied(rates: Sequence[Named]) -> str:

@@ -135,7 +135,7 @@ def about_placebo(rows: Sequence[Row]) -> str | None:
     if found is None:
         return None
     interval = found.interval
-    off = f"The same code, measured twice, differs by {_percent(interval.estimate)} %"
+    off = f"The same code, measured twice as two strategies, differs by {_percent(interval.estimate)} %"
     if math.isinf(interval.high):
         return f"{off} (one block: its interval is unknown)."
     return f"{off} ({SURE}: {_percent(interval.low)} to {_percent(interval.high)} %)."

@@ -14,7 +14,9 @@ WIDE = 1.5
 """A gain is shown with its 95 % interval if the ratio of its ends is at least this."""
 
 TIED = ": no significant difference"
-"""The end of a title whose least and greatest figure do not differ significantly, corrected for all pairs."""
+"""The end of a title whose least and greatest figure are the same within 2 %."""
+UNKNOWN = ": noise may hide a difference"
+"""The end of a title whose figures are neither the same within 2 % nor significantly different."""
 
 NEARLY_ALL = 0.9
 """Models that reach this share of the possible throughput are not compared if they are tied."""
@@ -73,7 +75,7 @@ def of_possible(found: Sequence[Cell]) -> str:
     told = _compared(
         here, "the share of the possible throughput is", c.pages_per_s, lambda rate, _: f"{100 * rate / bound:.0f} %"
     )
-    if len(ordered) < 2 or _verdict(ordered) != TIED or ordered[0].estimate < NEARLY_ALL * bound:
+    if len(ordered) < 2 or _verdict(ordered) not in {TIED, UNKNOWN} or ordered[0].estimate < NEARLY_ALL * bound:
         return told
     below = [words.name(name) for name, one in figures.items() if one.estimate < ordered[0].estimate]
     who = f"all models but {words.listed(below)} reach" if below else "all models reach"
@@ -190,7 +192,7 @@ def _verdict(ordered: Sequence[Figure]) -> str:
         return ""
     if ends_differ([figure.logs for figure in ordered]):
         return f": {units.times(most.estimate / least.estimate)}"
-    return TIED
+    return TIED if differs(least.logs, most.logs) == "same" else UNKNOWN
 
 
 def _gain(few: Cell, many: Cell) -> str:

@@ -114,8 +114,8 @@
 
   function ties(models, load) {
     const last = tiesUpTo(models, load);
-    if (!last) return `With ${ofLoad(load)}, the models differ even with 1 fetch in flight.`;
-    return `With ${ofLoad(load)}, all models tie (within ${Math.round(100 * data.tie)}\u00a0%) up to ${count(last)} in flight.`;
+    if (!last) return `With ${ofLoad(load)}, the models shown differ even with 1 fetch in flight.`;
+    return `With ${ofLoad(load)}, the ${models.length} models shown tie (within ${Math.round(100 * data.tie)}\u00a0%) up to ${count(last)} in flight.`;
   }
 
   function withInFlight(models, load, n) {
