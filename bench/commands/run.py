@@ -82,9 +82,9 @@ def run(
             return 1
     if any(row.valid for row in found):
         return 0
-    from inflight.bench.report.answer import coverage, mostly
+    from inflight.bench.report.answer import coverage, reasons
 
-    complain(coverage(found) if as_json else f"no valid trial{mostly(found)}")  # the summary has the rest
+    complain(coverage(found) if as_json else f"no valid trial{reasons(found)}")  # the summary has the rest
     return 1
 
 

@@ -9,6 +9,8 @@ from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.report import about, studies
 
+MOST_REASONS = 3
+"""Maximum number of reasons in a sentence."""
 MOST = 7
 """Maximum number of sentences; the last one is the number of valid trials."""
 
@@ -21,20 +23,26 @@ def answer(rows: Sequence[Row], decided: Sequence[Section] = ()) -> list[str]:
 
 
 def coverage(rows: Sequence[Row]) -> str:
-    """Say how many trials are valid, over how many rounds, and the most frequent reason of the others."""
+    """Say how many trials are valid, over how many rounds, and the reasons of the others."""
     valid = [row for row in rows if row.valid]
     if not valid:
-        return f"{about.nothing_valid(rows).removesuffix('.')}{mostly(rows)}."
+        return f"{about.nothing_valid(rows).removesuffix('.')}{reasons(rows)}."
     rounds = len({(row.run, row.round) for row in valid})
     over = "1 round" if rounds == 1 else f"{rounds:,} rounds"
-    return f"{about.valid_told(rows)}, over {over} on one machine{mostly(rows)}."
+    return f"{about.valid_told(rows)}, over {over} on one machine{reasons(rows)}."
 
 
-def mostly(rows: Sequence[Row]) -> str:
-    """Name the most frequent reason of trials that are not valid, with its number."""
-    reasons = Counter(words.plain(why, 120) for row in rows if not row.valid for why in row.why_red)
-    how = "" if len(reasons) == 1 else " mostly"
-    who = f"the others{how}" if any(row.valid for row in rows) else "mostly"
-    if reasons.total() == 1:
-        return f"; the other: {next(iter(reasons))}"
-    return "".join(f"; {who}: {why} ({units.count(number)})" for why, number in reasons.most_common(1))
+def reasons(rows: Sequence[Row]) -> str:
+    """Count the reasons of trials that are not valid: statuses and failed checks; a single reason has its text."""
+    bad = [why for row in rows if not row.valid for why in row.why_red]
+    if not bad:
+        return ""
+    kinds = Counter(words.plain(why.partition(": ")[0], 80) for why in bad)
+    texts = Counter(words.plain(why, 120) for why in bad)
+    found = texts if len(texts) == 1 else kinds
+    told = [
+        f"{why} ({units.count(number)})" if len(bad) > 1 else why for why, number in found.most_common(MOST_REASONS)
+    ]
+    more = [words.counted(len(found) - MOST_REASONS, "more reason")] if len(found) > MOST_REASONS else []
+    who = ("the other" if len(bad) == 1 else "the others") if any(row.valid for row in rows) else "reason"
+    return f"; {who}: {', '.join([*told, *more])}"

@@ -200,7 +200,7 @@ def test_red_rows_are_excluded_and_missing_clients_are_named() -> None:
 
     told = text([*client_rows({"locust": (981, 982)}), *red, *gone])
 
-    assert "no figure: no unexpected failures: 7 of 3000 requests, most frequent: socket: read" in told
+    assert 'no figure: failed "no unexpected failures": 7 of 3000 requests, most frequent: socket: read' in told
     assert "no figure: wrk is not installed; get it with: apt install wrk" in told
     assert "no verdict" in told
 

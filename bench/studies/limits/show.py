@@ -63,7 +63,7 @@ def binds(row: LimitFound) -> str:
     if measured.stopped_by not in _TITLES or measured.found is None:
         return f"{title(row)}."
     remedy = f" To raise it: {words.plain(measured.remedy, 300)}." if measured.remedy else ""
-    return f"{limit_of(measured)} binds first: a process starts {units.count(measured.found)} threads.{remedy}"
+    return f"A process starts {title(row)}.{remedy}"
 
 
 def _reached(row: LimitFound) -> str:
@@ -71,6 +71,9 @@ def _reached(row: LimitFound) -> str:
     measured, write = row.measured, units.size if row.strategy == "memory" else units.count
     if measured.found is None:
         return ""
+    if measured.stopped_by == "shared limit":
+        rest = f"90 % of what is left of {limit_of(measured)}, which other processes share"
+        return f"{words.name(row.strategy)}: at least {write(measured.found)}. The probe stopped there, at {rest}."
     limit = limit_text(measured.bound_by)
     bound = f", bound by {words.plain(limit, 70)}" if limit else ""
     return f"{words.name(row.strategy)}: {write(measured.found)}{bound}."
