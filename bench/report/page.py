@@ -10,6 +10,7 @@ import io
 import os
 import re
 import tempfile
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -138,6 +139,7 @@ def page(rows: Sequence[Row], machine: dict[str, Any], extras: Extras, drawn: Dr
             source=provenance.source(rows, machine),
             first=[
                 *([extras.so_far] if extras.so_far else []),
+                *([what] if (what := _what(extras.experiment_toml)) else []),
                 *([words.neighbour(str(kind))] if (kind := machine.get("neighbour")) else []),
             ],
             shown=[part for part in parts if part.inside],
@@ -162,6 +164,15 @@ def _title(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> str:
     day = provenance.date(rows)
     experiment = provenance.experiment(extras.name, machine)
     return words.plain(f"inflight: {experiment} on {where}{f', {day}' if day else ''}", 160)
+
+
+def _what(experiment_toml: str | None) -> str:
+    """Return what the experiment measures, in its own words; empty if it does not say so."""
+    try:
+        found = tomllib.loads(experiment_toml or "").get("about", "")
+    except tomllib.TOMLDecodeError:  # the file of a folder from elsewhere; it is shown as it is at the end of the page
+        return ""
+    return words.plain(found.strip(), 600) if isinstance(found, str) else ""
 
 
 def _answer(rows: Sequence[Row], decided: Sequence[Section], missing: Sequence[str]) -> Markup:

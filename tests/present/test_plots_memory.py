@@ -146,7 +146,13 @@ def test_settings_have_pages_of_their_own_with_the_blocks_on_the_first() -> None
     assert "Building blocks" not in text_of(found["layers-2"])
 
 
-PUBLISHED = ("22k: a thread", "50k: a thread", "3k: a coroutine", "(draft of the chapter)", "by Davis and van Rossum")
+PUBLISHED = (
+    "22 kB: a thread",
+    "50 kB: a thread",
+    "3 kB: a coroutine",
+    "(draft of the chapter)",
+    "by Davis and van Rossum",
+)
 
 
 def test_a_run_of_memory_states_what_its_sections_do() -> None:

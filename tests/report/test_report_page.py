@@ -110,6 +110,15 @@ def test_red_trials_are_named_with_their_detail(tmp_path: Path) -> None:
     assert red.detail in [one.text for one in page.all("td")]
 
 
+def test_a_page_says_before_its_findings_what_was_measured(tmp_path: Path) -> None:
+    text = written(reference("race"))
+    assert 0 < text.index("A race to watch: 300 pages") < text.index('id="answer"')
+
+    folder = made_run(tmp_path, [crawl_row()])
+    (folder / "experiment.toml").write_text("about = [1", encoding="utf-8")
+    assert "about = [1" in check(written(folder)).text, "a broken file is shown, and is no error"
+
+
 def test_a_run_that_was_disturbed_on_purpose_says_so_first() -> None:
     folder = reference("quick-disturbed")
     kind = json.loads((folder / "machine.json").read_text(encoding="utf-8"))["neighbour"]

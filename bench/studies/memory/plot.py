@@ -25,10 +25,10 @@ ZOOM_BYTES = 6_000
 WHOLE_BYTES = 70_000
 FILLS = dict(zip(LAYERS, marks.FILLS, strict=False))
 PUBLISHED = (
-    (22_000, "22k: a thread\n(draft of the chapter)", "right"),
-    (50_000, "50k: a thread\n(chapter)", "left"),
+    (22_000, "22 kB: a thread\n(draft of the chapter)", "right"),
+    (50_000, "50 kB: a thread\n(chapter)", "left"),
 )
-PUBLISHED_SMALL = ((3_000, "3k: a coroutine\n(chapter)", "center"),)
+PUBLISHED_SMALL = ((3_000, "3 kB: a coroutine\n(chapter)", "center"),)
 CHAPTER = 'Dashed: figures of the chapter "A Web Crawler With asyncio Coroutines" by Davis and van Rossum.'
 CLOSE = 2
 """If the axis is longer than this times WHOLE_BYTES, the names of published figures are moved apart."""

@@ -67,7 +67,8 @@ def findings(found: Found) -> Iterator[str]:
     counts = found["false_alarms"]["resampled"]
     if counts["decisions"]:
         share = counts["alarms"] / counts["decisions"]
-        yield f"The same code on both sides: {alarms_told(counts)} ({100 * share:.1f} %; designed: at most 0.5 %)."
+        alarms = alarms_told(counts, "simulated decision")
+        yield f"The same code on both sides: {alarms} ({100 * share:.1f} %; designed: at most 0.5 %)."
     told = [
         f"{100 * one['share']:.3g} % of comparisons find a slowdown of {units.change_size(one['seen'])}"
         for _, one in planted(found)
@@ -92,11 +93,11 @@ def named(size: str, one: Mapping[str, Any]) -> str:
     return f"about +{words.plain(size, 12)} %" if one["seen"] is None else units.change(one["seen"])
 
 
-def alarms_told(counts: Mapping[str, Any]) -> str:
+def alarms_told(counts: Mapping[str, Any], what: str = "decision") -> str:
     """Write the number of false alarms and of decisions."""
     if not counts["decisions"]:
         return "no decision"
-    return f"{words.counted(counts['alarms'], 'false alarm')} in {words.counted(counts['decisions'], 'decision')}"
+    return f"{words.counted(counts['alarms'], 'false alarm')} in {words.counted(counts['decisions'], what)}"
 
 
 def smallest_told(one: Mapping[str, Any]) -> str:

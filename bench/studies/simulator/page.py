@@ -38,8 +38,8 @@ MOST_SHOWN = 8
 
 TITLE = "How many fetches in flight are enough?"
 LEAD = (
-    "With this page you can predict how many pages per second each concurrency model fetches, and from which number of "
-    "fetches in flight on more of them do not help."
+    "With this page you can predict how many pages per second each concurrency model fetches, and the number of "
+    "fetches in flight above which more of them do not help."
 )
 
 

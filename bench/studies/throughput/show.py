@@ -165,7 +165,7 @@ def about_disturbed(rows: Sequence[Row]) -> list[str]:
         return []
     cycles = sum(len(one.windows) for one in blocks)
     told = f"Other programs disturbed {units.count(disturbed)} of {units.count(cycles)} cycles"
-    return [f"{told}; all strategies take turns in each, and all cycles count."]
+    return [f"{told}. In a cycle, each strategy crawls in turn, so all cycles count."]
 
 
 def about_blocks(found: Sequence[Cell]) -> str:

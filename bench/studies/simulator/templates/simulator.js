@@ -336,7 +336,7 @@
     }
     const options = data.loads.map(([latency, cpu], at) =>
       element("option", { value: at }, `${latency ? tick(latency) : "no latency"}, ${cpu ? `${tick(cpu)} CPU work` : "no CPU work"}`));
-    $("load").append(element("option", { value: -1 }, "another setting"), ...options);
+    $("load").append(element("option", { value: -1 }, "a setting that was not measured"), ...options);
     $("load").addEventListener("change", () => {
       const chosen = data.loads[Number($("load").value)];
       if (chosen) set({ latency: chosen[0], work: chosen[1] });
