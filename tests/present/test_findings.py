@@ -151,8 +151,8 @@ def test_the_second_finding_orders_the_strategies_of_each_stack_and_marks_ties()
     ]  # fmt: skip
 
     assert found(rows)[1] == (
-        "Pages/s at no added latency with 100 in flight: a = b > c; mine > lib. >: significantly more than the "
-        "next. =: statistically tied with the next."
+        "Fastest first, at no added latency with 100 in flight: a = b, then c; mine, then lib "
+        "(=: statistically tied with the next; then: significantly slower)."
     )
 
 

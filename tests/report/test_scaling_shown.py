@@ -89,7 +89,7 @@ def test_the_section_says_that_the_server_shared_the_last_core() -> None:
     shown = " ".join(str(text(section, 120)).split())
     assert "60 % at no CPU work, 2 % at 1 ms of CPU work" in shown
     assert "1.90x" in shown
-    assert "The reference under another name, over itself: " in shown
+    assert "Placebo, the reference compared with itself: " in shown
     assert "20.0 MB" in markdown(section)
 
 

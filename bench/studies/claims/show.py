@@ -21,6 +21,7 @@ COLOURS: dict[Word, str] = {
     "not tested": DIM,
 }
 DEMONSTRATIONS = "Demonstrations, true by construction"
+DIFFERENTLY = "Holds differently: the main part of the claim holds, and another part does not."
 _COUNTED = {
     "holds": ("holds", "hold"),
     "holds differently": ("holds differently", "hold differently"),
@@ -102,6 +103,8 @@ def section(report: Report) -> Section:
         f", and {units.count(report.trials.reused)} rows of earlier runs were reused" if report.trials.reused else ""
     )
     notes = [f"{units.count(report.trials.measured)} trials were measured in this run{again}."]
+    if any(one.verdict == "holds differently" for one in report.of_kind("claim")):
+        notes.append(DIFFERENTLY)
     if any(one.close for one in report.claims):
         notes.append("Close: near the boundary of its rule; another run may differ.")
     notes += [f"Not part of --quick: {', '.join(report.left_out)}."] if report.left_out else []

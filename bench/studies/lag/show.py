@@ -16,7 +16,7 @@ from inflight.bench.studies.lag.read import Lag
 _HEADS = ("strategy", "p50 (95 %)", "p90", "p99", "due times")
 NOTES = (
     "A timer is due every 10 ms, and fires in the loop of the model; for threads, it is one more thread, which sleeps.",
-    "p50: mean over the blocks; p90 and p99: over the due times of all blocks, of which they need 100 and 1,000.",
+    "p50: mean over the blocks. p90 and p99: over the due times of all blocks, with at least 100 and 1,000 due times.",
 )
 
 

@@ -151,10 +151,11 @@ def _notes(found: Sequence[Cell], looks: Mapping[str, Look], left_out: int) -> s
     missing = {cell.strategy: cell.rows[0] for cell in found if not any(map(is_timed, cell.rows))}
     every = [ways_of(cell) for cell in found]
     return marks.notes(
-        "In flight: started and not yet answered, as the worker counts.",
-        "Marks, medians over the rounds: when the gate of the server held all, and when the crawl had ended"
-        + (" (or all but one were parked)." if any(is_parked(row) for cell in found for row in cell.rows) else "."),
-        any(len(ways) > 1 for ways in every) and "Thin: other rounds.",
+        "Lines: fetches that the worker has started and that are not yet answered.",
+        "Marks: the times at which the server held all of them, and at which the crawl had ended"
+        + (" or all workers but one were parked" if any(is_parked(row) for cell in found for row in cell.rows) else "")
+        + (" (medians over the rounds)." if any(len(ways) > 1 for ways in every) else "."),
+        any(len(ways) > 1 for ways in every) and "Thin lines: other rounds.",
         any(not way.row.valid for ways in every for way in ways) and "Hollow marks: invalid trials.",
         *(f"{words.name(name)}: {_why(row)}." for name, row in list(missing.items())[:3]),
         len(missing) > 3 and f"{len(missing) - 3} more did not get there.",

@@ -116,7 +116,7 @@ def _section(found: Scaling) -> Section:
         _ABOUT_SPEED_UP.format(_cores(found.cores[0])),
         _ABOUT_MEMORY,
         about_server(found),
-        f"The reference under another name, over itself: {', '.join(placebos)}." if placebos else "",
+        f"Placebo, the reference compared with itself: {', '.join(placebos)}." if placebos else "",
     )
     entries = {entry for table in tables for line in table.cells for entry in line[1:]}
     marks = (

@@ -77,7 +77,7 @@ def _of_size(some: Sequence[Swarm], looks: Mapping[str, Look], more: str, footer
 
 
 def _notes(some: Sequence[Swarm], drawn: Sequence[Swarm], looks: Mapping[str, Look]) -> Iterator[str]:
-    yield "All strategy processes of a strategy together, each with a server process of its own."
+    yield "Sums over all processes of a strategy. Each process has a server of its own."
     if len(drawn) > 1:
         yield "Dashed: the number asked for."
         if any(not swarm.valid for swarm in drawn):

@@ -35,14 +35,15 @@ def order(found: Sequence[Cell], setting: str) -> str:
     chains = [_chain(one) for one in stacks if len(one) > 1]
     if sum(map(len, stacks)) < 3 or not chains or any(one.rounds < 2 for stack in stacks for _, one in stack):
         return ""
-    ties = " =: statistically tied with the next." if any(" = " in one for one in chains) else ""
-    return f"Pages/s {_where(here[0])}{setting}: {'; '.join(chains)}. >: significantly more than the next.{ties}"
+    signs = [("=", "statistically tied with the next"), (", then", "significantly slower")]
+    key = "; ".join(f"{sign.strip(', ')}: {means}" for sign, means in signs if any(f"{sign} " in one for one in chains))
+    return f"Fastest first, {_where(here[0])}{setting}: {'; '.join(chains)} ({key})."
 
 
 def _chain(rates: Sequence[Named]) -> str:
-    """Write strategies from the fastest to the slowest, each with its sign after the one before it."""
+    """Write strategies from the fastest to the slowest: ``a = b, then c`` if only the last two differ."""
     found = answers({slower: (first, second) for (_, first), (slower, second) in pairwise(rates)})
-    rest = (f" {'>' if found[name] == 'differs' else '='} {words.plain(name, 30)}" for name, _ in rates[1:])
+    rest = (f"{', then' if found[name] == 'differs' else ' ='} {words.plain(name, 30)}" for name, _ in rates[1:])
     return words.plain(rates[0][0], 30) + "".join(rest)
 
 

@@ -39,7 +39,7 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet | None":
         any(not figure.valid for _, figure in bars) and "Pale: invalid trials only, no basis for conclusions.",
         not _is_divided(bars)
         and all(cell.rows[0].kind == "crawl" for cell, _ in bars)
-        and "Not divided: too little CPU time to tell user from system time.",
+        and "Not divided into user and system time: there was too little CPU time to measure them.",
         left_out.about(found, [cell for cell, _ in bars]),
         marks.about_more(more),
     )
