@@ -142,7 +142,7 @@ class Results:
     def plot_throughput(self, latency: str | None = None, ax: "Axes | None" = None) -> "Figure":
         """Plot pages per second over the number in flight (both logarithmic) at one latency, such as ``"50ms"``.
 
-        By default the longest. Points are means, bars their 95 % intervals; hollow points are red trials.
+        By default the longest. Points are means, bars their 95 % intervals; hollow points are invalid trials.
         """
         with onto_axes.drawing(ax) as axes:
             onto_axes.throughput(self.rows, latency, axes)
