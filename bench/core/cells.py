@@ -18,7 +18,12 @@ Read = Callable[[Row], float | None]
 
 _OWN = ("latency", "mean_latency_ns", "in_flight", "connection", "cpu", "cpu_ns", "site.delay", "site.pages", "arm")
 """Values of a workload that are fields of a cell or of its setting."""
-_PHRASES = {"parked": "workers parked afterwards", "CPU work": "{} CPU work"}
+_PHRASES = {
+    "parked": "workers parked afterwards",
+    "CPU work": "{} CPU work",
+    "body_bytes": "bodies of {} bytes",
+    "links": "{} links per page",
+}
 """Words for a value of a setting, where its name and value would be unclear."""
 TIMED = frozenset({"crawl", "arm"})
 """Kinds of rows with a throughput: whole crawls, and arms of blocks."""
@@ -245,7 +250,7 @@ def setting_names(found: Sequence[Setting]) -> dict[Setting, str]:
 
 
 def _phrase(key: str, value: object) -> str:
-    return _PHRASES[key].format(value) if key in _PHRASES else f"{key} {value}"
+    return _PHRASES[key].format(value) if key in _PHRASES else f"{key.replace('_', ' ')} {value}"
 
 
 def evenly(values: Sequence[Value], most: int) -> list[Value]:

@@ -161,6 +161,14 @@ def about_parts(found: "Iterable[Cell]") -> str:
     return f"No models, but parts of a page for comparison: {words.listed(names)}." if names else ""
 
 
+def about_star(found: "Sequence[Cell]") -> str:
+    """Explain the star where titles compare the models of the shared stack if there are two; empty without a star."""
+    if not any(cell.stack == "own" for cell in found):
+        return ""
+    shared = {cell.strategy for cell in found if cell.stack == "shared"}
+    return f"{ABOUT_STAR[:-1]}; the title compares the others." if len(shared) > 1 else ABOUT_STAR
+
+
 def starred(strategy: str, stack: str) -> str:
     """Return a strategy's name as it is drawn, with a star if it has an HTTP stack of its own."""
     return name_of(strategy) + (" *" if stack == "own" else "")

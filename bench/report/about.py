@@ -20,6 +20,8 @@ MOST_EXPLAINED = 12
 EXCLUDED = "A trial with a failed check is excluded from all findings. Its row stays in the raw data."
 _ABOUT_THE_RUN = frozenset({"command", "versions"})
 """Values of ``machine.json`` that do not describe the machine; shown elsewhere."""
+_NAMES = {"python": "Python of the harness", "commit": "commit of inflight", "somaxconn": "longest queue of listen(2)"}
+"""Names of values of ``machine.json`` whose keys would be misread."""
 
 
 # Invalid trials
@@ -205,7 +207,7 @@ def _names(who: Sequence[str]) -> str:
 def machine(rows: Sequence[Row], values: Mapping[str, Any]) -> Section:
     """Return the known facts about the machine, and the runs that the rows belong to."""
     lines = [("Python of the workers", provenance.pythons(rows, values))]
-    lines += [(_name(key), _value(key, value)) for key, value in values.items() if key not in _ABOUT_THE_RUN]
+    lines += [line for key, value in values.items() if key not in _ABOUT_THE_RUN for line in _lines(key, value)]
     versions = values.get("versions") or {}
     lines += [(words.plain(str(name), 60), str(version)) for name, version in versions.items()]
     days = sorted({row.started_at[:10] for row in rows})
@@ -228,8 +230,23 @@ def reproduce(values: Mapping[str, Any], experiment_toml: str | None) -> Section
     return Section("", first=tuple(told), details=tuple(details))
 
 
+def _lines(key: str, value: object) -> list[tuple[str, str]]:
+    """Return the lines of a value: one, or one for each interpreter."""
+    if key == "interpreters" and isinstance(value, Mapping):
+        return [(f"interpreter {words.plain(str(name), 40)}", _facts(one)) for name, one in value.items()]
+    return [(_name(key), _value(key, value))]
+
+
+def _facts(values: object) -> str:
+    """Write what is known of an interpreter: texts, and the names of the flags that are set."""
+    if not isinstance(values, Mapping):
+        return _value("", values)
+    told = [_name(str(key)) if value is True else str(value) for key, value in values.items() if value]
+    return words.plain(", ".join(told), 300)
+
+
 def _name(key: str) -> str:
-    return words.plain(key, 60).removesuffix("_bytes").replace("_", " ")
+    return _NAMES.get(key) or words.plain(key, 60).removesuffix("_bytes").replace("_", " ")
 
 
 def _value(key: str, value: object) -> str:
@@ -240,6 +257,10 @@ def _value(key: str, value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, int):
         return units.size(value) if key.endswith("_bytes") else units.count(value)
+    if key == "ephemeral_ports":
+        return " to ".join(str(value).split())
+    if key == "commit":
+        return words.plain(str(value).replace("-dirty", ", with changes that were not committed"), 100)
     if isinstance(value, list):
         return ", ".join(dict.fromkeys(_value(key, one) for one in value))
     return words.plain(str(value), 300)

@@ -8,6 +8,7 @@ from inflight.bench.core.rows import Row
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.report import about, studies
+from inflight.bench.studies.race import show as race
 
 MOST_REASONS = 3
 """Maximum number of reasons in a sentence."""
@@ -16,10 +17,18 @@ MOST = 7
 
 
 def answer(rows: Sequence[Row], decided: Sequence[Section] = ()) -> list[str]:
-    """Return the findings of the decisions, or of the studies if there are none, and the number of valid trials."""
-    found = decided or (studies.sections(rows) if any(row.valid for row in rows) else [])
+    """Return the findings of the decisions, or of the studies if there are none, and the number of valid trials.
+
+    A run that is a single race begins with its result.
+    """
+    found = decided or (_measured(rows) if any(row.valid for row in rows) else [])
     told = [sentence for section in found for sentence in section.found]
     return [*told[: MOST - 1], coverage(rows)]
+
+
+def _measured(rows: Sequence[Row]) -> list[Section]:
+    races = race.sections(rows)
+    return [*(races if len(races) == 1 else []), *studies.sections(rows)]
 
 
 def coverage(rows: Sequence[Row]) -> str:

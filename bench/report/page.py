@@ -11,7 +11,7 @@ import os
 import re
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -139,7 +139,7 @@ def page(rows: Sequence[Row], machine: dict[str, Any], extras: Extras, drawn: Dr
             source=provenance.source(rows, machine),
             first=[
                 *([extras.so_far] if extras.so_far else []),
-                *([what] if (what := _what(extras.experiment_toml)) else []),
+                *([what] if (what := _what(extras.experiment_toml, machine)) else []),
                 *([words.neighbour(str(kind))] if (kind := machine.get("neighbour")) else []),
             ],
             shown=[part for part in parts if part.inside],
@@ -166,8 +166,13 @@ def _title(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> str:
     return words.plain(f"inflight: {experiment} on {where}{f', {day}' if day else ''}", 160)
 
 
-def _what(experiment_toml: str | None) -> str:
-    """Return what the experiment measures, in its own words; empty if it does not say so."""
+def _what(experiment_toml: str | None, machine: Mapping[str, Any]) -> str:
+    """Return what the experiment measures, in its own words; otherwise its command, or nothing if that is unknown."""
+    command = provenance.command(machine)
+    return _about(experiment_toml) or (words.plain(f"Command: {command}", 600) if command else "")
+
+
+def _about(experiment_toml: str | None) -> str:
     try:
         found = tomllib.loads(experiment_toml or "").get("about", "")
     except tomllib.TOMLDecodeError:  # the file of a folder from elsewhere; it is shown as it is at the end of the page

@@ -12,15 +12,16 @@ from inflight.bench.present.markdown import code, escaped
 
 
 def source(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
-    """Return one line: machine, interpreter, date, version, run."""
+    """Return one line: machine, interpreter, date, version, and the run, or how many runs."""
     cores = machine.get("cores")
+    runs = sorted({row.run for row in rows})
     parts = [
         f"{machine.get('cpu') or 'unknown CPU'}, {cores or '?'} {'core' if cores == 1 else 'cores'}",
         machine.get("system") or "unknown system",
         pythons(rows, machine),
         date(rows),
         f"inflight {(machine.get('versions') or {}).get('inflight-bench') or '(version unknown)'}",
-        ", ".join(sorted({row.run for row in rows})),
+        f"{len(runs)} runs, the last of them {runs[-1]}" if len(runs) > 2 else ", ".join(runs),
     ]
     return words.plain(" · ".join(part for part in parts if part), 400)
 
@@ -28,9 +29,13 @@ def source(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
 def pythons(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
     """Return the Python versions of the workers."""
     known = [row for row in rows if knob(row, "python") is not None]
-    found = sorted({f"{knob(row, 'implementation') or 'cpython'} {knob(row, 'python')}" for row in known})
-    text = ", ".join(found).replace("cpython", "CPython") or str(machine.get("python") or "unknown Python")
-    return text + (", no GIL" if any(knob(row, "gil") is False for row in known) else "")
+    found = sorted({_build(row) for row in known})
+    return ", ".join(found) or str(machine.get("python") or "unknown Python")
+
+
+def _build(row: Row) -> str:
+    name = f"{knob(row, 'implementation') or 'cpython'} {knob(row, 'python')}".replace("cpython", "CPython")
+    return name + (" without the global lock" if knob(row, "gil") is False else "")
 
 
 def experiment(run: str, machine: Mapping[str, Any]) -> str:

@@ -33,7 +33,7 @@ class Results:
     ``folder`` is its folder, ``rows`` has one row per trial, in the order in which they ended, and ``machine`` the
     values of ``machine.json``. Each table is a new pandas DataFrame that you may change; missing values are
     ``pandas.NA``. Each plot is drawn onto ``ax`` only, or, by default, into a new figure that pyplot does not know; the
-    figure is returned. Tables include red trials; see the columns ``valid``.
+    figure is returned. Tables include invalid trials; see the columns ``valid``.
     """
 
     folder: Path
@@ -84,7 +84,7 @@ class Results:
         ``strategy``, ``stack``, ``workload``, ``latency``, ``mean_latency_ns``, ``in_flight``, ``connection``, ``cpu``,
         ``cpu_ns``; ``pages_per_s``, ``pages_per_s_low``, ``pages_per_s_high`` (verified pages per second);
         ``cpu_per_page_ns``, ``cpu_per_page_ns_low``, ``cpu_per_page_ns_high``; ``rounds`` (number of rounds),
-        ``valid`` (false: no valid trial; the figures, if any, are of red ones); ``sensitivity_low``,
+        ``valid`` (false: no valid trial; the figures, if any, are of invalid ones); ``sensitivity_low``,
         ``sensitivity_high`` (of throughput to CPU time, 0 to 1); ``site`` (JSON).
         """
         return self._table("cells")

@@ -26,14 +26,9 @@ def summary_table(
 
     ``decided`` are its decisions (``verdicts.sections``), ``neighbour`` is the program that disturbed it on purpose.
     """
-    from rich.text import Text
-
     found = answer(rows, decided)
     rest = [row for row in rows if not (decided and row.of_comparison)]
-    text = Text()
-    for sentence in [*([words.neighbour(neighbour)] if neighbour else []), *found]:
-        text.append(text_grid.wrapped(f"• {sentence}", width) + "\n", "bold")
-    text.append("\n")
+    text = _findings(found, width, neighbour).append("\n\n")
     for one in [*decided, *studies.sections(rest)]:
         is_told = f"{one.title}." in found
         text.append_text(section.text(replace(one, title="") if is_told else one, width)).append("\n\n")
@@ -41,6 +36,13 @@ def summary_table(
         text.append(text_grid.wrapped(sentence, width) + "\n", "red")
     text.rstrip()
     return text
+
+
+def _findings(found: Sequence[str], width: int, neighbour: str | None) -> "Text":
+    from rich.text import Text
+
+    told = [*([words.neighbour(neighbour)] if neighbour else []), *found]
+    return Text().append("\n".join(text_grid.wrapped(f"• {sentence}", width) for sentence in told), "bold")
 
 
 def shown(rows: Sequence[Row]) -> list[Section]:
@@ -52,9 +54,16 @@ def shown(rows: Sequence[Row]) -> list[Section]:
 def print_summary(
     rows: Sequence[Row], file: TextIO, decided: Sequence[Section] = (), neighbour: str | None = None
 ) -> None:
-    """Print a run as ``summary_table`` does; with colour on a terminal only, and not if NO_COLOR is set."""
+    """Print a run as ``summary_table`` does; with colour on a terminal only, and not if NO_COLOR is set.
+
+    On a terminal that is too low for it, the findings are repeated at the end, where they can be seen.
+    """
     from rich.console import Console
 
     console = Console(file=file, highlight=False, soft_wrap=True)
     width = min(WIDTH, console.width) if file.isatty() else WIDTH
-    console.print(summary_table(rows, width, decided, neighbour))
+    text = summary_table(rows, width, decided, neighbour)
+    console.print(text)
+    if file.isatty() and text.plain.count("\n") + 1 > console.height:
+        console.print("\nThe findings again:")
+        console.print(_findings(answer(rows, decided), width, neighbour))

@@ -124,6 +124,19 @@ def test_nothing_in_a_verdict_moves_a_cursor_or_breaks_a_line_or_a_table(name: s
     assert (len(table) > 2) == bool(result(ALL[name]).tally.good)
 
 
+def test_a_control_whose_interval_excludes_0_is_explained_where_the_verdict_stands() -> None:
+    controls: list[dict[str, Any]] = [
+        {"placebo": 0.005 + 0.001 * (n % 3 - 1), "placebo_throughput": 0.002 * (n % 2 - 0.5)} for n in range(1, 5)
+    ]
+    beside = [block(n, 0.2 + 0.002 * (n % 3), metrics=TIMED, **one) for n, one in enumerate(controls, start=1)]
+
+    assert decided(beside).verdict == "regression"
+    told = " ".join(plain(beside).split())
+    assert "the interval of placebo CPU per page" in told
+    assert "excludes 0, as 1 in 20 does with identical code" in told
+    assert "excludes 0" not in plain(ALL["regression"])
+
+
 def test_the_title_is_the_verdict_and_its_reason_and_both_sides_are_named() -> None:
     found = show.section(result(ALL["regression"]))
 

@@ -182,6 +182,12 @@ def test_a_run_has_a_map_where_its_crawls_differ_in_latency_and_in_cpu_work() ->
     assert of_rows([]) is None
 
 
+def test_two_workloads_without_a_common_latency_or_cpu_work_are_no_map() -> None:
+    near, far = map_rows(works=("0", "1ms"), latencies=("0",), caps=(10,)), map_rows(latencies=("10ms",), works=("0",))
+
+    assert of_rows([*near, *far]) is None
+
+
 def test_the_title_names_the_fastest_and_where_nothing_can_be_told() -> None:
     both = {"a": 20_000, "b": 60_000}
     same = {"a": MODELS["callbacks"], "b": MODELS["callbacks"]}

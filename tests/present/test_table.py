@@ -9,11 +9,19 @@ from hypothesis import strategies as st
 
 from inflight.bench.core.rows import Row
 from inflight.bench.present.text_bars import MOST_BARS
+from inflight.bench.report.answer import answer
 from inflight.bench.report.terminal import WIDTH, print_summary, summary_json, summary_table
 from inflight.bench.studies.throughput import show
 from tests.made_rows import arm_row, block_rows, crawl_row, grid, memory_row
 
 HOSTILE = "$x^{2}$<b>&[red]`|\x1b[31m\n"
+
+
+class Terminal(io.StringIO):
+    """A file that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 def text(rows: list[Row]) -> str:
@@ -167,6 +175,20 @@ def test_nothing_is_coloured_in_a_file() -> None:
 
     assert "\x1b" not in file.getvalue()
     assert file.getvalue() == text([crawl_row(red=True), *grid()]) + "\n"
+
+
+@pytest.mark.parametrize(("lines", "times"), [("10", 2), ("1000", 1)])
+def test_a_terminal_that_is_too_low_shows_the_findings_again_at_its_end(
+    lines: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LINES", lines)
+    monkeypatch.setenv("COLUMNS", "100")
+    file = Terminal()
+    print_summary(grid(), file)
+
+    finding = answer(grid())[-1]
+    assert file.getvalue().count(finding) == times
+    assert (finding in file.getvalue().splitlines()[-1]) == (times == 2)
 
 
 def test_json_has_the_same_figures() -> None:

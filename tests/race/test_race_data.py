@@ -2,6 +2,7 @@
 
 import pytest
 
+from inflight.bench.report.answer import answer
 from inflight.bench.studies.race.read import MOST_LANES, MOST_RACES, Lane, Race, races
 from inflight.bench.studies.race.show import finding, notes
 from tests.made_rows import MS, edited, memory_row
@@ -175,9 +176,17 @@ def test_a_race_takes_two_and_time_lines() -> None:
 def test_one_valid_lane_is_not_the_last_to_finish() -> None:
     race = only(runner("good"), runner("bad", red=True), runner("worse", red=True))
 
-    assert finding(race).startswith("Only one valid lane: good after ")
+    assert finding(race).endswith(" with good, the only valid lane")
     assert sum("are invalid and have no place" in note for note in notes(race)) == 1
     assert any(note.startswith("bad and worse are invalid and have no place: failed ") for note in notes(race))
+
+
+def test_the_findings_of_a_run_begin_with_its_race() -> None:
+    found = [runner("callbacks", QUICK), runner("thread_pool", SLOW)]
+    (race,) = races(found)
+
+    assert answer(found)[0] == f"{finding(race)}."
+    assert finding(race).startswith(f"{race.pages} pages took ")
 
 
 def test_all_red_is_still_shown() -> None:

@@ -151,7 +151,7 @@ def test_keys_typed_together_are_separated() -> None:
 def test_the_finish_is_a_table_in_order(race: Race) -> None:
     title, _, what, _, _, first, second, *lines = finish(race).splitlines()
 
-    assert title == "The first and the last to finish: callbacks after 30.0 ms, thread_pool after 140 ms."
+    assert title == "10 pages took 30.0 ms with callbacks, the fastest, and 140 ms with thread_pool, the slowest."
     assert what == "50 ms added latency, 10 in flight: 10 pages"
     assert first.split()[:9] == ["callbacks", "1st", "10", "10", "30.0", "ms", "333", "1", "23.0"]
     assert second.startswith("thread_pool")

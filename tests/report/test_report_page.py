@@ -119,6 +119,35 @@ def test_a_page_says_before_its_findings_what_was_measured(tmp_path: Path) -> No
     assert "about = [1" in check(written(folder)).text, "a broken file is shown, and is no error"
 
 
+def test_a_page_of_a_run_that_does_not_say_what_it_measured_begins_with_its_command() -> None:
+    text = written(reference("ab"))
+
+    assert 0 < text.index("Command: inflight ab callbacks callbacks") < text.index('id="answer"')
+
+
+def test_the_machine_has_a_line_for_each_interpreter_and_no_raw_values() -> None:
+    folder = reference("interpreters")
+    values = json.loads((folder / "machine.json").read_text(encoding="utf-8"))
+
+    section = about.machine(rows.read(folder), values)
+
+    lines = {one[0]: one[1] for one in section.tables[0].cells}
+    assert {f"interpreter {name}" for name in values["interpreters"]} <= lines.keys()
+    assert "free threaded" in lines["interpreter 3.14.0a3t"]
+    assert "free threaded" not in lines["interpreter 3.14.0a3"]
+    assert lines["ephemeral ports"] == "32768 to 60999"
+    assert lines["commit of inflight"].endswith(", with changes that were not committed")
+    assert lines["Python of the workers"].endswith("CPython 3.14.0a3+, CPython 3.14.0a3+ without the global lock")
+
+
+def test_many_runs_are_counted_where_a_page_says_where_its_rows_come_from() -> None:
+    folder = reference("claims")
+    found = rows.read(folder)
+
+    (source,) = (line for line in written(folder).splitlines() if 'class="source"' in line)
+    assert f"{len({row.run for row in found})} runs, the last of them {max(row.run for row in found)}" in source
+
+
 def test_a_run_that_was_disturbed_on_purpose_says_so_first() -> None:
     folder = reference("quick-disturbed")
     kind = json.loads((folder / "machine.json").read_text(encoding="utf-8"))["neighbour"]

@@ -130,7 +130,7 @@ def _client(client: Mapping[str, Any], one: Mapping[str, Any]) -> tuple[str, ...
     return (
         name,
         rate,
-        f"{low} to {high}",
+        low if low == high else f"{low} to {high}",
         "-" if added is None else f"{sign}{added['median'] / _MS:.2f} ms",
         *("-" if share is None else f"{100 * share:.0f} %" for share in shares),
         " and ".join(full) or "-",

@@ -227,9 +227,20 @@ def _notes(result: Result, rates: Rates | None) -> list[str]:
     return [
         f"{tally.lost} of {tried} blocks left out{f': {told}' if told else ''}",
         *([f"controls, A measured twice: {moved}"] if moved else []),
+        *_beside_zero(decision, result.rule),
         *(["A, B: medians over the blocks; change: the mean over the blocks"] if decision.effects else []),
         rates_told(rates, result.rule, decision.effects, max(1, len(read.asked(result.blocks, "gated")))),
     ]
+
+
+def _beside_zero(decision: Decision, rule: Rule) -> list[str]:
+    """Say what it means that the interval of a control excludes 0 although the verdict stands."""
+    names = [one.metric for one in decision.controls if one.low > 0 or one.high < 0]
+    if not names or decision.verdict == "inconclusive":
+        return []
+    refused = f"p < {rule.control_alpha:g} and the difference is above {units.change_size(rule.control_least)}"
+    told = f"the interval of {words.listed(names)} excludes 0, as 1 in 20 does with identical code"
+    return [f"{told}; a verdict is refused if {refused}"]
 
 
 def _table(result: Result) -> Table:

@@ -10,6 +10,7 @@ is no reason to choose a model.
 import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import fmean
 from typing import Literal
 
@@ -113,15 +114,18 @@ class Map:
 
 
 def of_rows(rows: Sequence[Row]) -> Map | None:
-    """Return the map of a run; None unless its crawls differ in latency and in CPU work."""
+    """Return the map of a run; None unless ``is_map``."""
     found = decide(cells(rows, "crawl")) if is_map(rows) else None
     return found if found is not None and found.tiles else None
 
 
 def is_map(rows: Sequence[Row]) -> bool:
-    """Tell whether the crawls of a run differ in latency and in CPU work."""
-    workloads = [row.workload for row in crawled(rows) if row.kind in TIMED]
-    return min(len({one.latency for one in workloads}), len({one.cpu_ns for one in workloads})) > 1
+    """Return whether the crawls make a grid: two latencies, each with the same two amounts of CPU work."""
+    works: dict[str, set[int]] = {}
+    for row in crawled(rows):
+        if row.kind in TIMED:
+            works.setdefault(row.workload.latency, set()).add(row.workload.cpu_ns)
+    return any(len(one & other) > 1 for one, other in combinations(works.values(), 2))
 
 
 def decide(found: Iterable[Cell], only: Sequence[str] | None = None) -> Map:

@@ -86,7 +86,7 @@ def draw_layers(found: Sequence[Subject], about: str, footer: str) -> "Figure | 
         axes.set_ylim(depth, -0.75)
         _mark_published(axes, references)
     whole.set_title("Memory per task, in all layers", pad=42)
-    zoom.set_title(f"The first {ZOOM_BYTES // 1000} kB", pad=42)
+    zoom.set_title(f"Enlarged: up to {ZOOM_BYTES // 1000} kB", pad=42)
     return sheet
 
 

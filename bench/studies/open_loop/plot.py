@@ -42,8 +42,8 @@ def plots(rows: Sequence[Row], _looks: Mapping[str, Look], footer: str) -> Itera
     yield "offered", _sheet(timed, title, _notes(timed), footer, _draw_times)
     counted = [curve for curve in found if any(map(_backlog, curve.points))]
     notes = (
-        "Open loop: requests are due at a constant rate; a request waits while every user waits for a response. "
-        "One round of each rate."
+        "Open loop: requests are due at a constant rate. A request waits as long as all users of the client wait for a "
+        "response. One round of each rate."
     )
     yield "backlog", _sheet(counted, _backlog_title, notes, footer, _draw_backlog)
 
@@ -136,14 +136,16 @@ def _mark_lost(curve: Curve, axes: "Axes") -> None:
 def _notes(found: Sequence[Curve]) -> str:
     points = [point for curve in found for point in curve.points if point.shown]
     return marks.notes(
-        "Solid: corrected, from when a request was due.",
-        "Dashed: uncorrected, from when it was sent, as a client that waits for responses would report it.",
+        "Solid: corrected times, from when a request was due to its response.",
+        "Dashed: uncorrected times, from when it was sent, as a client that waits for responses would report them.",
+        "p50: half of the requests take longer; p99: 1 in 100.",
+        f"Client: Locust with up to {units.count(max((curve.place.users for curve in found), default=0))} users.",
         any(point.lost for point in points)
-        and "Shaded: rates that were not kept; there the corrected time grows for as long as the run lasts.",
+        and "Shaded: rates that were not kept. There, the corrected time grows as long as the run lasts.",
         any(point.time("corrected", "p99") is None for point in points)
-        and f"No p99 below {units.count(P99_SAMPLES)} samples.",
+        and f"A p99 needs {units.count(P99_SAMPLES)} samples.",
         not all(point.valid for point in points)
-        and "Grey marks: failed a check (filled: corrected, hollow: uncorrected).",
+        and "Grey marks: invalid trials (filled: corrected, hollow: uncorrected).",
     )
 
 
@@ -163,15 +165,15 @@ def _times(curve: Curve) -> list[float]:
 
 
 def _backlog_title(found: Sequence[Curve]) -> str:
-    """Return how many requests waited at the end, at the lowest rate lost and the highest rate kept."""
+    """Say how many requests waited at the end, at the lowest rate lost and the highest rate kept."""
     named = list(zip(found, names(found), strict=True))
     curve, name = next((one for one in named if one[0].lowest_lost), named[0])
     told = [
-        f"{units.number(point.waiting.median)} at {rate(point.rate_per_s)}"
+        f"{units.number(point.waiting.median)} at {rate(point.rate_per_s)} offered"
         for point in (curve.lowest_lost, curve.highest_kept)
         if point is not None and point.waiting is not None
     ]
-    return f"Requests left waiting with {name}: {words.listed(told) if told else 'no valid trial'}"
+    return f"Requests that still wait at the end, {name}: {words.listed(told) if told else 'no valid trial'}"
 
 
 def _draw_backlog(curve: Curve, axes: "Axes") -> None:
@@ -210,4 +212,4 @@ def _backlog(point: Point) -> list[tuple[list[float], list[int]]]:
 
 
 def _named(point: Point) -> str:
-    return rate(point.rate_per_s) + ("" if point.valid else " (red)")
+    return rate(point.rate_per_s) + ("" if point.valid else " (invalid)")

@@ -17,12 +17,13 @@ MOST_PLACES = 3
 MOST_REASONS = 6
 """Maximum number of rates with a reason below a table."""
 _SHOWN: tuple[Quantile, ...] = ("p50", "p99")
+_SLOWER = {"p50": "half of the requests", "p99": "1 request in 100"}
 _SERVER = "server core"
 _HEADS = (
     "offered",
     "completed/s",
     *(f"{kind} {quantile}" for kind in KINDS for quantile in _SHOWN),
-    "left waiting",
+    "waiting at the end",
     "client core",
     _SERVER,
     "kept",
@@ -44,8 +45,8 @@ def figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
 def title(found: Sequence[Curve]) -> str:
     """Return the highest rate that each place kept, with its corrected and uncorrected time."""
     told = [_kept(curve, name) for curve, name in zip(found, names(found), strict=True)]
-    more = f"; {len(told) - MOST_PLACES} more places" if len(told) > MOST_PLACES else ""
-    return f"Highest rate kept: {'; '.join(told[:MOST_PLACES])}{more}"
+    more = f". {len(told) - MOST_PLACES} more places" if len(told) > MOST_PLACES else ""
+    return f"Highest rate kept: {'. '.join(told[:MOST_PLACES])}{more}"
 
 
 def rate(per_s: float) -> str:
@@ -58,7 +59,8 @@ def _kept(curve: Curve, name: str) -> str:
     if point is None:
         return f"none with {name}"
     times = [
-        f" (corrected {quantile} {words.duration(corrected)}, uncorrected {words.duration(uncorrected)})"
+        f"; {_SLOWER[quantile]} took more than {words.duration(corrected)} after it was due, "
+        f"{words.duration(uncorrected)} after it was sent"
         for quantile in reversed(_SHOWN)
         if (corrected := point.time("corrected", quantile)) and (uncorrected := point.time("uncorrected", quantile))
     ]
@@ -99,7 +101,7 @@ def _notes(points: Sequence[Point]) -> Iterator[str]:
     if any(point.shown and point.time("corrected", "p99") is None for point in points):
         yield f"-: unknown; a p99 needs {units.count(P99_SAMPLES)} samples in a round."
     if any(point.shown and not point.valid for point in points):
-        yield "✗: failed a check and is excluded from conclusions."
+        yield "✗: failed a check, so no finding rests on it."
 
 
 def _figures(point: Point, curve: Curve) -> dict[str, Any]:

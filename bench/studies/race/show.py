@@ -28,13 +28,13 @@ def section(race: Race) -> Section:
 
 
 def finding(race: Race) -> str:
-    """Name the first and the last to finish."""
+    """Name the first and the last to finish, with their times."""
     finishers = race.finishers
-    ends = finishers[:1] + finishers[1:][-1:]
-    told = [f"{one.name} after {units.duration(one.end_ns)}" for one in ends]
-    if len(told) == 1:
-        return f"Only one valid lane: {told[0]}"
-    return f"The first and the last to finish: {', '.join(told)}" if told else "No valid lane: nothing to conclude"
+    told = [f"{units.duration(one.end_ns)} with {one.name}" for one in finishers[:1] + finishers[1:][-1:]]
+    if not told:
+        return "No valid lane: nothing to conclude"
+    start = f"{words.counted(race.pages, 'page')} took {told[0]}"
+    return f"{start}, the only valid lane" if len(told) == 1 else f"{start}, the fastest, and {told[1]}, the slowest"
 
 
 def heading(race: Race) -> str:

@@ -81,7 +81,7 @@ def _notes(some: Sequence[Swarm], drawn: Sequence[Swarm], looks: Mapping[str, Lo
     if len(drawn) > 1:
         yield "Dashed: the number asked for."
         if any(not swarm.valid for swarm in drawn):
-            yield "Hollow: failed a check and excluded."
+            yield "Hollow: invalid trials, excluded from all findings."
     if any(len(swarm.shown) > 1 for swarm in drawn):
         yield "The round with the median time is drawn."
     if gone := losses(some):
@@ -134,10 +134,12 @@ def _alone(swarm: Swarm, row: Trial, looks: Mapping[str, Look], about: str, foot
     rate, one = reach_per_s(row), cost([swarm])
     notes = marks.notes(
         about,
-        "Memory: increase of the whole system's memory since the start, including both ends and the kernel.",
-        rate is not None and f"{units.number(rate, 2)} more in flight each second.",
-        one is not None and one.full and f"{size(one)} each, {units.size(one.full * held(row), 2)} in all.",
-        any(map(_is_unseen, pairwise(counts))) and "Dotted: no reading, the servers were busy.",
+        "Memory: increase of the memory of the whole system since the start: client, server and kernel.",
+        rate is not None and f"The number in flight grew by {units.number(rate, 2)} each second.",
+        one is not None
+        and one.full
+        and f"A fetch in flight takes {size(one)}, all together {units.size(one.full * held(row), 2)}.",
+        any(map(_is_unseen, pairwise(counts))) and "Dotted: not measured, because the servers were too busy to answer.",
     )
     stages = _stages(row)
     sheet = page.sheet(reach_title([swarm]), notes, footer, page.HEIGHT + 0.6)
@@ -243,18 +245,18 @@ def _memory(found: Sequence[Swarm], looks: Mapping[str, Look], more: str, footer
 
 def _memory_notes(found: Sequence[Swarm], every: Mapping[str, Cost], left_out: int) -> Iterator[str]:
     known = [one for one in every.values() if one.full is not None]
-    yield "Increase from the start until all were held."
+    yield "The increase of memory from the start until all fetches were held."
     yield "Slab and sockets are of both ends; server: the server processes' own memory and page tables."
     if any(one.slope for one in known):
-        yield "Slopes over five sizes or more, ± their 95 % interval."
+        yield "Slopes over five sizes or more, ± half of their 95 % interval."
     if any(one.slope is None for one in known):
         yield "† one size: the increase divided by the number held."
     if full_points(found, valid=False):
-        yield "Hollow: failed a check, not part of the fits."
+        yield "Hollow: invalid trials, not part of the fits."
     if unknown := [labels.name_of(name) for name, one in every.items() if one.full is None]:
         yield f"Some layers of {words.listed(unknown[:4])} are unknown."
     if left_out:
-        yield f"{left_out} more are not shown."
+        yield f"Not shown: {words.counted(left_out, 'more swarm')}."
 
 
 def _bars(shown: Mapping[str, Cost], axes: "Axes") -> None:
@@ -290,7 +292,7 @@ def _points(found: Sequence[Swarm], shown: Mapping[str, Cost], looks: Mapping[st
     axes.set_ylim(0, None)
     axes.xaxis.set_major_formatter(lambda number, _: units.count(round(number)))
     axes.locator_params(axis="x", nbins=5)
-    axes.set_title("Readings", pad=10)
+    axes.set_title("Measured trials", pad=10)
     axes.set_xlabel("fetches held in flight")
     axes.set_ylabel("memory added in all layers (GB)")
     labels.end_labels(axes, names)

@@ -34,7 +34,7 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet | None":
         about,
         title.workload(bars[0][0]),
         "CPU time of the whole client process. Bars: means over the rounds; whiskers: 95 % intervals.",
-        any(cell.stack == "own" for cell, _ in bars) and labels.ABOUT_STAR,
+        labels.about_star([cell for cell, _ in bars]),
         labels.about_parts(cell for cell, _ in bars),
         any(not figure.valid for _, figure in bars) and "Pale: invalid trials only, no basis for conclusions.",
         not _is_divided(bars)

@@ -24,7 +24,7 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet":
         about,
         title.workload(here[0]),
         "Bars: means over the rounds; whiskers: 95 % intervals.",
-        any(cell.stack == "own" for cell, _ in bars) and labels.ABOUT_STAR,
+        labels.about_star([cell for cell, _ in bars]),
         labels.about_parts(cell for cell, _ in bars),
         any(not figure.valid for _, figure in bars) and "Pale: invalid trials only, no basis for conclusions.",
         left_out.about(found, [cell for cell, _ in bars]),

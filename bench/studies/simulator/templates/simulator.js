@@ -11,6 +11,7 @@
   const SLIDERS = ["latency", "work", "number"];
   const [MS, S] = [1e6, 1e9];
   const HALVINGS = 60;
+  const LETTER = 7.2; // mean width of a letter of the curves' names, in pixels
 
   // --- the formula --------------------------------------------------------------------------------------------------
 
@@ -246,7 +247,8 @@
   function plot(models, now, n, lines) {
     const width = Math.max(280, $("plot").clientWidth), isWide = width >= 560;
     const height = Math.round(Math.min(460, Math.max(300, width * 0.62)));
-    const box = { left: isWide ? 68 : 60, right: width - (isWide ? 150 : 14), top: 26, bottom: height - 44 };
+    const room = Math.min(0.4 * width, Math.max(150, LETTER * Math.max(0, ...models.map((model) => model.name.length)) + 14));
+    const box = { left: isWide ? 68 : 60, right: width - (isWide ? room : 14), top: 26, bottom: height - 44 };
     const points = data.points
       .map(([name, latency, cpu, inFlight, value]) => ({ name, latency, cpu, inFlight, value }))
       .filter((one) => one.latency === now.latency && one.cpu === now.work && models.some((m) => m.name === one.name));
@@ -263,7 +265,7 @@
     for (const [model, line] of curves) parts.push(lineOf(model, line, x, y));
     for (const model of models) parts.push(...kneeOf(model, now, x, y));
     for (const one of points) parts.push(pointOf(models.find((model) => model.name === one.name), one, x, y));
-    if (isWide) parts.push(...names(models, now, box, y));
+    if (isWide) parts.push(...names(models, now, box, room, y));
     const label = `Predicted pages per second over fetches in flight. ${lines.join(" ")}`;
     const whole_ = drawn("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label }, ...parts);
     $("plot").replaceChildren(whole_);
@@ -314,17 +316,17 @@
   }
 
   /** Names at the right ends of the curves, moved apart. */
-  function names(models, now, box, y) {
-    const PITCH = 16;
+  function names(models, now, box, room, y) {
+    const PITCH = 16, most = Math.floor((room - 14) / LETTER);
     const found = models.map((model) => ({ model, y: y(perS(model, data.most, now)) })).sort((a, b) => a.y - b.y);
     found.forEach((one, at) => { one.y = Math.max(one.y, at ? found[at - 1].y + PITCH : box.top); });
     const over = found.length ? Math.max(0, found[found.length - 1].y - box.bottom) : 0;
     return found.map((one) => drawn(
-      "text", { class: `sim-name sim-c${one.model.colour}`, x: box.right + 8, y: one.y - over + 4 }, short(one.model.name),
+      "text", { class: `sim-name sim-c${one.model.colour}`, x: box.right + 8, y: one.y - over + 4 }, short(one.model.name, most),
     ));
   }
 
-  const short = (name) => (name.length > 20 ? `${name.slice(0, 19)}…` : name);
+  const short = (name, most) => (name.length > most ? `${name.slice(0, most - 1)}…` : name);
 
   // --- controls -----------------------------------------------------------------------------------------------------
 
