@@ -27,8 +27,8 @@ MACHINE: dict[str, Any] = {
 }
 _MEANS = {"0": 0, "10ms": 10 * MS, "50ms": 50 * MS, "200ms": 200 * MS, "500ms": 500 * MS}
 _WORKS = {"0": 0, "100us": MS // 10, "1ms": MS, "10ms": 10 * MS}
-GREEN = Check("server had room", "passed", "20% of its core, limit 70%")
-RED = Check("server had room", "failed", "80% of its core, limit 70%")
+GREEN = Check("server had room", "passed", "20 % of its core, limit 70 %")
+RED = Check("server had room", "failed", "80 % of its core, limit 70 %")
 
 
 def make(**values: Any) -> Row:

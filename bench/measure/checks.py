@@ -51,14 +51,14 @@ def counted_alike(sent: int, received: int) -> Judgement:
 
 def core(share: float, limit: float) -> Judgement:
     """Check that no more than a share of a core was used."""
-    return passed_if(share <= limit, f"{share:.0%} of its core, limit {limit:.0%}")
+    return passed_if(share <= limit, f"{100 * share:.0f} % of its core, limit {100 * limit:.0f} %")
 
 
 def waiting(share: float | None) -> Judgement:
     """Check that nothing else ran on the client's core, so that its thread hardly waited for it."""
     if share is None:
         return not_applicable("unknown on this system")
-    figures = f"waited {share:.1%} of the time for its core, limit {MOST_WAITING_SHARE:.0%}"
+    figures = f"waited {100 * share:.1f} % of the time for its core, limit {100 * MOST_WAITING_SHARE:.0f} %"
     return passed_if(share <= MOST_WAITING_SHARE, figures)
 
 
@@ -86,7 +86,7 @@ def steal(share: float | None) -> Judgement:
     """Check that the hypervisor did not take CPU time away."""
     if share is None:
         return not_applicable("unknown on this system")
-    figures = f"{share:.1%} of CPU time stolen, limit {MOST_STEAL_SHARE:.0%}"
+    figures = f"{100 * share:.1f} % of CPU time stolen, limit {100 * MOST_STEAL_SHARE:.0f} %"
     return passed_if(share <= MOST_STEAL_SHARE, figures)
 
 

@@ -91,7 +91,8 @@ def server_share(evidence: Evidence) -> Judgement:
     verdict, figures = checks.core(share, MOST_SERVER_SHARE)
     if verdict == "passed" or client is None or ceiling is None:
         return verdict, figures
-    figures += f"; the client used {client:.0%} of its own and asked for {demand / ceiling:.0%} of the server's ceiling"
+    asked = f"asked for {100 * demand / ceiling:.0f} % of the server's ceiling"
+    figures += f"; the client used {100 * client:.0f} % of its own and {asked}"
     return passed_if(client >= FULL_CLIENT_SHARE and demand <= MOST_SERVER_SHARE * ceiling, figures)
 
 
@@ -109,7 +110,7 @@ def client_core(evidence: Evidence) -> Judgement:
     if others_ns is None:
         return not_applicable("several threads that are not pinned to one core")
     share = max(0, others_ns - 2 * TICK_NS) / makespan_ns
-    figures = f"others used {share:.1%} of its core, limit {checks.MOST_WAITING_SHARE:.0%}"
+    figures = f"others used {100 * share:.1f} % of its core, limit {100 * checks.MOST_WAITING_SHARE:.0f} %"
     return passed_if(share <= checks.MOST_WAITING_SHARE, figures)
 
 
@@ -118,7 +119,7 @@ def timer_lateness(evidence: Evidence) -> Judgement:
     verdict, figures = checks.lateness(evidence.server, evidence.mean_latency_ns)
     share = evidence.server.get("run_delay_share")
     if share is not None and verdict != "not applicable":
-        figures += f"; the server waited {share:.0%} of the time for its core"
+        figures += f"; the server waited {100 * share:.0f} % of the time for its core"
     return verdict, figures
 
 
@@ -160,11 +161,11 @@ def steady_state(evidence: Evidence) -> Judgement:
         return "failed", f"{figures}: not kept full"
     longest = evidence.measured["service"]["max_ns"] / steady["window_ns"]
     if longest > LONGEST_SHARE:
-        short = f"too short for the law: one fetch took {longest:.0%} of it, limit {LONGEST_SHARE:.0%}"
+        short = f"too short for the law: one fetch took {100 * longest:.0f} % of it, limit {100 * LONGEST_SHARE:.0f} %"
         return ("passed" if waits else "not applicable"), f"{figures}; {short}"
     little = steady["completions"] * steady["mean_service_ns"] / steady["window_ns"]
     allowed = LITTLE_TOLERANCE + longest
-    figures += f"; throughput x service time {little:.1f}, limit {allowed:.1%} off"
+    figures += f"; throughput x service time {little:.1f}, limit {100 * allowed:.1f} % off"
     return passed_if(abs(little - in_flight) <= allowed * in_flight, figures)
 
 
@@ -186,7 +187,7 @@ def drift(evidence: Evidence) -> Judgement:
         return not_applicable(f"{len(bins)} bins and {int(turns)} turns when full; {needed}")
     mean = (first + second) / 2
     allowed = MOST_DRIFT * mean + evidence.cap + COUNTING_NOISE * sqrt(first + second)
-    figures = f"{first} and {second} pages in its halves, limit {allowed / mean:.0%} apart"
+    figures = f"{first} and {second} pages in its halves, limit {100 * allowed / mean:.0f} % apart"
     return passed_if(abs(second - first) <= allowed, figures)
 
 

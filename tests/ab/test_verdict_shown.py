@@ -171,7 +171,7 @@ def test_throughput_that_is_not_gated_is_shown_with_the_reason() -> None:
 
     assert found["verdict"] == "regression"
     assert set(found["effects"]) == {"cpu_per_page"}
-    assert "12% at most" in found["not_gated"]["throughput"]
+    assert "12 % at most" in found["not_gated"]["throughput"]
     assert cells(ALL["not_gated"])["throughput"]["note"] == found["not_gated"]["throughput"]
 
 

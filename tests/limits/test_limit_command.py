@@ -38,7 +38,7 @@ def test_the_plan_is_said_before_what_was_found_and_what_it_means() -> None:
 @pytest.mark.parametrize(
     ("through_shared", "words"),
     [
-        (False, "stops at 900 threads: 90% of what kernel.pid_max leaves"),
+        (False, "stops at 900 threads: 90 % of what kernel.pid_max leaves"),
         (True, "does not stop at limits that other processes share"),
     ],
 )

@@ -52,14 +52,14 @@ RED = [
     (
         "server had room",
         replace(GOOD, server={"cpu_share": 0.95, "ceiling_per_s": 50_000.0}, client_share=0.3),
-        "95% of its core",
+        "95 % of its core",
     ),
     (
         "server had room",
         replace(GOOD, server=dict(GOOD.server) | {"cpu_share": 0.95}, client_share=0.85),
-        "95% of its core, limit 90%; the client used 85% of its own",
+        "95 % of its core, limit 90 %; the client used 85 % of its own",
     ),
-    ("server had room", replace(GOOD, server={"cpu_share": 0.95}, client_share=None), "95% of its core"),
+    ("server had room", replace(GOOD, server={"cpu_share": 0.95}, client_share=None), "95 % of its core"),
     (
         "settings applied",
         replace(GOOD, knobs=dict(GOOD.knobs) | {"cpus": [0, 1]}),

@@ -51,7 +51,7 @@ def test_a_memory_trial_shows_what_was_held() -> None:
 def test_a_failed_check_is_named_with_its_figures() -> None:
     line = trial_line(1, 2, crawl_row(red=True), colour=False)
 
-    assert line.endswith('✗ failed "server had room": 80% of its core, limit 70%')
+    assert line.endswith('✗ failed "server had room": 80 % of its core, limit 70 %')
 
 
 @pytest.mark.parametrize("status", ["wrong", "failed", "timeout"])

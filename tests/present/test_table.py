@@ -88,7 +88,7 @@ def test_red_figures_are_marked_and_explained() -> None:
     assert "9,800✗" in text(rows)
     assert "✗: from invalid trials only, and excluded from conclusions." in sentences(rows)
     told = sentences(rows)
-    assert 'callbacks: the only trial is invalid: failed "server had room" (80% of its core, limit 70%).' in told
+    assert 'callbacks: the only trial is invalid: failed "server had room" (80 % of its core, limit 70 %).' in told
 
 
 def test_a_ratio_of_red_trials_is_left_out_but_not_called_not_measured() -> None:

@@ -66,7 +66,7 @@ def test_a_red_lane_runs_without_a_place() -> None:
     race = only(runner("callbacks", QUICK, red=True), runner("generators", MIDDLE), runner("thread_pool", SLOW))
 
     assert places(race) == {"callbacks": None, "generators": 1, "thread_pool": 2}
-    assert lanes(race)["callbacks"].red == 'failed "server had room": 80% of its core, limit 70%'
+    assert lanes(race)["callbacks"].red == 'failed "server had room": 80 % of its core, limit 70 %'
     assert lanes(race)["callbacks"].finish_ns == 100 * MS
 
 

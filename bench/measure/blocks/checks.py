@@ -54,7 +54,7 @@ def server(evidence: Evidence) -> Judgement:
         return verdict, figures
     if evidence.is_part:
         return checks.not_applicable(f"{figures}, which a part of a page may fill; its pages/s are the server's")
-    return passed_if(client >= MOST_SERVER_SHARE * share, f"{figures}; the client used {client:.0%} of its own")
+    return passed_if(client >= MOST_SERVER_SHARE * share, f"{figures}; the client used {100 * client:.0f} % of its own")
 
 
 CHECKS: dict[str, Callable[[Evidence], Judgement]] = {

@@ -63,8 +63,8 @@ def stop(ceilings: Sequence[Ceiling], budget_bytes: int, each_bytes: float | Non
     if shared is not None:
         most, ceiling = shared
         sentence = (
-            f"stopped on purpose at {most:,}: {SHARED_PART:.0%} of what {ceiling.name} leaves, which other processes "
-            f"share; --through-shared goes beyond it"
+            f"stopped on purpose at {most:,}: {100 * SHARED_PART:.0f} % of what {ceiling.name} leaves, "
+            f"which other processes share; --through-shared goes beyond it"
         )
         stops.append(Stop(most, "shared limit", sentence, ceiling.name))
     if each_bytes:

@@ -48,7 +48,7 @@ def server_had_room(seen: Evidence) -> Judgement:
     """
     share = seen.measured["server_cpu_share"]
     if not seen.values["mean_latency_ns"]:
-        return not_applicable(f"{share:.0%} of its core; without added latency, server or client must be full")
+        return not_applicable(f"{100 * share:.0f} % of its core; without added latency, server or client must be full")
     return checks.core(share, MOST_SERVER_SHARE)
 
 

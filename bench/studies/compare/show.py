@@ -277,7 +277,7 @@ def _why_not_gated(result: Result, metric: str) -> str | None:
     if metric != "throughput" or metric in read.asked(result.blocks, "gated"):
         return "not enough blocks"
     shares = [read.core_share(row) for block in result.tally.good for row in block.arms.values()]
-    used = f": the core of a side was busy for {max(shares):.0%} at most" if shares else ""
+    used = f": the core of a side was busy for {100 * max(shares):.0f} % at most" if shares else ""
     return f"not gated, because it hardly depends on CPU time{used}"
 
 

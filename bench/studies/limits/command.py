@@ -97,7 +97,8 @@ class Printer:
             self._line("", "does not stop at limits that other processes share, as asked")
         elif stop is not None and stop[0] < first.most:
             most, shared = amount(resource, stop[0]), stop[1].name
-            self._line("", f"stops at {most}: {SHARED_PART:.0%} of what {shared} leaves, which other processes share")
+            part = f"{100 * SHARED_PART:.0f} % of what {shared} leaves"
+            self._line("", f"stops at {most}: {part}, which other processes share")
 
     def predictions(self, resource: str, predicted: Sequence[Ceiling]) -> None:
         """Print all ceilings, the lowest first."""

@@ -97,7 +97,7 @@ def about_server(found: Scaling) -> str:
     }
     if not any(shares.values()):
         return ""
-    told = [f"{share:.0%} at {_at(work)}".replace("%", " %") for work in found.works if (share := shares[work.cpu])]
+    told = [f"{100 * share:.0f} % at {_at(work)}" for work in found.works if (share := shares[work.cpu])]
     return (
         f"This machine has no other core, so the last core of the arms was also the server's, which used up to "
         f"{', '.join(told)}: there, such an arm had less than {units.count(most)} cores."

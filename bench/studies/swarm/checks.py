@@ -109,8 +109,8 @@ def _requests(evidence: Evidence) -> Judgement:
 def _reporting(evidence: Evidence) -> Judgement:
     share = evidence.measured["reporting_share"]
     if evidence.measured["client_cpu_ns"] < ENOUGH_CPU_NS:
-        return not_applicable(f"{share:.2%}, but too little CPU time for a verdict")
-    figures = f"{share:.2%} of the strategy processes' CPU time, limit {MOST_REPORTING_SHARE:.0%}"
+        return not_applicable(f"{100 * share:.2f} %, but too little CPU time for a verdict")
+    figures = f"{100 * share:.2f} % of the strategy processes' CPU time, limit {100 * MOST_REPORTING_SHARE:.0f} %"
     return passed_if(share <= MOST_REPORTING_SHARE, figures)
 
 

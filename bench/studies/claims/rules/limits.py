@@ -1,7 +1,7 @@
 """The claims on limits: the limit of threads, whether sockets have a higher one, and 10,000 fetches at once. Pure."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from statistics import median
 
 from inflight.bench.core import units
@@ -58,7 +58,7 @@ def threads_before_sockets(rows: Sequence[Row]) -> Outcome:
         Part(
             name,
             _is_before(limits["threads"], limits[name]),
-            rule=f"threads end more than {SAME:.0%} before",
+            rule=f"threads end more than {100 * SAME:.0f} % before",
             core="first",
             close=_are_near(limits["threads"], limits[name]),
         )
@@ -83,18 +83,19 @@ def c10k(rows: Sequence[Row]) -> Outcome:
     able = {part.name for part in parts if part.so}
     good = [row for row in held if row.valid and row.strategy in able]
     unable = [part for part in parts if part.so is False]
-    times, sizes = ([getattr(row.measured, key) for row in good] for key in ("reach_ns", "held_uss_bytes"))
+    times, sizes = (_medians(good, key) for key in ("reach_ns", "held_uss_bytes"))
     values: dict[str, Value] = {
         "able": len(able),
         "tried": len(parts),
         "unable": ", ".join(part.name for part in unable) or None,
         "limit": unable[0].figure if unable else None,
-        "fastest_ns": min(times, default=None),
-        "slowest_ns": max(times, default=None),
-        "least_bytes": min(sizes, default=None),
-        "most_bytes": max(sizes, default=None),
+        "fastest_ns": times[0][0] if times else None,
+        "slowest_ns": times[-1][0] if times else None,
+        "least_bytes": sizes[0][0] if sizes else None,
+        "most_bytes": sizes[-1][0] if sizes else None,
     }
-    figures = [f"{len(able)} of {len(parts)} strategies", *_spans(good)] if parts else []
+    spans = [_span("reached in", times, units.duration), _span("user memory", sizes, units.size)] if good else []
+    figures = [f"{len(able)} of {len(parts)} strategies", *spans] if parts else []
     return outcome(rows, parts, values, figures)
 
 
@@ -116,17 +117,18 @@ def _could_not(row: Memory) -> bool:
     return shows_a_limit(row)
 
 
-def _spans(rows: Sequence[Memory]) -> list[str]:
-    """Return the times and the memory of the extreme strategies, as medians over the rounds."""
+def _medians(rows: Sequence[Memory], key: str) -> list[tuple[float, str]]:
+    """Return the medians of a value over the rounds of each strategy and use of connections, in ascending order."""
     groups: dict[tuple[str, str], list[Measured]] = {}
     for row in rows:
         groups.setdefault((row.strategy, row.workload.connection), []).append(row.measured)
-    found = []
-    for key, write, what in (("reach_ns", units.duration, "reached in"), ("held_uss_bytes", units.size, "user memory")):
-        medians = sorted((median(getattr(said, key) for said in own), name) for (name, _), own in groups.items())
-        ends = [f"{write(size, 2)} ({name})" for size, name in (medians[:1] + medians[-1:])]
-        found += [f"{what}: {' to '.join(ends)}, medians over the rounds"] if ends else []
-    return found
+    return sorted((median(getattr(said, key) for said in own), name) for (name, _), own in groups.items())
+
+
+def _span(what: str, medians: Sequence[tuple[float, str]], write: Callable[[float, int], str]) -> str:
+    """Write the least and the greatest median with their strategies."""
+    ends = [f"{write(size, 3)} ({name})" for size, name in (medians[0], medians[-1])]
+    return f"{what}: {' to '.join(ends)}, medians over the rounds"
 
 
 def _bounds(said: LimitMeasured) -> tuple[float, float] | None:
