@@ -118,7 +118,7 @@ def ten_thousand() -> Case:
             "tried": 3,
             "unable": "thread_pool",
             "limit": "pids.max allows 900",
-            "fastest_ns": 900 * MS,
+            "fastest_ns": 1000 * MS,  # the median of its rounds
             "slowest_ns": 5000 * MS,
             "least_bytes": 50_000_000,
             "most_bytes": 140_000_000,

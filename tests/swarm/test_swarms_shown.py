@@ -231,7 +231,7 @@ def test_the_plots_name_times_limits_and_stages() -> None:
 
     for told in ("callbacks: 6.3 s", "29,000: kernel.pid_max"):
         assert told in c100k
-    for told in ("all in flight: 62.6 s", "gates opened: 64.6 s", "finished: 120 s", "14 GB in all"):
+    for told in ("all in flight: 62.6 s", "gates opened: 64.6 s", "finished: 120 s", "all together 14 GB"):
         assert told in c1m
     assert "generators (invalid)" in red
 
