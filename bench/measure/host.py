@@ -21,6 +21,8 @@ from inflight.bench.measure.blocks import git
 from inflight.bench.measure.places import without_places
 
 _DISTRIBUTIONS = ("inflight-bench", "uvloop", "httptools", "psutil", "aiohttp", "locust", "gevent")
+_OF_STRATEGIES = ("trio", "requests", "urllib3", "httpx", "httpcore", "httpx2", "pycurl", "niquests")
+"""Libraries whose version is recorded where they are installed."""
 PROC = Path("/proc")
 
 
@@ -121,7 +123,11 @@ def machine(neighbour: str | None = None) -> dict[str, Any]:
         "libc": " ".join(platform.libc_ver()).strip() or None,
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "compiler": platform.python_compiler(),
-        "versions": {name: _version(name) for name in _DISTRIBUTIONS},
+        "versions": {
+            name: found
+            for name in (*_DISTRIBUTIONS, *_OF_STRATEGIES)
+            if (found := _version(name)) or name in _DISTRIBUTIONS
+        },
         "commit": git.described(Path(__file__).resolve()),
         "descriptor_limit": list(resource.getrlimit(resource.RLIMIT_NOFILE)),
         "process_limit": list(resource.getrlimit(resource.RLIMIT_NPROC)),

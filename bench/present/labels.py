@@ -158,7 +158,7 @@ def name_of(strategy: str, *, red: bool = False) -> str:
 def about_parts(found: "Iterable[Cell]") -> str:
     """Explain the strategies without a stack, which are no models; empty if there are none."""
     names = sorted({name_of(cell.strategy) for cell in found if cell.stack == "none"})
-    return f"No models, but parts of a page for comparison: {words.listed(names)}." if names else ""
+    return f"Parts of a page's cost, for comparison, and no models: {words.listed(names)}." if names else ""
 
 
 def about_star(found: "Sequence[Cell]") -> str:
@@ -167,6 +167,13 @@ def about_star(found: "Sequence[Cell]") -> str:
         return ""
     shared = {cell.strategy for cell in found if cell.stack == "shared"}
     return f"{ABOUT_STAR[:-1]}; the title compares the others." if len(shared) > 1 else ABOUT_STAR
+
+
+def about_title(found: "Sequence[Cell]") -> str:
+    """Name the strategies that a title leaves out because it compares those of the shared stack; empty without any."""
+    own = sorted({name_of(cell.strategy) for cell in found if cell.stack == "own"})
+    shared = {cell.strategy for cell in found if cell.stack == "shared"}
+    return f"Not in the title: {words.listed(own)} (with an HTTP stack of its own)." if own and len(shared) > 1 else ""
 
 
 def starred(strategy: str, stack: str) -> str:

@@ -126,7 +126,8 @@ def _green(green: Sequence[Judged], found: Sequence[Judged], rows: Sequence[Row]
     told = f"All {passed}" if len(green) == len([one for one in found if one.passed or one.red]) else f"{passed}"
     unused = [words.plain(one.name, 80) for one in found if not one.passed and not one.red]
     about = (f"Checks that apply to no trial of this run: {words.listed(unused)}.",) if unused else ()
-    summary = f"{told} passed in {words.counted(sum(bool(row.checks) for row in rows), 'trial')}"
+    trials = words.counted(sum(bool(row.checks) for row in rows), "trial")
+    summary = f"{told} passed in all of the {trials} to which they apply"
     return Detail(summary, about, tables=(_checks("Checks that passed", green),))
 
 

@@ -59,7 +59,7 @@ MEANINGS: dict[str, str] = {
         "Failed: the speed changed during the crawl, and a mean over both halves describes neither."
     ),
     "enough samples for each quantile": (
-        "Passed: the detail names the quantiles of times that have enough fetches. "
+        "Passed: the raw data name the quantiles of times that have enough fetches. "
         "Any other quantile may be due to a single slow fetch. Throughput and memory do not depend on it."
     ),
     "window long enough": (

@@ -138,7 +138,7 @@ def test_each_claim_has_the_rows_of_its_own_trials() -> None:
 def test_claims_true_by_construction_are_demonstrations() -> None:
     shown = {claim.id for claim in ALL if claim.file.kind == "demonstration"}
 
-    assert shown == {"xkcd", "redirects-coalesce", "grow-on-demand", "threads-before-sockets", "spin-wastes"}
+    assert shown == {"xkcd", "redirects-coalesce", "grow-on-demand", "spin-wastes"}
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def test_demonstrations_are_below_a_heading_of_their_own() -> None:
 
     section, lines = show.section(found), [line for line in show.lines(found) if line]
 
-    assert section.title == "Of 2 claims, 1 holds and 1 was not tested; 2 are demonstrations"
+    assert section.title == "Of 2 claims, 1 holds and 1 was not tested; 2 more are demonstrations"
     assert [[cells[1] for cells in table.cells] for table in section.tables] == [
         ["not tested", "holds"],
         ["not shown here", "shown here"],

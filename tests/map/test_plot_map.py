@@ -159,7 +159,7 @@ def test_the_section_has_a_line_for_each_workload_and_the_rule() -> None:
     ties, firsts, gap = section.found
     assert re.match(r"In \d+ of 48 workloads the models tie: \d+ of 12 at 0 ms, ", ties)
     assert re.match(r"Fastest or tied for fastest in the other \d+: callbacks in \d+ and thread_pool in \d+\.$", firsts)
-    assert re.match(r"The largest gap: \w+ is \d\.\d+x as fast as ", gap)
+    assert re.match(r"The largest significant gap: \w+ is \d\.\d+x as fast as ", gap)
     assert sum(len(table.cells) for table in section.tables) == 48
     assert "all 3 alike" in {line[3] for table in section.tables for line in table.cells}
     assert any("Benjamini-Hochberg" in note for note in section.notes)

@@ -92,7 +92,7 @@ def test_the_tables_have_all_rates_and_the_bounds_of_real_decisions() -> None:
 
     real, simulated = found["False alarms"]
     assert simulated[:3] == ("simulated", "1,000", "0")
-    assert (real[0], real[6], simulated[6:]) == ("consecutive", "96", ("96", "-"))
+    assert (real[0], real[6], simulated[6:]) == ("real", "96", ("96", "-"))
     assert float(real[7].removesuffix(" %")) > 1
     for (size, one), line in zip(made_selftest()["detection"].items(), found["Planted slowdowns"], strict=True):
         assert one["low"] < one["seen"] < one["high"]

@@ -40,7 +40,7 @@ def title(report: Report) -> str:
     total, shown = counts.total(), len(report.of_kind("demonstration"))
     told = [f"{counts[word]} {_COUNTED[word][counts[word] > 1]}" for word in WORDS if counts[word]]
     head = f"Of {total} {'claim' if total == 1 else 'claims'}, {words.listed(told)}" if total else "No claim was tested"
-    return head + (f"; {shown} {'is a demonstration' if shown == 1 else 'are demonstrations'}" if shown else "")
+    return head + (f"; {shown} more {'is a demonstration' if shown == 1 else 'are demonstrations'}" if shown else "")
 
 
 def lines(report: Report, *, colour: bool = False) -> list[str]:

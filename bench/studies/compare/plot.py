@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LOOKS = {"cpu_per_page": ("#0072B2", "o"), "throughput": ("#007A5A", "s"), "memory": ("#A8487C", "^")}
+LOOKS = {"cpu_per_page": ("#0072B2", "o"), "throughput": ("#007A5A", "s"), "memory": ("#A03070", "^")}
 """Colour and marker of each metric."""
 CONTROL_LOOKS = dict(zip(read.CONTROLS, (("#595959", "o"), ("#A66F00", "D")), strict=True))
 _SHAPES = {"o": "\N{WHITE CIRCLE}", "D": "\N{WHITE DIAMOND}"}
@@ -218,9 +218,16 @@ def _notes(metrics: Sequence[Panel], result: Result, *, lacks_memory: bool) -> s
         _sides(first),
         f"Workload: {show.where(first)}.",
         "Each mark is a block; up is worse (of throughput, less).",
-        "Band: mean and 95 % interval; the mark at its end is the bound of a pass.",
-        f"Dashed: a change up to {least} is no regression. Dotted: a pass has its bound below {most}.",
-        "Controls: the same code, measured twice.",
+        f"Band: mean and 95 % interval; the bar at its end: the worst change that is still plausible, below the dotted "
+        f"line ({most} worse) for a pass.",
+        f"Dashed: a change up to {least} is no regression.",
+        "Vertical lines: after these blocks, it was decided whether to go on.",
+        "Controls: the same code, measured twice; there, up is more.",
+        *(
+            f"{NAMES[panel.name]}: in {len(panel.dots)} of {len(result.tally.good)} blocks.".capitalize()
+            for panel in metrics
+            if len(panel.dots) < len(result.tally.good)
+        ),
         crosses and f"Crosses: {'; '.join(crosses)}.",
         lacks_memory and "Crosses in the metric's colour: no value.",
         left_out and f"Not gated, so not shown: {words.listed(left_out)}.",

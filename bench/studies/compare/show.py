@@ -29,6 +29,10 @@ WRITE = {"cpu_per_page": units.duration, "throughput": units.rate, "memory": uni
 MOST_REASONS = 6
 """Maximum number of reasons shown for blocks that were left out."""
 _MOST_LETTERS = 500
+_COLUMNS = (
+    "A, B: medians over the blocks; change: the mean over the blocks",
+    "detectable: the smallest change that the rule finds if blocks vary as much as these",
+)
 _NOT_STORED = "No verdict is stored here; this is the decision on the blocks so far."
 
 Rates = Mapping[str, Any]
@@ -228,7 +232,7 @@ def _notes(result: Result, rates: Rates | None) -> list[str]:
         f"{tally.lost} of {tried} blocks left out{f': {told}' if told else ''}",
         *([f"controls, A measured twice: {moved}"] if moved else []),
         *_beside_zero(decision, result.rule),
-        *(["A, B: medians over the blocks; change: the mean over the blocks"] if decision.effects else []),
+        *(_COLUMNS if decision.effects else ()),
         rates_told(rates, result.rule, decision.effects, max(1, len(read.asked(result.blocks, "gated")))),
     ]
 

@@ -64,7 +64,7 @@ def title(found: Map) -> str:
     names = [f"{words.name(name)} ({units.count(times)})" for name, times in _firsts(found, differ)[:MOST_FASTEST]]
     are = "is" if len(names) == 1 else "are"
     most = f"{words.listed(names)} {are} most often fastest or tied for fastest"
-    return f"{told}; in the others, {most}, with up to {by} the throughput of the slowest"
+    return f"{told}; in the others, {most}, with up to {by} the throughput of one that is significantly slower"
 
 
 def findings(found: Map) -> list[str]:
@@ -90,7 +90,7 @@ def findings(found: Map) -> list[str]:
     return [
         *told,
         f"Fastest or tied for fastest in the other {units.count(len(differ))}: {words.listed(names)}.",
-        f"The largest gap: {best} is {gap} as fast as {last} ({_where(widest.point)}).",
+        f"The largest significant gap: {best} is {gap} as fast as {last} ({_where(widest.point)}).",
     ]
 
 

@@ -54,7 +54,8 @@ def title(matrix: Matrix) -> str:
     """Return the finding: the significant change of CPU time on each interpreter, over the strategies."""
     first, *others = matrix.interpreters
     told = [f"{_changes(matrix, label)} with {label}" for label in others]
-    return f"CPU time per page compared with {first}: {'; '.join(told)}"
+    work = next(iter(matrix.cells.values())).cpu_ns
+    return f"CPU time per page{'' if work else ' without CPU work'}, compared with {first}: {'; '.join(told)}"
 
 
 def _placebo(rows: Sequence[Row], matrix: Matrix) -> Iterator[str]:
@@ -65,7 +66,7 @@ def _placebo(rows: Sequence[Row], matrix: Matrix) -> Iterator[str]:
     }
     told = [f"{what} {_times(one)}" for what, one in found.items() if one is not None]
     if told:
-        yield f"{matrix.interpreters[0]}, measured twice: {', '.join(told)} (placebo; ratios should include 1)."
+        yield f"{matrix.interpreters[0]}, measured twice: {', '.join(told)} (placebo; the intervals should include 1)."
 
 
 def _changes(matrix: Matrix, label: str) -> str:
@@ -78,7 +79,8 @@ def _changes(matrix: Matrix, label: str) -> str:
         return f"no significant difference in {units.count(len(known))} of {units.count(len(known))} strategies"
     low, high = (units.change(math.log(end(one.estimate for one in sure))) for end in (min, max))
     span = low if low == high else f"{low} to {high}"
-    return f"{span} in {units.count(len(sure))} of {units.count(len(known))} strategies"
+    others = "" if len(sure) == len(known) else " (no significant difference in the others)"
+    return f"{span} in {units.count(len(sure))} of {units.count(len(known))} strategies{others}"
 
 
 def _tables(matrix: Matrix, place: str) -> list[Table]:
@@ -130,7 +132,7 @@ def _memory(rows: Sequence[Row], labels: Sequence[str]) -> Table:
     found = read.memory(rows)
     names = sorted({strategy for strategy, _ in found})
     lines = tuple((words.name(name), *(words.memory(found.get((name, one))) for one in labels)) for name in names)
-    notes = ("Slopes over the number in flight, in all layers, ± their 95 % interval.",)
+    notes = ("Slopes over the number in flight, in all layers, ± half of their 95 % interval.",)
     return Table("Memory per additional fetch in flight", ("strategy", *labels), lines, notes)
 
 

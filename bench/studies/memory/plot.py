@@ -30,7 +30,7 @@ PUBLISHED = (
 )
 PUBLISHED_SMALL = ((3_000, "3 kB: a coroutine\n(chapter)", "center"),)
 CHAPTER = 'Dashed: figures of the chapter "A Web Crawler With asyncio Coroutines" by Davis and van Rossum.'
-CLOSE = 2
+CLOSE = 1.3
 """If the axis is longer than this times WHOLE_BYTES, the names of published figures are moved apart."""
 _ROW, _LEFT, _RIGHT, _BETWEEN, _HEAD, _KEY = 0.31, 2.85, 0.35, 0.45, 0.9, 0.32
 """Inches: a row, the margins, the gap between panels, the titles of panels, the key to the layers."""

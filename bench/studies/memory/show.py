@@ -118,7 +118,7 @@ def _of_group(found: Sequence[Subject], group: str) -> str | None:
     text = f"{_UNITS[group][0]} takes {size(most)}{what} with {dear.name}"
     text += "" if cheap is dear else f", {size(least)} with {cheap.name}{_ratio(least, most)}"
     unknown = len(own) - len(known)
-    return f"{text} (no figure for {unknown} of {len(own)})" if unknown else text
+    return f"{text} ({unknown} of {len(own)} left out)" if unknown else text
 
 
 def costs(found: Sequence[Subject]) -> tuple[str, ...] | None:
@@ -129,8 +129,8 @@ def costs(found: Sequence[Subject]) -> tuple[str, ...] | None:
     title = of_layers(found)
     if len(known) < 2 or not unknown or len(unknown) > MOST_UNKNOWN:
         return None
-    counted = f" (no figure for {len(unknown)} of {len(own)})"
-    bent = f"no figure for {words.listed(unknown)}, because the slope is unknown or not constant"
+    counted = f" ({len(unknown)} of {len(own)} left out)"
+    bent = f"{words.listed(unknown)} left out, because the slope is unknown, too uncertain or not constant"
     return (f"{title.replace(counted, '')}; {bent}.",)
 
 
@@ -241,7 +241,8 @@ def _layers_table(found: Sequence[Subject], where: str) -> Table:
     is_bent = any(isinstance(slope, Slope) and not slope.straight for slope in slopes)
     missing = sorted({subject.name for subject in found if not subject.fitted})
     notes = (
-        "Slopes over N, ± their 95 % interval" + ("; a range if the slope is not constant." if is_bent else "."),
+        "Slopes over N, ± half of their 95 % interval"
+        + ("; a range if the slope is not constant." if is_bent else "."),
         "Slab and sockets hold both ends of each loopback connection.",
         "Resident is what ps shows; it is not part of the sum.",
         "Empty process: its own memory with nothing held (the intercept).",

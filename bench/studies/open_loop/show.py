@@ -96,6 +96,7 @@ def _notes(points: Sequence[Point]) -> Iterator[str]:
     failed = [f"{rate(p.rate_per_s)}: {units.count(p.failed)} requests failed." for p in points if p.failed]
     yield from failed[:MOST_REASONS]
     yield "Corrected: from when a request was due. Uncorrected: from when it was sent, without that wait."
+    yield "Waiting at the end: due, but not yet sent when the time was over; some of them were sent afterwards."
     rounds = max(len(point.shown) for point in points)
     yield f"Medians over {rounds} rounds; kept: in all of them." if rounds > 1 else "One round: the spread is unknown."
     if any(point.shown and point.time("corrected", "p99") is None for point in points):

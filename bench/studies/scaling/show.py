@@ -23,7 +23,7 @@ _ABOUT_SPEED_UP = (
 )
 _ABOUT_MEMORY = (
     "Memory: all processes of a model together, at rest with all fetches in flight. Pages of memory that several "
-    "processes use are divided between them (PSS), also between the arms of the block."
+    "processes use are divided between them (PSS), also between the strategies of the block."
 )
 
 
@@ -99,8 +99,8 @@ def about_server(found: Scaling) -> str:
         return ""
     told = [f"{100 * share:.0f} % at {_at(work)}" for work in found.works if (share := shares[work.cpu])]
     return (
-        f"This machine has no other core, so the last core of the arms was also the server's, which used up to "
-        f"{', '.join(told)}: there, such an arm had less than {units.count(most)} cores."
+        f"This machine has no other core, so the last core of the strategies was also the server's, which used up to "
+        f"{', '.join(told)}: there, a strategy had less than {units.count(most)} cores."
     )
 
 

@@ -130,12 +130,12 @@ def _alarms(found: Found) -> Table:
             units.count(one["blocks"]),
             f"{100 * one['upper']:.1f} %" if "upper" in one else "-",
         )
-        for kind, told in (("real", "consecutive"), ("resampled", "simulated"))
+        for kind, told in (("real", "real"), ("resampled", "simulated"))
         for one in [found["false_alarms"][kind]]
     )
     note = (
-        "Rate at most: upper bound with 95 % confidence. The design allows 0.5 %. Simulated decisions share blocks, so "
-        "they have no bound."
+        "Real: on the blocks in their order; simulated: on blocks drawn from them. Rate at most: upper bound with 95 % "
+        "confidence. The design allows 0.5 %. Simulated decisions share blocks, so they have no bound."
     )
     return Table(f"False alarms, both sides {words.name(found['strategy'])}", heads, lines, (note,))
 
@@ -154,7 +154,7 @@ def _planted(found: Found) -> Table:
         )
         for size, one in found["detection"].items()
     )
-    note = "A loop is added to each page of B. Found: share of simulated decisions; real: consecutive decisions."
+    note = "A loop is added to each page of B. Found: share of simulated decisions; real: on the blocks in their order."
     return Table("Planted slowdowns, CPU time per page", heads, lines, (note,))
 
 

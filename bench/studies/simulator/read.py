@@ -141,7 +141,7 @@ class Simulated:
     def _errors(self, points: Iterable[Point]) -> list[Checked]:
         own = {model.strategy: model for model in self.models}
         found = [_checked(own[point.strategy], point) for point in points]
-        return sorted(found, key=lambda one: -abs(one.off))
+        return sorted(found, key=lambda one: -abs(math.expm1(one.off)))
 
 
 def simulated(rows: Iterable[Row]) -> Simulated | None:

@@ -195,8 +195,7 @@ def _bounds(asked: int, allowed: Allowances, strategy: Description, count: Calla
         name = allowed.threads_name or "threads"
         commons.append(Common(name, allowed.threads, strategy.threads_each, allowed.threads_remedy))
     for common in commons:
-        why = f"a tenth is left to other processes; {common.remedy}"
-        yield _bound(common.name, strategy, why, _most(asked, partial(_fits, common, count)))
+        yield _bound(common.name, strategy, common.remedy, _most(asked, partial(_fits, common, count)))
     room = allowed.memory_bytes
     if room is not None:
         why = f"{room / 1e6:,.0f} MB available, about {bytes_each(strategy) / 1e3:.1f} kB per fetch"

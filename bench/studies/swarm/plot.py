@@ -79,7 +79,7 @@ def _of_size(some: Sequence[Swarm], looks: Mapping[str, Look], more: str, footer
 def _notes(some: Sequence[Swarm], drawn: Sequence[Swarm], looks: Mapping[str, Look]) -> Iterator[str]:
     yield "Sums over all processes of a strategy. Each process has a server of its own."
     if len(drawn) > 1:
-        yield "Dashed: the number asked for."
+        yield "Dashed grey line: the number asked for."
         if any(not swarm.valid for swarm in drawn):
             yield "Hollow: invalid trials, excluded from all findings."
     if any(len(swarm.shown) > 1 for swarm in drawn):
@@ -139,7 +139,8 @@ def _alone(swarm: Swarm, row: Trial, looks: Mapping[str, Look], about: str, foot
         one is not None
         and one.full
         and f"A fetch in flight takes {size(one)}, all together {units.size(one.full * held(row), 2)}.",
-        any(map(_is_unseen, pairwise(counts))) and "Dotted: not measured, because the servers were too busy to answer.",
+        any(map(_is_unseen, pairwise(counts)))
+        and "Dotted: no value in between, because the servers were too busy to answer.",
     )
     stages = _stages(row)
     sheet = page.sheet(reach_title([swarm]), notes, footer, page.HEIGHT + 0.6)
@@ -250,7 +251,7 @@ def _memory_notes(found: Sequence[Swarm], every: Mapping[str, Cost], left_out: i
     if any(one.slope for one in known):
         yield "Slopes over five sizes or more, ± half of their 95 % interval."
     if any(one.slope is None for one in known):
-        yield "† one size: the increase divided by the number held."
+        yield "† fewer than five sizes: the increase divided by the number held."
     if full_points(found, valid=False):
         yield "Hollow: invalid trials, not part of the fits."
     if unknown := [labels.name_of(name) for name, one in every.items() if one.full is None]:

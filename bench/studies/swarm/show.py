@@ -105,6 +105,7 @@ def _held_table(found: Sequence[Swarm], use: str) -> Table:
     notes = [
         "Held: in flight, counted by the servers. Processes: strategies + servers. Failed: fetches. Lost: processes.",
         *(f"{name(swarm.strategy)}: {words.plain(sentence, 300)}." for sentence, swarm in stopped.items()),
+        *(["A tenth of a limit that other processes share is left to them."] if stopped else []),
         *gone[:MOST_LOSSES],
         *([f"{len(gone) - MOST_LOSSES:,} more lost or late processes."] if len(gone) > MOST_LOSSES else []),
     ]
@@ -175,7 +176,7 @@ def _bytes_table(sizes: Mapping[str, Cost], use: str) -> Table:
     notes = [
         "Increase from the start until all fetches were held. Server: its own memory and page tables.",
         "Slab and sockets include both ends of each loopback connection. System: increase of all memory of the system.",
-        "With five sizes or more: the slope ± its 95 % interval. Otherwise: the increase divided by the number held.",
+        "Five sizes or more: slope ± half of its 95 % interval. Otherwise: the increase divided by the number held.",
     ]
     if any(one.full is None for one in sizes.values()):
         notes.append("-: unknown, or another process disturbed the system's layers.")

@@ -103,7 +103,8 @@ def _fastest(here: Sequence[Cell], setting: str) -> str:
     ties = [other for other in others if found[other] != "differs"]
     where = f"{where[0].upper()}{where[1:]}"
     if len(ties) == len(others):
-        return f"{where}, {_all_tied(rates)}{setting}."
+        is_part = len(rates) < len(_rates(here))
+        return f"{where}, {_all_tied(rates, ' with the shared HTTP code' if is_part else '')}{setting}."
     is_far = {one: others[one].estimate * TOO_FAR < best.estimate for one in ties}
     beside, wild = ([words.plain(one, 30) for one in ties if is_far[one] == far] for far in (False, True))
     is_tied = f", statistically tied with {words.listed(beside)}" if beside else ""
@@ -113,8 +114,11 @@ def _fastest(here: Sequence[Cell], setting: str) -> str:
     return f"{where}, {fastest}: {_gain(rates[0], slowest)}{setting}{noisy}."
 
 
-def _all_tied(rates: Sequence[Named]) -> str:
-    """Say what is known of strategies none of which differs from the fastest: two others may differ all the same."""
+def _all_tied(rates: Sequence[Named], of: str) -> str:
+    """Say what is known of strategies none of which differs from the fastest: two others may differ all the same.
+
+    ``of`` says which models they are, if there are others.
+    """
     pairs = list(combinations(rates, 2))
     found = answers({place: (faster, slower) for place, ((_, faster), (_, slower)) in enumerate(pairs)})
     if differ := [pairs[place] for place, one in found.items() if one == "differs"]:
@@ -122,7 +126,7 @@ def _all_tied(rates: Sequence[Named]) -> str:
         told = f"{words.plain(faster[0], 30)} is {_gain(faster, slower)}"
         return f"{told}; no model differs significantly from the fastest, {words.plain(rates[0][0], 30)}"
     ends = dict.fromkeys((_rate(rates[-1][1]), _rate(rates[0][1])))
-    who = "both models" if len(rates) == 2 else f"all {len(rates)} models"
+    who = ("both models" if len(rates) == 2 else f"all {len(rates)} models") + of
     if all(one == "same" for one in found.values()):
         return f"{who} are equally fast, at {' to '.join(ends)}"
     return f"{who} are statistically tied, at {' to '.join(ends)}: noise may hide a difference"

@@ -177,7 +177,8 @@ def _about_marks(found: Sequence[Cell], panels: Sequence[str]) -> str:
         "Points: means over the rounds; bars: 95 % intervals.",
         any(cell.red_rows for cell in found) and "Hollow: invalid trials, not part of the lines.",
         any(models([cell for cell in found if cell.latency == latency]) for latency in panels)
-        and "Thin dashes: the model min(N / (L + r), 1 / c), fitted if the core became full; +: its knee.",
+        and "Thin dashes: the formula min(N / (L + r), 1 / c), fitted if the core became full; +: its knee; "
+        "r: the time of a fetch besides L.",
         (len(panels) > 1 or panels[0] != "0") and "Ideal: in flight / latency.",
         ceiling_of(found) and "Server's ceiling: what a client that parses nothing got, without added latency.",
         left and f"Not shown: {words.listed(left)}.",

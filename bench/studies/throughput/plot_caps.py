@@ -68,7 +68,7 @@ def draw(
         any(point.red for points in drawn.values() for point in points)
         and "Hollow: invalid trials, not part of the lines.",
         any(one.failed for one in kept.values()) and "Cross: failed.",
-        ceiling and "Dots: what a client that parses nothing got from the server.",
+        ceiling and "Dotted line: what a client that parses nothing got from the server.",
         _mixed(stacks) and labels.about_star(found),
         left_out.about(found, [cell for cell in found if cell.strategy in drawn]),
         marks.about_more(more),

@@ -50,6 +50,7 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
         about,
         title.workload(here[0]),
         labels.about_parts(here),
+        labels.about_title(here),
         left_out.about(found, here),
         _about_rounds(here),
         "Closed loop: a slow strategy gets fewer requests, so independent users would see other times.",
@@ -97,6 +98,11 @@ def _draw_each(found: Sequence[Cell], finding: str, notes: str, footer: str) -> 
         _scale(axes, whole, most=4)
         small_multiples.name(axes, name, look.colour)
     return sheet
+
+
+def _falls_to(curve: Sequence[tuple[int, float]], share: float) -> int:
+    """Return the time at which a curve falls to a share, or its last time."""
+    return next((time_ns for time_ns, longer in curve if longer <= share), curve[-1][0])
 
 
 def _time_at(curve: Sequence[tuple[int, float]], share: float) -> int:
@@ -150,7 +156,7 @@ def _is_steady(row: Row, kind: Kind) -> bool:
 
 def _about_rounds(found: Sequence[Cell]) -> str:
     if any(row.kind == "arm" for cell in found for row in cell.rows):
-        return "Fetches that began and ended in one window, of all valid blocks together."
+        return "Fetches that began and ended in one window, of all valid blocks together; longer ones are missing."
     if all(_is_steady(row, kind) for cell in found for row in cell.valid_rows for kind in _TITLES):
         return "All valid rounds together, after the cap was first reached."
     return "All valid rounds together, warm-up included."
@@ -170,9 +176,7 @@ def _curves(found: Sequence[Cell], kind: Kind, looks: Mapping[str, Look], axes: 
         if merged := histogram(cell, kind):
             look, curve = looks.get(cell.strategy), _curve(merged)
             marks.line(axes, curve, look, drawstyle="steps-post")
-            ends = [
-                (quantile(merged, 1 - y), y) for y, least in ((0.5, 1), (0.01, P99_SAMPLES)) if merged.total >= least
-            ]
+            ends = [(_falls_to(curve, y), y) for y, least in ((0.5, 1), (0.01, P99_SAMPLES)) if merged.total >= least]
             if look:
                 marks.dots(axes, ends, look, markersize=9, zorder=4)
             points += curve

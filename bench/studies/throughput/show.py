@@ -135,7 +135,8 @@ def about_placebo(rows: Sequence[Row]) -> str | None:
     if found is None:
         return None
     interval = found.interval
-    off = f"The same code, measured twice as two strategies, differs by {_percent(interval.estimate)} %"
+    told = "The same code, measured twice as two strategies, differs in CPU time per page by"
+    off = f"{told} {_percent(interval.estimate)} %"
     if math.isinf(interval.high):
         return f"{off} (one block: its interval is unknown)."
     return f"{off} ({SURE}: {_percent(interval.low)} to {_percent(interval.high)} %)."

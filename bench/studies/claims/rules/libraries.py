@@ -99,5 +99,5 @@ def gevent_like_threads(rows: Sequence[Row]) -> Outcome:
     ]
     ratios = values("_ratio", {"memory": lighter, "user": user, "cpu": effort})
     sizes = values("_bytes", {"greenlet": slope(memory[GREENLETS].full), "thread": slope(memory[THREADS].full)})
-    shown = [f"user memory: {user}"] if isinstance(user, Range) else []
+    shown = [f"threads over greenlets, user memory: {user}"] if isinstance(user, Range) else []
     return outcome(of_subjects(rows, GREENLETS), parts, ratios | sizes, shown)

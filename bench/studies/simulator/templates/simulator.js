@@ -247,7 +247,7 @@
   function plot(models, now, n, lines) {
     const width = Math.max(280, $("plot").clientWidth), isWide = width >= 560;
     const height = Math.round(Math.min(460, Math.max(300, width * 0.62)));
-    const room = Math.min(0.4 * width, Math.max(150, LETTER * Math.max(0, ...models.map((model) => model.name.length)) + 14));
+    const room = Math.min(0.4 * width, Math.max(150, LETTER * Math.max(0, ...models.map((model) => model.name.length)) + 21));
     const box = { left: isWide ? 68 : 60, right: width - (isWide ? room : 14), top: 26, bottom: height - 44 };
     const points = data.points
       .map(([name, latency, cpu, inFlight, value]) => ({ name, latency, cpu, inFlight, value }))
@@ -317,13 +317,14 @@
 
   /** Names at the right ends of the curves, moved apart. */
   function names(models, now, box, room, y) {
-    const PITCH = 16, most = Math.floor((room - 14) / LETTER);
-    const found = models.map((model) => ({ model, y: y(perS(model, data.most, now)) })).sort((a, b) => a.y - b.y);
-    found.forEach((one, at) => { one.y = Math.max(one.y, at ? found[at - 1].y + PITCH : box.top); });
+    const PITCH = 16, most = Math.floor((room - 21) / LETTER);
+    const found = models.map((model) => ({ model, end: y(perS(model, data.most, now)) })).sort((a, b) => a.end - b.end);
+    found.forEach((one, at) => { one.y = Math.max(one.end, at ? found[at - 1].y + PITCH : box.top); });
     const over = found.length ? Math.max(0, found[found.length - 1].y - box.bottom) : 0;
-    return found.map((one) => drawn(
-      "text", { class: `sim-name sim-c${one.model.colour}`, x: box.right + 8, y: one.y - over + 4 }, short(one.model.name, most),
-    ));
+    return found.flatMap((one) => [
+      drawn("line", { class: `sim-lead sim-c${one.model.colour}`, x1: box.right, x2: box.right + 12, y1: one.end, y2: one.y - over }),
+      drawn("text", { class: `sim-name sim-c${one.model.colour}`, x: box.right + 15, y: one.y - over + 4 }, short(one.model.name, most)),
+    ]);
   }
 
   const short = (name, most) => (name.length > most ? `${name.slice(0, most - 1)}…` : name);
@@ -338,7 +339,7 @@
     }
     const options = data.loads.map(([latency, cpu], at) =>
       element("option", { value: at }, `${latency ? tick(latency) : "no latency"}, ${cpu ? `${tick(cpu)} CPU work` : "no CPU work"}`));
-    $("load").append(element("option", { value: -1 }, "a setting that was not measured"), ...options);
+    $("load").append(element("option", { value: -1 }, "choose"), ...options);
     $("load").addEventListener("change", () => {
       const chosen = data.loads[Number($("load").value)];
       if (chosen) set({ latency: chosen[0], work: chosen[1] });
