@@ -173,7 +173,9 @@ def about_title(found: "Sequence[Cell]") -> str:
     """Name the strategies that a title leaves out because it compares those of the shared stack; empty without any."""
     own = sorted({name_of(cell.strategy) for cell in found if cell.stack == "own"})
     shared = {cell.strategy for cell in found if cell.stack == "shared"}
-    return f"Not in the title: {words.listed(own)} (with an HTTP stack of its own)." if own and len(shared) > 1 else ""
+    if not own or len(shared) < 2:
+        return ""
+    return f"Not in the title: {words.listed(own)} (with an HTTP stack of {'its' if len(own) == 1 else 'their'} own)."
 
 
 def starred(strategy: str, stack: str) -> str:

@@ -19,7 +19,7 @@ links = 5
 in_flight = [5]
 cycles = 1
 """
-SAME = "The same code, measured twice as two strategies, differs by "
+SAME = "The same code, measured twice, differs in CPU time per page by "
 COSTS = "**CPU per page at no added latency, 5 in flight**"
 
 

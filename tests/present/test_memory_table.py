@@ -57,7 +57,7 @@ def test_the_tables_as_a_teacher_shows_them() -> None:
         "thread 16,460 ±0 4,154 ±0 16,384 ±0 7,820 ±0 44,818 ±0 16,460 ±0 14.4 MB",
         "─── strategies, in flight ".ljust(WIDTH, "─"),
         "callbacks 400 ±0 1 ±0 0 ±0 8,300 ±0 8,701 ±0 400 ±0 14.4 MB",
-        "Slopes over N, ± their 95 % interval.",
+        "Slopes over N, ± half of their 95 % interval.",
     ]
 
 
@@ -251,14 +251,14 @@ def test_a_slope_whose_interval_includes_0_is_unknown_to_the_title() -> None:
     known = [*fetches("a", (400, 0, 0, 0)), *fetches("b", (2000, 0, 0, 0))]
 
     assert title(wild) == "No slope of memory: nothing to conclude"
-    assert title([*wild, *known[:5]]) == "Each additional fetch in flight takes 400 B with a (no figure for 1 of 2)"
-    assert title([*wild, *known]).endswith("takes 2.00 kB with b, 400 B with a: 5.0x (no figure for 1 of 3)")
+    assert title([*wild, *known[:5]]) == "Each additional fetch in flight takes 400 B with a (1 of 2 left out)"
+    assert title([*wild, *known]).endswith("takes 2.00 kB with b, 400 B with a: 5.0x (1 of 3 left out)")
 
 
 def test_a_strategy_without_a_slope_is_unknown_to_the_title() -> None:
     known = [*fetches("a", (400, 0, 0, 0)), *fetches("b", (2000, 0, 0, 0))]
 
-    assert title([*known, held_row("c")]).endswith(": 5.0x (no figure for 1 of 3)")
+    assert title([*known, held_row("c")]).endswith(": 5.0x (1 of 3 left out)")
 
 
 def test_the_title_of_the_ladder_states_the_fitted_line_not_one_trial() -> None:

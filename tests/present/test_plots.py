@@ -217,7 +217,7 @@ def test_throughput_shows_the_model_and_its_knee_if_the_core_became_full(tmp_pat
     drawn(grid(caps=(1, 10, 100, 1000, 3000, 5000)), tmp_path)
 
     shown = words(tmp_path / "throughput.svg").replace("\xa0", " ")
-    assert "the model min(N / (L + r), 1 / c)" in shown
+    assert "the formula min(N / (L + r), 1 / c)" in shown
     assert "knee N* of the model (95 %)" in shown
     assert "callbacks: 2,500 (" in shown
     assert "thread_pool: 1,300 (" in shown

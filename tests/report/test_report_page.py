@@ -373,7 +373,7 @@ def test_a_shell_keeps_to_its_policy_with_and_without_a_script() -> None:
 def test_checks_that_passed_are_one_folded_line(quick: Parsed) -> None:
     (summary,) = [one.text for one in quick.all("summary") if "passed in" in one.text]
 
-    assert re.fullmatch(r"All \d+ checks passed in 109 trials", summary)
+    assert re.fullmatch(r"All \d+ checks passed in all of the 109 trials to which they apply", summary)
     assert all("open" not in one.attributes for one in quick.all("details")[:1])
 
 
@@ -387,5 +387,5 @@ def test_a_check_that_failed_is_open_and_says_what_is_excluded() -> None:
     assert heads == ["Checks that failed", "Trials that failed, by check"]
     assert section.notes == (about.EXCLUDED,)
     (folded,) = section.details
-    assert folded.summary == "1 check passed in 2 trials"
+    assert folded.summary == "1 check passed in all of the 2 trials to which they apply"
     assert not folded.is_open

@@ -124,7 +124,7 @@ def test_interpreters_have_speed_ups_of_their_own_and_are_compared_on_one_core()
     assert {label for _, label in found.series} == {"3.11", "3.14"}
     assert found.interpreters == ("3.11", "3.14")
     assert show.title(found).count("process_pool up to 1.90x") == 2
-    assert any("CPU time per page compared with" in section.title for section in studies.sections(both))
+    assert any("compared with" in section.title for section in studies.sections(both))
 
 
 def test_the_plot_has_a_panel_for_each_interpreter() -> None:

@@ -77,16 +77,18 @@ def draw_layers(found: Sequence[Subject], about: str, footer: str) -> "Figure | 
     marks.margins(sheet, left, _RIGHT, top=_HEAD + _KEY - 0.5)
     wide = page.WIDTH - left - _RIGHT - _BETWEEN
     sheet.subplots_adjust(wspace=2 * _BETWEEN / wide)
-    whole, zoom = sheet.subplots(1, 2, width_ratios=[3, 2])
+    has_zoom = any(end_of(subject) < ZOOM_BYTES for subject in shown)
+    whole, *others = sheet.subplots(1, 1 + has_zoom, squeeze=False, width_ratios=[3, 2][: 1 + has_zoom])[0]
     panel_layers(places, whole, max(WHOLE_BYTES, 1.35 * max(map(end_of, shown))))
-    panel_layers(places, zoom, ZOOM_BYTES, room=0.7)
     name_places(places, heads, whole)
-    zoom.set_yticks([])
-    for axes, references in ((whole, PUBLISHED), (zoom, PUBLISHED_SMALL)):
+    whole.set_title("Memory per task, in all layers", pad=42)
+    for zoom in others:
+        panel_layers(places, zoom, ZOOM_BYTES, room=0.7)
+        zoom.set_yticks([])
+        zoom.set_title(f"Enlarged: up to {ZOOM_BYTES // 1000} kB", pad=42)
+    for axes, references in zip((whole, *others), (PUBLISHED, PUBLISHED_SMALL), strict=False):
         axes.set_ylim(depth, -0.75)
         _mark_published(axes, references)
-    whole.set_title("Memory per task, in all layers", pad=42)
-    zoom.set_title(f"Enlarged: up to {ZOOM_BYTES // 1000} kB", pad=42)
     return sheet
 
 

@@ -135,7 +135,7 @@ def about_placebo(rows: Sequence[Row]) -> str | None:
     if found is None:
         return None
     interval = found.interval
-    told = "The same code, measured twice as two strategies, differs in CPU time per page by"
+    told = "The same code, measured twice, differs in CPU time per page by"
     off = f"{told} {_percent(interval.estimate)} %"
     if math.isinf(interval.high):
         return f"{off} (one block: its interval is unknown)."
