@@ -54,4 +54,5 @@ def reasons(rows: Sequence[Row]) -> str:
     ]
     more = [words.counted(len(found) - MOST_REASONS, "more reason")] if len(found) > MOST_REASONS else []
     who = ("the other" if len(bad) == 1 else "the others") if any(row.valid for row in rows) else "reason"
-    return f"; {who}: {', '.join([*told, *more])}"
+    several = "; some have several reasons" if len(bad) > sum(not row.valid for row in rows) else ""
+    return f"; {who}: {', '.join([*told, *more])}{several}"

@@ -177,7 +177,7 @@ def _about(experiment_toml: str | None) -> str:
         found = tomllib.loads(experiment_toml or "").get("about", "")
     except tomllib.TOMLDecodeError:  # the file of a folder from elsewhere; it is shown as it is at the end of the page
         return ""
-    return words.plain(found.strip(), 600) if isinstance(found, str) else ""
+    return words.plain(found.replace("`", "").strip(), 600) if isinstance(found, str) else ""
 
 
 def _answer(rows: Sequence[Row], decided: Sequence[Section], missing: Sequence[str]) -> Markup:

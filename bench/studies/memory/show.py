@@ -168,7 +168,8 @@ def _at_most(subject: Subject) -> float:
 def of_held(found: Sequence[Cell]) -> str:
     """Say how many strategies held the highest number in flight, with the times of the first and last in each setting.
 
-    Only strategies that did so in all settings count; times of different settings are not compared.
+    Only strategies that were tried in all settings count, and held it in all of them; times of different settings are
+    not compared.
     """
     number = max(cell.in_flight for cell in found)
     here = [cell for cell in found if cell.in_flight == number]
@@ -180,9 +181,12 @@ def of_held(found: Sequence[Cell]) -> str:
         for setting, name in names.items()
     }
     everywhere = set.intersection(*map(set, reached.values()))
-    planned = len({cell.strategy for cell in here})
+    tried = [{cell.strategy for cell in here if cell.setting == setting} for setting in names]
+    planned = len(set.intersection(*tried) or set.union(*tried))
+    is_part = planned < len(set.union(*tried))
     who = f"{len(everywhere)} of {planned} {'strategy' if planned == 1 else 'strategies'}"
     who = f"All {planned} strategies" if len(everywhere) == planned > 1 else who
+    who += " that were tried in every setting" if is_part else ""
     if not everywhere:
         return f"{who} held {units.count(number)} fetches in flight at once: nothing to conclude"
     times = [
