@@ -95,7 +95,9 @@ def test_the_ratio_of_memory_shrinks_in_flight_where_the_intervals_say_so() -> N
 
     told = findings.one_more(rows)
 
-    assert told.startswith("**A thread needs 44x the memory of an asyncio task; with a fetch in flight, only 4.4x.")
+    assert told.startswith(
+        "**A waiting thread needs 44x the memory of a waiting asyncio task; with a fetch in flight, only 4.4x."
+    )
     assert "because the connection needs more than the task" in told
 
 

@@ -279,7 +279,7 @@ def test_ratios_are_those_of_the_blocks_and_know_nothing_of_what_blocks_share() 
 
 
 def test_disturbed_cycles_are_counted_in_one_sentence() -> None:
-    told = "Other programs disturbed 10 of 15 cycles. In a cycle, each strategy crawls in turn, so all cycles count."
+    told = "Other programs disturbed 10 of 15 cycles. Such cycles count like all others, "
 
     assert told in sentences(block_rows(disturbed=2))
     assert "disturbed" not in sentences(block_rows())

@@ -159,11 +159,11 @@ def one_more(rows: Sequence[Row]) -> str:
     shrinks = pairs[0].low > pairs[1].high
     more = f"only {flying}" if shrinks else flying
     costs = f"{size(with_fetch[0])} and {size(with_fetch[1])}"
+    head = f"A waiting thread needs {parked} the memory of a waiting asyncio task; with a fetch in flight, {more}."
     return (
-        f"**A thread needs {parked} the memory of an asyncio task; with a fetch in flight, {more}.** Each additional "
-        f"waiting thread needs {size(thread)} with the kernel's part, and each waiting task {size(task)}. With a fetch "
-        f"in flight they need {costs}{_connection(with_fetch[1], task)}. [docs/memory.md](docs/memory.md) shows what "
-        "is counted."
+        f"**{head}** Each additional waiting thread needs {size(thread)} with the kernel's part, and each waiting task "
+        f"{size(task)}. With a fetch in flight they need {costs}{_connection(with_fetch[1], task)}. "
+        "[docs/memory.md](docs/memory.md) shows what is counted."
     )
 
 

@@ -108,7 +108,7 @@ def slope(rows: Sequence[Row], strategy: str, group: str, layer: str = FULL) -> 
 def title(found: Sequence[Bar]) -> str:
     """State the least and the greatest figure."""
     least, most = (units.size(one.size) for one in (found[0], found[-1]))
-    return f"Each additional thread needs {least} or {most}, depending on what is counted"
+    return f"Each additional thread needs {least} to {most}, depending on what is counted"
 
 
 def ladder(runs: Path, _beside: Path) -> str:

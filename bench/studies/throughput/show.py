@@ -166,7 +166,7 @@ def about_disturbed(rows: Sequence[Row]) -> list[str]:
         return []
     cycles = sum(len(one.windows) for one in blocks)
     told = f"Other programs disturbed {units.count(disturbed)} of {units.count(cycles)} cycles"
-    return [f"{told}. In a cycle, each strategy crawls in turn, so all cycles count."]
+    return [f"{told}. Such cycles count like all others, because in each cycle every strategy crawls in turn."]
 
 
 def about_blocks(found: Sequence[Cell]) -> str:
