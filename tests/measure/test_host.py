@@ -130,6 +130,18 @@ def test_disturbances_are_counted_between_two_moments() -> None:
     assert Disturbances(None, None).since(before)["listen_drops"] is None
 
 
+@pytest.mark.parametrize(
+    ("after", "share"),
+    [((10.02, 1000.01), 1.0), ((10.02, 999.99), 1.0), ((10.0, 999.99), 0.0), ((10.01, 1000.02), 0.5)],
+)
+def test_the_share_of_steal_is_a_share_even_where_the_idle_time_decreases(
+    after: tuple[float, float], share: float
+) -> None:
+    before = Disturbances((10.0, 1000.0), 0)
+
+    assert Disturbances(after, 0).since(before)["steal_share"] == pytest.approx(share)
+
+
 def test_the_cpu_time_of_some_cores_excludes_other_cores() -> None:
     before = psutil.cpu_times(percpu=True)
     last = len(before) - 1
