@@ -186,7 +186,7 @@ class Disturbances:
         steal_share = None
         if before.ticks is not None and self.ticks is not None:
             stolen, all_ticks = (new - old for old, new in zip(before.ticks, self.ticks, strict=True))
-            # Within a few ticks, the idle time of a core may decrease (proc(5): iowait is not reliable), and so the sum.
+            # Within a few ticks, the idle time of a core may decrease (proc(5), iowait), and with it the sum.
             steal_share = stolen / max(stolen, all_ticks) if stolen > 0 else 0.0
         return {"steal_share": steal_share, "listen_drops": since(before.drops, self.drops)}
 
