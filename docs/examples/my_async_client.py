@@ -19,7 +19,7 @@ def crawl(job, frontier):
 
 
 def open_client(job):
-    # No happy eyeballs: they would try a second address after 0.25 s, while other clients still wait for the first.
+    # Happy eyeballs (RFC 8305) would try a second address after 0.25 s, while other clients still wait for the first.
     connector = aiohttp.TCPConnector(limit=0, force_close=job.connection == "per-fetch", happy_eyeballs_delay=None)
     return aiohttp.ClientSession(
         connector=connector,
