@@ -4,6 +4,7 @@ It runs in a process of its own, so that the threads and descriptors that a craw
 """
 
 import contextlib
+import errno
 import multiprocessing
 import os
 import select
@@ -17,6 +18,8 @@ from multiprocessing.connection import Connection as Pipe
 from typing import NamedTuple
 
 _LINGER_0 = struct.pack("ii", 1, 0)  # close() then resets the connection
+MOST_PORTS = 20
+"""Maximum number of ports that ``beside_silent`` tries."""
 
 
 class Request(NamedTuple):
@@ -158,6 +161,23 @@ def silent(port: int) -> Iterator[None]:
         _, connected, _ = select.select([], waiting, [], 0)
         assert len(connected) < len(waiting)
         yield
+
+
+def beside_silent(stack: contextlib.ExitStack, serve: Callable[[], Server]) -> Server:
+    """Return a server on another address whose port is ``silent`` on 127.0.0.1 until the stack is closed.
+
+    Any program may use this port of 127.0.0.1, so further servers are tried. Raises OSError.
+    """
+    for left in reversed(range(MOST_PORTS)):
+        server = serve()
+        try:
+            stack.enter_context(silent(server.port))
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or not left:
+                raise
+        else:
+            return server
+    raise AssertionError("unreachable")
 
 
 def _run(listener: socket.socket, handler: Handler, pipe: Pipe, other_end: Pipe) -> None:

@@ -1,5 +1,6 @@
 """How a crawl handles servers that are slow, endless, broken or absent."""
 
+import contextlib
 import gzip
 import socket
 import threading
@@ -12,7 +13,7 @@ import pytest
 
 from inflight import strategies
 from inflight.bench.conformance.crawling import MS, code_of, crawl
-from inflight.bench.conformance.servers import Exchange, Handler, Server, moved, page, response, silent, site
+from inflight.bench.conformance.servers import Exchange, Handler, Server, beside_silent, moved, page, response, site
 from inflight.strategies.base import Strategy
 
 pytestmark = pytest.mark.rule("errors")
@@ -286,9 +287,8 @@ def send_page(exchange: Exchange) -> None:
 def test_all_addresses_of_a_host_share_one_deadline(
     strategy: Strategy, answer: Handler, connection: str, serve: Serve
 ) -> None:
-    server = serve(answer, host="127.0.0.2")
-
-    with silent(server.port):
+    with contextlib.ExitStack() as stack:
+        server = beside_silent(stack, lambda: serve(answer, host="127.0.0.2"))
         root = f"http://silent-first.test:{server.port}/"
         crawled = crawl(strategy, root, timeout_ns=700 * MS, max_tries=1, connection=connection)
 
