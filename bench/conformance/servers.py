@@ -168,16 +168,16 @@ def beside_silent(stack: contextlib.ExitStack, serve: Callable[[], Server]) -> S
 
     Any program may use this port of 127.0.0.1, so further servers are tried. Raises OSError.
     """
-    for left in reversed(range(MOST_PORTS)):
+    for _ in range(MOST_PORTS):
         server = serve()
         try:
             stack.enter_context(silent(server.port))
         except OSError as error:
-            if error.errno != errno.EADDRINUSE or not left:
+            if error.errno != errno.EADDRINUSE:
                 raise
         else:
             return server
-    raise AssertionError("unreachable")
+    raise OSError(errno.EADDRINUSE, f"{MOST_PORTS} ports of 127.0.0.1 are in use")
 
 
 def _run(listener: socket.socket, handler: Handler, pipe: Pipe, other_end: Pipe) -> None:

@@ -165,17 +165,20 @@ def about_star(found: "Sequence[Cell]") -> str:
     """Explain the star where titles compare the models of the shared stack if there are two; empty without a star."""
     if not any(cell.stack == "own" for cell in found):
         return ""
-    shared = {cell.strategy for cell in found if cell.stack == "shared"}
-    return f"{ABOUT_STAR[:-1]}; the title compares the others." if len(shared) > 1 else ABOUT_STAR
+    return f"{ABOUT_STAR[:-1]}; the title compares the others." if _compares_shared(found) else ABOUT_STAR
 
 
 def about_title(found: "Sequence[Cell]") -> str:
     """Name the strategies that a title leaves out because it compares those of the shared stack; empty without any."""
     own = sorted({name_of(cell.strategy) for cell in found if cell.stack == "own"})
-    shared = {cell.strategy for cell in found if cell.stack == "shared"}
-    if not own or len(shared) < 2:
+    if not own or not _compares_shared(found):
         return ""
     return f"Not in the title: {words.listed(own)} (with an HTTP stack of {'its' if len(own) == 1 else 'their'} own)."
+
+
+def _compares_shared(found: "Sequence[Cell]") -> bool:
+    """Return whether a title compares only the strategies of the shared stack: there are two or more."""
+    return len({cell.strategy for cell in found if cell.stack == "shared"}) > 1
 
 
 def starred(strategy: str, stack: str) -> str:

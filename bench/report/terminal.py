@@ -26,23 +26,26 @@ def summary_table(
 
     ``decided`` are its decisions (``verdicts.sections``), ``neighbour`` is the program that disturbed it on purpose.
     """
+    _, whole = _texts(rows, width, decided, neighbour)
+    return whole
+
+
+def _texts(rows: Sequence[Row], width: int, decided: Sequence[Section], neighbour: str | None) -> tuple["Text", "Text"]:
+    """Return the findings, and the whole text, which begins with them."""
+    from rich.text import Text
+
     found = answer(rows, decided)
+    told = [*([words.neighbour(neighbour)] if neighbour else []), *found]
+    findings = Text().append("\n".join(text_grid.wrapped(f"• {sentence}", width) for sentence in told), "bold")
     rest = [row for row in rows if not (decided and row.of_comparison)]
-    text = _findings(found, width, neighbour).append("\n\n")
+    text = findings.copy().append("\n\n")
     for one in [*decided, *studies.sections(rest)]:
         is_told = f"{one.title}." in found
         text.append_text(section.text(replace(one, title="") if is_told else one, width)).append("\n\n")
     for sentence in about.about_red(rows):
         text.append(text_grid.wrapped(sentence, width) + "\n", "red")
     text.rstrip()
-    return text
-
-
-def _findings(found: Sequence[str], width: int, neighbour: str | None) -> "Text":
-    from rich.text import Text
-
-    told = [*([words.neighbour(neighbour)] if neighbour else []), *found]
-    return Text().append("\n".join(text_grid.wrapped(f"• {sentence}", width) for sentence in told), "bold")
+    return findings, text
 
 
 def shown(rows: Sequence[Row]) -> list[Section]:
@@ -62,8 +65,8 @@ def print_summary(
 
     console = Console(file=file, highlight=False, soft_wrap=True)
     width = min(WIDTH, console.width) if file.isatty() else WIDTH
-    text = summary_table(rows, width, decided, neighbour)
+    findings, text = _texts(rows, width, decided, neighbour)
     console.print(text)
     if file.isatty() and text.plain.count("\n") + 1 > console.height:
         console.print("\nThe findings again:")
-        console.print(_findings(answer(rows, decided), width, neighbour))
+        console.print(findings)

@@ -182,11 +182,11 @@ def of_held(found: Sequence[Cell]) -> str:
     }
     everywhere = set.intersection(*map(set, reached.values()))
     tried = [{cell.strategy for cell in here if cell.setting == setting} for setting in names]
-    planned = len(set.intersection(*tried) or set.union(*tried))
-    is_part = planned < len(set.union(*tried))
+    anywhere = set.union(*tried)
+    planned = len(set.intersection(*tried) or anywhere)
     who = f"{len(everywhere)} of {planned} {'strategy' if planned == 1 else 'strategies'}"
     who = f"All {planned} strategies" if len(everywhere) == planned > 1 else who
-    who += " that were tried in every setting" if is_part else ""
+    who += " that were tried in every setting" if planned < len(anywhere) else ""
     if not everywhere:
         return f"{who} held {units.count(number)} fetches in flight at once: nothing to conclude"
     times = [

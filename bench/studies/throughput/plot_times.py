@@ -77,7 +77,7 @@ def _draw_each(found: Sequence[Cell], finding: str, notes: str, footer: str) -> 
     curves = {cell.strategy: _curve(merged) for cell in found if (merged := histogram(cell, "service"))}
     reference = read.reference_of(found)
     first = reference.strategy if reference and reference.strategy in curves else None
-    order = sorted(curves, key=lambda name: (name != first, _time_at(curves[name], 0.5), name))
+    order = sorted(curves, key=lambda name: (name != first, _falls_to(curves[name], 0.5), name))
     more = len(order) - small_multiples.MOST
     about = marks.notes(
         notes,
@@ -103,11 +103,6 @@ def _draw_each(found: Sequence[Cell], finding: str, notes: str, footer: str) -> 
 def _falls_to(curve: Sequence[tuple[int, float]], share: float) -> int:
     """Return the time at which a curve falls to a share, or its last time."""
     return next((time_ns for time_ns, longer in curve if longer <= share), curve[-1][0])
-
-
-def _time_at(curve: Sequence[tuple[int, float]], share: float) -> int:
-    """Return the time that a share of the fetches exceeds."""
-    return max(time_ns for time_ns, longer in curve if longer >= share)
 
 
 def _usual(found: Sequence[Cell]) -> list[Cell]:

@@ -108,14 +108,7 @@ def convoy(rows: Sequence[Row]) -> Outcome:
     }
     of, told = "pages per second beside the thread", "asyncio"
     parts = [
-        compared(
-            told,
-            left["asyncio"],
-            "below",
-            TENTH,
-            "slowed down",
-            of="pages per second beside the thread over those without it",
-        ),
+        compared(told, left["asyncio"], "below", TENTH, "slowed down", of=f"{of} over those without it"),
         compared(told, rates["asyncio"], "at least", HUNDRED / 2, of=of),
         compared(told, rates["asyncio"], "below", HUNDRED * 2, of=of),
     ]
