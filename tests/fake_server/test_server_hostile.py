@@ -106,7 +106,8 @@ def test_a_trickle_of_bytes_is_no_sign_of_life(start: Callable[..., Running], be
         sock.sendall((b"" if begin.startswith("GET") or not begin else CHUNKED) + begin.encode())
         for _ in range(250):
             if select.select([sock], [], [], 0.1)[0]:
-                assert sock.recv(1) == b""
+                with contextlib.suppress(ConnectionResetError):  # a piece was on its way when the server closed
+                    assert sock.recv(1) == b""
                 return
             with contextlib.suppress(ConnectionError):
                 sock.sendall(piece)
