@@ -91,6 +91,11 @@ def times(ratio: float, digits: int = 2) -> str:
     return f"{number(ratio, digits)}x"
 
 
+def percent(share: float, decimals: int = 0) -> str:
+    """Write a share as a percentage: ``45 %``."""
+    return f"{100 * share:.{decimals}f} %"
+
+
 def change(logarithm: float) -> str:
     """Write the logarithm of a ratio as a change: ``+5.1 %``, ``+130 %``; from ten times on as a ratio: ``12x``.
 

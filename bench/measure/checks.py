@@ -7,6 +7,7 @@ excluded from conclusions.
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
 
+from inflight.bench.core import units
 from inflight.bench.core.rows import Check
 
 MS = 1_000_000
@@ -51,14 +52,14 @@ def counted_alike(sent: int, received: int) -> Judgement:
 
 def core(share: float, limit: float) -> Judgement:
     """Check that no more than a share of a core was used."""
-    return passed_if(share <= limit, f"{100 * share:.0f} % of its core, limit {100 * limit:.0f} %")
+    return passed_if(share <= limit, f"{units.percent(share)} of its core, limit {units.percent(limit)}")
 
 
 def waiting(share: float | None) -> Judgement:
     """Check that nothing else ran on the client's core, so that its thread hardly waited for it."""
     if share is None:
         return not_applicable("unknown on this system")
-    figures = f"waited {100 * share:.1f} % of the time for its core, limit {100 * MOST_WAITING_SHARE:.0f} %"
+    figures = f"waited {units.percent(share, 1)} of the time for its core, limit {units.percent(MOST_WAITING_SHARE)}"
     return passed_if(share <= MOST_WAITING_SHARE, figures)
 
 
@@ -86,7 +87,7 @@ def steal(share: float | None) -> Judgement:
     """Check that the hypervisor did not take CPU time away."""
     if share is None:
         return not_applicable("unknown on this system")
-    figures = f"{100 * share:.1f} % of CPU time stolen, limit {100 * MOST_STEAL_SHARE:.0f} %"
+    figures = f"{units.percent(share, 1)} of CPU time stolen, limit {units.percent(MOST_STEAL_SHARE)}"
     return passed_if(share <= MOST_STEAL_SHARE, figures)
 
 

@@ -6,6 +6,7 @@ from itertools import accumulate
 from math import sqrt
 from typing import Any, Literal
 
+from inflight.bench.core import units
 from inflight.bench.measure import checks
 from inflight.bench.measure.checks import Judgement, not_applicable, passed_if
 
@@ -91,8 +92,8 @@ def server_share(evidence: Evidence) -> Judgement:
     verdict, figures = checks.core(share, MOST_SERVER_SHARE)
     if verdict == "passed" or client is None or ceiling is None:
         return verdict, figures
-    asked = f"asked for {100 * demand / ceiling:.0f} % of the server's ceiling"
-    figures += f"; the client used {100 * client:.0f} % of its own and {asked}"
+    asked = f"asked for {units.percent(demand / ceiling)} of the server's ceiling"
+    figures += f"; the client used {units.percent(client)} of its own and {asked}"
     return passed_if(client >= FULL_CLIENT_SHARE and demand <= MOST_SERVER_SHARE * ceiling, figures)
 
 
@@ -110,7 +111,7 @@ def client_core(evidence: Evidence) -> Judgement:
     if others_ns is None:
         return not_applicable("several threads that are not pinned to one core")
     share = max(0, others_ns - 2 * TICK_NS) / makespan_ns
-    figures = f"others used {100 * share:.1f} % of its core, limit {100 * checks.MOST_WAITING_SHARE:.0f} %"
+    figures = f"others used {units.percent(share, 1)} of its core, limit {units.percent(checks.MOST_WAITING_SHARE)}"
     return passed_if(share <= checks.MOST_WAITING_SHARE, figures)
 
 
@@ -119,7 +120,7 @@ def timer_lateness(evidence: Evidence) -> Judgement:
     verdict, figures = checks.lateness(evidence.server, evidence.mean_latency_ns)
     share = evidence.server.get("run_delay_share")
     if share is not None and verdict != "not applicable":
-        figures += f"; the server waited {100 * share:.0f} % of the time for its core"
+        figures += f"; the server waited {units.percent(share)} of the time for its core"
     return verdict, figures
 
 
@@ -161,11 +162,11 @@ def steady_state(evidence: Evidence) -> Judgement:
         return "failed", f"{figures}: not kept full"
     longest = evidence.measured["service"]["max_ns"] / steady["window_ns"]
     if longest > LONGEST_SHARE:
-        short = f"too short for the law: one fetch took {100 * longest:.0f} % of it, limit {100 * LONGEST_SHARE:.0f} %"
-        return ("passed" if waits else "not applicable"), f"{figures}; {short}"
+        took = f"one fetch took {units.percent(longest)} of it, limit {units.percent(LONGEST_SHARE)}"
+        return ("passed" if waits else "not applicable"), f"{figures}; too short for the law: {took}"
     little = steady["completions"] * steady["mean_service_ns"] / steady["window_ns"]
     allowed = LITTLE_TOLERANCE + longest
-    figures += f"; throughput x service time {little:.1f}, limit {100 * allowed:.1f} % off"
+    figures += f"; throughput x service time {little:.1f}, limit {units.percent(allowed, 1)} off"
     return passed_if(abs(little - in_flight) <= allowed * in_flight, figures)
 
 
@@ -187,7 +188,7 @@ def drift(evidence: Evidence) -> Judgement:
         return not_applicable(f"{len(bins)} bins and {int(turns)} turns when full; {needed}")
     mean = (first + second) / 2
     allowed = MOST_DRIFT * mean + evidence.cap + COUNTING_NOISE * sqrt(first + second)
-    figures = f"{first} and {second} pages in its halves, limit {100 * allowed / mean:.0f} % apart"
+    figures = f"{first} and {second} pages in its halves, limit {units.percent(allowed / mean)} apart"
     return passed_if(abs(second - first) <= allowed, figures)
 
 

@@ -28,6 +28,7 @@ BAD, ANSWER = "bad", "answer"
 MOST_TEXT = 2000
 """Maximum length of a text."""
 _CLOSING = re.compile(r"</(?=style|script)", re.IGNORECASE)
+_HYPHENED = re.compile(r"(?<!\S)(?=\S*-)[^\s/]{3,18}(?!\S)")
 _UNSAFE = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
@@ -112,7 +113,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"cells": cells, "lines": _lines, "hash": _hash}
+    environment.filters |= {"cells": cells, "lines": _lines, "hash": _hash, "prose": _prose}
     environment.tests["group"] = lambda line: isinstance(line, Group)
     return environment
 
@@ -120,6 +121,16 @@ def _environment() -> Environment:
 def _harmless(value: Any) -> Any:
     """Return a text in one line, printable and cut, with no line break between a number and its unit."""
     return look.kept_together(words.plain(value, MOST_TEXT)) if type(value) is str else value
+
+
+def _prose(value: str) -> Markup:
+    """Return a text as HTML that is not broken at the hyphen of a short word, such as ``--rounds`` or a date."""
+    told, done = str(_harmless(value)), 0
+    parts = Markup()
+    for match in _HYPHENED.finditer(told):
+        parts += escape(told[done : match.start()]) + Markup('<span class="whole">{}</span>').format(match[0])
+        done = match.end()
+    return parts + escape(told[done:])
 
 
 def _lines(value: str) -> Markup:

@@ -41,6 +41,8 @@ TITLE_PAD = 10.0
 """Points between axes and title."""
 MOST_SETTINGS = 6
 """Maximum number of settings with plots of their own."""
+MOST_NAMES = 3
+"""Maximum number of strategies that are named because a plot has no room for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +94,13 @@ def about_grey(names: Iterable[str], looks: Mapping[str, Look]) -> str:
     return f"{_more(len(grey))} grey, without a name." if grey else ""
 
 
-def about_more(number: int) -> str:
-    """Count the strategies that are not drawn; empty without any."""
-    return f"{_more(number)} not shown." if number > 0 else ""
+def about_more(names: Sequence[str]) -> str:
+    """Name the strategies that a plot has no room for, or count them if they are many; empty without any."""
+    if not names:
+        return ""
+    if len(names) > MOST_NAMES:
+        return f"{_more(len(names))} not shown."
+    return f"No room for: {words.listed([words.name(name) for name in names])}."
 
 
 def _more(number: int) -> str:

@@ -116,18 +116,18 @@ def validity(rows: Sequence[Row]) -> Section:
         valid_told(rows),
         tuple(table for table in tables if table.lines),
         (EXCLUDED,) if red else (),
-        details=(_green(green, found, rows),) if green else (),
+        details=(_green(green, found),) if green else (),
     )
 
 
-def _green(green: Sequence[Judged], found: Sequence[Judged], rows: Sequence[Row]) -> Detail:
+def _green(green: Sequence[Judged], found: Sequence[Judged]) -> Detail:
     """Return the checks that no trial failed, folded into one line."""
     passed = words.counted(len(green), "check")
-    told = f"All {passed}" if len(green) == len([one for one in found if one.passed or one.red]) else f"{passed}"
+    is_all = len(green) == len([one for one in found if one.passed or one.red])
+    told = f"All {passed}" if is_all and len(green) > 1 else passed
     unused = [words.plain(one.name, 80) for one in found if not one.passed and not one.red]
     about = (f"Checks that apply to no trial of this run: {words.listed(unused)}.",) if unused else ()
-    trials = words.counted(sum(bool(row.checks) for row in rows), "trial")
-    summary = f"{told} passed in all of the {trials} to which they apply"
+    summary = f"{told} passed in every trial to which {'it applies' if len(green) == 1 else 'they apply'}"
     return Detail(summary, about, tables=(_checks("Checks that passed", green),))
 
 
@@ -194,7 +194,7 @@ def endings(rows: Sequence[Row]) -> Table:
     if rest := ordered[MOST_RED:]:
         number = units.count(sum(len(who) for _, who in rest))
         lines.append(("more", number, "", f"{units.count(len(rest))} other reasons"))
-    return Table("Trials without a correct answer", ("ended as", "trials", "of", "reason"), tuple(lines))
+    return Table("Trials that were skipped or failed", ("ended as", "trials", "of", "reason"), tuple(lines))
 
 
 def _names(who: Sequence[str]) -> str:

@@ -25,7 +25,7 @@ from inflight.bench.present import html, words
 from inflight.bench.present import page as sheets
 from inflight.bench.present.inline_svg import inline
 from inflight.bench.present.section import Section
-from inflight.bench.report import about, files, plots, provenance, verdicts
+from inflight.bench.report import about, files, glossary, plots, provenance, verdicts
 from inflight.bench.report.answer import answer
 from inflight.bench.report.files import Extras
 from inflight.bench.report.frames import csv
@@ -46,6 +46,7 @@ _LEAST_ROOM = 200_000
 _TOLD_BYTES = 2_000
 """Room for the sentences beside the links."""
 _ODD = re.compile(r"[^\w.-]+", re.ASCII)
+_TAG = re.compile(r"<[^>]*>")
 
 Drawn = Iterable[tuple[str, str]]
 """Plots: their names and SVGs."""
@@ -118,17 +119,20 @@ def page(rows: Sequence[Row], machine: dict[str, Any], extras: Extras, drawn: Dr
     decided = verdicts.sections(rows, extras)
     scripted = {"race": race.fragment(others), "simulator": simulator.fragment(others)}
     title = _title(rows, machine, extras)
+    answer_, verdicts_, figures_ = _answer(rows, decided, extras.missing), _sections(decided), _figures(others)
+    glossary_ = html.section(glossary.section(_TAG.sub(" ", answer_ + verdicts_ + plots_ + figures_)))
 
     def whole(links: Markup) -> str:
         """Return the whole page with these links to the rows."""
         parts = [
-            Part("answer", "Findings", _answer(rows, decided, extras.missing)),
-            Part("verdicts", "Verdicts", _sections(decided)),
+            Part("answer", "Findings", answer_),
+            Part("verdicts", "Verdicts", verdicts_),
             Part("race", "The race", _markup(scripted["race"]), is_whole=True),
             Part("plots", "Plots", plots_),
             Part("simulator", "Simulator", _markup(scripted["simulator"]), is_whole=True),
-            Part("figures", "Tables", _figures(others)),
+            Part("figures", "Tables", figures_),
             Part("validity", "Validity checks", html.section(about.validity(rows))),
+            Part("glossary", "Glossary", glossary_),
             Part("machine", "The machine", html.section(about.machine(rows, machine))),
             Part("reproduce", "Reproduce", html.section(about.reproduce(machine, extras.experiment_toml))),
             Part("rows", "Raw data", links),

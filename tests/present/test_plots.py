@@ -75,7 +75,7 @@ def test_without_a_valid_row_the_red_ones_are_shown_and_nothing_is_concluded(tmp
     assert drawn(rows, tmp_path) == ["throughput", "cpu"]
     assert "nothing to conclude" in words(tmp_path / "throughput.svg")
     assert "Hollow: invalid trials" in words(tmp_path / "throughput.svg")
-    assert "Pale: invalid trials only" in words(tmp_path / "cpu.svg")
+    assert "Faint: invalid trials only" in words(tmp_path / "cpu.svg")
 
 
 def test_one_strategy_one_round_one_number_in_flight(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_throughput_shows_the_model_and_its_knee_if_the_core_became_full(tmp_pat
 
     shown = words(tmp_path / "throughput.svg").replace("\xa0", " ")
     assert "the formula min(N / (L + r), 1 / c)" in shown
-    assert "knee N* of the model (95 %)" in shown
+    assert "knee N* of the formula (95 %)" in shown
     assert "callbacks: 2,500 (" in shown
     assert "thread_pool: 1,300 (" in shown
     assert shown.count("knee N* of") == 1, "none without added latency"

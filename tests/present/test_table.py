@@ -240,8 +240,8 @@ def test_the_summary_has_the_sensitivity_of_each_throughput() -> None:
 
 def test_the_placebo_comes_first() -> None:
     assert (
-        "The same code, measured twice, differs in CPU time per page by 0.6 % (95 %: -0.1 to 1.3 %)."
-        in text(block_rows()).splitlines()
+        "The same code, measured twice, differs in CPU time per page by +0.6 % (95 % interval -0.1 to +1.3 %)."
+        in " ".join(text(block_rows()).split())
     )
 
 
@@ -269,7 +269,7 @@ def test_a_run_is_noisy_where_the_same_code_may_differ_by_more_than_five_percent
 def test_one_block_has_a_placebo_without_an_interval() -> None:
     rows = block_rows(blocks=1)
 
-    assert "differs in CPU time per page by 1.0 % (one block: its interval is unknown)." in sentences(rows)
+    assert "differs in CPU time per page by +1.0 % (one block: its interval is unknown)." in sentences(rows)
     assert summary_json(rows)["placebo"]["low"] is None
     assert "1.20x" in text(rows)
 

@@ -57,8 +57,9 @@ class _Parser(HTMLParser):
         self.open.pop()
 
     def handle_data(self, data: str) -> None:
-        if self.open:
-            self.open[-1].text += data if self.open[-1].tag in {"style", "script"} else data.replace("\xa0", " ")
+        own = [one for one in self.open if one.attributes.get("class") != "whole"]  # a word that is not broken
+        if own:
+            own[-1].text += data if own[-1].tag in {"style", "script"} else data.replace("\xa0", " ")
 
 
 def parsed(page: str) -> Parsed:

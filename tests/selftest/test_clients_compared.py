@@ -17,6 +17,8 @@ from tests.made_rows import MACHINE, MS
 from tests.selftest.made_clients import AGREEING, client_row, client_rows
 from tests.selftest.made_selftest import made_selftest
 
+FAR = "the largest deviation from the expected throughput, in flight / (latency + own time),"
+
 
 def compared(rows: list[Row]) -> Comparison:
     found = clients.compare(rows)
@@ -60,7 +62,7 @@ def test_two_clients_with_the_same_fault_do_not_outvote_a_correct_one() -> None:
     assert (judged.verdict, judged.who) == ("off", ("callbacks", "locust"))
     assert judged.apart == pytest.approx(900 / 992 - 1, abs=1e-3)
     told = text(client_rows(values))
-    assert "Throughput: OFF (callbacks and locust), -9.3 % from in flight / (latency + own time), bound 3 %" in told
+    assert f"Throughput: OFF (callbacks and locust); {FAR} is -9.3 % (bound 3 %)" in told
 
 
 def test_of_two_clients_the_one_that_is_off_is_named() -> None:
@@ -75,7 +77,7 @@ def test_an_impossible_figure_of_all_clients_is_blamed_on_the_server_or_the_mach
     judged = rates(**values)
 
     assert (judged.verdict, judged.who) == ("all off", ())
-    assert "Throughput: ALL OFF, -13 % from in flight / (latency + own time), bound 3 %" in text(client_rows(values))
+    assert f"Throughput: ALL OFF; {FAR} is -13 % (bound 3 %)" in text(client_rows(values))
 
 
 def test_a_server_that_is_late_for_all_is_not_blamed_on_a_client() -> None:
@@ -212,8 +214,8 @@ def test_the_self_test_says_who_is_off_and_by_how_much_also_in_its_older_form() 
     told = selftest.text(older | {"clients": compared(rows).to_dict()})
 
     assert "50 ms, 50 in flight, at most 1,000 requests/s" in told
-    assert "Throughput: OFF (wrk), -11 %" in told
-    assert "Added latency: agree, 0.40 ms from L, bound 1 ms" in told
+    assert "Throughput: OFF (wrk); the largest deviation from the expected throughput" in told
+    assert "Added latency: agree; the largest deviation from the latency is 0.40 ms (bound 1 ms)" in told
     assert told.startswith(selftest.text(older))
     assert selftest.text(older | {"clients": clients.compare([])}) == selftest.text(older)
 

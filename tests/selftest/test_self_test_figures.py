@@ -102,8 +102,8 @@ def test_the_tables_have_all_rates_and_the_bounds_of_real_decisions() -> None:
         "1 min", "5 min", "15 min"
     ]  # fmt: skip
     assert found["The harness"][2:] == [
-        ("harness overhead per fetch (at most 1 µs)", "200 ns"),
-        ("harness overhead, share of CPU time (at most 1 %)", "0.8 %"),
+        ("overhead of the harness per fetch (at most 1 µs)", "200 ns"),
+        ("overhead of the harness, share of CPU time (at most 1 %)", "0.8 %"),
     ]
 
 

@@ -58,7 +58,8 @@ def test_models_that_tie_with_one_in_flight_only_are_not_said_to_have_fetches() 
     one_only = replace(MODELS[1], costs=((1, 10 * US), (2, 100 * US)))
 
     assert show.sentences([MODELS[0], one_only], Load(), 1)[0] == (
-        "With no added latency and no CPU work per page, the 2 models shown tie (within 5 %) up to 1 in flight."
+        "With no added latency and no CPU work per page, the 2 models shown tie (within 5 %) with 1 in flight, "
+        "and differ with 2."
     )
 
 
@@ -77,7 +78,7 @@ def test_the_errors_are_those_of_the_cells_with_latency_or_work(quick: Simulated
     assert others
     assert table is not None
     assert len(table.lines) == len(others)
-    assert f"the largest {change(worst.off)}." in told
+    assert f"the largest {change(worst.off)};" in told
     assert worst.point.strategy in told
     assert all(name in told for name in quick.left_out)
 
@@ -87,7 +88,7 @@ def test_a_run_without_latency_and_work_says_that_nothing_is_checked() -> None:
     assert found is not None
 
     assert show.errors(found) is None
-    assert "is not checked" in " ".join(show.checked(found))
+    assert "are not checked" in " ".join(show.checked(found))
 
 
 def test_the_latency_of_the_first_question_is_where_the_knee_of_the_dearest_model_is(quick: Simulated) -> None:

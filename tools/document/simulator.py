@@ -29,7 +29,7 @@ def part(runs: Path, _beside: Path) -> str:
     told = [*show.sentences(found.models, load, USUAL_IN_FLIGHT), *show.checked(found)]
     sentences = "\n".join(f"- {escaped(sentence)}" for sentence in told)
     errors = show.errors(found)
-    every = folded("Every cell with its error", table_markdown(errors)) if errors else ""
+    every = folded("Every measured point with its error", table_markdown(errors)) if errors else ""
     return joined(run.provenance, table_markdown(show.table(found, load)), sentences, every)
 
 

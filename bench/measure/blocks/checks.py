@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+from inflight.bench.core import units
 from inflight.bench.measure import checks
 from inflight.bench.measure.checks import Judgement, passed_if
 
@@ -54,7 +55,8 @@ def server(evidence: Evidence) -> Judgement:
         return verdict, figures
     if evidence.is_part:
         return checks.not_applicable(f"{figures}, which a part of a page may fill; its pages/s are the server's")
-    return passed_if(client >= MOST_SERVER_SHARE * share, f"{figures}; the client used {100 * client:.0f} % of its own")
+    figures += f"; the client used {units.percent(client)} of its own"
+    return passed_if(client >= MOST_SERVER_SHARE * share, figures)
 
 
 CHECKS: dict[str, Callable[[Evidence], Judgement]] = {

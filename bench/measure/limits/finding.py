@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from inflight.bench.core import units
 from inflight.bench.measure.limits.bounds import Bound, not_known
 from inflight.bench.measure.limits.ceilings import SHARED_PART, Ceiling, Names, following, lowest, polite
 from inflight.bench.measure.limits.facts import Facts
@@ -63,7 +64,7 @@ def stop(ceilings: Sequence[Ceiling], budget_bytes: int, each_bytes: float | Non
     if shared is not None:
         most, ceiling = shared
         sentence = (
-            f"stopped on purpose at {most:,}: {100 * SHARED_PART:.0f} % of what {ceiling.name} leaves, "
+            f"stopped on purpose at {most:,}: {units.percent(SHARED_PART)} of what {ceiling.name} leaves, "
             f"which other processes share; --through-shared goes beyond it"
         )
         stops.append(Stop(most, "shared limit", sentence, ceiling.name))

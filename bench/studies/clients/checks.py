@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from inflight.bench.core import units
 from inflight.bench.measure import checks
 from inflight.bench.measure.checks import Judgement, not_applicable, passed_if
 
@@ -48,7 +49,8 @@ def server_had_room(seen: Evidence) -> Judgement:
     """
     share = seen.measured["server_cpu_share"]
     if not seen.values["mean_latency_ns"]:
-        return not_applicable(f"{100 * share:.0f} % of its core; without added latency, server or client must be full")
+        used = f"{units.percent(share)} of its core"
+        return not_applicable(f"{used}; without added latency, server or client must be full")
     return checks.core(share, MOST_SERVER_SHARE)
 
 

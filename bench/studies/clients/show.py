@@ -14,7 +14,7 @@ from inflight.bench.studies.clients.read import FULL_SHARE, Comparison, by_workl
 from inflight.bench.studies.clients.record import Client
 
 _MS = 1_000_000
-_IDEAL = "in flight / (latency + own time)"
+_IDEAL = "the expected throughput, in flight / (latency + own time),"
 """The expected throughput; the own time of a client is what it measured beyond the latency."""
 _HEADS = ("client", "completed/s", "mean time", "p50", "p99", "client's core", "server's core", "trials")
 
@@ -42,6 +42,9 @@ def title(found: Comparison) -> str:
         outcome = f"off: {off}"
     elif verdicts == {"agree"}:
         outcome = "all agree within the stated bounds"
+    elif "agree" in verdicts:
+        judged = [one.verdict for one in found.judged if one.verdict != "not compared"]
+        outcome = f"they agree in {judged.count('agree')} of {len(judged)} comparisons; no verdict in the others"
     return f"Clients of one server ({_listed(found.names) or 'without a figure'}): {outcome}"
 
 
@@ -92,7 +95,7 @@ def _latency(one: Mapping[str, Any], ceiling_per_s: float | None) -> Table:
     verdicts = (
         [
             f"Throughput: {_judged(one['per_s'], 100, '%', _IDEAL)}.",
-            f"Added latency: {_judged(one['added'], 1 / _MS, 'ms', 'L')}.",
+            f"Added latency: {_judged(one['added'], 1 / _MS, 'ms', 'the latency')}.",
         ]
         if one["ideal_per_s"] is not None
         else []
@@ -111,10 +114,13 @@ def _judged(judged: Mapping[str, Any], factor: float, unit: str, truth: str) -> 
     """Return the verdict with the largest deviation; ``truth`` names the expected figure."""
     who = f" ({_listed(judged['who'])})" if judged["who"] else ""
     why = f" ({words.plain(judged['why'], 120)})" if judged["why"] else ""
-    apart = "" if judged["apart"] is None else f", {units.number(factor * judged['apart'], 2)} {unit} from {truth}"
+    most = f"bound {units.number(factor * judged['bound'], 1)} {unit}"
     word = "no verdict" if judged["verdict"] == "cannot be told" else str(judged["verdict"])
-    verdict = word.upper() if "off" in word else word
-    return f"{verdict}{who}{why}{apart}, bound {units.number(factor * judged['bound'], 1)} {unit}"
+    verdict = f"{word.upper() if 'off' in word else word}{who}{why}"
+    if judged["apart"] is None:
+        return verdict
+    apart = f"{units.number(factor * judged['apart'], 2)} {unit} ({most})"
+    return f"{verdict}; the largest deviation from {truth} is {apart}"
 
 
 def _client(client: Mapping[str, Any], one: Mapping[str, Any]) -> tuple[str, ...]:
@@ -132,6 +138,6 @@ def _client(client: Mapping[str, Any], one: Mapping[str, Any]) -> tuple[str, ...
         rate,
         low if low == high else f"{low} to {high}",
         "-" if added is None else f"{sign}{added['median'] / _MS:.2f} ms",
-        *("-" if share is None else f"{100 * share:.0f} %" for share in shares),
+        *("-" if share is None else f"{units.percent(share)}" for share in shares),
         " and ".join(full) or "-",
     )

@@ -187,8 +187,8 @@ def plan_text(planned: Comparison, calibration: Calibration, judged_by: Rule, ra
     noise = {} if rates is None else rates["noise"]
     known = [noise[arm.strategy]["cpu_per_page"] for arm in (planned.a, planned.b) if arm.strategy in noise]
     sizes = [
-        f"{100 * math.expm1(simulation.smallest_found(sd, judged_by, max(1, len(planned.gated))).effect):.1f} % "
-        f"if blocks vary by {100 * sd:.1f} %"
+        f"{units.percent(math.expm1(simulation.smallest_found(sd, judged_by, max(1, len(planned.gated))).effect), 1)} "
+        f"if blocks vary by {units.percent(sd, 1)}"
         for sd in ([max(known)] if known else [0.02, 0.05])
     ]
     origin = "as in the self-test" if known else "unknown on this machine; `inflight selftest` measures it"

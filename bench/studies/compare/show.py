@@ -159,7 +159,7 @@ def rates_told(rates: Rates | None, rule: Rule, effects: Sequence[Effect] = (), 
     measured = _measured(rates, rule)
     if measured is None:
         return (
-            f"error rates, designed: a false alarm in at most {100 * rule.alpha:.1f} % of comparisons; "
+            f"error rates, designed: a false alarm in at most {units.percent(rule.alpha, 1)} of comparisons; "
             f"{_found_by_design(rule, metrics)}"
         )
     return _measured_told(measured, effects)
@@ -180,7 +180,7 @@ def _found_by_design(rule: Rule, metrics: int) -> str:
     if any(own < designed for own, designed in pairs):
         size = units.change_size(smallest_found(0.05, rule, metrics).effect)
         blocks = words.counted(rule.looks[-1], "block")
-        found = f"with at most {blocks}, a change of {size} is found in about {100 * rule.power:.0f} %"
+        found = f"with at most {blocks}, a change of {size} is found in about {units.percent(rule.power)}"
     return f"{found} if the SD of blocks is at most 5 % ({measures})"
 
 
@@ -188,7 +188,7 @@ def _measured_told(rates: Rates, effects: Sequence[Effect]) -> str:
     alarms, strategy = rates["false_alarms"]["resampled"], rates.get("strategy")
     told = [f"{alarms['alarms']} alarms in {alarms['decisions']} simulated decisions on {alarms['blocks']} blocks"]
     told += [
-        f"a planted slowdown of {planted_told(one)} found in {100 * one['share']:.0f} %"
+        f"a planted slowdown of {planted_told(one)} found in {units.percent(one['share'])}"
         for _, one in sorted(rates["detection"].items(), key=lambda item: int(item[0]))
         if one["seen"] is not None
     ]
@@ -281,7 +281,7 @@ def _why_not_gated(result: Result, metric: str) -> str | None:
     if metric != "throughput" or metric in read.asked(result.blocks, "gated"):
         return "not enough blocks"
     shares = [read.core_share(row) for block in result.tally.good for row in block.arms.values()]
-    used = f": the core of a side was busy for {100 * max(shares):.0f} % at most" if shares else ""
+    used = f": the core of a side was busy for {units.percent(max(shares))} at most" if shares else ""
     return f"not gated, because it hardly depends on CPU time{used}"
 
 

@@ -211,7 +211,7 @@ def _legend(sheet: "Figure", shown: Map, looks: Mapping[str, Look], *, has_model
 
 
 def _notes(shown: Map, left_out: Sequence[int], *, has_model: bool) -> str:
-    noise = f"SD of a ratio {shown.noise * 100:.1f} %" if shown.noise else "noise unknown"
+    noise = f"SD of a ratio {units.percent(shown.noise, 1)}" if shown.noise else "noise unknown"
     missing = sum(bool(tile.without) for tile in shown.tiles)
     return marks.notes(
         "Colour and name: the fastest strategy of the shared stack; hatched: tied with that many others.",

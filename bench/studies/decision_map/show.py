@@ -21,9 +21,9 @@ LARGE = 0.15
 """Models that may differ by more than this logarithm are tied, but not alike."""
 _RULE = (
     "Ratios of throughput within the same rounds, each with its 95 % interval. A winner is ahead of all others by "
-    f"{math.expm1(MARGIN) * 100:.0f} % or more and by the t test; at most 5 % of the differences in the map are "
+    f"{units.percent(math.expm1(MARGIN))} or more and by the t test; at most 5 % of the differences in the map are "
     "expected to be false (Benjamini-Hochberg). Tied: no winner. Alike: tied, and "
-    f"all within {math.expm1(LARGE) * 100:.0f} % of the fastest, noise included."
+    f"all within {units.percent(math.expm1(LARGE))} of the fastest, noise included."
 )
 
 
@@ -165,7 +165,7 @@ def _notes(found: Map) -> list[str]:
         over = f"{rounds[0]} to {rounds[-1]}" if len(rounds) > 1 else "".join(map(str, rounds))
         told = [*([f"Geometric means over {over} rounds."] if rounds else []), _RULE]
     if found.noise is not None:
-        told.append(f"SD of a ratio between rounds, over the map: {found.noise * 100:.1f} %.")
+        told.append(f"SD of a ratio between rounds, over the map: {units.percent(found.noise, 1)}.")
     if lone := sum(tile.verdict == UNKNOWN for tile in found.tiles):
         told.append(
             f"Not known: {units.count(lone)} of {units.count(len(found.tiles))} workloads; a comparison needs two "

@@ -153,7 +153,7 @@ def _notes(history: History) -> Iterator[str]:
     else:
         yield (
             f"Change points are found by Apache Otava: p at most {MOST_P:g} for each, changes of at least "
-            f"{100 * LEAST_CHANGE:.0f} %, series of at least {LEAST_RUNS} runs. Number of series: "
+            f"{units.percent(LEAST_CHANGE)}, series of at least {LEAST_RUNS} runs. Number of series: "
             f"{units.count(sum(one.was_searched for one in history.series))}; p is not corrected for it."
         )
     for place in sorted({change.run for _, change in history.changes}):

@@ -28,7 +28,9 @@ def sections(rows: Sequence[Row]) -> list[Section]:
     tables += [held] if held.lines else []
     first = found[0].interpreters[0]
     note = f"Ratios compare a strategy with itself on {first}, within the same blocks, with their 95 % intervals."
-    return [Section(title(found[0]), (*tables, _facts(rows)), (note,), first=tuple(_placebo(rows, found[0])))]
+    told = tuple(_finding(found[0], label) for label in found[0].interpreters[1:])
+    first_lines = tuple(_placebo(rows, found[0]))
+    return [Section(title(found[0]), (*tables, _facts(rows)), (note,), first=first_lines, findings=told)]
 
 
 def figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -54,8 +56,16 @@ def title(matrix: Matrix) -> str:
     """Return the finding: the significant change of CPU time on each interpreter, over the strategies."""
     first, *others = matrix.interpreters
     told = [f"{_changes(matrix, label)} with {label}" for label in others]
-    work = next(iter(matrix.cells.values())).cpu_ns
-    return f"CPU time per page{'' if work else ' without CPU work'}, compared with {first}: {'; '.join(told)}"
+    return f"{_cpu_time(matrix)}, compared with {first}: {'; '.join(told)}"
+
+
+def _finding(matrix: Matrix, label: str) -> str:
+    """Return the finding on one interpreter."""
+    return f"{_cpu_time(matrix)} with {label}, compared with {matrix.interpreters[0]}: {_changes(matrix, label)}."
+
+
+def _cpu_time(matrix: Matrix) -> str:
+    return f"CPU time per page{'' if next(iter(matrix.cells.values())).cpu_ns else ' without CPU work'}"
 
 
 def _placebo(rows: Sequence[Row], matrix: Matrix) -> Iterator[str]:

@@ -7,7 +7,6 @@ from inflight.bench.core import cells as c
 from inflight.bench.core import units
 from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, marks, page, scales, words
-from inflight.bench.present.marks import Fill
 from inflight.bench.present.name_looks import COLOURS, Look
 from inflight.bench.studies.lag import read, show
 from inflight.bench.studies.lag.read import Lag
@@ -15,6 +14,7 @@ from inflight.bench.studies.lag.read import Lag
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 LINE = 0.3
 """Inches per strategy."""
@@ -51,9 +51,18 @@ def draw(found: Sequence[Sequence[Lag]], footer: str) -> "Figure":
         axes.set_title(words.in_flight(own[0].cell.in_flight))
         axes.set_xlabel("late by (log scale)")
     marks.name_rows(panels[0], starred)
-    fills = {name: Fill(COLOURS[number]) for name, (_, _, number) in QUANTILES.items()}
-    marks.key(sheet, fills, sheet.subplotpars.left, sheet.subplotpars.top + 0.4 / sheet.get_figheight())
+    page.key(sheet, _key(), sheet.subplotpars.left, sheet.subplotpars.top + 0.4 / sheet.get_figheight())
     return sheet
+
+
+def _key() -> list["Line2D"]:
+    """Return the marks of the quantiles."""
+    from matplotlib.lines import Line2D
+
+    return [
+        Line2D([], [], color=COLOURS[number], marker=marker, markersize=8, linestyle="none", label=name)
+        for name, (_, marker, number) in QUANTILES.items()
+    ]
 
 
 def _quantiles(one: Lag) -> dict[str, float]:

@@ -97,7 +97,7 @@ class Printer:
             self._line("", "does not stop at limits that other processes share, as asked")
         elif stop is not None and stop[0] < first.most:
             most, shared = amount(resource, stop[0]), stop[1].name
-            part = f"{100 * SHARED_PART:.0f} % of what {shared} leaves"
+            part = f"{units.percent(SHARED_PART)} of what {shared} leaves"
             self._line("", f"stops at {most}: {part}, which other processes share")
 
     def predictions(self, resource: str, predicted: Sequence[Ceiling]) -> None:

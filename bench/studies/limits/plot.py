@@ -108,6 +108,10 @@ def _end_text(measured: LimitMeasured) -> str:
     return text.format("?" if found is None else units.count(found), name)
 
 
+def _stack(size_bytes: int | None) -> str:
+    return "small stacks" if size_bytes is None else f"stacks of {size_bytes // 1024} KiB"
+
+
 def _points(row: LimitFound) -> tuple[list[float], list[int]]:
     timeline = row.measured.timeline or []
     return [ns / 1e9 for ns, _ in timeline], [n for _, n in timeline]
@@ -116,12 +120,13 @@ def _points(row: LimitFound) -> tuple[list[float], list[int]]:
 def _notes(ramps: Sequence[LimitFound], main: LimitFound) -> str:
     found, small, following = main.measured.found, main.measured.small_stack_found, main.measured.next
     return marks.notes(
-        "Dashed: the number of threads that the two lowest limits allow, as predicted before the ramp.",
+        "Dashed: the two lowest limits, each at the number of threads at which it was expected to end the ramp.",
         len(ramps) > 1 and f"Thin: {len(ramps) - 1} more {'ramp' if len(ramps) == 2 else 'ramps'}.",
         not all(row.valid for row in ramps) and "Grey: failed a check.",
         small is not None
         and found is not None
-        and f"With small stacks: {'more than ' if small > MOVED * found else ''}{units.count(small)}.",
+        and f"A second ramp, with {_stack(main.measured.small_stack_bytes)}, "
+        f"{'started more than' if small > MOVED * found else 'ended at'} {units.count(small)} threads.",
         following
         and main.measured.stopped_by == "failure"
         and f"With {words.plain(show.limit_of(main.measured), 40)} raised, "

@@ -69,6 +69,8 @@ def binds(row: LimitFound) -> str:
 def _reached(row: LimitFound) -> str:
     """Say how much of another resource there was, and what ended it; empty if that is unknown."""
     measured, write = row.measured, units.size if row.strategy == "memory" else units.count
+    if measured.stopped_by == "not tried":
+        return f"{words.name(row.strategy)}: not tried, because the kernel would kill processes at the limit."
     if measured.found is None:
         return ""
     if measured.stopped_by == "shared limit":

@@ -81,7 +81,7 @@ def draw_layers(found: Sequence[Subject], about: str, footer: str) -> "Figure | 
     whole, *others = sheet.subplots(1, 1 + has_zoom, squeeze=False, width_ratios=[3, 2][: 1 + has_zoom])[0]
     panel_layers(places, whole, max(WHOLE_BYTES, 1.35 * max(map(end_of, shown))))
     name_places(places, heads, whole)
-    whole.set_title("Memory per task, in all layers", pad=42)
+    whole.set_title(f"Memory per {show.one_more(shown)}, in all layers", pad=42)
     for zoom in others:
         panel_layers(places, zoom, ZOOM_BYTES, room=0.7)
         zoom.set_yticks([])
@@ -140,7 +140,7 @@ def panel_layers(places: Mapping[float, Subject], axes: "Axes", limit_bytes: flo
             marks.beside(axes, words.memory(full) if isinstance(full, Slope) else known, at, y)
     axes.set_xlim(0, limit_bytes / KILO)
     axes.grid(axis="y", visible=False)
-    axes.set_xlabel("memory per task (kB)")
+    axes.set_xlabel(f"memory per {show.one_more(list(places.values()))} (kB)")
 
 
 def _mark_longer(axes: "Axes", y: float) -> None:
@@ -165,7 +165,7 @@ def _about_layers(found: Sequence[Subject], shown: Sequence[Subject], about: str
     slopes = [slope for s in shown for slope in s.cost.slopes.values() if isinstance(slope, Slope)]
     missing = list(dict.fromkeys(subject.name for subject in found if not subject.fitted))
     names = words.listed(missing) if 0 < len(missing) <= 4 else f"{len(missing)} more"
-    unknown = [name for name in LAYERS if any(name in subject.unknown for subject in shown)]
+    unknown = [subject for subject in shown if subject.unknown]
     more = sum(bool(subject.fitted) for subject in found) - len(shown)
     return marks.notes(
         about,
@@ -175,8 +175,7 @@ def _about_layers(found: Sequence[Subject], shown: Sequence[Subject], about: str
         any(slope.per_fetch < 0 for slope in slopes) and "Slopes below zero (noise) are drawn as 0.",
         any(isinstance(s.cost.full, Slope) and not s.cost.full.straight for s in shown)
         and "A range: the slope is not constant.",
-        unknown
-        and f"Unknown (not reported by this kernel, disturbed, or too few valid trials): {words.listed(unknown)}.",
+        unknown and f"Some layers are unknown: {show.why_unknown(unknown)}.",
         any(subject.stack == "own" for subject in shown) and labels.ABOUT_STAR,
         missing and f"No slope: {names} (too few valid trials).",
         more and f"{more} more are not shown.",
@@ -197,7 +196,8 @@ def draw_ladder(found: Sequence[Subject], looks: Mapping[str, Look], about: str,
     notes = marks.notes(
         about,
         "Added since nothing was held. Thick: all layers together, with every trial; thin: user memory alone.",
-        any(isinstance(subject.cost.full, Slope) for subject in shown) and "Lines: least squares.",
+        any(isinstance(subject.cost.full, Slope) for subject in shown)
+        and "Lines: least squares; the sizes in the title are those of the lines.",
         bent and f"Not a straight line: {words.listed(bent[:3])}.",
         any(subject.red_rows for subject in shown) and "Hollow: invalid trials, excluded from the fits.",
         any(len(s.added(s.rows)) < len(s.rows) for s in shown) and "Trials without all layers are not shown.",

@@ -84,6 +84,18 @@ class Subject:
         fitted = line_start(points, full) + full.per_fetch * number if isinstance(full, Slope) else 0
         return fitted if fitted > 0 else median(size for n, size in points if n == number)
 
+    @property
+    def why_unknown(self) -> str:
+        """Why the slope of all layers is not compared with others; empty if it is constant and above zero."""
+        full, valid = self.cost.full, self.valid_rows
+        if isinstance(full, Slope):
+            return "" if self.straight(FULL) else "too uncertain" if full.straight else "the slope is not constant"
+        quiet = [row for row in valid if getattr(row.measured, f"{self.stage}_disturbed") is None]
+        if quiet and not self.added(quiet):
+            return "this kernel does not report all layers"
+        tried, left = ({layers.n_of(row) for row in rows} for rows in (valid, quiet))
+        return "other programs disturbed the readings" if len(left) < len(tried) else "too few valid trials"
+
 
 def positive(points: Iterable[Point]) -> list[Point]:
     """Return the points that a logarithmic axis can show: above zero."""

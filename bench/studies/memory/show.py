@@ -20,6 +20,8 @@ Value = TypeVar("Value")
 
 MOST_UNKNOWN = 3
 """Maximum number of strategies that are named because their slope is unknown."""
+MOST_NAMES = 4
+"""Maximum number of names with the same reason."""
 NARROW = 0.4
 """Slopes whose interval is wider than this share of them are not compared as a ratio."""
 _UNITS = {
@@ -124,14 +126,28 @@ def _of_group(found: Sequence[Subject], group: str) -> str | None:
 def costs(found: Sequence[Subject]) -> tuple[str, ...] | None:
     """Say what each additional one costs and for which strategies it is unknown; None if the title says all of it."""
     own = [subject for subject in found if subject.group == IN_FLIGHT]
-    known = [subject.name for subject in own if subject.straight(FULL)]
-    unknown = [subject.name for subject in own if subject.name not in known]
-    title = of_layers(found)
-    if len(known) < 2 or not unknown or len(unknown) > MOST_UNKNOWN:
+    unknown = [subject for subject in own if subject.why_unknown]
+    if len(own) - len(unknown) < 2 or not unknown or len(unknown) > MOST_UNKNOWN:
         return None
     counted = f" ({len(unknown)} of {len(own)} left out)"
-    bent = f"{words.listed(unknown)} left out, because the slope is unknown, too uncertain or not constant"
-    return (f"{title.replace(counted, '')}; {bent}.",)
+    return (f"{of_layers(found).replace(counted, '')}; left out: {why_unknown(unknown)}.",)
+
+
+def why_unknown(found: Sequence[Subject]) -> str:
+    """Name the subjects without a known slope of all layers, each with its reason: ``a and b (disturbed), c (...)``."""
+    reasons = dict.fromkeys(filter(None, (subject.why_unknown for subject in found)))
+    names = {why: list(dict.fromkeys(one.name for one in found if one.why_unknown == why)) for why in reasons}
+    return ", ".join(f"{_some(some)} ({why})" for why, some in names.items())
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - MOST_NAMES
+    return words.listed(names if more <= 0 else [*names[:MOST_NAMES], f"{more} more"])
+
+
+def one_more(found: Sequence[Subject]) -> str:
+    """Return what N counts: a fetch in flight if nothing else was measured, or else a task."""
+    return "fetch in flight" if {subject.group for subject in found} == {IN_FLIGHT} else "task"
 
 
 def of_ladder(found: Sequence[Subject]) -> str:
@@ -250,14 +266,14 @@ def _layers_table(found: Sequence[Subject], where: str) -> Table:
         "Slab and sockets hold both ends of each loopback connection.",
         "Resident is what ps shows; it is not part of the sum.",
         "Empty process: its own memory with nothing held (the intercept).",
-        "-: unknown on this kernel, no slope, or too many disturbed readings of the system's layers."
-        if any(isinstance(slope, NoSlope) for slope in slopes)
+        f"-: unknown for {why_unknown([subject for subject in shown if subject.unknown])}."
+        if any(subject.unknown for subject in shown)
         else "",
         labels.ABOUT_STAR if any(subject.stack == "own" for subject in shown) else "",
         f"No slope for {words.listed(missing)}: valid trials at too few numbers." if missing else "",
     )
     heads = ("user", "page tables", "kernel stacks", "slab, sockets", "all layers", "resident", "empty process")
-    title = f"Memory per additional task (bytes){where}"
+    title = f"Memory per additional {one_more(shown)} (bytes){where}"
     return Table(title, ("", *heads), tuple(lines), tuple(filter(None, notes)))
 
 

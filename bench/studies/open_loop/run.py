@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
+from inflight.bench.core import units
 from inflight.bench.core.plan import BareTrial
 from inflight.bench.core.rows import Row
 from inflight.bench.measure import host
@@ -84,7 +85,7 @@ def who_was_full(measured: dict[str, Any], users: int) -> str:
     if measured["client_cpu_share"] >= FULL_CLIENT_SHARE:
         full.append("the client's core was full")
     if (measured["server_cpu_share"] or 0) >= FULL_SERVER_SHARE:
-        full.append(f"the server's core was {100 * measured['server_cpu_share']:.0f} % busy")
+        full.append(f"the server's core was {units.percent(measured['server_cpu_share'])} busy")
     if not full and measured["peak_in_flight"] >= users:
         full.append(f"all {users} users were waiting for responses")
     return f"; {' and '.join(full)}" if full else ""

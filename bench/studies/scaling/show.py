@@ -19,7 +19,8 @@ NEARLY_IDLE = 0.1
 
 _ABOUT_SPEED_UP = (
     "A speed-up compares the pages per second of a model with its own on {}, within the same blocks, with its 95 % "
-    "interval. The efficiency is the speed-up divided by the ratio of cores."
+    "interval. It may be above the ratio of cores, because both figures have noise. The efficiency is the speed-up "
+    "divided by the ratio of cores."
 )
 _ABOUT_MEMORY = (
     "Memory: all processes of a model together, at rest with all fetches in flight. Pages of memory that several "
@@ -68,8 +69,16 @@ def memory(row: Row) -> float | None:
 def title(found: Scaling) -> str:
     """Return the finding: which strategies use all cores, by how much, and from which CPU work per page on."""
     told = [f"{_gains(found, label)} ({label})" if label else _gains(found, label) for label in found.interpreters]
-    head = f"Pages per second on {words.counted(found.cores[-1], 'core')} compared with {found.cores[0]}"
-    return f"{head}: {'; '.join(told)}"
+    return f"{_compared(found)}: {'; '.join(told)}"
+
+
+def _finding(found: Scaling, label: str) -> str:
+    """Return the finding on one interpreter."""
+    return f"{_compared(found)}{f', {label}' if label else ''}: {_gains(found, label)}."
+
+
+def _compared(found: Scaling) -> str:
+    return f"Pages per second on {words.counted(found.cores[-1], 'core')} compared with {found.cores[0]}"
 
 
 def _gains(found: Scaling, label: str) -> str:
@@ -97,7 +106,7 @@ def about_server(found: Scaling) -> str:
     }
     if not any(shares.values()):
         return ""
-    told = [f"{100 * share:.0f} % at {_at(work)}" for work in found.works if (share := shares[work.cpu])]
+    told = [f"{units.percent(share)} at {_at(work)}" for work in found.works if (share := shares[work.cpu])]
     return (
         f"This machine has no other core, so the last core of the strategies was also the server's, which used up to "
         f"{', '.join(told)}: there, a strategy had less than {units.count(most)} cores."
@@ -123,7 +132,8 @@ def _section(found: Scaling) -> Section:
         ONLY_INVALID if any("✗" in entry for entry in entries) else "",
         "-: no valid trials to compare." if "-" in entries else "",
     )
-    return Section(title(found), tuple(tables), tuple(filter(None, (*notes, *marks))))
+    told = tuple(_finding(found, label) for label in found.interpreters)
+    return Section(title(found), tuple(tables), tuple(filter(None, (*notes, *marks))), findings=told)
 
 
 def where(found: Scaling) -> str:
@@ -160,7 +170,7 @@ def _speed_up(found: Scaling, cores: int) -> Callable[[Work, Series], str]:
 def _percent(found: Scaling, cores: int) -> Callable[[Work, Series], str]:
     def write(work: Work, series: Series) -> str:
         share = _efficiency(found, work, series, cores)
-        return "-" if share is None else f"{100 * share:.0f} %"
+        return "-" if share is None else f"{units.percent(share)}"
 
     return write
 

@@ -175,12 +175,11 @@ def _sds(noise: Mapping[str, float | None], metrics: Iterable[str]) -> list[floa
 def _notes(selftest: Mapping[str, Any], every: Sequence[Block], noise: Mapping[str, Any]) -> str:
     alarms = selftest["false_alarms"]
     lost = read.tally(every).lost
-    rest = len(noise) - MOST_STRATEGIES
     return marks.notes(
         "Each mark is a block: the change from A to B; up is worse for B. A/A: both sides are the same code.",
         "Black: mean and SD. On the right, filled: CPU per page; hollow: throughput.",
         f"Rates are of decisions simulated with these blocks ({units.count(alarms['resampled']['blocks'])} A/A);",
         f"decisions in the order of measuring: {show.alarms_told(alarms['real'])}.",
         lost and f"{lost} of {len(every)} blocks failed or were dropped.",
-        marks.about_more(rest),
+        marks.about_more(list(noise)[MOST_STRATEGIES:]),
     )

@@ -68,7 +68,7 @@ def findings(found: Found) -> Iterator[str]:
     if counts["decisions"]:
         share = counts["alarms"] / counts["decisions"]
         alarms = alarms_told(counts, "simulated decision")
-        yield f"The same code on both sides: {alarms} ({100 * share:.1f} %; designed: at most 0.5 %)."
+        yield f"The same code on both sides: {alarms} ({units.percent(share, 1)}; designed: at most 0.5 %)."
     told = [
         f"{100 * one['share']:.3g} % of comparisons find a slowdown of {units.change_size(one['seen'])}"
         for _, one in planted(found)
@@ -79,7 +79,7 @@ def findings(found: Found) -> Iterator[str]:
     reached = [one for one in found["resolves"] if one["smallest"] is not None]
     if reached:
         sizes = [f"{smallest_told(one)} within {one['minutes']} min" for one in reached]
-        yield f"The smallest slowdown that is found {100 * DESIGNED.power:.0f} % of the time: {', '.join(sizes)}."
+        yield f"The smallest slowdown that is found {units.percent(DESIGNED.power)} of the time: {', '.join(sizes)}."
 
 
 def planted(found: Found) -> list[tuple[str, Mapping[str, Any]]]:
@@ -121,23 +121,27 @@ def _heading(found: Found) -> Iterator[str]:
 
 
 def _alarms(found: Found) -> Table:
-    heads = ("decisions", "number", "alarms", "passed", "inconclusive", "mean blocks", "all blocks", "rate at most")
+    heads = ("decisions", "number", "alarms", "passed", "inconclusive", "mean blocks", "measured", "rate at most")
     lines = tuple(
         (
             told,
             *(units.count(one[key]) for key in ("decisions", "alarms", "passes", "inconclusive")),
             f"{one['mean_blocks']:.1f}",
             units.count(one["blocks"]),
-            f"{100 * one['upper']:.1f} %" if "upper" in one else "-",
+            f"{units.percent(one['upper'], 1)}" if "upper" in one else "-",
         )
         for kind, told in (("real", "real"), ("resampled", "simulated"))
         for one in [found["false_alarms"][kind]]
     )
     note = (
-        "Real: on the blocks in their order; simulated: on blocks drawn from them. Rate at most: upper bound with 95 % "
-        "confidence. The design allows 0.5 %. Simulated decisions share blocks, so they have no bound."
+        "Real: on the measured blocks in their order; simulated: on blocks drawn from them, each as often as it comes. "
+        "Mean blocks: until the decision; measured: blocks."
     )
-    return Table(f"False alarms, both sides {words.name(found['strategy'])}", heads, lines, (note,))
+    bound = (
+        "Rate at most: upper bound with 95 % confidence. The design allows 0.5 %. Simulated decisions share blocks, so "
+        "they have no bound."
+    )
+    return Table(f"False alarms, both sides {words.name(found['strategy'])}", heads, lines, (note, bound))
 
 
 def _planted(found: Found) -> Table:
@@ -147,7 +151,7 @@ def _planted(found: Found) -> Table:
             f"about {words.plain(size, 12)} %",
             "not measured" if one["seen"] is None else planted_told(one),
             units.count(one["blocks"]),
-            f"{100 * one['share']:.1f} %",
+            f"{units.percent(one['share'], 1)}",
             units.count(one["decisions"]),
             f"{one['mean_blocks']:.1f}",
             f"{one['real']['alarms']} of {one['real']['decisions']}",
@@ -163,13 +167,13 @@ def _noise(found: Found) -> Table:
     lines = [
         (
             words.name(name),
-            *(f"{100 * noise[metric]:.1f} %" if metric in noise else "-" for metric in NAMES),
+            *(f"{units.percent(noise[metric], 1)}" if metric in noise else "-" for metric in NAMES),
             f"{found['block_s'][name]['slices']:.1f} s",
             f"{found['block_s'][name]['memory']:.1f} s" if found["block_s"][name]["memory"] else "-",
         )
         for name, noise in found["noise"].items()
     ]
-    controls = ", ".join(f"{name} {100 * sd:.1f} %" for name, sd in found["controls"].items())
+    controls = ", ".join(f"{name} {units.percent(sd, 1)}" for name, sd in found["controls"].items())
     return Table("Noise: SD of a block, and its duration", heads, tuple(lines), (f"Controls: {controls}.",))
 
 
@@ -187,18 +191,20 @@ def _resolves(found: Found) -> Table:
         )
         for one in found["resolves"]
     )
-    whose = words.name(found["strategy"])
-    return Table(f"Smallest slowdown of {whose} that is found {100 * DESIGNED.power:.0f} % of the time", heads, lines)
+    whose, often = words.name(found["strategy"]), units.percent(DESIGNED.power)
+    return Table(f"Smallest slowdown of {whose} that is found {often} of the time", heads, lines)
 
 
 def _rest(found: Found) -> Table:
     late, extra, ceiling = found["lateness"], found["overhead"], found["server_ceiling_per_s"]
     times = " and ".join("-" if late[key] is None else units.duration(late[key]) for key in ("p50", "p99"))
-    share = "-" if extra["share"] is None else f"{100 * extra['share']:.1f} %"
+    times += "" if late["valid"] else " ✗"
+    answers = "-" if ceiling is None else f"{units.number(ceiling)} responses/s"
+    share = "-" if extra["share"] is None else f"{units.percent(extra['share'], 1)}"
     lines = (
-        ("server ceiling, by a null client", "-" if ceiling is None else f"{units.number(ceiling)} responses/s"),
-        ("timer lateness (p50 and p99), 1,000 in flight at 50 ms", times + ("" if late["valid"] else " ✗")),
-        ("harness overhead per fetch (at most 1 µs)", units.duration(extra["per_fetch_ns"])),
-        ("harness overhead, share of CPU time (at most 1 %)", share),
+        ("server's ceiling, with a client that parses nothing", answers),
+        ("lateness of the server's timers (p50 and p99), 1,000 in flight at 50 ms", times),
+        ("overhead of the harness per fetch (at most 1 µs)", units.duration(extra["per_fetch_ns"])),
+        ("overhead of the harness, share of CPU time (at most 1 %)", share),
     )
     return Table("The harness", ("what", "value"), lines)

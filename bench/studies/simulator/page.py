@@ -64,7 +64,7 @@ def fragment(rows: Iterable[Row]) -> Fragment | None:
         told=pages.listed(show.sentences(found.models, load, USUAL_IN_FLIGHT)),
         table=pages.table(show.table(found, load)),
         checked=pages.listed(show.checked(found)),
-        errors=_folded("Every cell with its error", show.errors(found)),
+        errors=_folded("Every measured point with its error", show.errors(found)),
         questions=pages.section(questions(found)),
     )
     return Fragment(filled, css, js, json_block(data(found, load)))

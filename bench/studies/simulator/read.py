@@ -201,6 +201,8 @@ def _reason(own: Sequence[Cell], costs: Sequence[tuple[int, float]], names: Sequ
         return "a variant of another model"
     if any(_uses_more_cores(cell) for cell in own):
         return "used more than one core, and the formula is for one"
+    if not any(map(_is_bare, own)):
+        return "not measured at no added latency and without CPU work"
     if not costs:
         return "no valid trial at no added latency and without CPU work"
     return "measured with one fetch in flight only" if costs[-1][0] == 1 else ""
@@ -212,8 +214,12 @@ def _uses_more_cores(cell: Cell) -> bool:
     return any((arm.cores or 1) > 1 for arm in arms) or (bool(shares) and statistics.median(shares) > ONE_CORE)
 
 
+def _is_bare(cell: Cell) -> bool:
+    return not cell.mean_latency_ns and not cell.cpu_ns
+
+
 def _costs(own: Sequence[Cell]) -> tuple[tuple[int, float], ...]:
-    bare = [cell for cell in own if not cell.mean_latency_ns and not cell.cpu_ns]
+    bare = filter(_is_bare, own)
     known = {cell.in_flight: figure.estimate for cell in bare if (figure := cell.valid_figure(c.cpu_per_page_ns))}
     return tuple(sorted(known.items()))
 

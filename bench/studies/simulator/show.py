@@ -96,7 +96,8 @@ def _ties(models: Sequence[Model], load: Load) -> str:
     start = f"With {of_load(load)}"
     if not last:
         return f"{start}, the models shown differ even with 1 fetch in flight."
-    return f"{start}, the {len(models)} models shown tie (within {round(100 * TIE)} %) up to {words.in_flight(last)}."
+    told = f"{start}, the {len(models)} models shown tie (within {round(100 * TIE)} %)"
+    return f"{told} with 1 in flight, and differ with 2." if last == 1 else f"{told} up to {words.in_flight(last)}."
 
 
 def _with_in_flight(models: Sequence[Model], load: Load, in_flight: int) -> str:
@@ -155,16 +156,17 @@ def _some(names: list[str]) -> str:
 def _off(found: Sequence[Checked]) -> list[str]:
     """Return the median and the largest error, with the reason for the largest one."""
     if not found:
-        return ["This run has no cells with latency or CPU work, so the prediction is not checked here."]
+        return ["This run measured nothing with latency or CPU work, so the predictions are not checked here."]
     worst = found[0]
     median = statistics.median(abs(math.expm1(one.off)) for one in found)
     point = worst.point
     where = f"{point.strategy} with {of_load(point.load)} and {words.in_flight(point.in_flight)}"
     size = f"{units.number(100 * median, 2)} %, the largest {units.change(worst.off)}"
     rates = f"{units.rate(worst.predicted_per_s)} predicted, {units.rate(point.per_s)} measured"
+    far = sum(abs(math.expm1(one.off)) > FAR for one in found) or "none"
     return [
-        f"Checked against {words.counted(len(found), 'cell')} of this run that have latency or CPU work.",
-        f"In these cells, the median error of the predicted pages/s is {size}.",
+        f"Checked against {words.counted(len(found), 'measured point')} of this run with latency or CPU work.",
+        f"The median error of the predicted pages/s is {size}; at {far} of them it is more than {round(100 * FAR)} %.",
         f"The largest of these errors is that of {where}: {rates}.{_why(worst)}",
     ]
 

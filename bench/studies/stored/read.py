@@ -138,7 +138,7 @@ class Control:
     def told(self) -> str:
         """How much slower or faster the machine of HEAD was, as text."""
         share = self.head_per_s / self.base_per_s - 1
-        return f"{abs(share) * 100:.0f} % {'slower' if share < 0 else 'faster'}"
+        return f"{units.percent(abs(share))} {'slower' if share < 0 else 'faster'}"
 
 
 Pooled = Mapping[Group, Noise]

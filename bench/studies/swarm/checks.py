@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from inflight.bench.core import units
 from inflight.bench.core.rows import Check
 from inflight.bench.measure import checks
 from inflight.bench.measure.checks import Judgement, not_applicable, passed_if
@@ -109,8 +110,9 @@ def _requests(evidence: Evidence) -> Judgement:
 def _reporting(evidence: Evidence) -> Judgement:
     share = evidence.measured["reporting_share"]
     if evidence.measured["client_cpu_ns"] < ENOUGH_CPU_NS:
-        return not_applicable(f"{100 * share:.2f} %, but too little CPU time for a verdict")
-    figures = f"{100 * share:.2f} % of the strategy processes' CPU time, limit {100 * MOST_REPORTING_SHARE:.0f} %"
+        return not_applicable(f"{units.percent(share, 2)}, but too little CPU time for a verdict")
+    limit = units.percent(MOST_REPORTING_SHARE)
+    figures = f"{units.percent(share, 2)} of the strategy processes' CPU time, limit {limit}"
     return passed_if(share <= MOST_REPORTING_SHARE, figures)
 
 

@@ -27,7 +27,7 @@ from inflight.bench.studies.swarm.read import (
     timeline,
 )
 from inflight.bench.studies.swarm.record import Swarm as Trial
-from inflight.bench.studies.swarm.show import MOST_NAMES, cost_title, losses, reach_title, size
+from inflight.bench.studies.swarm.show import MOST_NAMES, cost_title, losses, reach_title, size, size_and_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -266,7 +266,7 @@ def _bars(shown: Mapping[str, Cost], axes: "Axes") -> None:
     for place, one in enumerate(shown.values()):
         parts = [(max(0.0, one.layers[layer] or 0.0) / KILO, fill) for layer, fill in FILLS.items()]
         end = marks.stacked(axes, place, parts)
-        marks.beside(axes, size(one) if one.slope is None else words.memory(one.slope), end, place)
+        marks.beside(axes, size_and_error(one), end, place)
         most = max(most, end)
     marks.name_rows(axes, [f"{labels.name_of(name)}{'' if one.slope else ' †'}" for name, one in shown.items()])
     axes.set_ylim(max(len(shown), 2) - 0.4, -0.6)

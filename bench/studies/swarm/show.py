@@ -82,7 +82,7 @@ def cost_title(sizes: Mapping[str, Cost]) -> str:
     """Return the memory per fetch of the strategies with the least and the most; empty where unknown."""
     known = [(name, one) for name, one in sizes.items() if one.full is not None]
     ends = dict([*known[:1], *known[-1:]])
-    told = [f"{size(one)} with {name(strategy)}" for strategy, one in ends.items()]
+    told = [f"{size_and_error(one)} with {name(strategy)}" for strategy, one in ends.items()]
     return f"Memory per fetch in flight, at both ends: {words.listed(told)}" if told else ""
 
 
@@ -181,7 +181,8 @@ def _bytes_table(sizes: Mapping[str, Cost], use: str) -> Table:
     if any(one.full is None for one in sizes.values()):
         notes.append("-: unknown, or another process disturbed the system's layers.")
     lines = tuple(_bytes_line(name, one) for name, one in sizes.items())
-    return Table(f"Memory per additional fetch (bytes){use}", _BYTES, lines, tuple(notes))
+    which = "additional fetch" if any(one.slope for one in sizes.values()) else "fetch in flight"
+    return Table(f"Memory per {which} (bytes){use}", _BYTES, lines, tuple(notes))
 
 
 def _bytes_line(strategy: str, one: Cost) -> tuple[str, ...]:
@@ -212,6 +213,11 @@ def name(strategy: str) -> str:
 def size(one: Cost) -> str:
     """Write the memory per fetch in all layers: fewer digits for one size than for a slope, a dash where unknown."""
     return "-" if one.full is None else units.size(one.full, 2 if one.slope is None else 3)
+
+
+def size_and_error(one: Cost) -> str:
+    """Write the memory per fetch in all layers, with its interval if it is a slope."""
+    return size(one) if one.slope is None else words.memory(one.slope)
 
 
 def _bytes(size: float | None) -> str:

@@ -145,7 +145,7 @@ def _models(fits: dict[str, Fit], looks: Mapping[str, Look], axes: "Axes", caps:
     order = sorted(drawn, key=lambda name: drawn[name].knee)
     lines = [f"{labels.name_of(name)}: {_knee_text(drawn[name])}" for name in order]
     if lines:
-        text = "\n".join(["knee N* of the model (95 %)", *lines])
+        text = "\n".join(["knee N* of the formula (95 %)", *lines])
         box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 2}
         # The corner below the end of the ideal line is free: no throughput is that low with that many in flight.
         axes.text(

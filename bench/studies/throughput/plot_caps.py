@@ -58,7 +58,6 @@ def draw(
     order = [*dict.fromkeys(cell.strategy for cell in _ordered(found) if cell.strategy in drawn)]
     reference = _reference(found, drawn)
     names = [*([reference] if reference else []), *(name for name in order if name != reference)]
-    more = len(names) - small_multiples.MOST
     stacks = {cell.strategy: cell.stack for cell in found}
     notes = marks.notes(
         about,
@@ -71,7 +70,7 @@ def draw(
         ceiling and "Dotted line: what a client that parses nothing got from the server.",
         _mixed(stacks) and labels.about_star(found),
         left_out.about(found, [cell for cell in found if cell.strategy in drawn]),
-        marks.about_more(more),
+        marks.about_more(names[small_multiples.MOST :]),
     )
     sheet, panels = small_multiples.sheet(
         names, finding, notes, footer, quantity.label, "fetches in flight (log scale)"
@@ -87,11 +86,16 @@ def draw(
             axes.axhline(ceiling, color=page.GREY, linewidth=1.2, linestyle=":", zorder=1)
         look = small_multiples.look(name)
         marks.series(axes, name, drawn[name], look)
-        remark = f"keeps {title.kept(kept[name])}" if name in kept and quantity is RATE else ""
+        remark = _remark(kept[name]) if name in kept and quantity is RATE else ""
         small_multiples.name(axes, labels.starred(name, stacks[name] if _mixed(stacks) else ""), look.colour, remark)
         for cap in kept[name].failed if name in kept else ():
             axes.plot(cap, 0.05, transform=axes.get_xaxis_transform(), color=look.colour, **FAILED)
     return sheet
+
+
+def _remark(one: Retention) -> str:
+    """Write a retention, with its number in flight if more of them failed."""
+    return f"keeps {title.kept(one)}" + (f" with {units.count(one.most.in_flight)}" if one.failed else "")
 
 
 def _reach(point: Point) -> list[float]:

@@ -20,7 +20,7 @@ LEAST_SPLIT_NS = 1_000_000_000
 """Least CPU time that is divided into user and system time. The kernel samples which of both it is at each timer tick,
 often every 4 ms, so less time has too few samples."""
 USER, SYSTEM = Fill(name_looks.COLOURS[0]), Fill(name_looks.COLOURS[4], "///")
-PALE = 0.3
+FAINT = 0.3
 """The opacity of invalid trials."""
 
 
@@ -29,19 +29,18 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet | None":
     bars = bars_of(read.at(found, read.cpu_column(found)))
     if not bars:
         return None
-    more = len(bars) - page.MOST_BARS
     notes = marks.notes(
         about,
         title.workload(bars[0][0]),
         "CPU time of the whole client process. Bars: means over the rounds; whiskers: 95 % intervals.",
         labels.about_star([cell for cell, _ in bars]),
         labels.about_parts(cell for cell, _ in bars),
-        any(not figure.valid for _, figure in bars) and "Pale: invalid trials only, no basis for conclusions.",
+        any(not figure.valid for _, figure in bars) and "Faint: invalid trials only, no basis for conclusions.",
         not _is_divided(bars)
         and all(cell.rows[0].kind == "crawl" for cell, _ in bars)
         and "Not divided into user and system time: there was too little CPU time to measure them.",
         left_out.about(found, [cell for cell, _ in bars]),
-        marks.about_more(more),
+        marks.about_more([cell.strategy for cell, _ in bars[page.MOST_BARS :]]),
     )
     bars = bars[: page.MOST_BARS]
     sheet = page.sheet(title.of_cpu([cell for cell, _ in bars]), notes, footer, max(page.HEIGHT, 3 + BAR * len(bars)))
@@ -71,7 +70,7 @@ def panel(bars: Sequence[tuple[Cell, Figure]], axes: "Axes") -> float:
         parts = [(whole, Fill(name_looks.look(cell.strategy).colour))]
         if is_divided and user is not None:
             parts = [(user * whole, USER), ((1 - user) * whole, SYSTEM)]
-        marks.stacked(axes, place, parts, alpha=1.0 if figure.valid else PALE)
+        marks.stacked(axes, place, parts, alpha=1.0 if figure.valid else FAINT)
         if figure.ends:
             marks.whisker(axes, place, whole, *(end / scale for end in figure.ends))
         text = units.duration(figure.estimate, figure.digits) + ("" if figure.valid else "  invalid")

@@ -19,16 +19,15 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet":
     here = read.at(found, read.rate_columns(found)[-1])
     rates = [(cell, figure) for cell in here if (figure := cell.figure(c.pages_per_s))]
     bars = sorted(rates, key=lambda bar: (bar[0].stack != "shared", -bar[1].estimate))
-    more = len(bars) - page.MOST_BARS
     notes = marks.notes(
         about,
         title.workload(here[0]),
         "Bars: means over the rounds; whiskers: 95 % intervals.",
         labels.about_star([cell for cell, _ in bars]),
         labels.about_parts(cell for cell, _ in bars),
-        any(not figure.valid for _, figure in bars) and "Pale: invalid trials only, no basis for conclusions.",
+        any(not figure.valid for _, figure in bars) and "Faint: invalid trials only, no basis for conclusions.",
         left_out.about(found, [cell for cell, _ in bars]),
-        marks.about_more(more),
+        marks.about_more([cell.strategy for cell, _ in bars[page.MOST_BARS :]]),
     )
     bars = bars[: page.MOST_BARS]
     names = [labels.starred(cell.strategy, cell.stack) for cell, _ in bars]
@@ -37,7 +36,7 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet":
     axes = sheet.subplots()
     for place, (cell, figure) in enumerate(bars):
         fill = Fill(name_looks.look(cell.strategy).colour)
-        marks.stacked(axes, place, [(figure.estimate, fill)], alpha=1.0 if figure.valid else plot_cpu.PALE)
+        marks.stacked(axes, place, [(figure.estimate, fill)], alpha=1.0 if figure.valid else plot_cpu.FAINT)
         if figure.ends:
             marks.whisker(axes, place, figure.estimate, *figure.ends)
         text = units.number(figure.estimate, figure.digits) + ("" if figure.valid else "  invalid")

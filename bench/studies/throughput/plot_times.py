@@ -78,12 +78,11 @@ def _draw_each(found: Sequence[Cell], finding: str, notes: str, footer: str) -> 
     reference = read.reference_of(found)
     first = reference.strategy if reference and reference.strategy in curves else None
     order = sorted(curves, key=lambda name: (name != first, _falls_to(curves[name], 0.5), name))
-    more = len(order) - small_multiples.MOST
     about = marks.notes(
         notes,
         small_multiples.about_reference(first),
         f"Markers: {about_marks(found, 'service')}.",
-        marks.about_more(more),
+        marks.about_more(order[small_multiples.MOST :]),
     )
     sheet, panels = small_multiples.sheet(
         order, finding, about, footer, "share of fetches that take longer (log scale)", "service time (log scale)"
@@ -182,7 +181,8 @@ def _scale(axes: "Axes", points: Sequence[tuple[int, float]], most: int) -> None
     """Set logarithmic axes that hold all points, with at most so many ticks of time."""
     times_ns, shares = [x for x, _ in points], [y for _, y in points]
     low, high = max(1, min(times_ns)), max(times_ns)
-    scales.log_axis(axes.xaxis, units.duration_tick, [low / 1.12, high * 1.12], most=most)
+    beside = min(1.12, max(1.01, (high / low) ** 0.04))  # more would be an empty half of a page on a phone
+    scales.log_axis(axes.xaxis, units.duration_tick, [low / beside, high * beside], most=most)
     scales.log_axis(axes.yaxis, lambda share: f"{share * 100:.3g} %", [min(*shares, 0.009) / 1.3, 1.15])
     scales.set_ticks(axes.yaxis, [1, 0.5, 0.1, 0.01, 0.001, 0.0001])
 

@@ -136,10 +136,11 @@ def about_placebo(rows: Sequence[Row]) -> str | None:
         return None
     interval = found.interval
     told = "The same code, measured twice, differs in CPU time per page by"
-    off = f"{told} {_percent(interval.estimate)} %"
+    off = f"{told} {units.change(math.log(interval.estimate))}"
     if math.isinf(interval.high):
         return f"{off} (one block: its interval is unknown)."
-    return f"{off} ({SURE}: {_percent(interval.low)} to {_percent(interval.high)} %)."
+    between = units.change_between(math.log(interval.low), math.log(interval.high))
+    return f"{off} ({SURE} interval {between})."
 
 
 def about_noise(rows: Sequence[Row]) -> str:
@@ -148,8 +149,8 @@ def about_noise(rows: Sequence[Row]) -> str:
     if found is None or not found.is_noisy:
         return ""
     return (
-        f"This run is noisy: identical code may differ by more than {NOISY * 100:.0f} %. Differences that are called "
-        "significant still count, but others may be hidden. Close other programs, or use more --rounds."
+        f"This run is noisy: identical code may differ by more than {units.percent(NOISY)}. Differences that are "
+        "called significant still count, but others may be hidden. Close other programs, or use more --rounds."
     )
 
 
@@ -180,8 +181,3 @@ def about_blocks(found: Sequence[Cell]) -> str:
         return f"One {what}: the noise is unknown, so two digits are shown."
     few = f" Few {what}s make wide intervals; --rounds sets their number." if numbers[0] <= FEW else ""
     return f"Means over {many}, ± half of their {SURE} interval; ratios compare strategies of one {what}.{few}"
-
-
-def _percent(ratio: float) -> str:
-    """Write the difference of a ratio from 1 in percent."""
-    return f"{round((ratio - 1) * 100, 1) + 0.0:.1f}"  # adding 0 takes the sign from -0

@@ -82,8 +82,8 @@ BENT = Unit(lambda found: f"{units.size_between(found.low, found.high)} (the lin
 TIMES = Unit(_times, lambda edge: f"{units.number_tick(round(edge, 3))}x")
 SPAN = Unit(_span, lambda edge: units.duration(edge, 2))
 SHARE = Unit(
-    lambda found: f"{100 * found.value:.1f} % ({100 * found.low:.1f} to {100 * found.high:.1f} %)",
-    lambda edge: f"{100 * edge:.0f} %",
+    lambda found: f"{units.percent(found.value, 1)} ({100 * found.low:.1f} to {units.percent(found.high, 1)})",
+    lambda edge: f"{units.percent(edge)}",
 )
 PER_S = Unit(
     lambda found: f"{units.number(found.value)} ({units.number(found.low)} to {units.number(found.high)})",

@@ -58,7 +58,7 @@ def threads_before_sockets(rows: Sequence[Row]) -> Outcome:
         Part(
             name,
             _is_before(limits["threads"], limits[name]),
-            rule=f"threads end more than {100 * SAME:.0f} % before",
+            rule=f"threads end more than {units.percent(SAME)} before",
             core="first",
             close=_are_near(limits["threads"], limits[name]),
         )

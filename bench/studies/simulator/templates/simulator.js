@@ -116,7 +116,8 @@
   function ties(models, load) {
     const last = tiesUpTo(models, load);
     if (!last) return `With ${ofLoad(load)}, the models shown differ even with 1 fetch in flight.`;
-    return `With ${ofLoad(load)}, the ${models.length} models shown tie (within ${Math.round(100 * data.tie)}\u00a0%) up to ${count(last)} in flight.`;
+    const told = `With ${ofLoad(load)}, the ${models.length} models shown tie (within ${Math.round(100 * data.tie)}\u00a0%)`;
+    return last === 1 ? `${told} with 1 in flight, and differ with 2.` : `${told} up to ${count(last)} in flight.`;
   }
 
   function withInFlight(models, load, n) {

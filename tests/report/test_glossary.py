@@ -1,0 +1,53 @@
+"""The glossary: each word of a page is explained once, and only words that the page uses."""
+
+import pytest
+
+from inflight.bench.report.glossary import glossary, section, used
+
+
+def names(text: str) -> list[str]:
+    return [term for term, _ in used(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("held by the gate", ["gate"]),
+        ("the gates of all servers", ["gate"]),
+        ("Slab and sockets", ["slab"]),
+        ("All 5 strategies", ["strategy"]),
+        ("sign-flip  p\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}0.00005", ["sign-flip p"]),
+        ("half take longer than the p50", ["p50, p99"]),
+        ("gateway, blockade, pSSt", []),
+    ],
+)
+def test_a_word_is_found_in_singular_and_plural_but_not_within_another_word(text: str, found: list[str]) -> None:
+    assert names(text) == found
+
+
+def test_a_word_within_a_longer_term_does_not_count() -> None:
+    assert names("each building block") == ["building block"]
+    assert names("each building block in its block") == ["block", "building block"]
+
+
+def test_a_word_with_an_everyday_meaning_is_in_the_glossary_but_not_on_a_page() -> None:
+    assert names("the share of pages on the other side") == []
+    assert {"share", "side"} <= {term for term, _ in glossary()}
+
+
+def test_a_page_without_such_words_has_no_glossary() -> None:
+    assert section("") == section("nothing to explain")
+    assert section("").details == ()
+
+
+def test_the_folded_part_says_how_many_words_it_explains() -> None:
+    [folded] = section("the gate, and slab").details
+
+    assert folded.summary == "2 words of this page, explained"
+    assert [sentence.partition(":")[0] for sentence in folded.sentences] == ["gate", "slab"]
+
+
+def test_terms_are_unique_and_in_alphabetical_order() -> None:
+    terms = [term.lower() for term, _ in glossary()]
+
+    assert terms == sorted(set(terms))
