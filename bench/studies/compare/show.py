@@ -32,6 +32,7 @@ _MOST_LETTERS = 500
 _COLUMNS = (
     "A, B: medians over the blocks; change: the mean over the blocks",
     "detectable: the smallest change that the rule finds if blocks vary as much as these",
+    "block: one measurement of both sides, which take turns in slices; p: of a t test over the blocks, one-sided",
 )
 _NOT_STORED = "No verdict is stored here; this is the decision on the blocks so far."
 

@@ -319,12 +319,14 @@ def _held_table(found: Sequence[Cell]) -> Table:
     lines = tuple(map(_held_line, found))
     heads = ("", "connection", "in flight", "reached in", "CPU", "server CPU", "drained", "memory added",
              "server's memory", "drops, failed")  # fmt: skip
+    rounds = "; medians over the rounds" if any(len(cell.rows) > 1 for cell in found) else ""
     notes = (
-        "Held at once, as the server's gate confirmed; medians over the rounds. CPU: until all were held.",
+        f"Held at once, as the server's gate confirmed{rounds}. CPU: until all were held.",
         "Drained: from the opening of the gate to the end of the crawl"
         + ("; -: the workers were parked before the end." if any(map(_is_parked, found)) else "."),
         "Memory added: all layers of the client, including both ends of the connections.",
         "Server's memory: user memory of its whole process.",
+        "Drops: connections that the kernel lost in a full queue. Failed: fetches.",
         "✗: invalid trials only." if any(line[0].endswith("✗") for line in lines) else "",
     )
     return Table("Held in flight at once", heads, lines, tuple(filter(None, notes)))

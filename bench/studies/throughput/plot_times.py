@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 Kind = Literal["service", "response"]
 TAIL = 10
 """A curve ends where fewer fetches than these are slower, because a share of fewer is mostly chance."""
+LEAST_RANGE = 1.25
+"""Least ratio of the ends of an axis of times: in a narrower one, the buckets of the histograms look like steps."""
 LEGEND_ROOM = 2.53
 """Inches to the right of the axes for the legend, at least."""
 _TITLES: dict[Kind, str] = {
@@ -181,8 +183,9 @@ def _scale(axes: "Axes", points: Sequence[tuple[int, float]], most: int) -> None
     """Set logarithmic axes that hold all points, with at most so many ticks of time."""
     times_ns, shares = [x for x, _ in points], [y for _, y in points]
     low, high = max(1, min(times_ns)), max(times_ns)
-    beside = min(1.12, max(1.01, (high / low) ** 0.04))  # more would be an empty half of a page on a phone
-    scales.log_axis(axes.xaxis, units.duration_tick, [low / beside, high * beside], most=most)
+    beside = min(1.12, max(1.02, (high / low) ** 0.04))  # more would be an empty half of a page on a phone
+    high = max(high * beside, low * LEAST_RANGE)
+    scales.log_axis(axes.xaxis, units.duration_tick, [low / beside, high], most=most)
     scales.log_axis(axes.yaxis, lambda share: f"{share * 100:.3g} %", [min(*shares, 0.009) / 1.3, 1.15])
     scales.set_ticks(axes.yaxis, [1, 0.5, 0.1, 0.01, 0.001, 0.0001])
 
