@@ -28,7 +28,7 @@ DPI = 150
 WIDER = 12
 """Pixels beside a panel: a browser's font may be wider than the one that was measured."""
 TITLE, TEXT, SMALL = 19, 13, 11
-_NUMBER_AND_UNIT = re.compile(r"(\d) (?=(?:ns|µs|ms|s|min|B|kB|MB|GB|(?:pages|requests|responses)/s)\b|%)")
+_NUMBER_AND_UNIT = re.compile(r"(\d) (?=(?:ns|µs|ms|s|min|B|kB|MB|GB|[KMG]iB|(?:pages|requests|responses)/s)\b|%)")
 _FORMULA = re.compile(r"(?:(?<=\b\w)|(?<=\))) ([=<+/]) (?=\S)")
 _MARK = re.compile(r" (?=[*†✗]$)")
 SETTINGS: dict[Any, Any] = {

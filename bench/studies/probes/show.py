@@ -15,6 +15,7 @@ from inflight.bench.present.table import Group, Line, Table
 
 _MOST_FIGURES = 6
 """Maximum number of figures shown of a probe; the rows have the rest."""
+_ABOUT_ROUNDS = "Medians over the rounds. A claim may use another figure of the same rounds, such as the largest."
 _UNITS = {"_ns": units.duration, "_bytes": units.size}
 _LOOKS = {
     "python": "allocated by Python, by line (tracemalloc)",
@@ -53,7 +54,8 @@ def tables(rows: Sequence[Row]) -> Iterator[Table]:
         else:
             workloads.setdefault(row.workload.id, []).append(row)
     if workloads:
-        yield Table("Probes", (), tuple(map(_line, workloads.values())))
+        notes = (_ABOUT_ROUNDS,) if any(len(own) > 1 for own in workloads.values()) else ()
+        yield Table("Probes", (), tuple(map(_line, workloads.values())), notes)
     for block, own in blocks.items():
         title = f"Where the bytes of one {words.plain(block)} go"
         lines = (line for look, head in _LOOKS.items() for row in own for line in _pieces(row, look, head))

@@ -140,7 +140,7 @@ def _alone(swarm: Swarm, row: Trial, looks: Mapping[str, Look], about: str, foot
         and one.full
         and f"A fetch in flight takes {size(one)}, all together {units.size(one.full * held(row), 2)}.",
         any(map(_is_unseen, pairwise(counts)))
-        and "Dotted: no value in between, because the servers were too busy to answer.",
+        and "Dotted: the servers were too busy to give a value in between. The last value is from before the end.",
     )
     stages = _stages(row)
     sheet = page.sheet(reach_title([swarm]), notes, footer, page.HEIGHT + 0.6)
