@@ -83,6 +83,13 @@ A test is the name of its function, or ``name[value]`` for its cases with this v
 neighbouring values are written as pytest writes them: ``test_every_fault_ends_as_the_site_says[reset-mid-keep-alive]``.
 """
 
+TIMED = (
+    "test_a_fetch_that_takes_too_long_is_a_timeout",
+    "test_a_second_connection_gets_no_second_deadline",
+    "test_all_addresses_of_a_host_share_one_deadline",
+)
+"""Tests that a limited library passes where the machine stalls until the deadline: these limits are not strict."""
+
 OUT_OF_REACH = {
     "process_pool": "in processes of its own",
     "interpreter_pool": "in interpreters of its own",
@@ -108,7 +115,7 @@ def limit_of(strategy: str, test: str, case: str) -> Limit | None:
     reason = _listed(strategy, test, case)
     described = strategies.describe(strategy)
     if reason is not None or described.group != strategies.ELSEWHERE:
-        return None if reason is None else Limit(reason, strict=True)
+        return None if reason is None else Limit(reason, strict=test not in TIMED)
     for ours in LIMITS:
         if set(strategies.describe(ours).requires) & set(described.requires):
             reason = _listed(ours, test, case.replace(strategy, ours))

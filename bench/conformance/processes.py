@@ -18,8 +18,10 @@ from inflight.bench.measure.limits.child import die_with_parent
 from inflight.bench.measure.process import adopt_orphans
 
 T = TypeVar("T")
-TRACEBACK_S, MOST_TRACEBACK = 0.2, 100_000
-"""Time for writing a traceback, and the most bytes that are read of it."""
+TRACEBACK_S, MOST_TRACEBACK = 5, 100_000
+"""Maximum time for writing a traceback, and the most bytes that are read of it."""
+PAUSE_S = 0.2
+"""A traceback that has not grown meanwhile is complete."""
 
 
 class Result(Protocol):
@@ -59,7 +61,11 @@ class _Child(Generic[T]):
     def traceback(self) -> str:
         """Return the traceback of the main thread; empty if the process cannot write it."""
         os.kill(self.process.pid or 0, signal.SIGUSR1)
-        time.sleep(TRACEBACK_S)
+        give_up_s = time.monotonic() + TRACEBACK_S
+        seen, size = -1, 0
+        while seen != size or not (size or time.monotonic() > give_up_s):
+            time.sleep(PAUSE_S)
+            seen, size = size, os.fstat(self.stack).st_size
         return os.pread(self.stack, MOST_TRACEBACK, 0).decode(errors="replace")
 
 

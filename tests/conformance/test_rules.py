@@ -62,6 +62,12 @@ def test_a_limit_names_a_test_or_some_of_its_cases(entry: str, is_limit: bool, m
     assert found == (exceptions.Limit("why", strict=True) if is_limit else None)
 
 
+def test_the_limits_of_tests_with_a_short_deadline_are_not_strict() -> None:
+    found = [exceptions.limit_of("urllib3_threads", test, "urllib3_threads") for test in exceptions.TIMED[:2]]
+
+    assert [limit is not None and not limit.strict for limit in found] == [True, True]
+
+
 def test_a_strategy_from_another_place_has_the_limits_of_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
     mine = replace(CALLBACKS, name="mine", group=strategies.ELSEWHERE, requires=("urllib3", "yarl"))
     known = {name: strategies.describe(name) for name in exceptions.LIMITS} | {"mine": mine}
