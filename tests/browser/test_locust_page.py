@@ -14,6 +14,7 @@ from selenium.webdriver.common.by import By
 from tests.browser.conftest import Browser
 from tests.fake_server.running import Running
 from tests.patience import HANG_S
+from tests.ports import free_port
 
 LOCUSTFILE = Path(__file__).parents[2] / "bench" / "measure" / "locust" / "locustfile.py"
 ROWS = "return [...document.querySelectorAll('table tbody tr')].map(row => row.innerText.split('\\t'))"
@@ -29,8 +30,7 @@ def server() -> Iterator[Running]:
 @pytest.fixture
 def locust_page(server: Running, tmp_path: Path) -> Iterator[str]:
     """Start Locust with its page, and return the page's address."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     options = ["--web-host", "127.0.0.1", "--web-port", str(port), "--host", f"http://127.0.0.1:{server.port}"]
     command = [sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), "PageUser", *options]
     with (tmp_path / "said").open("w+") as said, subprocess.Popen(command, stderr=said, stdout=said) as locust:

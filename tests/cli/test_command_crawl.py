@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from inflight.fake_server.site import SiteConfig
 from tests.cli.command import ENVIRONMENT, INFLIGHT, inflight, running, survivors
 from tests.measure.workshop import Workshop
 from tests.patience import HANG_S
+from tests.ports import free_port
 
 Serve = Callable[[Handler], Server]
 KEYS = [
@@ -44,12 +44,6 @@ def crawl_json(*arguments: object) -> tuple[dict[str, dict[str, Any]], dict[str,
     assert list(last) == ["summary"]
     assert (done.code, done.err == "") == ((0, True) if last["summary"]["pages"] else (1, False))
     return {record["url"]: record for record in records}, last["summary"]
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 ADVICE = "; check the URL, and that its server runs"
@@ -262,7 +256,7 @@ def test_an_evil_site_makes_pages_fail_but_not_the_crawl(serve: Serve, strategy:
     server = serve(evil)
 
     records, summary = crawl_json(
-        f"{server.url}/", "--timeout", "2500ms", "--max-tries", 1, "--max-redirects", 5, "--strategy", strategy
+        f"{server.url}/", "--timeout", "5s", "--max-tries", 1, "--max-redirects", 5, "--strategy", strategy
     )
 
     found = {url.removeprefix(server.url): (record["status"], record["error"]) for url, record in records.items()}

@@ -29,6 +29,7 @@ from inflight.bench.studies.open_loop.read import curves
 from inflight.bench.studies.open_loop.run import run_open
 from inflight.fake_server.site import Site, SiteConfig
 from tests.patience import HANG_S
+from tests.ports import free_port
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8")))
 SETTING = Setting("run", host.Cpus(None, None), lambda _: HANG_S)
@@ -87,8 +88,7 @@ def test_too_few_users_lose_the_rate_and_the_trial_is_ok(server: Server) -> None
 
 
 def test_a_target_without_answers_makes_failures_and_a_red_row(server: Server) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = free_port()
 
     row = measured(server, rates=[20], seconds=0.2, users=2, target=f"http://127.0.0.1:{port}/where?x=1")
 
@@ -154,7 +154,10 @@ def test_a_kept_connection_that_was_closed_meanwhile_is_replaced_and_statuses_ar
 
 
 def test_a_latency_beyond_a_third_of_the_window_makes_a_red_row(server: Server) -> None:
-    row = measured(server, rates=[20], seconds=2, users=100, latency=["2s"], site={"pages": 10})
+    for _ in range(3):  # on a stalled machine, requests of a try may be sent too late
+        row = measured(server, rates=[20], seconds=2, users=100, latency=["2s"], site={"pages": 10})
+        if row.measured.not_kept == "window too short":
+            break
 
     assert not row.measured.kept
     assert row.measured.not_kept == "window too short"

@@ -18,6 +18,7 @@ import pytest
 
 from tests.fake_server.running import Running
 from tests.patience import HANG_S
+from tests.ports import free_port
 
 LOCUSTFILE = Path(__file__).parents[2] / "bench" / "measure" / "locust" / "locustfile.py"
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("LOCUST_", "PYTHONPATH"))}
@@ -128,8 +129,7 @@ def test_a_host_that_is_not_this_machine_is_refused_in_one_sentence() -> None:
 
 
 def test_a_host_set_on_the_web_page_is_refused_too() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     options = ["-f", str(LOCUSTFILE), "PageUser", "--web-host", "127.0.0.1", "--web-port", str(port)]
     form = urlencode({"user_count": 1, "spawn_rate": 1, "host": "http://192.0.2.1:8080"}).encode()
     with subprocess.Popen(
@@ -151,8 +151,7 @@ def test_a_host_set_on_the_web_page_is_refused_too() -> None:
 
 @pytest.mark.parametrize(("asked", "address"), [((), "127.0.0.1"), (("--master-bind-host", "127.0.0.2"), "127.0.0.2")])
 def test_a_master_and_its_page_listen_on_loopback_unless_asked_otherwise(asked: tuple[str, ...], address: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
-        master_port, web_port = one.getsockname()[1], other.getsockname()[1]
+    master_port, web_port = free_port(), free_port()
     ports = ("--master-bind-port", str(master_port), "--web-port", str(web_port))
     with subprocess.Popen(
         [sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), "--master", *ports, *asked],

@@ -2,7 +2,6 @@
 
 import json
 import signal
-import socket
 import subprocess
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from inflight.bench.core.cells import knob
 from inflight.bench.core.rows import Row
 from tests.cli.command import INFLIGHT, inflight, running, survivors
 from tests.patience import HANG_S
+from tests.ports import free_port
 
 IN_FLIGHT = 2000
 
@@ -21,12 +21,6 @@ IN_FLIGHT = 2000
 def rows_of(folder: Path) -> list[Row]:
     (run,) = folder.iterdir()
     return rows.read(run)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-        return port
 
 
 def test_three_models_hold_two_thousand_fetches_confirmed_by_the_gates(tmp_path: Path) -> None:
@@ -83,7 +77,7 @@ def test_a_locust_worker_that_joins_takes_its_part(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_a_worker_that_never_joins_is_one_sentence_and_a_row(tmp_path: Path) -> None:
     done = inflight(
-        "swarm", "--in-flight", 100, "--expect", 1, "--wait", "2s", "--port", free_port(), "--out", tmp_path
+        "swarm", "--in-flight", 100, "--expect", 1, "--wait", "10s", "--port", free_port(), "--out", tmp_path
     )
 
     assert done.code == 1

@@ -27,6 +27,7 @@ from inflight.bench.studies.swarm import run as swarm
 from inflight.bench.studies.swarm.run import Swarm, run_swarm
 from inflight.fake_server.site import SiteConfig
 from tests.patience import HANG_S
+from tests.ports import free_port
 
 IN_FLIGHT = 400
 LOCUSTFILE = Path(locustfile_folder.__file__).parent / "locustfile.py"
@@ -212,8 +213,7 @@ def test_a_frozen_master_ends_the_trial_and_is_named(at_the_peak: Any) -> None:
 
 @pytest.mark.long
 def test_a_locust_worker_of_another_machine_is_lost_after_the_silence_limit(at_the_peak: Any) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
 
     with crowd.node_process("127.0.0.1", port, CPUS, 120, patience_s=60) as joined:
         at_the_peak(lambda _, __: joined.process.send_signal(signal.SIGSTOP))
@@ -270,8 +270,7 @@ def test_a_locust_worker_that_joins_late_is_named_and_takes_no_part(at_the_peak:
 
 @pytest.mark.long
 def test_stopping_it_on_locusts_page_ends_it_and_is_named(at_the_peak: Any) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
 
     def stop(one: Swarm, _: ExitStack) -> None:
         stopping = urllib.request.Request(f"http://127.0.0.1:{port}/stop", method="POST")
@@ -341,7 +340,7 @@ def test_the_memory_budget_ends_a_swarm_and_all_its_processes(
 def test_a_locust_worker_of_another_version_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     ours = identity()
     monkeypatch.setattr(crowd, "identity", lambda: ours | {"locust": "1.0"})
-    monkeypatch.setattr(crowd, "START_S", 5)
+    monkeypatch.setattr(crowd, "START_S", 15)
 
     row = run_swarm(trial(processes=1), SETTING)
 
@@ -352,8 +351,7 @@ def test_a_locust_worker_of_another_version_is_refused_by_name(monkeypatch: pyte
 
 def test_joining_where_nobody_listens_is_one_sentence() -> None:
     said: list[str] = []
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
 
     assert swarm.join("127.0.0.1", port, patience_s=0.5, tell=said.append) == 2
     (sentence,) = said
