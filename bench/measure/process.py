@@ -35,6 +35,8 @@ LOOK_S = 0.01
 _PR_SET_CHILD_SUBREAPER = 36
 _SWEEPS, _END_S = 5, 1
 """How often descendants are looked for and killed, and how long they may take to end each time."""
+LAST_S = 3
+"""Maximum time that a worker or a server that has closed its output may take to end."""
 GRACE_S = 5
 """Time after its deadline at which an abandoned worker ends itself."""
 _MEDDLING = (
@@ -156,7 +158,7 @@ class Worker:
     def obituary(self) -> str:
         """Describe how the worker ended, with the last line of its standard error."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(1)
+            self.process.wait(LAST_S)
         code = self.process.returncode
         if code is None:
             return "the worker closed its output but is still running"

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from inflight.bench.measure.process import TICK_S, TrialError, how_it_ended, output, pin, start
+from inflight.bench.measure.process import LAST_S, TICK_S, TrialError, how_it_ended, output, pin, start
 from inflight.fake_server.site import SiteConfig
 
 START_SECONDS = 20
@@ -115,7 +115,7 @@ class Server:
 
     def _obituary(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(1)
+            self.process.wait(LAST_S)
         code = self.process.returncode
         if code is None:
             return "the fake server does not answer"

@@ -216,16 +216,17 @@ def test_invalid_options_are_refused_in_one_sentence(options: tuple[str, ...], s
 
 
 def test_ctrl_c_keeps_the_rows_for_the_next_run(tmp_path: Path) -> None:
-    with running("claims", "stack-ripping", "--quick", "--out", tmp_path) as started:
-        assert "5 trials to run" in started.read_error_line()
-        assert "1/5" in started.read_error_line()
+    command = ("claims", "stack-ripping", "races", "--quick", "--out", tmp_path)
+    with running(*command) as started:
+        assert "10 trials to run" in started.read_error_line()
+        assert "1/10" in started.read_error_line()
         started.interrupt()
         done = started.end()
 
     assert done.code == 130
     assert done.err.splitlines()[-1].endswith("; the same command without --fresh uses them again")
     kept = len(rows.read(newest(tmp_path)))
-    assert 1 <= kept < 5
-    again = inflight("claims", "stack-ripping", "--quick", "--out", tmp_path)
-    assert f"{5 - kept} trials to run" in again.err
+    assert 1 <= kept < 10
+    again = inflight(*command)
+    assert f"{10 - kept} trials to run" in again.err
     assert again.code == 0

@@ -32,6 +32,7 @@ def test_a_window_with_too_few_pages_is_extended(fake: Server, monkeypatch: pyte
 
     monkeypatch.setattr(block, "_slice", watch)
     monkeypatch.setattr(block, "lengths", lambda *_, **__: block.Lengths(0, 25 * block.MS))
+    monkeypatch.setattr(block, "MOST_WINDOWS", 1000)  # a stalled machine gives few pages in many windows
 
     run(block_of(GOOD, latency="50ms"), fake)  # 20 in flight: a page each 2.5 ms
 

@@ -52,23 +52,23 @@ def servers():
     return [child for child in family if "inflight.fake_server" in child.cmdline()]
 
 
-def unless_done_soon(crawl, do):
-    """Crawl; if that takes long, do something. Meanwhile memory never comes to rest, so a held trial takes long."""
-    hoard, done = [], threading.Event()
+def crawl_and_soon(crawl, do):
+    """Crawl, and do something soon, before the end. Until then memory never comes to rest, so a held trial lasts."""
+    hoard = []
 
     def grow():
         end = time.monotonic() + 0.4
-        while not done.wait(0.02):
+        while time.monotonic() < end:
+            time.sleep(0.02)
             hoard.append(bytearray(b"x") * 500_000)
-            if time.monotonic() > end:
-                do()
-                return
+        do()
 
-    threading.Thread(target=grow, daemon=True).start()
+    thread = threading.Thread(target=grow, daemon=True)
+    thread.start()
     try:
         crawl()
     finally:
-        done.set()
+        thread.join()
 
 
 '''

@@ -186,7 +186,7 @@ def ignores_ctrl_c(pid: int) -> bool:
 @pytest.mark.skipif(sys.platform != "linux", reason="only /proc tells which signals a process ignores")
 def test_ctrl_c_is_left_to_the_controller() -> None:
     command = [sys.executable, "-P", "-m", "inflight.bench.studies.probes.programs", "spin"]
-    order = json.dumps({"arguments": {"how": "selector", "wait_ms": 800}, "base": None}).encode() + b"\n"
+    order = json.dumps({"arguments": {"how": "selector", "wait_ms": 2500}, "base": None}).encode() + b"\n"
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     ) as probe:

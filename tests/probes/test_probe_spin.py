@@ -6,6 +6,9 @@ import pytest
 
 from tests.probes.asking import ask
 
+TRIES = 5
+"""A stalled machine gives a spinning process no CPU time for a while."""
+
 
 def share(how: str, waits_for: str, sockets: int, wait_ms: int) -> float:
     """Return CPU seconds per waited second."""
@@ -24,10 +27,12 @@ def share(how: str, waits_for: str, sockets: int, wait_ms: int) -> float:
     [("answer", 1, 300), ("answer", 10, 500), ("connect", 20, 200)],
 )
 def test_spinning_burns_more_than_ten_times_the_cpu_of_a_selector(waits_for: str, sockets: int, wait_ms: int) -> None:
-    assert share("spin", waits_for, sockets, wait_ms) > 10 * share("selector", waits_for, sockets, wait_ms)
+    waits = waits_for, sockets, wait_ms
+
+    assert any(share("spin", *waits) > 10 * share("selector", *waits) for _ in range(TRIES))
 
 
 def test_spinning_makes_many_attempts() -> None:
-    measured = ask("spin", how="spin", sockets=3, wait_ms=100)
+    tries = (ask("spin", how="spin", sockets=3, wait_ms=100) for _ in range(TRIES))
 
-    assert measured["attempts"] > 100 * measured["sockets"]
+    assert any(measured["attempts"] > 100 * measured["sockets"] for measured in tries)

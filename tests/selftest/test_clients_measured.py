@@ -27,7 +27,7 @@ def server() -> Iterator[Server]:
 def test_a_client_counts_what_the_server_counts(name: str, server: Server) -> None:
     if why := clients.absent(name):
         pytest.skip(why)
-    row = clients.run_client(clients.trial(name, "10ms", seconds=0.3, in_flight=IN_FLIGHT), server, SETTING)
+    row = clients.run_client(clients.trial(name, "10ms", seconds=2, in_flight=IN_FLIGHT), server, SETTING)
 
     assert (row.status, row.reason, row.kind, row.strategy) == ("ok", None, "client", name)
     verdicts = {check.name: check.verdict for check in row.checks}

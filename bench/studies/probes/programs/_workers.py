@@ -27,7 +27,7 @@ from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.kept import Kept
 
 IN_FLIGHT = 8
-LIFETIME_S = 10
+LIFETIME_S = 30
 
 
 def main() -> None:
@@ -133,7 +133,7 @@ def start_threads(model: Any, job: Job, frontier: Frontier, *, daemon: bool) -> 
     waiting.join()  # here each of them would be ended
 
 
-SOON_OVER = {"connection": "per-fetch", "timeout_ns": 500_000_000}
+SOON_OVER = {"connection": "per-fetch", "timeout_ns": 2_000_000_000}
 """Job settings that let the loop end: it waits forever for kept connections, and for deadlines until they pass."""
 PROGRAMS: dict[tuple[str, str], tuple[Callable[[Any, Job, Frontier], None], dict[str, Any]]] = {
     ("native_asyncio", "left-out"): (asyncio_closed, {}),

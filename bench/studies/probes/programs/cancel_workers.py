@@ -37,9 +37,9 @@ LEAVES_OUT = {
     "left-out-daemon": ("thread_pool",),
 }
 """Strategies that have a program without the cancel, by variant."""
-CRAWL_S = 4.0
-"""Time limit of a crawl and the end of its process together."""
-EXIT_S = 1.0
+CRAWL_S = 20.0
+"""Time limit from the start of a process to its end: below the lifetimes of ``_shared`` and ``_workers``."""
+EXIT_S = 5.0
 """Time limit from the end of the crawl to the end of the process."""
 MOST_LINES = 40
 _HEADERS = ("Traceback (most recent call last):", "Exception ignored in", "Exception in thread")
