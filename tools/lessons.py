@@ -33,7 +33,7 @@ from tools.lesson_pages import ROOT, LessonError, Run, lesson_paths, missing, re
 PLOTS = "plots"
 PROGRAMS = {"inflight": [sys.executable, "-m", "inflight"], "python": [sys.executable]}
 ENVIRONMENT = {"NO_COLOR": "1", "COLUMNS": "100"}
-HANG_S = 120
+HANG_S = 280
 WIDEST, LONGEST, TAIL = 100, 45, 12
 
 

@@ -47,12 +47,17 @@ class Done:
 
 
 def inflight(
-    *arguments: object, folder: Path | None = None, limit: tuple[str, int] | None = None, calm: bool = False, **env: str
+    *arguments: object,
+    folder: Path | None = None,
+    limit: tuple[str, int] | None = None,
+    calm: bool = False,
+    timeout_s: float = HANG_S,
+    **env: str,
 ) -> Done:
     """Run the command to its end, with one of the system's limits lowered or on a quiet machine if asked for."""
     done = subprocess.run(
         [*_limited(limit), *(CALM if calm else INFLIGHT), *map(str, arguments)],
-        cwd=folder, env=ENVIRONMENT | env, capture_output=True, text=True, timeout=HANG_S, check=False,
+        cwd=folder, env=ENVIRONMENT | env, capture_output=True, text=True, timeout=timeout_s, check=False,
     )  # fmt: skip
     assert "Traceback" not in done.stderr, done.stderr
     return Done(done.returncode, done.stdout, done.stderr)

@@ -48,7 +48,7 @@ def test_a_preset_cut_small_runs_to_its_report(preset: str, tmp_path: Path) -> N
     experiment.write_text(tomli_w.dumps(cut(preset)), encoding="utf-8")
     planned = expand(load(str(experiment), names()), {name: describe(name) for name in names()})
 
-    done = inflight("run", experiment, "--out", tmp_path / "results")
+    done = inflight("run", experiment, "--out", tmp_path / "results", timeout_s=550)
 
     (folder,) = (tmp_path / "results").iterdir()
     assert folder.name.endswith(f"-{preset}")

@@ -92,7 +92,7 @@ MISTAKES = (
         "        with self.lock:",
         "        self.lock.acquire()\n        if True:",
         "The program hangs, in admit, line 16: `self.lock.acquire()`",
-        2,
+        5,
     ),
     Mistake(
         "2",
@@ -211,7 +211,7 @@ MISTAKES = (
         "done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)\n        return done.pop().result()",
         "return await tasks[0]",
         "The program hangs, in first_of, line 13: `return await tasks[0]`",
-        2,
+        10,
     ),
     Mistake(
         "4",

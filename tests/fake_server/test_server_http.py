@@ -46,7 +46,7 @@ def test_the_date_is_now(server: Running) -> None:
         sock.sendall(get())
         _, headers, _ = read_response(sock)
 
-    assert before - 2 <= parsedate_to_datetime(headers["date"]).timestamp() <= time.time()
+    assert before - 10 <= parsedate_to_datetime(headers["date"]).timestamp() <= time.time()
 
 
 def test_a_request_may_arrive_split_at_every_byte(server: Running) -> None:
@@ -243,7 +243,7 @@ def test_a_header_block_seen_before_is_still_checked_with_every_other_request_li
 
 
 def test_silent_clients_are_closed_but_not_those_that_wait_for_us(start: Callable[..., Running]) -> None:
-    server = start("--idle-timeout", "100ms", "--latency", "600ms")
+    server = start("--idle-timeout", "1s", "--latency", "2s")
     silent, half, waiting = (server.connect() for _ in range(3))
     with closing(silent), closing(half), closing(waiting):
         half.sendall(b"GET / HTTP/1.1\r\nHo")
@@ -255,7 +255,7 @@ def test_silent_clients_are_closed_but_not_those_that_wait_for_us(start: Callabl
 
 
 def test_clients_that_leave_while_they_wait_are_forgotten(server: Running) -> None:
-    server.do("configure", site={"delay": "500ms"})
+    server.do("configure", site={"delay": "2s"})
     socks = [server.connect() for _ in range(20)]
     for sock in socks:
         sock.sendall(get("/p/1"))

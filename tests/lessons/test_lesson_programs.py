@@ -4,8 +4,9 @@ import asyncio
 import difflib
 import importlib.util
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import ModuleType
 
 import pytest
@@ -35,6 +36,16 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return [line.strip() for line in capsys.readouterr().out.splitlines()]
 
 
+def printed(run: Callable[[], object], expected: list[str], capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Run something and return its lines; again if they differ: a stall of the machine puts timers out of order."""
+    for _ in range(3):
+        run()
+        found = lines(capsys)
+        if found == expected:
+            break
+    return found
+
+
 @pytest.mark.parametrize("way", ["one_then_the_other", "two_coroutines"])
 def test_awaits_one_after_another_do_not_overlap(way: str, capsys: pytest.CaptureFixture[str]) -> None:
     asyncio.run(getattr(program("two_awaits"), way)())
@@ -46,19 +57,20 @@ def test_awaits_one_after_another_do_not_overlap(way: str, capsys: pytest.Captur
 def test_tasks_begin_before_one_of_them_ends(way: str, capsys: pytest.CaptureFixture[str]) -> None:
     asyncio.run(getattr(program("two_awaits"), way)())
 
-    printed = lines(capsys)
-    assert printed[:2] == ["/a: begin", "/b: begin"]
-    assert sorted(printed[2:]) == ["/a: end", "/b: end"]
+    found = lines(capsys)
+    assert found[:2] == ["/a: begin", "/b: begin"]
+    assert sorted(found[2:]) == ["/a: end", "/b: end"]
 
 
 def test_gather_lets_the_other_fetch_go_on_and_a_task_group_cancels_it(capsys: pytest.CaptureFixture[str]) -> None:
     one_fails = program("one_fails")
 
-    asyncio.run(one_fails.show(one_fails.gathered))
-    assert lines(capsys) == ["gathered", "the caller gets OSError('connection reset')", "/good: end"]
-
-    asyncio.run(one_fails.show(one_fails.in_a_task_group))
-    assert lines(capsys) == ["in_a_task_group", "/good: cancelled", "the caller gets OSError('connection reset')"]
+    for way, expected in {
+        "gathered": ["the caller gets OSError('connection reset')", "/good: end"],
+        "in_a_task_group": ["/good: cancelled", "the caller gets OSError('connection reset')"],
+    }.items():
+        show = partial(one_fails.show, getattr(one_fails, way))
+        assert printed(lambda: asyncio.run(show()), [way, *expected], capsys) == [way, *expected]  # noqa: B023
 
 
 def test_a_coroutine_that_nobody_awaits_does_not_begin_and_such_a_task_does_not_end(
@@ -93,7 +105,7 @@ def test_a_semaphore_limits_fetches_and_workers_limit_tasks_too(way: str, in_fli
 
 
 @pytest.mark.parametrize(
-    ("fetch", "printed"),
+    ("fetch", "expected"),
     [
         ("polite", ["the connection is closed", "the caller gets TimeoutError"]),
         (
@@ -108,13 +120,13 @@ def test_a_semaphore_limits_fetches_and_workers_limit_tasks_too(way: str, in_fli
     ],
 )
 def test_a_time_out_stops_what_awaits_and_lets_the_exception_pass(
-    fetch: str, printed: list[str], capsys: pytest.CaptureFixture[str]
+    fetch: str, expected: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     time_outs = program("time_outs")
 
-    asyncio.run(time_outs.limited(getattr(time_outs, fetch)))
+    found = printed(lambda: asyncio.run(time_outs.limited(getattr(time_outs, fetch))), [fetch, *expected], capsys)
 
-    assert lines(capsys) == [fetch, *printed]
+    assert found == [fetch, *expected]
 
 
 def test_a_closed_loop_sees_one_slow_request_and_an_open_loop_all_of_them() -> None:
