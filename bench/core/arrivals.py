@@ -147,7 +147,7 @@ class Recorder:
         if not _grows(lag_ns, self._late_ns):
             return None
         late_s = lag_ns[-1] / 1e9
-        return f"requests were sent later and later: {late_s:.2g} s late on average in the last quarter"
+        return f"requests were sent later and later: {late_s:.2g} s late on average in the last quarter of the window"
 
     def _too_long(self, inside: Sequence[Span]) -> str | None:
         """Return a message if the window is too short for the answers, else None.

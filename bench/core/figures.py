@@ -154,13 +154,20 @@ def quantile(histogram: Histogram, share: float) -> int:
     rank = max(1, -int(-share * histogram.total // 1))
     cumulated = accumulate(count for _, count in histogram.counts)
     least = next(least for (least, _), seen in zip(histogram.counts, cumulated, strict=True) if seen >= rank)
-    return least + (bucket_width(least, histogram.significant_bits) - 1) // 2
+    return _middle(least, histogram.significant_bits)
 
 
 def exceedance(histogram: Histogram) -> list[tuple[int, float]]:
-    """Return (value, share of the values above it) at each bucket's end: the complementary distribution."""
+    """Return (middle, share of the values above it) of each bucket: the complementary distribution.
+
+    So it falls to a share where ``quantile`` is: both are off by at most half a bucket's width.
+    """
     cumulated = accumulate(count for _, count in histogram.counts)
     return [
-        (least + bucket_width(least, histogram.significant_bits), 1 - seen / histogram.total)
+        (_middle(least, histogram.significant_bits), 1 - seen / histogram.total)
         for (least, _), seen in zip(histogram.counts, cumulated, strict=True)
     ]
+
+
+def _middle(least: int, significant_bits: int) -> int:
+    return least + (bucket_width(least, significant_bits) - 1) // 2

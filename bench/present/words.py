@@ -32,7 +32,7 @@ def duration(found: Spread | None) -> str:
 
 def percent(share: Spread | None) -> str:
     """Write the median of shares as a percentage; a dash where it is unknown."""
-    return "-" if share is None else f"{units.percent(share.median)}"
+    return "-" if share is None else units.percent(share.median)
 
 
 def memory(slope: Slope | NoSlope | None) -> str:

@@ -68,7 +68,7 @@ def _of(some: int, all_: int) -> str:
     return (
         f"{'the only trial is' if all_ == 1 else f'all {all_} trials are'}"
         if some == all_
-        else f"{some} of {all_} trials {'is' if some == 1 else 'are'}"
+        else f"{some} of its {all_} trials in this run {'is' if some == 1 else 'are'}"
     )
 
 

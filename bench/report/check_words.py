@@ -30,7 +30,7 @@ MEANINGS: dict[str, str] = {
         "Failed: other programs used that core, so the client looks slower than it is."
     ),
     "added latency exact": (
-        "Passed: responses were sent on time, or late by no more than the stated limit. "
+        "Passed: the server sent responses on time, or late by no more than the limit of the check. "
         "Failed: the server sent them late, so fetches waited longer than the added latency that is shown."
     ),
     "no listen drops": (
@@ -63,7 +63,7 @@ MEANINGS: dict[str, str] = {
         "Any other quantile may be due to a single slow fetch. Throughput and memory do not depend on it."
     ),
     "window long enough": (
-        "Passed: answers came within a third of the window, so most of the window shows the server under full load. "
+        "Passed: answers came within a third of the window, so most of the window shows the offered load. "
         "Failed: the window ended before the first answers came, and whether the rate is kept is unknown."
     ),
     "no CPU steal": (
@@ -100,7 +100,7 @@ MEANINGS: dict[str, str] = {
     ),
     "enough samples for p99": (
         "Passed: 1,000 fetches or more were timed, so at least ten are slower than the p99. With fewer, the p99 may be "
-        "due to a single slow fetch. Newer rows check each quantile instead."
+        "due to a single slow fetch. Later versions check each quantile instead."
     ),
 }
 """Meaning of each check, by its name."""

@@ -20,15 +20,25 @@ def glossary() -> list[tuple[str, str]]:
 
 
 def used(text: str) -> list[tuple[str, str]]:
-    """Return the terms that a text of a page uses, singular or plural; words with an everyday meaning are left out.
+    """Return the terms that a text of a page or their meanings use; words with an everyday meaning are left out.
 
     A term within a longer one does not count: "building block" is not a "block".
     """
+    found = set[str]()
+    while text:
+        new = _in(text) - found
+        found |= new
+        text = "\n".join(_terms()["on_pages"][term] for term in new)
+    return [(term, meaning) for term, meaning in _terms()["on_pages"].items() if term in found]
+
+
+def _in(text: str) -> set[str]:
+    """Return the terms of a text, in singular or plural."""
     rest, found = " ".join(text.split()), set()
     for term in sorted(_terms()["on_pages"], key=len, reverse=True):
         rest, times = _pattern(term).subn("", rest)
         found |= {term} if times else set()
-    return [(term, meaning) for term, meaning in _terms()["on_pages"].items() if term in found]
+    return found
 
 
 def section(text: str) -> Section:

@@ -120,7 +120,9 @@ def page(rows: Sequence[Row], machine: dict[str, Any], extras: Extras, drawn: Dr
     scripted = {"race": race.fragment(others), "simulator": simulator.fragment(others)}
     title = _title(rows, machine, extras)
     answer_, verdicts_, figures_ = _answer(rows, decided, extras.missing), _sections(decided), _figures(others)
-    glossary_ = html.section(glossary.section(_TAG.sub(" ", answer_ + verdicts_ + plots_ + figures_)))
+    validity_ = html.section(about.validity(rows))
+    told = [answer_, verdicts_, plots_, figures_, validity_, _what(extras.experiment_toml, machine)]
+    glossary_ = html.section(glossary.section(_TAG.sub(" ", " ".join(told))))
 
     def whole(links: Markup) -> str:
         """Return the whole page with these links to the rows."""
@@ -131,7 +133,7 @@ def page(rows: Sequence[Row], machine: dict[str, Any], extras: Extras, drawn: Dr
             Part("plots", "Plots", plots_),
             Part("simulator", "Simulator", _markup(scripted["simulator"]), is_whole=True),
             Part("figures", "Tables", figures_),
-            Part("validity", "Validity checks", html.section(about.validity(rows))),
+            Part("validity", "Validity checks", validity_),
             Part("glossary", "Glossary", glossary_),
             Part("machine", "The machine", html.section(about.machine(rows, machine))),
             Part("reproduce", "Reproduce", html.section(about.reproduce(machine, extras.experiment_toml))),

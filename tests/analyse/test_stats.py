@@ -262,14 +262,24 @@ def test_the_share_of_longer_values_falls_to_none(values: list[int]) -> None:
     assert shares[-1] == pytest.approx(0)
 
 
-def test_the_share_of_longer_values_is_exact_at_the_ends_of_buckets() -> None:
-    counted = Histogram(significant_bits=6, counts=[(10, 1), (20, 2), (30, 1)])
+def test_the_share_of_longer_values_falls_in_the_middle_of_buckets() -> None:
+    counted = Histogram(significant_bits=6, counts=[(10, 1), (20, 2), (30, 1), (1024, 1)])
 
     assert exceedance(counted) == [
-        (11, 0.75),
-        (21, 0.25),
-        (31, 0),
+        (10, 0.8),
+        (20, pytest.approx(0.4)),
+        (30, pytest.approx(0.2)),
+        (1031, 0),
     ]
+
+
+@given(values_ns, st.sampled_from([0.01, 0.5, 0.99]))
+def test_the_share_of_longer_values_falls_below_a_share_at_its_quantile(values: list[int], share: float) -> None:
+    counted = merge([histogram(values)])
+
+    below = next(value for value, longer in exceedance(counted) if longer <= 1 - share + 1e-12)
+
+    assert below == quantile(counted, share)
 
 
 def test_merging_no_histogram_is_refused() -> None:

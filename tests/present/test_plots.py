@@ -218,7 +218,7 @@ def test_throughput_shows_the_model_and_its_knee_if_the_core_became_full(tmp_pat
 
     shown = words(tmp_path / "throughput.svg").replace("\xa0", " ")
     assert "the formula min(N / (L + r), 1 / c)" in shown
-    assert "knee N* of the formula (95 %)" in shown
+    assert "knee N*, fitted (95 %)" in shown
     assert "callbacks: 2,500 (" in shown
     assert "thread_pool: 1,300 (" in shown
     assert shown.count("knee N* of") == 1, "none without added latency"

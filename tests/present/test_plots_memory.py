@@ -235,14 +235,14 @@ def test_the_ramp_names_the_limit_that_bound() -> None:
     assert "21,835: can't start new thread" in text
     assert "kernel.pid_max 32,448, shared" in text
     assert "kernel.threads-max" not in text
-    assert "A second ramp, with small stacks, ended at 21,836 threads." in text
+    assert "A second attempt, with small stacks, ended at 21,836 threads." in text
     assert "With vm.max_map_count raised, kernel.pid_max binds next, at 32,448." in text
 
 
 def test_a_ramp_that_small_stacks_let_go_further_says_more_than() -> None:
     text = drawn(ramp, [limit_row(small_stack_found=24_018)])
 
-    assert "A second ramp, with small stacks, started more than 24,018 threads." in text
+    assert "A second attempt, with small stacks, started more than 24,018 threads." in text
 
 
 def test_a_ramp_that_stopped_below_a_shared_limit_is_marked() -> None:

@@ -119,7 +119,7 @@ def test_all_skipped() -> None:
 def test_red_and_skipped_trials_are_told_apart() -> None:
     rows = [crawl_row(red=True), crawl_row(number=2, status="skipped", reason="too few files"), crawl_row(number=3)]
 
-    assert "callbacks: 1 of 3 trials is invalid: failed" in sentences(rows)
+    assert "callbacks: 1 of its 3 trials in this run is invalid: failed" in sentences(rows)
     assert "; 1 of 3 trials were skipped: too few files." in sentences(rows)
 
 

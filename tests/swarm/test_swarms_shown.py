@@ -111,7 +111,7 @@ def test_five_sizes_are_a_slope_and_one_is_not() -> None:
         ("callbacks", "5 sizes"),
         ("generators", "5 sizes"),
         ("native_asyncio", "5 sizes"),
-        ("thread_pool", "1 size"),
+        ("thread_pool", "most held"),
     ]
 
 

@@ -134,7 +134,7 @@ def _backlog(facts: Facts) -> Iterator[Bound]:
     for name in ("net.core.somaxconn", "kern.ipc.somaxconn"):
         if name in facts.sysctls:
             value = facts.sysctls[name]
-            settings.append((name, value, f"sysctl -w {name}={2 * value}, and ask listen(2) for as much"))
+            settings.append((name, value, f"sysctl -w {name}={max(2 * value, BACKLOG)}, and ask listen(2) for as much"))
     for name, value, remedy in settings:
         yield Bound(
             name,

@@ -92,7 +92,7 @@ def _cells(one: Expected) -> tuple[str, ...]:
         one.limit,
         units.number_tick(float(f"{one.knee:.2g}")),
         units.duration(one.cpu.estimate, 2),
-        f"{units.percent(one.core_share)}",
+        units.percent(one.core_share),
         "not measured" if size is None else units.size(size, 2),
     )
 

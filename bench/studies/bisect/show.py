@@ -109,7 +109,7 @@ def rates_told(rule: Rule, comparisons: int) -> str:
 def right_told(found: Bisection) -> Iterator[str]:
     """Yield the simulated chance of naming the right commit, if it is known."""
     if found.right is not None and found.assumed is not None:
-        share = "more than 99 %" if found.right > 0.99 else f"{units.percent(found.right)}"
+        share = "more than 99 %" if found.right > 0.99 else units.percent(found.right)
         yield (
             f"If the change is {units.change(found.assumed)}, the lower end of its interval in GOOD against BAD, and "
             f"blocks vary as they did there, {share} of simulated searches name the right commit. Each commit is "

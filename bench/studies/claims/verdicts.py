@@ -29,7 +29,7 @@ _UNITS: dict[str, Callable[[float], str]] = {
     "_ns": units.duration,
     "_bytes": units.size,
     "_ratio": units.times,
-    "_share": lambda value: f"{units.percent(value)}",
+    "_share": units.percent,
     "_per_s": units.rate,
 }
 

@@ -26,7 +26,7 @@ _BAND: dict[str, Any] = {"height": 0.7, "color": COLOURS[0], "alpha": 0.2, "zord
 _MS = 1_000_000
 _NOTES = (
     "Marks: medians over the rounds. Lines: their range. Hollow: the client's core was full, so it is not compared. "
-    "Blue: within the bound of the expected figure. Dashed: N / L, the maximum with N in flight at latency L."
+    "Blue bands: within the bound of the expected figure. Dashed: N / L, the maximum with N in flight at latency L."
 )
 
 
@@ -64,8 +64,16 @@ def draw(rows: Sequence[Row], machine: dict[str, Any]) -> "Figure | None":
 
 def _about_missing(found: Sequence[Latency]) -> str:
     """Say why clients have no figure, each reason once."""
-    told = {(client.name, client.reason): "" for one in found for client in one.clients if client.reason}
-    reasons = [f"{words.name(name)}: {words.plain(reason or '', 120).rstrip('.')}" for name, reason in told]
+    told: dict[tuple[str, str], list[str]] = {}
+    for one in found:
+        for client in one.clients:
+            if client.reason:
+                told.setdefault((client.name, client.reason), []).append(words.at_latency(one.latency))
+    reasons = [
+        f"{words.name(name)}{'' if len(places) == len(found) else f' {words.listed(places)}'}: "
+        f"{words.plain(reason, 120).rstrip('.')}"
+        for (name, reason), places in told.items()
+    ]
     return f"No figure: {'; '.join(reasons[:MOST_REASONS])}." if reasons else ""
 
 

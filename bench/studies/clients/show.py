@@ -138,6 +138,6 @@ def _client(client: Mapping[str, Any], one: Mapping[str, Any]) -> tuple[str, ...
         rate,
         low if low == high else f"{low} to {high}",
         "-" if added is None else f"{sign}{added['median'] / _MS:.2f} ms",
-        *("-" if share is None else f"{units.percent(share)}" for share in shares),
+        *("-" if share is None else units.percent(share) for share in shares),
         " and ".join(full) or "-",
     )

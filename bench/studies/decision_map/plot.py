@@ -214,10 +214,12 @@ def _notes(shown: Map, left_out: Sequence[int], *, has_model: bool) -> str:
     noise = f"SD of a ratio {units.percent(shown.noise, 1)}" if shown.noise else "noise unknown"
     missing = sum(bool(tile.without) for tile in shown.tiles)
     return marks.notes(
-        "Colour and name: the fastest strategy of the shared stack; hatched: tied with that many others.",
+        "Colour and name: the fastest strategy; hatched: tied with that many others (no significant difference).",
         "Number: throughput of the fastest over that of the slowest.",
         f"Winners are ahead by the t test (Benjamini-Hochberg, 5 %; {noise}) and by at least 2 %.",
-        has_model and "Line: with the cheapest strategy, the core is full where N = (L + c + w) / (c + w).",
+        has_model
+        and "Line: with the cheapest strategy, the core is full where N = (L + c + w) / (c + w), for N in "
+        "flight, latency L, CPU time per page c and CPU work w.",
         missing and f"In {units.count(missing)} workloads a strategy has too few valid trials.",
         left_out and f"Not shown: {words.listed([units.count(cap) for cap in left_out])} in flight.",
     )

@@ -22,8 +22,9 @@ LARGE = 0.15
 _RULE = (
     "Ratios of throughput within the same rounds, each with its 95 % interval. A winner is ahead of all others by "
     f"{units.percent(math.expm1(MARGIN))} or more and by the t test; at most 5 % of the differences in the map are "
-    "expected to be false (Benjamini-Hochberg). Tied: no winner. Alike: tied, and "
-    f"all within {units.percent(math.expm1(LARGE))} of the fastest, noise included."
+    "expected to be false (Benjamini-Hochberg); the intervals are not corrected for that. Tied: no significant "
+    "difference, so a strategy with much noise may be tied and slower. Alike: tied, and all within "
+    f"{units.percent(math.expm1(LARGE))} of the fastest, noise included."
 )
 
 
@@ -63,7 +64,7 @@ def title(found: Map) -> str:
     by = units.times(math.exp(max(one.behind for tile in differ if (one := tile.slowest_apart))))
     names = [f"{words.name(name)} ({units.count(times)})" for name, times in _firsts(found, differ)[:MOST_FASTEST]]
     are = "is" if len(names) == 1 else "are"
-    most = f"{words.listed(names)} {are} most often fastest or tied for fastest"
+    most = f"{words.listed(names)} {are} most often fastest or not significantly slower"
     return f"{told}; in the others, {most}, with up to {by} the throughput of one that is significantly slower"
 
 
@@ -89,7 +90,7 @@ def findings(found: Map) -> list[str]:
     gap = units.times(math.exp(slowest.behind))
     return [
         *told,
-        f"Fastest or tied for fastest in the other {units.count(len(differ))}: {words.listed(names)}.",
+        f"Fastest, or not significantly slower, in the other {units.count(len(differ))}: {words.listed(names)}.",
         f"The largest significant gap: {best} is {gap} as fast as {last} ({_where(widest.point)}).",
     ]
 
@@ -138,7 +139,7 @@ def _best(tile: Tile) -> str:
     if len(tile.best) == len(tile.ranking):
         return f"all {len(tile.best)} {'alike' if are_alike(tile) else 'tied'}"
     names = [words.plain(name, 14) for name in tile.best]
-    return " = ".join(names if len(names) == 2 else [names[0], f"{len(names) - 1} more"])
+    return " = ".join(names) if len(names) == 2 else f"{names[0]}, tied with {len(names) - 1}"
 
 
 def _margin(one: Ranked | None) -> str:

@@ -45,7 +45,7 @@ def _line(row: Row) -> tuple[str, ...]:
         units.count(found.pages),
         units.duration(found.makespan_ns, 2),
         units.number(found.pages_per_s, 2),
-        f"{units.percent(waiting_share(row))}",
+        units.percent(waiting_share(row)),
     )
 
 

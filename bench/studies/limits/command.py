@@ -25,7 +25,7 @@ from inflight.bench.studies.limits.run import limit_row
 
 REFUSALS = (runs.RunError, experiment.ExperimentError)
 LABEL = 10
-ABOUT = "The limits of this machine: inflight limits."
+ABOUT = "The limits of this machine, as found by inflight limits."
 Save = Callable[[str, dict[str, Any], Begin], None]
 """Function that stores the finding about a resource, and when it began."""
 WHAT_FOLLOWS = {

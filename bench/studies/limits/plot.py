@@ -120,12 +120,13 @@ def _points(row: LimitFound) -> tuple[list[float], list[int]]:
 def _notes(ramps: Sequence[LimitFound], main: LimitFound) -> str:
     found, small, following = main.measured.found, main.measured.small_stack_found, main.measured.next
     return marks.notes(
-        "Dashed: the two lowest limits, each at the number of threads at which it was expected to end the ramp.",
-        len(ramps) > 1 and f"Thin: {len(ramps) - 1} more {'ramp' if len(ramps) == 2 else 'ramps'}.",
+        "Dashed: the two lowest limits, each at the number of threads at which it was expected to be reached.",
+        any(ceiling.shared for ceiling in main.measured.ceilings or ()) and "Shared: with other processes.",
+        len(ramps) > 1 and f"Thin: {words.counted(len(ramps) - 1, 'more attempt')}.",
         not all(row.valid for row in ramps) and "Grey: failed a check.",
         small is not None
         and found is not None
-        and f"A second ramp, with {_stack(main.measured.small_stack_bytes)}, "
+        and f"A second attempt, with {_stack(main.measured.small_stack_bytes)}, "
         f"{'started more than' if small > MOVED * found else 'ended at'} {units.count(small)} threads.",
         following
         and main.measured.stopped_by == "failure"

@@ -16,6 +16,12 @@ _TITLES = {
     "failure": "{found} threads, then no more: {limit}",
     "shared limit": "{found} threads, 90 % of what is left of {limit}, which other processes share",
 }
+_WHAT = {
+    "backlog": " connections that wait to be accepted",
+    "descriptors": " open descriptors",
+    "ports": " connections to one destination",
+}
+"""What was counted, if the name of the resource does not say it."""
 _NO_LIMIT = "{found} threads, stopped by the {stopped_by}: no limit was reached"
 
 
@@ -73,12 +79,14 @@ def _reached(row: LimitFound) -> str:
         return f"{words.name(row.strategy)}: not tried, because the kernel would kill processes at the limit."
     if measured.found is None:
         return ""
+    what = _WHAT.get(row.strategy, "")
     if measured.stopped_by == "shared limit":
         rest = f"90 % of what is left of {limit_of(measured)}, which other processes share"
-        return f"{words.name(row.strategy)}: at least {write(measured.found)}. The probe stopped there, at {rest}."
+        least = f"{words.name(row.strategy)}: at least {write(measured.found)}{what}"
+        return f"{least}. The probe stopped there, at {rest}."
     limit = limit_text(measured.bound_by)
     bound = f", bound by {words.plain(limit, 70)}" if limit else ""
-    return f"{words.name(row.strategy)}: {write(measured.found)}{bound}."
+    return f"{words.name(row.strategy)}: {write(measured.found)}{what}{bound}."
 
 
 def limit_of(measured: LimitMeasured) -> str:
@@ -103,5 +111,5 @@ def _remedy(row: LimitFound) -> str:
     remedy, following = row.measured.remedy, row.measured.next
     if not remedy:
         return ""
-    then = f"; then {words.plain(following.name, 60)} binds at {units.count(following.most)}" if following else ""
+    then = f". The next limit is {words.plain(following.name, 60)}, {units.count(following.most)}" if following else ""
     return f"{words.name(row.strategy)}: {words.plain(remedy, 300)}{then}."

@@ -152,8 +152,8 @@ def _notes(found: Sequence[Cell], looks: Mapping[str, Look], left_out: int) -> s
     every = [ways_of(cell) for cell in found]
     return marks.notes(
         "Lines: fetches that the worker has started and that are not yet answered.",
-        "Marks: the times at which the server held all of them, and at which the crawl had ended"
-        + (" or all workers but one were parked" if any(is_parked(row) for cell in found for row in cell.rows) else "")
+        "Upper marks: the server held all of them. Lower marks: the crawl had ended"
+        + (", or all workers but one were parked" if any(is_parked(row) for cell in found for row in cell.rows) else "")
         + (" (medians over the rounds)." if any(len(ways) > 1 for ways in every) else "."),
         any(len(ways) > 1 for ways in every) and "Thin lines: other rounds.",
         any(not way.row.valid for ways in every for way in ways) and "Hollow marks: invalid trials.",

@@ -19,7 +19,7 @@ from inflight.bench.measure.locust.hosting import address_text
 from inflight.fake_server.delays import parse_delay, parse_duration_ns
 
 REFUSALS = commands.REFUSALS
-ABOUT = "Requests at constant rates, whatever has been answered: inflight open-loop."
+ABOUT = "Requests sent at constant rates, whether or not earlier ones were answered (inflight open-loop)."
 DEFAULT_LATENCY = "10ms"
 HTTP_PORT = 80
 CONNECT_S = 5.0

@@ -170,7 +170,7 @@ def _speed_up(found: Scaling, cores: int) -> Callable[[Work, Series], str]:
 def _percent(found: Scaling, cores: int) -> Callable[[Work, Series], str]:
     def write(work: Work, series: Series) -> str:
         share = _efficiency(found, work, series, cores)
-        return "-" if share is None else f"{units.percent(share)}"
+        return "-" if share is None else units.percent(share)
 
     return write
 

@@ -125,7 +125,7 @@ def _draw_strips(
         change_axis.write_farthest(axes, [dot for _, dot in strip], shown, direction)
         values = [dot.value for _, dot in strip if math.isfinite(dot.value)]
         spread = _draw_spread(axes, place + 0.3, values, shown)
-        kind = "no change" if share == 0 else "planted"
+        kind = "no change" if share == 0 else "CPU planted"
         names.append("\n".join([name, kind, words.counted(len(strip), "block"), spread]))
     axes.set_xticks(range(len(found)), names, size=page.SMALL)
     axes.tick_params(axis="x", length=0)

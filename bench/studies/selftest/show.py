@@ -21,8 +21,8 @@ from inflight.bench.studies.compare.show import changes_told, planted_told
 WIDTH = 120
 LIMITS = {
     "noise": "noise",
-    "least": "the 2 % that a regression needs",
-    "pass": "comparisons that pass first: B at most 5 % worse",
+    "least": "a regression is reported from 2 % on",
+    "pass": "earlier passes: B is at most 5 % worse",
 }
 """What limits the smallest slowdown that is found; older self-tests do not have it."""
 
@@ -126,15 +126,15 @@ def _alarms(found: Found) -> Table:
         (
             told,
             *(units.count(one[key]) for key in ("decisions", "alarms", "passes", "inconclusive")),
-            f"{one['mean_blocks']:.1f}",
+            f"{one['mean_blocks']:.1f}" if one["decisions"] else "-",
             units.count(one["blocks"]),
-            f"{units.percent(one['upper'], 1)}" if "upper" in one else "-",
+            units.percent(one["upper"], 1) if one["decisions"] and "upper" in one else "-",
         )
         for kind, told in (("real", "real"), ("resampled", "simulated"))
         for one in [found["false_alarms"][kind]]
     )
     note = (
-        "Real: on the measured blocks in their order; simulated: on blocks drawn from them, each as often as it comes. "
+        "Real: on the measured blocks in their order; simulated: on blocks drawn from them at random, with repetition. "
         "Mean blocks: until the decision; measured: blocks."
     )
     bound = (
@@ -151,7 +151,7 @@ def _planted(found: Found) -> Table:
             f"about {words.plain(size, 12)} %",
             "not measured" if one["seen"] is None else planted_told(one),
             units.count(one["blocks"]),
-            f"{units.percent(one['share'], 1)}",
+            units.percent(one["share"], 1),
             units.count(one["decisions"]),
             f"{one['mean_blocks']:.1f}",
             f"{one['real']['alarms']} of {one['real']['decisions']}",
@@ -167,14 +167,16 @@ def _noise(found: Found) -> Table:
     lines = [
         (
             words.name(name),
-            *(f"{units.percent(noise[metric], 1)}" if metric in noise else "-" for metric in NAMES),
+            *(units.percent(noise[metric], 1) if metric in noise else "-" for metric in NAMES),
             f"{found['block_s'][name]['slices']:.1f} s",
             f"{found['block_s'][name]['memory']:.1f} s" if found["block_s"][name]["memory"] else "-",
         )
         for name, noise in found["noise"].items()
     ]
     controls = ", ".join(f"{name} {units.percent(sd, 1)}" for name, sd in found["controls"].items())
-    return Table("Noise: SD of a block, and its duration", heads, tuple(lines), (f"Controls: {controls}.",))
+    first = f"Memory is measured in the first {DESIGNED.looks[0]} blocks of a comparison, and in more if it keeps the "
+    notes = (f"Controls: {controls}.", f"{first}verdict open.")
+    return Table("Noise: SD of a block, and its duration", heads, tuple(lines), notes)
 
 
 def _resolves(found: Found) -> Table:
@@ -200,10 +202,10 @@ def _rest(found: Found) -> Table:
     times = " and ".join("-" if late[key] is None else units.duration(late[key]) for key in ("p50", "p99"))
     times += "" if late["valid"] else " ✗"
     answers = "-" if ceiling is None else f"{units.number(ceiling)} responses/s"
-    share = "-" if extra["share"] is None else f"{units.percent(extra['share'], 1)}"
+    share = "-" if extra["share"] is None else units.percent(extra["share"], 1)
     lines = (
         ("server's ceiling, with a client that parses nothing", answers),
-        ("lateness of the server's timers (p50 and p99), 1,000 in flight at 50 ms", times),
+        ("lateness of the server's timers (p50 and p99, at most 2 ms), 1,000 in flight at 50 ms", times),
         ("overhead of the harness per fetch (at most 1 µs)", units.duration(extra["per_fetch_ns"])),
         ("overhead of the harness, share of CPU time (at most 1 %)", share),
     )

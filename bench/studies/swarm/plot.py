@@ -154,7 +154,7 @@ def _alone(swarm: Swarm, row: Trial, looks: Mapping[str, Look], about: str, foot
     lower.set_ylim(min([0.0, *(used for _, used in sizes)]), None)
     upper.yaxis.set_major_formatter(lambda n, _: units.count(round(n)))
     upper.set_ylabel("fetches in flight")
-    lower.set_ylabel("memory in use (GB)")
+    lower.set_ylabel("memory added (GB)")
     lower.set_xlabel("time since the start (s)")
     _draw_stages(stages, upper, lower)
     sheet.align_ylabels([upper, lower])

@@ -27,9 +27,13 @@ from inflight.bench.studies.swarm.read import (
 from inflight.bench.studies.swarm.record import Latecomer, Loss
 from inflight.bench.studies.swarm.record import Swarm as Trial
 
-_HELD = ("strategy", "requested", "held", "processes", "all held after", "all answered in", "failed", "lost", "verdict")
+_HELD = ("strategy", "requested", "held", "processes", "held after", "all answered in", "failed", "lost", "verdict")
 _LAYERS = ("client user", "page tables", "kernel stacks", "slab, sockets", "server")
 _BYTES = ("strategy", "most held", *_LAYERS, "all layers", "system", "measured at")
+_ABOUT_STOPPED = (
+    "A tenth of a limit that other processes share is left to them. Each process of a strategy has some threads or "
+    "descriptors of its own."
+)
 MOST_NAMES = 5
 """Maximum number of strategies named in one title."""
 MOST_LOSSES = 6
@@ -105,7 +109,7 @@ def _held_table(found: Sequence[Swarm], use: str) -> Table:
     notes = [
         "Held: in flight, counted by the servers. Processes: strategies + servers. Failed: fetches. Lost: processes.",
         *(f"{name(swarm.strategy)}: {words.plain(sentence, 300)}." for sentence, swarm in stopped.items()),
-        *(["A tenth of a limit that other processes share is left to them."] if stopped else []),
+        *([_ABOUT_STOPPED] if stopped else []),
         *gone[:MOST_LOSSES],
         *([f"{len(gone) - MOST_LOSSES:,} more lost or late processes."] if len(gone) > MOST_LOSSES else []),
     ]
@@ -192,7 +196,7 @@ def _bytes_line(strategy: str, one: Cost) -> tuple[str, ...]:
         *(_bytes(one.layers[layer]) for layer in LAYERS),
         _bytes(one.full) if one.slope is None else _slope(one.slope),
         _bytes(one.taken),
-        "1 size" if one.slope is None else f"{one.sizes} sizes",
+        "most held" if one.slope is None else f"{one.sizes} sizes",
     )
 
 

@@ -104,8 +104,7 @@ def panel(found: Sequence[Cell], looks: Mapping[str, Look], axes: "Axes", ceilin
     """Draw throughput over the number in flight for the cells of one latency, with the server's ceiling."""
     latency, mean_ns = found[0].latency, found[0].mean_latency_ns
     caps = c.caps(found, latency)
-    rates = [rate for cell in found for rate in c.present(map(c.pages_per_s, (*cell.valid_rows, *cell.red_rows)))]
-    heights = [*rates, *([ceiling] if ceiling else [])]
+    heights = [*_rates(found), *([ceiling] if ceiling else [])]
     ideal = [title.possible_per_s(cap, mean_ns) for cap in caps] if mean_ns else []
     scales.log_axis(axes.xaxis, lambda x: units.count(round(x)), [caps[0] / 1.25, caps[-1] * 1.25])
     scales.set_ticks(axes.xaxis, caps if len(caps) <= 8 else scales.round_values(caps[0], caps[-1]))
@@ -121,6 +120,16 @@ def panel(found: Sequence[Cell], looks: Mapping[str, Look], axes: "Axes", ceilin
         axes.axhline(ceiling, color=page.GREY, linewidth=1.5, linestyle=":", zorder=1)
         names.append(Label(axes.get_xlim()[1], ceiling, "server's ceiling", page.GREY))
     labels.end_labels(axes, names)
+
+
+def _rates(found: Sequence[Cell]) -> list[float]:
+    return [rate for cell in found for rate in c.present(map(c.pages_per_s, (*cell.valid_rows, *cell.red_rows)))]
+
+
+def _has_a_long_bar(found: Sequence[Cell]) -> bool:
+    """Tell whether an interval of the cells of one latency reaches below the axis."""
+    ends = [figure.ends[0] for cell in found if (figure := cell.valid_figure(c.pages_per_s)) and figure.ends]
+    return bool(ends) and min(ends) < min(_rates(found)) / 1.5
 
 
 def models(found: Sequence[Cell]) -> dict[str, Fit]:
@@ -145,7 +154,7 @@ def _models(fits: dict[str, Fit], looks: Mapping[str, Look], axes: "Axes", caps:
     order = sorted(drawn, key=lambda name: drawn[name].knee)
     lines = [f"{labels.name_of(name)}: {_knee_text(drawn[name])}" for name in order]
     if lines:
-        text = "\n".join(["knee N* of the formula (95 %)", *lines])
+        text = "\n".join(["knee N*, fitted (95 %)", *lines])
         box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 2}
         # The corner below the end of the ideal line is free: no throughput is that low with that many in flight.
         axes.text(
@@ -175,10 +184,12 @@ def _about_marks(found: Sequence[Cell], panels: Sequence[str]) -> str:
     left = [units.latency(latency) for latency in c.latencies(found) if latency not in panels]
     return marks.notes(
         "Points: means over the rounds; bars: 95 % intervals.",
+        any(_has_a_long_bar([cell for cell in found if cell.latency == latency]) for latency in panels)
+        and "Some bars end below the axis.",
         any(cell.red_rows for cell in found) and "Hollow: invalid trials, not part of the lines.",
         any(models([cell for cell in found if cell.latency == latency]) for latency in panels)
-        and "Thin dashes: the formula min(N / (L + r), 1 / c), fitted if the core became full; +: its knee; "
-        "r: the time of a fetch besides L.",
+        and "Thin dashes: the formula min(N / (L + r), 1 / c), fitted to these points if the core became full; +: its "
+        "knee. N: in flight; L: latency; r: the time of a fetch besides L; c: CPU time per page.",
         (len(panels) > 1 or panels[0] != "0") and "Ideal: in flight / latency.",
         ceiling_of(found) and "Server's ceiling: what a client that parses nothing got, without added latency.",
         left and f"Not shown: {words.listed(left)}.",

@@ -16,7 +16,7 @@ from inflight.bench.studies.throughput.read import Column
 
 MOST_CAPS = 5
 """Maximum number of columns of a table over the number in flight."""
-SURE = f"{units.percent(CONFIDENCE)}"
+SURE = units.percent(CONFIDENCE)
 
 
 _HEADINGS = {"shared": "", "own": "with an HTTP stack of their own", "none": "parts of a page, for comparison"}

@@ -73,7 +73,7 @@ def of_possible(found: Sequence[Cell]) -> str:
     chosen = shared if len(shared) > 1 else list(figures)
     ordered = sorted((figures[name] for name in chosen), key=lambda one: one.estimate)
     told = _compared(
-        here, "the share of the possible throughput is", c.pages_per_s, lambda rate, _: f"{units.percent(rate / bound)}"
+        here, "the share of the possible throughput is", c.pages_per_s, lambda rate, _: units.percent(rate / bound)
     )
     if len(ordered) < 2 or _verdict(ordered) not in {TIED, UNKNOWN} or ordered[0].estimate < NEARLY_ALL * bound:
         return told

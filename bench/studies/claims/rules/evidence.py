@@ -83,7 +83,7 @@ TIMES = Unit(_times, lambda edge: f"{units.number_tick(round(edge, 3))}x")
 SPAN = Unit(_span, lambda edge: units.duration(edge, 2))
 SHARE = Unit(
     lambda found: f"{units.percent(found.value, 1)} ({100 * found.low:.1f} to {units.percent(found.high, 1)})",
-    lambda edge: f"{units.percent(edge)}",
+    units.percent,
 )
 PER_S = Unit(
     lambda found: f"{units.number(found.value)} ({units.number(found.low)} to {units.number(found.high)})",

@@ -140,7 +140,7 @@ def _asked(row: Row) -> dict[str, Any]:
         "added latency": "none" if workload.latency == "0" else units.latency(workload.latency),
         "connections": workload.connection,
         "pages": workload.site.pages if row.kind == "crawl" else None,
-        "redirects": f"{units.percent(workload.site.redirects)}" if workload.site.redirects else None,
+        "redirects": units.percent(workload.site.redirects) if workload.site.redirects else None,
         "CPU work": units.latency(workload.cpu) if workload.cpu_ns else None,
         "cores": workload.arm and workload.arm.cores,
         "Python": _python(row) if workload.arm and workload.arm.python else None,
