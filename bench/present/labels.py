@@ -158,7 +158,7 @@ def name_of(strategy: str, *, red: bool = False) -> str:
 def about_parts(found: "Iterable[Cell]") -> str:
     """Explain the strategies without a stack, which are no models; empty if there are none."""
     names = sorted({name_of(cell.strategy) for cell in found if cell.stack == "none"})
-    return f"Parts of a page's cost, for comparison, and no models: {words.listed(names)}." if names else ""
+    return f"Not models, but parts of the cost of a page: {words.listed(names)}." if names else ""
 
 
 def about_star(found: "Sequence[Cell]") -> str:

@@ -94,6 +94,13 @@ def about_grey(names: Iterable[str], looks: Mapping[str, Look]) -> str:
     return f"{_more(len(grey))} grey, without a name." if grey else ""
 
 
+def fitting(bars: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Return the bars that a plot has room for, among them the last one, which a title may name, and the others."""
+    if len(bars) <= page.MOST_BARS:
+        return list(bars), []
+    return [*bars[: page.MOST_BARS - 1], bars[-1]], list(bars[page.MOST_BARS - 1 : -1])
+
+
 def about_more(names: Sequence[str]) -> str:
     """Name the strategies that a plot has no room for, or count them if they are many; empty without any."""
     if not names:

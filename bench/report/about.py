@@ -96,7 +96,7 @@ def _reason(kind: str, number: int, example: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One check over all rows: the numbers of passed and not applicable ones, and the failed ones with details."""
+    """One check over all rows with checks: the numbers of passed and not applicable ones, and the failed ones."""
 
     name: str
     passed: int
@@ -126,7 +126,7 @@ def _green(green: Sequence[Judged], found: Sequence[Judged]) -> Detail:
     is_all = len(green) == len([one for one in found if one.passed or one.red])
     told = f"All {passed}" if is_all and len(green) > 1 else passed
     unused = [words.plain(one.name, 80) for one in found if not one.passed and not one.red]
-    about = (f"Checks that apply to no trial of this run: {words.listed(unused)}.",) if unused else ()
+    about = (f"Checks that were not made in this run: {words.listed(unused)}.",) if unused else ()
     summary = f"{told} passed in every trial to which {'it applies' if len(green) == 1 else 'they apply'}"
     return Detail(summary, about, tables=(_checks("Checks that passed", green),))
 
@@ -146,8 +146,9 @@ def judged(rows: Sequence[Row]) -> list[Judged]:
             verdicts.setdefault(check.name, Counter())[check.verdict] += 1
             if check.verdict == "failed":
                 red.setdefault(check.name, []).append((row.trial, check.detail))
+    checked = sum(bool(row.checks) for row in rows)
     found = [
-        Judged(name, counts["passed"], counts["not applicable"], tuple(red.get(name, ())))
+        Judged(name, counts["passed"], max(0, checked - counts["passed"] - counts["failed"]), tuple(red.get(name, ())))
         for name, counts in verdicts.items()
     ]
     return sorted(found, key=lambda one: (-len(one.red), not one.passed))

@@ -221,7 +221,7 @@ def test_throughput_shows_the_model_and_its_knee_if_the_core_became_full(tmp_pat
     assert "knee N*, fitted (95 %)" in shown
     assert "callbacks: 2,500 (" in shown
     assert "thread_pool: 1,300 (" in shown
-    assert shown.count("knee N* of") == 1, "none without added latency"
+    assert shown.count("knee N*, fitted") == 1, "none without added latency"
 
 
 def test_without_a_fit_no_model_is_mentioned(tmp_path: Path) -> None:

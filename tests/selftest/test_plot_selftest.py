@@ -49,7 +49,7 @@ def test_a_self_test_shows_its_rates_and_its_blocks(tmp_path: Path) -> None:
 
     assert [path.name for path in paths] == ["selftest.png", "selftest.svg"]
     assert "1 false alarm in 300 decisions without a change; 98 % of 4.8 % slowdowns found; 98 % of 8.1 %" in text
-    assert text.index("+4.8 % planted 12 blocks") < text.index("+8.1 % planted 12 blocks")
+    assert text.index("+4.8 % CPU planted 12 blocks") < text.index("+8.1 % CPU planted 12 blocks")
     assert "A/A no change 42 blocks SD" in text
     assert "1 of 67 blocks failed or were dropped." in text
 

@@ -197,7 +197,7 @@ def draw_ladder(found: Sequence[Subject], looks: Mapping[str, Look], about: str,
         about,
         "Added since nothing was held. Thick: all layers together, with every trial; thin: user memory alone.",
         any(isinstance(subject.cost.full, Slope) for subject in shown)
-        and "Lines: least squares; the sizes in the title are those of the lines.",
+        and "Lines: least squares. The title has the sizes of the lines; without a line, the median of the trials.",
         bent and f"Not a straight line: {words.listed(bent[:3])}.",
         any(subject.red_rows for subject in shown) and "Hollow: invalid trials, excluded from the fits.",
         any(len(s.added(s.rows)) < len(s.rows) for s in shown) and "Trials without all layers are not shown.",

@@ -108,8 +108,8 @@ def about_server(found: Scaling) -> str:
         return ""
     told = [f"{units.percent(share)} at {_at(work)}" for work in found.works if (share := shares[work.cpu])]
     return (
-        f"This machine has no other core, so the last core of the strategies was also the server's, which used up to "
-        f"{', '.join(told)}: there, a strategy had less than {units.count(most)} cores."
+        "This machine has no other core, so the last core of the strategies was also the server's. In valid trials, "
+        f"the server used up to {', '.join(told)}: there, a strategy had less than {units.count(most)} cores."
     )
 
 

@@ -24,7 +24,7 @@ def _from_which_latency(dear: Model) -> Detail:
         f"With {number} fetches in flight and no CPU work, at which latency does the choice of model stop mattering?",
         (
             f"At {latency}. There the knee of the most expensive model ({dear.strategy}) is at {number} in flight.",
-            f"The knee is at L / c + 1 = {number}, so L is {number - 1} c = {number - 1} x {units.duration(cost_ns)}.",
+            f"The knee is at L / c + 1. It is {number} if L is {number - 1} x {units.duration(cost_ns)} = {latency}.",
             "With more latency, every model waits for pages, and all of them get nearly the same pages/s.",
         ),
     )

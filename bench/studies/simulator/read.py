@@ -200,7 +200,7 @@ def _reason(own: Sequence[Cell], costs: Sequence[tuple[int, float]], names: Sequ
     if arm and arm.strategy != own[0].strategy and arm.strategy in names:
         return "a variant of another model"
     if any(_uses_more_cores(cell) for cell in own):
-        return "used more than one core, and the formula is for one"
+        return "may use more than one core, and the formula is for one"
     if not any(map(_is_bare, own)):
         return "not measured at no added latency and without CPU work"
     if not costs:

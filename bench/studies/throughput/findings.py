@@ -37,7 +37,9 @@ def order(found: Sequence[Cell], setting: str) -> str:
         return ""
     signs = [("=", "statistically tied with the next"), (", then", "significantly slower")]
     key = "; ".join(f"{sign.strip(', ')}: {means}" for sign, means in signs if any(f"{sign} " in one for one in chains))
-    return f"Fastest first, {_where(here[0])}{setting}: {'; '.join(chains)} ({key})."
+    alone = [words.name(name) for stack in stacks if len(stack) == 1 for name, _ in stack]
+    rest = f" {words.listed(alone)} not compared: an HTTP stack of its own." if alone else ""
+    return f"Fastest first, {_where(here[0])}{setting}: {'; '.join(chains)} ({key}).{rest}"
 
 
 def _chain(rates: Sequence[Named]) -> str:

@@ -65,7 +65,7 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
     looks = page.looks_of_plot(c.strategies_of(shown), looks)
     latencies = c.latencies(shown)
     panels = c.evenly(latencies, MOST_PANELS)
-    told = marks.notes(about, *notes, _about_marks(shown, panels))
+    told = marks.notes(about, *notes, _about_marks(shown, panels), labels.about_title(shown))
     height = page.HEIGHT + (-(-len(panels) // 2) - 1) * PANEL_HEIGHT
     sheet = page.sheet(title.of_rates(shown), told, footer, height)
     ends = {(cell.strategy, not cell.valid_rows) for cell in shown if cell.strategy in looks}

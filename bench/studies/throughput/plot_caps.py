@@ -88,7 +88,8 @@ def draw(
         marks.series(axes, name, drawn[name], look)
         remark = _remark(kept[name]) if name in kept and quantity is RATE else ""
         small_multiples.name(axes, labels.starred(name, stacks[name] if _mixed(stacks) else ""), look.colour, remark)
-        for cap in kept[name].failed if name in kept else ():
+        drawn_at = {point.x for point in drawn[name]}
+        for cap in (cap for cap in (kept[name].failed if name in kept else ()) if cap not in drawn_at):
             axes.plot(cap, 0.05, transform=axes.get_xaxis_transform(), color=look.colour, **FAILED)
     return sheet
 

@@ -29,6 +29,7 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet | None":
     bars = bars_of(read.at(found, read.cpu_column(found)))
     if not bars:
         return None
+    shown, hidden = marks.fitting(bars)
     notes = marks.notes(
         about,
         title.workload(bars[0][0]),
@@ -40,9 +41,9 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet | None":
         and all(cell.rows[0].kind == "crawl" for cell, _ in bars)
         and "Not divided into user and system time: there was too little CPU time to measure them.",
         left_out.about(found, [cell for cell, _ in bars]),
-        marks.about_more([cell.strategy for cell, _ in bars[page.MOST_BARS :]]),
+        marks.about_more([cell.strategy for cell, _ in hidden]),
     )
-    bars = bars[: page.MOST_BARS]
+    bars = shown
     sheet = page.sheet(title.of_cpu([cell for cell, _ in bars]), notes, footer, max(page.HEIGHT, 3 + BAR * len(bars)))
     width = labels.inches(sheet, [labels.starred(cell.strategy, cell.stack) for cell, _ in bars], page.TEXT)
     sheet.subplots_adjust(left=max(0.2, (0.3 + width) / page.WIDTH), right=0.9)

@@ -38,7 +38,7 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
     notes = marks.notes(
         about,
         marks.about_grey(c.strategies_of(shown), looks),
-        "100 %: in flight / added latency, what a client gets that only waits. Linear axis.",
+        "100 %: in flight / added latency, what a client gets that only waits. The vertical axis is linear.",
         "Points: means over the rounds; bars: 95 % intervals.",
         any(point.high > TOP for cell in shown if (point := _share(cell))) and "Some bars end above the axis.",
         labels.about_title(shown),

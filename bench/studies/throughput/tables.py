@@ -64,7 +64,7 @@ def _retention(kept: Sequence[Retention], where: str) -> Table:
     lines = _grouped([one.most for one in kept], order, lambda cell: _kept(by_name[cell.strategy]))
     return Table(
         f"Retention: pages per second with the most in flight over those at the best number in flight{where}",
-        ("strategy", "best in flight", "pages/s there", "most in flight", "pages/s at most", f"retention ({SURE})"),
+        ("strategy", "best in flight", "pages/s there", "most in flight", "pages/s with most", f"retention ({SURE})"),
         lines,
         _about_failed(kept),
         (
