@@ -13,6 +13,7 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from html import unescape
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -122,7 +123,7 @@ def page(rows: Sequence[Row], machine: dict[str, Any], extras: Extras, drawn: Dr
     answer_, verdicts_, figures_ = _answer(rows, decided, extras.missing), _sections(decided), _figures(others)
     validity_ = html.section(about.validity(rows))
     told = [answer_, verdicts_, plots_, figures_, validity_, _what(extras.experiment_toml, machine)]
-    glossary_ = html.section(glossary.section(_TAG.sub(" ", " ".join(told))))
+    glossary_ = html.section(glossary.section(unescape(_TAG.sub(" ", " ".join(told)))))
 
     def whole(links: Markup) -> str:
         """Return the whole page with these links to the rows."""

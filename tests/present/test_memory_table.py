@@ -303,7 +303,7 @@ def test_the_title_of_held_fetches_names_first_and_last_of_each_setting() -> Non
     ]  # fmt: skip
 
     assert sections(rows)[-1].title == (
-        "All 2 strategies that were tried in every setting held 10,000 fetches in flight at once; per-fetch "
+        "2 strategies that were tried in every setting held 10,000 fetches in flight at once; per-fetch "
         "connections: b after 8.00 s, a after 9.00 s; keep-alive connections: a after 1.00 s, b after 4.00 s"
     )
     assert sections(rows[:1])[-1].title.endswith("at once; a after 1.0 s (one round)")

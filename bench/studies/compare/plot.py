@@ -218,11 +218,12 @@ def _notes(metrics: Sequence[Panel], result: Result, *, lacks_memory: bool) -> s
         _sides(first),
         f"Workload: {show.where(first)}.",
         "Each mark is a block; up is worse (of throughput, less).",
-        f"Band: mean and 95 % interval; the bar at its end: the worst change that is still plausible, below the dotted "
-        f"line ({most} worse) for a pass.",
+        "Band: mean and 95 % interval. The bar at its end reaches to the worst change that is still plausible; for a "
+        f"pass, it ends below the dotted line ({most} worse; of throughput, lower by the same factor).",
         f"Dashed: a change up to {least} is no regression.",
         "Vertical lines: after these blocks, it was decided whether to go on.",
-        "Controls: the same code, measured twice; there, up is more.",
+        "Controls: the same code, measured twice; there, up is more. A significant difference beyond the dotted lines "
+        "refuses a verdict.",
         *(
             f"{NAMES[panel.name]}: in {len(panel.dots)} of {len(result.tally.good)} blocks.".capitalize()
             for panel in metrics

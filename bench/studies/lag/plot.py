@@ -1,6 +1,6 @@
 """Loop lag: the quantiles of each strategy, a panel for each number in flight."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from inflight.bench.core import cells as c
@@ -51,17 +51,19 @@ def draw(found: Sequence[Sequence[Lag]], footer: str) -> "Figure":
         axes.set_title(words.in_flight(own[0].cell.in_flight))
         axes.set_xlabel("late by (log scale)")
     marks.name_rows(panels[0], starred)
-    page.key(sheet, _key(), sheet.subplotpars.left, sheet.subplotpars.top + 0.4 / sheet.get_figheight())
+    drawn = {name for own in shown for one in own for name in _quantiles(one)}
+    page.key(sheet, _key(drawn), sheet.subplotpars.left, sheet.subplotpars.top + 0.4 / sheet.get_figheight())
     return sheet
 
 
-def _key() -> list["Line2D"]:
-    """Return the marks of the quantiles."""
+def _key(drawn: Collection[str]) -> list["Line2D"]:
+    """Return the marks of the quantiles that are drawn."""
     from matplotlib.lines import Line2D
 
     return [
         Line2D([], [], color=COLOURS[number], marker=marker, markersize=8, linestyle="none", label=name)
         for name, (_, marker, number) in QUANTILES.items()
+        if name in drawn
     ]
 
 

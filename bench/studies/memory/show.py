@@ -201,7 +201,7 @@ def of_held(found: Sequence[Cell]) -> str:
     anywhere = set.union(*tried)
     planned = len(set.intersection(*tried) or anywhere)
     who = f"{len(everywhere)} of {planned} {'strategy' if planned == 1 else 'strategies'}"
-    who = f"All {planned} strategies" if len(everywhere) == planned > 1 else who
+    who = f"{planned} strategies" if len(everywhere) == planned > 1 else who
     who += " that were tried in every setting" if planned < len(anywhere) else ""
     if not everywhere:
         return f"{who} held {units.count(number)} fetches in flight at once: nothing to conclude"

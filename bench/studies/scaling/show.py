@@ -120,7 +120,7 @@ def _section(found: Scaling) -> Section:
         *(_table(found, f"Pages per second, {_cores(n)}", _value(n, c.pages_per_s, units.number)) for n in found.cores),
         *(_table(found, f"Memory, {_cores(n)}", _value(n, memory, units.size)) for n in found.cores),
     ]
-    placebos = [_interval(work.placebo) for work in found.works if work.placebo is not None]
+    placebos = [f"{_at(work)} {_interval(work.placebo)}" for work in found.works if work.placebo is not None]
     notes = (
         _ABOUT_SPEED_UP.format(_cores(found.cores[0])),
         _ABOUT_MEMORY,
