@@ -1,4 +1,4 @@
-"""Ports for programs that are told on which one to listen."""
+"""Free ports, for programs that take the number of a port."""
 
 import random
 import socket

@@ -22,7 +22,7 @@ _PHRASES = {
     "parked": "workers parked afterwards",
     "CPU work": "{} CPU work",
     "body_bytes": "bodies of {} bytes",
-    "links": "{} links per page",
+    "links": "links per page: {}",
 }
 """Words for a value of a setting, where its name and value would be unclear."""
 TIMED = frozenset({"crawl", "arm"})

@@ -1,5 +1,7 @@
 """Words that tables, plots and README share: harmless names, and figures with as many digits as noise allows."""
 
+from collections.abc import Sequence
+
 from inflight.bench.core import units
 from inflight.bench.core.figures import STEADY, NoSlope, Slope, Spread
 
@@ -62,6 +64,12 @@ def at_latency(latency: str) -> str:
 def counted(number: int, what: str) -> str:
     """Write a number of things whose plural ends in s: ``1 block``, ``1,000 blocks``."""
     return f"{units.count(number)} {what}{'' if number == 1 else 's'}"
+
+
+def first(names: Sequence[str], most: int) -> list[str]:
+    """Return the first names, and the number of the others in words if there are more than ``most``."""
+    more = len(names) - most
+    return [*names[:most], *([f"{units.count(more)} more"] if more > 0 else [])]
 
 
 def listed(words: list[str]) -> str:

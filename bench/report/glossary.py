@@ -29,7 +29,7 @@ def used(text: str) -> list[tuple[str, str]]:
         new = _in(text) - found
         found |= new
         text = "\n".join(_terms()["on_pages"][term] for term in new)
-    return [(term, meaning) for term, meaning in _terms()["on_pages"].items() if term in found]
+    return [(term, meaning) for term, meaning in glossary() if term in found]
 
 
 def _in(text: str) -> set[str]:

@@ -55,9 +55,9 @@ def test_layers_of_strategies_and_blocks_become_rows_and_a_table(small: Done, fo
     found = rows.read(folder_of(folder))
     assert len(found) == 5 + 5
     assert {row.status for row in found} == {"ok"}
-    for word in ("building blocks, parked", "thread", "strategies, in flight", "callbacks", "tables", "stacks"):
+    for word in ("parked building blocks", "thread", "strategies with fetches in flight", "callbacks", "tables", "stacks"):
         assert word in small.out
-    assert "The method of the claim's authors" in small.out
+    assert "The claim's own method" in small.out
 
 
 def test_layers_become_plots_and_csv(small: Done, folder: Path) -> None:

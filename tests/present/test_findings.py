@@ -108,8 +108,8 @@ def test_the_first_finding_names_the_fastest_those_that_tie_with_it_and_the_slow
     rows = [*rounds("a", (1000, 1010, 1005)), *rounds("b", (990, 1012, 1001)), *rounds("c", (500, 505, 502))]
 
     assert found(rows)[0] == (
-        "At no added latency with 100 in flight, a is fastest with 1,000 pages/s, statistically tied with b: "
-        "2.0x as fast as c (502 pages/s)."
+        "At no added latency with 100 in flight, a is fastest with 1,000 pages/s: 2.0x as fast as c (502 pages/s), "
+        "but not significantly faster than b."
     )
 
 
@@ -152,8 +152,19 @@ def test_the_second_finding_orders_the_strategies_of_each_stack_and_marks_ties()
 
     assert found(rows)[1] == (
         "Fastest first, at no added latency with 100 in flight: a = b, then c; mine, then lib "
-        "(=: statistically tied with the next; then: significantly slower)."
+        "(=: not significantly slower; then: significantly slower)."
     )
+
+
+@pytest.mark.parametrize(("several", "alone"), [("shared", "own"), ("own", "shared")])
+def test_a_strategy_alone_in_its_stack_is_not_compared(several: str, alone: str) -> None:
+    rows = [
+        *rounds("a", (1000, 1010, 1005), stack=several), *rounds("b", (500, 505, 502), stack=several),
+        *rounds("other", (90, 91, 92), stack=alone),
+    ]  # fmt: skip
+
+    [order] = [sentence for sentence in found(rows) if sentence.startswith("Fastest first")]
+    assert order.endswith("Not compared with these: other, whose HTTP stack is another one.")
 
 
 def test_two_strategies_of_one_stack_need_no_order() -> None:

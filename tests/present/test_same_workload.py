@@ -153,4 +153,4 @@ def test_tables_of_memory_that_differ_in_their_site_have_different_titles() -> N
     titles = [grid.title for grid in memory_table.grids([*rows, *others])]
 
     assert titles[0] != titles[1]
-    assert "7 links per page" in " ".join(titles)
+    assert "links per page: 7" in " ".join(titles)

@@ -85,9 +85,15 @@ def test_a_quick_self_test_is_kept_and_quoted_by_the_next_verdict(tmp_path: Path
     (folder,) = tmp_path.iterdir()
     assert json.loads((folder / "selftest.json").read_text(encoding="utf-8")) | {"folder": str(folder)} == found
     names = {row.workload.id for row in rows.read(folder)}
-    assert names >= {"compare/aa", "compare/planted-5", "compare/planted-10"}
+    assert names >= {"compare/aa", "compare/planting"}
+    # A very noisy machine leaves no good block, and no valid round of a client.
+    planted = {f"compare/planted-{size}" for size, one in found["detection"].items() if one["loops"] is not None}
+    assert {name for name in names if name.startswith("compare/planted-")} == planted
     assert names >= {f"client/latency={latency}/in_flight=50" for latency in ("0", "10ms", "50ms")}
     assert [one["latency"] for one in found["clients"]["latencies"]] == ["50ms", "10ms", "0"]
-    assert {path.name for path in (folder / "plots").iterdir()} >= {"clients.png", "clients.svg"}
+    has_figure = any(client["per_s"] for one in found["clients"]["latencies"] for client in one["clients"])
+    drawn = {path.name for path in (folder / "plots").glob("*")}
+    assert {"selftest.png", "selftest.svg"} <= drawn or found["strategy"] in found["too_few"]
+    assert ({"clients.png", "clients.svg"} <= drawn) == has_figure
     compared = patient("ab", "callbacks", "callbacks", "--metric", "cpu_per_page")
     assert json.loads(compared.stdout)["error_rates"] == {"measured": found["made_at"]}

@@ -184,7 +184,7 @@ def _choose(expected: Sequence[Expected], answers: Mapping[str, Answer], facts: 
     if first.wanted.in_flight < 2 * first.knee and MOST_OFF * turn_ns < LEFT_OUT_NS:
         return None, "fetches are so short here that the unknown time of server and network matters"
     if open_ := [name for name, found in answers.items() if found == "unknown"]:
-        return None, f"statistically tied with the fastest ({first.strategy}): {', '.join(open_)}"
+        return None, f"not significantly slower than the fastest ({first.strategy}): {', '.join(open_)}"
     return _simplest([one for one in expected if answers.get(one.strategy) != "differs"], facts)
 
 

@@ -184,8 +184,7 @@ def left_out_told(left_out: Sequence[LeftOut]) -> Iterator[str]:
 
 
 def _some(names: Sequence[str]) -> str:
-    rest = len(names) - MOST_NAMED
-    return "; ".join([*names[:MOST_NAMED], *([f"{units.count(rest)} more"] if rest > 0 else [])])
+    return "; ".join(words.first(names, MOST_NAMED))
 
 
 def name_of(series: Series) -> str:

@@ -39,7 +39,7 @@ def draw(found: Sequence[Sequence[Lag]], footer: str) -> "Figure":
     stacks = {one.cell.strategy: one.cell.stack for own in shown for one in own}
     notes = marks.notes(*show.NOTES, any(one != "shared" for one in stacks.values()) and labels.ABOUT_STAR)
     sheet = page.sheet(show.title(found), notes, footer, max(page.HEIGHT, 3.2 + LINE * len(names)))
-    starred = [labels.starred(name.replace("busy_threads", "busy"), stacks[name]) for name in names]
+    starred = [labels.starred(name, stacks[name]) for name in names]
     marks.margins(sheet, 0.3 + labels.inches(sheet, starred, page.TEXT), 0.4, top=0.6)
     sheet.subplots_adjust(wspace=0.08)
     panels = list(sheet.subplots(1, len(shown), sharey=True, squeeze=False).flat)

@@ -40,8 +40,8 @@ DEEP = 40
 GUIDES = (100, 1_000, 10_000, 100_000)
 """Bytes per task of the faint guide lines."""
 _TITLES = {
-    BLOCKS: ("Building blocks, parked", "parked tasks"),
-    IN_FLIGHT: ("Strategies, in flight", "fetches in flight"),
+    BLOCKS: ("Parked building blocks", "parked tasks"),
+    IN_FLIGHT: ("Strategies with fetches in flight", "fetches in flight"),
 }
 
 

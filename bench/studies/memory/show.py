@@ -137,12 +137,7 @@ def why_unknown(found: Sequence[Subject]) -> str:
     """Name the subjects without a known slope of all layers, each with its reason: ``a and b (disturbed), c (...)``."""
     reasons = dict.fromkeys(filter(None, (subject.why_unknown for subject in found)))
     names = {why: list(dict.fromkeys(one.name for one in found if one.why_unknown == why)) for why in reasons}
-    return ", ".join(f"{_some(some)} ({why})" for why, some in names.items())
-
-
-def _some(names: list[str]) -> str:
-    more = len(names) - MOST_NAMES
-    return words.listed(names if more <= 0 else [*names[:MOST_NAMES], f"{more} more"])
+    return ", ".join(f"{words.listed(words.first(some, MOST_NAMES))} ({why})" for why, some in names.items())
 
 
 def one_more(found: Sequence[Subject]) -> str:
@@ -258,6 +253,8 @@ def _layers_table(found: Sequence[Subject], where: str) -> Table:
         own = [subject for subject in shown if subject.group == group]
         lines += [Group(group), *map(_layers_line, own)] if own else []
     slopes = [slope for subject in shown for slope in subject.cost.slopes.values()]
+    dashed = [one for one in shown if any(isinstance(slope, NoSlope) for slope in one.cost.slopes.values())]
+    whose = f" for {why}" if (why := why_unknown(dashed)) else ""
     is_bent = any(isinstance(slope, Slope) and not slope.straight for slope in slopes)
     missing = sorted({subject.name for subject in found if not subject.fitted})
     notes = (
@@ -266,9 +263,7 @@ def _layers_table(found: Sequence[Subject], where: str) -> Table:
         "Slab and sockets hold both ends of each loopback connection.",
         "Resident is what ps shows; it is not part of the sum.",
         "Empty process: its own memory with nothing held (the intercept).",
-        f"-: unknown for {why_unknown([subject for subject in shown if subject.unknown])}."
-        if any(subject.unknown for subject in shown)
-        else "",
+        f"-: unknown{whose}." if dashed else "",
         labels.ABOUT_STAR if any(subject.stack == "own" for subject in shown) else "",
         f"No slope for {words.listed(missing)}: valid trials at too few numbers." if missing else "",
     )
@@ -310,8 +305,8 @@ def _protocol_table(found: Sequence[Subject]) -> Table:
             )
             lines.append((subject.name, units.count(most), units.size(shown), units.size(shown / most), *slopes))
     heads = ("", "largest N", "ps -o rss", "rss / N", "slope of rss", "all layers")
-    note = "The size that ps shows, divided by N, includes the empty process and excludes memory of the kernel."
-    return Table("The method of the claim's authors, next to the full memory", heads, tuple(lines), (note,))
+    note = "The size (ps -o rss) includes the empty process and excludes memory of the kernel."
+    return Table("The claim's own method: the size of the process, divided by N", heads, tuple(lines), (note,))
 
 
 def _held_table(found: Sequence[Cell]) -> Table:

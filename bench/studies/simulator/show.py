@@ -63,7 +63,7 @@ def checked(found: Simulated) -> list[str]:
     """Say how far the predictions are from the measured cells of the run, and what is not simulated."""
     reasons = dict.fromkeys(found.left_out.values())
     names = {why: [words.plain(name) for name, reason in found.left_out.items() if reason == why] for why in reasons}
-    left_out = [f"Not simulated: {_some(some)} ({why})." for why, some in names.items()]
+    left_out = [f"Not simulated: {words.listed(words.first(some, MOST_NAMES))} ({why})." for why, some in names.items()]
     return [_measured_with(found.models), *_off(found.checked), *_off_at_the_source(found.at_the_source), *left_out]
 
 
@@ -146,11 +146,6 @@ def _measured_with(models: Sequence[Model]) -> str:
     numbers = sorted({number for model in models for number, _ in model.costs})
     listed = words.listed([units.count(number) for number in numbers])
     return f"The CPU time per page was measured with {listed} in flight."
-
-
-def _some(names: list[str]) -> str:
-    more = len(names) - MOST_NAMES
-    return words.listed(names if more <= 0 else [*names[:MOST_NAMES], f"{units.count(more)} more"])
 
 
 def _off(found: Sequence[Checked]) -> list[str]:

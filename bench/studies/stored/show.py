@@ -263,10 +263,7 @@ def _differing(found: Sequence[Any]) -> str:
 
 def _some(names: Sequence[str]) -> str:
     """List names; count those beyond ``MOST_LISTED``."""
-    different = list(dict.fromkeys(names))
-    rest = len(different) - MOST_LISTED
-    shown = [words.plain(name, 130) for name in different[:MOST_LISTED]]
-    return "; ".join([*shown, *([f"{units.count(rest)} more"] if rest > 0 else [])])
+    return "; ".join(words.first([words.plain(name, 130) for name in dict.fromkeys(names)], MOST_LISTED))
 
 
 def _side_json(side: Side) -> dict[str, Any]:

@@ -35,10 +35,10 @@ def order(found: Sequence[Cell], setting: str) -> str:
     chains = [_chain(one) for one in stacks if len(one) > 1]
     if sum(map(len, stacks)) < 3 or not chains or any(one.rounds < 2 for stack in stacks for _, one in stack):
         return ""
-    signs = [("=", "statistically tied with the next"), (", then", "significantly slower")]
+    signs = [("=", "not significantly slower"), (", then", "significantly slower")]
     key = "; ".join(f"{sign.strip(', ')}: {means}" for sign, means in signs if any(f"{sign} " in one for one in chains))
     alone = [words.name(name) for stack in stacks if len(stack) == 1 for name, _ in stack]
-    rest = f" {words.listed(alone)} not compared: an HTTP stack of its own." if alone else ""
+    rest = f" Not compared with these: {words.listed(alone)}, whose HTTP stack is another one." if alone else ""
     return f"Fastest first, {_where(here[0])}{setting}: {'; '.join(chains)} ({key}).{rest}"
 
 
@@ -109,11 +109,11 @@ def _fastest(here: Sequence[Cell], setting: str) -> str:
         return f"{where}, {_all_tied(rates, ' with the shared HTTP code' if is_part else '')}{setting}."
     is_far = {one: others[one].estimate * TOO_FAR < best.estimate for one in ties}
     beside, wild = ([words.plain(one, 30) for one in ties if is_far[one] == far] for far in (False, True))
-    is_tied = f", statistically tied with {words.listed(beside)}" if beside else ""
     slowest = next(one for one in reversed(rates) if one[0] not in ties)
-    fastest = f"{words.plain(name, 30)} is fastest with {_rate(best)}{is_tied}"
+    fastest = f"{words.plain(name, 30)} is fastest with {_rate(best)}: {_gain(rates[0], slowest)}"
+    is_tied = f", but not significantly faster than {words.listed(beside)}" if beside else ""
     noisy = f"; {words.listed(wild)} {'varies' if len(wild) == 1 else 'vary'} too much to compare" if wild else ""
-    return f"{where}, {fastest}: {_gain(rates[0], slowest)}{setting}{noisy}."
+    return f"{where}, {fastest}{is_tied}{setting}{noisy}."
 
 
 def _all_tied(rates: Sequence[Named], of: str) -> str:

@@ -26,24 +26,23 @@ FAINT = 0.3
 
 def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet | None":
     """Draw the workload of the table of CPU per page; None if it has no CPU times."""
-    bars = bars_of(read.at(found, read.cpu_column(found)))
-    if not bars:
+    every = bars_of(read.at(found, read.cpu_column(found)))
+    if not every:
         return None
-    shown, hidden = marks.fitting(bars)
+    bars, hidden = marks.fitting(every)
     notes = marks.notes(
         about,
-        title.workload(bars[0][0]),
+        title.workload(every[0][0]),
         "CPU time of the whole client process. Bars: means over the rounds; whiskers: 95 % intervals.",
-        labels.about_star([cell for cell, _ in bars]),
-        labels.about_parts(cell for cell, _ in bars),
-        any(not figure.valid for _, figure in bars) and "Faint: invalid trials only, no basis for conclusions.",
-        not _is_divided(bars)
-        and all(cell.rows[0].kind == "crawl" for cell, _ in bars)
+        labels.about_star([cell for cell, _ in every]),
+        labels.about_parts(cell for cell, _ in every),
+        any(not figure.valid for _, figure in every) and "Faint: invalid trials only, no basis for conclusions.",
+        not _is_divided(every)
+        and all(cell.rows[0].kind == "crawl" for cell, _ in every)
         and "Not divided into user and system time: there was too little CPU time to measure them.",
-        left_out.about(found, [cell for cell, _ in bars]),
+        left_out.about(found, [cell for cell, _ in every]),
         marks.about_more([cell.strategy for cell, _ in hidden]),
     )
-    bars = shown
     sheet = page.sheet(title.of_cpu([cell for cell, _ in bars]), notes, footer, max(page.HEIGHT, 3 + BAR * len(bars)))
     width = labels.inches(sheet, [labels.starred(cell.strategy, cell.stack) for cell, _ in bars], page.TEXT)
     sheet.subplots_adjust(left=max(0.2, (0.3 + width) / page.WIDTH), right=0.9)

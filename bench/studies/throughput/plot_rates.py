@@ -18,19 +18,18 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet":
     """Draw the throughput at the longest latency; the cells have one number in flight at each latency."""
     here = read.at(found, read.rate_columns(found)[-1])
     rates = [(cell, figure) for cell in here if (figure := cell.figure(c.pages_per_s))]
-    bars = sorted(rates, key=lambda bar: (bar[0].stack != "shared", -bar[1].estimate))
-    shown, hidden = marks.fitting(bars)
+    every = sorted(rates, key=lambda bar: (bar[0].stack != "shared", -bar[1].estimate))
+    bars, hidden = marks.fitting(every)
     notes = marks.notes(
         about,
         title.workload(here[0]),
         "Bars: means over the rounds; whiskers: 95 % intervals.",
-        labels.about_star([cell for cell, _ in bars]),
-        labels.about_parts(cell for cell, _ in bars),
-        any(not figure.valid for _, figure in bars) and "Faint: invalid trials only, no basis for conclusions.",
-        left_out.about(found, [cell for cell, _ in bars]),
+        labels.about_star([cell for cell, _ in every]),
+        labels.about_parts(cell for cell, _ in every),
+        any(not figure.valid for _, figure in every) and "Faint: invalid trials only, no basis for conclusions.",
+        left_out.about(found, [cell for cell, _ in every]),
         marks.about_more([cell.strategy for cell, _ in hidden]),
     )
-    bars = shown
     names = [labels.starred(cell.strategy, cell.stack) for cell, _ in bars]
     sheet = page.sheet(title.of_rates(here), notes, footer, max(page.HEIGHT, 3 + plot_cpu.BAR * len(bars)))
     sheet.subplots_adjust(left=max(0.2, (0.3 + labels.inches(sheet, names, page.TEXT)) / page.WIDTH), right=0.9)
