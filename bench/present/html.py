@@ -28,6 +28,8 @@ BAD, ANSWER = "bad", "answer"
 MOST_TEXT = 2000
 """Maximum length of a text."""
 _CLOSING = re.compile(r"</(?=style|script)", re.IGNORECASE)
+_BREAKS = re.compile(r"[:/_=]|\.(?!\d)")
+"""Where a name may break."""
 _HYPHENED = re.compile(r"(?<!\S)(?=\S*-)[^\s/]{3,18}(?!\S)")
 _UNSAFE = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
@@ -113,7 +115,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"cells": cells, "lines": _lines, "hash": _hash, "prose": _prose}
+    environment.filters |= {"cells": cells, "lines": _lines, "hash": _hash, "prose": _prose, "name": _name}
     environment.tests["group"] = lambda line: isinstance(line, Group)
     return environment
 
@@ -121,6 +123,11 @@ def _environment() -> Environment:
 def _harmless(value: Any) -> Any:
     """Return a text in one line, printable and cut, with no line break between a number and its unit."""
     return look.kept_together(words.plain(value, MOST_TEXT)) if type(value) is str else value
+
+
+def _name(value: str) -> Markup:
+    """Return a name that breaks between its parts where there is no room for it."""
+    return Markup(_BREAKS.sub(r"\g<0><wbr>", str(text(value))))  # noqa: S704  (text escapes)
 
 
 def _prose(value: str) -> Markup:

@@ -111,7 +111,7 @@ def about_more(names: Sequence[str]) -> str:
 
 
 def _more(number: int) -> str:
-    return "1 more strategy is" if number == 1 else f"{number} more strategies are"
+    return "1 more is" if number == 1 else f"{number} more are"
 
 
 def notes(*sentences: object) -> str:

@@ -29,7 +29,7 @@ WIDER = 12
 """Pixels beside a panel: a browser's font may be wider than the one that was measured."""
 TITLE, TEXT, SMALL = 19, 13, 11
 _NUMBER_AND_UNIT = re.compile(r"(\d) (?=(?:ns|µs|ms|s|min|B|kB|MB|GB|[KMG]iB|(?:pages|requests|responses)/s)\b|%)")
-_FORMULA = re.compile(r"(?:(?<=\b\w)|(?<=\))) ([=<+/]) (?=\S)")
+_FORMULA = re.compile(r"(?:(?<=\b\w)|(?<=[)\d])) ([=<+/x]) (?=\S)")
 _MARK = re.compile(r" (?=[*†✗]$)")
 SETTINGS: dict[Any, Any] = {
     "text.parse_math": False,  # a strategy's name is a name, whatever dollars it contains
@@ -137,7 +137,7 @@ def key(sheet: "Figure", handles: Sequence[Any], left: float, top: float) -> Non
 
 
 def kept_together(text: str) -> str:
-    """Keep on one line: a number and its unit, a formula such as ``p = 0.02``, a mark at the end and its word."""
+    """Keep on one line: a number and its unit, a formula (``p = 0.02``, ``99 x 3``), a mark at the end and its word."""
     text = _NUMBER_AND_UNIT.sub("\\1\N{NO-BREAK SPACE}", text)
     text = _FORMULA.sub("\N{NO-BREAK SPACE}\\1\N{NO-BREAK SPACE}", text)
     return _MARK.sub("\N{NO-BREAK SPACE}", text)

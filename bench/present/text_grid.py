@@ -12,11 +12,13 @@ if TYPE_CHECKING:
 
 GAP = 2
 LEAST_NAME = 16
-"""Length of ``aiohttp_client *``. A name is never cut below it, even if lines get wider than the terminal."""
+"""Length of ``aiohttp_client *``. The column of names is never narrower, even if lines get wider than the terminal."""
 LONGEST_NAME = 20
 """Length of the longest name of a strategy with its star. If there is no room for it, columns move closer together."""
 RED = r"\S+( \(?±\S+ %\)?)?✗"
 """A figure from red trials only."""
+MOST_LINES = 3
+"""Maximum number of lines of a name; the rest is cut."""
 
 
 def styled(tables: Sequence[Table], width: int) -> "Text":
@@ -46,7 +48,7 @@ def head_lines(table: Table) -> int:
 
 
 def lines_of(table: Table, width: int) -> list[str]:
-    """Return the lines; heads with spaces take two lines. Without room, columns move closer, then names are cut."""
+    """Return the lines; heads with spaces take two lines. Without room, columns move closer, then names break."""
     lines = [line if isinstance(line, Group) else texts(line) for line in table.lines]
     full = [cells for cells in lines if not isinstance(cells, Group)]
     if not table.heads:
@@ -61,10 +63,9 @@ def lines_of(table: Table, width: int) -> list[str]:
     gap = GAP if room[GAP] >= min(widths[0], LONGEST_NAME) else 1
     widths[0] = min(widths[0], max(LEAST_NAME, room[gap]))
     left = [n == 0 or table.is_prose(n) for n in range(len(widths))]
-    above = [_line([head[n] for head in heads], widths, left, gap) for n in range(head_lines(table))]
-    return above + [
-        _group(line, width) if isinstance(line, Group) else _line(line, widths, left, gap) for line in lines
-    ]
+    above = [one for n in range(head_lines(table)) for one in _lines([head[n] for head in heads], widths, left, gap)]
+    below = [[_group(line, width)] if isinstance(line, Group) else _lines(line, widths, left, gap) for line in lines]
+    return above + [one for own in below for one in own]
 
 
 def cards(table: Table, width: int) -> list[str]:
@@ -84,12 +85,15 @@ def _group(group: Group, width: int) -> str:
     return f"─── {group.text} ".ljust(width, "─")
 
 
-def _line(cells: Sequence[str], widths: Sequence[int], left: Sequence[bool], gap: int) -> str:
-    whole = [words.plain(cells[0], widths[0]), *cells[1:]]
+def _lines(cells: Sequence[str], widths: Sequence[int], left: Sequence[bool], gap: int) -> list[str]:
+    """Return a line of the table, and the rest of a name that is longer than its column below it."""
+    name = words.plain(cells[0], (MOST_LINES - 1) * widths[0])
+    first, *rest = textwrap.wrap(name, widths[0], subsequent_indent="  ", break_on_hyphens=False) or [""]
     placed = [
-        f"{cell:{'<' if is_left else '>'}{width}}" for cell, width, is_left in zip(whole, widths, left, strict=True)
+        f"{cell:{'<' if is_left else '>'}{width}}"
+        for cell, width, is_left in zip([first, *cells[1:]], widths, left, strict=True)
     ]
-    return (" " * gap).join(placed).rstrip()
+    return [(" " * gap).join(placed).rstrip(), *rest]
 
 
 def _halves(head: str) -> tuple[str, str]:

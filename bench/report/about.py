@@ -59,7 +59,8 @@ def _about_bad(own: Sequence[Row]) -> str:
         which = "the only trial was" if len(own) == 1 else f"all {len(own)} trials were"
         which = which if len(skipped) == len(own) else f"{len(skipped)} of {len(own)} trials were"
         reasons = Counter(words.plain(row.reason or "no reason given", 120) for row in skipped)
-        why = [f"{reason} ({number})" if len(reasons) > 1 else reason for reason, number in reasons.most_common(3)]
+        common = reasons.most_common(3)
+        why = [f"{reason} ({words.counted(n, 'trial')})" if len(reasons) > 1 else reason for reason, n in common]
         told.append(f"{which} skipped: {'; '.join(why)}")
     return "; ".join(told)
 

@@ -80,7 +80,7 @@ def test_the_title_is_that_of_the_section_and_both_sides_are_named(tmp_path: Pat
     assert show.title(result(rows).decision) in text
     assert "A: callbacks. B: callbacks@abc. Workload: no added latency, 100 in flight" in text
     assert "Imaginary 9000" in text
-    assert "decision 1" in text
+    assert "Numbered vertical lines: " in text
 
 
 def test_each_metric_is_headed_by_its_change_and_interval(tmp_path: Path) -> None:

@@ -78,8 +78,8 @@ def test_the_explanation_has_all_its_figures(case: Case) -> None:
     ("told", "sentence"),
     [
         ("another client too", "Further clients kept: my_client: "),
-        ("across", "The interval of httpx_client includes the boundary"),
-        ("the largest cap is unknown", "No figure for httpx_client."),
+        ("across", "Not decided: httpx_client (the interval includes 50 %)."),
+        ("the largest cap is unknown", "Not decided: httpx_client (no valid row with 200 in flight)."),
     ],
 )
 def test_the_collapse_names_further_clients_and_why_nothing_is_decided(told: str, sentence: str) -> None:

@@ -55,7 +55,14 @@ def test_layers_of_strategies_and_blocks_become_rows_and_a_table(small: Done, fo
     found = rows.read(folder_of(folder))
     assert len(found) == 5 + 5
     assert {row.status for row in found} == {"ok"}
-    for word in ("parked building blocks", "thread", "strategies with fetches in flight", "callbacks", "tables", "stacks"):
+    for word in (
+        "parked building blocks",
+        "thread",
+        "fetches in flight",
+        "callbacks",
+        "tables",
+        "stacks",
+    ):
         assert word in small.out
     assert "The claim's own method" in small.out
 

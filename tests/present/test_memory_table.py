@@ -55,7 +55,7 @@ def test_the_tables_as_a_teacher_shows_them() -> None:
         "user tables stacks sockets layers resident process",
         "─── parked building blocks ".ljust(WIDTH, "─"),
         "thread 16,460 ±0 4,154 ±0 16,384 ±0 7,820 ±0 44,818 ±0 16,460 ±0 14.4 MB",
-        "─── strategies with fetches in flight ".ljust(WIDTH, "─"),
+        "─── fetches in flight ".ljust(WIDTH, "─"),
         "callbacks 400 ±0 1 ±0 0 ±0 8,300 ±0 8,701 ±0 400 ±0 14.4 MB",
         "Slopes over N, ± half of their 95 % interval.",
     ]
@@ -66,7 +66,7 @@ def test_no_line_is_too_wide() -> None:
     found = text(rows)
 
     assert max(map(len, found.splitlines())) <= WIDTH
-    for group in ("parked building blocks", "parked strategies", "strategies with fetches in flight"):
+    for group in ("parked building blocks", "parked strategies", "fetches in flight"):
         assert f"─── {group} " in found
 
 
@@ -162,7 +162,7 @@ def test_bare_rows_do_not_change_the_section_of_throughput() -> None:
 
     assert len(studies.sections(rows)) == 2
     assert text([*rows, limit_row()]).partition("\n\n")[2].startswith(alone)
-    assert "thread " not in text([*rows, block_row()]).partition("\n\n")[2].split("The method")[0]
+    assert "thread " not in text([*rows, block_row()]).partition("\n\n")[2].split("The claim's own method")[0]
 
 
 def test_memory_trials_without_other_layers_have_user_memory() -> None:

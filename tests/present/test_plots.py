@@ -96,10 +96,10 @@ def test_a_hundred_strategies(tmp_path: Path) -> None:
     ]
 
     assert drawn(rows, tmp_path) == [name for name in ALL if name != "possible"]
-    assert "70 more strategies are not shown." in words(tmp_path / "cpu.svg")
+    assert "70 more are not shown." in words(tmp_path / "cpu.svg")
     assert "70 more are not shown." in words(tmp_path / "layers.svg")
-    assert "72 more strategies are not shown." in words(tmp_path / "throughput.svg")
-    assert "72 more strategies are not shown." in words(tmp_path / "times.svg")
+    assert "72 more are not shown." in words(tmp_path / "throughput.svg")
+    assert "72 more are not shown." in words(tmp_path / "times.svg")
 
 
 def test_hostile_names(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from itertools import pairwise
 
-EMPTY = {"meta", "input", "br", "img", "link", "hr"}
+EMPTY = {"meta", "input", "br", "wbr", "img", "link", "hr"}
 OTHER_FILES = {"iframe", "object", "embed", "link", "base", "form", "image"}
 LOADS = {"src", "href", "srcset", "poster", "data", "action", "formaction", "background", "ping", "manifest"}
 

@@ -71,7 +71,9 @@ def test_the_section_begins_with_the_placebo_and_its_interval() -> None:
 
     (section,) = show.sections([*rows(), *placebos])
 
-    assert section.first[0].startswith("3.11.7, measured twice: CPU per page 1.00x (0.98 to 1.02), pages per second ")
+    assert section.first[0].startswith(
+        "callbacks 3.11.7, measured twice: CPU per page 1.00x (0.98 to 1.02), pages per second "
+    )
     assert show.sections(rows())[0].first == ()
 
 

@@ -93,4 +93,4 @@ def test_more_strategies_than_fit_are_counted(tmp_path: Path) -> None:
     found["noise"] |= {f"own{n}": {"cpu_per_page": 0.01 * n} for n in range(20)}
     save_selftest(found, rows_of(made), MACHINE, tmp_path)
 
-    assert "5 more strategies are not shown." in words(tmp_path / "selftest.svg")
+    assert "5 more are not shown." in words(tmp_path / "selftest.svg")

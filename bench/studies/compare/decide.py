@@ -227,7 +227,7 @@ def _passed(effects: Sequence[Effect], rule: Rule) -> str:
     most = bound(highest.metric, highest.upper)
     better = [one for one in effects if one.high < 0 and one.estimate < -rule.least]
     also = f"better ({listed(better)}), and " if better else ""
-    return f"B is {also}at most {units.change_size(rule.acceptable)} worse ({most})"
+    return f"B is {also}not more than {units.change_size(rule.acceptable)} worse (plausible: {most})"
 
 
 def _undecided(seen: _Seen, why: str, final: bool) -> _Said:

@@ -26,8 +26,8 @@ _SHAPES = {"o": "\N{WHITE CIRCLE}", "D": "\N{WHITE DIAMOND}"}
 FAILED, DROPPED = "#C24E00", "#8C8C8C"
 _HEAD_ROOM, _LEFT, _RIGHT, _GAP = 0.75, 1.15, 0.65, 1.3
 """Inches: above the axes for their heads, beside them, and between them."""
-LOOK_ROOM = 0.28
-"""Minimum distance between the names of two looks, as a share of the blocks."""
+LOOK_ROOM = 0.06
+"""Minimum distance between the numbers of two looks, as a share of the blocks."""
 _CONTROL_WIDTH = 0.72
 """Width of the axes of the controls, as a share of that of a metric."""
 _DASHED, _DOTTED, _SPARSE = (0, (6, 2)), (0, (1, 1.5)), (0, (2, 3))
@@ -108,15 +108,14 @@ def _draw_blocks(axes: "Axes", result: Result) -> None:
 
 
 def _draw_looks(axes: "Axes", reached: Sequence[int], blocks: int) -> None:
-    """Draw a faint line behind the block that completed each look; name the looks that have room for it."""
+    """Draw a faint line behind the block that completed each look; number the looks that have room for it."""
     named: dict[int, int] = {}
     for look, place in reversed(list(enumerate(reached, 1))):
         axes.axvline(place + 0.5, color=page.PALE, linewidth=1.4, zorder=0.5)
         if not named or min(named.values()) - place >= LOOK_ROOM * blocks:
             named[look] = place
     for look, place in named.items():
-        text = f"decision {look}" if look == min(named) else f"{look}"
-        marks.small(axes, text, (place + 0.5, 1), xycoords=("data", "axes fraction"), xytext=(0, 2))
+        marks.small(axes, str(look), (place + 0.5, 1), xycoords=("data", "axes fraction"), xytext=(0, 2))
 
 
 def _draw_metric(axes: "Axes", panel: Panel, shown: Range, rule: Rule, good: Sequence[Block]) -> None:
@@ -155,7 +154,10 @@ def _draw_band(axes: "Axes", effect: Effect, shown: Range, colour: str) -> None:
 def _draw_controls(axes: "Axes", controls: Sequence[Panel], shown: Range, rule: Rule) -> None:
     """Draw both controls on the same axes, each with its mean and interval at the end."""
     change_axis.set_axis(axes, shown)
-    _draw_limits(axes, shown, dict.fromkeys((-rule.control_least, rule.control_least), _SPARSE), 1)
+    axes.axhline(0, color="black", linewidth=1.2, zorder=1.5)
+    for limit in (-rule.control_least, rule.control_least):
+        axes.axhline(limit, color=page.GREY, linestyle=_SPARSE, linewidth=1.3, zorder=1.5)
+    _write_limit(axes, f"±{units.change_size(rule.control_least)}".replace(".0", ""), 0)
     left, right = axes.get_xlim()
     right += 0.06 * (right - left)
     axes.set_xlim(left, right)
@@ -193,9 +195,13 @@ def _draw_limits(axes: "Axes", shown: Range, limits: Mapping[float, Any], direct
             continue
         axes.axhline(at, color=page.GREY, linestyle=dashes, linewidth=1.3, zorder=1.5)
         if taken - at >= 0.05 * (shown.high - shown.low):
-            taken, text = at, units.change(direction * at).replace(".0", "")
-            style = {"xycoords": ("axes fraction", "data"), "ha": "left", "va": "center", "annotation_clip": False}
-            marks.small(axes, text, (1, at), xytext=(4, 0), **style)
+            taken = at
+            _write_limit(axes, units.change(direction * at).replace(".0", ""), at)
+
+
+def _write_limit(axes: "Axes", text: str, at: float) -> None:
+    style: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "ha": "left", "va": "center"}
+    marks.small(axes, text, (1, at), xytext=(4, 0), annotation_clip=False, **style)
 
 
 def _head(axes: "Axes", name: str, lines: Mapping[str, str], *, is_bold: bool = False) -> None:
@@ -221,7 +227,7 @@ def _notes(metrics: Sequence[Panel], result: Result, *, lacks_memory: bool) -> s
         "Band: mean and 95 % interval. The bar at its end reaches to the worst change that is still plausible; for a "
         f"pass, it ends below the dotted line ({most} worse; of throughput, lower by the same factor).",
         f"Dashed: a change up to {least} is no regression.",
-        "Vertical lines: after these blocks, it was decided whether to go on.",
+        "Numbered vertical lines: after these blocks, it was decided whether to go on.",
         "Controls: the same code, measured twice; there, up is more. A significant difference beyond the dotted lines "
         "refuses a verdict.",
         *(

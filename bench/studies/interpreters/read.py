@@ -24,6 +24,11 @@ class Matrix:
     """Shared stack first, then the least CPU time on the first interpreter."""
     cells: dict[tuple[str, str], Cell]
 
+    @property
+    def reference(self) -> Cell | None:
+        """The cell that the others of a block are compared with; None if it is of another workload."""
+        return next((cell for cell in self.cells.values() if c.role(cell.rows[0]) == "reference"), None)
+
     def ratio(self, strategy: str, interpreter: str, figure: c.Read) -> Interval | None:
         """Return a figure on an interpreter over that on the first one, by the blocks that both were in."""
         one, first = (self.cells.get((strategy, label)) for label in (interpreter, self.interpreters[0]))
@@ -46,7 +51,7 @@ def matrices(rows: Sequence[Row]) -> list[Matrix]:
 
 def placebo(rows: Sequence[Row], matrix: Matrix, figure: c.Read) -> Interval | None:
     """Return a figure of the placebo arm over that of its reference: one interpreter, measured twice; None without."""
-    first = next((cell for cell in matrix.cells.values() if c.role(cell.rows[0]) == "reference"), None)
+    first = matrix.reference
     original = None if first is None else first.valid_figure(figure)
     if first is None or original is None:
         return None

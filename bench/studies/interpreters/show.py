@@ -75,8 +75,8 @@ def _placebo(rows: Sequence[Row], matrix: Matrix) -> Iterator[str]:
         "pages per second": read.placebo(rows, matrix, c.pages_per_s),
     }
     told = [f"{what} {_times(one)}" for what, one in found.items() if one is not None]
-    if told:
-        yield f"{matrix.interpreters[0]}, measured twice: {', '.join(told)} (placebo; the intervals should include 1)."
+    if told and (reference := matrix.reference):
+        yield f"{reference.strategy}, measured twice: {', '.join(told)} (placebo; the intervals should include 1)."
 
 
 def _changes(matrix: Matrix, label: str) -> str:

@@ -41,7 +41,7 @@ GUIDES = (100, 1_000, 10_000, 100_000)
 """Bytes per task of the faint guide lines."""
 _TITLES = {
     BLOCKS: ("Parked building blocks", "parked tasks"),
-    IN_FLIGHT: ("Strategies with fetches in flight", "fetches in flight"),
+    IN_FLIGHT: ("Fetches in flight", "fetches in flight"),
 }
 
 

@@ -14,7 +14,11 @@ from inflight.bench.core.records.crawls import Block, Memory
 from inflight.bench.core.rows import Row
 from inflight.bench.present import words
 
-BLOCKS, PARKED, IN_FLIGHT = GROUPS = ("parked building blocks", "parked strategies", "strategies with fetches in flight")
+BLOCKS, PARKED, IN_FLIGHT = GROUPS = (
+    "parked building blocks",
+    "parked strategies",
+    "fetches in flight",
+)
 """Groups in display order."""
 _BLOCK_NAMES = {
     "asyncio_task": "asyncio task",

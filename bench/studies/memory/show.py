@@ -195,8 +195,9 @@ def of_held(found: Sequence[Cell]) -> str:
     tried = [{cell.strategy for cell in here if cell.setting == setting} for setting in names]
     anywhere = set.union(*tried)
     planned = len(set.intersection(*tried) or anywhere)
-    who = f"{len(everywhere)} of {planned} {'strategy' if planned == 1 else 'strategies'}"
-    who = f"{planned} strategies" if len(everywhere) == planned > 1 else who
+    one, several = _kinds(here)
+    who = f"{len(everywhere)} of {planned} {one if planned == 1 else several}"
+    who = f"{planned} {several}" if len(everywhere) == planned > 1 else who
     who += " that were tried in every setting" if planned < len(anywhere) else ""
     if not everywhere:
         return f"{who} held {units.count(number)} fetches in flight at once: nothing to conclude"
@@ -205,6 +206,13 @@ def of_held(found: Sequence[Cell]) -> str:
         for name, own in reached.items()
     ]
     return f"{who} held {units.count(number)} fetches in flight at once; {'; '.join(times)}"
+
+
+def _kinds(found: Sequence[Cell]) -> tuple[str, str]:
+    """Say what the cells are of, singular and plural."""
+    if any(arm.interpreter for cell in found if (arm := c.arm_of(cell.rows[0]))):
+        return "pair of strategy and interpreter", "pairs of strategy and interpreter"
+    return "strategy", "strategies"
 
 
 def first_and_last(times: dict[str, Spread]) -> dict[str, Spread]:

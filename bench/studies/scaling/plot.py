@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from inflight.bench.core import units
 from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, marks, page, words
 from inflight.bench.present.marks import Point
@@ -36,6 +37,7 @@ def draw(found: Scaling, footer: str) -> "Figure":
         show.where(found).strip().capitalize() + ".",
         f"Each model over itself on {words.counted(fewest, 'core')}, in the same blocks; bars: 95 % intervals.",
         show.about_server(found),
+        found.highest > _top(found) and f"An interval reaches {units.times(found.highest)}, beyond the plot.",
         marks.about_grey(names, looks),
     )
     sheet = page.sheet(show.title(found), notes, footer)
@@ -73,8 +75,14 @@ def _scales(axes: "Axes", found: Scaling) -> None:
     axes.set_xlim(-0.2, len(found.works) - 0.8)
     axes.set_xticks(range(len(found.works)), [show.work_text(work) for work in found.works])
     axes.set_xlabel("CPU work per page")
-    axes.set_ylim(0, min(1.5 * ideal, max(1.12 * ideal, 1.03 * found.highest)))
+    axes.set_ylim(0, _top(found))
     axes.yaxis.set_major_formatter(lambda ratio, _: f"{ratio:g}x" if ratio else "0")
     axes.axhline(1, color="black", linewidth=1.2, zorder=1)
     axes.axhline(ideal, color=page.GREY, linewidth=1.2, linestyle=":", zorder=1)
     marks.small(axes, f"all of {found.cores[-1]} cores", (-0.15, ideal), ha="left")
+
+
+def _top(found: Scaling) -> float:
+    """Return the upper end of the axis; a wide interval may leave it."""
+    ideal = found.cores[-1] / found.cores[0]
+    return min(1.5 * ideal, max(1.12 * ideal, 1.03 * found.highest))

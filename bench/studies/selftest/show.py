@@ -22,7 +22,7 @@ WIDTH = 120
 LIMITS = {
     "noise": "noise",
     "least": "a regression is reported from 2 % on",
-    "pass": "earlier passes: B is at most 5 % worse",
+    "pass": "earlier passes: B is not more than 5 % worse",
 }
 """What limits the smallest slowdown that is found; older self-tests do not have it."""
 

@@ -58,6 +58,11 @@ def draw(
     order = [*dict.fromkeys(cell.strategy for cell in _ordered(found) if cell.strategy in drawn)]
     reference = _reference(found, drawn)
     names = [*([reference] if reference else []), *(name for name in order if name != reference)]
+    if len(names) > small_multiples.MOST:
+        # The title is about the most in flight.
+        most = max(cell.in_flight for cell in found)
+        busiest = {cell.strategy for cell in found if cell.in_flight == most}
+        names.sort(key=lambda name: name != reference and name not in busiest)
     stacks = {cell.strategy: cell.stack for cell in found}
     notes = marks.notes(
         about,
@@ -126,8 +131,9 @@ def _ordered(found: Sequence[Cell]) -> list[Cell]:
 
 
 def _reference(found: Sequence[Cell], drawn: Mapping[str, Sequence[Point]]) -> str | None:
+    """Return the strategy whose line is in each panel; None if it has no line."""
     cell = read.reference_of(read.at(found, read.cpu_column(found)))
-    return cell.strategy if cell is not None and cell.strategy in drawn else None
+    return cell.strategy if cell is not None and len(drawn.get(cell.strategy, ())) > 1 else None
 
 
 def _scale(axes: "Axes", caps: Sequence[int], heights: Sequence[float], quantity: Quantity) -> None:

@@ -8,7 +8,6 @@ from inflight.bench.core.layers import cost
 from inflight.bench.core.records.crawls import Crawl, Memory
 from inflight.bench.core.retention import Retention
 from inflight.bench.core.rows import Row
-from inflight.bench.present import words
 from inflight.bench.studies.claims.rules.evidence import (
     SHARE,
     SPAN,
@@ -60,17 +59,9 @@ def client_collapse(rows: Sequence[Row]) -> Outcome:
             at = [row for row in own.get(name, ()) if row.workload.in_flight == cap]
             found[f"{name}_{end}_ns"] = value(over_rounds(at, cpu_per_page_ns, SPAN, 1))
     others = [f"{name}: {one}" for name, one in kept.items() if name not in {COLLAPSES, KEEPS}]
-    both = {name: kept.get(name, unknown) for name in (COLLAPSES, KEEPS)}
-    found |= values("_share", both)
+    found |= values("_share", {name: kept.get(name, unknown) for name in (COLLAPSES, KEEPS)})
     found["others"] = "; ".join(others) or None
-    found["unmeasured"] = words.listed(names) if (names := [n for n in both if isinstance(both[n], Unknown)]) else None
-    found["unclear"] = words.listed(names) if (names := [n for n in both if _spans(both[n])]) else None
     return outcome(of_subjects(rows, COLLAPSES), parts, found, others)
-
-
-def _spans(kept: Figure) -> bool:
-    """Tell whether the interval of a share includes the boundary."""
-    return isinstance(kept, Range) and kept.low < COLLAPSED < kept.high
 
 
 def kept_by(rows: Sequence[Crawl]) -> dict[str, Figure]:

@@ -31,6 +31,8 @@ class Part:
     """The claim does not hold if all parts with the same core are false."""
     close: bool = False
     """Near the rule's boundary."""
+    why: str = ""
+    """Why it is unknown."""
 
 
 def compared(
@@ -38,11 +40,12 @@ def compared(
 ) -> Part:
     """Compare a figure with a boundary; ``near``: whether the part can be close to it."""
     if not isinstance(found, Range):
-        return Part(name, None, str(found), of, how, core)
-    side = found.side_of(edge)
+        return Part(name, None, str(found), of, how, core, why=found.reason)
+    side, limit = found.side_of(edge), found.unit.edge(edge)
     surely = how in {"at least", "below"}
     so = None if surely and side == "across" else side != _BEYOND[how]
-    return Part(name, so, str(found), of, f"{how} {found.unit.edge(edge)}", core, near and found.is_close_to(edge))
+    why = f"the interval includes {limit}" if so is None else ""
+    return Part(name, so, str(found), of, f"{how} {limit}", core, near and found.is_close_to(edge), why)
 
 
 def outcome(
@@ -50,7 +53,7 @@ def outcome(
 ) -> Outcome:
     """Return the outcome of a claim's parts; without a verdict ``inconclusive``, or ``not tested`` if no trial started.
 
-    ``figures`` are shown after those of the parts.
+    ``figures`` are shown after those of the parts. The values get ``undecided``: the unknown parts with the reasons.
     """
     word = verdict(parts)
     reason = "; ".join([*_answers(parts), *([] if word else missing(rows))])
@@ -58,7 +61,7 @@ def outcome(
         verdict=word or ("inconclusive" if any(row.status != "skipped" for row in rows) else "not tested"),
         figures="; ".join([*_figures(parts), *filter(None, figures)]) or reason,
         region=region(rows),
-        values=dict(values),
+        values={**values, "undecided": _undecided(parts)},
         reason=reason,
         close=word is not None and any(part.close for part in parts),
     )
@@ -71,6 +74,11 @@ def _figures(parts: Iterable[Part]) -> Iterator[str]:
     for of, figure in shown:
         yield f"{of}, {figure}" if of not in {"", before} else figure
         before = of
+
+
+def _undecided(parts: Iterable[Part]) -> str | None:
+    told = (f"{part.name} ({part.why})" if part.why else part.name for part in parts if part.so is None)
+    return ", ".join(dict.fromkeys(told)) or None
 
 
 def _answers(parts: Iterable[Part]) -> list[str]:

@@ -3,7 +3,7 @@
 Each is decided by primary cells that were fixed before the measurement, in blocks of arms.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from inflight.bench.core import units
@@ -11,6 +11,7 @@ from inflight.bench.core.cells import cpu_per_page_ns, pages_per_s
 from inflight.bench.core.layers import cost
 from inflight.bench.core.records.crawls import Memory
 from inflight.bench.core.rows import Row
+from inflight.bench.present import words
 from inflight.bench.studies.claims.rules.evidence import (
     COROUTINES,
     SPAN,
@@ -49,8 +50,8 @@ ACTIVE = (10, 100)
 USUAL_CAP = 100
 BELOW, BEYOND = 100, 1000
 """In flight in the primary cells of async-sleepy: below the knee, and beyond it."""
-MANY = 3000
-"""In flight of diminishing-returns."""
+FEW, MANY = 100, 3000
+"""In flight of diminishing-returns, the reference first."""
 CPU = "CPU time per page"
 LOOP = "callbacks"
 """An event loop without asyncio: it has the cost of a loop without that of the framework."""
@@ -77,8 +78,15 @@ def async_not_faster(rows: Sequence[Row]) -> Outcome:
         if isinstance(one, Range)
     ]
     known, of_loop = ([found.value for found in some.values() if isinstance(found, Range)] for some in (dearer, loops))
-    ends = {"least_ratio": min(known, default=None), "most_ratio": max(known, default=None)}
-    return outcome(rows, parts, ends | {"loop_ratio": min(of_loop, default=None)})
+    told: dict[str, Value] = {
+        "least_ratio": min(known, default=None),
+        "most_ratio": max(known, default=None),
+        "loop_ratio": min(of_loop, default=None),
+        "not_slower": _named(cap for cap, found in dearer.items() if _side(found, SLOWER) == "below"),
+        "too_slow": _named(cap for cap, found in dearer.items() if _side(found, MODERATELY) == "above"),
+        "cheap_loop": LOOP if any(_side(found, 1 / SLOWER) == "below" for found in loops.values()) else None,
+    }
+    return outcome(rows, parts, told)
 
 
 def callbacks_efficient(rows: Sequence[Row]) -> Outcome:
@@ -136,8 +144,14 @@ def async_sleepy(rows: Sequence[Row]) -> Outcome:
         compared("memory per fetch in flight", weight, "not clearly above", 1, of=of, near=False),
         Part("CPU time or memory", _less(effort, weight), of=of, rule="clearly less", core="less of something"),
     ]
+    costs = {"CPU time": effort, "memory": weight}
     ratios = values("_ratio", {"speed": speed, "many_speed": many_speed, "cpu": effort, "memory": weight})
-    told: dict[str, Value] = {"latency": cells.get(BELOW), "many_latency": cells.get(BEYOND)}
+    told: dict[str, Value] = {
+        "latency": cells.get(BELOW),
+        "many_latency": cells.get(BEYOND),
+        "less": _named(name for name, found in costs.items() if _side(found, 1) == "below"),
+        "more": _named(name for name, found in costs.items() if _side(found, 1) == "above"),
+    }
     also = [f"pages/s at {beyond}: {many_speed}"] if isinstance(many_speed, Range) else []
     return outcome(rows, parts, ratios | told | {"few": BELOW, "in_flight": BEYOND}, also)
 
@@ -146,14 +160,14 @@ def diminishing_returns(rows: Sequence[Row]) -> Outcome:
     """Judge for each model whether many fetches in flight reduce the pages per second of CPU time."""
     names = sorted({row.workload.arm.strategy for row in arms(rows)})
     kept = {name: ratio(arms(rows, name, "reference"), arms(rows, name, "compared"), cpu_per_page_ns) for name in names}
-    of = f"pages per second of CPU time, {units.count(MANY)} in flight over few"
+    of = f"pages per second of CPU time, {units.count(MANY)} in flight over {FEW}"
     parts = [compared(name, found, "below", LOSS, "degrades", of=of) for name, found in kept.items()]
     return outcome(
         rows,
         parts,
         {
-            "falling": ", ".join(part.name for part in parts if part.so) or None,
-            "level": ", ".join(part.name for part in parts if part.so is False) or None,
+            "falling": _named(part.name for part in parts if part.so),
+            "level": _named(part.name for part in parts if part.so is False),
             "most_in_flight": MANY,
             "worst_share": min((found.value for found in kept.values() if isinstance(found, Range)), default=None),
         },
@@ -166,5 +180,16 @@ _SLEEPY = ("native_asyncio", "thread_pool")
 
 def _less(*costs: Figure) -> bool | None:
     """Tell whether one of the costs is surely lower; False if each is surely higher, else None."""
-    sides = {found.side_of(1) if isinstance(found, Range) else "across" for found in costs}
+    sides = {_side(found, 1) for found in costs}
     return True if "below" in sides else False if sides == {"above"} else None
+
+
+def _side(found: Figure, edge: float) -> str:
+    """Return the side of a boundary on which a figure is; ``across`` if it is unknown."""
+    return found.side_of(edge) if isinstance(found, Range) else "across"
+
+
+def _named(found: Iterable[object]) -> str | None:
+    """List names in words; None without one."""
+    names = [str(one) for one in found]
+    return words.listed(names) if names else None
