@@ -333,7 +333,7 @@ def open_loop(**options: Any) -> None:
 def limits(**options: Any) -> None:
     """Find how many threads, ports and so on a process can have.
 
-    The resources are threads, descriptors, ports, waiting connections and memory.
+    The resources are threads, descriptors, ports, backlog (connections that wait to be accepted) and memory.
 
     \b
     inflight limits                        test all resources
@@ -490,7 +490,7 @@ def bisect(**options: Any) -> None:
     """Find the commit that made a strategy worse.
 
     GOOD and BAD are compared first. If BAD is worse, the search halves the commits between them that change
-    strategies/, or the repository of a file. Nothing is checked out.
+    strategies/ or, if STRATEGY is a file, anything in its repository. Nothing is checked out.
 
     \b
     inflight bisect v1.2 main callbacks
@@ -508,7 +508,7 @@ def bisect(**options: Any) -> None:
     "--python",
     "pythons",
     multiple=True,
-    note="Given twice: first for A, then for B, without their mean difference.",
+    note="Given twice: first for A, then for B; their mean difference is subtracted.",
 )
 @option("--quick", note="Fewer blocks of one strategy; the bounds are wider.")
 @option("--disturbed")

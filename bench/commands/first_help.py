@@ -5,7 +5,7 @@ import click
 ABOUT = "Compare concurrency models of Python: each crawls the same local site."
 FIRST = """\
   inflight demo                   ten seconds: one page at a time against many
-  inflight run quick              compare six models on this machine
+  inflight run quick              compare five models and aiohttp here
   inflight check ./my_client.py   test a client that you have written"""
 """The three things that one can do first."""
 WELCOME = f"{ABOUT} Begin with one of:\n\n{FIRST}\n\nAll commands: inflight --help"

@@ -28,7 +28,7 @@ BAD, ANSWER = "bad", "answer"
 MOST_TEXT = 2000
 """Maximum length of a text."""
 _CLOSING = re.compile(r"</(?=style|script)", re.IGNORECASE)
-_BREAKS = re.compile(r"[:/_=]|\.(?!\d)")
+_BREAKS = re.compile(r"[:_=]|(?<!\d)/|\.(?!\d)")
 """Where a name may break."""
 _HYPHENED = re.compile(r"(?<!\S)(?=\S*-)[^\s/]{3,18}(?!\S)")
 _UNSAFE = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}

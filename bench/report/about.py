@@ -12,6 +12,7 @@ from inflight.bench.present.section import Detail, Section
 from inflight.bench.present.table import Cell, Line, Table
 from inflight.bench.report import provenance
 from inflight.bench.report.check_words import MEANINGS
+from inflight.bench.studies.compare.read import SIDES
 
 MOST_RED = 12
 """Maximum number of invalid trials shown of a check, and of reasons; the rest are counted."""
@@ -41,7 +42,12 @@ def about_red(rows: Sequence[Row]) -> list[str]:
     by_strategy: dict[str, list[Row]] = {}
     for row in rows:
         by_strategy.setdefault(row.strategy, []).append(row)
-    told = [f"{words.plain(name, 30)}: {bad}." for name, own in sorted(by_strategy.items()) if (bad := _about_bad(own))]
+    has_sides = any(row.strategy in SIDES for row in rows)
+    told = [
+        f"{words.plain(name, 30)}: {bad}."
+        for name, own in sorted(by_strategy.items())
+        if (bad := _about_bad(own, " outside of comparisons" if has_sides and name not in SIDES else " in this run"))
+    ]
     if len(told) > MOST_EXPLAINED:
         told = [
             *told[:MOST_EXPLAINED],
@@ -50,11 +56,11 @@ def about_red(rows: Sequence[Row]) -> list[str]:
     return told
 
 
-def _about_bad(own: Sequence[Row]) -> str:
+def _about_bad(own: Sequence[Row], where: str) -> str:
     """Say how many trials of a strategy are invalid, how many were skipped, and why; empty if all are valid."""
     skipped = [row for row in own if row.status == "skipped"]
     red = [row for row in own if not row.valid and row.status != "skipped"]
-    told = [f"{_of(len(red), len(own))} invalid: {_reasons(red)}"] if red else []
+    told = [f"{_of(len(red), len(own), where)} invalid: {_reasons(red)}"] if red else []
     if skipped:
         which = "the only trial was" if len(own) == 1 else f"all {len(own)} trials were"
         which = which if len(skipped) == len(own) else f"{len(skipped)} of {len(own)} trials were"
@@ -65,11 +71,11 @@ def _about_bad(own: Sequence[Row]) -> str:
     return "; ".join(told)
 
 
-def _of(some: int, all_: int) -> str:
+def _of(some: int, all_: int, where: str) -> str:
     return (
         f"{'the only trial is' if all_ == 1 else f'all {all_} trials are'}"
         if some == all_
-        else f"{some} of its {all_} trials in this run {'is' if some == 1 else 'are'}"
+        else f"{some} of its {all_} trials{where} {'is' if some == 1 else 'are'}"
     )
 
 
@@ -127,7 +133,7 @@ def _green(green: Sequence[Judged], found: Sequence[Judged]) -> Detail:
     is_all = len(green) == len([one for one in found if one.passed or one.red])
     told = f"All {passed}" if is_all and len(green) > 1 else passed
     unused = [words.plain(one.name, 80) for one in found if not one.passed and not one.red]
-    about = (f"Checks that were not made in this run: {words.listed(unused)}.",) if unused else ()
+    about = (f"Not applicable to any trial of this run: {words.listed(unused)}.",) if unused else ()
     summary = f"{told} passed in every trial to which {'it applies' if len(green) == 1 else 'they apply'}"
     return Detail(summary, about, tables=(_checks("Checks that passed", green),))
 

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from inflight.bench.core import units
 from inflight.bench.core.rows import Row
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
@@ -50,7 +49,7 @@ def reasons(rows: Sequence[Row]) -> str:
     texts = Counter(words.plain(why, 120) for why in bad)
     found = texts if len(texts) == 1 else kinds
     told = [
-        f"{why} ({units.count(number)})" if len(bad) > 1 else why for why, number in found.most_common(MOST_REASONS)
+        f"{why} ({words.counted(n, 'trial')})" if len(bad) > 1 else why for why, n in found.most_common(MOST_REASONS)
     ]
     more = [words.counted(len(found) - MOST_REASONS, "more reason")] if len(found) > MOST_REASONS else []
     who = ("the other" if len(bad) == 1 else "the others") if any(row.valid for row in rows) else "reason"

@@ -45,8 +45,9 @@ def experiment(run: str, machine: Mapping[str, Any]) -> str:
 
 
 def date(rows: Sequence[Row]) -> str:
-    """Return the day on which the first trial started."""
-    return min((row.started_at for row in rows), default="")[:10]
+    """Return the day on which the first trial started, and that of the last one if it is another."""
+    days = sorted(row.started_at[:10] for row in rows)
+    return " to ".join(dict.fromkeys([days[0], days[-1]])) if days else ""
 
 
 def command(machine: Mapping[str, Any]) -> str | None:

@@ -56,7 +56,7 @@ def test_layers_of_strategies_and_blocks_become_rows_and_a_table(small: Done, fo
     assert len(found) == 5 + 5
     assert {row.status for row in found} == {"ok"}
     for word in (
-        "parked building blocks",
+        "building blocks",
         "thread",
         "fetches in flight",
         "callbacks",

@@ -48,12 +48,12 @@ def test_the_tables_as_a_teacher_shows_them() -> None:
     rows = [*ladder({"thread": PARKED["thread"]}, SIZES, noise=1), *(held_row(n=n) for n in SIZES)]
 
     shown = [" ".join(line.split()) for line in text(rows).splitlines()]
-    first = shown.index("Memory per additional task (bytes)")
+    first = shown.index("Memory per additional thread, task or fetch (bytes)")
     assert shown[first : first + 8] == [
-        "Memory per additional task (bytes)",
+        "Memory per additional thread, task or fetch (bytes)",
         "page kernel slab, all empty",
         "user tables stacks sockets layers resident process",
-        "─── parked building blocks ".ljust(WIDTH, "─"),
+        "─── building blocks ".ljust(WIDTH, "─"),
         "thread 16,460 ±0 4,154 ±0 16,384 ±0 7,820 ±0 44,818 ±0 16,460 ±0 14.4 MB",
         "─── fetches in flight ".ljust(WIDTH, "─"),
         "callbacks 400 ±0 1 ±0 0 ±0 8,300 ±0 8,701 ±0 400 ±0 14.4 MB",
@@ -66,7 +66,7 @@ def test_no_line_is_too_wide() -> None:
     found = text(rows)
 
     assert max(map(len, found.splitlines())) <= WIDTH
-    for group in ("parked building blocks", "parked strategies", "fetches in flight"):
+    for group in ("building blocks", "parked strategies", "fetches in flight"):
         assert f"─── {group} " in found
 
 
@@ -208,7 +208,8 @@ def test_the_usual_blocks_are_compared_or_else_the_ends_of_the_shared_stack() ->
     own = [held_row("client", n, (90_000, 1, 0, 0), stack="own") for n in SIZES]
     models = [held_row(name, n, (size, 0, 0, 0)) for name, size in (("a", 400), ("b", 2000)) for n in SIZES]
 
-    assert title(pair) == "Each additional parked task takes 44.8 kB with thread, 1.15 kB with asyncio task: 39x"
+    told = "Each additional waiting thread or task takes 44.8 kB with thread, 1.15 kB with asyncio task: 39x"
+    assert title(pair) == told
     assert title([*models, *own]) == "Each additional fetch in flight takes 2.00 kB with b, 400 B with a: 5.0x"
     assert title([*pair, *models]) == f"{title(pair)}; e{title(models)[1:]}"
 
@@ -217,9 +218,9 @@ def test_without_all_layers_the_title_says_user_memory() -> None:
     unknown = ("slab_bytes", "kernel_stack_bytes")
     rows = [block_row(name, n, unknown=unknown) for name in ("thread", "asyncio_task") for n in SIZES]
 
-    assert (
-        title(rows)
-        == "Each additional parked task takes 16.5 kB of user memory with thread, 1.15 kB with asyncio task: 14x"
+    assert title(rows) == (
+        "Each additional waiting thread or task takes 16.5 kB of user memory with thread, "
+        "1.15 kB with asyncio task: 14x"
     )
     assert title(memory_rows("a", 1000)) == "Each additional fetch in flight takes 1.00 kB of user memory with a"
 

@@ -142,8 +142,8 @@ def test_settings_have_pages_of_their_own_with_the_blocks_on_the_first() -> None
     found = run([*rows, *ladder({"thread": PARKED["thread"]}, SIZES)])
 
     assert list(found) == ["layers", "ladder", "layers-2", "ladder-2", "in_flight"]
-    assert "Parked building blocks" in text_of(found["layers"])
-    assert "Parked building blocks" not in text_of(found["layers-2"])
+    assert "Building blocks" in text_of(found["layers"])
+    assert "Building blocks" not in text_of(found["layers-2"])
 
 
 PUBLISHED = (
@@ -165,7 +165,7 @@ def test_a_run_of_memory_states_what_its_sections_do() -> None:
     assert held.title in found["in_flight"]
     for word in ("user", "page tables", "kernel stacks", "slab and sockets", *PUBLISHED):
         assert word in found["layers"]
-    assert "1,000,000 parked tasks take 1.15 GB with asyncio task" in found["ladder"]
+    assert "1,000,000 waiting threads or tasks take 1.15 GB with asyncio task" in found["ladder"]
     assert "448 MB" not in found["ladder"]
     assert "unknown" not in found["layers"].lower()
 

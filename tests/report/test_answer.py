@@ -53,7 +53,7 @@ def test_without_a_valid_row_there_is_one_sentence_with_the_reason(row: Row, rea
     [sentence] = answer([row] * 3)
 
     assert reason in sentence
-    assert "(3)" in sentence
+    assert "(3 trials)" in sentence
 
 
 def test_no_row_is_said_to_be_none() -> None:

@@ -17,7 +17,7 @@ from tests.made_rows import MACHINE, MS
 from tests.selftest.made_clients import AGREEING, client_row, client_rows
 from tests.selftest.made_selftest import made_selftest
 
-FAR = "the largest deviation from the expected throughput, in flight / (latency + own time),"
+FAR = "the largest deviation from the expected throughput, in flight / (latency + the client's median time above it),"
 
 
 def compared(rows: list[Row]) -> Comparison:

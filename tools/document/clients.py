@@ -43,7 +43,7 @@ def _stopped(found: Sequence[Retention]) -> str:
     """Say which clients have no figure with the most in flight, and what they keep at their last one."""
     each = [
         f"{one.strategy} {title.kept(one)} with {units.count(one.most.in_flight)}"
-        + (f", and failed with {words.listed([units.count(cap) for cap in one.failed])}" if one.failed else "")
+        + (f", and no valid trial with {words.listed([units.count(cap) for cap in one.failed])}" if one.failed else "")
         for one in found
     ]
     return f"Clients without a valid figure there: {'; '.join(each)}."

@@ -158,7 +158,7 @@ def one_more(rows: Sequence[Row]) -> str:
     parked, flying = (units.times(one.estimate) for one in pairs)
     shrinks = pairs[0].low > pairs[1].high
     more = f"only {flying}" if shrinks else flying
-    costs = f"{size(with_fetch[0])} and {size(with_fetch[1])}"
+    costs = " and ".join(units.size(one.per_fetch) for one in with_fetch)
     head = f"A waiting thread needs {parked} the memory of a waiting asyncio task; with a fetch in flight, {more}."
     return (
         f"**{head}** Each additional waiting thread needs {size(thread)} with the kernel's part, and each waiting task "

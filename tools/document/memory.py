@@ -56,7 +56,7 @@ STEPS = (
 """The steps that one run of ``memory`` has; they are numbered from 1 on."""
 LAST = Step(
     "has a fetch in flight,\nwith kernel and server", "thread_pool", IN_FLIGHT, (),
-    5, "the memory of the server's process for its end of the connection",
+    5, "the server's process for its end of the connection, and the difference between the two runs",
 )  # fmt: skip
 """The step that a run of ``c100k`` has."""
 
@@ -120,7 +120,11 @@ def ladder(runs: Path, _beside: Path) -> str:
     ]
     heads = ("row", "a thread that ...", "memory", "increase", "what is added")
     table = "\n".join([row(heads), "|---:|---|---:|---:|---|", *(row(map(escaped, line)) for line in lines)])
-    made = "\n".join(f"- {newest(runs, name).provenance}" for name in ("memory", "c100k"))
+    of = {
+        "memory": f"Rows 1 to {len(STEPS)}, slopes",
+        "c100k": f"Row {len(STEPS) + 1}, another run, the increase divided by the number held",
+    }
+    made = "\n".join(f"- {what}: {newest(runs, name).provenance}" for name, what in of.items())
     return joined(f"**{head}.**", f"![{head}](pictures/{PICTURE.name})", table, _elsewhere(runs), made)
 
 

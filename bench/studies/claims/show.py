@@ -21,7 +21,9 @@ COLOURS: dict[Word, str] = {
     "not tested": DIM,
 }
 DEMONSTRATIONS = "Demonstrations, true by construction"
-DIFFERENTLY = "Holds differently: the main part of the claim holds, and another part does not."
+DIFFERENTLY = (
+    "Holds differently: some parts of the claim hold and others do not, or the figures differ from the published ones."
+)
 _COUNTED = {
     "holds": ("holds", "hold"),
     "holds differently": ("holds differently", "hold differently"),
@@ -71,7 +73,7 @@ def whole(verdict: Verdict, width: int = 100) -> str:
 
 def facts(verdict: Verdict) -> dict[str, str]:
     """Return the facts beside a verdict, by name."""
-    shown = {"Demonstration": "true by construction; the figures show how"}
+    shown = {"Demonstration": "true by construction; the figures show how large the effect is"}
     return {
         **(shown if verdict.kind == "demonstration" else {}),
         "Source": verdict.source,

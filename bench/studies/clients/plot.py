@@ -25,8 +25,9 @@ MOST_REASONS = 3
 _BAND: dict[str, Any] = {"height": 0.7, "color": COLOURS[0], "alpha": 0.2, "zorder": 0.5, "linewidth": 0}
 _MS = 1_000_000
 _NOTES = (
-    "Marks: medians over the rounds. Lines: their range. Hollow: the client's core was full, so it is not compared. "
-    "Blue bands: within the bound of the expected figure. Dashed: N / L, the maximum with N in flight at latency L."
+    "Marks: medians over the rounds. Lines: their range. Blue bands: within the bound of the expected figure; a client "
+    "without a band is not compared. Hollow: its core was full. Dashed: N / L, the maximum with N in flight at latency "
+    "L."
 )
 
 

@@ -14,8 +14,7 @@ from inflight.bench.studies.clients.read import FULL_SHARE, Comparison, by_workl
 from inflight.bench.studies.clients.record import Client
 
 _MS = 1_000_000
-_IDEAL = "the expected throughput, in flight / (latency + own time),"
-"""The expected throughput; the own time of a client is what it measured beyond the latency."""
+_IDEAL = "the expected throughput, in flight / (latency + the client's median time above it),"
 _HEADS = ("client", "completed/s", "mean time", "p50", "p99", "client's core", "server's core", "trials")
 
 

@@ -62,10 +62,10 @@ def title(found: Map) -> str:
     if not differ:
         return told
     by = units.times(math.exp(max(one.behind for tile in differ if (one := tile.slowest_apart))))
-    names = [f"{words.name(name)} ({units.count(times)})" for name, times in _firsts(found, differ)[:MOST_FASTEST]]
-    are = "is" if len(names) == 1 else "are"
-    most = f"{words.listed(names)} {are} most often fastest or not significantly slower"
-    return f"{told}; in the others, {most}, with up to {by} the throughput of one that is significantly slower"
+    firsts = _firsts(found, differ)[:MOST_FASTEST]
+    names = [f"{words.name(name)} ({words.counted(times, 'time')})" for name, times in firsts]
+    most = f"{words.listed(names)} {'is' if len(names) == 1 else 'are'} the fastest or not significantly slower"
+    return f"{told}; in the other {units.count(len(differ))}, {most}, with up to {by} the throughput of a slower model"
 
 
 def findings(found: Map) -> list[str]:

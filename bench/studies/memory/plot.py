@@ -40,7 +40,7 @@ DEEP = 40
 GUIDES = (100, 1_000, 10_000, 100_000)
 """Bytes per task of the faint guide lines."""
 _TITLES = {
-    BLOCKS: ("Parked building blocks", "parked tasks"),
+    BLOCKS: ("Building blocks", "waiting threads or tasks"),
     IN_FLIGHT: ("Fetches in flight", "fetches in flight"),
 }
 

@@ -151,7 +151,7 @@ def _notes(found: Sequence[Cell], looks: Mapping[str, Look], left_out: int) -> s
     missing = {cell.strategy: cell.rows[0] for cell in found if not any(map(is_timed, cell.rows))}
     every = [ways_of(cell) for cell in found]
     return marks.notes(
-        "Lines: fetches that the worker has started and that are not yet answered.",
+        "Lines: fetches that the client has started and that are not yet answered.",
         "Upper marks: the server held all of them. Lower marks: the crawl had ended"
         + (", or all workers but one were parked" if any(is_parked(row) for cell in found for row in cell.rows) else "")
         + (" (medians over the rounds)." if any(len(ways) > 1 for ways in every) else "."),

@@ -15,7 +15,7 @@ from inflight.bench.core.rows import Row
 from inflight.bench.present import words
 
 BLOCKS, PARKED, IN_FLIGHT = GROUPS = (
-    "parked building blocks",
+    "building blocks",
     "parked strategies",
     "fetches in flight",
 )

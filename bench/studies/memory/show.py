@@ -25,7 +25,7 @@ MOST_NAMES = 4
 NARROW = 0.4
 """Slopes whose interval is wider than this share of them are not compared as a ratio."""
 _UNITS = {
-    BLOCKS: ("parked task", "parked tasks"),
+    BLOCKS: ("waiting thread or task", "waiting threads or tasks"),
     IN_FLIGHT: ("fetch in flight", "fetches in flight"),
     PARKED: ("parked worker", "parked workers"),
 }
@@ -141,8 +141,8 @@ def why_unknown(found: Sequence[Subject]) -> str:
 
 
 def one_more(found: Sequence[Subject]) -> str:
-    """Return what N counts: a fetch in flight if nothing else was measured, or else a task."""
-    return "fetch in flight" if {subject.group for subject in found} == {IN_FLIGHT} else "task"
+    """Return what N counts: a fetch in flight if nothing else was measured, or else any of the three."""
+    return "fetch in flight" if {subject.group for subject in found} == {IN_FLIGHT} else "thread, task or fetch"
 
 
 def of_ladder(found: Sequence[Subject]) -> str:

@@ -21,8 +21,8 @@ from inflight.bench.studies.compare.show import changes_told, planted_told
 WIDTH = 120
 LIMITS = {
     "noise": "noise",
-    "least": "a regression is reported from 2 % on",
-    "pass": "earlier passes: B is not more than 5 % worse",
+    "least": "2 %: nothing smaller is a regression",
+    "pass": "comparisons that pass before",
 }
 """What limits the smallest slowdown that is found; older self-tests do not have it."""
 
@@ -180,7 +180,7 @@ def _noise(found: Found) -> Table:
 
 
 def _resolves(found: Found) -> Table:
-    heads = ("within", "slowdown", "blocks at most", "memory", "bound by")
+    heads = ("within", "slowdown", "blocks at most", "memory", "limited by")
     lines = tuple(
         (f"{one['minutes']} min", "-", "-", "-", "fewer than the 12 blocks of a verdict")
         if one["smallest"] is None

@@ -29,7 +29,7 @@ from inflight.bench.studies.swarm.record import Swarm as Trial
 
 _HELD = ("strategy", "requested", "held", "processes", "held after", "all answered in", "failed", "lost", "verdict")
 _LAYERS = ("client user", "page tables", "kernel stacks", "slab, sockets", "server")
-_BYTES = ("strategy", "most held", *_LAYERS, "all layers", "system", "measured at")
+_BYTES = ("strategy", "most held", *_LAYERS, "all layers, with server", "system", "measured at")
 _ABOUT_STOPPED = (
     "A tenth of a limit that other processes share is left to them. Each process of a strategy has some threads or "
     "descriptors of its own."
@@ -179,7 +179,8 @@ def _when(one: Loss | Latecomer) -> str:
 def _bytes_table(sizes: Mapping[str, Cost], use: str) -> Table:
     notes = [
         "Increase from the start until all fetches were held. Server: its own memory and page tables.",
-        "Slab and sockets include both ends of each loopback connection. System: increase of all memory of the system.",
+        "Slab and sockets include both ends of each loopback connection.",
+        "System: increase of all memory of the system, also of what no layer counts and of other programs.",
         "Five sizes or more: slope ± half of its 95 % interval. Otherwise: the increase divided by the number held.",
     ]
     if any(one.full is None for one in sizes.values()):

@@ -64,10 +64,8 @@ def no_gil(rows: Sequence[Row]) -> Outcome:
 def free_threading_cost(rows: Sequence[Row]) -> Outcome:
     """Judge for each model whether a free-threaded build needs at most 10 % more CPU time per page on one core."""
     costs = {name: _between(*BUILDS, arms(rows, name), cpu_per_page_ns) for name in CORE}
-    parts = [
-        compared(name, found, "below", PUBLISHED_COST, "cheap", of=f"{CPU}, free-threaded over with the lock")
-        for name, found in costs.items()
-    ]
+    of = f"{CPU}, free-threaded build over build with the lock"
+    parts = [compared(name, found, "below", PUBLISHED_COST, "cheap", of=of) for name, found in costs.items()]
     return outcome(rows, parts, values("_ratio", costs) | _versions(rows, python=FREE_THREADED))
 
 

@@ -108,7 +108,7 @@ def convoy(rows: Sequence[Row]) -> Outcome:
     }
     of, told = "pages per second beside the thread", "asyncio"
     parts = [
-        compared(told, left["asyncio"], "below", TENTH, "slowed down", of=f"{of} over those without it"),
+        compared(told, left["asyncio"], "below", TENTH, "slowed down", of=f"{of} over those alone"),
         compared(told, rates["asyncio"], "at least", HUNDRED / 2, of=of),
         compared(told, rates["asyncio"], "below", HUNDRED * 2, of=of),
     ]
@@ -121,7 +121,7 @@ def convoy(rows: Sequence[Row]) -> Outcome:
 def _told_lags(late: Mapping[str, Figure]) -> dict[str, Range]:
     """Return the lateness of the timers of asyncio by their names as text, as far as they are known."""
     return {
-        name.replace("_locked_", " with the lock, ").replace("_free_", " without it, "): found
+        name.replace("_locked_", " with the lock, ").replace("_free_", " without the lock, "): found
         for name, found in late.items()
         if name.startswith("asyncio") and isinstance(found, Range)
     }

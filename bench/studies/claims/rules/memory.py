@@ -98,7 +98,7 @@ def arena_max(rows: Sequence[Row]) -> Outcome:
     parked, parked_plain = by_variables(of_type(rows, Block, "thread"))
     flying, flying_plain = by_variables(of_type(rows, Memory, "thread_pool"))
     crawled, crawled_plain = by_variables(arms(rows, "thread_pool"))
-    of = "memory with over without the variable"
+    of = "memory with the variable over memory without it"
     found = {
         "parked": slopes(cost(parked).full, cost(parked_plain).full),
         "flying": slopes(cost(flying).full, cost(flying_plain).full),

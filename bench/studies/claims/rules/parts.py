@@ -13,6 +13,8 @@ from inflight.bench.studies.claims.verdicts import Outcome, Value, Word
 How = Literal["at least", "below", "not clearly above", "not clearly below"]
 """What a figure must be. The first two need the whole interval; the others fail only if all of it is beyond."""
 _BEYOND = {"at least": "below", "below": "above", "not clearly above": "above", "not clearly below": "below"}
+_ARGUMENTS = {"at": "error at parser call"}
+"""Arguments of probes whose names would be misread."""
 _ANSWERS = {True: "yes", False: "no", None: "unknown"}
 
 
@@ -142,7 +144,7 @@ def _asked(row: Row) -> dict[str, Any]:
         case "block":
             return {row.strategy: workload.n}
         case "probe":
-            return {name.replace("_", " "): value for name, value in workload.arguments.items()}
+            return {_ARGUMENTS.get(name, name.replace("_", " ")): v for name, v in workload.arguments.items()}
     asked = {
         "in flight": workload.in_flight,
         "added latency": "none" if workload.latency == "0" else units.latency(workload.latency),
