@@ -130,8 +130,8 @@ def test_the_first_section_says_who_fails_and_who_keeps_least_and_most() -> None
 
     first = " ".join(text.partition("Retention:")[0].split())
     assert first.startswith(
-        "• fading fails with 4,096 in flight; middle keeps 45 % (95 %: 45 to 45 %) of its best throughput with "
-        "4,096 in flight, steady 90 % (95 %: 90 to 90 %)."
+        "• fading has no valid trial with 4,096 in flight; middle keeps 45 % (95 %: 45 to 45 %) of its best throughput "
+        "with 4,096 in flight, steady 90 % (95 %: 90 to 90 %)."
     )
     lines = [line.split() for line in text.splitlines()]
     assert ["fading", "16"] in [line[:2] for line in lines], "with 16 in flight it is fastest"
@@ -178,8 +178,8 @@ def test_plots_say_what_each_keeps_and_where_it_fails(tmp_path: Path) -> None:
     rates, costs = (words(tmp_path / f"{name}.svg") for name in ("throughput", "cpu_in_flight"))
     assert "keeps 90 % (90 to 90 %)" in rates
     assert "keeps 10 % (10 to 10 %)" in rates
-    assert "Cross: failed." in rates
-    assert "Cross: failed." in costs
+    assert "Cross: no valid trial." in rates
+    assert "Cross: no valid trial." in costs
     assert "Dashes in each panel: steady, the reference." in rates
     assert "the CPU time per page of fading grows 10x" in costs.replace("\xa0", " ")
 

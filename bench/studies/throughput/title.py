@@ -132,7 +132,7 @@ def of_retention(found: Sequence[Retention]) -> str:
 
 
 def failures(found: Sequence[Retention]) -> str:
-    """Say with how many in flight strategies first failed: ``a fails with 256 in flight, b and c with 4,096``."""
+    """Say from how many in flight on there is no figure: ``a has no valid trial with 256 in flight, b with 4,096``."""
     firsts = sorted({min(one.failed) for one in found if one.failed})
     parts = []
     for cap in firsts:
@@ -140,8 +140,8 @@ def failures(found: Sequence[Retention]) -> str:
         parts.append(f"{words.listed(names)} with {units.count(cap)}")
     first, _, rest = ", ".join(parts).partition(" with ")
     at, _, others = rest.partition(", ")
-    verb = "fail" if " and " in first else "fails"
-    return f"{first} {verb} with {at} in flight" + (f", {others}" if others else "")
+    have = "have" if " and " in first else "has"
+    return f"{first} {have} no valid trial with {at} in flight" + (f", {others}" if others else "")
 
 
 def kept(one: Retention, sure: str = "") -> str:
