@@ -64,7 +64,7 @@ def test_layers_of_strategies_and_blocks_become_rows_and_a_table(small: Done, fo
         "stacks",
     ):
         assert word in small.out
-    assert "The claim's own method" in small.out
+    assert "As often measured" in small.out
 
 
 def test_layers_become_plots_and_csv(small: Done, folder: Path) -> None:

@@ -88,7 +88,7 @@ def test_a_run_without_latency_and_work_says_that_nothing_is_checked() -> None:
     assert found is not None
 
     assert show.errors(found) is None
-    assert "are not checked" in " ".join(show.checked(found))
+    assert "no prediction with these is checked" in " ".join(show.checked(found))
 
 
 def test_the_latency_of_the_first_question_is_where_the_knee_of_the_dearest_model_is(quick: Simulated) -> None:

@@ -218,8 +218,8 @@ def _notes(shown: Map, left_out: Sequence[int], *, has_model: bool) -> str:
         "Number: throughput of the fastest over that of the slowest.",
         f"Winners are ahead by the t test (Benjamini-Hochberg, 5 %; {noise}) and by at least 2 %.",
         has_model
-        and "Line: with the cheapest strategy, the core is full where N = (L + c + w) / (c + w), for N in "
-        "flight, latency L, CPU time per page c and CPU work w.",
+        and "Line: N = (L + c + w) / (c + w) with the cheapest strategy, for N in flight, latency L, CPU time per page "
+        "c and CPU work w; to the left of it, the core is full.",
         missing and f"In {units.count(missing)} workloads a strategy has too few valid trials.",
         left_out and f"Not shown: {words.listed([units.count(cap) for cap in left_out])} in flight.",
     )

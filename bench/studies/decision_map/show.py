@@ -22,7 +22,7 @@ LARGE = 0.15
 _RULE = (
     "Ratios of throughput within the same rounds, each with its 95 % interval. A winner is ahead of all others by "
     f"{units.percent(math.expm1(MARGIN))} or more and by the t test; at most 5 % of the differences in the map are "
-    "expected to be false (Benjamini-Hochberg); the intervals are not corrected for that. Tied: no significant "
+    "expected to be false (Benjamini-Hochberg); the intervals make no allowance for that. Tied: no significant "
     "difference, so a strategy with much noise may be tied and slower. Alike: tied, and all within "
     f"{units.percent(math.expm1(LARGE))} of the fastest, noise included."
 )
@@ -61,11 +61,10 @@ def title(found: Map) -> str:
     told = _ties(known)
     if not differ:
         return told
-    by = units.times(math.exp(max(one.behind for tile in differ if (one := tile.slowest_apart))))
     firsts = _firsts(found, differ)[:MOST_FASTEST]
     names = [f"{words.name(name)} ({words.counted(times, 'time')})" for name, times in firsts]
     most = f"{words.listed(names)} {'is' if len(names) == 1 else 'are'} the fastest or not significantly slower"
-    return f"{told}; in the other {units.count(len(differ))}, {most}, with up to {by} the throughput of a slower model"
+    return f"{told}; in the other {units.count(len(differ))}, {most}; largest significant gap: {_widest(differ)[0]}"
 
 
 def findings(found: Map) -> list[str]:
@@ -81,18 +80,23 @@ def findings(found: Map) -> list[str]:
         if (own := [tile for tile in known if tile.point.latency_ns == place])
     ]
     told = [f"{_ties(known)}: {', '.join(shares)} of added latency."]
-    gaps = [(slowest, tile) for tile in differ if (slowest := tile.slowest_apart)]
-    if not gaps:
+    if not differ:
         return told
-    slowest, widest = max(gaps, key=lambda one: one[0].behind)
     names = [f"{words.name(name)} in {units.count(times)}" for name, times in _firsts(found, differ)]
-    best, last = (words.name(name) for name in (widest.best[0], slowest.strategy))
-    gap = units.times(math.exp(slowest.behind))
+    gap, widest = _widest(differ)
     return [
         *told,
         f"Fastest, or not significantly slower, in the other {units.count(len(differ))}: {words.listed(names)}.",
-        f"The largest significant gap: {best} is {gap} as fast as {last} ({_where(widest.point)}).",
+        f"The largest significant gap: {gap} ({_where(widest.point)}).",
     ]
+
+
+def _widest(differ: Sequence[Tile]) -> tuple[str, Tile]:
+    """Return the largest significant gap in words, and its workload."""
+    gaps = [(slowest, tile) for tile in differ if (slowest := tile.slowest_apart)]
+    slowest, widest = max(gaps, key=lambda one: one[0].behind)
+    best, last = (words.name(name) for name in (widest.best[0], slowest.strategy))
+    return f"{best} is {units.times(math.exp(slowest.behind))} as fast as {last}", widest
 
 
 def _ties(known: Sequence[Tile]) -> str:
@@ -131,7 +135,7 @@ def _cells(tile: Tile) -> tuple[str, ...]:
 
 
 def _best(tile: Tile) -> str:
-    """Name the winner, or the tied strategies: ``callbacks = generators``; or say why none is known."""
+    """Name the winner, or the tied strategies: ``callbacks, tied with generators``; or say why none is known."""
     if tile.verdict == UNKNOWN:
         return f"{UNKNOWN}: {tile.why}"
     if len(tile.best) == 1:
@@ -139,7 +143,7 @@ def _best(tile: Tile) -> str:
     if len(tile.best) == len(tile.ranking):
         return f"all {len(tile.best)} {'alike' if are_alike(tile) else 'tied'}"
     names = [words.plain(name, 14) for name in tile.best]
-    return " = ".join(names) if len(names) == 2 else f"{names[0]}, tied with {len(names) - 1}"
+    return f"{names[0]}, tied with {names[1] if len(names) == 2 else len(names) - 1}"
 
 
 def _margin(one: Ranked | None) -> str:

@@ -176,10 +176,18 @@ def _about_layers(found: Sequence[Subject], shown: Sequence[Subject], about: str
         any(isinstance(s.cost.full, Slope) and not s.cost.full.straight for s in shown)
         and "A range: the slope is not constant.",
         unknown and f"Some layers are unknown: {show.why_unknown(unknown)}.",
-        any(subject.stack == "own" for subject in shown) and labels.ABOUT_STAR,
+        _about_star(shown),
         missing and f"No slope: {names} (too few valid trials).",
         more and f"{more} more are not shown.",
     )
+
+
+def _about_star(shown: Sequence[Subject]) -> str:
+    """Explain the star, and that the title leaves those out if it can compare others."""
+    if all(subject.stack != "own" for subject in shown):
+        return ""
+    shared = {subject.strategy for subject in shown if subject.stack == "shared"}
+    return f"{labels.ABOUT_STAR.removesuffix('.')}, and not in the title." if len(shared) > 1 else labels.ABOUT_STAR
 
 
 # Memory over N

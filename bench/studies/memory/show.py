@@ -120,7 +120,7 @@ def _of_group(found: Sequence[Subject], group: str) -> str | None:
     text = f"{_UNITS[group][0]} takes {size(most)}{what} with {dear.name}"
     text += "" if cheap is dear else f", {size(least)} with {cheap.name}{_ratio(least, most)}"
     unknown = len(own) - len(known)
-    return f"{text} ({unknown} of {len(own)} unknown)" if unknown else text
+    return f"{text} ({unknown} of {len(own)} not compared)" if unknown else text
 
 
 def costs(found: Sequence[Subject]) -> tuple[str, ...] | None:
@@ -129,8 +129,8 @@ def costs(found: Sequence[Subject]) -> tuple[str, ...] | None:
     unknown = [subject for subject in own if subject.why_unknown]
     if len(own) - len(unknown) < 2 or not unknown or len(unknown) > MOST_UNKNOWN:
         return None
-    counted = f" ({len(unknown)} of {len(own)} unknown)"
-    return (f"{of_layers(found).replace(counted, '')}; unknown: {why_unknown(unknown)}.",)
+    counted = f" ({len(unknown)} of {len(own)} not compared)"
+    return (f"{of_layers(found).replace(counted, '')}; not compared: {why_unknown(unknown)}.",)
 
 
 def why_unknown(found: Sequence[Subject]) -> str:
@@ -314,7 +314,7 @@ def _protocol_table(found: Sequence[Subject]) -> Table:
             lines.append((subject.name, units.count(most), units.size(shown), units.size(shown / most), *slopes))
     heads = ("", "largest N", "ps -o rss", "rss / N", "slope of rss", "all layers")
     note = "The size (ps -o rss) includes the empty process and excludes memory of the kernel."
-    return Table("The claim's own method: the size of the process, divided by N", heads, tuple(lines), (note,))
+    return Table("As often measured: the size of the process, divided by N", heads, tuple(lines), (note,))
 
 
 def _held_table(found: Sequence[Cell]) -> Table:

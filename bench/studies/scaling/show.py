@@ -23,8 +23,8 @@ _ABOUT_SPEED_UP = (
     "divided by the ratio of cores."
 )
 _ABOUT_MEMORY = (
-    "Memory: all processes of a model together, at rest with all fetches in flight. Pages of memory that several "
-    "processes use are divided between them (PSS), also between the strategies of the block."
+    "Memory: all processes of a model together, while the server's gate holds all fetches in flight. Pages of memory "
+    "that several processes use are divided between them (PSS), also between the strategies of the block."
 )
 
 
@@ -109,7 +109,7 @@ def about_server(found: Scaling) -> str:
     told = [f"{units.percent(share)} at {_at(work)}" for work in found.works if (share := shares[work.cpu])]
     return (
         "This machine has no other core, so the last core of the strategies was also the server's. In valid trials, "
-        f"the server used up to {', '.join(told)}: there, a strategy had less than {units.count(most)} cores."
+        f"the server used of it up to {', '.join(told)}: so a strategy had less than {units.count(most)} cores."
     )
 
 

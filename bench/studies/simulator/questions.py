@@ -1,6 +1,7 @@
 """Questions for a class about the simulator, with answers that are computed from the costs of the run."""
 
 import math
+from collections.abc import Sequence
 
 from inflight.bench.core import units
 from inflight.bench.present.section import Detail, Section
@@ -13,7 +14,7 @@ _MS = 1_000_000
 def questions(found: Simulated) -> Section:
     """Return questions with folded answers."""
     cheap, dear = found.models[0], found.models[-1]
-    asked = (_from_which_latency(dear), _whose_knee(cheap, dear), _much_work(cheap, dear), _twice_as_many(cheap))
+    asked = (_from_which_latency(dear), _whose_knee(found.models), _much_work(cheap, dear), _twice_as_many(cheap))
     return Section("", details=asked)
 
 
@@ -30,17 +31,19 @@ def _from_which_latency(dear: Model) -> Detail:
     )
 
 
-def _whose_knee(cheap: Model, dear: Model) -> Detail:
+def _whose_knee(models: Sequence[Model]) -> Detail:
+    """Ask for the knees of the model that is cheapest at its knee and of the one that is most expensive there."""
     load = Load(50 * _MS)
+    ordered = sorted(models, key=lambda model: -model.knee(load))
     told = [
         f"{model.strategy} fills its core with {whole(model.knee(load))} in flight and then gets "
         f"{units.rate(model.per_s(model.knee(load), load))}."
-        for model in (cheap, dear)
+        for model in (ordered[0], ordered[-1])
     ]
     return Detail(
         "With 50 ms of latency, which model fills its core with fewer fetches in flight: the cheapest or the most "
         "expensive one?",
-        ("The most expensive one. The knee is at L / c + 1, so a greater c moves it to the left.", *told),
+        ("The most expensive one. The knee is at L / c + 1, so a greater c means a lower knee.", *told),
     )
 
 
@@ -52,10 +55,10 @@ def _much_work(cheap: Model, dear: Model) -> Detail:
     )
     return Detail(
         f"Each page needs {units.duration_tick(work.work_ns)} of CPU work, for example to parse it. How much faster is "
-        "the cheapest model than the most expensive one when the core is full?",
+        f"the cheapest model than the most expensive one with {USUAL_IN_FLIGHT} in flight and no latency?",
         (
             f"{worked} with the work, {bare} without it ({cheap.strategy} and {dear.strategy}).",
-            "The work is the same in every model. The more there is of it, the less the model matters.",
+            "The formula takes the work as equal in every model. The more there is of it, the less the model matters.",
         ),
     )
 

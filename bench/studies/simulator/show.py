@@ -151,7 +151,7 @@ def _measured_with(models: Sequence[Model]) -> str:
 def _off(found: Sequence[Checked]) -> list[str]:
     """Return the median and the largest error, with the reason for the largest one."""
     if not found:
-        return ["This run measured nothing with latency or CPU work, so the predictions are not checked here."]
+        return ["This run measured nothing with latency or CPU work, so no prediction with these is checked here."]
     worst = found[0]
     median = statistics.median(abs(math.expm1(one.off)) for one in found)
     point = worst.point

@@ -33,7 +33,7 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet | None":
     notes = marks.notes(
         about,
         title.workload(every[0][0]),
-        "CPU time of the whole client process. Bars: means over the rounds; whiskers: 95 % intervals.",
+        "CPU time of the whole client, in all of its processes. Bars: means over the rounds; whiskers: 95 % intervals.",
         labels.about_star([cell for cell, _ in every]),
         labels.about_parts(cell for cell, _ in every),
         any(not figure.valid for _, figure in every) and "Faint: invalid trials only, no basis for conclusions.",
