@@ -253,14 +253,17 @@ def test_a_slope_whose_interval_includes_0_is_unknown_to_the_title() -> None:
     known = [*fetches("a", (400, 0, 0, 0)), *fetches("b", (2000, 0, 0, 0))]
 
     assert title(wild) == "No slope of memory: nothing to conclude"
-    assert title([*wild, *known[:5]]) == "Each additional fetch in flight takes 400 B with a (1 of 2 not compared)"
-    assert title([*wild, *known]).endswith("takes 2.00 kB with b, 400 B with a: 5.0x (1 of 3 not compared)")
+    assert (
+        title([*wild, *known[:5]])
+        == "Each additional fetch in flight takes 400 B with a (1 of 2 not known well enough)"
+    )
+    assert title([*wild, *known]).endswith("takes 2.00 kB with b, 400 B with a: 5.0x (1 of 3 not known well enough)")
 
 
 def test_a_strategy_without_a_slope_is_unknown_to_the_title() -> None:
     known = [*fetches("a", (400, 0, 0, 0)), *fetches("b", (2000, 0, 0, 0))]
 
-    assert title([*known, held_row("c")]).endswith(": 5.0x (1 of 3 not compared)")
+    assert title([*known, held_row("c")]).endswith(": 5.0x (1 of 3 not known well enough)")
 
 
 def test_the_title_of_the_ladder_states_the_fitted_line_not_one_trial() -> None:

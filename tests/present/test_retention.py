@@ -178,8 +178,8 @@ def test_plots_say_what_each_keeps_and_where_it_fails(tmp_path: Path) -> None:
     rates, costs = (words(tmp_path / f"{name}.svg") for name in ("throughput", "cpu_in_flight"))
     assert "keeps 90 % (90 to 90 %)" in rates
     assert "keeps 10 % (10 to 10 %)" in rates
-    assert "Cross: no valid trial." in rates
-    assert "Cross: no valid trial." in costs
+    assert "Cross: failed." in rates
+    assert "Cross: failed." in costs
     assert "Dashes in each panel: steady, the reference." in rates
     assert "the CPU time per page of fading grows 10x" in costs.replace("\xa0", " ")
 

@@ -120,7 +120,7 @@ def _of_group(found: Sequence[Subject], group: str) -> str | None:
     text = f"{_UNITS[group][0]} takes {size(most)}{what} with {dear.name}"
     text += "" if cheap is dear else f", {size(least)} with {cheap.name}{_ratio(least, most)}"
     unknown = len(own) - len(known)
-    return f"{text} ({unknown} of {len(own)} not compared)" if unknown else text
+    return f"{text} ({unknown} of {len(own)} not known well enough)" if unknown else text
 
 
 def costs(found: Sequence[Subject]) -> tuple[str, ...] | None:
@@ -129,8 +129,8 @@ def costs(found: Sequence[Subject]) -> tuple[str, ...] | None:
     unknown = [subject for subject in own if subject.why_unknown]
     if len(own) - len(unknown) < 2 or not unknown or len(unknown) > MOST_UNKNOWN:
         return None
-    counted = f" ({len(unknown)} of {len(own)} not compared)"
-    return (f"{of_layers(found).replace(counted, '')}; not compared: {why_unknown(unknown)}.",)
+    counted = f" ({len(unknown)} of {len(own)} not known well enough)"
+    return (f"{of_layers(found).replace(counted, '')}; not known well enough: {why_unknown(unknown)}.",)
 
 
 def why_unknown(found: Sequence[Subject]) -> str:

@@ -71,7 +71,7 @@ def draw(
         small_multiples.about_reference(reference),
         any(point.red for points in drawn.values() for point in points)
         and "Hollow: invalid trials, not part of the lines.",
-        any(one.failed for one in kept.values()) and "Cross: no valid trial.",
+        any(one.failed for one in kept.values()) and "Cross: failed.",
         ceiling and "Dotted line: what a client that parses nothing got from the server.",
         _mixed(stacks) and labels.about_star(found),
         left_out.about(found, [cell for cell in found if cell.strategy in drawn]),
