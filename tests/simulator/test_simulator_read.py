@@ -116,7 +116,7 @@ def test_every_measured_cell_is_held_against_its_prediction() -> None:
         (made({"sequential": {1: 30 * US}}), "one fetch in flight only"),
         (made({"sequential": {1: 30 * US}}, latency="10ms"), "not measured at no added latency"),
         (made({"trio_tasks": {100: 30 * US}}, red=True), "no valid trial"),
-        (made({"null_client": {100: 5 * US}}, stack="none"), "no model"),
+        (made({"null_client": {100: 5 * US}}, stack="none"), "not a model"),
         (
             made({"callbacks (python=oldest)": {100: 9 * US}}, asked={"strategy": "callbacks", "python": "oldest"}),
             "variant",

@@ -196,7 +196,7 @@ def _reason(own: Sequence[Cell], costs: Sequence[tuple[int, float]], names: Sequ
     """Return why a strategy has no curve; empty if it has one. ``names`` are all strategies."""
     arm = c.arm_of(own[0].rows[0])
     if own[0].stack == "none":
-        return "a null client is no model"
+        return "part of a page, not a model"
     if arm and arm.strategy != own[0].strategy and arm.strategy in names:
         return "a variant of another model"
     if any(_uses_more_cores(cell) for cell in own):
