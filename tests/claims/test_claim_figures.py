@@ -260,7 +260,7 @@ def late_timers() -> Case:
     values: dict[str, Value] = {f"asyncio_{name}_lag_ns": late_ns for name, late_ns in known.items()}
     values |= {f"{name}_{one}_lag_ns": None for name in names[1:] for one in known}
     values |= {f"{name}_{figure}": None for name in names for figure in ("per_s", "ratio")}
-    values["undecided"] = "asyncio (no valid row of one side), asyncio (too few valid rounds)"
+    values["undecided"] = "asyncio (no valid row of one side); asyncio (too few valid rounds)"
     return "convoy", rows, values
 
 

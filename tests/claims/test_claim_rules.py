@@ -133,6 +133,16 @@ def test_an_inconclusive_outcome_names_the_reason(claim_id: str) -> None:
     assert "timeout: out of time" in RULES[claim_id](rows).reason
 
 
+@pytest.mark.parametrize("case", [case for case in CASES if case[3] == "inconclusive"], ids=named)
+def test_an_inconclusive_outcome_names_the_parts_that_are_not_decided(case: Case) -> None:
+    claim_id, _, rows, _ = case
+
+    outcome = RULES[claim_id](rows)
+
+    for part in str(outcome.values["undecided"]).split("; "):
+        assert f"{part.partition(' (')[0]} unknown" in outcome.reason
+
+
 @given(st.lists(st.floats(0.2, 5), min_size=2, max_size=8), st.floats(0.2, 5))
 def test_a_ratio_is_that_of_pairs_and_inverts_with_its_sides(noise: list[float], factor: float) -> None:
     one = arm_rows("thread_pool", *(20_000_000 * each * factor for each in noise))

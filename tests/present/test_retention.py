@@ -192,3 +192,26 @@ def test_more_strategies_than_lines_can_be_told_apart_have_a_panel_each(tmp_path
         text = words(tmp_path / f"{name}.svg")
         assert all(f"strategy{n}" in text.split() or f"strategy{n} *" in text for n in range(20)), name
         assert "grey" not in text
+
+
+def test_strategies_with_the_most_in_flight_come_first_where_there_is_no_room_for_all() -> None:
+    many = {f"s{n}": {10: 1000 + n, 100: 1000 + n} for n in range(30)}
+    busiest = {"s29": {3000: 500}, "s28": {3000: 400}}
+    found = c.cells(swept(many | busiest))
+
+    with page.settings():
+        sheet = plot_caps.draw(found, plot_caps.RATE, "title", "", "footer", {})
+
+    shown = " ".join(text.get_text() for axes in sheet.axes for text in axes.texts).split()
+    assert {"s28", "s29"} <= set(shown)
+    assert any("No room for: " in text.get_text() for text in sheet.texts)
+
+
+def test_a_reference_with_one_point_has_no_line_in_other_panels() -> None:
+    found = c.cells(swept({"alone": {100: 1000}, "other": {10: 500, 100: 600}}))
+
+    with page.settings():
+        sheet = plot_caps.draw(found, plot_caps.RATE, "title", "", "footer", {})
+
+    assert not any(line.is_dashed() for axes in sheet.axes for line in axes.lines)
+    assert not any("reference" in text.get_text() for text in sheet.texts)

@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inflight.bench.core.rows import Row
+from inflight.bench.present import html, text_grid
+from inflight.bench.present.table import Table
 from inflight.bench.present.text_bars import MOST_BARS
 from inflight.bench.report.answer import answer
 from inflight.bench.report.terminal import WIDTH, print_summary, summary_json, summary_table
@@ -295,3 +297,22 @@ def test_an_arm_that_failed_leaves_the_others_their_figures() -> None:
     assert "callbacks 21 µs ±4 % reference" in sentences(rows)
     told = sentences(rows)
     assert "generators: all 5 trials are invalid: failed 5 times (such as the strategy raised OSError)." in told
+
+
+def test_names_that_differ_at_their_ends_are_shown_whole() -> None:
+    ends = ("3.14.0a3", "3.14.0a3t")
+    found = Table("", ("name", *"abcdef"), tuple((f"native_asyncio {end}", *["1,234,567 ±8"] * 6) for end in ends))
+
+    lines = text_grid.lines_of(found, 100)
+
+    assert [line.strip() for line in lines if "3.14" in line] == list(ends)
+    assert sum(line.startswith("native_asyncio") for line in lines) == 2
+
+
+def test_a_name_on_a_page_breaks_between_its_parts_and_a_figure_does_not() -> None:
+    found = Table("", ("rate", "x"), (("thread_pool (cores=2)", "1_000"), ("32,000/s", "a=b")))
+
+    shown = str(html.table(found))
+
+    assert "thread_<wbr>pool (cores=<wbr>2)" in shown
+    assert all(f">{text}<" in shown for text in ("1_000", "32,000/s", "a=b"))

@@ -133,3 +133,15 @@ def test_the_plot_has_a_panel_for_each_interpreter() -> None:
         assert drawn["scaling"] is not None
         assert len(drawn["scaling"].axes) == 2
         assert list(plot.plots([row for row in rows() if row.workload.arm.cores is None], {}, "")) == []
+
+
+def test_an_interval_that_leaves_the_plot_is_told() -> None:
+    noisy = [_row("process_pool", "", cores, number, "1ms", 1000.0 * (8.0 if cores == number == 2 else 1))
+             for cores in (1, 2) for number in (1, 2, 3)]  # fmt: skip
+    with page.settings():
+        calm, wild = (dict(plot.plots(own, {}, "footer"))["scaling"] for own in (rows(), [*rows(blocks=3), *noisy]))
+
+    assert calm is not None
+    assert wild is not None
+    told = [" ".join(text.get_text() for text in sheet.texts).replace("\n", " ") for sheet in (calm, wild)]
+    assert ["beyond the plot" in one for one in told] == [False, True]

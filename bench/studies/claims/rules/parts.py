@@ -80,7 +80,7 @@ def _figures(parts: Iterable[Part]) -> Iterator[str]:
 
 def _undecided(parts: Iterable[Part]) -> str | None:
     told = (f"{part.name} ({part.why})" if part.why else part.name for part in parts if part.so is None)
-    return ", ".join(dict.fromkeys(told)) or None
+    return "; ".join(dict.fromkeys(told)) or None
 
 
 def _answers(parts: Iterable[Part]) -> list[str]:
