@@ -26,7 +26,7 @@ def test_three_sentences_a_picture_and_the_figures(tmp_path: Path) -> None:
 
     assert [line for line in told.splitlines() if line.startswith("- ")][:3] == [
         "- Share of its best throughput that each client keeps with 4,096 in flight (95 %): steady 90 % (90 to 90 %).",
-        "- Clients without a valid figure there: fading 10 % (10 to 10 %) with 256, and failed with 4,096.",
+        "- Clients without a valid figure there: fading 10 % (10 to 10 %) with 256, and no valid trial with 4,096.",
         "- From 16 to 256 in flight, the CPU time per page of fading grows 10x (95 %: 10x to 10x).",
     ]
     assert f"]({RUN}/plots/throughput.svg)" in told

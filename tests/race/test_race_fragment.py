@@ -33,7 +33,7 @@ class Reader(HTMLParser):
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.open: list[str] = []
         self.texts: list[str] = []
-        self.feed(text)
+        self.feed(text.replace("<wbr>", ""))  # where a name may break
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -115,7 +115,7 @@ def test_the_script_writes_no_markup_and_asks_for_nothing(raced: Fragment) -> No
 
 def test_without_a_script_the_tables_have_the_result(raced: Fragment) -> None:
     races = data(raced)["races"]
-    html = raced.html.replace("\xa0", " ")
+    html = raced.html.replace("\xa0", " ").replace("<wbr>", "")
     tables = re.findall(r'<div class="race-static" data-race="(\d)">(.*?</table>)', html, re.DOTALL)
 
     assert [int(number) for number, _ in tables] == list(range(len(races)))
