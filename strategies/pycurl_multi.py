@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Literal
@@ -52,11 +52,11 @@ FAILURES: dict[int, type[OSError | ProtocolError]] = {
 def crawl(job: Job, frontier: Frontier) -> None:
     """Start what waits, up to the cap; let curl work on each socket that is ready; collect what has ended."""
     loop = Loop(job, frontier) if frontier.timer is None else TimedLoop(job, frontier, frontier.timer)
-    try:
-        with loop.interruptible():
+    with loop.interruptible():
+        try:
             loop.run()
-    finally:
-        loop.close()
+        finally:
+            loop.close()
 
 
 class Loop:
@@ -81,10 +81,10 @@ class Loop:
         self.start()
         while not self.frontier.done:
             for key, events in self.selector.select(self.patience()):
-                self.act(key.fd, READY[events])
+                self.call_curl(self.multi.socket_action, key.fd, READY[events])
             if self.due_ns is not None and time.monotonic_ns() >= self.due_ns:
                 self.due_ns = None
-                self.act(pycurl.SOCKET_TIMEOUT, 0)
+                self.call_curl(self.multi.socket_action, pycurl.SOCKET_TIMEOUT, 0)
             self.collect()
             self.start()
 
@@ -95,7 +95,7 @@ class Loop:
             self.frontier.start(fetch)
             transfer = self.idle.pop() if self.idle else self.new_transfer()
             transfer.begin(fetch)
-            self.multi.add_handle(transfer.curl)  # it sets the timer to now
+            self.call_curl(self.multi.add_handle, transfer.curl)  # it sets the timer to now
 
     def collect(self) -> None:
         """Record the transfers that have ended."""
@@ -112,7 +112,7 @@ class Loop:
                 self.waiting.extend(self.frontier.fail(transfer.fetch, transfer.failure(number, message)))
 
     def end(self, curl: pycurl.Curl) -> "Transfer":
-        self.multi.remove_handle(curl)
+        self.call_curl(self.multi.remove_handle, curl)
         transfer = self.transfers[curl]
         self.idle.append(transfer)
         return transfer
@@ -122,10 +122,10 @@ class Loop:
         self.transfers[transfer.curl] = transfer
         return transfer
 
-    def act(self, fd: int, events: int) -> None:
-        """Let curl read, write, connect or give up."""
+    def call_curl(self, function: Callable[..., object], *arguments: object) -> None:
+        """Call a function of the multi handle that may call back. Ctrl-C takes effect when it has returned."""
         self.in_curl = True
-        self.multi.socket_action(fd, events)
+        function(*arguments)
         self.in_curl = False
         if self.interrupted:
             raise KeyboardInterrupt
@@ -149,7 +149,7 @@ class Loop:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Raise KeyboardInterrupt between calls of curl: pycurl prints what a callback raises, and goes on."""
+        """Raise KeyboardInterrupt only between calls of curl: pycurl does not pass on what a callback raises."""
 
         def on_sigint(_signal: int, _frame: FrameType | None) -> None:
             if not self.in_curl:
@@ -164,8 +164,11 @@ class Loop:
             yield
         finally:
             signal.signal(signal.SIGINT, before)
+        if self.interrupted:
+            raise KeyboardInterrupt
 
     def close(self) -> None:
+        self.in_curl = True  # closing a connection calls back too
         for curl in self.transfers:
             curl.close()  # takes it out of the multi handle first, if it is under way
         self.multi.close()
