@@ -52,7 +52,9 @@ class Shared(NamedTuple):
 _FLAG: dict[str, Any] = {"is_flag": True}
 SHARED = {
     "--all": Shared("Show everything.", None, _FLAG),
-    "--budget": Shared("Time for one comparison, e.g. 5m. [default: 12 to 48 blocks]", "TIME"),
+    "--budget": Shared(
+        "Planned time of one comparison, e.g. 5m; the limit is 1.5 times that. [default: 12 to 48 blocks]", "TIME"
+    ),
     "--cycles": Shared(
         "Number of slices of each side in a block. [default: chosen after a first block]",
         "N",

@@ -48,7 +48,7 @@ def test_blocks_that_exceed_the_budget_end_the_run(tmp_path: Path) -> None:
 
     assert len(found.blocks) == 1
     assert (found.decision.verdict, found.decision.final) == ("inconclusive", True)
-    assert found.decision.why.startswith("blocks took longer than planned: the budget was used up after 1 (")
+    assert found.decision.why.startswith("blocks took longer than planned: 1.5 times the budget after 1 (")
     assert re.search(r"\); try --budget [1-9]\d*0s$", found.decision.why)
 
 

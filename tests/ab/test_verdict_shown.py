@@ -277,10 +277,10 @@ def test_a_block_that_is_left_out_is_one_line_too(rows: Rows) -> None:
 
 def test_a_stored_verdict_is_kept_and_without_one_the_blocks_so_far_decide() -> None:
     rows = flat(ALL["regression"] * 3)
-    (kept,) = show.sections(rows, {"verdict": "inconclusive", "why": "the budget was used up", "looks": [4]})
+    (kept,) = show.sections(rows, {"verdict": "inconclusive", "why": "the disk was full", "looks": [4]})
     (so_far,) = show.sections(rows, {})
 
-    assert kept.title == "INCONCLUSIVE: the budget was used up"
+    assert kept.title == "INCONCLUSIVE: the disk was full"
     assert so_far.first[0].startswith("No verdict is stored here")
     assert show.sections([]) == []
 

@@ -128,7 +128,7 @@ def test_a_strategy_far_below_the_fastest_is_not_called_tied_with_it_because_it_
         ({"a": (1000, 1010, 1005), "b": (990, 1012, 1001)}, "both models are equally fast, at 1,000 pages/s."),
         (
             {"a": (500, 1000, 2000), "b": (400, 800, 900)},
-            "both models are statistically tied, at 660 pages/s to 1,000 pages/s: noise may hide a difference.",
+            "no difference between the two models is significant, at 660 pages/s to 1,000 pages/s: noise may hide one.",
         ),
         (
             {"a": (800, 2000), "b": (1000, 1010, 1005), "c": (500, 505, 502)},
@@ -165,6 +165,54 @@ def test_a_strategy_alone_in_its_stack_is_not_compared(several: str, alone: str)
 
     [order] = [sentence for sentence in found(rows) if sentence.startswith("Fastest first")]
     assert order.endswith("Not compared with these: other, whose HTTP stack is another one.")
+
+
+def test_an_order_without_ties_needs_no_signs() -> None:
+    rows = [*rounds("a", (1000, 1010, 1005)), *rounds("b", (500, 505, 502)), *rounds("c", (100, 101, 102))]
+
+    assert found(rows)[1] == (
+        "Fastest first, at no added latency with 100 in flight: a, b, c. Each is significantly slower than the one "
+        "before it."
+    )
+
+
+def one_and_many(many: int, *names: str) -> list[Row]:
+    """Make rows of a strategy with one fetch in flight, and of others with this many, at 50 ms."""
+    rows = [row for name in names for row in rounds(name, (900, 910, 920), latency="50ms", in_flight=many)]
+    return [*rounds("one_by_one", (18, 19, 20), latency="50ms", in_flight=1), *rows]
+
+
+def test_strategies_with_many_in_flight_are_compared_with_the_one_that_has_one() -> None:
+    rows = [*one_and_many(50, "a", "b"), *rounds("a", (19, 20, 19), latency="50ms", in_flight=1)]
+
+    assert (
+        "At 50 ms with 50 in flight, both models fetch 910 pages/s; one_by_one, with 1 in flight, fetches 19 pages/s."
+        in found(rows)
+    )
+
+
+def test_the_comparison_with_one_in_flight_takes_the_number_at_which_most_strategies_have_a_noise() -> None:
+    rows = [
+        *one_and_many(50, "a", "b", "c"),
+        *one_and_many(80, "a", "b")[3:],
+        *rounds("c", (900,), latency="50ms", in_flight=80),
+    ]
+
+    [told] = [sentence for sentence in found(rows) if "one_by_one" in sentence]
+    assert told.startswith("At 50 ms with 50 in flight, all 3 models fetch")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [*one_and_many(50, "a")],
+        [*one_and_many(50, "a", "b"), *rounds("one_by_one", (900, 910), latency="50ms", in_flight=50)],
+        [*one_and_many(50, "a", "b"), *rounds("slow", (12, 19, 30), latency="50ms", in_flight=50)],
+    ],
+    ids=["one other strategy", "none has one only", "one may be no faster"],
+)
+def test_without_a_sure_gain_over_one_in_flight_no_sentence_tells_it(rows: list[Row]) -> None:
+    assert not any("one_by_one, with 1 in flight" in sentence for sentence in found(rows))
 
 
 def test_two_strategies_of_one_stack_need_no_order() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, name_looks, page, scales
 from inflight.bench.report.plots import save_all
-from tests.made_rows import MACHINE, crawl_row, edited, grid, memory_row, memory_rows
+from tests.made_rows import MACHINE, arm_row, crawl_row, edited, grid, memory_row, memory_rows
 
 HOSTILE = ["$x^{2}$<b>&", "_hidden", "a\x00b\x1b[31m\n", "\N{PILE OF POO}" * 3, "x" * 200, "\\frac{1}{0}"]
 ALL = ["throughput", "possible", "times", "cpu", "layers"]
@@ -100,6 +100,22 @@ def test_a_hundred_strategies(tmp_path: Path) -> None:
     assert "70 more are not shown." in words(tmp_path / "layers.svg")
     assert "72 more are not shown." in words(tmp_path / "throughput.svg")
     assert "72 more are not shown." in words(tmp_path / "times.svg")
+
+
+def test_a_strategy_with_one_number_in_flight_is_left_out_of_the_share_of_what_is_possible(tmp_path: Path) -> None:
+    drawn([*grid(caps=(1, 100)), *grid(["one_by_one"], latencies=["50ms"], caps=(1,))], tmp_path)
+
+    assert "Left out: one_by_one (only one number in flight)." in words(tmp_path / "possible.svg")
+    assert "Left out: one_by_one" not in words(tmp_path / "throughput.svg")
+
+
+@pytest.mark.parametrize(("names", "is_told"), [(("a", "b"), True), (("a",), False)])
+def test_intervals_of_arms_that_overlap_are_explained_where_two_are_drawn(
+    names: tuple[str, ...], is_told: bool, tmp_path: Path
+) -> None:
+    drawn([arm_row(name, number=number) for name in names for number in (1, 2)], tmp_path)
+
+    assert ("Two intervals may overlap" in words(tmp_path / "cpu.svg")) == is_told
 
 
 def test_hostile_names(tmp_path: Path) -> None:

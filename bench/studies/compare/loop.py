@@ -86,7 +86,7 @@ def run(
     """Run blocks until the decision is final; the rows of each are written before the next one begins.
 
     Memory is measured in as many blocks as the first look needs, and in more only while memory keeps the decision open.
-    A run that exceeds its budget by half ends as inconclusive.
+    A run that takes longer than ``OVERRUN`` times its budget ends as inconclusive.
     """
     found: list[Block] = []
     begin_s, most_s = time.monotonic(), math.inf if budget_s is None else OVERRUN * budget_s
@@ -97,7 +97,7 @@ def run(
         decision = read.decided(found, rule)
         taken_s = time.monotonic() - begin_s
         if not decision.final and taken_s > most_s:
-            why = f"blocks took longer than planned: the budget was used up after {len(found)} ({decision.why})"
+            why = f"blocks took longer than planned: {OVERRUN:g} times the budget after {len(found)} ({decision.why})"
             why += f"; try --budget {_enough_s(decision, rule, taken_s)}s"
             decision = replace(decision, verdict="inconclusive", final=True, why=why)
         report(found[-1], decision)

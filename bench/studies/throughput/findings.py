@@ -15,6 +15,8 @@ Named = tuple[str, Figure]
 """A strategy and its throughput."""
 TOO_FAR = 2
 """A strategy that the fastest exceeds by this factor is not called tied with it, whatever its interval is."""
+TIES, STEP = " = ", ", then "
+"""What stands between two neighbours in the order of the strategies: no significant difference, and one."""
 
 
 def at_shortest(found: Sequence[Cell], setting: str) -> str:
@@ -35,17 +37,21 @@ def order(found: Sequence[Cell], setting: str) -> str:
     chains = [_chain(one) for one in stacks if len(one) > 1]
     if sum(map(len, stacks)) < 3 or not chains or any(one.rounds < 2 for stack in stacks for _, one in stack):
         return ""
-    signs = [("=", "not significantly slower"), (", then", "significantly slower")]
-    key = "; ".join(f"{sign.strip(', ')}: {means}" for sign, means in signs if any(f"{sign} " in one for one in chains))
+    ties, steps = (any(sign in one for one in chains) for sign in (TIES, STEP))
+    if steps and not ties:
+        key = ". Each is significantly slower than the one before it"
+        chains = [one.replace(STEP, ", ") for one in chains]
+    else:
+        key = f" (=: not significantly slower{'; then: significantly slower' if steps else ''})"
     alone = [words.name(name) for stack in stacks if len(stack) == 1 for name, _ in stack]
     rest = f" Not compared with these: {words.listed(alone)}, whose HTTP stack is another one." if alone else ""
-    return f"Fastest first, {_where(here[0])}{setting}: {'; '.join(chains)} ({key}).{rest}"
+    return f"Fastest first, {_where(here[0])}{setting}: {'; '.join(chains)}{key}.{rest}"
 
 
 def _chain(rates: Sequence[Named]) -> str:
     """Write strategies from the fastest to the slowest: ``a = b, then c`` if only the last two differ."""
     found = answers({slower: (first, second) for (_, first), (slower, second) in pairwise(rates)})
-    rest = (f"{', then' if found[name] == 'differs' else ' ='} {words.plain(name, 30)}" for name, _ in rates[1:])
+    rest = (f"{STEP if found[name] == 'differs' else TIES}{words.plain(name, 30)}" for name, _ in rates[1:])
     return words.plain(rates[0][0], 30) + "".join(rest)
 
 
@@ -69,6 +75,30 @@ def at_longest(found: Sequence[Cell], setting: str) -> tuple[str, bool]:
     names = [cell.strategy for cell in here if cell.stack == "shared"]
     has_gain = len(names) > len(set(names))
     return "", not has_gain and bool(at_shortest(found, setting))
+
+
+def against_one(found: Sequence[Cell], setting: str) -> str:
+    """Compare the strategies with many in flight with the one that has one, at the longest latency.
+
+    The number in flight is that at which most of them have more than one round, the greatest of these. Empty without a
+    strategy that was measured with one in flight only, and if another may be no faster.
+    """
+    shared = [cell for cell in found if cell.stack == "shared" and cell.mean_latency_ns and _rounds(cell) > 1]
+    longest = [cell for cell in shared if cell.latency == c.latencies(shared)[-1]]
+    caps = {name: {cell.in_flight for cell in longest if cell.strategy == name} for name in c.strategies_of(longest)}
+    ones = [cell for cell in longest if caps[cell.strategy] == {1}]
+    columns = [[cell for cell in longest if cell.in_flight == cap] for cap in set().union(*caps.values()) - {1}]
+    here = max(columns, key=lambda column: (len(column), column[0].in_flight), default=[])
+    if len(ones) != 1 or len(here) < 2:
+        return ""
+    ratios = [ratio for cell in here if (ratio := c.ratio(cell, ones[0], c.pages_per_s))]
+    if min(ratio.low for ratio in ratios) <= 1:
+        return ""
+    rates, [(_, alone)] = [_rate(one) for _, one in _fastest_first(_rates(here))], _rates(ones)
+    who = f"{_all(len(here)) if len(here) == len(caps) - 1 else len(here)} models"
+    where = _where(here[0])
+    many = f"{where[0].upper()}{where[1:]}, {who} fetch {' to '.join(dict.fromkeys((rates[-1], rates[0])))}{setting}"
+    return f"{many}; {words.plain(ones[0].strategy, 30)}, with 1 in flight, fetches {_rate(alone)}."
 
 
 def bars(found: Sequence[Cell], setting: str) -> Bars | None:
@@ -128,10 +158,14 @@ def _all_tied(rates: Sequence[Named], of: str) -> str:
         told = f"{words.plain(faster[0], 30)} is {_gain(faster, slower)}"
         return f"{told}; no model differs significantly from the fastest, {words.plain(rates[0][0], 30)}"
     ends = dict.fromkeys((_rate(rates[-1][1]), _rate(rates[0][1])))
-    who = ("both models" if len(rates) == 2 else f"all {len(rates)} models") + of
+    ends_told, between = " to ".join(ends), "two" if len(rates) == 2 else len(rates)
     if all(one == "same" for one in found.values()):
-        return f"{who} are equally fast, at {' to '.join(ends)}"
-    return f"{who} are statistically tied, at {' to '.join(ends)}: noise may hide a difference"
+        return f"{_all(len(rates))} models{of} are equally fast, at {ends_told}"
+    return f"no difference between the {between} models{of} is significant, at {ends_told}: noise may hide one"
+
+
+def _all(number: int) -> str:
+    return "both" if number == 2 else f"all {number}"
 
 
 def _gain(faster: Named, slower: Named) -> str:
@@ -151,6 +185,11 @@ def _compared(here: Sequence[Cell]) -> list[Named]:
 
 def _rates(here: Sequence[Cell]) -> list[Named]:
     return [(cell.strategy, figure) for cell in here if (figure := cell.valid_figure(c.pages_per_s))]
+
+
+def _rounds(cell: Cell) -> int:
+    figure = cell.valid_figure(c.pages_per_s)
+    return figure.rounds if figure else 0
 
 
 def _rate(figure: Figure) -> str:

@@ -35,5 +35,7 @@ def _why(own: Sequence[Cell], shown: Sequence[Cell]) -> str:
         return f"measured with {words.listed([units.count(cap) for cap in caps])} in flight"
     bad = next((row for row in rows if row.status != "ok"), None)
     if bad is None:
-        return "no figure" if any(row.valid for row in rows) else "no valid trial"
+        if not any(row.valid for row in rows):
+            return "no valid trial"
+        return "only one number in flight" if len({cell.in_flight for cell in own}) == 1 else "no figure"
     return words.plain(f"{bad.status}: {bad.reason}" if bad.reason else bad.status, 90).rstrip(".")

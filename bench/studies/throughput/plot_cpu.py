@@ -34,6 +34,9 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet | None":
         about,
         title.workload(every[0][0]),
         "CPU time of the whole client, in all of its processes. Bars: means over the rounds; whiskers: 95 % intervals.",
+        len(every) > 1
+        and any(cell.rows[0].kind == "arm" for cell, _ in every)
+        and "Two intervals may overlap although the difference is significant: it is computed within each block.",
         labels.about_star([cell for cell, _ in every]),
         labels.about_parts(cell for cell, _ in every),
         any(not figure.valid for _, figure in every) and "Faint: invalid trials only, no basis for conclusions.",

@@ -1,6 +1,7 @@
 """Pages per second as a share of what the added latency allows, on a linear axis: losses that a log axis hides."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -26,9 +27,11 @@ TOP = 108.0
 def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: str) -> "Figure | None":
     """Draw the cells of one setting without CPU work, a panel per latency; None without a latency to wait for.
 
-    A latency needs two numbers in flight.
+    A latency needs two numbers in flight, and so does a strategy: the plot is about what is lost with more of them.
     """
-    shown = [cell for cell in c.fillable(found) if cell.mean_latency_ns and not cell.cpu_ns and _share(cell)]
+    able = [cell for cell in c.fillable(found) if cell.mean_latency_ns and not cell.cpu_ns and _share(cell)]
+    several = {place for place, many in Counter((cell.strategy, cell.latency) for cell in able).items() if many > 1}
+    shown = [cell for cell in able if (cell.strategy, cell.latency) in several]
     latencies = [one for one in c.latencies(shown) if len(c.caps(shown, one)) > 1]
     if not latencies:
         return None

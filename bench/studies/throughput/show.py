@@ -46,6 +46,7 @@ def sections(rows: Sequence[Row]) -> list[Section]:
     told = tuple(filter(None, [about_blocks(found), *about_disturbed(rows)]))
     placebo = tuple(filter(None, [about_placebo(rows)]))
     longest, is_said = findings.at_longest(own, where)
+    against_one = findings.against_one(own, where)
     return [
         *(
             Section(title.of_retention(kept) + (f" ({name})" if several else ""), tuple(kept_tables))
@@ -59,7 +60,12 @@ def sections(rows: Sequence[Row]) -> list[Section]:
             own=findings.of_cpu(own),
             bars=findings.bars(own, where),
         ),
-        _told(Section("" if is_said else title.of_rates(own) + where, tuple(rates), told), longest),
+        _told(
+            Section("" if is_said else title.of_rates(own) + where, tuple(rates), told),
+            against_one,
+            longest,
+            own="" if against_one else None,
+        ),
     ]
 
 
