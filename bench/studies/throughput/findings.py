@@ -94,11 +94,9 @@ def against_one(found: Sequence[Cell], setting: str) -> str:
     ratios = [ratio for cell in here if (ratio := c.ratio(cell, ones[0], c.pages_per_s))]
     if min(ratio.low for ratio in ratios) <= 1:
         return ""
-    rates, [(_, alone)] = [_rate(one) for _, one in _fastest_first(_rates(here))], _rates(ones)
-    who = f"{_all(len(here)) if len(here) == len(caps) - 1 else len(here)} models"
-    where = _where(here[0])
-    many = f"{where[0].upper()}{where[1:]}, {who} fetch {' to '.join(dict.fromkeys((rates[-1], rates[0])))}{setting}"
-    return f"{many}; {words.plain(ones[0].strategy, 30)}, with 1 in flight, fetches {_rate(alone)}."
+    who = _all(len(here)) if len(here) == len(caps) - 1 else len(here)
+    many = f"{_at(here[0])}, {who} models fetch {_range(_fastest_first(_rates(here)))}{setting}"
+    return f"{many}; {words.plain(ones[0].strategy, 30)}, with 1 in flight, fetches {_range(_rates(ones))}."
 
 
 def bars(found: Sequence[Cell], setting: str) -> Bars | None:
@@ -130,10 +128,9 @@ def _fastest(here: Sequence[Cell], setting: str) -> str:
     if len(rates) < 2 or any(one.rounds < 2 for _, one in rates):
         return ""
     (name, best), others = rates[0], dict(rates[1:])
-    where = _where(here[0])
     found = answers({other: (best, figure) for other, figure in others.items()})
     ties = [other for other in others if found[other] != "differs"]
-    where = f"{where[0].upper()}{where[1:]}"
+    where = _at(here[0])
     if len(ties) == len(others):
         is_part = len(rates) < len(_rates(here))
         return f"{where}, {_all_tied(rates, ' with the shared HTTP code' if is_part else '')}{setting}."
@@ -157,11 +154,10 @@ def _all_tied(rates: Sequence[Named], of: str) -> str:
         faster, slower = max(differ, key=lambda pair: pair[0][1].estimate / pair[1][1].estimate)
         told = f"{words.plain(faster[0], 30)} is {_gain(faster, slower)}"
         return f"{told}; no model differs significantly from the fastest, {words.plain(rates[0][0], 30)}"
-    ends = dict.fromkeys((_rate(rates[-1][1]), _rate(rates[0][1])))
-    ends_told, between = " to ".join(ends), "two" if len(rates) == 2 else len(rates)
     if all(one == "same" for one in found.values()):
-        return f"{_all(len(rates))} models{of} are equally fast, at {ends_told}"
-    return f"no difference between the {between} models{of} is significant, at {ends_told}: noise may hide one"
+        return f"{_all(len(rates))} models{of} are equally fast, at {_range(rates)}"
+    who = f"the {'two' if len(rates) == 2 else len(rates)} models{of}"
+    return f"no difference between {who} is significant, at {_range(rates)}: noise may hide one"
 
 
 def _all(number: int) -> str:
@@ -192,9 +188,20 @@ def _rounds(cell: Cell) -> int:
     return figure.rounds if figure else 0
 
 
+def _range(rates: Sequence[Named]) -> str:
+    """Write the throughput of the slowest and the fastest, in that order; once if both are written alike."""
+    return " to ".join(dict.fromkeys((_rate(rates[-1][1]), _rate(rates[0][1]))))
+
+
 def _rate(figure: Figure) -> str:
     return units.rate(figure.estimate, figure.digits)
 
 
 def _where(cell: Cell) -> str:
     return f"{words.at_latency(cell.latency)} with {words.in_flight(cell.in_flight)}"
+
+
+def _at(cell: Cell) -> str:
+    """Write the workload of a cell as the beginning of a sentence."""
+    where = _where(cell)
+    return f"{where[0].upper()}{where[1:]}"
