@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ["tests.costs"]
 ROOT = Path(__file__).parents[1]
 
 settings.register_profile(

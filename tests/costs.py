@@ -1,0 +1,62 @@
+"""What tests cost in CPU time, with the processes that they waited for: printed at the end, per folder and per test."""
+
+import json
+import resource
+from collections import Counter
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+MAX_SHOWN = 10
+
+
+def cpu_seconds() -> float:
+    """Return the CPU time of this process and of its children that have ended and were waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--costs", metavar="FILE", help="write the CPU seconds of each test to this JSON file")
+
+
+class Costs:
+    """Measure each test where it runs, and add up where the results come together."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.seconds: Counter[str] = Counter()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self) -> Generator[None, bool, bool]:
+        """Measure a test with its fixtures; the last report of the test carries the figure."""
+        self.before = cpu_seconds()
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        if report.when == "teardown":
+            report.user_properties = [("cpu_seconds", cpu_seconds() - self.before)]
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.seconds[report.nodeid] += sum(value for name, value in report.user_properties if name == "cpu_seconds")
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the sum, and what is dear."""
+        folders: Counter[str] = Counter()
+        for nodeid, seconds in self.seconds.items():
+            folders[str(Path(nodeid.partition("::")[0]).parent)] += seconds
+        terminalreporter.section("CPU time")
+        terminalreporter.line(f"{cpu_seconds():7.1f} s in all, processes and collection included")
+        for counted in (folders, self.seconds):
+            for name, seconds in counted.most_common(MAX_SHOWN if counted is self.seconds else None):
+                terminalreporter.line(f"{seconds:7.1f} s {name}")
+        if path := self.config.getoption("--costs"):
+            Path(path).write_text(json.dumps(self.seconds, indent=0), encoding="utf-8")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Costs(config), "costs")
