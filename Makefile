@@ -82,7 +82,7 @@ speed: $(VENV)/.run  ## measure the server and the strategies against their targ
 	$(BIN)/python -m tools.speed
 
 bench: $(VENV)/.test ## benchmark every strategy with pytest-benchmark; BENCH= takes more options, such as --benchmark-compare
-	$(BIN)/python -m pytest tests/suite/benchmarks.py --benchmark-only --benchmark-autosave --benchmark-columns=min,median,max,rounds -o timeout=300 $(BENCH)
+	$(BIN)/python -m pytest tests/suite/benchmarks.py --benchmark-only --benchmark-autosave --benchmark-columns=min,median,max,rounds $(BENCH)
 
 docs: $(VENV)/.docs  ## build the documentation as a site that needs no network: build/site/index.html
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet --conf-dir docs/site . build/site

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.costs"]
+from tests.real_run import real_run
+
+__all__ = ["real_run"]
 ROOT = Path(__file__).parents[1]
 
 settings.register_profile(

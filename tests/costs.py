@@ -2,8 +2,9 @@
 
 import json
 import resource
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Generator
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -26,10 +27,10 @@ class Costs:
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
-        self.seconds: Counter[str] = Counter()
+        self.seconds: defaultdict[str, float] = defaultdict(float)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self) -> Generator[None, bool, bool]:
+    def pytest_runtest_protocol(self) -> Generator[None, object, object]:
         """Measure a test with its fixtures; the last report of the test carries the figure."""
         self.before = cpu_seconds()
         return (yield)
@@ -42,17 +43,19 @@ class Costs:
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.seconds[report.nodeid] += sum(value for name, value in report.user_properties if name == "cpu_seconds")
+        for name, value in report.user_properties:
+            if name == "cpu_seconds" and isinstance(value, float):
+                self.seconds[report.nodeid] += value
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the sum, and what is dear."""
-        folders: Counter[str] = Counter()
+        folders: defaultdict[str, float] = defaultdict(float)
         for nodeid, seconds in self.seconds.items():
             folders[str(Path(nodeid.partition("::")[0]).parent)] += seconds
         terminalreporter.section("CPU time")
         terminalreporter.line(f"{cpu_seconds():7.1f} s in all, processes and collection included")
-        for counted in (folders, self.seconds):
-            for name, seconds in counted.most_common(MAX_SHOWN if counted is self.seconds else None):
+        for counted, number in ((folders, len(folders)), (self.seconds, MAX_SHOWN)):
+            for name, seconds in sorted(counted.items(), key=itemgetter(1), reverse=True)[:number]:
                 terminalreporter.line(f"{seconds:7.1f} s {name}")
         if path := self.config.getoption("--costs"):
             Path(path).write_text(json.dumps(self.seconds, indent=0), encoding="utf-8")

@@ -17,7 +17,6 @@ from inflight.bench.measure.places import without_places
 from tests.ab import hurried
 from tests.ab.repositories import new_repository
 from tests.cli.command import ENVIRONMENT, inflight
-from tests.patience import HANG_S
 
 REFERENCE = Path(__file__).parents[1] / "results" / "reference"
 TINY = (
@@ -139,7 +138,7 @@ def test_the_sides_of_a_comparison_name_no_place(tmp_path: Path) -> None:
             *(sys.executable, str(Path(hurried.__file__)), "ab", "callbacks", "callbacks", "--repo", str(fork)),
             *("--python", sys.executable, *small, *variables),
         ],
-        env=ENVIRONMENT, capture_output=True, text=True, timeout=HANG_S, check=False,
+        env=ENVIRONMENT, capture_output=True, text=True, check=False,
     )  # fmt: skip
 
     assert done.returncode in {0, 1, 3}, done.stderr

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from inflight.bench.core.arm import Arm
-from tests.patience import HANG_S
 
 ROOT = Path(__file__).parents[2]
 NO_CONFIG = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
@@ -68,7 +67,7 @@ def git(folder: Path, *arguments: str) -> str:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     done = subprocess.run(
         [*_GIT, "-C", str(folder), *arguments],
-        env=clean | NO_CONFIG, capture_output=True, text=True, check=True, timeout=HANG_S,
+        env=clean | NO_CONFIG, capture_output=True, text=True, check=True,
     )  # fmt: skip
     return done.stdout.strip()
 

@@ -22,7 +22,6 @@ from inflight.bench.studies.compare.rule import Rule
 from inflight.bench.studies.compare.run import Place
 from inflight.fake_server.site import SiteConfig
 from tests.ab.repositories import HONEST, arm, commit, git, new_repository, with_mine
-from tests.patience import HANG_S
 
 
 @pytest.fixture
@@ -85,7 +84,7 @@ def test_a_git_hook_does_not_redirect_to_another_repository(
 
 def ended(code: str, *, stdout: Any = subprocess.PIPE) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-c", code]
-    return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False, timeout=HANG_S)
+    return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
 
 
 def test_an_internal_error_ends_with_70_and_its_traceback() -> None:

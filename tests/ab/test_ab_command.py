@@ -32,7 +32,7 @@ from tests.ab.repositories import (
     with_mine,
 )
 from tests.cli import command
-from tests.cli.command import Done, inflight, running, survivors
+from tests.cli.command import Done, await_end, inflight, running
 from tests.made_blocks import TIMED, Rows, block, blocks, series
 
 SMALL = ("--cycles", 2, "--metric", "cpu_per_page")
@@ -297,7 +297,7 @@ def test_an_interrupted_comparison_keeps_its_rows_and_leaves_nothing_behind(
     number_told = words.counted(len(read.blocks(found)), "block")
     assert last_line(done) == f"interrupted after {number_told}; their rows are in {where}"
     assert len(found) >= 1
-    assert survivors(family) == []
+    await_end(family)
     assert list(scratch.iterdir()) == []
 
 
@@ -311,7 +311,7 @@ def test_an_interruption_before_the_first_block_leaves_no_run(tmp_path: Path, sc
 
     assert done.code == 130
     assert last_line(done) == "interrupted before the first block ended"
-    assert survivors(family) == []
+    await_end(family)
     assert not (tmp_path / "results").exists()
     assert list(scratch.iterdir()) == []
 

@@ -18,7 +18,6 @@ from inflight.bench.studies.compare.comparison import comparison
 from inflight.bench.studies.compare.run import Place
 from inflight.fake_server.site import SiteConfig
 from tests.ab.repositories import HONEST, NO_CONFIG, arm, commit, copy_strategies, git, with_mine
-from tests.patience import HANG_S
 
 NOW, ONCE = "inflight.strategies", "strategies"
 LOADED = """
@@ -70,7 +69,7 @@ def loaded(side: Arm, folder: Path, *first: str) -> list[tuple[str, int, str, st
     runtime = sides.prepare(side, folder).runtime
     done = subprocess.run(
         [sys.executable, "-P", "-c", LOADED, side.strategy, *first],
-        env=environment(runtime), capture_output=True, text=True, check=False, timeout=HANG_S,
+        env=environment(runtime), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return [tuple(line) for line in json.loads(done.stdout)]

@@ -3,17 +3,15 @@
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from selenium.webdriver.common.by import By
 
 from tests.browser.conftest import Browser
 from tests.fake_server.running import Running
-from tests.patience import HANG_S
+from tests.patience import until
 from tests.ports import free_port
 
 LOCUSTFILE = Path(__file__).parents[2] / "bench" / "measure" / "locust" / "locustfile.py"
@@ -39,7 +37,7 @@ def locust_page(server: Running, tmp_path: Path) -> Iterator[str]:
             yield f"http://127.0.0.1:{port}/"
         finally:
             locust.terminate()
-            locust.wait(HANG_S)
+            locust.wait()
         said.seek(0)
         assert "Traceback" not in said.read()
 
@@ -47,13 +45,6 @@ def locust_page(server: Running, tmp_path: Path) -> Iterator[str]:
 def listens(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def until(true: Callable[[], Any]) -> None:
-    give_up = time.monotonic() + HANG_S
-    while not true():
-        assert time.monotonic() < give_up, "it did not come to be"
-        time.sleep(0.05)
 
 
 def test_a_run_is_set_up_and_started_on_the_page_and_its_requests_are_shown(

@@ -4,7 +4,6 @@ import base64
 import gzip
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from inflight.bench.report import page as report_page
 from inflight.bench.report.files import Extras
 from tests.browser.conftest import Browser
 from tests.made_rows import MACHINE, crawl_row, edited
-from tests.patience import HANG_S
+from tests.patience import until
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 HOSTILE = "</script><script>window.pwned = 1</script><img src=x onerror='window.pwned = 2'>"
@@ -46,14 +45,6 @@ def page(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def opened(browser: Browser, page: Path) -> Browser:
     browser.open(page)
     return browser
-
-
-def until(true: Callable[[], Any], seconds: float = HANG_S) -> None:
-    """Wait until something is so."""
-    give_up = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < give_up, "it did not come to be"
-        time.sleep(0.02)
 
 
 def race(browser: Browser, what: str) -> Any:

@@ -1,23 +1,26 @@
-"""``inflight`` as a process: run to its end, or watched while it goes on."""
+"""``inflight`` as a user calls it: in this process, as a process that runs to its end, or watched while it goes on."""
 
+import io
 import os
 import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
-from tests.patience import HANG_S
+from inflight.bench.cli import main
+from tests.patience import ended, until
 
 INFLIGHT = [sys.executable, "-m", "inflight"]
 CALM = [sys.executable, str(Path(__file__).with_name("calm.py"))]
 """The same on a machine that is always quiet."""
+HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGUSR1)
+"""Signals of which a command may change the handlers."""
 ENVIRONMENT = os.environ | {"NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
 _LIMIT = """
@@ -46,18 +49,52 @@ class Done:
         return self.err.partition(": ")[2].strip()
 
 
+def call(*words: object, folder: Path | None = None, columns: int | None = None, **env: str) -> Done:
+    """Run the command line in this process, as if its output went to pipes; leave the process as it was before.
+
+    ``columns`` is the width of the terminal that it is told; without it, it is told none.
+    """
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    environment = dict(os.environ)
+    argv, stdin, real = sys.argv, sys.stdin, sys.__stdout__
+    with ExitStack() as stack:
+        for number in HANDLED:
+            stack.callback(signal.signal, number, signal.getsignal(number))
+        stack.callback(os.environ.update, environment)
+        stack.callback(os.environ.clear)
+        stack.enter_context(chdir(folder or Path.cwd()))
+        stack.enter_context(redirect_stdout(out))
+        stack.enter_context(redirect_stderr(err))
+        os.environ.pop("COLUMNS", None)
+        os.environ.update({"NO_COLOR": "1"} | ({} if columns is None else {"COLUMNS": str(columns)}) | env)
+        sys.argv, sys.stdin = ["inflight", *map(str, words)], io.StringIO()
+        vars(sys)["__stdout__"] = out  # shutil.get_terminal_size looks there
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code
+        finally:
+            sys.argv, sys.stdin = argv, stdin
+            vars(sys)["__stdout__"] = real
+    assert isinstance(code, int)
+    done = Done(code, *(stream.buffer.getvalue().decode() for stream in (out, err)))
+    assert "Traceback" not in done.err, done.err
+    if code == 2:
+        assert done.sentence
+    return done
+
+
 def inflight(
     *arguments: object,
     folder: Path | None = None,
     limit: tuple[str, int] | None = None,
     calm: bool = False,
-    timeout_s: float = HANG_S,
     **env: str,
 ) -> Done:
     """Run the command to its end, with one of the system's limits lowered or on a quiet machine if asked for."""
     done = subprocess.run(
         [*_limited(limit), *(CALM if calm else INFLIGHT), *map(str, arguments)],
-        cwd=folder, env=ENVIRONMENT | env, capture_output=True, text=True, timeout=timeout_s, check=False,
+        cwd=folder, env=ENVIRONMENT | env, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert "Traceback" not in done.stderr, done.stderr
     return Done(done.returncode, done.stdout, done.stderr)
@@ -88,9 +125,7 @@ class Running:
 
     def family_when(self, number: int) -> list[psutil.Process]:
         """Wait until it has at least this many."""
-        while len(found := self.family()) < number:
-            time.sleep(0.01)
-        return found
+        return until(lambda: family if len(family := self.family()) >= number else [])
 
     def interrupt(self, *, whole_group: bool = False) -> None:
         """Send what Ctrl-C sends: to the process alone, or to its whole group as a terminal does."""
@@ -101,7 +136,7 @@ class Running:
 
     def end(self) -> Done:
         """Wait until it has ended by itself."""
-        out, err = self.process.communicate(timeout=HANG_S)
+        out, err = self.process.communicate()
         err = "".join(self.lines) + err
         assert "Traceback" not in err, err
         return Done(self.process.returncode, out, err)
@@ -128,6 +163,6 @@ def running(*arguments: object, folder: Path | None = None) -> Iterator[Running]
             left.kill()
 
 
-def survivors(family: list[psutil.Process]) -> list[psutil.Process]:
-    """Give processes time to disappear; return those that did not."""
-    return [left for left in psutil.wait_procs(family, timeout=HANG_S)[1] if left.status() != psutil.STATUS_ZOMBIE]
+def await_end(processes: list[psutil.Process]) -> None:
+    """Wait until none of them runs."""
+    until(lambda: all(map(ended, processes)))

@@ -18,9 +18,9 @@ from inflight.bench.conformance.servers import running as serving
 from inflight.bench.measure import server as fake
 from inflight.bench.measure.expected import expected_answer
 from inflight.fake_server.site import SiteConfig
-from tests.cli.command import ENVIRONMENT, INFLIGHT, inflight, running, survivors
+from tests.cli.command import ENVIRONMENT, INFLIGHT, await_end, inflight, running
 from tests.measure.workshop import Workshop
-from tests.patience import HANG_S
+from tests.patience import FOREVER_S
 from tests.ports import free_port
 
 Serve = Callable[[Handler], Server]
@@ -310,7 +310,7 @@ def test_a_closed_pipe_is_no_error(pages: int) -> None:
         if pages > 3:
             assert os.read(read, 5) == b"200  "
         os.close(read)
-        _, errors = process.communicate(timeout=HANG_S)
+        _, errors = process.communicate()
 
     assert errors == ""
 
@@ -358,7 +358,7 @@ def test_a_strategy_that_ignores_ctrl_c_is_ended(tmp_path: Path) -> None:
         "def crawl(job, frontier):\n"
         "    signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
         "    pathlib.Path('crawls').touch()\n"
-        f"    time.sleep({HANG_S})\n",
+        f"    time.sleep({FOREVER_S})\n",
         encoding="utf-8",
     )
     with running("crawl", "http://127.0.0.1:9/", "--strategy", tmp_path / "mine.py", folder=tmp_path) as command:
@@ -369,7 +369,7 @@ def test_a_strategy_that_ignores_ctrl_c_is_ended(tmp_path: Path) -> None:
         done = command.end()
 
     assert (done.code, done.out) == (130, "")
-    assert survivors(family) == []
+    await_end(family)
 
 
 LEAVES = """
@@ -390,13 +390,13 @@ def crawl(job, frontier):
 @pytest.mark.parametrize("command", [["crawl", "http://127.0.0.1:9/", "--strategy"], ["check", "--rule", "ends"]])
 def test_no_process_of_a_strategy_is_left(tmp_path: Path, command: list[str], then: str) -> None:
     (tmp_path / "pids").mkdir()
-    text = LEAVES.format(seconds=round(HANG_S), folder=tmp_path / "pids", then=then)
+    text = LEAVES.format(seconds=round(FOREVER_S), folder=tmp_path / "pids", then=then)
     (tmp_path / "mine.py").write_text(text, encoding="utf-8")
 
     done = inflight(*command, "./mine.py", folder=tmp_path)
 
     left = [int(path.read_text(encoding="utf-8")) for path in (tmp_path / "pids").iterdir()]
     assert left
-    assert survivors([psutil.Process(pid) for pid in left if psutil.pid_exists(pid)]) == []
+    await_end([psutil.Process(pid) for pid in left if psutil.pid_exists(pid)])
     if command[0] == "check" and then.startswith("whole"):
         assert "observed: after crawl returned, it has left the process " in done.out

@@ -21,7 +21,6 @@ from tests.cli.command import ENVIRONMENT, INFLIGHT
 from tests.compare.made_runs import noisy_run, saved
 from tests.fake_server.running import Running
 from tests.made_rows import block_rows, grid
-from tests.patience import HANG_S
 from tests.race.made_races import runner
 
 FULL = Path("/dev/full")
@@ -99,7 +98,7 @@ def end(arguments: list[str], out: IO[bytes] | int, folder: Path | None = None) 
     """Run a command line with this as its standard output; return its exit code, and what it said on standard error."""
     done = subprocess.run(
         arguments,
-        cwd=folder, env=ENVIRONMENT, stdout=out, stderr=subprocess.PIPE, text=True, timeout=HANG_S, check=False,
+        cwd=folder, env=ENVIRONMENT, stdout=out, stderr=subprocess.PIPE, text=True, check=False,
     )  # fmt: skip
     assert "Traceback" not in done.stderr, done.stderr
     assert "Exception ignored" not in done.stderr, done.stderr
@@ -186,7 +185,7 @@ def test_a_run_continues_when_messages_are_lost(folder: Path, tmp_path: Path) ->
     with FULL.open("wb") as full:
         done = subprocess.run(
             [*INFLIGHT, "run", str(folder / "tiny.toml")],
-            cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=full, text=True, timeout=HANG_S, check=False,
+            cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=full, text=True, check=False,
         )  # fmt: skip
 
     (run,) = (tmp_path / "results").iterdir()
@@ -196,7 +195,7 @@ def test_a_run_continues_when_messages_are_lost(folder: Path, tmp_path: Path) ->
 
 def test_a_slow_reader_of_a_non_blocking_pipe_gets_everything(folder: Path) -> None:
     command = [*INFLIGHT, "report", str(QUICK), "--format", "csv"]
-    whole = subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.PIPE, timeout=HANG_S, check=True).stdout
+    whole = subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.PIPE, check=True).stdout
     reader, writer = os.pipe()
     fcntl.fcntl(writer, fcntl.F_SETFL, os.O_NONBLOCK)
     with subprocess.Popen(command, env=ENVIRONMENT, stdout=writer) as process, os.fdopen(reader, "rb") as slow:
@@ -211,7 +210,7 @@ def test_a_slow_reader_of_a_non_blocking_pipe_gets_everything(folder: Path) -> N
 def test_output_closed_before_the_start_is_no_error() -> None:
     done = subprocess.run(
         ["sh", "-c", '"$@" >&-', "sh", *INFLIGHT, "list"],
-        env=ENVIRONMENT, stderr=subprocess.PIPE, text=True, timeout=HANG_S, check=False,
+        env=ENVIRONMENT, stderr=subprocess.PIPE, text=True, check=False,
     )  # fmt: skip
 
     assert (done.returncode, done.stderr) == (0, "")

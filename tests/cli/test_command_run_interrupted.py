@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inflight.bench.core import rows
-from tests.cli.command import Running, inflight, running, survivors
+from tests.cli.command import Running, await_end, inflight, running
 from tests.measure.workshop import Workshop
 
 TRIALS = 8
@@ -65,7 +65,7 @@ def test_ctrl_c_keeps_rows_and_leaves_nothing_behind(begun: Running, tmp_path: P
     finished = rows.read(folder)
     assert done.code == 130
     assert done.out.strip(), "the rows so far are shown, of whatever kind they are"
-    assert survivors(family) == []
+    await_end(family)
     assert 1 <= len(finished) < TRIALS
     last = done.err.splitlines()[-1]
     assert f"{len(finished)} of {TRIALS} trials" in last
@@ -86,7 +86,7 @@ def test_ctrl_c_twice_leaves_nothing_behind_either(tmp_path: Path) -> None:
         done = started.end()
 
     assert done.code == 130
-    assert survivors(family) == []
+    await_end(family)
     assert rows.read(only_run(tmp_path)) == []
 
 
@@ -97,7 +97,7 @@ def test_sigterm_is_the_same_as_ctrl_c(begun: Running, tmp_path: Path) -> None:
     done = begun.end()
 
     assert done.code == 130
-    assert survivors(family) == []
+    await_end(family)
     assert len(rows.read(only_run(tmp_path))) >= 1
 
 
@@ -106,7 +106,7 @@ def test_server_and_worker_end_with_a_killed_runner(begun: Running, tmp_path: Pa
 
     begun.process.kill()
 
-    assert survivors(family) == []
+    await_end(family)
     begun.process.wait()
     folder = only_run(tmp_path)
     with (folder / rows.ROWS_FILE).open("ab") as file:

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import ENVIRONMENT
-from tests.patience import HANG_S
 
 ROOT = Path(__file__).parents[2]
 MAKEFILE = ROOT / "Makefile"
@@ -27,7 +26,7 @@ pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is no
 
 
 def run(command: list[str], folder: Path = ROOT) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(command, cwd=folder, env=ENV, capture_output=True, text=True, timeout=HANG_S, check=False)
+    return subprocess.run(command, cwd=folder, env=ENV, capture_output=True, text=True, check=False)
 
 
 def make(*words: str, folder: Path = ROOT) -> "subprocess.CompletedProcess[str]":

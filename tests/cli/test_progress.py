@@ -20,7 +20,6 @@ from inflight.bench.present.progress import Clock, Progress, Stand, minutes, sen
 from inflight.bench.report.trial_lines import of_trials, trial_line
 from tests.cli.command import ENVIRONMENT, INFLIGHT
 from tests.made_rows import crawl_row
-from tests.patience import HANG_S
 
 S = 1_000_000_000
 NOON = datetime(2026, 11, 20, 12, 0)  # noqa: DTZ001  (the time of the day of who looks)
@@ -299,7 +298,7 @@ class Session:
     def end(self) -> tuple[int, str]:
         """Return the exit code and standard output."""
         self.read()
-        out, _ = self.process.communicate(timeout=HANG_S)
+        out, _ = self.process.communicate()
         os.close(self._terminal)
         return self.process.returncode, out
 

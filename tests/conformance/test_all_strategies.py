@@ -11,7 +11,6 @@ from inflight.bench.conformance.crawling import comparable, crawl, open_what_sta
 from inflight.bench.conformance.fake_site import MIXED
 from inflight.bench.conformance.servers import page, running
 from inflight.strategies.core import work
-from tests.patience import HANG_S
 
 
 def available() -> list[str]:
@@ -35,7 +34,7 @@ def test_all_strategies_leave_the_same_records() -> None:
 
 def test_threads_work_on_their_pages_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two threads meet inside of their pages' work: they could not if either held the frontier's lock."""
-    both = threading.Barrier(2, timeout=HANG_S)
+    both = threading.Barrier(2)
     monkeypatch.setattr(work, "unit", lambda _: both.wait())
 
     with running(lambda exchange: exchange.send(page())) as server:

@@ -14,8 +14,8 @@ from inflight.bench.conformance import telling
 from inflight.bench.conformance.command import came_to
 from inflight.bench.conformance.plugin import Case
 from inflight.bench.conformance.rules import RULES, sentence
-from tests.cli.command import ENVIRONMENT, Done, inflight, running, survivors
-from tests.patience import HANG_S
+from tests.cli.command import ENVIRONMENT, Done, await_end, inflight, running
+from tests.patience import FOREVER_S
 
 ROOT = Path(__file__).parents[2]
 GOOD = """
@@ -163,7 +163,7 @@ def test_a_file_that_cannot_be_used_is_refused_with_a_sentence(tmp_path: Path, t
 
 def test_the_limit_holds_for_the_import_too(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
-        f"import time\nSTACK = 'own'\nREQUIRES = ()\ntime.sleep({HANG_S})\n", encoding="utf-8"
+        f"import time\nSTACK = 'own'\nREQUIRES = ()\ntime.sleep({FOREVER_S})\n", encoding="utf-8"
     )
 
     done = inflight("check", "./mine.py", "--timeout", "5s", folder=tmp_path)
@@ -189,7 +189,7 @@ def run_with(code: str, *arguments: str) -> Done:
     program = f"import sys\n{code}\nsys.argv[1:] = {list(arguments)}\nfrom inflight.bench.cli import main\nmain()\n"
     done = subprocess.run(
         [sys.executable, "-c", program],
-        cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=HANG_S, check=False,
+        cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     return Done(done.returncode, done.stdout, done.stderr)
 
@@ -246,7 +246,7 @@ def test_a_signal_leaves_no_process(number: int, code: int) -> None:
 
     assert done.code == code
     assert done.out == ""
-    assert survivors(family) == []
+    await_end(family)
 
 
 @pytest.mark.long

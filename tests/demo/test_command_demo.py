@@ -16,9 +16,8 @@ from inflight.bench.core.rows import Row
 from inflight.bench.present import section
 from inflight.bench.studies.demo import live, show
 from inflight.bench.studies.demo.run import CRAWLS, SITE
-from tests.cli.command import ENVIRONMENT, INFLIGHT, inflight, running, survivors
+from tests.cli.command import ENVIRONMENT, INFLIGHT, await_end, inflight, running
 from tests.made_rows import RED, crawl_row, edited
-from tests.patience import HANG_S
 
 
 def said(*found: Row) -> str:
@@ -58,7 +57,7 @@ def test_an_interrupted_demo_leaves_no_process_and_no_file(tmp_path: Path) -> No
 
     assert (done.code, done.out) == (130, "")
     assert done.err.splitlines()[-1] == "interrupted"
-    assert survivors(family) == []
+    await_end(family)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -69,7 +68,7 @@ def test_a_terminal_shows_bars_that_move_and_are_removed() -> None:
     )
     os.close(theirs)
     shown = read_to_end(ours)
-    out, _ = process.communicate(timeout=HANG_S)
+    out, _ = process.communicate()
 
     assert process.returncode == 0
     assert len(set(re.findall(r"(\d+) of 400 pages", shown))) > 2

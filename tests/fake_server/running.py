@@ -8,8 +8,6 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import IO, Any
 
-from tests.patience import HANG_S
-
 
 class Running:
     """A server process, its public port and its control connection."""
@@ -27,7 +25,7 @@ class Running:
         assert self.process.stdout is not None
         self.ready = json.loads(self.process.stdout.readline())
         self.port: int = self.ready["port"]
-        self._control = socket.create_connection(("127.0.0.1", self.ready["control_port"]), timeout=HANG_S)
+        self._control = socket.create_connection(("127.0.0.1", self.ready["control_port"]))
         self._replies = self._control.makefile("rb")
 
     def send_line(self, line: bytes) -> Any:
@@ -54,7 +52,7 @@ class Running:
         return stats
 
     def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=HANG_S)
+        return socket.create_connection(("127.0.0.1", self.port))
 
     def exchange(self, request: bytes) -> bytes:
         """Send bytes, and return all that comes until the server closes."""
@@ -68,7 +66,7 @@ class Running:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.close()
-        code = self.process.wait(HANG_S)
+        code = self.process.wait()
         self.process.stdout.close()
         return code
 

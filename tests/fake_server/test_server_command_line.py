@@ -12,7 +12,6 @@ from contextlib import closing
 import pytest
 
 from tests.fake_server.running import Running, get, read_response
-from tests.patience import HANG_S
 
 COMMAND = [sys.executable, "-m", "inflight.fake_server"]
 
@@ -24,7 +23,7 @@ def test_it_ends_with_the_stdin_of_the_one_who_started_it(start: Callable[..., R
 def test_it_ends_when_stdin_is_empty_from_the_start() -> None:
     command = [*COMMAND, "--port", "0", "--exit-with-stdin"]
 
-    assert subprocess.run(command, stdin=subprocess.DEVNULL, check=False, timeout=HANG_S).returncode == 0
+    assert subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode == 0
 
 
 @pytest.mark.parametrize("closed", ["<&-", "<&- >&-", "<&- >&- 2>&-"])
@@ -37,7 +36,6 @@ def test_a_closed_stdin_counts_as_one_that_has_ended(command: list[str], closed:
         capture_output=True,
         text=True,
         check=False,
-        timeout=HANG_S,
     )
 
     assert (done.returncode, done.stderr) == (0, "")
@@ -45,7 +43,7 @@ def test_a_closed_stdin_counts_as_one_that_has_ended(command: list[str], closed:
 
 @pytest.mark.parametrize("host", ["", "a\udcff", "a..b"])
 def test_what_is_no_host_is_refused_before_anything_is_started(host: str) -> None:
-    done = subprocess.run([*COMMAND, "--host", host], capture_output=True, text=True, check=False, timeout=HANG_S)
+    done = subprocess.run([*COMMAND, "--host", host], capture_output=True, text=True, check=False)
 
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].endswith("is not a host name or an address")
@@ -54,9 +52,7 @@ def test_what_is_no_host_is_refused_before_anything_is_started(host: str) -> Non
 def test_too_few_descriptors_for_an_event_loop_are_one_sentence() -> None:
     command = ["sh", "-c", 'ulimit -n 8; exec "$@"', "sh", *COMMAND, "--port", "0", "--exit-with-stdin"]
 
-    done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=HANG_S
-    )
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
 
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == "cannot start an event loop: Too many open files"
@@ -71,7 +67,7 @@ def test_signals_end_it_cleanly_without_standard_streams(closed: str) -> None:
             pass
         process.send_signal(signal.SIGTERM)
 
-        assert process.wait(HANG_S) == 0
+        assert process.wait() == 0
         assert process.stderr.read() == ""
 
 
@@ -84,12 +80,12 @@ def test_a_stdin_that_another_process_made_non_blocking_has_not_ended() -> None:
             assert process.stderr is not None
             port = int(process.stderr.readline().rpartition(":")[2].strip().strip("/"))
             ours.sendall(b"ignored")
-            with closing(socket.create_connection(("127.0.0.1", port), timeout=HANG_S)) as sock:
+            with closing(socket.create_connection(("127.0.0.1", port))) as sock:
                 sock.sendall(get("/p/1"))
                 assert read_response(sock)[0] == 200
             ours.close()
 
-            assert process.wait(HANG_S) == 0
+            assert process.wait() == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -101,14 +97,14 @@ def test_signals_end_it_cleanly_even_with_clients(start: Callable[..., Running],
 
         server.process.send_signal(number)
 
-        assert server.process.wait(HANG_S) == 0
+        assert server.process.wait() == 0
     server.stop()
 
 
 def test_a_taken_port_is_one_sentence_and_exit_2(server: Running) -> None:
     command = [*COMMAND, "--port", str(server.port)]
 
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG_S)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
 
     assert done.returncode == 2
     assert done.stdout == ""
@@ -130,7 +126,7 @@ def test_a_taken_port_is_one_sentence_and_exit_2(server: Running) -> None:
     ],
 )
 def test_bad_options_are_exit_2_and_no_traceback(options: list[str], message: str) -> None:
-    done = subprocess.run([*COMMAND, *options], capture_output=True, text=True, check=False, timeout=HANG_S)
+    done = subprocess.run([*COMMAND, *options], capture_output=True, text=True, check=False)
 
     assert done.returncode == 2
     assert message in done.stderr
@@ -149,7 +145,7 @@ def test_the_ready_line_is_all_there_is_on_stdout(start: Callable[..., Running])
     server.process.stdin.close()
     assert server.process.stdout is not None
     assert server.process.stdout.read() == b""
-    server.process.wait(HANG_S)
+    server.process.wait()
     server.stop()
 
 
@@ -158,7 +154,7 @@ def test_a_person_is_told_where_it_is_and_what_to_try() -> None:
         assert process.stderr is not None
         told = [process.stderr.readline() for _ in range(3)]
         process.send_signal(signal.SIGINT)
-        assert process.wait(HANG_S) == 0
+        assert process.wait() == 0
 
     assert told[0].startswith("serving 1000 pages at http://127.0.0.1:")
     assert told[1].startswith("try: curl -i http://127.0.0.1:")
@@ -176,11 +172,9 @@ def test_an_ipv6_address_stands_in_brackets_wherever_it_is_named() -> None:
         assert process.stdin is not None
         told = [process.stderr.readline() for _ in range(3)]
         port = told[1].rpartition(":")[2].partition("/")[0]
-        taken = subprocess.run(
-            [*COMMAND, "--host", "::1", "--port", port], capture_output=True, text=True, check=False, timeout=HANG_S
-        )
+        taken = subprocess.run([*COMMAND, "--host", "::1", "--port", port], capture_output=True, text=True, check=False)
         process.stdin.close()
-        assert process.wait(HANG_S) == 0
+        assert process.wait() == 0
 
     assert told[0].count(" http://[::1]:") == 2
     assert told[1].startswith("try: curl -i http://[::1]:")
@@ -190,7 +184,7 @@ def test_an_ipv6_address_stands_in_brackets_wherever_it_is_named() -> None:
 def test_listening_beyond_this_machine_is_warned_about() -> None:
     command = [*COMMAND, "--host", "0.0.0.0", "--port", "0", "--exit-with-stdin"]
 
-    done = subprocess.run(command, input="", capture_output=True, text=True, check=False, timeout=HANG_S)
+    done = subprocess.run(command, input="", capture_output=True, text=True, check=False)
 
     assert done.returncode == 0
     assert "warning: 0.0.0.0 may be reached by other machines" in done.stderr
@@ -243,4 +237,4 @@ def test_the_aiohttp_baseline_serves_the_same_pages(server: Running) -> None:
             assert theirs_headers.get("location") == headers.get("location")
             assert theirs_body == body or n == 5000
         process.send_signal(signal.SIGTERM)
-        process.wait(HANG_S)
+        process.wait()

@@ -13,7 +13,6 @@ import pytest
 from inflight.fake_server.counters import Lateness
 from inflight.fake_server.site import Site, SiteConfig
 from tests.fake_server.running import Running, get, read_response
-from tests.patience import HANG_S
 
 STATS = {
     *("requests", "in_flight", "peak_in_flight", "connections", "peak_connections", "total_connections"),
@@ -217,7 +216,7 @@ def test_stop_ends_the_server_with_0(start: Callable[..., Running]) -> None:
     server = start()
 
     assert server.do("stop") == {"ok": True}
-    assert server.process.wait(HANG_S) == 0
+    assert server.process.wait() == 0
     server.stop()
 
 
@@ -295,7 +294,7 @@ def test_the_server_moves_to_a_new_port_and_keeps_the_clients_that_it_has(server
         assert read_response(old)[0] == 200
         with pytest.raises(ConnectionRefusedError):
             server.connect()
-        with socket.create_connection(("127.0.0.1", port), timeout=HANG_S) as new:
+        with socket.create_connection(("127.0.0.1", port)) as new:
             new.sendall(get("/"))
             assert read_response(new)[0] == 200
     assert server.do("move")["port"] != port
@@ -303,7 +302,7 @@ def test_the_server_moves_to_a_new_port_and_keeps_the_clients_that_it_has(server
 
 def is_refused(port: int) -> bool:
     try:
-        socket.create_connection(("127.0.0.1", port), timeout=HANG_S).close()
+        socket.create_connection(("127.0.0.1", port)).close()
     except ConnectionRefusedError:
         return True
     except ConnectionResetError:  # it was just being closed
@@ -318,7 +317,7 @@ def test_moves_that_follow_each_other_at_once_leave_only_the_last_port_open(serv
     for port in (first, second):  # the loop needs a turn or two to close what it had begun to open
         while not is_refused(port):
             pass
-    with socket.create_connection(("127.0.0.1", third), timeout=HANG_S) as new:
+    with socket.create_connection(("127.0.0.1", third)) as new:
         new.sendall(get("/"))
         assert read_response(new)[0] == 200
 

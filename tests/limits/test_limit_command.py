@@ -12,7 +12,7 @@ from inflight.bench.core.experiment import load
 from inflight.bench.core.records.values import plain_values
 from inflight.bench.measure.limits import RESOURCES, Ceiling
 from inflight.bench.studies.limits.command import Printer
-from tests.cli.command import inflight, running, survivors
+from tests.cli.command import await_end, inflight, running
 
 LIMIT = ("RLIMIT_NOFILE", 300)
 
@@ -128,4 +128,4 @@ def test_ctrl_c_leaves_nothing_behind(whole_group: bool) -> None:
 
     assert done.code == 130
     assert done.err == "interrupted: all started processes have been stopped\n"
-    assert survivors(family) == []
+    await_end(family)

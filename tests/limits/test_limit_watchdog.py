@@ -15,8 +15,7 @@ from inflight.bench.measure.limits import find
 from inflight.bench.measure.limits.look import available_bytes
 from inflight.bench.measure.limits.watch import Guard, ProbeError, probing
 from inflight.bench.measure.process import environment
-from tests.cli.command import survivors
-from tests.patience import HANG_S
+from tests.cli.command import await_end
 
 PLENTY = 1 << 50
 """Bytes: more than can be reserved before the deadline."""
@@ -45,7 +44,7 @@ def test_a_child_continues_its_ramp_and_ends_with_the_probe() -> None:
     assert (first.count, first.ended) == (10, "reached")
     assert (second.count, second.ended) == (25, "reached")
     assert opened >= 25
-    assert survivors([child]) == []
+    await_end([child])
 
 
 def test_a_child_is_killed_at_the_deadline() -> None:
@@ -103,7 +102,7 @@ def test_an_exception_in_the_parent_ends_the_child() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
-    assert survivors(children) == []
+    await_end(children)
 
 
 def test_a_search_without_time_ends_at_the_deadline() -> None:
@@ -131,8 +130,8 @@ def test_a_killed_parent_leaves_no_child(parent: "subprocess.Popen[str]", number
 
     parent.send_signal(number)
 
-    assert survivors([child]) == []
-    assert parent.wait(HANG_S) != 0
+    await_end([child])
+    assert parent.wait() != 0
 
 
 @pytest.mark.parametrize("order", [{"most": PLENTY, "every": PLENTY}, None], ids=["busy", "idle"])
@@ -151,7 +150,7 @@ def test_a_child_ends_at_the_end_of_its_input(order: dict[str, int] | None) -> N
 
     child.stdin.close()
 
-    assert child.wait(HANG_S) == 0
+    assert child.wait() == 0
     child.stdout.close()
 
 
@@ -164,5 +163,5 @@ def test_a_child_ends_with_its_lifetime() -> None:
     child.stdin.write(json.dumps({"resource": "memory", "lifetime_s": 0.2}) + "\n")
     child.stdin.flush()
 
-    assert child.wait(HANG_S) == -signal.SIGALRM
+    assert child.wait() == -signal.SIGALRM
     child.stdin.close()

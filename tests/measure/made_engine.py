@@ -16,7 +16,7 @@ from inflight.bench.measure.process import ROOT, Runtime
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Setting
 from inflight.fake_server.site import SiteConfig
-from tests.patience import HANG_S
+from tests.patience import FOREVER_S
 
 CYCLES = 2
 GOOD_CAP = 20
@@ -48,7 +48,7 @@ def run(trial: BlockTrial, fake: Server, folder: Path = ROOT) -> dict[str, Row]:
             for arm in trial.arms
         },
         fake,
-        Setting("run", host.ANY, lambda _: HANG_S, unit_ns=1000.0),
+        Setting("run", host.ANY, lambda _: FOREVER_S, unit_ns=1000.0),
     )
     assert children() <= before
     assert [row.strategy for row in rows] == [arm.name for arm in trial.arms]

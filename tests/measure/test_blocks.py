@@ -21,7 +21,7 @@ from inflight.bench.measure.process import environment
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Setting
 from inflight.bench.studies.memory.run import run_building_block
-from tests.patience import HANG_S
+from tests.patience import FOREVER_S
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
 FEW = {name: 40 if name in bare.WITH_SOCKET or name == "thread" else 2000 for name in bare.BLOCKS}
@@ -32,7 +32,7 @@ def run(fake: Server, name: str, n: int, budget_bytes: int | None = None) -> Row
     return run_building_block(
         BareTrial(f"{cell.values['id']}/round=1", 1, cell),
         fake,
-        Setting("run", host.Cpus(None, None), lambda _: HANG_S, budget_bytes),
+        Setting("run", host.Cpus(None, None), lambda _: FOREVER_S, budget_bytes),
     )
 
 
@@ -88,7 +88,7 @@ except blocks.ShortageError as error:
     print(error.started, error, flush=True)
     os._exit(0)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=HANG_S, check=False)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     started, _, message = done.stdout.partition(" ")
     assert message, done.stderr
     return int(started), message.strip()
@@ -151,6 +151,6 @@ def test_a_worker_without_its_controller_ends_at_once_and_silently() -> None:
         worker.stdout.close()
         worker.stdin.write(json.dumps({"do": "start"}) + "\n")
         worker.stdin.close()
-        worker.wait(HANG_S)
+        worker.wait()
 
         assert "Task was destroyed" not in worker.stderr.read()

@@ -17,8 +17,8 @@ from inflight.bench.core.plan import Trial, expand
 from inflight.bench.measure import interpreters
 from inflight.bench.measure.interpreters import Interpreter
 from inflight.bench.measure.process import Runtime
-from tests.cli.command import inflight, survivors
-from tests.patience import HANG_S
+from tests.cli.command import await_end, inflight
+from tests.patience import FOREVER_S
 
 OTHER = Interpreter(
     "/x", "3.13.0", "cpython", "", "cc", optimised=False, debug=False, free_threaded=False, allocator=""
@@ -99,7 +99,7 @@ def test_a_program_that_says_something_else_is_no_python(tmp_path: Path, said: s
 
 def test_a_program_that_hangs_is_killed_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interpreters, "ANSWER_SECONDS", 5)
-    program = a_program(tmp_path / "python", f"sleep {HANG_S} &\necho $! > {tmp_path}/child\nwait")
+    program = a_program(tmp_path / "python", f"sleep {FOREVER_S} &\necho $! > {tmp_path}/child\nwait")
 
     with pytest.raises(ExperimentError) as caught:
         interpreters.ask(program)
@@ -107,7 +107,7 @@ def test_a_program_that_hangs_is_killed_with_its_children(tmp_path: Path, monkey
     assert str(caught.value) == f"--python: {program} is no Python: no answer within 5 s"
     child = int((tmp_path / "child").read_text(encoding="utf-8"))
     with suppress(psutil.NoSuchProcess):
-        assert survivors([psutil.Process(child)]) == []
+        await_end([psutil.Process(child)])
 
 
 def test_an_empty_name_is_refused() -> None:

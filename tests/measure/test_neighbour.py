@@ -14,7 +14,6 @@ from inflight.bench.measure.host import usable_cores
 from inflight.bench.measure.neighbour import neighbour
 from inflight.bench.measure.neighbour_worker import KINDS, disturb
 from inflight.bench.measure.process import environment
-from tests.patience import HANG_S
 
 NEIGHBOUR = [sys.executable, "-m", "inflight.bench.measure.neighbour"]
 _SLEEP = [sys.executable, "-c", "import time; time.sleep(1000)"]
@@ -22,7 +21,7 @@ _SLEEP = [sys.executable, "-c", "import time; time.sleep(1000)"]
 
 def run(*words: str) -> "subprocess.CompletedProcess[str]":
     command = [*NEIGHBOUR, *words]
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=HANG_S, env=environment())
+    return subprocess.run(command, check=False, capture_output=True, text=True, env=environment())
 
 
 def neighbours_of(pid: int, count: int) -> list[psutil.Process]:
@@ -67,7 +66,7 @@ def test_a_neighbour_ends_with_its_parent_even_if_that_is_killed() -> None:
         family = psutil.Process(process.pid).children()
         process.kill()
     try:
-        assert psutil.wait_procs(found, timeout=HANG_S)[1] == []
+        assert psutil.wait_procs(found)[1] == []
     finally:
         for left in family:
             if left.is_running():

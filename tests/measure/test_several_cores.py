@@ -17,7 +17,7 @@ from inflight.bench.measure.server import Server
 from inflight.fake_server.gate import cpu_of_all_ns
 from inflight.strategies import describe
 from tests.measure.made_engine import GOOD_CAP, assert_good, block_of, run, running
-from tests.patience import HANG_S
+from tests.patience import until
 
 TABLE = {"cores": [1, 2], "cpu": ["0", "1ms"], "in_flight": [10]}
 
@@ -108,7 +108,7 @@ def test_the_cpu_time_of_a_child_that_has_ended_still_counts() -> None:
         time.sleep(0.01)
         clock = cpu_of_all_ns([child.pid])
     before = cpu_of_all_ns(pids)
-    child.communicate(b"\n", timeout=HANG_S)
+    child.communicate(b"\n")
     after = cpu_of_all_ns(pids)
 
     if sys.platform == "linux":
@@ -141,17 +141,13 @@ def test_the_processes_of_a_pool_end_when_their_parent_is_killed(fake: Server) -
     fake.tell("hold")
     with subprocess.Popen([sys.executable, "-c", _CRAWL, f"{fake.base}/"]) as crawl:
         try:
-            while not fake.stats()["in_flight"]:
-                assert crawl.poll() is None
-                time.sleep(0.01)
+            until(lambda: fake.stats()["in_flight"] or crawl.poll() is not None)
+            assert crawl.poll() is None
             pool = set(psutil.Process(crawl.pid).children(recursive=True))
             assert pool
         finally:
             crawl.send_signal(signal.SIGKILL)
     try:
-        give_up_s = time.monotonic() + HANG_S
-        while (left := running(pool)) and time.monotonic() < give_up_s:
-            time.sleep(0.01)
-        assert not left
+        until(lambda: not running(pool))
     finally:
         fake.tell("release")

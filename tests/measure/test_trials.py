@@ -22,7 +22,7 @@ from inflight.fake_server.faults import FAULTS
 from inflight.fake_server.site import SiteConfig
 from inflight.strategies.base import Job
 from tests.cli.calm import red_by_itself
-from tests.patience import HANG_S
+from tests.patience import FOREVER_S
 
 MEASURED = {
     "peak_threads", "uss_bytes", "rss_bytes", "pss_bytes", "cpu_user_ns", "cpu_system_ns", "voluntary_switches",
@@ -51,7 +51,7 @@ def strategy(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def run(fake: Server) -> Callable[..., Row]:
     """Return a function that runs one trial unpinned; its options are those of a grid and of a site."""
-    setting = Setting("run", host.Cpus(None, None), lambda _: HANG_S, unit_ns=20_000.0)
+    setting = Setting("run", host.Cpus(None, None), lambda _: FOREVER_S, unit_ns=20_000.0)
     return lambda *args, **options: run_trial(a_trial(*args, **options), fake, setting)
 
 
@@ -172,7 +172,7 @@ def test_a_second_wave_is_fetched_when_the_gate_has_been_opened(run: Callable[..
 
 
 def test_a_trial_over_its_memory_budget_is_ended(fake: Server) -> None:
-    setting = Setting("run", host.Cpus(None, None), lambda _: HANG_S, budget_bytes=1_000_000)
+    setting = Setting("run", host.Cpus(None, None), lambda _: FOREVER_S, budget_bytes=1_000_000)
 
     row = run_trial(a_trial("callbacks", kind="memory", in_flight=2000, links=0), fake, setting)
 
@@ -230,7 +230,7 @@ def test_the_kernel_ends_an_abandoned_worker(fake: Server) -> None:
     job = Job((f"{fake.base}/",))
 
     with process.running([PROGRAM], {"strategy": "callbacks", "job": job.to_dict()}, None, 0) as worker:
-        worker.deadline_s += HANG_S  # the kernel alone is to end it, 5 s later
+        worker.deadline_s += FOREVER_S  # the kernel alone is to end it, 5 s later
         worker.expect("ready", "knobs")
         worker.send({"do": "crawl"})
         with pytest.raises(process.WorkerError, match=r"killed by signal 14 \(SIGALRM\)"):
@@ -259,7 +259,7 @@ def test_a_skipped_trial_is_a_row_like_the_others() -> None:
 def test_the_error_of_a_stopped_server_says_how_it_ended() -> None:
     with server.running(None) as started:
         started.tell("stop")
-        started.process.wait(HANG_S)
+        started.process.wait()
         with pytest.raises(ServerError, match="the fake server exited with 0"):
             started.stats()
 

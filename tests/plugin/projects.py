@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.patience import HANG_S
-
 # What this pytest, or the pytest-xdist around it, says to the processes that it starts is not meant for another pytest.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "PY_COLORS"))} | {
     "NO_COLOR": "1",
@@ -25,9 +23,7 @@ def write(folder: Path, **files: str) -> Path:
 
 def run_pytest(folder: Path, *options: str) -> Done:
     """Run the tests in a folder as its user would."""
-    return subprocess.run(
-        [*PYTEST, *options], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=HANG_S, check=False
-    )
+    return subprocess.run([*PYTEST, *options], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False)
 
 
 def assert_passed(done: Done, tests: int) -> None:

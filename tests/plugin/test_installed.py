@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from inflight.bench.core import rows
-from tests.patience import HANG_S
 from tests.plugin.projects import ENVIRONMENT, Done, assert_passed
 
 ROOT = Path(__file__).parents[2]
@@ -57,7 +56,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     place = tmp_path_factory.mktemp("wheels")
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d"]
     for name, source in SOURCES.items():
-        subprocess.run([*command, place / name], cwd=source, check=True, capture_output=True, timeout=HANG_S)
+        subprocess.run([*command, place / name], cwd=source, check=True, capture_output=True)
     return {name: next((place / name).iterdir()) for name in SOURCES}
 
 
@@ -101,11 +100,11 @@ def is_installed(distribution: str) -> bool:
 
 def environment(folder: Path, wheel: Path, requires: Iterable[str]) -> Path:
     """Make an environment of a wheel, links to what it requires, and nothing else; return its interpreter."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True, timeout=HANG_S)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     python = folder / "bin" / "python"
     subprocess.run(
         [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index", wheel],
-        check=True, timeout=HANG_S, capture_output=True,
+        check=True, capture_output=True,
     )  # fmt: skip
     link((folder / "lib").glob("python*/site-packages"), requires)
     return python
@@ -127,9 +126,7 @@ def link(folders: Iterable[Path], requires: Iterable[str]) -> None:
 
 
 def run(python: Path, project: Path, *words: str) -> Done:
-    return subprocess.run(
-        [python, *words], cwd=project, env=ENVIRONMENT, capture_output=True, text=True, timeout=HANG_S, check=False
-    )
+    return subprocess.run([python, *words], cwd=project, env=ENVIRONMENT, capture_output=True, text=True, check=False)
 
 
 def statuses(done: Done, project: Path) -> set[str]:

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from inflight.bench.pytest_plugin import MODEST
-from tests.patience import HANG_S
+from tests.patience import FOREVER_S
 from tests.plugin.projects import ENVIRONMENT, PYTEST, assert_passed, run_pytest, write
 
 SITES = """
@@ -244,7 +244,7 @@ def test_the_server_ends_with_the_session_and_its_port_is_free(tmp_path: Path) -
 def test_the_server_ends_when_the_session_is_interrupted_or_killed(tmp_path: Path, number: signal.Signals) -> None:
     with subprocess.Popen(
         PYTEST,
-        cwd=write(tmp_path, test_left=LEFT.replace("GO_ON_S", str(HANG_S))),
+        cwd=write(tmp_path, test_left=LEFT.replace("GO_ON_S", str(FOREVER_S))),
         env=ENVIRONMENT,
         stdout=subprocess.DEVNULL,
         start_new_session=True,
@@ -253,7 +253,7 @@ def test_the_server_ends_when_the_session_is_interrupted_or_killed(tmp_path: Pat
             while not (tmp_path / "told").exists():
                 assert process.poll() is None
             os.killpg(process.pid, number)
-            process.wait(HANG_S)
+            process.wait()
         finally:
             process.kill()
 
@@ -264,7 +264,7 @@ def assert_gone(folder: Path) -> None:
     """Check that the server whose test wrote down its process and port is no more."""
     server, port = map(int, (folder / "told").read_text(encoding="utf-8").split())
     with contextlib.suppress(psutil.NoSuchProcess):
-        psutil.Process(server).wait(HANG_S)
+        psutil.Process(server).wait()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port))
     with socket.socket() as free:

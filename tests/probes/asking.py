@@ -5,14 +5,12 @@ import subprocess
 import sys
 from typing import Any
 
-from tests.patience import HANG_S
-
 
 def run(*words: str, line: str | bytes = b"") -> "subprocess.CompletedProcess[bytes]":
     """Start the programs of probes with these words and this standard input, and wait for the end."""
     command = [sys.executable, "-P", "-m", "inflight.bench.studies.probes.programs", *words]
     data = line.encode() if isinstance(line, str) else line
-    return subprocess.run(command, input=data, capture_output=True, timeout=HANG_S, check=False)
+    return subprocess.run(command, input=data, capture_output=True, check=False)
 
 
 def ask(name: str, base: str | None = None, **arguments: Any) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 import pytest
 
 from inflight.bench.studies.probes.programs.selectors import IN_FLIGHT, KINDS, SITE
-from tests.patience import HANG_S
 from tests.probes.asking import ask
 
 Serve = Callable[[str], str]
@@ -53,7 +52,6 @@ def test_more_idle_connections_than_descriptors_is_a_result(serve: Serve) -> Non
         text=True,
         capture_output=True,
         check=True,
-        timeout=HANG_S,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)),
     )
 

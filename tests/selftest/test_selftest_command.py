@@ -13,12 +13,11 @@ from inflight.bench.measure import interpreters
 from inflight.bench.measure.process import environment
 from inflight.bench.studies.selftest import command as selftest_command
 from tests.cli.command import INFLIGHT, inflight
-from tests.patience import HANG_S
 
 
 def test_the_cost_of_measuring_is_printed() -> None:
     command = [sys.executable, "-P", "-m", "inflight.bench.studies.selftest.overhead"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=HANG_S, env=environment())
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment())
 
     found = json.loads(done.stdout)
     assert set(found) == {"with_ns", "without_ns"}
@@ -72,7 +71,6 @@ def test_the_exit_code_says_whether_alarms_are_too_frequent_or_blocks_too_few(
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)
 def test_a_quick_self_test_is_kept_and_quoted_by_the_next_verdict(tmp_path: Path) -> None:
     def patient(*words: str) -> "subprocess.CompletedProcess[str]":
         command = [*INFLIGHT, *words, "--out", str(tmp_path), "--json"]

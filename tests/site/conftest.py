@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.browser.conftest import browser  # noqa: F401 - a fixture is known where its name is
-from tests.patience import HANG_S
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,7 +21,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     build = ["--builder", "html", "--fail-on-warning", "--keep-going", "--quiet", "--conf-dir", "docs/site"]
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", *build, ".", str(folder)],
-        cwd=ROOT, capture_output=True, text=True, timeout=HANG_S, check=False,
+        cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return folder

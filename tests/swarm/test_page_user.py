@@ -17,7 +17,6 @@ import psutil
 import pytest
 
 from tests.fake_server.running import Running
-from tests.patience import HANG_S
 from tests.ports import free_port
 
 LOCUSTFILE = Path(__file__).parents[2] / "bench" / "measure" / "locust" / "locustfile.py"
@@ -46,7 +45,7 @@ def browsing(server: Running, *options: object, folder: Path | None = None) -> I
 def stopped(locust: "subprocess.Popen[str]") -> tuple[dict[str, dict[str, Any]], str]:
     """Stop Locust as `timeout` does; return the entries of its statistics, and its standard error."""
     locust.terminate()
-    out, err = locust.communicate(timeout=HANG_S)
+    out, err = locust.communicate()
     assert "Traceback" not in err, err
     return entries(out), err
 
@@ -119,7 +118,7 @@ def test_a_dead_server_makes_failures_within_the_page_rate() -> None:
 def test_a_host_that_is_not_this_machine_is_refused_in_one_sentence() -> None:
     done = subprocess.run(
         command("-u", 1, "-t", "1s", "--host", "http://192.0.2.1:8080"),
-        env=ENVIRONMENT, capture_output=True, text=True, timeout=HANG_S, check=False,
+        env=ENVIRONMENT, capture_output=True, text=True, check=False,
     )  # fmt: skip
 
     assert done.returncode == 2
@@ -140,8 +139,8 @@ def test_a_host_set_on_the_web_page_is_refused_too() -> None:
                 assert locust.poll() is None
                 time.sleep(0.05)
             with suppress(OSError):
-                urlopen(f"http://127.0.0.1:{port}/swarm", form, timeout=HANG_S).close()
-            _, err = locust.communicate(timeout=HANG_S)
+                urlopen(f"http://127.0.0.1:{port}/swarm", form).close()
+            _, err = locust.communicate()
         finally:
             locust.kill()
 
@@ -198,6 +197,6 @@ assert fault_of("/trap/1", 404, "5", 5) == "status 404" and fault_of("/p/1", 500
 assert next_path(["/p/1", "/p/2"], {"/p/2"}, Random(1)) == "/p/1"
 assert next_path(["/p/2"], {"/p/2"}, Random(1)) == next_path(["/p/1"], set("abcdefghij"), Random(1)) == "/"
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG_S, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr

@@ -11,8 +11,7 @@ import pytest
 from inflight.bench.core import rows
 from inflight.bench.core.cells import knob
 from inflight.bench.core.rows import Row
-from tests.cli.command import INFLIGHT, inflight, running, survivors
-from tests.patience import HANG_S
+from tests.cli.command import INFLIGHT, await_end, inflight, running
 from tests.ports import free_port
 
 IN_FLIGHT = 2000
@@ -56,7 +55,6 @@ def test_a_locust_worker_that_joins_takes_its_part(tmp_path: Path) -> None:
             [*INFLIGHT, "swarm", "--join", f"127.0.0.1:{port}"],
             capture_output=True,
             text=True,
-            timeout=HANG_S,
             check=False,
         )
         done = master.end()
@@ -106,7 +104,7 @@ def test_ctrl_c_twice_leaves_nothing_running_and_the_folder_readable(tmp_path: P
 
     assert done.code == 130
     assert "interrupted" in done.err
-    assert survivors(family) == []
+    await_end(family)
     assert rows_of(tmp_path) == []
 
 
@@ -117,6 +115,6 @@ def test_a_swarm_of_its_own_is_killed_without_a_trace(tmp_path: Path) -> None:
         while not any("inflight.bench.measure.worker.share" in command_of(child) for child in family):
             family = swarm.family()
         swarm.process.send_signal(signal.SIGKILL)
-        swarm.process.wait(HANG_S)
+        swarm.process.wait()
 
-        assert survivors(family) == []
+        await_end(family)

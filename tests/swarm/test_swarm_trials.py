@@ -26,7 +26,6 @@ from inflight.bench.studies.swarm import crowd
 from inflight.bench.studies.swarm import run as swarm
 from inflight.bench.studies.swarm.run import Swarm, run_swarm
 from inflight.fake_server.site import SiteConfig
-from tests.patience import HANG_S
 from tests.ports import free_port
 
 IN_FLIGHT = 400
@@ -61,7 +60,7 @@ def family() -> Iterator[list[psutil.Process]]:
     found: list[psutil.Process] = []
     yield found
     assert found
-    left = psutil.wait_procs(found, timeout=HANG_S)[1]
+    left = psutil.wait_procs(found)[1]
     assert [one for one in left if one.status() != psutil.STATUS_ZOMBIE] == []
 
 
@@ -274,7 +273,7 @@ def test_stopping_it_on_locusts_page_ends_it_and_is_named(at_the_peak: Any) -> N
 
     def stop(one: Swarm, _: ExitStack) -> None:
         stopping = urllib.request.Request(f"http://127.0.0.1:{port}/stop", method="POST")
-        urllib.request.build_opener(urllib.request.ProxyHandler({})).open(stopping, timeout=HANG_S).close()
+        urllib.request.build_opener(urllib.request.ProxyHandler({})).open(stopping).close()
 
     at_the_peak(stop)
 
