@@ -8,7 +8,7 @@ PART   :=
 ALONE  := tests/lessons tests/limits tests/map tests/selftest
 JOBS   := 3
 
-.PHONY: help demo run goldens memory c10k locust c100k c1m map models clients scaling race limits claims selftest selftest-long test test-long fuzz check speed docs lock readme schema lessons bench clean
+.PHONY: help demo run goldens memory c10k locust c100k c1m map models clients scaling race limits claims selftest selftest-long test test-long fuzz mutants check speed docs lock readme schema lessons bench clean
 
 help:            ## say what there is
 	@awk -F'## ' '/^[a-z0-9%-]+:.*## /{split($$1,t,":"); printf "make %-10s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ test-long: $(VENV)/.test  ## run the tests that take minutes; those that measure
 
 fuzz: $(VENV)/.test  ## run each fuzzer for SECONDS (60 unless given), and stop at the first find
 	@for program in $(FUZZERS); do echo "$$program"; $(BIN)/python $$program --seconds $(SECONDS) || exit 1; done
+
+mutants: $(VENV)/.test ## plant 300 small bugs, and print the share that the tests find, per part of the code (an hour or two)
+	$(BIN)/python -m tools.mutants --jobs 2 --out build/mutants.jsonl $(if $(COSTS),--costs $(COSTS)) $(if $(wildcard tools/mutants.json),--baseline tools/mutants.json)
 
 check: $(VENV)/.test ## run the linters and the type checker
 	$(BIN)/ruff check .
