@@ -19,6 +19,7 @@ from typing import Any
 from tools import mutants as described
 from tools.mutants.copies import BUDGET_S, OUT_OF_BUDGET, STOP, Copy, Outcome, tried
 from tools.mutants.draw import Mutant, is_python, mutated, ranked
+from tools.mutants.inflight_mutants import unordered
 
 SETS = {"test": "not long", "test-all": "long"}
 """What is tried, in this order, with its marker expression: ``make test``, then what ``make test-long`` adds."""
@@ -26,25 +27,57 @@ SETS = {"test": "not long", "test-all": "long"}
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Globs of sources, globs that are left out, and the tests that are tried."""
+    """Globs of sources, and the tests that are tried: about 20 CPU seconds, or 100 if real trials are needed."""
 
     sources: tuple[str, ...]
     tests: tuple[str, ...]
     without: tuple[str, ...] = ()
+    """Globs of sources that are left out."""
+    only: str = ""
+    """The expression for ``pytest -k``."""
 
 
+CONFORMANCE = "inflight/bench/conformance"
+# The tests of the suite are run for every strategy. Of these, callbacks is in make test, and others in test-long.
+SOME_MODELS = "not test_crawl_ or callbacks or process_pool"
 ROOMS = {
-    "core": Room(("strategies/core/*.py",), ("tests/core", "tests/measure/test_record.py")),
-    "fake_server": Room(("fake_server/*.py",), ("tests/fake_server",)),
+    "core": Room(
+        ("strategies/core/*.py",),
+        ("tests/core", "tests/measure/test_record.py", "tests/measure/test_cpu_work.py", CONFORMANCE),
+        only=SOME_MODELS,
+    ),
+    "fake_server": Room(("fake_server/*.py",), ("tests/fake_server", CONFORMANCE), only=SOME_MODELS),
     "measure": Room(
         ("bench/measure/**/*.py",),
-        ("tests/measure",),
+        (
+            "tests/measure", "tests/swarm/test_bulk.py", "tests/swarm/test_strategy_process.py",
+            "tests/swarm/test_page_user.py", "tests/swarm/test_open_loop.py", "tests/test_places.py",
+        ),
         without=("bench/measure/limits/*.py",),  # a mutant of a ramp could take all processes of the machine
+        only="not test_strategies_from_elsewhere and not test_given_interpreters",
     ),
-    "rows": Room(("bench/core/records/*.py", "bench/core/rows.py"), ("tests/test_rows.py",)),
-    "statistics": Room(("bench/core/stats.py", "bench/core/model.py", "bench/core/figures.py"), ("tests/analyse",)),
-    "verdict": Room(("bench/studies/compare/rule.py", "bench/studies/compare/decide.py"), ("tests/ab/test_decide.py",)),
-}
+    "rows": Room(
+        ("bench/core/records/*.py", "bench/core/rows.py"),
+        ("tests/test_rows.py", "tests/report/test_hostile_rows.py", "tests/measure/test_trial_template.py"),
+    ),
+    "statistics": Room(
+        (
+            "bench/core/stats.py", "bench/core/figures.py", "bench/core/model.py", "bench/core/retention.py",
+            "bench/core/layers.py", "bench/core/arrivals.py", "bench/studies/bisect/odds.py",
+        ),
+        (
+            "tests/analyse", "tests/present/test_retention.py", "tests/present/test_memory_table.py",
+            "tests/swarm/test_arrivals.py", "tests/bisect/test_bisect_walk.py", "tests/compare/test_compare_rule.py",
+        ),
+    ),
+    "verdict": Room(
+        ("bench/studies/compare/rule.py", "bench/studies/compare/decide.py", "bench/studies/compare/effect.py"),
+        (
+            "tests/ab/test_decide.py", "tests/ab/test_blocks_values.py", "tests/ab/test_simulation.py",
+            "tests/ab/test_verdict_shown.py",
+        ),
+    ),
+}  # fmt: skip
 
 
 def files(checkout: Path, room: Room) -> list[Path]:
@@ -60,7 +93,7 @@ def baseline(place: Copy, name: str, costs: Mapping[str, float]) -> dict[str, bo
     """Run the tests of a room without a mutant; return which sets have tests. Raises SystemExit if some fail."""
     found = {}
     for key, marks in SETS.items():
-        outcome = tried(place, ROOMS[name].tests, marks, costs, [], math.inf)
+        outcome = tried(place, ROOMS[name].tests, marks, costs, ["-k", ROOMS[name].only], math.inf)
         found[key] = outcome.any_tests
         print(f"{name}, no mutant, {key}: {outcome.cpu_seconds:.1f} CPU s", file=sys.stderr, flush=True)
         if outcome.failures:
@@ -71,18 +104,19 @@ def baseline(place: Copy, name: str, costs: Mapping[str, float]) -> dict[str, bo
 
 def judged(place: Copy, mutant: Mutant, sets: Mapping[str, bool], costs: Mapping[str, float]) -> dict[str, Any]:
     """Try the tests of a mutant's room on it, and return the line of the results."""
-    used_s, outcome, key = 0.0, Outcome([], 0.0), ""
+    used_s, outcome = 0.0, Outcome([], 0.0)
+    room, by = ROOMS[mutant.room], None
     with place.with_mutant(mutant.site):
         for key, marks in SETS.items():
             if sets[key] and not outcome.failures and used_s < BUDGET_S:
-                outcome = tried(place, ROOMS[mutant.room].tests, marks, costs, ["-x"], BUDGET_S - used_s)
+                outcome = tried(place, room.tests, marks, costs, ["-x", "-k", room.only], BUDGET_S - used_s)
                 used_s += outcome.cpu_seconds
-                by = key
+                by = key if outcome.failures else None
     test, reason = outcome.failures[0] if outcome.failures else ("", OUT_OF_BUDGET if used_s >= BUDGET_S else "")
     site = {name: value for name, value in asdict(mutant.site).items() if name not in {"start", "end", "function"}}
     return {
         "room": mutant.room, "rank": mutant.rank, **site, "status": "killed" if outcome.failures else "survived",
-        "by": by if outcome.failures else None, "test": test, "reason": reason, "cpu_seconds": round(used_s, 1),
+        "by": by, "test": test, "reason": reason, "cpu_seconds": round(used_s, 1),
     }  # fmt: skip
 
 
@@ -145,6 +179,7 @@ def results(path: Path) -> list[dict[str, Any]]:
 def run(asked: argparse.Namespace, mutants: Sequence[Mutant], checkout: Path, folder: Path) -> None:
     """Run mutants in several copies of the checkout at once, and append a line to the results after each."""
     costs = json.loads(asked.costs.read_text(encoding="utf-8")) if asked.costs else {}
+    costs = {unordered(nodeid): seconds for nodeid, seconds in costs.items()}
     places: queue.SimpleQueue[Copy] = queue.SimpleQueue()
     for number in range(asked.jobs):
         places.put(Copy(checkout, folder / str(number)))

@@ -21,6 +21,7 @@ from pathlib import Path
 import psutil
 
 from tools.mutants.draw import Site, mutated
+from tools.mutants.inflight_mutants import unordered
 
 BUDGET_S, SPIN_S, IDLE_S, MOST_BYTES = 120.0, 30.0, 90.0, 4 << 30
 """CPU seconds of a mutant; those of one test beyond ten times its usual cost; seconds without CPU time; memory."""
@@ -161,7 +162,8 @@ class Watched:
         reasons = {
             "stopped": STOP.is_set(),
             "hang: no CPU time is used": time.monotonic() - self.moved[1] > IDLE_S,
-            "hang: a loop without an end": self.cpu_s - self.test_from_s > SPIN_S + 10 * self.costs.get(test, math.inf),
+            "hang: a loop without an end": self.cpu_s - self.test_from_s
+            > SPIN_S + 10 * self.costs.get(unordered(test), math.inf),
             "too much memory": used_bytes > MOST_BYTES,
             OUT_OF_BUDGET: self.cpu_s > budget_s,
         }

@@ -45,12 +45,18 @@ def reason(report: pytest.TestReport | pytest.CollectReport) -> str:
     return (errors or report.longreprtext.splitlines() or [""])[-1].strip()[:300]
 
 
+def unordered(nodeid: str) -> str:
+    """Return a node id with its parameters sorted: their order depends on which folders pytest was given."""
+    name, bracket, parameters = nodeid.partition("[")
+    return name + bracket + "-".join(sorted(parameters.removesuffix("]").split("-")))
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Sort by cost; tests of unknown cost come last."""
     if path := config.getoption("--mutants-costs"):
         costs = json.loads(Path(path).read_text(encoding="utf-8"))
-        items.sort(key=lambda item: costs.get(item.nodeid, math.inf))
+        items.sort(key=lambda item: costs.get(unordered(item.nodeid), math.inf))
 
 
 def pytest_configure(config: pytest.Config) -> None:
