@@ -59,7 +59,7 @@ class Copy:
             if path.suffix != ".pth" or "inflight" not in path.name:
                 (own / path.name).symlink_to(path)
         (own / "_inflight_bench.pth").write_text(str(self.root))
-        (own / PLUGIN.name).symlink_to(PLUGIN)
+        shutil.copy2(PLUGIN, own)
 
     def environment(self) -> dict[str, str]:
         """Return the environment variables of tests; whatever is started with them can be found by INFLIGHT_MUTANT."""
