@@ -53,10 +53,13 @@ def unordered(nodeid: str) -> str:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Sort by cost; tests of unknown cost come last."""
+    """Sort by cost, to the next power of ten: sorted more finely, tests would make the fixtures of their file again.
+
+    Tests of unknown cost come last.
+    """
     if path := config.getoption("--mutants-costs"):
         costs = json.loads(Path(path).read_text(encoding="utf-8"))
-        items.sort(key=lambda item: costs.get(unordered(item.nodeid), math.inf))
+        items.sort(key=lambda item: math.ceil(math.log10(max(0.001, costs.get(unordered(item.nodeid), 1e9)))))
 
 
 def pytest_configure(config: pytest.Config) -> None:
