@@ -174,29 +174,6 @@ def test_a_side_that_fails_in_every_block_is_a_regression(tmp_path: Path) -> Non
 # Refusals
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("callbacks@", "callbacks"), "callbacks@ has no revision"),
-        (("callbacks", "generators", "--metric", "speed"), "--metric: unknown metric 'speed'; known: cpu_per_page"),
-        (("callbacks", "generators", "--budget", "soon"), '--budget: "soon" is not a duration'),
-    ],
-)
-def test_a_refusal_is_one_sentence_and_leaves_nothing(
-    tmp_path: Path, scratch: Path, arguments: tuple[str, ...], sentence: str
-) -> None:
-    assert inflight("ab", *arguments, folder=tmp_path).sentence.startswith(sentence)
-    assert list(tmp_path.iterdir()) == [scratch]
-    assert list(scratch.iterdir()) == []
-
-
-def test_an_unknown_strategy_is_refused_before_anything_is_measured(tmp_path: Path, scratch: Path) -> None:
-    sentence = inflight("ab", "callbacks", "calbacks", folder=tmp_path).sentence
-
-    assert sentence.startswith("calbacks: there is no strategy 'calbacks'; known: ")
-    assert list(scratch.iterdir()) == []
-
-
 def test_a_side_that_cannot_do_the_work_is_refused_by_name(tmp_path: Path, scratch: Path) -> None:
     folder = with_mine(tmp_path / "fork", "def crawl(job, frontier):\n    raise LookupError('nothing here')\n")
 
@@ -222,16 +199,6 @@ def test_a_budget_that_is_too_short_is_refused_with_a_sufficient_one(tmp_path: P
     assert int(needed_s) < int(enough_s) <= 1.05 * int(needed_s) + 10
     assert int(enough_s) % 10 == 0
     assert not (tmp_path / "results").exists()
-
-
-def test_results_that_cannot_be_written_are_one_sentence(tmp_path: Path, scratch: Path) -> None:
-    (tmp_path / "file").write_text("", encoding="utf-8")
-
-    done = inflight("ab", "callbacks", "callbacks", *SMALL, "--out", tmp_path / "file" / "results")
-
-    assert (done.code, done.out) == (2, "")
-    assert last_line(done).startswith(f"inflight ab: cannot write results to {tmp_path / 'file' / 'results'}")
-    assert list(scratch.iterdir()) == []
 
 
 # Telling

@@ -1,7 +1,6 @@
 """``inflight claims`` from end to end."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -115,13 +114,6 @@ def test_one_interpreter_is_measured_with_and_without_its_lock(tmp_path: Path) -
     assert locks == {("0", False), ("1", True)}
 
 
-def test_an_interpreter_with_a_lock_is_refused(tmp_path: Path) -> None:
-    done = inflight("claims", "no-gil", "--free-threaded", sys.executable, "--out", tmp_path)
-
-    assert done.sentence == f"--free-threaded: {sys.executable} was built with a global interpreter lock"
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_list_runs_nothing(tmp_path: Path) -> None:
     done = inflight("claims", "--list", "--quick", "--out", tmp_path / "out")
 
@@ -136,21 +128,6 @@ def test_list_as_json_has_the_claims_and_their_times() -> None:
     (races,) = told["claims"]
     assert (races["id"], told["left_out"]) == ("races", ["c10k"])
     assert races["estimated_s"] > 0
-
-
-def test_an_unknown_claim_is_answered_with_the_nearest() -> None:
-    assert inflight("claims", "race").sentence == "no claim 'race'; did you mean \"races\"?"
-
-
-def test_a_claim_without_a_quick_experiment_is_refused_alone() -> None:
-    assert inflight("claims", "c10k", "--quick").sentence == "c10k: not part of --quick; leave --quick out"
-
-
-def test_a_claim_that_compares_what_its_text_names_takes_no_other_strategy(tmp_path: Path) -> None:
-    done = inflight("claims", "races", "--strategy", "callbacks", "--out", tmp_path)
-
-    assert done.sentence == "races compares what its text names, and takes no --strategy"
-    assert list(tmp_path.iterdir()) == []
 
 
 MY_CLIENT = '''"""A client of a reader."""
@@ -191,28 +168,6 @@ def test_a_client_in_a_file_is_measured_beside_those_of_the_claim(tmp_path: Path
 
     assert done.code == 0, done.err
     assert done.err.startswith("36 trials,")
-
-
-def test_an_unknown_strategy_is_answered_with_the_nearest() -> None:
-    done = inflight("claims", "--strategy", "callback")
-
-    assert done.sentence == "--strategy: unknown strategy 'callback'; did you mean \"callbacks\"?"
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (
-            ("--memory-budget", "much"),
-            '--memory-budget: "much" is not a size; write a number and kB, MB or GB, such as 500MB',
-        ),
-        (("--free-threaded", "python-of-nobody"), "--free-threaded: there is no program python-of-nobody"),
-        (("--python", "python-of-nobody"), "--python: there is no program python-of-nobody"),
-    ],
-)
-def test_invalid_options_are_refused_in_one_sentence(options: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
-    assert inflight("claims", "races", *options, "--out", tmp_path).sentence == sentence
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_ctrl_c_keeps_the_rows_for_the_next_run(tmp_path: Path) -> None:

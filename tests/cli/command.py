@@ -1,11 +1,13 @@
 """``inflight`` as a user calls it: in this process, as a process that runs to its end, or watched while it goes on."""
 
+import ctypes
 import io
 import os
 import re
 import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -21,7 +23,8 @@ CALM = [sys.executable, str(Path(__file__).with_name("calm.py"))]
 """The same on a machine that is always quiet."""
 HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGUSR1)
 """Signals of which a command may change the handlers."""
-ENVIRONMENT = os.environ | {"NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+QUIET = {"NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+ENVIRONMENT = os.environ | QUIET
 
 _LIMIT = """
 import os, resource, sys
@@ -45,8 +48,16 @@ class Done:
         assert self.code == 2, (self.code, self.err)
         assert self.out == ""
         assert self.err.count("\n") == 1, self.err
-        assert re.match(r"inflight [a-z-]+: ", self.err), self.err
-        return self.err.partition(": ")[2].strip()
+        return self.refusal
+
+    @property
+    def refusal(self) -> str:
+        """The same of a command that has said more before: the last line, and the only one of its kind."""
+        *lines, last = self.err.splitlines()
+        told = re.match(r"inflight( [a-z-]+)?: ", last)
+        assert told is not None, self.err
+        assert not any(line.startswith("inflight") for line in lines), self.err
+        return last[told.end() :]
 
 
 def call(*words: object, folder: Path | None = None, columns: int | None = None, **env: str) -> Done:
@@ -60,13 +71,15 @@ def call(*words: object, folder: Path | None = None, columns: int | None = None,
     with ExitStack() as stack:
         for number in HANDLED:
             stack.callback(signal.signal, number, signal.getsignal(number))
+        stack.callback(adopt_orphans, adopts_orphans())
+        stack.enter_context(warnings.catch_warnings())
         stack.callback(os.environ.update, environment)
         stack.callback(os.environ.clear)
         stack.enter_context(chdir(folder or Path.cwd()))
         stack.enter_context(redirect_stdout(out))
         stack.enter_context(redirect_stderr(err))
         os.environ.pop("COLUMNS", None)
-        os.environ.update({"NO_COLOR": "1"} | ({} if columns is None else {"COLUMNS": str(columns)}) | env)
+        os.environ.update(QUIET | ({} if columns is None else {"COLUMNS": str(columns)}) | env)
         sys.argv, sys.stdin = ["inflight", *map(str, words)], io.StringIO()
         vars(sys)["__stdout__"] = out  # shutil.get_terminal_size looks there
         try:
@@ -80,8 +93,23 @@ def call(*words: object, folder: Path | None = None, columns: int | None = None,
     done = Done(code, *(stream.buffer.getvalue().decode() for stream in (out, err)))
     assert "Traceback" not in done.err, done.err
     if code == 2:
-        assert done.sentence
+        assert done.refusal
     return done
+
+
+def adopts_orphans() -> bool:
+    """Whether Linux makes this process the parent of orphans below it, as commands do: a subreaper, prctl(2)."""
+    if sys.platform != "linux":
+        return False
+    flag = ctypes.c_int()
+    ctypes.CDLL(None).prctl(37, ctypes.byref(flag), 0, 0, 0)
+    return bool(flag.value)
+
+
+def adopt_orphans(adopt: bool) -> None:
+    """Say whether it does."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(36, int(adopt), 0, 0, 0)
 
 
 def inflight(

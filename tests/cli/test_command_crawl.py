@@ -19,7 +19,6 @@ from inflight.bench.measure import server as fake
 from inflight.bench.measure.expected import expected_answer
 from inflight.fake_server.site import SiteConfig
 from tests.cli.command import ENVIRONMENT, INFLIGHT, await_end, inflight, running
-from tests.measure.workshop import Workshop
 from tests.patience import FOREVER_S
 from tests.ports import free_port
 
@@ -168,47 +167,6 @@ def test_several_urls_and_urls_without_a_scheme_are_crawled(serve: Serve) -> Non
     assert set(records) == {f"{one.url}/", f"{two.url}/"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["https://localhost/"], "https://localhost/: https is not supported yet; give an http URL"),
-        (["HTTPS://localhost/"], "https is not supported yet"),
-        (["ftp://localhost/"], "ftp://localhost/ is not an http URL; write it like http://localhost:8080/"),
-        ([""], "is not an http URL"),
-        (["http://"], "http:// is not an http URL"),
-        (["http://[::1/"], "http://[::1/ is not a URL: "),
-        (["http://localhost:99999/"], "http://localhost:99999/ is not a URL: Port out of range"),
-        (["http://me:secret@localhost/"], "is not an http URL"),
-        (["http://a b/"], "http://a b/ is not an http URL"),
-        (["http://localhost/", "nonsense://x"], "nonsense://x is not an http URL"),
-        (["x", "--strategy", "callback"], "unknown strategy 'callback'; did you mean \"callbacks\"?"),
-        (["x", "--strategy", "base"], "unknown strategy 'base'"),
-        (["x", "--strategy", "../x"], "there is no file ../x"),
-        (["x", "--exclude", "("], "--exclude: '(' is not a regular expression: "),
-        (["x", "--timeout", "soon"], '--timeout: "soon" is not a duration'),
-        (["x", "--timeout", "1.2.3"], "--timeout: "),
-        (["x", "--timeout", ""], "--timeout: "),
-        (["x", "--timeout", "0"], "--timeout must be longer than 0 and at most a day, not 0"),
-        (["x", "--timeout", "0.0000000001s"], "--timeout must be longer than 0"),
-        (["x", "--timeout", "99999999999999999999s"], "--timeout must be longer than 0 and at most a day"),
-        (["x", "--timeout", "86401s"], "--timeout must be longer than 0 and at most a day"),
-        (["x", "--in-flight", "1000000"], "1,000,000 in flight need 1,000,064 descriptors, but RLIMIT_NOFILE"),
-    ],
-)
-def test_an_invalid_crawl_is_refused_in_one_sentence(arguments: list[str], words: str) -> None:
-    limit = ("RLIMIT_NOFILE", 1000) if "--in-flight" in arguments else None
-
-    assert words in inflight("crawl", *arguments, limit=limit).sentence
-
-
-@pytest.mark.parametrize("option", [["--in-flight", "0"], ["--max-tries", "0"], ["--connection", "x"], ["--x"]])
-def test_options_out_of_range_are_wrong_usage(option: list[str]) -> None:
-    done = inflight("crawl", "http://localhost/", *option)
-
-    assert done.code == 2
-    assert option[0] in done.err
-
-
 @pytest.mark.parametrize("strategy", OPEN)
 def test_every_strategy_supports_the_longest_timeout(serve: Serve, strategy: str) -> None:
     server = serve(SMALL)
@@ -321,35 +279,6 @@ def test_output_can_go_to_a_file(serve: Serve, tmp_path: Path) -> None:
         subprocess.run([*INFLIGHT, "crawl", f"{server.url}/"], stdout=file, env=ENVIRONMENT, check=True)
 
     assert (tmp_path / "out").read_text(encoding="utf-8").count("\n") == 7
-
-
-def test_a_strategy_with_a_missing_package_names_it(tmp_path: Path) -> None:
-    workshop = Workshop(tmp_path)
-    workshop.add_strategy("needy", "def crawl(job, frontier): ...", ("no-such-thing", "psutil"))
-
-    done = inflight("crawl", "http://localhost/", "--strategy", "needy", folder=tmp_path)
-    listed = inflight("list", folder=tmp_path)
-
-    assert done.sentence == "strategy needy needs no-such-thing, which is not installed: pip install no-such-thing"
-    assert "unavailable: needs no-such-thing, which is not installed\n" in listed.out
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("import sys\nsys.exit(0)", "mine: the worker exited with 0"),
-        ("import os\ndef crawl(job, frontier): os._exit(0)", "mine: the worker exited with 0"),
-        ("import sys\ndef crawl(job, frontier): sys.exit(0)", "mine: the strategy raised SystemExit: 0"),
-        ("def crawl(job, frontier): raise ValueError('bad')", "mine: the strategy raised ValueError: bad"),
-        ("import os\ndef crawl(job, frontier): os.kill(os.getpid(), 11)", "mine: the worker was killed by signal 11"),
-        ("import no_such_module", "No module named 'no_such_module'"),
-        ("", "mine.py has no function crawl (docs/your-client.md)"),
-    ],
-)
-def test_a_strategy_that_fails_is_told_in_one_sentence(tmp_path: Path, text: str, told: str) -> None:
-    (tmp_path / "mine.py").write_text(f"STACK = 'own'\nREQUIRES = ()\n{text}\n", encoding="utf-8")
-
-    assert told in inflight("crawl", "http://127.0.0.1:9/", "--strategy", "./mine.py", folder=tmp_path).sentence
 
 
 def test_a_strategy_that_ignores_ctrl_c_is_ended(tmp_path: Path) -> None:

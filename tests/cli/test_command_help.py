@@ -17,15 +17,6 @@ from tests.cli.command import inflight
 HEAVY = ("pandas", "numpy", "matplotlib", "scipy", "aiohttp", "rich", "psutil", "uvloop", "asyncio")
 
 
-@pytest.mark.parametrize("command", [[], ["run"], ["crawl"], ["serve"], ["list"]])
-def test_every_command_has_help(command: list[str]) -> None:
-    done = inflight(*command, "--help")
-
-    assert done.code == 0
-    assert "usage" in done.out.lower()
-    assert done.err == ""
-
-
 def test_the_installed_script_prints_its_version() -> None:
     script = Path(sys.executable).with_name("inflight")
 
@@ -68,15 +59,6 @@ def test_the_list_is_shown_even_if_presets_cannot_run() -> None:
 
     assert done.code == 0
     assert "quick" in done.out
-
-
-@pytest.mark.parametrize("arguments", [["dance"], ["--dance"], ["run", "--rounds", "0"], ["crawl"], ["run", "a", "b"]])
-def test_wrong_usage_is_exit_code_2(arguments: list[str]) -> None:
-    done = inflight(*arguments)
-
-    assert done.code == 2
-    assert done.out == ""
-    assert re.fullmatch(r"inflight( [a-z]+)?: [^\n]+\n", done.err)
 
 
 # ------------------------------------------------------------------------------------------- the first help

@@ -8,7 +8,6 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 
 import click
@@ -104,12 +103,6 @@ def test_a_command_passes_exactly_its_options(name: str) -> None:
     assert all(issubclass(refusal, Exception) for refusal in module.REFUSALS)
 
 
-def test_the_version_is_printed() -> None:
-    done = inflight("--version")
-
-    assert (done.code, done.out.split()[-1]) == (0, version("inflight-bench"))
-
-
 def test_the_documentation_names_every_command() -> None:
     text = DOCS.read_text(encoding="utf-8")
 
@@ -141,31 +134,6 @@ def test_verdicts_have_the_exit_codes_of_the_table() -> None:
     for name in ("ab", "compare"):
         declared = importlib.import_module(f"inflight.bench.{OF_A_MODULE[name]}").EXITS
         assert declared.items() <= {told: code for code, told in EXITS[name].items()}.items()
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["dance"], ["run", "--dance"], ["run", "nothing"], ["run", "-q", "nothing"], ["crawl", "ftp://x"],
-        ["limits", "time"], ["claims", "nothing"], ["compare", "a", "b"], ["compare", "-q", "a", "b"], ["ab", "a", "b"],
-        ["bisect", "-q", "a", "b", "c"], ["history", "nowhere"], ["history", "-q"],
-        ["selftest", "--strategy", "a"], ["report", "nowhere"], ["race", "nowhere"], ["completion", "tcsh"],
-        ["advise", "--latency", "x", "--in-flight", "1"], ["swarm"], ["swarm", "--join", "nobody"],
-    ],
-    ids=" ".join,
-)  # fmt: skip
-def test_a_refusal_exits_with_2_and_a_message_on_standard_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-
-    out, err = capsys.readouterr()
-    assert (ended.value.code, out) == (2, "")
-    assert err
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_inconclusive_verdict_exits_with_3(tmp_path: Path) -> None:

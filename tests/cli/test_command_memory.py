@@ -101,15 +101,6 @@ def test_a_trial_beyond_a_limit_is_announced_and_becomes_a_skipped_row(tmp_path:
     assert [(row.workload.in_flight, row.reason) for row in skipped] == [(5000, first.partition(": ")[2])]
 
 
-def test_without_a_possible_trial_nothing_is_started(tmp_path: Path) -> None:
-    experiment = write(tmp_path, "[[memory]]\nin_flight = [4000]\n")
-
-    done = inflight("run", experiment, folder=tmp_path, limit=("RLIMIT_NOFILE", 300))
-
-    assert done.sentence.startswith("4,000 in flight need 4,064 descriptors, but RLIMIT_NOFILE")
-    assert not (tmp_path / "results").exists()
-
-
 def test_the_memory_budget_stops_a_trial_and_the_others_continue(tmp_path: Path) -> None:
     experiment = write(tmp_path, "[[block]]\nblocks = ['generator']\nn = [100, 500000]\n")
 
@@ -121,13 +112,6 @@ def test_the_memory_budget_stops_a_trial_and_the_others_continue(tmp_path: Path)
     assert by_n[500_000].status == "failed"
     assert str(by_n[500_000].reason).endswith("MB were used, 50 MB allowed")
     assert "stopped by the memory budget" in done.err
-
-
-@pytest.mark.parametrize("size", ["lots", "-1GB", "0", "1.2.3GB", ""])
-def test_an_invalid_memory_budget_is_refused(tmp_path: Path, size: str) -> None:
-    done = inflight("run", write(tmp_path, SMALL), f"--memory-budget={size}", folder=tmp_path)
-
-    assert done.sentence == f'--memory-budget: "{size}" is not a size; write a number and kB, MB or GB, such as 500MB'
 
 
 def test_attribution_is_printed_by_line_and_by_kind(tmp_path: Path) -> None:

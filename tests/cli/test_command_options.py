@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import pytest
 
 from inflight.bench.cli import main
-from tests.cli.command import inflight
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "cli.md"
 OLD = [
@@ -76,60 +74,3 @@ def test_the_document_lists_the_options_of_all_commands() -> None:
     lines = DOCUMENT.read_text(encoding="utf-8").splitlines()
 
     assert [line for line in lines if line.startswith("| `--")] == documented()
-
-
-@pytest.mark.parametrize(("command", "old"), OLD)
-def test_an_old_name_is_no_option(command: str, old: str) -> None:
-    assert inflight(command, old, "1").sentence.startswith(f"no such option {old}")
-
-
-@pytest.mark.parametrize(
-    ("command", "sentence"),
-    [
-        ("run --strategies a", "no such option --strategies; did you mean --strategy?"),
-        ("serve --delay 5ms", "no such option --delay; did you mean --latency?"),
-        ("crawl", "URL... is missing; see `inflight crawl --help`"),
-        ("crawl x --in-flight", "option --in-flight requires an argument; see `inflight crawl --help`"),
-        ("crawl x --connection y", "--connection: 'y' is not one of 'keep-alive', 'per-fetch'"),
-        ("run a b", "got unexpected extra argument (b); see `inflight run --help`"),
-        ("run --strategy a,b", '--strategy: "a,b" is a list; give the option once for each: --strategy a --strategy b'),
-        ("crawl x --strategy a --strategy b", "--strategy: crawl takes one strategy, not 2"),
-        ("run --rounds two", '--rounds: "two" is not a whole number; write a whole number from 1 to 1000, in digits'),
-        ("run --rounds 0", "--rounds: 0 is too small; write a whole number from 1 to 1000, in digits"),
-        ("run --rounds=-1", "--rounds: -1 is too small; write a whole number from 1 to 1000, in digits"),
-        (
-            "open-loop --rate 1 --rounds 1001",
-            "--rounds: 1001 is too large; write a whole number from 1 to 1000, in digits",
-        ),
-        (
-            "crawl x --in-flight 1.5",
-            '--in-flight: "1.5" is not a whole number; write a whole number from 1 to 1000000, in digits',
-        ),
-        ("race --speed nan", '--speed: "nan" is not a number; write a number from 0.01 to 100, in digits'),
-        ("serve --port x", '--port: "x" is not a whole number; write a whole number, in digits'),
-    ],
-)
-def test_wrong_usage_is_one_sentence_that_says_what_to_do(command: str, sentence: str) -> None:
-    assert inflight(*command.split()).sentence == sentence
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "ab callbacks generators --latency", "open-loop --rate 5 --latency",
-        "advise --in-flight 5 --latency", "serve --latency", "ab callbacks generators --budget", "serve --drip",
-        "crawl x --timeout", "check callbacks --timeout", "open-loop --rate 5 --duration", "swarm --in-flight 9 --hold",
-        "swarm --in-flight 9 --wait", "advise --latency 0 --in-flight 5 --cpu", "serve --idle-timeout",
-    ],
-)  # fmt: skip
-def test_a_time_without_a_unit_is_refused_everywhere_in_the_same_words(command: str) -> None:
-    option = command.rsplit(maxsplit=1)[-1]
-
-    assert inflight(*command.split(), "80").sentence == f"{option}: 80 has no unit; write 80ms or 80s"
-
-
-@pytest.mark.parametrize("command", ["run", "claims", "swarm --in-flight 9"])
-def test_a_size_without_a_unit_is_refused_everywhere_in_the_same_words(command: str) -> None:
-    refused = inflight(*command.split(), "--memory-budget", "4").sentence
-
-    assert refused == "--memory-budget: 4 has no unit; write 4MB or 4GB"

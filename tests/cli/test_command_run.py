@@ -176,54 +176,6 @@ def test_a_report_without_a_valid_row_names_the_reason_and_a_folder_of_runs_a_ru
     assert folder.name in inflight("report", "results", folder=tmp_path).sentence
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["smok"], "no preset 'smok'; did you mean \"smoke\"?"),
-        (["no.toml"], "cannot read no.toml: No such file or directory"),
-        (["."], "cannot read .: Is a directory"),
-        (["smoke", "--strategy", "callback"], "unknown strategy 'callback'; did you mean \"callbacks\"?"),
-        (
-            ["smoke", "--strategy", "callbacks,thread_pool"],
-            '--strategy: "callbacks,thread_pool" is a list; give the option once for each',
-        ),
-        (["wrong.toml"], 'wrong.toml: unknown key "round"; did you mean "rounds"?'),
-        (["none.toml"], "nothing to run: none of the strategies supports this many in flight"),
-        (["--resume", "nowhere"], "nowhere is not a run: it has no experiment.toml"),
-        (["--resume", "."], ". is not a run: it has no experiment.toml"),
-        (["--resume", "half"], "half is not a run: it has no machine.json"),
-        (["--resume", "x", "--rounds", "2"], "--resume continues a run as it is; leave out"),
-        (["smoke", "--out", "file/x"], "cannot write results to file/x"),
-        (["smoke", "--out", "/proc/x"], "choose another folder with --out"),
-    ],
-)
-def test_an_invalid_run_is_refused_in_one_sentence(tmp_path: Path, arguments: list[str], words: str) -> None:
-    (tmp_path / "wrong.toml").write_text("round = 1\n[[crawl]]", encoding="utf-8")
-    (tmp_path / "none.toml").write_text("strategies = ['sequential']\n[[crawl]]\nin_flight = [2]", encoding="utf-8")
-    (tmp_path / "file").touch()
-    (tmp_path / "half").mkdir()
-    (tmp_path / "half" / "experiment.toml").write_text(TINY, encoding="utf-8")
-
-    done = inflight("run", *arguments, folder=tmp_path)
-
-    assert words in done.sentence
-    assert {path.name for path in tmp_path.iterdir()} == {"wrong.toml", "none.toml", "file", "half"}
-
-
-@pytest.mark.parametrize("table", ["crawl", "throughput"])
-def test_more_in_flight_than_descriptors_is_refused_before_anything_starts(
-    table: str, tiny: Path, tmp_path: Path
-) -> None:
-    tiny.write_text(f"[[{table}]]\nin_flight = [1, 300]\n", encoding="utf-8")
-
-    done = inflight("run", tiny, folder=tmp_path, limit=("RLIMIT_NOFILE", 256))
-
-    assert done.sentence == (
-        "300 in flight need 364 descriptors, but RLIMIT_NOFILE (ulimit -Hn) is 256; use at most 192, or raise the limit"
-    )
-    assert not (tmp_path / "results").exists()
-
-
 def test_the_suggested_number_in_flight_runs(tiny: Path, tmp_path: Path) -> None:
     tiny.write_text(
         'strategies = ["callbacks", "native_asyncio", "thread_pool"]\n'

@@ -6,12 +6,10 @@ import socket
 from contextlib import closing
 from http.client import HTTPConnection
 
-import pytest
-
 from inflight.bench.cli import main
 from inflight.fake_server.config import SiteConfig
 from inflight.fake_server.options import OPTIONS, add_options, settings
-from tests.cli.command import inflight, running
+from tests.cli.command import running
 
 
 def test_it_serves_until_ctrl_c() -> None:
@@ -37,42 +35,6 @@ def test_ready_line_prints_the_port() -> None:
         started.interrupt()
 
         assert started.end().code == 0
-
-
-def test_a_port_in_use_is_an_error_of_one_sentence() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-
-        done = inflight("serve", "--port", port)
-
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"inflight serve: cannot listen on 127.0.0.1:{port}: ")
-    assert done.err.endswith("; choose another port with --port\n")
-    assert done.err.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        "--pages 0",
-        "--latency 5",
-        "--fault drop=1",
-        "--redirects 2",
-        "--port 99999",
-        "--ports 0",
-        "--host a..b",
-        "--drip x",
-    ],
-)
-def test_an_invalid_site_is_refused_in_one_sentence(wrong: str) -> None:
-    flag = wrong.split(maxsplit=1)[0]
-
-    assert inflight("serve", *wrong.split()).sentence.startswith(flag)
-
-
-@pytest.mark.parametrize("wrong", ["--dance", "--port x", "--missing many", "here"])
-def test_wrong_usage_is_reported_as_by_other_commands(wrong: str) -> None:
-    assert inflight("serve", *wrong.split()).sentence
 
 
 def test_both_ways_to_serve_have_the_same_options_and_defaults() -> None:

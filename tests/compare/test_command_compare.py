@@ -1,7 +1,6 @@
 """``inflight compare`` from end to end: verdicts as exit codes, what is printed and written, and what is refused."""
 
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,6 @@ from inflight.bench.core import rows
 from inflight.bench.core.records import changed
 from inflight.bench.core.rows import MACHINE_FILE
 from inflight.bench.studies.stored.command import JSON_FILE, MARKDOWN_FILE
-from tests.api.made_results import reference
 from tests.cli.command import inflight
 from tests.compare.made_runs import noisy_run, saved, slowed
 from tests.made_rows import MACHINE, block_rows, crawl_row
@@ -192,77 +190,9 @@ def test_a_half_written_last_line_is_left_out(base: Path, head: Path) -> None:
     assert inflight("compare", base, head).code == 0
 
 
-def test_the_same_run_is_refused_under_any_name(base: Path, tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to(base)
-    (tmp_path / "copy").mkdir()
-    os.link(base / rows.ROWS_FILE, tmp_path / "copy" / rows.ROWS_FILE)
-    shutil.copy(base / MACHINE_FILE, tmp_path / "copy")
-
-    for other in (base, tmp_path / "base" / ".", tmp_path / "link", tmp_path / "copy"):
-        assert "are the same run: there is nothing to compare" in inflight("compare", base, other).sentence
-
-
 def save_newer(folder: Path) -> None:
     newer = json.loads(crawl_row().to_json()) | {"format": rows.FORMAT + 1}
     (saved(folder, []) / rows.ROWS_FILE).write_text(json.dumps(newer) + "\n", "utf-8")
-
-
-@pytest.mark.parametrize(
-    ("make", "sentence"),
-    [
-        (lambda _path: None, "; give two run folders, or two JSON files of pytest-benchmark"),
-        (lambda path: path.touch(), "is a file; give two run folders"),
-        (lambda path: path.mkdir(), "is not a run: cannot read rows.jsonl"),
-        (lambda path: saved(path, []), "has no rows"),
-        (lambda path: saved(path, [crawl_row(number=n, red=True) for n in (1, 2)]), "has no valid row among 2"),
-        (lambda path: saved(path, noisy_run(2, strategies=("thread_pool",))), "have no cell in common"),
-        (
-            lambda path: saved(path, [row for row in rows.read(reference("claims")) if row.kind == "probe"]),
-            "has neither crawls nor memory trials",
-        ),
-        (save_newer, f"a row of format {rows.FORMAT + 1}"),
-    ],
-)
-def test_what_cannot_be_compared_with_a_run_is_refused(
-    make: Callable[[Path], object], sentence: str, base: Path, tmp_path: Path
-) -> None:
-    make(tmp_path / "other")
-
-    found = inflight("compare", base, tmp_path / "other").sentence
-
-    assert sentence in found
-    assert str(tmp_path / "other") in found
-
-
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        (b"{}", "has no list of benchmarks"),
-        (b"{}\n{}\n", "is not JSON"),
-        (b"\xff\xfe\x00", "is not text"),
-        (b'{"benchmarks": []}', "contains no benchmark"),
-    ],
-)
-def test_files_that_are_not_of_pytest_benchmark_are_refused(content: bytes, sentence: str, tmp_path: Path) -> None:
-    files = [tmp_path / name for name in ("a", "b")]
-    for file in files:
-        file.write_bytes(content)
-
-    assert sentence in inflight("compare", *files).sentence
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [("{", "is not JSON"), ("[]", "does not describe a machine"), (None, "cannot read machine.json")],
-)
-def test_a_run_without_a_description_of_its_machine_is_refused(
-    text: str | None, sentence: str, base: Path, head: Path
-) -> None:
-    (head / MACHINE_FILE).unlink()
-    if text is not None:
-        (head / MACHINE_FILE).write_text(text, encoding="utf-8")
-
-    assert sentence in inflight("compare", base, head).sentence
 
 
 def test_a_report_that_cannot_be_written_is_one_sentence(base: Path, head: Path) -> None:

@@ -136,31 +136,6 @@ def test_a_file_is_checked_from_anywhere(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} <= {"my_client.py", "conftest.py", "pytest.ini", "__pycache__"}
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        (None, "there is no file"),
-        ("x = 1", "has no 'STACK'"),
-        ("STACK = 'own'\nREQUIRES = ()", "has no function crawl"),
-        ("STACK = 'own'\nREQUIRES = ()\nimport no_such_module", "No module named 'no_such_module'"),
-        ("STACK = 'own'\nREQUIRES = ('no-such-thing',)", "pip install no-such-thing"),
-        ("STACK = 'own'\nREQUIRES = (", "never closed"),
-        ("STACK = 'own'\nREQUIRES = ()\nimport sys\nsys.exit(0)", "mine cannot be imported: it called sys.exit(0)"),
-        (
-            "STACK = 'own'\nREQUIRES = ()\nimport os\nos._exit(0)",
-            "mine cannot be imported: it ended the process with the exit code 0",
-        ),
-    ],
-)
-def test_a_file_that_cannot_be_used_is_refused_with_a_sentence(tmp_path: Path, text: str | None, why: str) -> None:
-    if text is not None:
-        (tmp_path / "mine.py").write_text(text, encoding="utf-8")
-
-    sentence = inflight("check", "./mine.py", folder=tmp_path).sentence
-    assert why in sentence
-    assert "StrategyError" not in sentence
-
-
 def test_the_limit_holds_for_the_import_too(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         f"import time\nSTACK = 'own'\nREQUIRES = ()\ntime.sleep({FOREVER_S})\n", encoding="utf-8"
@@ -177,11 +152,6 @@ def test_what_a_file_prints_is_no_part_of_the_result(tmp_path: Path) -> None:
     done = inflight("check", "./mine.py", "--rule", "ends", "--json", folder=tmp_path)
 
     assert json.loads(done.out)["strategy"] == "mine"
-
-
-@pytest.mark.parametrize("options", [["--rule", "redirect"], ["--timeout", "soon"], ["--timeout", "0"], ["--rule", ""]])
-def test_wrong_options_are_refused_with_a_sentence(options: list[str]) -> None:
-    assert options[0] in inflight("check", "callbacks", *options).sentence
 
 
 def run_with(code: str, *arguments: str) -> Done:

@@ -85,12 +85,6 @@ def read_to_end(terminal: int) -> str:
     return b"".join(parts).decode()
 
 
-def test_too_few_descriptors_are_refused_in_one_sentence(tmp_path: Path) -> None:
-    done = inflight("demo", folder=tmp_path, limit=("RLIMIT_NOFILE", 100))
-
-    assert "RLIMIT_NOFILE" in done.sentence
-
-
 def test_the_demo_ends_on_sigterm_too(tmp_path: Path) -> None:
     with running("demo", folder=tmp_path) as demo:
         demo.read_error_line()

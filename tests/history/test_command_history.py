@@ -42,25 +42,3 @@ def test_json_has_the_runs_and_what_was_left_out(runs: Path, tmp_path: Path) -> 
     told = json.loads(done.out)
     assert [Path(run["name"]).name for run in told["runs"]] == ["run-0", "run-1", "run-2"]
     assert [Path(one["name"]).name for one in told["left_out"]] == ["broken"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [(["nowhere"], "there is no nowhere"), ([], "there is no results"), (["--by", "commit", "runs"], "not recorded")],
-)
-def test_a_refusal_is_one_sentence(arguments: list[str], sentence: str, tmp_path: Path) -> None:
-    saved(tmp_path / "runs" / "one", noisy_run(1), MACHINE)
-
-    done = inflight("history", *arguments, folder=tmp_path)
-
-    assert done.code == 2
-    assert sentence in done.err
-    assert len(done.err.splitlines()) == 1
-
-
-def test_an_unknown_reference_is_refused_with_the_known_strategies(runs: Path, tmp_path: Path) -> None:
-    done = inflight("history", "--against", "nobody", folder=tmp_path)
-
-    assert done.code == 2
-    assert "nobody" in done.err
-    assert "generators" in done.err

@@ -103,22 +103,6 @@ def test_going_through_shared_limits_is_kept_in_the_row(tmp_path: Path) -> None:
     assert row.workload.through_shared is True
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["thread"], "limits: unknown resource 'thread'; did you mean \"threads\"?"),
-        (["luck"], "limits: unknown resource 'luck'; known: threads, descriptors, ports, backlog, memory"),
-        (["memory", "--out", "/proc/nowhere"], "cannot write results to /proc/nowhere/"),
-    ],
-)
-def test_what_cannot_be_done_is_one_sentence(arguments: list[str], sentence: str) -> None:
-    assert inflight("limits", *arguments).sentence.startswith(sentence)
-
-
-def test_wrong_usage_is_exit_code_2() -> None:
-    assert inflight("limits", "--dance").code == 2
-
-
 @pytest.mark.parametrize("whole_group", [False, True], ids=["the_process", "the_terminal"])
 def test_ctrl_c_leaves_nothing_behind(whole_group: bool) -> None:
     with running("limits", "threads") as started:

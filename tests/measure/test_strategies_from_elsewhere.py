@@ -371,20 +371,6 @@ def test_crawl_takes_a_file(project: Path) -> None:
     assert json.loads(done.out.splitlines()[-1])["summary"]["strategy"] == "client"
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "run smoke --strategy",
-        "race --strategy",
-        "ab callbacks",
-        "selftest --strategy",
-        "swarm --in-flight 9 --strategy",
-    ],
-)
-def test_every_command_refuses_a_missing_file(command: str) -> None:
-    assert inflight(*command.split(), "./nothing.py").sentence.endswith("there is no file ./nothing.py")
-
-
 @pytest.mark.slow
 def test_a_run_measures_a_file_beside_ours_and_is_resumed(project: Path) -> None:
     (project / "small.toml").write_text(

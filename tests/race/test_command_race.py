@@ -13,7 +13,6 @@ from inflight.bench.core.rows import append, read
 from inflight.bench.studies.race.read import races
 from inflight.strategies import describe, models, names
 from tests.cli.command import inflight
-from tests.made_rows import memory_row
 from tests.race.made_races import runner
 
 RACE_RUN = next(Path(__file__).parents[2].glob("results/reference/*-race"))
@@ -51,22 +50,6 @@ def test_only_some_strategies_may_race(folder: Path) -> None:
     assert "aiohttp" not in (folder / "race.html").read_text(encoding="utf-8")
 
 
-def test_rows_without_a_race_are_refused_in_one_sentence(folder: Path, tmp_path: Path) -> None:
-    assert inflight("race", folder, "--strategy", "calbacks").sentence == (
-        "--strategy: unknown strategy 'calbacks'; did you mean \"callbacks\"?"
-    )
-    nothing = f"{folder} has no two strategies on one workload with a time line"
-    assert inflight("race", folder, "--strategy", "callbacks").sentence == nothing
-    assert "is a list" in inflight("race", folder, "--strategy", "callbacks,thread_pool").sentence
-    assert "is not a run" in inflight("race", tmp_path / "nowhere").sentence
-    other = tmp_path / "memory"
-    other.mkdir()
-    append(other, memory_row("callbacks"))
-    append(other, memory_row("generators"))
-    assert inflight("race", other).sentence == f"{other} has no two strategies on one workload with a time line"
-    assert not (other / "race.html").exists()
-
-
 def test_the_page_of_a_stored_run_is_written_where_out_says(folder: Path, tmp_path: Path) -> None:
     before = {path.name for path in folder.iterdir()}
 
@@ -76,23 +59,6 @@ def test_the_page_of_a_stored_run_is_written_where_out_says(folder: Path, tmp_pa
     assert (done.code, done.err) == (0, f"race:  {page}\n")
     assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert {path.name for path in folder.iterdir()} == before
-
-
-def test_a_place_for_the_page_that_cannot_be_written_is_refused(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-
-    sentence = inflight("race", folder, "--out", tmp_path / "file" / "inside").sentence
-
-    assert sentence.startswith(f"--out: cannot write {tmp_path / 'file' / 'inside' / 'race.html'}: ")
-
-
-def test_a_new_race_needs_two_known_strategies(tmp_path: Path) -> None:
-    assert "a race needs two" in inflight("race", "--strategy", "callbacks", folder=tmp_path).sentence
-    assert (
-        "unknown strategy"
-        in inflight("race", "--strategy", "callbacks", "--strategy", "nobody", folder=tmp_path).sentence
-    )
-    assert not (tmp_path / "results").exists()
 
 
 def test_a_page_that_cannot_be_written_does_not_stop_the_race(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from inflight.bench.commands import report as report_command
 from inflight.bench.commands.report import ReportError
-from inflight.bench.core.rows import Row, RowsError
+from inflight.bench.core.rows import Row
 from inflight.bench.report.terminal import print_summary
 from tests.cli.command import inflight
 from tests.made_rows import MACHINE, crawl_row, grid
@@ -114,26 +114,6 @@ def test_parquet_without_its_package_says_what_to_install(tmp_path: Path, monkey
         report(made_run(tmp_path / "run"), "parquet")
 
     assert not (tmp_path / "run" / "rows.parquet").exists()
-
-
-@pytest.mark.parametrize("form", ["html", "md", "csv", "json", "parquet"])
-def test_a_folder_that_is_no_run_is_refused(form: str, tmp_path: Path) -> None:
-    with pytest.raises(RowsError, match="is not a run"):
-        report(tmp_path, form)
-
-
-def test_results_without_a_run_are_refused_in_one_sentence(tmp_path: Path) -> None:
-    assert "no run in" in inflight("report", "--results", tmp_path).sentence
-
-
-@pytest.mark.parametrize("form", ["html", "csv", "parquet"])
-def test_a_place_that_cannot_be_written_is_refused_in_one_sentence(form: str, tmp_path: Path) -> None:
-    run = made_run(tmp_path / "run")
-
-    with pytest.raises(ReportError, match=r"^cannot write .*page: (No such file|Cannot save file)[^\n]*$"):
-        report(run, form, tmp_path / "nowhere" / "page")
-
-    assert sorted(path.name for path in run.iterdir()) == ["experiment.toml", "machine.json", "rows.jsonl"]
 
 
 @pytest.mark.parametrize("form", ["html", "md", "csv", "json"])

@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 
 from inflight.bench.core.rows import Row
-from tests.cli.command import inflight
-from tests.made_rows import MACHINE, grid
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 
@@ -107,22 +105,6 @@ HOSTILE = [
 def test_a_hostile_row_is_refused_with_one_sentence(kind: str, path: str, value: str) -> None:
     with pytest.raises(ValueError, match=r"^[^\n]{1,210}$"):
         Row.from_json(written(stored(kind, *(['"comparison":'] if "comparison" in path else [])), path, value))
-
-
-@pytest.mark.parametrize("form", ["html", "md", "csv", "json", "parquet"])
-def test_the_command_names_the_line_and_the_value(tmp_path: Path, form: str) -> None:
-    good = grid(latencies=("50ms",), caps=(1,), rounds=1)[0]
-    bad = written(json.loads(good.to_json()), "measured.service", "[]")
-    (tmp_path / "machine.json").write_text(json.dumps(MACHINE), encoding="utf-8")
-    (tmp_path / "rows.jsonl").write_text(f"{good.to_json()}\n{bad}\n", encoding="utf-8")
-
-    done = inflight("report", tmp_path, "--format", form)
-
-    assert (done.code, done.out) == (2, "")
-    assert (
-        done.err
-        == f"inflight report: {tmp_path / 'rows.jsonl'}, line 2: measured.service: expected `object`, got `array`\n"
-    )
 
 
 def test_what_a_probe_leaves_behind_is_counted_under_known_names() -> None:

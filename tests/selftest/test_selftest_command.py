@@ -24,14 +24,6 @@ def test_the_cost_of_measuring_is_printed() -> None:
     assert found["without_ns"] > 0
 
 
-def test_an_unknown_strategy_is_one_sentence(tmp_path: Path) -> None:
-    done = inflight("selftest", "--strategy", "callback", "--out", tmp_path)
-
-    assert (done.code, done.out) == (2, "")
-    assert done.err.strip() == "inflight selftest: --strategy: unknown strategy 'callback'; did you mean \"callbacks\"?"
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_interpreters_of_sides_are_labelled_and_two_names_of_one_are_no_difference(tmp_path: Path) -> None:
     (tmp_path / "python").symlink_to(sys.executable)
     label = interpreters.ask(sys.executable).label

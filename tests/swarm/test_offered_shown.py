@@ -20,7 +20,6 @@ from inflight.bench.report.tidy import table
 from inflight.bench.studies.open_loop.plot import plots
 from inflight.bench.studies.open_loop.read import KINDS
 from inflight.bench.studies.open_loop.show import sections
-from tests.cli.command import inflight
 from tests.made_rows import MACHINE, edited, grid
 from tests.present.test_plots_memory import beyond, overlapping, text_of
 from tests.selftest.made_clients import client_row
@@ -181,29 +180,3 @@ def test_the_tables_for_pandas_have_rates_and_both_times() -> None:
     assert trials["target"][1] == TARGET
     assert trials["corrected_p99_ns"][0] > 0
     assert times["time"].tolist() == ["corrected", "uncorrected", "service"]
-
-
-@pytest.mark.parametrize(
-    ("part", "name", "value", "told"),
-    [
-        (
-            "measured",
-            "backlog",
-            {"at_ns": None, "waiting": [1]},
-            "measured.backlog.at_ns: expected `array`, got `null`",
-        ),
-        ("workload", "users", 0, "workload.users: expected `int` >= 1"),
-    ],
-)
-def test_the_command_refuses_an_invalid_row_in_one_sentence(
-    part: str, name: str, value: object, told: str, tmp_path: Path
-) -> None:
-    wrong = json.loads(open_row().to_json())
-    wrong[part][name] = value
-    (tmp_path / "machine.json").write_text(json.dumps(MACHINE), encoding="utf-8")
-    (tmp_path / "experiment.toml").write_text('about = "made"\n', encoding="utf-8")
-    (tmp_path / "rows.jsonl").write_text(json.dumps(wrong) + "\n", encoding="utf-8")
-
-    done = inflight("report", tmp_path)
-
-    assert done.sentence == f"{tmp_path / 'rows.jsonl'}, line 1: {told}"

@@ -1,8 +1,6 @@
 """What ``inflight swarm`` refuses and plans: nothing here starts a swarm."""
 
 import json
-import re
-import socket
 from pathlib import Path
 
 import pytest
@@ -18,61 +16,6 @@ def asked(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[object, 
         main(["swarm", *arguments])
     out, err = capsys.readouterr()
     return ended.value.code, out, err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        ("", "--in-flight N"),
-        ("--in-flight 10 --strategy callback", "unknown strategy 'callback'; did you mean \"callbacks\"?"),
-        ("--in-flight 10 --strategy sequential", "sequential can have only 1 in flight"),
-        ("--in-flight 10 --machines 3", "--machines is for --plan"),
-        ("--in-flight 10 --ramp fast", "--ramp must be a whole number per second, such as 5000/s, not 'fast'"),
-        ("--in-flight 10 --ramp 0/s", "--ramp must be a whole number from 1 to"),
-        ("--in-flight 10 --processes 11", "11 processes are more than 10 fetches in flight"),
-        ("--in-flight 10 --host nowhere", "--host: write an address of this machine, such as 192.0.2.1, not 'nowhere'"),
-        ("--in-flight 10 --nodes 0", "--nodes 0"),
-        ("--in-flight 10 --memory-budget little", '--memory-budget: "little" is not a size'),
-        ("--in-flight 10 --memory-budget 1MB", "memory allows callbacks 0"),
-        ("--join nobody", "--join takes the master's HOST:PORT"),
-        ("--join nobody:0", "--join takes the master's HOST:PORT"),
-        ("--join nobody:70000", "--join takes the master's HOST:PORT"),
-        ("--join a:5557 --plan", "leave out --plan"),
-        ("--join a:5557 --nodes 0", "--join needs at least one Locust worker"),
-        ("--join a:5557 --in-flight 10 --port 3", "leave out --in-flight, --port"),
-    ],
-)
-def test_an_impossible_request_is_refused_in_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: str, told: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-
-    code, out, err = asked(capsys, *arguments.split())
-
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert told in err
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_address_that_cannot_be_listened_on_is_named_as_in_a_url(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-
-    with socket.create_server(("::1", 0), family=socket.AF_INET6) as taken:
-        port = taken.getsockname()[1]
-        code, _, err = asked(capsys, "--in-flight", "10", "--host", "::1", "--port", str(port))
-
-    assert code == 2
-    assert f"cannot listen on [::1]:{port} (" in err
-
-
-@pytest.mark.parametrize("arguments", ["--in-flight 0", "--port 99999", "--in-flight 10000001", "--nodes -1"])
-def test_a_number_out_of_range_is_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: str) -> None:
-    code, _, err = asked(capsys, *arguments.split())
-
-    assert code == 2
-    assert re.search(r": -?\d+ is too (small|large); write a whole number from \d+ to \d+, in digits\n$", err)
 
 
 def test_a_plan_starts_nothing_and_writes_nothing(tmp_path: Path) -> None:
