@@ -1,4 +1,4 @@
-"""One real run per test session: two models, blocks with a control, memory of fetches and of building blocks."""
+"""One real run per test session: two models, blocks with a control and an arm beside a busy thread, memory of fetches and of building blocks."""
 
 import fcntl
 import json
@@ -23,6 +23,15 @@ links = 5
 latency = ["0", "10ms"]
 in_flight = [5]
 cycles = 1
+
+[[throughput]]
+strategies = ["callbacks"]
+in_flight = [1]
+cycles = 1
+rounds = 1
+lag = true
+busy_threads = 1
+against = { lag = false, busy_threads = 0 }
 
 [[memory]]
 in_flight = [10, 20, 30, 40, 50]

@@ -12,7 +12,7 @@ from inflight import strategies
 from inflight.bench.cli import main
 from inflight.bench.commands.first_help import PARTS
 from inflight.bench.core.experiment import load, preset_names
-from tests.cli.command import inflight
+from tests.cli.command import call
 
 HEAVY = ("pandas", "numpy", "matplotlib", "scipy", "aiohttp", "rich", "psutil", "uvloop", "asyncio")
 
@@ -41,7 +41,7 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
 
 
 def test_the_list_names_every_strategy_and_preset() -> None:
-    done = inflight("list")
+    done = call("list")
 
     assert done.code == 0
     for name in (*strategies.names(), *preset_names()):
@@ -54,18 +54,11 @@ def test_the_time_of_a_preset_is_only_in_the_list(name: str) -> None:
     assert not re.search(r"about \d+ (s|min)|half an hour|minute", load(name, strategies.names()).about, re.IGNORECASE)
 
 
-def test_the_list_is_shown_even_if_presets_cannot_run() -> None:
-    done = inflight("list", limit=("RLIMIT_NOFILE", 256))
-
-    assert done.code == 0
-    assert "quick" in done.out
-
-
 # ------------------------------------------------------------------------------------------- the first help
 
 
 def test_without_a_command_it_says_three_things_to_do_and_where_help_is() -> None:
-    done = inflight()
+    done = call()
 
     assert (done.code, done.err) == (0, "")
     commands = re.findall(r"^  (inflight .*?)  ", done.out, re.MULTILINE)
@@ -81,7 +74,7 @@ def test_the_help_lists_each_command_once_under_a_heading() -> None:
 
 
 def test_the_first_line_of_each_command_fits_into_80_columns() -> None:
-    done = inflight("--help", COLUMNS="80")
+    done = call("--help", columns=80)
 
     listed = dict(re.findall(r"^  ([a-z-]+) +(\S.*)$", done.out.partition("\nFirst:")[2], re.MULTILINE))
     assert sorted(listed) == sorted(main.commands)

@@ -13,16 +13,8 @@ from pathlib import Path
 import click
 import pytest
 
-from inflight import strategies
 from inflight.bench.cli import main
-from inflight.bench.commands import completion as completion_command
-from inflight.bench.commands.completion import SHELLS, CompletionError, named_by
 from inflight.bench.commands.exits import EXITS
-from inflight.bench.core import bare
-from inflight.bench.core.experiment import preset_names
-from inflight.bench.studies import claims
-from tests.cli.command import inflight
-from tests.compare.made_runs import noisy_run, saved
 
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
 HEAVY = ("pandas", "numpy", "matplotlib", "scipy", "aiohttp", "rich", "psutil", "uvloop", "asyncio")
@@ -30,7 +22,6 @@ TALKS = {
     "run", "race", "report", "advise", "ab", "bisect", "compare", "history", "selftest", "claims", "limits", "swarm",
     "open-loop", "check", "serve", "demo",
 }  # fmt: skip
-LATE = "strategies = ['callbacks']\ndeadline_s = 0.001\n[[crawl]]\npages = 5\n"
 COMMANDS = sorted(main.commands)
 STUDIES = {"ab": "compare", "advise": "advice", "compare": "stored", "open-loop": "open_loop"}
 """The studies that have another name than their command."""
@@ -41,17 +32,6 @@ OF_A_MODULE = {
     if name not in {"crawl", "serve", "list", "check"}
 } | {"check": "conformance.command"}
 """The module of each command that has one of its own."""
-BROKEN = """
-import sys
-from inflight.bench.cli import main
-
-@main.command()
-def broken():
-    raise {error}("by the test")
-
-sys.argv[1:] = ["broken"]
-main()
-"""
 
 
 def help_of(name: str) -> str:
@@ -136,42 +116,23 @@ def test_verdicts_have_the_exit_codes_of_the_table() -> None:
         assert declared.items() <= {told: code for code, told in EXITS[name].items()}.items()
 
 
-def test_an_inconclusive_verdict_exits_with_3(tmp_path: Path) -> None:
-    sides = [saved(tmp_path / name, noisy_run(seed, rounds=1)) for seed, name in enumerate(("base", "head"))]
+@pytest.mark.parametrize(("error", "code"), [(ZeroDivisionError, 70), (KeyboardInterrupt, 130)])
+def test_an_internal_error_exits_with_70_and_ctrl_c_with_130(
+    error: type[BaseException], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @main.command()
+    def broken() -> None:
+        raise error
 
-    assert inflight("compare", *sides).code == 3
+    monkeypatch.setitem(main.commands, "broken", main.commands.pop("broken"))
 
+    with pytest.raises(SystemExit) as ended:
+        main(["broken"])
 
-@pytest.mark.parametrize(("error", "code"), [("ZeroDivisionError", 70), ("KeyboardInterrupt", 130)])
-def test_an_internal_error_exits_with_70_and_ctrl_c_with_130(error: str, code: int) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", BROKEN.format(error=error)], capture_output=True, text=True, check=False
-    )
-
-    assert (done.returncode, done.stdout) == (code, "")
-    assert ("Traceback" in done.stderr) == (code == 70)
-    assert "Aborted" not in done.stderr
-
-
-# ------------------------------------------------------------------------------------- who says what to whom
-
-
-def test_a_quiet_run_prints_errors_and_the_same_results(tmp_path: Path) -> None:
-    (tmp_path / "late.toml").write_text(LATE, encoding="utf-8")
-
-    done = inflight("run", "late.toml", "--quiet", "--strict", folder=tmp_path)
-
-    assert done.code == 1
-    assert "callbacks" in done.out
-    assert [line.split()[:2] for line in done.err.splitlines()] == [["strict:", "1"]] * 2
-
-
-def test_quiet_also_drops_the_plan(tmp_path: Path) -> None:
-    loud, quiet = (inflight("run", "memory", "--list", *options, folder=tmp_path) for options in ([], ["-q"]))
-
-    assert quiet.out == loud.out != ""
-    assert (quiet.code, quiet.err) == (0, "")
-    assert loud.err == "left out, sequential: at most 1 in flight\n"
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out) == (code, "")
+    assert ("Traceback" in err) == (code == 70)
+    assert "Aborted" not in err
 
 
 def test_commands_with_messages_have_quiet() -> None:
@@ -183,59 +144,6 @@ def test_commands_with_messages_have_quiet() -> None:
 
 
 # ----------------------------------------------------------------------------------------------- completion
-
-
-@pytest.mark.parametrize("shell", SHELLS)
-def test_the_script_of_a_shell_completes_this_program(shell: str) -> None:
-    script = completion_command.script(shell)
-
-    assert "inflight" in script
-    assert f"_INFLIGHT_COMPLETE={shell}_complete" in script
-
-
-def test_the_shell_is_that_of_the_environment_by_default() -> None:
-    done = inflight("completion", SHELL="/usr/local/bin/bash")
-
-    assert (done.code, done.err) == (0, "")
-    assert subprocess.run(["bash", "-n"], input=done.out, text=True, check=True, capture_output=True).stderr == ""
-    assert named_by("/bin/zsh") == "zsh"
-
-
-@pytest.mark.parametrize(("path", "told"), [("/bin/sh", "$SHELL is /bin/sh: name"), ("", "$SHELL is not set: name")])
-def test_an_unknown_shell_is_refused_in_one_sentence(path: str, told: str) -> None:
-    with pytest.raises(CompletionError, match=re.escape(told)):
-        named_by(path)
-
-
-def test_completions_match_the_typed_text() -> None:
-    def offered(name: str, incomplete: str) -> list[str]:
-        return [item.value for item in getattr(completion_command, name)(incomplete) if item.type == "plain"]
-
-    assert offered("presets", "") == list(preset_names())
-    assert offered("presets", "smo") == ["smoke"]
-    assert offered("strategy", "call") == ["callbacks"]
-    assert offered("strategy", "") == strategies.names()
-    assert offered("rules", "re") == ["redirects", "responses", "requests"]
-    assert offered("claim_ids", "c10") == ["c10k"]
-    assert offered("claim_ids", "") == claims.ids()
-    assert offered("resources", "") == list(bare.RESOURCES)
-
-
-def test_run_folders_are_completed_or_left_to_the_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("results/b", "results/a", "results/none", "elsewhere/c"):
-        (tmp_path / name).mkdir(parents=True)
-        if name != "results/none":
-            (tmp_path / name / "rows.jsonl").touch()
-    monkeypatch.chdir(tmp_path)
-
-    def offered(incomplete: str) -> list[tuple[str, str]]:
-        return [(item.type, item.value) for item in completion_command.stored_runs(incomplete)]
-
-    assert offered("") == offered("res") == [("plain", "results/a"), ("plain", "results/b")]
-    assert offered("results/b") == [("plain", "results/b")]
-    assert offered("elsewhere/") == [("plain", "elsewhere/c")]
-    assert offered("other") == [("dir", "other")]
-    assert completion_command.stored_runs_and_files("x.js")[0].type == "file"
 
 
 def test_completion_imports_nothing_heavy() -> None:

@@ -1,8 +1,6 @@
 """The page of a run that still goes on: when it is written, and what it says."""
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +8,7 @@ import pytest
 from inflight.bench.commands import so_far
 from inflight.bench.commands.so_far import FIRST_NS, TIMES, SoFar
 from inflight.bench.core import rows
-from tests.cli.command import ENVIRONMENT, inflight
+from tests.cli.command import call
 
 ROOT = Path(__file__).parents[2]
 SENTENCE = "This run is not complete: 2 of 9 steps are done. Reload this page later."
@@ -78,7 +76,7 @@ def unfinished(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_page_says_first_that_it_is_not_complete(unfinished: Path) -> None:
+def test_the_page_says_first_that_it_is_not_complete_and_the_whole_page_does_not(unfinished: Path) -> None:
     path, finding = so_far.written(unfinished, SENTENCE)
 
     page = unfinished / "report.html"
@@ -88,38 +86,10 @@ def test_the_page_says_first_that_it_is_not_complete(unfinished: Path) -> None:
     assert "At no added latency with 100 in flight, " in finding
     assert SENTENCE in text.partition("<main")[0]
     assert "<svg" in text
+    assert call("report", unfinished).code == 0
+    assert "not complete" not in page.read_text(encoding="utf-8"), "the whole page does not say so"
 
 
 def test_a_page_that_cannot_be_written_does_not_end_the_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert so_far.written(tmp_path / "nothing", SENTENCE) == ["page:  not yet: exit code 1"]
     assert "RowsError" in capfd.readouterr().err, "the reason is not hidden"
-
-
-def test_the_whole_page_does_not_say_so(unfinished: Path) -> None:
-    so_far.written(unfinished, SENTENCE)
-
-    assert inflight("report", unfinished).code == 0
-    assert "not complete" not in (unfinished / "report.html").read_text(encoding="utf-8")
-
-
-AT_ONCE = """
-from inflight.bench.commands import so_far
-from inflight.bench.cli import main
-
-so_far.FIRST_NS = 0
-main()
-"""
-
-
-def test_a_run_writes_its_page_between_two_trials(tmp_path: Path) -> None:
-    (tmp_path / "tiny.toml").write_text("strategies = ['callbacks']\n[[memory]]\nin_flight = [1, 2]\n", "utf-8")
-
-    done = subprocess.run(
-        [sys.executable, "-c", AT_ONCE, "run", "tiny.toml"],
-        cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-
-    first, early, second = (done.stderr.index(text) for text in ("\n1/2 ", "report.html, so far\n", "\n2/2 "))
-    assert first < early < second
-    (page,) = tmp_path.glob("results/*/report.html")
-    assert "not complete" not in page.read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from inflight.bench.core import rows
 from inflight.bench.core.records import changed
 from inflight.bench.core.rows import MACHINE_FILE
 from inflight.bench.studies.stored.command import JSON_FILE, MARKDOWN_FILE
-from tests.cli.command import inflight
+from tests.cli.command import call
 from tests.compare.made_runs import noisy_run, saved, slowed
 from tests.made_rows import MACHINE, block_rows, crawl_row
 
@@ -35,7 +35,7 @@ def slow(tmp_path: Path) -> Path:
 
 
 def test_no_change_passes(base: Path, head: Path) -> None:
-    done = inflight("compare", base, head)
+    done = call("compare", base, head)
 
     assert done.code == 0, done
     assert done.out.startswith("Pass: all 14 gated figures are less than 10 % worse.\n")
@@ -44,7 +44,7 @@ def test_no_change_passes(base: Path, head: Path) -> None:
 
 
 def test_a_slowdown_is_exit_code_1(base: Path, slow: Path) -> None:
-    done = inflight("compare", base, slow)
+    done = call("compare", base, slow)
 
     assert done.code == 1
     assert done.out.startswith("Regression: CPU per page of callbacks")
@@ -54,11 +54,11 @@ def test_a_slowdown_is_exit_code_1(base: Path, slow: Path) -> None:
 def test_noise_is_exit_code_3(tmp_path: Path) -> None:
     sides = [saved(tmp_path / str(seed), noisy_run(seed, sd=0.5)) for seed in (1, 2)]
 
-    assert inflight("compare", *sides).code == 3
+    assert call("compare", *sides).code == 3
 
 
 def test_json_is_one_object_on_standard_output(base: Path, slow: Path) -> None:
-    done = inflight("compare", base, slow, "--json")
+    done = call("compare", base, slow, "--json")
 
     found = json.loads(done.out)
     worse = [one for one in found["cells"] if one["verdict"] == "regression"]
@@ -71,7 +71,7 @@ def test_json_is_one_object_on_standard_output(base: Path, slow: Path) -> None:
 def test_markdown_is_a_table_that_is_added_to_a_file(base: Path, slow: Path, tmp_path: Path) -> None:
     (tmp_path / "summary.md").write_text("before\n", encoding="utf-8")
 
-    inflight("compare", base, slow, "--markdown", tmp_path / "summary.md")
+    call("compare", base, slow, "--markdown", tmp_path / "summary.md")
 
     text = (tmp_path / "summary.md").read_text(encoding="utf-8")
     assert text.startswith("before\n# Comparison of stored runs\n\n**Regression: ")
@@ -81,10 +81,10 @@ def test_markdown_is_a_table_that_is_added_to_a_file(base: Path, slow: Path, tmp
 
 def test_files_are_written_only_when_asked_for(base: Path, head: Path, tmp_path: Path) -> None:
     before = sorted(tmp_path.rglob("*"))
-    inflight("compare", base, head, folder=tmp_path)
+    call("compare", base, head, folder=tmp_path)
     assert sorted(tmp_path.rglob("*")) == before
 
-    done = inflight("compare", base, head, "--out", tmp_path / "new" / "out")
+    done = call("compare", base, head, "--out", tmp_path / "new" / "out")
 
     written = {path.name for path in (tmp_path / "new" / "out").iterdir()}
     assert written == {JSON_FILE, MARKDOWN_FILE, "forest.png", "forest.svg"}
@@ -95,12 +95,12 @@ def test_files_are_written_only_when_asked_for(base: Path, head: Path, tmp_path:
 def test_unlike_machines_are_refused_unless_asked_for(base: Path, tmp_path: Path) -> None:
     other = saved(tmp_path / "other", slowed(noisy_run(2), 2), MACHINE | {"cores": 8, "cpu": "Other"})
 
-    assert inflight("compare", base, other).sentence == (
+    assert call("compare", base, other).sentence == (
         "the machines differ in cpu (Imaginary 9000 / Other), cores (4 / 8); --unlike compares them anyway, "
         "without a verdict on times"
     )
 
-    done = inflight("compare", base, other, "--unlike")
+    done = call("compare", base, other, "--unlike")
 
     assert done.code == 3
     assert "The machines differ (cpu Imaginary 9000 / Other; cores 4 / 8)" in done.out
@@ -118,7 +118,7 @@ def test_runs_of_blocks_are_compared_by_strategy_and_placebos_are_none(tmp_path:
     base = blocks(tmp_path / "base", {"callbacks": 20_000, "generators": 24_000})
     head = blocks(tmp_path / "head", {"callbacks": 20_000, "generators": 32_000})
 
-    done = inflight("compare", base, head, "--json")
+    done = call("compare", base, head, "--json")
 
     found = json.loads(done.out)
     assert (done.code, found["verdict"]) == (1, "regression")
@@ -134,7 +134,7 @@ def test_a_strategy_is_the_same_whatever_it_was_compared_with_in_its_blocks(tmp_
     base = blocks(tmp_path / "base", {"callbacks": 20_000, "generators": 24_000})
     head = blocks(tmp_path / "head", {"generators": 24_000})
 
-    found = json.loads(inflight("compare", base, head, "--json").out)
+    found = json.loads(call("compare", base, head, "--json").out)
 
     assert found["verdict"] == "pass"
     assert {one["strategy"] for one in found["cells"]} == {"generators"}
@@ -165,7 +165,7 @@ def test_a_real_run_with_one_strategy_made_slower_is_a_regression_of_that_strate
                 if key in row["measured"]:
                     row["measured"][key] = round(2 * row["measured"][key])
 
-    done = inflight("compare", newest_quick(), edited(newest_quick(), tmp_path / "slow", slower), "--json")
+    done = call("compare", newest_quick(), edited(newest_quick(), tmp_path / "slow", slower), "--json")
 
     worse = [one for one in json.loads(done.out)["cells"] if one["verdict"] == "regression"]
     assert done.code == 1
@@ -174,7 +174,7 @@ def test_a_real_run_with_one_strategy_made_slower_is_a_regression_of_that_strate
 
 
 def test_a_real_run_and_its_copy_are_no_regression(tmp_path: Path) -> None:
-    done = inflight("compare", newest_quick(), edited(newest_quick(), tmp_path / "copy", lambda _: None))
+    done = call("compare", newest_quick(), edited(newest_quick(), tmp_path / "copy", lambda _: None))
 
     assert done.code == 3
     assert "with such trials cannot pass" in done.out
@@ -187,7 +187,7 @@ def test_a_half_written_last_line_is_left_out(base: Path, head: Path) -> None:
     with (head / rows.ROWS_FILE).open("a", encoding="utf-8") as file:
         file.write('{"run": "half')
 
-    assert inflight("compare", base, head).code == 0
+    assert call("compare", base, head).code == 0
 
 
 def save_newer(folder: Path) -> None:
@@ -196,7 +196,7 @@ def save_newer(folder: Path) -> None:
 
 
 def test_a_report_that_cannot_be_written_is_one_sentence(base: Path, head: Path) -> None:
-    done = inflight("compare", base, head, "--markdown", base / "missing" / "report.md")
+    done = call("compare", base, head, "--markdown", base / "missing" / "report.md")
 
     assert (done.code, done.err.strip().splitlines()[-1]) == (
         2,
@@ -209,7 +209,7 @@ def test_a_folder_that_cannot_be_written_is_refused_after_the_comparison(
 ) -> None:
     (tmp_path / "file").touch()
 
-    done = inflight("compare", base, head, "--out", tmp_path / "file" / "out")
+    done = call("compare", base, head, "--out", tmp_path / "file" / "out")
 
     assert done.code == 2
     assert f"cannot write {tmp_path / 'file' / 'out'}" in done.err

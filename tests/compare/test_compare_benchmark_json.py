@@ -13,7 +13,7 @@ import pytest
 from inflight.bench.studies.stored.benchmark_json import BenchmarkError, of_json, parse
 from inflight.bench.studies.stored.read import Comparison, compare_sides
 from inflight.bench.studies.stored.side import CPU, MEMORY, THROUGHPUT, WALL, Entry, Key, Sample
-from tests.cli.command import inflight
+from tests.cli.command import call
 
 MACHINE: dict[str, Any] = {
     "system": "Linux",
@@ -125,7 +125,7 @@ def test_the_command_compares_a_real_file_with_one_saved_without_its_rounds(real
     head = tmp_path / "head.json"
     head.write_text(json.dumps(slower), encoding="utf-8")
 
-    done = inflight("compare", real / "with.json", head, "--json")
+    done = call("compare", real / "with.json", head, "--json")
 
     found = json.loads(done.out)
     assert done.code == 1
@@ -144,7 +144,7 @@ def test_the_command_finds_what_became_slower_in_a_real_file(real: Path, tmp_pat
         small["stats"]["data"] = [factor * (1 + 0.01 * number) / 1000 for number in range(12)]
         file.write_text(json.dumps(values), encoding="utf-8")
 
-    done = inflight("compare", base, head)
+    done = call("compare", base, head)
 
     assert done.code == 1
     assert done.out.startswith("Regression: time of an iteration of test_work.py::test_small is worse by 50x")

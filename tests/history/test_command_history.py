@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from inflight.bench.core.records import changed
-from tests.cli.command import inflight
+from tests.cli.command import call
 from tests.compare.made_runs import noisy_run, saved
 from tests.made_rows import MACHINE
 
@@ -25,7 +25,7 @@ def runs(tmp_path: Path) -> Path:
 
 
 def test_a_folder_of_runs_becomes_a_table_a_plot_and_files(runs: Path, tmp_path: Path) -> None:
-    done = inflight("history", "--out", "seen", "--markdown", "all.md", folder=tmp_path)
+    done = call("history", "--out", "seen", "--markdown", "all.md", folder=tmp_path)
 
     assert done.code == 0
     assert "generators" in done.out
@@ -37,7 +37,7 @@ def test_a_folder_of_runs_becomes_a_table_a_plot_and_files(runs: Path, tmp_path:
 
 
 def test_json_has_the_runs_and_what_was_left_out(runs: Path, tmp_path: Path) -> None:
-    done = inflight("history", runs, runs / "run-1", "--json", "--by", "python", folder=tmp_path)
+    done = call("history", runs, runs / "run-1", "--json", "--by", "python", folder=tmp_path)
 
     told = json.loads(done.out)
     assert [Path(run["name"]).name for run in told["runs"]] == ["run-0", "run-1", "run-2"]

@@ -12,7 +12,7 @@ from inflight.bench.core.plan import expand
 from inflight.bench.core.rows import append, read
 from inflight.bench.studies.race.read import races
 from inflight.strategies import describe, models, names
-from tests.cli.command import inflight
+from tests.cli.command import call
 from tests.race.made_races import runner
 
 RACE_RUN = next(Path(__file__).parents[2].glob("results/reference/*-race"))
@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_stored_run_gives_the_finish_and_a_page(folder: Path) -> None:
-    done = inflight("race", folder)
+    done = call("race", folder)
 
     assert done.code == 0
     lines = done.out.splitlines()
@@ -44,7 +44,7 @@ def test_a_stored_run_gives_the_finish_and_a_page(folder: Path) -> None:
 
 
 def test_only_some_strategies_may_race(folder: Path) -> None:
-    done = inflight("race", folder, "--strategy", "callbacks", "--strategy", "thread_pool")
+    done = call("race", folder, "--strategy", "callbacks", "--strategy", "thread_pool")
 
     assert [line.split()[:2] for line in done.out.splitlines()[5:7]] == [["callbacks", "1st"], ["thread_pool", "2nd"]]
     assert "aiohttp" not in (folder / "race.html").read_text(encoding="utf-8")
@@ -53,7 +53,7 @@ def test_only_some_strategies_may_race(folder: Path) -> None:
 def test_the_page_of_a_stored_run_is_written_where_out_says(folder: Path, tmp_path: Path) -> None:
     before = {path.name for path in folder.iterdir()}
 
-    done = inflight("race", folder, "--out", tmp_path / "new" / "place")
+    done = call("race", folder, "--out", tmp_path / "new" / "place")
 
     page = tmp_path / "new" / "place" / "race.html"
     assert (done.code, done.err) == (0, f"race:  {page}\n")
@@ -66,7 +66,7 @@ def test_a_page_that_cannot_be_written_does_not_stop_the_race(tmp_path: Path) ->
     append(tmp_path, runner("generators"))
     (tmp_path / "race.html").mkdir()
 
-    done = inflight("race", tmp_path)
+    done = call("race", tmp_path)
 
     assert done.code == 0
     assert "cannot write" in done.err
@@ -86,7 +86,7 @@ def test_the_preset_lets_everyone_crawl_the_same_pages() -> None:
 
 @pytest.mark.slow
 def test_without_a_run_the_preset_is_measured_and_raced(tmp_path: Path) -> None:
-    done = inflight("race", "--strategy", "callbacks", "--strategy", "generators", folder=tmp_path, calm=True)
+    done = call("race", "--strategy", "callbacks", "--strategy", "generators", folder=tmp_path, calm=True)
 
     (folder,) = (tmp_path / "results").iterdir()
     assert folder.name.endswith("-race")

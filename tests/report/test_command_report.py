@@ -12,7 +12,7 @@ from inflight.bench.commands import report as report_command
 from inflight.bench.commands.report import ReportError
 from inflight.bench.core.rows import Row
 from inflight.bench.report.terminal import print_summary
-from tests.cli.command import inflight
+from tests.cli.command import call
 from tests.made_rows import MACHINE, crawl_row, grid
 from tests.report.parsed_page import check
 
@@ -35,7 +35,7 @@ def test_the_page_of_the_newest_run_is_written_into_its_folder(tmp_path: Path) -
     made_run(tmp_path / "20260101T000000000Z-host-old")
     newest = made_run(tmp_path / "20260102T000000000Z-host-new")
 
-    done = inflight("report", "--results", tmp_path)
+    done = call("report", "--results", tmp_path)
 
     assert (done.code, done.out) == (0, "")
     assert done.err == f"page:  {newest / 'report.html'}\n"
@@ -47,8 +47,8 @@ def test_the_command_gives_every_format_it_names(tmp_path: Path) -> None:
     run = made_run(tmp_path / "run")
     trials = [row.trial for row in ROWS]
 
-    text = {form: inflight("report", run, "--format", form) for form in ("terminal", "md", "csv", "json")}
-    files = {form: inflight("report", run, "--format", form, "--out", tmp_path / form) for form in ("html", "parquet")}
+    text = {form: call("report", run, "--format", form) for form in ("terminal", "md", "csv", "json")}
+    files = {form: call("report", run, "--format", form, "--out", tmp_path / form) for form in ("html", "parquet")}
 
     assert {*text, *files} == set(report_command._FORMS)
     assert {done.code for done in (*text.values(), *files.values())} == {0}
@@ -126,8 +126,8 @@ def test_the_terminal_form_is_what_a_run_prints_at_its_end(tmp_path: Path) -> No
     file = io.StringIO()
     print_summary(ROWS, file)
 
-    done = inflight("report", run, "--format", "terminal")
-    inflight("report", run, "--format", "terminal", "--out", tmp_path / "text")
+    done = call("report", run, "--format", "terminal")
+    call("report", run, "--format", "terminal", "--out", tmp_path / "text")
 
     assert done.out == file.getvalue()
     assert (tmp_path / "text").read_text(encoding="utf-8") == file.getvalue()
