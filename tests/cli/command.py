@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 import psutil
 
@@ -60,10 +61,13 @@ class Done:
         return last[told.end() :]
 
 
-def call(*words: object, folder: Path | None = None, columns: int | None = None, **env: str) -> Done:
+def call(
+    *words: object, folder: Path | None = None, columns: int | None = None, into: TextIO | None = None, **env: str
+) -> Done:
     """Run the command line in this process, as if its output went to pipes; leave the process as it was before.
 
-    ``columns`` is the width of the terminal that it is told; without it, it is told none.
+    ``columns`` is the width of the terminal that it is told; without it, it is told none. ``into`` is a file that takes
+    the place of standard output.
     """
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     environment = dict(os.environ)
@@ -76,12 +80,12 @@ def call(*words: object, folder: Path | None = None, columns: int | None = None,
         stack.callback(os.environ.update, environment)
         stack.callback(os.environ.clear)
         stack.enter_context(chdir(folder or Path.cwd()))
-        stack.enter_context(redirect_stdout(out))
+        stack.enter_context(redirect_stdout(into or out))
         stack.enter_context(redirect_stderr(err))
         os.environ.pop("COLUMNS", None)
         os.environ.update(QUIET | ({} if columns is None else {"COLUMNS": str(columns)}) | env)
         sys.argv, sys.stdin = ["inflight", *map(str, words)], io.StringIO()
-        vars(sys)["__stdout__"] = out  # shutil.get_terminal_size looks there
+        vars(sys)["__stdout__"] = into or out  # shutil.get_terminal_size looks there
         try:
             main()
         except SystemExit as ended:
