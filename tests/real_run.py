@@ -1,4 +1,4 @@
-"""One real run per test session: two models, blocks with a control and an arm beside a busy thread, memory of fetches and of building blocks."""
+"""One real run per test session: models in blocks and crawls, an arm beside a busy thread, memory, building blocks."""
 
 import fcntl
 import json

@@ -12,7 +12,7 @@ from inflight.bench.core.experiment import PRESETS, load
 from inflight.bench.core.plan import expand, row_trials
 from inflight.bench.core.rows import Row
 from inflight.strategies import describe, names
-from tests.cli.command import inflight
+from tests.cli.command import call
 from tests.report.parsed_page import check
 
 STRATEGIES = ["sequential", "thread_pool", "callbacks"]
@@ -40,14 +40,14 @@ def answered(row: Row) -> bool:
     return row.status == "ok" and "answer correct" not in {check.name for check in row.failed_checks}
 
 
-@pytest.mark.long
+@pytest.mark.night
 @pytest.mark.parametrize("preset", ["quick", "c10k", "map", "sweep", "lag"])
 def test_a_preset_cut_small_runs_to_its_report(preset: str, tmp_path: Path) -> None:
     experiment = tmp_path / f"{preset}.toml"
     experiment.write_text(tomli_w.dumps(cut(preset)), encoding="utf-8")
     planned = expand(load(str(experiment), names()), {name: describe(name) for name in names()})
 
-    done = inflight("run", experiment, "--out", tmp_path / "results")
+    done = call("run", experiment, "--out", tmp_path / "results")
 
     (folder,) = (tmp_path / "results").iterdir()
     assert folder.name.endswith(f"-{preset}")
@@ -56,5 +56,5 @@ def test_a_preset_cut_small_runs_to_its_report(preset: str, tmp_path: Path) -> N
     assert [row.reason for row in found if not answered(row)] == []
     assert done.code == (0 if any(row.valid for row in found) else 1), done.err
     assert ("nothing to conclude" if preset == "map" else "callbacks") in done.out, "a map needs two rounds"
-    assert inflight("report", folder).code == 0
+    assert call("report", folder).code == 0
     check((folder / "report.html").read_text(encoding="utf-8"))

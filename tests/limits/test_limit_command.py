@@ -12,7 +12,7 @@ from inflight.bench.core.experiment import load
 from inflight.bench.core.records.values import plain_values
 from inflight.bench.measure.limits import RESOURCES, Ceiling
 from inflight.bench.studies.limits.command import Printer
-from tests.cli.command import await_end, inflight, running
+from tests.cli.command import await_end, call, inflight, running
 
 LIMIT = ("RLIMIT_NOFILE", 300)
 
@@ -20,19 +20,6 @@ LIMIT = ("RLIMIT_NOFILE", 300)
 def only_run(folder: Path) -> Path:
     (found,) = folder.iterdir()
     return found
-
-
-def test_the_plan_is_said_before_what_was_found_and_what_it_means() -> None:
-    done = inflight("limits", "descriptors", limit=LIMIT)
-
-    assert done.code == 0
-    assert done.err == ""
-    labels = [line.split()[0] for line in done.out.splitlines() if line.startswith("  ") and line[2] != " "]
-    assert labels[:3] == ["plan", "found", "bound"]
-    assert labels[-1] == "next"
-    assert "about to open files, up to 29" in done.out
-    assert "RLIMIT_NOFILE is 300 descriptors" in done.out
-    assert "\x1b" not in done.out, "not a terminal"
 
 
 @pytest.mark.parametrize(
@@ -58,7 +45,7 @@ def test_the_resources_of_experiments_are_those_that_can_be_found() -> None:
 
 
 def test_a_prediction_lists_every_ceiling_and_tries_none() -> None:
-    done = inflight("limits", "--predict", "descriptors", "backlog", limit=LIMIT)
+    done = call("limits", "--predict", "descriptors", "backlog")
 
     assert done.code == 0
     assert "RLIMIT_NOFILE" in done.out
@@ -68,7 +55,7 @@ def test_a_prediction_lists_every_ceiling_and_tries_none() -> None:
 
 
 def test_a_prediction_of_everything_is_one_json_object() -> None:
-    done = inflight("limits", "--predict", "--json")
+    done = call("limits", "--predict", "--json")
 
     answer = json.loads(done.out)
     assert tuple(answer) == RESOURCES
@@ -76,10 +63,17 @@ def test_a_prediction_of_everything_is_one_json_object() -> None:
     assert done.err.startswith("threads\n"), "talk goes to standard error"
 
 
-def test_what_is_found_is_kept_as_rows_of_a_run(tmp_path: Path) -> None:
+def test_what_is_found_is_said_after_the_plan_and_kept_as_rows_of_a_run(tmp_path: Path) -> None:
     done = inflight("limits", "descriptors", "memory", "--out", tmp_path, limit=LIMIT)
 
     assert done.code == 0
+    said = done.out.partition("\nmemory")[0]
+    labels = [line.split()[0] for line in said.splitlines() if line.startswith("  ") and line[2] != " "]
+    assert labels[:3] == ["plan", "found", "bound"]
+    assert labels[-1] == "next"
+    assert "about to open files, up to 29" in said
+    assert "RLIMIT_NOFILE is 300 descriptors" in said
+    assert "\x1b" not in done.out, "not a terminal"
     folder = only_run(tmp_path)
     assert done.err == f"rows:  {folder / rows.ROWS_FILE}\n"
     descriptors, memory = rows.read(folder)

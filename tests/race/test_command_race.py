@@ -84,9 +84,9 @@ def test_the_preset_lets_everyone_crawl_the_same_pages() -> None:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_without_a_run_the_preset_is_measured_and_raced(tmp_path: Path) -> None:
-    done = call("race", "--strategy", "callbacks", "--strategy", "generators", folder=tmp_path, calm=True)
+    done = call("race", "--strategy", "callbacks", "--strategy", "generators", folder=tmp_path)
 
     (folder,) = (tmp_path / "results").iterdir()
     assert folder.name.endswith("-race")

@@ -7,9 +7,8 @@ import pytest
 
 from inflight.bench.core import rows
 from inflight.bench.core.rows import Row
-from tests.cli.command import Done, inflight
+from tests.cli.command import Done, call
 from tests.fake_server.running import Running
-from tests.report.parsed_page import check
 
 SHORT = ("--rate", "20", "--rate", "40", "--duration", "500ms", "--in-flight", "10")
 """20 and 40 requests per second for half a second."""
@@ -35,8 +34,9 @@ def assert_answered(found: list[Row], done: Done) -> None:
         assert row.measured.failed == 0
 
 
+@pytest.mark.ci
 def test_rates_are_sent_one_after_the_other_and_shown_in_a_table_and_a_page(tmp_path: Path) -> None:
-    done = inflight("open-loop", *SHORT, "--latency", "5ms", "--out", tmp_path)
+    done = call("open-loop", *SHORT, "--latency", "5ms", "--out", tmp_path)
 
     run = run_of(tmp_path)
     found = rows.read(run)
@@ -47,16 +47,14 @@ def test_rates_are_sent_one_after_the_other_and_shown_in_a_table_and_a_page(tmp_
     assert {"experiment.toml", "machine.json", "rows.jsonl", "rows.csv", "plots"} <= {
         path.name for path in run.iterdir()
     }
-    assert inflight("report", run).code == 0
-    check((run / "report.html").read_text(encoding="utf-8"))
 
 
-@pytest.mark.long
+@pytest.mark.night
 def test_a_target_receives_the_requests_that_the_rows_count_and_json_has_their_figures(tmp_path: Path) -> None:
     server = Running("--pages", "50")
     try:
         target = f"http://127.0.0.1:{server.port}/p/5"
-        done = inflight("open-loop", *SHORT, "--target", target, "--json", "--quiet", "--out", tmp_path)
+        done = call("open-loop", *SHORT, "--target", target, "--json", "--quiet", "--out", tmp_path)
         requests = server.stats()["requests"]
     finally:
         server.stop()

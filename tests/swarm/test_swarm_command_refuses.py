@@ -1,36 +1,27 @@
-"""What ``inflight swarm`` refuses and plans: nothing here starts a swarm."""
+"""What ``inflight swarm`` plans: nothing here starts a swarm."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from inflight.bench.cli import main
 from inflight.bench.studies.swarm.command import address, ramp_per_s
-from tests.cli.command import inflight
-
-
-def asked(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[object, str, str]:
-    """Run the command in this process; return its exit code and what it said."""
-    with pytest.raises(SystemExit) as ended:
-        main(["swarm", *arguments])
-    out, err = capsys.readouterr()
-    return ended.value.code, out, err
+from tests.cli.command import call, inflight
 
 
 def test_a_plan_starts_nothing_and_writes_nothing(tmp_path: Path) -> None:
-    done = inflight("swarm", "--in-flight", 1000, "--plan", folder=tmp_path)
+    done = call("swarm", "--in-flight", 1000, "--plan", folder=tmp_path)
 
     assert (done.code, done.err) == (0, "")
     assert "inflight swarm --strategy callbacks --in-flight 1000" in done.out
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_plan_as_json_has_the_layout(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = asked(capsys, "--in-flight", "3000", "--plan", "--machines", "3", "--json")
+def test_a_plan_as_json_has_the_layout() -> None:
+    done = call("swarm", "--in-flight", 3000, "--plan", "--machines", 3, "--json")
 
-    planned = json.loads(out)
-    assert code == 0
+    planned = json.loads(done.out)
+    assert done.code == 0
     assert (planned["machines"], planned["each"]["asked"]) == (3, 1000)
     assert sum(share["count"] for share in planned["each"]["shares"]) == planned["each"]["in_flight"]
 
