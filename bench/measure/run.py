@@ -12,6 +12,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NoReturn, Protocol, Self
 
 import psutil
@@ -22,7 +23,7 @@ from inflight.bench.core import plan as plans
 from inflight.bench.core import rows
 from inflight.bench.core.arm import Arm, ArmTrial, BlockTrial
 from inflight.bench.core.experiment import Experiment, ExperimentError
-from inflight.bench.core.plan import AnyTrial, BareTrial, RowTrial, Trial, expand, row_trials
+from inflight.bench.core.plan import AnyTrial, RowTrial, Trial, expand, row_trials
 from inflight.bench.core.records.values import plain_values
 from inflight.bench.core.rows import MACHINE_FILE, Cause, Kind, Row
 from inflight.bench.measure import host, interpreters, process
@@ -36,6 +37,7 @@ from inflight.bench.measure.preflight import shortage
 from inflight.bench.measure.process import Runtime
 from inflight.bench.measure.server import Server, ServerError, running
 from inflight.bench.measure.trial import Setting, patience_s, skipped
+from inflight.bench.studies.clients.run import run_client
 from inflight.bench.studies.limits.run import run_limit
 from inflight.bench.studies.memory.run import run_building_block
 from inflight.bench.studies.open_loop.run import run_open
@@ -281,15 +283,9 @@ def _run_missing(
             if len(left_out) < len(row_trials(trial)):
                 # The processes of a swarm use all cores, and inherit those of this process.
                 with nullcontext() if trial.kind == "swarm" else beside_the_server(cpus):
-                    if isinstance(trial, BlockTrial):
-                        found += _run_block(
-                            trial.without({part.strategy for part in left_out}),
-                            keeper,
-                            setting_of(trial),
-                            given,
-                        )
-                    else:
-                        found.append(_run_one(trial, keeper, setting_of(trial), given))
+                    absent = {part.strategy for part in left_out}
+                    whole = trial.without(absent) if isinstance(trial, BlockTrial) else trial
+                    found += _run_one(whole, keeper, setting_of(trial), given)
             for row in found:
                 _append(folder, row)
             report(number, len(trials), found)
@@ -344,22 +340,31 @@ def _runtime(arm: Arm, cpus: frozenset[int] | None, given: tuple[str, ...]) -> R
     return Runtime(path, None, arm.variables, cpus)
 
 
-def _run_block(block: BlockTrial, keeper: "ServerKeeper", setting: Setting, given: tuple[str, ...]) -> list[Row]:
-    """Run a block whose arms are strategies of this harness."""
+def _run_one(trial: AnyTrial, keeper: "ServerKeeper", setting: Setting, given: tuple[str, ...]) -> list[Row]:
+    """Run a trial whose strategies are those of this harness."""
     prepared = {}
-    for arm in block.arms:
-        cpus = setting.cpus.of_client(arm.cores) if arm.cores > 1 else None
-        runtime = _runtime(arm, cpus, given)
-        prepared[arm.name] = Prepared(arm, strategies.describe(arm.strategy), runtime, None)
-    return arms.run(block, prepared, keeper.server(), setting)
-
-
-def _run_one(trial: Trial | BareTrial, keeper: "ServerKeeper", setting: Setting, given: tuple[str, ...]) -> Row:
-    if isinstance(trial, Trial) and trial.arm is not None:
+    if isinstance(trial, BlockTrial):
+        for arm in trial.arms:
+            cpus = setting.cpus.of_client(arm.cores) if arm.cores > 1 else None
+            runtime = _runtime(arm, cpus, given)
+            prepared[arm.name] = Prepared(arm, strategies.describe(arm.strategy), runtime, None)
+    elif isinstance(trial, Trial) and trial.arm is not None:
         setting = replace(setting, runtime=_runtime(trial.arm, None, given))
+    return measured(trial, keeper, setting, prepared)
+
+
+def measured(
+    trial: AnyTrial, keeper: "ServerKeeper", setting: Setting, prepared: Mapping[str, Prepared] = MappingProxyType({})
+) -> list[Row]:
+    """Measure a trial and return its rows, whichever command asks for it; ``prepared`` has the arms of a block.
+
+    The tests put recorded rows in its place.
+    """
+    if isinstance(trial, BlockTrial):
+        return arms.run(trial, prepared, keeper.server(), setting)
     if (alone := _ALONE.get(trial.kind)) is not None:
-        return alone(trial, setting)
-    return _ON_THE_SERVER[trial.kind](trial, keeper.server(), setting)
+        return [alone(trial, setting)]
+    return [_ON_THE_SERVER[trial.kind](trial, keeper.server(), setting)]
 
 
 _ON_THE_SERVER: dict[Kind, Callable[[Any, Server, Setting], Row]] = {
@@ -368,6 +373,7 @@ _ON_THE_SERVER: dict[Kind, Callable[[Any, Server, Setting], Row]] = {
     "block": run_building_block,
     "probe": run_probe,
     "open": run_open,
+    "client": run_client,
 }
 _ALONE: dict[Kind, Callable[[Any, Setting], Row]] = {
     "limit": run_limit,

@@ -53,6 +53,12 @@ class Block:
         return [*self.arms.values(), *(row for own in self.memory.values() for row in own)]
 
     @property
+    def duration_ns(self) -> int:
+        """How long it took: its arms run together, and its memory trials one after another."""
+        together = max(row.duration_ns for row in self.arms.values())
+        return together + sum(row.duration_ns for own in self.memory.values() for row in own)
+
+    @property
     def of(self) -> ComparisonOf:
         """The comparison that it belongs to."""
         found = self.arms["reference"].workload.comparison

@@ -1,6 +1,5 @@
 """Run a block of a comparison: three arms in slices, and optionally memory at the gate."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import log, sqrt
@@ -13,11 +12,9 @@ import psutil
 from inflight.bench.core.judge import ExperimentError
 from inflight.bench.core.rows import Row
 from inflight.bench.measure import host
-from inflight.bench.measure.blocks import run as arms
+from inflight.bench.measure import run as runs
 from inflight.bench.measure.blocks.sides import Prepared, prepare
-from inflight.bench.measure.crawl import run_trial
 from inflight.bench.measure.preflight import shortage
-from inflight.bench.measure.run import ServerKeeper
 from inflight.bench.measure.trial import Setting
 from inflight.bench.studies.compare.comparison import Comparison
 
@@ -41,7 +38,7 @@ Arms = dict[str, Prepared]
 class Place:
     """The server and the cores on which blocks are run."""
 
-    keeper: ServerKeeper
+    keeper: runs.ServerKeeper
     cpus: host.Cpus
 
     def setting(self, run_name: str) -> Setting:
@@ -81,15 +78,14 @@ def calibrate(comparison: Comparison, prepared: Arms, place: Place, cycles: int 
     for trial in block.trials:
         if short := shortage(trial):
             raise ExperimentError(short)
-    begin_s = time.monotonic()
-    rows = arms.run(block, prepared, place.keeper.server(), place.setting("calibration"))
-    whole_s = time.monotonic() - begin_s
+    rows = runs.measured(block, place.keeper, place.setting("calibration"), prepared)
     for arm, row in zip(block.arms, rows, strict=True):
         if row.status != "ok":
             blame = "" if row.measured.server_lost else f"{arm.name}, {prepared[arm.name].arm.label}: "
             raise ExperimentError(f"nothing to compare: {blame}{row.reason}")
     windows = [row.measured.windows for row in rows]
     cycle_s = _cycle_s(windows)
+    whole_s = max(row.duration_ns for row in rows) / 1e9
     fixed_s = max(0.1, whole_s - len(windows[0]) * cycle_s)
     wanted = cycles or cycles_for(slice_sd(windows[0], windows[2]), fixed_s, cycle_s)
     return Calibration(tuple(rows), wanted, fixed_s + wanted * cycle_s)
@@ -134,10 +130,10 @@ def measure(
 ) -> list[Row]:
     """Run a block and, with ``memory``, memory trials of A and B; return their rows, failures included."""
     setting = place.setting(run_name)
-    found = arms.run(comparison.block(number), prepared, place.keeper.server(), setting)
+    found = runs.measured(comparison.block(number), place.keeper, setting, prepared)
     if memory:
         described = {name: one.described for name, one in prepared.items()}
         for name, trial in comparison.memory(number, described):
             own = replace(setting, runtime=prepared[name].runtime)
-            found.append(run_trial(trial, place.keeper.server(), own))
+            found += runs.measured(trial, place.keeper, own)
     return found

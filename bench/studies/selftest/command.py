@@ -29,7 +29,6 @@ from inflight.bench.core.plan import estimate_ns, trial_of
 from inflight.bench.core.rows import Row
 from inflight.bench.measure import host, interpreters, neighbour, process
 from inflight.bench.measure import run as runs
-from inflight.bench.measure.crawl import run_trial
 from inflight.bench.present import progress
 from inflight.bench.studies.clients import read as client_rows
 from inflight.bench.studies.clients import run as clients
@@ -186,9 +185,8 @@ def _measure(plan: Plan, where: Measuring) -> dict[str, Any]:
         name: _blocks(where, f"aa-{name}", *plan.arms(name), plan.numbers.other, TIMED) for name in _others(plan)
     }
     measured = {name: series for name, series in by_strategy.items() if len(self_test.good(series)) > 1}
-    server = where.place.keeper.server()
     late_trial = trial_of(LATE.id, 1, LATE, strategies.describe(plan.strategy))
-    late = run_trial(late_trial, server, where.place.setting(where.folder.name))
+    (late,) = runs.measured(late_trial, where.place.keeper, where.place.setting(where.folder.name))
     loop.append(where.folder, late)
     compared = client_rows.compare(_clients(where, plan))
     return {
@@ -206,7 +204,7 @@ def _measure(plan: Plan, where: Measuring) -> dict[str, Any]:
         "false_alarms": self_test.false_alarms(same, apart),
         "detection": {str(size): self_test.detection(series, apart) for size, series in planted.items()},
         "resolves": self_test.resolves(same),
-        "server_ceiling_per_s": server.ceiling_per_s,
+        "server_ceiling_per_s": late.server.ceiling_per_s,
         "lateness": {name: getattr(late.server, f"lateness_{name}_ns") for name in ("p50", "p99")}
         | {"valid": late.valid},
         "overhead": _overhead(where.place.cpus, same),
@@ -222,7 +220,7 @@ def _clients(where: Measuring, plan: Plan) -> list[Row]:
     setting = where.place.setting(where.folder.name)
     found = []
     for trial in clients.plan(plan.client_rounds, SEED):
-        row = clients.run_client(trial, where.place.keeper.server(), setting)
+        (row,) = runs.measured(trial, where.place.keeper, setting)
         loop.append(where.folder, row)
         found.append(row)
         show = where.shown.skipped if row.status == "skipped" else where.shown.finished
