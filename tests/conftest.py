@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.laboratory import laboratory
 from tests.real_run import real_run
 
-__all__ = ["real_run"]
+__all__ = ["laboratory", "real_run"]
 ROOT = Path(__file__).parents[1]
 
 settings.register_profile(

@@ -9,6 +9,8 @@ from typing import Any
 from inflight.bench.core.arm import Arm
 
 ROOT = Path(__file__).parents[2]
+NOW, ONCE = "inflight.strategies", "strategies"
+"""The name by which strategies import their core, and that in older revisions."""
 NO_CONFIG = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
 """Environment in which git knows nothing of who runs it."""
 _GIT = (
@@ -42,18 +44,6 @@ def crawl(job, frontier):
     honest(job, frontier)
 """
 """Costs several times as much CPU time a page as what it slows down."""
-FAILS_AFTER_CALIBRATION = """
-from pathlib import Path
-
-
-def crawl(job, frontier):
-    mark = Path(os.environ["MARK"])
-    if mark.exists():
-        raise LookupError("not twice")
-    honest(job, frontier)
-    mark.touch()
-"""
-"""Crawls once; ``MARK`` names a file that says so."""
 HONEST = "def crawl(job, frontier):\n    honest(job, frontier)\n"
 
 
@@ -106,3 +96,16 @@ def slow_down(folder: Path, strategy: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert text.count("\ndef crawl(") == 1
     path.write_text(text.replace("\ndef crawl(", "\ndef honest(") + SLOW, encoding="utf-8")
+
+
+def name_as_once(folder: Path) -> Path:
+    """Let all strategies of a folder import each other by the name that they had once.
+
+    The package itself is left as it is: at that time it imported nothing of its own.
+    """
+    for path in {*(folder / "strategies").rglob("*.py")} - {folder / "strategies" / "__init__.py"}:
+        text = path.read_text(encoding="utf-8").replace(NOW, ONCE)
+        assert "import inflight" not in text
+        assert "from inflight" not in text
+        path.write_text(text, encoding="utf-8")
+    return folder

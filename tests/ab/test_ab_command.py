@@ -1,42 +1,41 @@
-"""``inflight ab`` from end to end: verdict and exit code, rows and files, refusals, Ctrl-C."""
+"""``inflight ab`` from end to end, on recorded and made blocks: verdict, exit code, looks, rows and files."""
 
 import json
-import re
-import signal
-import sys
-from collections.abc import Sequence
+import math
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import cycle, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from scipy.stats import t as student
+from scipy.stats import ttest_1samp
 
 from inflight.bench.core import rows
-from inflight.bench.core.arm import Arm
+from inflight.bench.core.arm import BlockTrial
 from inflight.bench.core.judge import ExperimentError
+from inflight.bench.core.records import changed
+from inflight.bench.core.rows import Check, Row
 from inflight.bench.measure.run import RunError, new_folder
-from inflight.bench.present import words
-from inflight.bench.studies.compare import read
-from inflight.bench.studies.compare.command import EXITS, JSON_FILE, MARKDOWN_FILE, conclude, seconds
-from inflight.bench.studies.compare.comparison import comparison
+from inflight.bench.studies.compare import plot, read
+from inflight.bench.studies.compare.command import EXITS, conclude, seconds
+from inflight.bench.studies.compare.comparison import from_words
 from inflight.bench.studies.compare.read import Result
-from inflight.bench.studies.compare.rule import Rule
-from inflight.fake_server.site import SiteConfig
-from tests.ab import hurried
-from tests.ab.repositories import (
-    FAILS_AFTER_CALIBRATION,
-    HONEST,
-    NO_CONFIG,
-    commit,
-    new_repository,
-    slow_down,
-    with_mine,
-)
+from inflight.bench.studies.compare.rule import DESIGNED
+from tests.ab.repositories import NO_CONFIG, commit, new_repository, slow_down, with_mine
+from tests.ab.test_decide import noise
 from tests.cli import command
-from tests.cli.command import Done, await_end, inflight, running
-from tests.made_blocks import TIMED, Rows, block, blocks, series
+from tests.cli.command import await_end, call, inflight, running
+from tests.laboratory import Laboratory, only_run, sides
+from tests.made_blocks import TIMED, block, blocks, lost, series
+from tests.patience import FOREVER_S
 
-SMALL = ("--cycles", 2, "--metric", "cpu_per_page")
-BLAME_THE_MACHINE = ("machine under load", "outside signal", "blocks are good", "a control moved", "too noisy")
+REFERENCE = Path(__file__).parents[2] / "results" / "reference"
+CPU = ("--metric", "cpu_per_page")
+TWO, FIVE = math.log(1.02), math.log(1.05)
+"""The least estimate of a regression, and the change that a pass rules out, as docs/verdicts.md promises them."""
 
 
 @pytest.fixture(autouse=True)
@@ -45,241 +44,322 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "scratch"
     folder.mkdir()
     monkeypatch.setattr(command, "ENVIRONMENT", command.ENVIRONMENT | NO_CONFIG | {"TMPDIR": str(folder)})
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
     return folder
 
 
 @pytest.fixture
-def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "INFLIGHT", [sys.executable, str(Path(hurried.__file__))])
+def _no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plot, "save_comparison", lambda *_: [])
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    """Return a repository whose second commit makes ``callbacks`` several times as expensive."""
-    folder = new_repository(tmp_path / "repository")
-    slow_down(folder, "callbacks")
-    commit(folder, "slower")
-    return folder
-
-
-def only_run(folder: Path) -> Path:
-    (found,) = (folder / "results").iterdir()
+def stored(out: Path) -> dict[str, Any]:
+    """Return the verdict in the only folder of results."""
+    found: dict[str, Any] = json.loads((only_run(out) / "verdict.json").read_text(encoding="utf-8"))
     return found
 
 
-def told(done: Done) -> dict[str, Any]:
-    """Return the verdict on standard output, which is one JSON object and nothing else."""
-    found: dict[str, Any] = json.loads(done.out)
-    return found
+def repeating(mean: float, sd: float) -> Callable[[BlockTrial], dict[str, Any]]:
+    """Return blocks whose twelve values of CPU time, with this mean and SD, come again and again."""
+    values = noise(12, mean, sd)
+    return lambda trial: {"cpu": values[(trial.round - 1) % 12]}
 
 
-def accuses_the_machine(verdict: dict[str, Any]) -> bool:
-    """Return whether a verdict is left open by the machine: it says so, or the interval is wider than a factor of 2."""
-    effect = verdict["effects"].get("cpu_per_page")
-    is_wide = effect is not None and effect["high"] > 2 * effect["low"]
-    return verdict["verdict"] == "inconclusive" and (
-        is_wide or any(words in verdict["why"] for words in BLAME_THE_MACHINE)
+def always(**options: Any) -> Callable[[BlockTrial], dict[str, Any]]:
+    return lambda _trial: options
+
+
+def seen_at(blocks: int, mean: float, sd: float) -> list[float]:
+    return list(islice(cycle(noise(12, mean, sd)), blocks))
+
+
+@dataclass(frozen=True)
+class Ends:
+    """How a comparison must end: its verdict, the good blocks that it needed, and what it says of the reason."""
+
+    verdict: Literal["regression", "pass", "inconclusive"]
+    blocks: int
+    why: str
+
+
+UPPER_AT_12 = float(student.ppf(1 - 0.001, 11)) / math.sqrt(12)
+"""The upper bound of a pass at the first look is so many SDs above the mean: 1 % is divided 1 : 3 : 6."""
+P_AT_12 = float(student.isf(0.0005, 11)) / math.sqrt(12)
+"""A mean of more SDs is significant at the first look: 0.5 % is divided 1 : 3 : 6."""
+
+ENDINGS: dict[str, tuple[float, float, Ends]] = {
+    # name: (mean of the logarithm of B over A, its SD, the end)
+    "10 % slower": (math.log(1.10), 0.02, Ends("regression", 12, "B is worse after 12 of at most 48 blocks")),
+    "10 % faster": (-math.log(1.10), 0.02, Ends("pass", 12, "B is better (CPU per page -9.1 %")),
+    "alike": (0.0, 0.02, Ends("pass", 12, "B is not more than 5.0 % worse")),
+    "surely slower, by less than 2 %": (TWO - 1e-4, 0.002, Ends("pass", 12, "B is not more than 5.0 % worse")),
+    "surely slower, by more than 2 %": (TWO + 1e-4, 0.002, Ends("regression", 12, "CPU per page +2.0 %")),
+    "less than 5 % slower": (0.0, 0.999 * FIVE / UPPER_AT_12, Ends("pass", 12, "(plausible: at most 5.0 % more CPU")),
+    "perhaps 5 % slower": (0.0, 1.001 * FIVE / UPPER_AT_12, Ends("pass", 24, "after 24 of at most 48 blocks")),
+    "just significant": (0.05, 0.999 * 0.05 / P_AT_12, Ends("regression", 12, "(limit 0.00050)")),
+    "not yet significant": (0.05, 1.001 * 0.05 / P_AT_12, Ends("regression", 24, "(limit 0.0015)")),
+    "significant late": (0.05, 0.05 * math.sqrt(12) / 2, Ends("regression", 48, "(limit 0.0030)")),
+    "never significant": (0.045, 0.12, Ends("inconclusive", 48, "neither regression nor pass: CPU per page +4.6 %")),
+    "too noisy": (0.03, 1.01 * DESIGNED.most_noise, Ends("inconclusive", 12, "too noisy: SD of blocks: CPU per page")),
+}
+
+
+@pytest.mark.usefixtures("_no_plots")
+@pytest.mark.parametrize("name", ENDINGS)
+def test_cpu_time_alone_has_its_verdict_at_its_look(laboratory: Laboratory, tmp_path: Path, name: str) -> None:
+    mean, sd, ends = ENDINGS[name]
+    laboratory.answer = sides(repeating(mean, sd))
+
+    done = call("ab", "callbacks", "generators", *CPU, "--out", tmp_path / "out")
+
+    verdict, values = stored(tmp_path / "out"), seen_at(ends.blocks, mean, sd)
+    known = ttest_1samp(values, 0, alternative="greater")
+    interval = ttest_1samp(values, 0).confidence_interval(0.95)
+    effect = verdict["effects"]["cpu_per_page"]
+    assert (verdict["verdict"], verdict["blocks"], done.code) == (ends.verdict, ends.blocks, EXITS[ends.verdict])
+    assert ends.why in verdict["why"]
+    assert f"\n{ends.verdict.upper()}: " in done.out
+    assert [effect[key] for key in ("ratio", "low", "high")] == pytest.approx(
+        [math.exp(value) for value in (mean, interval.low, interval.high)], rel=1e-4
     )
+    assert effect["p"] == pytest.approx(known.pvalue, rel=0.02)
+    assert len(laboratory.asked) == 1 + ends.blocks, "one block calibrates"
 
 
-def last_line(done: Done) -> str:
-    return done.err.splitlines()[-1]
+MANY: dict[str, tuple[Callable[[BlockTrial], Mapping[str, Any]], float, Ends]] = {
+    # name: (options of each block, more memory in B, the end)
+    "all alike": (always(), 0.0, Ends("pass", 12, "B is not more than 5.0 % worse")),
+    "less throughput": (always(throughput=0.1), 0.0, Ends("regression", 12, "throughput -9.4 %")),
+    "more throughput": (always(throughput=-0.1), 0.0, Ends("pass", 12, "B is better (throughput +10.7 %")),
+    "more memory": (always(), 0.1, Ends("regression", 12, "user memory per fetch +10.0 %")),
+    "a moved control": (always(placebo=0.05), 0.0, Ends("inconclusive", 48, "a control moved (placebo CPU per page")),
+    "a failing B": (always(failed="B"), 0.0, Ends("regression", 0, "B failed in 3 of 3 blocks, A in none")),
+    "a wrong B": (always(failed="B", status="wrong"), 0.0, Ends("regression", 0, "B failed in 3 of 3 blocks")),
+    "a failing A": (always(failed="A"), 0.0, Ends("inconclusive", 0, "A failed in 3 of 3 blocks: B cannot be")),
+    "a busy machine": (always(red=True), 0.0, Ends("inconclusive", 0, "24 of 24 blocks were left out on an outside")),
+    "a B that fails once": (
+        lambda trial: {"failed": "B"} if trial.round == 5 else {},
+        0.0,
+        Ends("pass", 24, "; B failed in 1 of 25 blocks"),
+    ),
+}
 
 
-@pytest.mark.usefixtures("_in_a_hurry")
-def test_a_strategy_compared_with_itself_gives_a_verdict_and_keeps_its_rows(tmp_path: Path, scratch: Path) -> None:
+@pytest.mark.usefixtures("_no_plots")
+@pytest.mark.parametrize("name", MANY)
+def test_every_metric_control_and_failure_counts(laboratory: Laboratory, tmp_path: Path, name: str) -> None:
+    options, memory, ends = MANY[name]
+    varied = noise(48, 0.0, 0.004)
+
+    def made(trial: BlockTrial) -> dict[str, Any]:
+        moved = varied[trial.round - 1]
+        own = {key: value + moved if isinstance(value, float) else value for key, value in options(trial).items()}
+        return {"cpu": moved, "throughput": moved} | own
+
+    laboratory.answer = sides(made, memory)
+
+    done = call("ab", "callbacks", "generators", "--out", tmp_path / "out")
+
+    verdict, found = stored(tmp_path / "out"), rows.read(only_run(tmp_path / "out"))
+    assert (verdict["verdict"], verdict["blocks"], done.code) == (ends.verdict, ends.blocks, EXITS[ends.verdict])
+    assert ends.why in verdict["why"]
+    without_values = sum(verdict["failed"].values()) + verdict["dropped"]
+    assert [row.kind for row in found].count("arm") == 3 * (ends.blocks + without_values)
+    assert [row.kind for row in found].count("memory") == 4 * (min(12, ends.blocks) + without_values)
+
+
+def test_rows_verdict_summary_and_plots_are_kept_and_nothing_else(
+    laboratory: Laboratory, tmp_path: Path, scratch: Path
+) -> None:
+    laboratory.answer = sides(repeating(0.0, 0.02))
     summary = tmp_path / "summary.md"
     summary.write_text("# Before\n", encoding="utf-8")
 
-    done = inflight("ab", "callbacks", "callbacks", *SMALL, "--json", "--markdown", summary, folder=tmp_path)
+    done = call("ab", "callbacks", "callbacks", *CPU, "--json", "--markdown", "summary.md", folder=tmp_path)
 
-    folder, verdict = only_run(tmp_path), told(done)
-    found = rows.read(folder)
-    assert done.code == EXITS[verdict["verdict"]]
-    assert verdict["blocks"] == hurried.BLOCKS
-    assert [(row.round, row.strategy) for row in found] == [
-        (number, arm) for number in range(1, hurried.BLOCKS + 1) for arm in ("A", "B", "A again")
-    ]
-    assert all(row.valid and row.kind == "arm" and row.run == folder.name for row in found)
-    assert {len(row.measured.windows) for row in found} == {2}
-    assert set(verdict["effects"]) == {"cpu_per_page"}
+    folder = only_run(tmp_path / "results")
+    verdict, found = json.loads(done.out), rows.read(folder)
+    written = (folder / "verdict.md").read_text(encoding="utf-8")
+    assert verdict == stored(tmp_path / "results")
     assert verdict["folder"] == str(folder.relative_to(tmp_path))
-    assert json.loads((folder / JSON_FILE).read_text(encoding="utf-8")) == verdict
-    written = (folder / MARKDOWN_FILE).read_text(encoding="utf-8")
+    assert set(verdict["effects"]) == {"cpu_per_page"}
     assert summary.read_text(encoding="utf-8") == "# Before\n" + written
-    assert f"inflight: {verdict['verdict']}" in written
-    assert [line for line in done.err.splitlines() if line.startswith(("A: ", "B: "))] == [
-        "A: callbacks",
-        "B: callbacks",
+    assert "inflight: pass" in written
+    assert [(row.round, row.strategy, row.run) for row in found] == [
+        (number, arm, folder.name) for number in range(1, 13) for arm in ("A", "B", "A again")
     ]
+    assert done.err.startswith("A: callbacks\nB: callbacks\n")
+    assert "\nblock 12  CPU per page " in done.err
+    assert {path.name for path in (folder / "plots").iterdir()} == {"comparison.png", "comparison.svg"}
     assert list(scratch.iterdir()) == []
 
 
-@pytest.mark.long
-def test_a_commit_that_makes_a_strategy_expensive_is_a_regression(repository: Path, tmp_path: Path) -> None:
-    assert_a_regression(repository, tmp_path)
-
-
-@pytest.mark.usefixtures("_in_a_hurry")
-def test_a_commit_that_makes_a_strategy_expensive_is_a_regression_after_a_few_blocks(
-    repository: Path, tmp_path: Path
+@pytest.mark.usefixtures("_no_plots")
+def test_recorded_blocks_of_a_planted_slowdown_are_the_regression_that_was_stored_with_them(
+    laboratory: Laboratory, tmp_path: Path
 ) -> None:
-    assert_a_regression(repository, tmp_path)
+    verdicts = {
+        path.parent: json.loads(path.read_text(encoding="utf-8")) for path in REFERENCE.glob("*-ab/verdict.json")
+    }
+    ((folder, was),) = ((path, told) for path, told in verdicts.items() if told["verdict"] == "regression")
+    arms = {(row.round, row.strategy): row for row in rows.read(folder) if row.kind == "arm"}
+    laboratory.answer = lambda trial, _calibrates: [arms[trial.round, arm.name] for arm in trial.arms]  # type: ignore[union-attr]
 
+    done = call("ab", "callbacks", "generators", *CPU, "--out", tmp_path / "out")
 
-def assert_a_regression(repository: Path, tmp_path: Path) -> None:
-    """Compare the two commits, and expect a regression unless the controls accuse the machine."""
-    done = inflight("ab", "callbacks@HEAD~1", "callbacks@HEAD", "--repo", repository, *SMALL, folder=tmp_path)
-
-    verdict = json.loads((only_run(tmp_path) / JSON_FILE).read_text(encoding="utf-8"))
-    assert done.code == EXITS[verdict["verdict"]]
-    assert len(rows.read(only_run(tmp_path))) == 3 * (verdict["blocks"] + verdict["dropped"])
-    assert verdict["failed"] == {"A": 0, "B": 0}
-    assert "A: callbacks@HEAD~1, commit " in done.err
-    if not accuses_the_machine(verdict):
-        assert verdict["verdict"] == "regression"
-        assert verdict["effects"]["cpu_per_page"]["low"] > 1.5
-        assert "A: callbacks@HEAD~1\nB: callbacks@HEAD\nno added latency, 100 in flight, keep-alive" in done.out
-        assert "REGRESSION: B is worse" in done.out
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("_in_a_hurry")
-def test_less_cpu_time_in_b_is_not_a_regression(repository: Path, tmp_path: Path) -> None:
-    done = inflight("ab", "callbacks@HEAD", "callbacks@HEAD~1", "--repo", repository, *SMALL, "--json", folder=tmp_path)
-
-    verdict = told(done)
-    assert done.code == EXITS[verdict["verdict"]]
-    assert verdict["verdict"] != "regression"
-    if not accuses_the_machine(verdict):
-        assert verdict["verdict"] == "pass"
-        assert verdict["effects"]["cpu_per_page"]["high"] < 0.7
-
-
-@pytest.mark.usefixtures("_in_a_hurry")
-def test_a_side_that_fails_in_every_block_is_a_regression(tmp_path: Path) -> None:
-    bodies = {"honest": HONEST, "fails": FAILS_AFTER_CALIBRATION}
-    repositories = [with_mine(tmp_path / name, body) for name, body in bodies.items()]
-    where = [word for folder in repositories for word in ("--repo", folder)]
-    mark = ("--env", "", "--env", f"MARK={tmp_path / 'mark'}")
-
-    done = inflight("ab", "mine", "mine", *where, *mark, *SMALL, "--json", folder=tmp_path)
-
-    verdict = told(done)
-    assert (done.code, verdict["verdict"]) == (EXITS["regression"], "regression")
-    assert verdict["failed"] == {"A": 0, "B": 3}
-    assert verdict["reasons"] == {"B: the strategy raised LookupError: not twice": 3}
+    now = stored(tmp_path / "out")
+    assert (done.code, now["verdict"], now["blocks"]) == (1, was["verdict"], was["blocks"])
+    for key in ("ratio", "low", "high", "p", "median"):
+        assert now["effects"]["cpu_per_page"][key] == pytest.approx(was["effects"]["cpu_per_page"][key])
 
 
 # Refusals
 
 
-def test_a_side_that_cannot_do_the_work_is_refused_by_name(tmp_path: Path, scratch: Path) -> None:
-    folder = with_mine(tmp_path / "fork", "def crawl(job, frontier):\n    raise LookupError('nothing here')\n")
+def test_a_side_that_cannot_do_the_work_is_refused_by_name(
+    laboratory: Laboratory, tmp_path: Path, scratch: Path
+) -> None:
+    red = Check("requests counted alike", "failed", "1 of 2")
+    cannot: dict[str, list[Row]] = {
+        "A, callbacks: it broke": block(failed="A"),
+        "B, generators: it broke": block(failed="B"),
+        "A, callbacks: requests counted alike: 1 of 2": [changed(row, checks=(red,)) for row in block()],
+        "the fake server died in mid-block": lost(1),
+    }
+    for why, found in cannot.items():
+        laboratory.answer = lambda _trial, _calibrates, found=found: found  # type: ignore[misc]
 
-    done = inflight("ab", "mine", "mine", "--repo", folder, *SMALL, folder=tmp_path)
+        done = call("ab", "callbacks", "generators", *CPU, "--quiet", "--out", tmp_path / "out")
 
-    assert done.code == 2
-    assert last_line(done) == (
-        f"inflight ab: nothing to compare: A, mine ({folder}): the strategy raised LookupError: nothing here"
-    )
-    assert not (tmp_path / "results").exists()
+        assert done.sentence == f"nothing to compare: {why}"
+    assert not (tmp_path / "out").exists()
     assert list(scratch.iterdir()) == []
 
 
-def test_a_budget_that_is_too_short_is_refused_with_a_sufficient_one(tmp_path: Path) -> None:
-    done = inflight("ab", "callbacks", "callbacks", "--cycles", 2, "--budget", "1s", folder=tmp_path)
+def test_a_budget_that_is_too_short_is_refused_with_a_sufficient_one(laboratory: Laboratory, tmp_path: Path) -> None:
+    laboratory.answer = sides(always())
 
-    assert (done.code, done.out) == (2, "")
-    assert last_line(done).startswith(
-        "inflight ab: --budget 1s is too short: a verdict needs at least 12 blocks, which take about "
+    done = call("ab", "callbacks", "callbacks", "--cycles", 2, "--budget", "1s", "--quiet", "--out", tmp_path / "out")
+
+    assert done.sentence == (
+        "--budget 1s is too short: a verdict needs at least 12 blocks, which take about 66 s here; "
+        "try --budget 70s, or exclude memory with --metric cpu_per_page --metric throughput"
     )
-    assert last_line(done).endswith("exclude memory with --metric cpu_per_page --metric throughput")
-    ((needed_s, enough_s),) = re.findall(r"about (\d+) s here; try --budget (\d+)s, or exclude", last_line(done))
-    assert int(needed_s) < int(enough_s) <= 1.05 * int(needed_s) + 10
-    assert int(enough_s) % 10 == 0
-    assert not (tmp_path / "results").exists()
+    assert not (tmp_path / "out").exists()
 
 
-# Telling
-
-
-def result_of(found: Sequence[Rows]) -> Result:
-    rule = Rule(looks=(4,), shares=(1.0,))
-    return Result(read.decided(blocks(found), rule), tuple(blocks(found)), rule)
-
-
-def slower(change: float) -> list[Rows]:
-    """Return blocks whose side B takes so much more CPU time, as a logarithm."""
-    return series(4, change, 0.001, metrics=TIMED)
-
-
-RED = [block(n, red=True) for n in range(1, 9)]
-
-
-@pytest.fixture
-def kept(tmp_path: Path) -> Path:
-    """Return the folder of a run that has been measured."""
-    return new_folder(tmp_path / "out", comparison(Arm("A", "callbacks"), Arm("B", "generators"), SiteConfig()))
-
-
-@pytest.mark.parametrize(
-    ("found", "code"), [(slower(-0.2), 0), (slower(0.2), 1), (RED, 3)], ids=["pass", "regression", "inconclusive"]
-)
-def test_the_exit_code_is_that_of_the_verdict(
-    kept: Path, capsys: pytest.CaptureFixture[str], found: list[Rows], code: int
+@pytest.mark.usefixtures("_no_plots")
+def test_a_budget_sets_the_looks_and_ends_a_run_that_takes_half_as_long_again(
+    laboratory: Laboratory, tmp_path: Path
 ) -> None:
-    assert conclude(kept, result_of(found), None, None, as_json=True) == code
-    assert EXITS[json.loads(capsys.readouterr().out)["verdict"]] == code
-    assert (kept / MARKDOWN_FILE).is_file()
+    at_once = sides(repeating(0.0, 0.001 + FIVE / UPPER_AT_12))
+    laboratory.answer = at_once
+    assert call("ab", "callbacks", "callbacks", *CPU, "--budget", "72s", "--out", tmp_path / "in time").code == 0
+    assert (stored(tmp_path / "in time")["looks"], stored(tmp_path / "in time")["blocks"]) == ([12, 24], 24)
+
+    laboratory.answer = lambda trial, calibrates: (
+        at_once(trial, calibrates)
+        if calibrates
+        else [changed(row, duration_ns=10**10) for row in at_once(trial, False)]
+    )
+    done = call("ab", "callbacks", "callbacks", *CPU, "--budget", "72s", "--out", tmp_path / "late")
+    assert (done.code, stored(tmp_path / "late")["blocks"]) == (3, 11)
+    assert stored(tmp_path / "late")["why"] == (
+        "blocks took longer than planned: 1.5 times the budget after 11 (too few blocks: 11 of at least 12); "
+        "try --budget 130s"
+    )
 
 
-def test_a_summary_that_cannot_be_written_is_one_sentence_and_keeps_the_rows(kept: Path, tmp_path: Path) -> None:
-    missing = tmp_path / "missing" / "summary.md"
+@pytest.mark.parametrize("out", ["results", "markdown"])
+def test_results_that_cannot_be_written_are_one_sentence(
+    laboratory: Laboratory, tmp_path: Path, scratch: Path, out: str
+) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    where = tmp_path / "file" / "place"
+    options = ("--out", where) if out == "results" else ("--out", tmp_path / "out", "--markdown", where)
+
+    sentence = call("ab", "callbacks", "callbacks", *options).sentence
+
+    assert sentence.startswith(f"cannot write results to {where}: ")
+    assert laboratory.asked == []
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_summary_that_cannot_be_written_in_the_end_is_one_sentence_and_keeps_the_rows(tmp_path: Path) -> None:
+    folder, missing = (
+        new_folder(tmp_path / "out", from_words("callbacks", "generators")),
+        tmp_path / "no" / "summary.md",
+    )
+    found = tuple(blocks(series(12, 0.0, 0.001, metrics=TIMED)))
 
     with pytest.raises(RunError) as caught:
-        conclude(kept, result_of(slower(0.0)), None, missing, as_json=False)
+        conclude(folder, Result(read.decided(found, DESIGNED), found, DESIGNED), None, missing, as_json=False)
 
     assert str(caught.value) == f"cannot write {missing}: No such file or directory; the rows are complete"
-    assert (kept / JSON_FILE).is_file()
+    assert (folder / "verdict.json").is_file()
 
 
 # Ctrl-C
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+@pytest.mark.parametrize(("trial", "finished"), [(1, 0), (2, 0), (3, 1), (6, 4)])
 def test_an_interrupted_comparison_keeps_its_rows_and_leaves_nothing_behind(
-    tmp_path: Path, scratch: Path, number: signal.Signals
+    laboratory: Laboratory, tmp_path: Path, scratch: Path, trial: int, finished: int
 ) -> None:
-    with running("ab", "callbacks", "generators", *SMALL, folder=tmp_path) as started:
-        while not started.read_error_line().startswith("block  1"):
-            pass
-        family = started.family_when(2)
-        started.process.send_signal(number)
-        done = started.end()
+    laboratory.answer, laboratory.interrupt_at = sides(repeating(0.0, 0.02)), trial
 
-    found = rows.read(only_run(tmp_path))
+    done = call("ab", "callbacks", "generators", *CPU, "--out", tmp_path / "out")
+
+    told = f"{finished} block" + "s" * (finished > 1)
+    kept = f"after {told}; their rows are in {only_run(tmp_path / 'out')}" if finished else ""
     assert (done.code, done.out) == (130, "")
-    where = only_run(tmp_path).relative_to(tmp_path)
-    number_told = words.counted(len(read.blocks(found)), "block")
-    assert last_line(done) == f"interrupted after {number_told}; their rows are in {where}"
-    assert len(found) >= 1
-    await_end(family)
+    assert done.err.splitlines()[-1] == f"interrupted {kept or 'before the first block ended'}"
+    assert (tmp_path / "out").exists() == (trial > 1), "calibration has no folder"
+    if finished:
+        assert len(rows.read(only_run(tmp_path / "out"))) == 3 * finished
     assert list(scratch.iterdir()) == []
 
 
-def test_an_interruption_before_the_first_block_leaves_no_run(tmp_path: Path, scratch: Path) -> None:
-    folder = with_mine(tmp_path / "fork", "def crawl(job, frontier):\n    time.sleep(1000)\n")
-    with running("ab", "mine", "mine", "--repo", folder, *SMALL, folder=tmp_path) as started:
+def test_ctrl_c_of_a_terminal_ends_every_process(tmp_path: Path, scratch: Path) -> None:
+    folder = with_mine(tmp_path / "fork", f"def crawl(job, frontier):\n    time.sleep({FOREVER_S})\n")
+    with running("ab", "mine", "mine", "--repo", folder, *CPU, folder=tmp_path) as started:
         assert started.read_error_line().startswith("A: mine")
         family = started.family_when(2)
         started.interrupt(whole_group=True)
         done = started.end()
 
     assert done.code == 130
-    assert last_line(done) == "interrupted before the first block ended"
+    assert done.err.splitlines()[-1] == "interrupted before the first block ended"
     await_end(family)
     assert not (tmp_path / "results").exists()
+    assert list(scratch.iterdir()) == []
+
+
+# One real run
+
+
+@pytest.mark.night
+def test_the_verdict_of_a_real_run_is_that_of_its_rows(tmp_path: Path, scratch: Path) -> None:
+    repository = new_repository(tmp_path / "repository")
+    slow_down(repository, "callbacks")
+    commit(repository, "slower")
+
+    done = inflight("ab", "callbacks@HEAD~1", "callbacks@HEAD", "--repo", repository, "--cycles", 2, folder=tmp_path)
+
+    folder = only_run(tmp_path / "results")
+    verdict, found = stored(tmp_path / "results"), rows.read(folder)
+    again = read.result(found)
+    assert again is not None
+    assert done.code == EXITS[verdict["verdict"]]
+    assert (again.decision.verdict, again.decision.why) == (verdict["verdict"], verdict["why"])
+    assert f"\n{verdict['verdict'].upper()}: " in done.out
+    assert "A: callbacks@HEAD~1\nB: callbacks@HEAD\nno added latency, 100 in flight, keep-alive" in done.out
+    assert "A: callbacks@HEAD~1, commit " in done.err
+    assert [row.kind for row in found].count("arm") == 3 * (
+        verdict["blocks"] + sum(verdict["failed"].values()) + verdict["dropped"]
+    )
+    assert {row.kind for row in found} == {"arm", "memory"}
+    assert {row.run for row in found} == {folder.name}
     assert list(scratch.iterdir()) == []
 
 

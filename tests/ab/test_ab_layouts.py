@@ -9,17 +9,21 @@ from pathlib import Path
 import pytest
 
 from inflight.bench.core.arm import Arm
-from inflight.bench.measure import host
 from inflight.bench.measure.blocks import sides
 from inflight.bench.measure.process import environment
-from inflight.bench.measure.run import ServerKeeper
-from inflight.bench.studies.compare import loop
-from inflight.bench.studies.compare.comparison import comparison
-from inflight.bench.studies.compare.run import Place
-from inflight.fake_server.site import SiteConfig
-from tests.ab.repositories import HONEST, NO_CONFIG, arm, commit, copy_strategies, git, with_mine
+from tests.ab.repositories import (
+    HONEST,
+    NO_CONFIG,
+    NOW,
+    ONCE,
+    arm,
+    commit,
+    copy_strategies,
+    git,
+    name_as_once,
+    with_mine,
+)
 
-NOW, ONCE = "inflight.strategies", "strategies"
 LOADED = """
 import importlib, json, sys
 for name in sys.argv[2:]:
@@ -36,19 +40,6 @@ WORKER, FRONTIER_ONCE = "inflight.bench.measure.worker.arm", "strategies.core.fr
 def _no_git_config(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in NO_CONFIG.items():
         monkeypatch.setenv(name, value)
-
-
-def name_as_once(folder: Path) -> Path:
-    """Let all strategies of a folder import each other by the name that they had once.
-
-    The package itself is left as it is: at that time it imported nothing of its own.
-    """
-    for path in {*(folder / "strategies").rglob("*.py")} - {folder / "strategies" / "__init__.py"}:
-        text = path.read_text(encoding="utf-8").replace(NOW, ONCE)
-        assert "import inflight" not in text
-        assert "from inflight" not in text
-        path.write_text(text, encoding="utf-8")
-    return folder
 
 
 @pytest.fixture
@@ -75,7 +66,7 @@ def loaded(side: Arm, folder: Path, *first: str) -> list[tuple[str, int, str, st
     return [tuple(line) for line in json.loads(done.stdout)]
 
 
-@pytest.mark.parametrize("first", [[], [WORKER], [FRONTIER_ONCE, WORKER], [WORKER, FRONTIER_ONCE]])
+@pytest.mark.parametrize("first", [[FRONTIER_ONCE, WORKER], [WORKER, FRONTIER_ONCE]])
 @pytest.mark.parametrize("revision", ["once", "main"])
 def test_each_module_of_a_side_is_loaded_once_from_its_own_folder(
     repository: Path, tmp_path: Path, revision: str, first: list[str]
@@ -89,22 +80,6 @@ def test_each_module_of_a_side_is_loaded_once_from_its_own_folder(
         assert own == of_spec
         assert own.startswith(NOW)
         assert Path(file).is_relative_to(tmp_path / "side")
-
-
-def test_a_revision_with_the_old_name_is_compared_with_one_that_has_the_new_one(
-    repository: Path, tmp_path: Path
-) -> None:
-    a, b = (arm("generators", revision, repository) for revision in ("once", "main"))
-    planned, prepared = loop.ready(comparison(a, b, SiteConfig(), ("cpu_per_page",)), tmp_path / "sides")
-    cpus = host.Cpus(None, None)
-    (tmp_path / "kept").mkdir()
-
-    with ServerKeeper(cpus) as keeper:
-        keeper.server()
-        found = loop.block(tmp_path / "kept", planned, 1, prepared, Place(keeper, cpus), memory=False)
-
-    assert [(row.status, row.reason) for row in found.rows] == [("ok", None)] * 3
-    assert [row.strategy for row in found.rows] == ["A", "B", "A again"]
 
 
 @pytest.mark.parametrize("name", [NOW, ONCE])

@@ -311,7 +311,7 @@ def distribution(folder: Path, name: str, version: str) -> Path:
     return path
 
 
-@pytest.mark.long
+@pytest.mark.night
 def test_a_requirement_is_installed_for_one_side_and_an_invalid_one_is_refused(tmp_path: Path, place: Path) -> None:
     wheel = distribution(tmp_path, "madeup", "1.2")
 

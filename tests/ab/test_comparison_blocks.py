@@ -1,4 +1,4 @@
-"""Blocks of a comparison with a real server and real workers: complete rows, or failures of a named side."""
+"""Blocks of comparisons with a real server and real workers: complete rows, or failures of a named side."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -11,28 +11,21 @@ import psutil
 import pytest
 
 from inflight.bench.core.arm import Arm
-from inflight.bench.core.judge import ExperimentError
 from inflight.bench.core.rows import SCHEMA_FILE, Row
 from inflight.bench.measure import host
+from inflight.bench.measure import run as runs
+from inflight.bench.measure.blocks.sides import prepare
 from inflight.bench.measure.run import ServerKeeper
 from inflight.bench.studies.compare import loop, read, run
 from inflight.bench.studies.compare.comparison import MEMORY_SIZES, Comparison, comparison
-from inflight.bench.studies.compare.read import Block
 from inflight.bench.studies.compare.run import Place, cycles_for, slice_sd
 from inflight.bench.studies.throughput.record import Window
 from inflight.fake_server.site import SiteConfig
-from tests.ab.repositories import HONEST, SLOW, arm, with_mine
-from tests.cli.calm import red_by_itself
+from tests.ab.repositories import arm, commit, copy_strategies, git, name_as_once, with_mine
 from tests.made_blocks import TIMED
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
 CALLBACKS = Arm("A", "callbacks")
-FORGETS_THE_LAST = "def crawl(job, frontier):\n    honest(job, frontier)\n    frontier.finished.pop()\n"
-FORGETS_ONE = FORGETS_THE_LAST.replace("pop()", "pop(len(frontier.finished) // 2)")
-RAISES = "def crawl(job, frontier):\n    raise LookupError('no such\\n thing')\n"
-WITH_MEMORY = (*TIMED, "memory")
-
-Run = Callable[..., Block]
 Mine = Callable[..., Arm]
 
 
@@ -63,120 +56,82 @@ def mine(tmp_path: Path) -> Mine:
 
 
 def made(a: Arm, b: Arm, **options: Any) -> Comparison:
-    site = SiteConfig(**{"links": 10} | options.pop("site", {}))
-    return replace(comparison(a, b, site, ("cpu_per_page", "throughput")), **{"cycles": 2} | options)
+    return replace(comparison(a, b, SiteConfig(links=10), TIMED), **{"cycles": 2} | options)  # type: ignore[arg-type]
 
 
-@pytest.fixture
-def block(place: Place, tmp_path: Path) -> Run:
-    """Return a function that runs one unpinned block of two sides, and judges its rows."""
-
-    def run_one(a: Arm, b: Arm, number: int = 1, *, memory: bool = False, **options: Any) -> Block:
-        options |= {"metrics": WITH_MEMORY} if memory else {}
-        planned, prepared = loop.ready(made(a, b, **options), tmp_path / f"place-{len(list(tmp_path.iterdir()))}")
-        folder = tmp_path / "kept"
-        folder.mkdir(exist_ok=True)
-        found = loop.block(folder, planned, number, prepared, place, memory=memory)
-        for row in found.rows:
-            assert Row.from_json(row.to_json()) == row
-            VALIDATOR.validate(json.loads(row.to_json()))
-        return found
-
-    return run_one
+def rows_of(place: Place, folder: Path, **arms: Arm) -> dict[str, Row]:
+    """Run one unpinned block of these arms; return their rows by name."""
+    named = [replace(one, name=name, role="compared") for name, one in arms.items()]
+    prepared = {one.name: prepare(one, folder / "sides" / one.name) for one in named}
+    block = replace(made(CALLBACKS, CALLBACKS).block(1), arms=(replace(named[0], role="reference"), *named[1:]))
+    found = runs.measured(block, place.keeper, place.setting("made"), prepared)
+    assert [row.strategy for row in found] == list(arms)
+    return {row.strategy: row for row in found}
 
 
-def assert_good(found: Block) -> None:
-    assert [(row.status, row.reason) for row in found.rows] == [("ok", None)] * len(found.rows)
-    assert [red_by_itself(row) for row in found.rows] == [set()] * len(found.rows)
-    assert found.failed is None
+def test_settings_variables_and_revisions_reach_their_arm(place: Place, mine: Mine, tmp_path: Path) -> None:
+    repository = name_as_once(copy_strategies(tmp_path / "repository"))
+    git(repository, "init", "--quiet")
+    commit(repository, "with the name that the package had once")
+    prints = mine("def crawl(job, frontier):\n    print('{}')\n    honest(job, frontier)\n", connection="per-fetch")
+
+    found = rows_of(
+        place,
+        tmp_path,
+        few=Arm("", "callbacks", in_flight=7, variables={"INFLIGHT_TEST": "a"}),
+        prints=prints,
+        one=Arm("", "sequential", variables={"PYTHONDEVMODE": ""}),
+        once=arm("generators", "HEAD", repository),
+        planted=Arm("", "callbacks", planted_loops=50),
+    )
+
+    assert {name: (row.status, row.reason) for name, row in found.items()} == dict.fromkeys(found, ("ok", None))
+    assert {len(row.measured.windows) for row in found.values()} == {2}
+    assert [row.knobs.strategy for row in found.values()] == [
+        "callbacks",
+        "mine",
+        "sequential",
+        "generators",
+        "callbacks",
+    ]
+    assert [row.measured.held_in_flight for row in found.values()] == [7, 100, 1, 100, 100]
+    assert (found["few"].knobs.variables, found["one"].knobs.variables) == (
+        {"INFLIGHT_TEST": "a"}, {"PYTHONDEVMODE": ""}
+    )  # fmt: skip
+    assert found["prints"].workload.connection == "per-fetch"
+    assert found["planted"].workload.arm.planted_loops == 50
+    for row in found.values():
+        assert Row.from_json(row.to_json()) == row
+        VALIDATOR.validate(json.loads(row.to_json()))
 
 
-# When all goes well
+@pytest.mark.night
+def test_a_planted_slowdown_is_seen_on_its_side(place: Place, tmp_path: Path) -> None:
+    arms = {"plain": replace(CALLBACKS, planted_loops=0), "slow": replace(CALLBACKS, planted_loops=8_000)}
 
+    cost_ns = {name: row.measured.cpu_per_page_ns for name, row in rows_of(place, tmp_path, **arms).items()}
 
-def test_a_block_has_two_windows_of_each_of_its_three_arms(block: Run) -> None:
-    found = block(CALLBACKS, Arm("B", "sequential"))
+    assert cost_ns["slow"] > cost_ns["plain"]
 
-    assert_good(found)
-    assert {role: row.strategy for role, row in found.arms.items()} == {
-        "reference": "A", "compared": "B", "placebo": "A again"
-    }  # fmt: skip
-    assert {role: len(row.measured.windows or ()) for role, row in found.arms.items()} == dict.fromkeys(found.arms, 2)
-    assert [row.knobs.strategy for row in found.rows] == ["callbacks", "sequential", "callbacks"]
-    assert [row.measured.peak_in_flight for row in found.rows] == [100, 1, 100]
-    assert set(read.values(found)) == set(TIMED)
-
-
-def test_settings_and_variables_reach_their_side(block: Run) -> None:
-    a = replace(CALLBACKS, in_flight=7, variables={"INFLIGHT_TEST": "a"})
-    b = replace(CALLBACKS, connection="per-fetch", variables={"PYTHONDEVMODE": ""})
-
-    found = block(a, b)
-
-    assert_good(found)
-    assert [row.knobs.variables for row in found.rows] == [a.variables, b.variables, a.variables]
-    assert [row.measured.peak_in_flight for row in found.rows] == [7, 100, 7]
-    assert read.arm(found, "B").connection == "per-fetch"
-
-
-def test_what_a_strategy_prints_disturbs_nothing(block: Run, mine: Mine) -> None:
-    assert_good(block(CALLBACKS, mine("def crawl(job, frontier):\n    print('{}')\n    honest(job, frontier)\n")))
-
-
-def test_a_slowdown_is_seen_as_a_value_above_zero_and_the_other_way_round_below(block: Run, mine: Mine) -> None:
-    honest, slow = mine(HONEST), mine(SLOW)
-
-    assert read.values(block(honest, slow))["cpu_per_page"] > 0.5
-    assert read.values(block(slow, honest, 2))["cpu_per_page"] < -0.5
-
-
-def test_a_planted_slowdown_is_seen_on_its_side(block: Run) -> None:
-    found = block(replace(CALLBACKS, planted_loops=0), replace(CALLBACKS, planted_loops=8_000))
-
-    assert_good(found)
-    assert read.values(found)["cpu_per_page"] > 0.5
-    assert read.arm(found, "B").planted_loops == 8_000
-
-
-@pytest.mark.slow
-def test_memory_is_read_at_two_numbers_in_flight_of_each_side(block: Run) -> None:
-    found = block(CALLBACKS, Arm("B", "native_asyncio"), memory=True)
-
-    assert found.failed is None
-    sizes = {row.workload.in_flight for own in found.memory.values() for row in own}
-    assert sizes == set(MEMORY_SIZES[1])
-    if read.why_no_memory([found]) is None:  # other programs on this machine can make one of the four readings red
-        assert read.figure([found], "B", "memory") > read.figure([found], "A", "memory") > 0
-
-
-def test_a_side_that_fails_only_when_its_memory_is_read_has_failed(block: Run, mine: Mine) -> None:
-    shy = "def crawl(job, frontier):\n    assert job.max_in_flight < 200, 'too many'\n    honest(job, frontier)\n"
-
-    found = block(CALLBACKS, mine(shy), 2, memory=True)
-
-    assert (found.failed, found.reasons) == ("B", ["B: the strategy raised AssertionError: too many"])
-    assert found.arms["compared"].status == "ok"
-
-
-# When a side goes wrong
 
 ENDINGS = {
     # how: (the body of its file, status, what the reason says)
-    "raises": (RAISES, "failed", "the strategy raised LookupError: no such thing"),
     "dies": ("def crawl(job, frontier):\n    os._exit(7)\n", "failed", "the worker exited with 7"),
-    "is_killed": (
-        "def crawl(job, frontier):\n    os.kill(os.getpid(), signal.SIGKILL)\n",
+    "dies_by_a_signal_without_a_name": (
+        "def crawl(job, frontier):\n    os.kill(os.getpid(), 40)\n",
         "failed",
-        "the worker was killed by signal 9 (SIGKILL)",
+        "the worker was killed by signal 40",
     ),
-    "does_not_import": ("import no_such_module\n", "failed", "the worker exited with 1: ModuleNotFoundError: "),
     "has_no_crawl": (
         "",
         "failed",
         "the strategy raised AttributeError: module 'inflight.strategies.mine' has no attribute 'crawl'",
     ),
-    "forgets_one": (FORGETS_ONE, "wrong", "skipped a lap"),
-    "forgets_the_last": (FORGETS_THE_LAST, "ok", ""),  # but the server counts one request more
+    "forgets_the_last": (  # its answer is that of the site, but the server counts one request more
+        "def crawl(job, frontier):\n    honest(job, frontier)\n    frontier.finished.pop()\n",
+        "ok",
+        "",
+    ),
     "writes_rubbish": (
         "def crawl(job, frontier):\n    os.write(3, b'{rubbish\\n')\n",
         "failed",
@@ -190,32 +145,45 @@ ENDINGS = {
 }
 
 
-@pytest.mark.parametrize("how", ENDINGS)
-def test_a_failing_side_is_named_and_does_not_stop_the_others(block: Run, mine: Mine, how: str) -> None:
-    body, status, reason = ENDINGS[how]
+def test_failing_arms_have_their_reasons_and_do_not_stop_the_others(place: Place, mine: Mine, tmp_path: Path) -> None:
+    arms = {how: mine(body) for how, (body, _, _) in ENDINGS.items()}
 
-    found = block(CALLBACKS, mine(body))
+    found = rows_of(place, tmp_path, first=CALLBACKS, **arms, last=CALLBACKS)
 
-    assert (found.arms["compared"].status, found.failed) == (status, "B")
-    assert reason in str(found.arms["compared"].reason or "")
-    assert [found.arms[role].status for role in ("reference", "placebo")] == ["ok", "ok"]
-    assert read.tally([found]).failed_b == 1
-
-
-def test_a_wrong_answer_of_a_is_not_blamed_on_b(block: Run, mine: Mine) -> None:
-    found = block(mine(FORGETS_ONE), mine(RAISES))
-
-    assert found.failed == "A"
-    assert {row.status for row in found.rows} == {"wrong", "failed"}
+    assert [found[name].status for name in ("first", "last")] == ["ok", "ok"]
+    assert {how: (found[how].status, found[how].reason or "") for how in arms} == {
+        how: (status, reason) for how, (_, status, reason) in ENDINGS.items()
+    }
+    assert "requests counted alike" in {check.name for check in found["forgets_the_last"].failed_checks}
 
 
-def test_a_server_that_dies_is_neither_sides_fault(tmp_path: Path) -> None:
-    body = "def crawl(job, frontier):\n    os.kill(int(os.environ['SERVER']), signal.SIGKILL)\n    time.sleep(0.2)\n"
+def test_a_side_that_fails_only_when_its_memory_is_read_has_failed(place: Place, mine: Mine, tmp_path: Path) -> None:
+    shy = "def crawl(job, frontier):\n    assert job.max_in_flight < 200, 'too many'\n    honest(job, frontier)\n"
+    b = mine(shy)
+    planned, prepared = loop.ready(made(CALLBACKS, b, metrics=(*TIMED, "memory")), tmp_path / "sides")
+    assert b.repository is not None
+    (b.repository / "strategies" / "mine.py").write_text("raise SystemExit", encoding="utf-8")  # the copy runs
+
+    found = loop.block(tmp_path, planned, 1, prepared, place, memory=True)
+
+    assert [(row.strategy, row.status) for row in found.arms.values()] == [("A", "ok"), ("B", "ok"), ("A again", "ok")]
+    assert [row.workload.in_flight for row in found.memory["A"]] == list(MEMORY_SIZES[1])
+    assert {row.status for row in found.memory["A"]} == {"ok"}
+    assert (found.memory["B"][0].status, found.memory["B"][0].reason) == (
+        "failed", "the strategy raised AssertionError: too many"
+    )  # fmt: skip
+    assert found.duration_ns >= sum(row.duration_ns for own in found.memory.values() for row in own) > 0
+    assert len((tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines()) == len(found.rows) == 7
+
+
+def test_a_server_that_dies_is_neither_sides_fault(mine: Mine, tmp_path: Path) -> None:
+    body = (
+        "def crawl(job, frontier):\n    os.kill(int(os.environ['SERVER']), signal.SIGKILL)\n    honest(job, frontier)\n"
+    )
     cpus = host.Cpus(None, None)
     with ServerKeeper(cpus) as keeper:
-        pid = keeper.server().process.pid
-        mine = arm("mine", None, with_mine(tmp_path / "fork", body), variables={"SERVER": str(pid)})
-        planned, prepared = loop.ready(made(CALLBACKS, mine), tmp_path / "place")
+        kills = mine(body, variables={"SERVER": str(keeper.server().process.pid)})
+        planned, prepared = loop.ready(made(CALLBACKS, kills), tmp_path / "place")
         found = loop.block(tmp_path, planned, 1, prepared, Place(keeper, cpus))
 
     assert (found.good, found.failed) == (False, None)
@@ -223,31 +191,7 @@ def test_a_server_that_dies_is_neither_sides_fault(tmp_path: Path) -> None:
     assert read.tally([found]).dropped == 1
 
 
-# Calibration
-
-
-@pytest.mark.parametrize(
-    ("body", "reason"), [(RAISES, "the strategy raised LookupError"), (FORGETS_THE_LAST, "requests counted alike")]
-)
-def test_calibration_names_the_side_that_cannot_do_the_work(
-    place: Place, tmp_path: Path, mine: Mine, body: str, reason: str
-) -> None:
-    planned, prepared = loop.ready(made(CALLBACKS, mine(body)), tmp_path / "place")
-
-    with pytest.raises(ExperimentError, match=rf"nothing to compare: B, mine \(.*fork.*\): {reason}"):
-        loop.calibrated(planned, prepared, place, None)
-
-
-def test_calibration_finds_the_cycles_of_a_block_and_what_is_gated(place: Place, tmp_path: Path) -> None:
-    planned, prepared = loop.ready(made(CALLBACKS, CALLBACKS), tmp_path / "place")
-
-    asked, _ = loop.calibrated(planned, prepared, place, 3)
-    found, calibration = loop.calibrated(planned, prepared, place, None)
-
-    assert asked.cycles == 3
-    assert run.FEWEST_CYCLES <= found.cycles <= run.MOST_CYCLES
-    assert found.gated == TIMED
-    assert calibration.block_s > 0
+# The size of a block
 
 
 def test_noisy_slices_need_more_cycles_and_expensive_ones_fewer() -> None:
@@ -256,7 +200,9 @@ def test_noisy_slices_need_more_cycles_and_expensive_ones_fewer() -> None:
     assert cycles_for(0.0, 1.2, 0.1) == run.FEWEST_CYCLES
     assert cycles_for(9.0, 1.2, 0.001) == run.MOST_CYCLES
     assert cycles_for(9.0, 1.2, 3.0) == run.FEWEST_CYCLES, "however long a cycle takes"
-    assert cycles_for(0.05, 1.2, 0.1) % run.BALANCED == 0
+    assert cycles_for(0.03, 1.6, 0.1) == 6 * 1, "0.03 / 0.015 * sqrt(16) = 8, in multiples of 6"
+    assert cycles_for(0.0375, 1.6, 0.1) == 6 * 2, "10 is nearer to 12"
+    assert cycles_for(0.015, 1.6, 0.1) == 4
 
 
 def test_disturbances_of_a_whole_cycle_are_not_noise_of_a_slice() -> None:
@@ -268,12 +214,3 @@ def test_disturbances_of_a_whole_cycle_are_not_noise_of_a_slice() -> None:
     assert slice_sd(a, again) == pytest.approx(0, abs=1e-9)
     assert slice_sd([*a, window(0, 0.0)], [*again, again[0]]) == pytest.approx(0, abs=1e-9)
     assert slice_sd([a[0], a[1]], [again[0], a[1]]) > 0
-
-
-def test_the_copy_runs_and_not_the_original_file(place: Place, tmp_path: Path, mine: Mine) -> None:
-    own = mine(HONEST)
-    planned, prepared = loop.ready(made(CALLBACKS, own), tmp_path / "place")
-    assert own.repository is not None
-    (own.repository / "strategies" / "mine.py").write_text("raise SystemExit", encoding="utf-8")
-
-    assert_good(loop.block(tmp_path, planned, 1, prepared, place))
