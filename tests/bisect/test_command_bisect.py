@@ -1,36 +1,42 @@
 """``inflight bisect`` from end to end: a git repository in which one commit makes a strategy slow."""
 
 import json
+import math
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from inflight.bench.core import rows
+from inflight.bench.core.arm import BlockTrial
 from inflight.bench.studies.bisect.command import EXITS, FILE, MARKDOWN_FILE
-from tests.ab import hurried
-from tests.ab.repositories import HONEST, NO_CONFIG, commit, git, new_repository, slow_down, with_mine
-from tests.cli import command
-from tests.cli.command import Done, inflight
+from tests.ab.repositories import HONEST, NO_CONFIG, commit, git, new_repository, with_mine
+from tests.ab.test_decide import noise
+from tests.cli.command import Done, call
+from tests.laboratory import Laboratory, only_run, sides
 
-SMALL = ("--cycles", 2, "--metric", "cpu_per_page")
+CPU = ("--metric", "cpu_per_page", "--json")
+NOISE = noise(96, 0.0, 0.02)
 
 
 @pytest.fixture(autouse=True)
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the folder for temporary files of all that the test starts, in which a comparison has few blocks."""
+    """Return the folder for temporary files of all that the test starts."""
     folder = tmp_path / "scratch"
     folder.mkdir()
-    monkeypatch.setattr(command, "ENVIRONMENT", command.ENVIRONMENT | NO_CONFIG | {"TMPDIR": str(folder)})
-    monkeypatch.setattr(command, "INFLIGHT", [command.INFLIGHT[0], str(Path(hurried.__file__))])
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    for name, value in NO_CONFIG.items():
+        monkeypatch.setenv(name, value)
     return folder
 
 
 def edit(folder: Path, number: int) -> str:
-    """Commit a change of the strategies that changes no figure."""
+    """Commit a change of the strategies."""
     path = folder / "strategies" / "callbacks.py"
     path.write_text(f"{path.read_text(encoding='utf-8')}\n# {number}\n", encoding="utf-8")
-    return commit(folder, f"harmless {number}")
+    return commit(folder, f"edit {number}")
 
 
 @pytest.fixture
@@ -44,77 +50,107 @@ def told(done: Done) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.long
-def test_a_planted_slowdown_is_found(repository: Path, tmp_path: Path, scratch: Path) -> None:
+def slow_from(*slow: str) -> Callable[[BlockTrial], dict[str, Any]]:
+    """Return blocks in which these commits need a tenth more CPU time per page than GOOD."""
+    return lambda trial: {"cpu": NOISE[trial.round - 1] + (math.log(1.1) if trial.arms[1].revision in slow else 0.0)}
+
+
+def test_the_first_slow_commit_is_found(
+    laboratory: Laboratory, repository: Path, tmp_path: Path, scratch: Path
+) -> None:
     good = git(repository, "rev-parse", "HEAD")
     edit(repository, 1)
     (repository / "notes").write_text("not a strategy\n", encoding="utf-8")
     commit(repository, "changes no strategy")
     edit(repository, 2)
-    slow_down(repository, "callbacks")
-    culprit = commit(repository, "slower")
-    edit(repository, 3)
+    culprit, last = edit(repository, 3), edit(repository, 4)
     before = git(repository, "status", "--porcelain=v2", "--branch")
+    laboratory.answer = sides(slow_from(culprit, last))
 
-    done = inflight("bisect", good, "HEAD", "callbacks", "--repo", repository, *SMALL, "--json", folder=tmp_path)
+    done = call("bisect", good, "HEAD", "callbacks", "--repo", repository, *CPU, folder=tmp_path)
 
-    found = told(done)
-    (folder,) = (tmp_path / "results").iterdir()
-    assert done.code == EXITS[found["verdict"]]
-    assert len(found["commits"]) == 4
+    found, folder = told(done), only_run(tmp_path / "results")
+    assert (done.code, found["verdict"], found["suspects"]) == (EXITS["regression"], "regression", [culprit])
+    assert [one["subject"] for one in found["commits"]] == ["edit 1", "edit 2", "edit 3", "edit 4"]
     assert "4 commits to search: GOOD against BAD, then at most 2 comparisons" in done.err
-    assert culprit in found["suspects"]
-    if found["verdict"] == "regression":  # a busy machine may leave a range
-        assert found["suspects"] == [culprit]
-        assert "of simulated searches" in done.err
+    assert "of simulated searches" in done.err
+    answers = {step["commit"]: (step["answer"], step["blocks"]) for step in found["steps"]}
+    assert answers.pop(last) == answers.pop(culprit) == ("regression", 12)
+    assert set(answers.values()) == {("pass", 12)}
     for step in found["steps"]:
-        assert all(rows.read(folder / name) for name in step["folders"])
-        assert len(step["folders"]) == step["comparisons"]
+        assert [len(rows.read(folder / name)) for name in step["folders"]] == [36] * step["comparisons"]
     assert (folder / FILE).exists()
     assert (folder / MARKDOWN_FILE).exists()
     assert git(repository, "status", "--porcelain=v2", "--branch") == before
     assert list(scratch.iterdir()) == []
 
 
-@pytest.mark.slow
-def test_a_file_is_searched_in_its_own_repository(tmp_path: Path) -> None:
+def test_a_file_is_searched_in_its_own_repository_and_no_change_is_a_pass(
+    laboratory: Laboratory, tmp_path: Path
+) -> None:
     folder = with_mine(tmp_path / "project", HONEST)
     (folder / "strategies" / "mine.py").rename(folder / "mine.py")
     git(folder, "init", "--quiet")
     good = commit(folder, "the first")
     (folder / "helper.py").touch()
     commit(folder, "a helper")
+    laboratory.answer = sides(slow_from())
 
-    done = inflight("bisect", good, "HEAD", folder / "mine.py", *SMALL, "--json", folder=tmp_path)
+    done = call("bisect", good, "HEAD", folder / "mine.py", *CPU, folder=tmp_path)
 
     found = told(done)
-    assert done.code == EXITS[found["verdict"]]
+    assert (done.code, found["verdict"]) == (EXITS["pass"], "pass")
     assert [one["subject"] for one in found["commits"]] == ["a helper"]
-    assert found["steps"][0]["blocks"] >= hurried.BLOCKS
+    assert [step["blocks"] for step in found["steps"]] == [12]
 
 
-@pytest.mark.slow
-def test_an_unfinished_search_goes_on_and_skips_a_commit_that_cannot_be_tested(
-    repository: Path, tmp_path: Path
+def test_an_interrupted_search_goes_on_and_skips_a_commit_that_cannot_be_tested(
+    laboratory: Laboratory, repository: Path, tmp_path: Path, scratch: Path
 ) -> None:
     broken = repository / "strategies" / "callbacks.py"
     whole = broken.read_text(encoding="utf-8")
+    edit(repository, 1)
     broken.unlink()
     missing = commit(repository, "without the strategy")
     broken.write_text(whole, encoding="utf-8")
-    edit(repository, 2)
-    arguments = ("bisect", "HEAD~2", "HEAD", "callbacks", "--repo", repository, *SMALL, "--json")
-    first = told(inflight(*arguments, folder=tmp_path))
-    (folder,) = (tmp_path / "results").iterdir()
-    known = json.loads((folder / FILE).read_text(encoding="utf-8"))
-    known["steps"] = [first["steps"][0] | {"answer": "regression"}]
-    (folder / FILE).write_text(json.dumps(known), encoding="utf-8")
+    last = edit(repository, 2)
+    arguments = ("bisect", "HEAD~3", "HEAD", "callbacks", "--repo", repository, *CPU)
+    laboratory.answer, laboratory.interrupt_at = sides(slow_from(last)), 20
 
-    done = inflight(*arguments, folder=tmp_path)
+    first = call(*arguments, folder=tmp_path)
+    assert (first.code, first.out) == (130, "")
+    assert list(scratch.iterdir()) == []
+    asked, laboratory.interrupt_at = len(laboratory.asked), 0
+    done = call(*arguments, folder=tmp_path)
 
     found = told(done)
     assert "known steps: 1" in done.err
-    assert found["steps"][0]["folders"] == first["steps"][0]["folders"]
-    assert [(step["commit"], step["answer"]) for step in found["steps"][1:]] == [(missing, "untestable")]
+    assert asked == 20
+    assert [(step["commit"], step["answer"]) for step in found["steps"] if step["commit"] in {missing, last}] == [
+        (last, "regression"), (missing, "untestable")
+    ]  # fmt: skip
+    assert found["suspects"] == [missing, last]
     assert done.code == EXITS["inconclusive"]
-    assert len(list((tmp_path / "results").iterdir())) == 1
+    assert only_run(tmp_path / "results").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("HEAD", "nothing", "callbacks"), "at nothing: there is no such revision"),
+        (("HEAD", "HEAD~1", "callbacks"), "is not an ancestor of HEAD~1"),
+        (("HEAD~1", "HEAD", "callbacks"), "changes strategies/, so there is nothing to find"),
+        (("HEAD~1", "HEAD", "callbacks@HEAD"), "name the strategy without a revision"),
+    ],
+)
+def test_a_refusal_is_one_sentence_and_leaves_nothing(
+    repository: Path, tmp_path: Path, arguments: tuple[str, ...], sentence: str
+) -> None:
+    (repository / "notes").write_text("not a strategy\n", encoding="utf-8")
+    commit(repository, "changes no strategy")
+
+    done = call("bisect", *arguments, "--repo", repository, folder=tmp_path)
+
+    assert done.code == 2
+    assert sentence in done.sentence
+    assert not (tmp_path / "results").exists()
