@@ -4,7 +4,6 @@ import base64
 import gzip
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -13,15 +12,13 @@ from typing import Any
 
 import pytest
 
+from inflight.bench.measure import host
 from inflight.bench.measure.places import without_places
-from tests.ab import hurried
 from tests.ab.repositories import new_repository
-from tests.cli.command import ENVIRONMENT, inflight
+from tests.cli.command import inflight
+from tests.real_run import RealRun
 
 REFERENCE = Path(__file__).parents[1] / "results" / "reference"
-TINY = (
-    "strategies = ['callbacks']\n[[crawl]]\npages = 20\nlatency = ['1ms']\n[[block]]\nblocks = ['thread']\nn = [10]\n"
-)
 ABSOLUTE = re.compile(r"(?:(?<![\w./~<)])|(?<=file://))/[\w@+-][^\s'\"`,;()<>|]*|(?<!\w)[A-Za-z]:\\\w[^\s'\"]*")
 """An absolute path, of POSIX or of Windows, wherever it stands in a text."""
 ALLOWED = (
@@ -112,36 +109,32 @@ def places_in(folder: Path) -> dict[str, list[str]]:
     return {name: many[:3] for name, many in found.items() if many}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("run", sorted(REFERENCE.iterdir()), ids=lambda run: run.name)
 def test_the_reference_runs_name_no_place(run: Path) -> None:
     assert places_in(run) == {}
 
 
-def test_a_run_names_no_place(tmp_path: Path) -> None:
-    (tmp_path / "tiny.toml").write_text(TINY, encoding="utf-8")
-
-    done = inflight("run", tmp_path / "tiny.toml", "--out", tmp_path / "results", folder=tmp_path)
-
-    assert "callbacks" in done.out
-    assert places_in(tmp_path / "results") == {}
-    (machine,) = (tmp_path / "results").glob("*/machine.json")
-    assert json.loads(machine.read_text(encoding="utf-8"))["command"][1:] == ["run", "tiny.toml", "--out", "results"]
+def test_a_run_names_no_place(real_run: RealRun) -> None:
+    assert places_in(real_run.folder) == {}
 
 
+def test_a_command_is_kept_without_the_places_in_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(
+        sys, "argv", ["/usr/bin/inflight", "run", str(tmp_path / "tiny.toml"), "--out", str(tmp_path / "results")]
+    )
+
+    assert host.machine()["command"] == ["inflight", "run", "tiny.toml", "--out", "results"]
+
+
+@pytest.mark.night
 def test_the_sides_of_a_comparison_name_no_place(tmp_path: Path) -> None:
     fork = new_repository(tmp_path / "fork")
-    small = ("--cycles", "1", "--metric", "cpu_per_page", "--out", str(tmp_path / "results"))
-    variables = ("--env", f"MINE={tmp_path}/mine")
+    sides = ("callbacks", "callbacks", "--repo", fork, "--python", sys.executable, "--env", f"MINE={tmp_path}/mine")
 
-    done = subprocess.run(
-        [
-            *(sys.executable, str(Path(hurried.__file__)), "ab", "callbacks", "callbacks", "--repo", str(fork)),
-            *("--python", sys.executable, *small, *variables),
-        ],
-        env=ENVIRONMENT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = inflight("ab", *sides, "--cycles", "1", "--metric", "cpu_per_page", "--out", tmp_path / "results")
 
-    assert done.returncode in {0, 1, 3}, done.stderr
+    assert done.code in {0, 1, 3}, done.err
     assert places_in(tmp_path / "results") == {}
     (rows,) = (tmp_path / "results").glob("*/rows.jsonl")
     for line in rows.read_text(encoding="utf-8").splitlines():

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import jsonschema
 import pytest
@@ -12,9 +13,10 @@ from inflight.bench.measure import host
 from inflight.bench.measure.server import Server, running
 from inflight.bench.measure.trial import Setting
 from inflight.bench.studies.clients import run as clients
+from tests.patience import FOREVER_S
 
 IN_FLIGHT = 10
-SETTING = Setting("made", host.choose_cpus(pin=True), lambda _trial: 20.0)
+SETTING = Setting("made", host.choose_cpus(pin=True), lambda _trial: FOREVER_S)
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +25,7 @@ def server() -> Iterator[Server]:
         yield one
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("name", clients.CLIENTS)
 def test_a_client_counts_what_the_server_counts(name: str, server: Server) -> None:
     if why := clients.absent(name):
@@ -44,17 +47,18 @@ def test_a_client_counts_what_the_server_counts(name: str, server: Server) -> No
     ("name", "told"), [("wrk", "wrk is not installed; get it with: apt"), ("locust", "pip install inflight-bench[loc")]
 )
 def test_a_client_that_is_not_installed_is_a_skipped_row_that_says_how_to_get_it(
-    name: str, told: str, server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    name: str, told: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
 
-    row = clients.run_client(clients.trial(name, "0", seconds=0.3), server, SETTING)
+    row = clients.run_client(clients.trial(name, "0", seconds=0.3), cast("Server", None), SETTING)
 
     assert row.status == "skipped"
     assert told in str(row.reason)
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("name", clients.CLIENTS)
 def test_a_lost_server_is_a_failed_row(name: str) -> None:
     if why := clients.absent(name):

@@ -71,14 +71,16 @@ def test_with_too_few_blocks_nothing_is_decided_and_no_bound_is_claimed() -> Non
     }  # fmt: skip
 
 
-def test_more_time_resolves_a_smaller_change() -> None:
-    found = self_test.resolves(SAME)
+def test_more_time_resolves_a_smaller_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(self_test, "BUDGETS_S", (30, 60, 180))
 
-    assert [one["minutes"] for one in found] == [1, 5, 15]
-    sizes = [one["smallest"] for one in found]
-    assert sizes == sorted(sizes, reverse=True)
-    assert all(size > 1 for size in sizes)
-    assert {one["limited_by"] for one in found} <= {"noise", "least", "pass"}
+    none, few, more = self_test.resolves(blocks(series(24, sd=0.05, memory_blocks=0)))
+
+    assert none == {"minutes": 0, "blocks": 0, "metrics": [], "smallest": None, "limited_by": None}
+    assert (few["minutes"], few["blocks"], few["metrics"]) == (1, 12, ["cpu_per_page", "throughput"])
+    assert (more["minutes"], more["blocks"]) == (3, 48)
+    assert few["smallest"] > more["smallest"] > 1.02
+    assert (few["limited_by"], more["limited_by"]) == ("noise", "pass")
 
 
 def tables(found: dict[str, Any]) -> dict[str, list[tuple[str, ...]]]:

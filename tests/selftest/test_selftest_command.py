@@ -1,27 +1,159 @@
-"""``inflight selftest`` from the command line, and the worker that measures the harness's overhead."""
+"""``inflight selftest`` from end to end on made blocks, and the worker that measures the harness's overhead."""
 
 import json
-import subprocess
+import math
 import sys
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from inflight.bench.core import rows
-from inflight.bench.measure import interpreters
-from inflight.bench.measure.process import environment
+from inflight.bench.core import rows, selftests
+from inflight.bench.core.arm import BlockTrial
+from inflight.bench.core.plan import AnyTrial
+from inflight.bench.core.rows import Row
+from inflight.bench.measure import host, interpreters
+from inflight.bench.studies.clients import plot as plot_clients
+from inflight.bench.studies.compare import plot as plot_comparison
+from inflight.bench.studies.compare import read
 from inflight.bench.studies.selftest import command as selftest_command
-from tests.cli.command import INFLIGHT, inflight
+from inflight.bench.studies.selftest import overhead
+from inflight.bench.studies.selftest import plot as plot_selftest
+from inflight.bench.studies.selftest import read as self_test
+from tests.ab.test_decide import noise
+from tests.cli.command import call, inflight
+from tests.laboratory import Laboratory, only_run, sides
+from tests.made_blocks import CPU_NS
+from tests.selftest.made_clients import AGREEING, client_row
+
+LOOP_NS = 20
+"""What an iteration of a planted loop costs in the laboratory."""
+SD = 0.02
+QUICK = ("selftest", "--quick")
 
 
-def test_the_cost_of_measuring_is_printed() -> None:
-    command = [sys.executable, "-P", "-m", "inflight.bench.studies.selftest.overhead"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment())
+@pytest.fixture(autouse=True)
+def _one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(self_test, "BUDGETS_S", (60,))
 
-    found = json.loads(done.stdout)
-    assert set(found) == {"with_ns", "without_ns"}
-    assert found["without_ns"] > 0
+
+@pytest.fixture
+def _no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(self_test, "resolves", lambda _same: [])
+    for module, name in ((plot_selftest, "save_selftest"), (plot_clients, "save_clients")):
+        monkeypatch.setattr(module, name, lambda *_: [])
+    monkeypatch.setattr(plot_comparison, "save_comparison", lambda *_: [])
+
+
+def machine(**more: Any) -> Callable[[AnyTrial, bool], Iterable[Row]]:
+    """Answer as a machine on which B is slower by the loops that are planted in it, and by ``more``."""
+
+    def planted(trial: BlockTrial) -> dict[str, Any]:
+        loops = trial.arms[1].planted_loops or 0
+        moved = noise(12, 0.0, SD)[(trial.round - 1) % 12] + math.log1p(loops * LOOP_NS / CPU_NS)
+        return more | {"cpu": moved + more.get("cpu", 0.0)}
+
+    blocks = sides(planted)
+
+    def answer(trial: AnyTrial, calibrates: bool) -> Iterable[Row]:
+        if trial.kind == "client":
+            return [client_row(trial.strategy, AGREEING[trial.strategy][0], latency=trial.values["latency"])]
+        return blocks(trial, calibrates)
+
+    return answer
+
+
+def test_a_quiet_machine_has_no_alarm_and_finds_what_is_planted(laboratory: Laboratory, tmp_path: Path) -> None:
+    laboratory.answer = machine()
+
+    done = call(*QUICK, "--out", tmp_path, "--json")
+
+    found, folder = json.loads(done.out), only_run(tmp_path)
+    assert json.loads((folder / "selftest.json").read_text(encoding="utf-8")) | {"folder": str(folder)} == found
+    assert (done.code, found["too_few"]) == (0, [])
+    assert (found["dropped"]["tried"], found["dropped"]["left_out"]) == (48, 0)
+    assert [(one["minutes"], one["blocks"], one["limited_by"]) for one in found["resolves"]] == [(1, 12, "pass")]
+    assert (found["false_alarms"]["real"]["alarms"], found["false_alarms"]["real"]["decisions"]) == (0, 2)
+    assert (found["false_alarms"]["resampled"]["alarms"], found["false_alarms"]["resampled"]["decisions"]) == (0, 1000)
+    for size, one in found["detection"].items():
+        assert one["loops"] == pytest.approx(int(size) / 100 * CPU_NS / LOOP_NS, rel=0.02)
+        assert math.expm1(one["seen"]) == pytest.approx(int(size) / 100, abs=0.002)
+        assert (one["blocks"], one["share"]) == (12, 1.0)
+    assert found["noise"]["callbacks"]["cpu_per_page"] == pytest.approx(SD, rel=0.03)
+    assert found["block_s"]["callbacks"]["slices"] == 3.0
+    assert found["overhead"] == {
+        "with_ns": 400.0, "without_ns": 200.0, "per_fetch_ns": 200.0, "share": pytest.approx(200 / CPU_NS, rel=0.01)
+    }  # fmt: skip
+    assert found["server_ceiling_per_s"] == 100_000.0
+    assert [one["latency"] for one in found["clients"]["latencies"]] == ["50ms", "10ms", "0"]
+    assert {row.workload.id for row in rows.read(folder)} >= {
+        *("compare/aa", "compare/planting", "compare/planted-5", "compare/planted-10", "selftest/lateness"),
+        *(f"client/latency={latency}/in_flight=50" for latency in ("0", "10ms", "50ms")),
+    }
+    assert {path.name for path in (folder / "plots").iterdir()} == {
+        f"{name}.{kind}" for name in ("selftest", "clients") for kind in ("png", "svg")
+    }
+
+
+@pytest.mark.usefixtures("_no_plots")
+def test_the_next_verdict_quotes_it(laboratory: Laboratory, tmp_path: Path) -> None:
+    laboratory.answer = machine()
+    assert call(*QUICK, "--out", tmp_path).code == 0
+    kept = selftests.latest([tmp_path], host.machine())
+    assert kept is not None
+
+    compared = call("ab", "callbacks", "callbacks", "--metric", "cpu_per_page", "--out", tmp_path, "--json")
+
+    assert json.loads(compared.out)["error_rates"] == {"measured": kept["made_at"]}
+    assert "as in the self-test" in compared.err
+
+
+@pytest.mark.usefixtures("_no_plots")
+@pytest.mark.parametrize(
+    ("more", "code", "alarms", "too_few", "reasons"),
+    [
+        ({"cpu": 0.1}, 1, (2, 2), [], {}),
+        ({"cpu": -0.1}, 0, (0, 2), [], {}),
+        ({"red": True}, 3, (0, 0), ["callbacks"], {"server had room": 72}),
+        ({"failed": "B"}, 3, (0, 0), ["callbacks"], {"B: it broke": 72}),
+    ],
+)
+def test_alarms_and_lost_blocks_have_their_exit_codes(
+    laboratory: Laboratory, tmp_path: Path, more: dict[str, Any], code: int, alarms: tuple[int, int],
+    too_few: list[str], reasons: dict[str, int],
+) -> None:  # fmt: skip
+    laboratory.answer = machine(**more)
+
+    done = call(*QUICK, "--out", tmp_path, "--json")
+
+    found = json.loads(done.out)
+    real = found["false_alarms"]["real"]
+    assert (done.code, (real["alarms"], real["decisions"]), found["too_few"]) == (code, alarms, too_few)
+    assert found["dropped"]["reasons"] == reasons
+
+
+def test_an_interrupted_self_test_keeps_its_rows_and_is_not_quoted(laboratory: Laboratory, tmp_path: Path) -> None:
+    laboratory.answer, laboratory.interrupt_at = machine(), 1 + 3 * 5 + 1
+
+    done = call(*QUICK, "--out", tmp_path)
+
+    folder = only_run(tmp_path)
+    assert (done.code, done.out) == (130, "")
+    assert done.err.splitlines()[-1] == (f"interrupted; the rows are in {folder}, but verdicts will not quote them")
+    assert {row.round for row in rows.read(folder)} == {1, 2, 3}, "each with four readings of memory"
+    assert not (folder / "selftest.json").exists()
+
+
+def test_the_cost_of_measuring_is_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(overhead, "FETCHES", 10)
+    monkeypatch.setattr(overhead, "TURNS", 1)
+    monkeypatch.setattr("gc.disable", lambda: None)
+
+    overhead.main()
+
+    assert set(json.loads(capsys.readouterr().out)) == {"with_ns", "without_ns"}
 
 
 def test_interpreters_of_sides_are_labelled_and_two_names_of_one_are_no_difference(tmp_path: Path) -> None:
@@ -37,53 +169,18 @@ def test_interpreters_of_sides_are_labelled_and_two_names_of_one_are_no_differen
     assert [arm.python for arm in replace(one, pythons=two[:1]).arms("callbacks")] == [sys.executable] * 2
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["--python", "a", "--python", "b", "--python", "c"], "--python may be given once, for both sides, or twice"),
-        (["--python", "python3", "--strategy", "aiohttp_client"], "--python: aiohttp_client needs aiohttp; choose a"),
-    ],
-)
-def test_interpreters_that_cannot_be_tested_are_one_sentence(words: list[str], sentence: str, tmp_path: Path) -> None:
-    done = inflight("selftest", *words, "--out", tmp_path)
+@pytest.mark.night
+def test_a_real_self_test_has_the_code_and_the_figures_of_its_rows(tmp_path: Path) -> None:
+    done = inflight(*QUICK, "--out", tmp_path, "--json")
 
-    assert done.sentence.startswith(sentence)
-
-
-@pytest.mark.parametrize(
-    ("alarms", "too_few", "code"),
-    [(0, [], 0), (1, [], 0), (30, [], 1), (0, ["callbacks"], 3), (30, ["callbacks"], 3)],
-)
-def test_the_exit_code_says_whether_alarms_are_too_frequent_or_blocks_too_few(
-    alarms: int, too_few: list[str], code: int
-) -> None:
-    counted = {"real": {"alarms": alarms, "decisions": 100}, "resampled": {"alarms": 0, "decisions": 1000}}
-
-    assert selftest_command.code({"too_few": too_few, "false_alarms": counted}) == code
-
-
-@pytest.mark.long
-def test_a_quick_self_test_is_kept_and_quoted_by_the_next_verdict(tmp_path: Path) -> None:
-    def patient(*words: str) -> "subprocess.CompletedProcess[str]":
-        command = [*INFLIGHT, *words, "--out", str(tmp_path), "--json"]
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=800)
-
-    done = patient("selftest", "--quick")
-
-    found = json.loads(done.stdout)
-    assert done.returncode == selftest_command.code(found)
-    (folder,) = tmp_path.iterdir()
+    found, folder = json.loads(done.out), only_run(tmp_path)
     assert json.loads((folder / "selftest.json").read_text(encoding="utf-8")) | {"folder": str(folder)} == found
-    names = {row.workload.id for row in rows.read(folder)}
-    assert names >= {"compare/aa", "compare/planting"}
-    # A very noisy machine leaves no good block, and no valid round of a client.
-    planted = {f"compare/planted-{size}" for size, one in found["detection"].items() if one["loops"] is not None}
-    assert {name for name in names if name.startswith("compare/planted-")} == planted
-    assert names >= {f"client/latency={latency}/in_flight=50" for latency in ("0", "10ms", "50ms")}
-    assert [one["latency"] for one in found["clients"]["latencies"]] == ["50ms", "10ms", "0"]
-    has_figure = any(client["per_s"] for one in found["clients"]["latencies"] for client in one["clients"])
-    drawn = {path.name for path in (folder / "plots").glob("*")}
-    assert {"selftest.png", "selftest.svg"} <= drawn or found["strategy"] in found["too_few"]
-    assert ({"clients.png", "clients.svg"} <= drawn) == has_figure
-    compared = patient("ab", "callbacks", "callbacks", "--metric", "cpu_per_page")
-    assert json.loads(compared.stdout)["error_rates"] == {"measured": found["made_at"]}
+    assert done.code == selftest_command.code(found)
+    every = rows.read(folder)
+    series = {name: read.blocks(own) for name, own in read.comparisons(every).items()}
+    assert found["dropped"] == self_test.left_out([one for name, one in series.items() if name != "planting"])
+    assert (found["too_few"] == []) == (len(self_test.good(series["aa"])) >= 24)
+    if not found["too_few"]:  # a machine that loses its blocks has no figures of them
+        assert found["noise"]["callbacks"] == pytest.approx(self_test.noise(series["aa"]))
+        assert found["false_alarms"] == self_test.false_alarms(series["aa"], {})
+    assert {row.strategy for row in every if row.kind == "client"} == {"locust", "wrk", "callbacks"}

@@ -35,7 +35,7 @@ def speed(path: str, *options: str) -> "subprocess.CompletedProcess[str]":
     )  # fmt: skip
 
 
-@pytest.mark.long
+@pytest.mark.night
 def test_every_target_is_measured_and_one_that_is_missed_is_exit_1(tmp_path: Path) -> None:
     program = tmp_path / "wrk"
     program.write_text(FAKE_WRK, encoding="utf-8")
