@@ -6,14 +6,10 @@ from typing import Any
 
 import pytest
 
-from inflight import strategies
-from inflight.bench.core import rows
 from inflight.bench.core.records import changed
 from inflight.bench.core.rows import Row
-from inflight.bench.studies import claims
-from inflight.bench.studies.claims.command import judge, work_out
 from inflight.bench.studies.claims.rules import RULES
-from inflight.bench.studies.claims.verdicts import Value, load
+from inflight.bench.studies.claims.verdicts import Value
 from inflight.strategies.core import record
 from tests.claims.cases import left_behind
 from tests.claims.made_claim_rows import (
@@ -302,20 +298,3 @@ def test_figures_have_their_intervals_and_reasons_their_boundaries() -> None:
     )
     assert outcome.reason == "all layers at least 10x: parked yes, in flight no"
     assert "thread: 1,000 to 10,000" in outcome.region
-
-
-def test_the_reference_run_has_the_verdicts_and_figures_that_are_stored_with_it() -> None:
-    (folder,) = REFERENCE.glob("*-claims")
-    stored = load(folder).claims
-    needed = work_out([claims.load(one.id, strategies.names()) for one in stored], quick=False)
-
-    found = {verdict.id: verdict for verdict, _ in judge(needed, rows.read(folder))}
-
-    assert {one.id: (one.verdict, one.close) for one in stored} == {
-        name: (verdict.verdict, verdict.close) for name, verdict in found.items()
-    }
-    for one in stored:
-        own = found[one.id].values
-        assert {name: value for name, value in own.items() if not name.endswith("_text")} == pytest.approx(
-            {name: value for name, value in one.values.items() if not name.endswith("_text")}
-        )
