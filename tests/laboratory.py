@@ -101,7 +101,9 @@ def models(costs: Mapping[str, float], noise: Sequence[float] = (0.01, -0.01, 0.
             cost_ns = costs[arm.strategy] * moved + trial.workload.cpu_ns
             latency_ns = trial.workload.mean_latency_ns
             per_s = bound_per_s(arm.in_flight, latency_ns, cost_ns) / (slower if latency_ns else 1)
-            yield arm_row(in_flight=arm.in_flight, pages_per_s=per_s, cpu_per_page_ns=round(cost_ns))
+            yield arm_row(
+                number=trial.round, in_flight=arm.in_flight, pages_per_s=per_s, cpu_per_page_ns=round(cost_ns)
+            )
 
     return answer
 

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from inflight.bench.core import rows
-from inflight.bench.core.experiment import Experiment
+from inflight.bench.core.plan import row_trials
 from inflight.bench.core.rows import Row, RowsError
 from inflight.bench.measure import host
-from inflight.bench.measure import run as runs
 from inflight.bench.studies.advice import command as advise_command
 from inflight.bench.studies.advice.command import AdviseError
-from tests.cli.command import inflight
-from tests.made_rows import memory_rows
+from tests.cli.command import call, inflight
+from tests.laboratory import Laboratory, models, only_run
+from tests.made_rows import arm_row, memory_rows
 from tests.map.made_maps import map_rows
 
 DOCS = Path(__file__).parents[2] / "docs" / "decisions.md"
@@ -123,26 +123,68 @@ def test_a_run_without_its_machine_is_said_to_be_of_another(results: Path, tmp_p
 
 
 def test_without_a_run_of_this_machine_it_measures_one_and_says_so_first(
-    tmp_path: Path, machine: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    laboratory: Laboratory, tmp_path: Path, machine: dict[str, Any]
 ) -> None:
     store(tmp_path / "20260104T000000000Z-there-map", map_rows(rounds=2), machine | {"usable_cores": 99})
-    asked_for: list[Experiment] = []
+    laboratory.answer = models(COSTS | {"sequential": 25_000})
 
-    def measured(out: Path, experiment: Experiment) -> Path:
-        assert "this takes about" in capsys.readouterr().err
-        asked_for.append(experiment)
-        return store(out / "a-run", map_rows(COSTS, noise=0.002, works=("0",), latencies=("0",), caps=(60,)), machine)
+    done = call("advise", "--latency", "0", "--in-flight", 60, "--json", "--out", tmp_path)
 
-    monkeypatch.setattr(advise_command, "_run", measured)
+    found = json.loads(done.out)
+    own = rows.read(Path(found["run"]))
+    assert (done.code, found["advised"], found["alike"]) == (0, "callbacks", list(COSTS)[:1])
+    assert done.err.startswith(f"No run of this machine in {tmp_path} has the CPU time per page: measuring it with 60 ")
+    assert "; this takes about " in done.err.splitlines()[0]
+    assert {(row.kind, row.workload.in_flight, row.workload.mean_latency_ns) for row in own} == {("arm", 60, 0)}
+    assert {row.strategy for row in own} == {*COSTS, "callbacks again"}
+    assert {row.round for row in own} == {1, 2, 3, 4, 5}
 
-    assert ask(tmp_path, in_flight=60) == 0
-    (experiment,) = asked_for
-    trials = runs.all_trials(experiment)
-    assert {name for name in experiment.strategies if name != "sequential"} == set(COSTS)
-    assert {(trial.kind, trial.values["in_flight"], trial.values["mean_latency_ns"]) for trial in trials} == {
-        ("arm", 60, 0)
-    }
-    assert advise_command.newest(tmp_path, machine, 60, set(COSTS)) is not None
+    asked = len(laboratory.asked)
+    again = call("advise", "--latency", "0", "--in-flight", 60, "--json", "--out", tmp_path)
+
+    assert (again.code, json.loads(again.out)["run"], len(laboratory.asked)) == (0, found["run"], asked)
+
+
+@pytest.mark.parametrize(
+    ("off", "code"), [(0.0, 0), (0.095, 0), (0.105, 3)], ids=["as expected", "almost 10 % off", "more than 10 % off"]
+)
+def test_verify_measures_the_advised_model_and_the_next_one_on_that_very_workload(
+    laboratory: Laboratory, results: Path, tmp_path: Path, off: float, code: int
+) -> None:
+    laboratory.answer = models(COSTS, slower=1 / (1 - off))
+    command = ("advise", "--latency", "20ms", "--cpu", "100us", "--in-flight", 8, "--verify", "--out", tmp_path)
+    run = results / "reference" / "20260101T000000000Z-here-map"
+
+    done = call(*command, "--from", run, "--json")
+
+    told = json.loads(done.out)
+    found, own = told["verified"], rows.read(Path(told["verified"]["folder"]))
+    assert (done.code, found["holds"]) == (code, code == 0)
+    assert found["off"] == pytest.approx(off, abs=0.002)
+    assert {row.strategy for row in own} == {one["strategy"] for one in found["models"]}
+    assert told["advised"] in {row.strategy for row in own}
+    assert len(own) == 6
+    assert {(row.workload.latency, row.workload.cpu, row.workload.in_flight) for row in own} == {("20ms", "100us", 8)}
+
+
+def test_rows_of_failed_blocks_are_no_cost_and_are_kept(laboratory: Laboratory, tmp_path: Path) -> None:
+    laboratory.answer = lambda trial, _calibrates: [
+        arm_row(status="failed", reason="it broke") for _ in row_trials(trial)
+    ]
+
+    done = call("advise", "--latency", "30ms", "--in-flight", 20, "--quiet", "--out", tmp_path)
+
+    assert done.sentence == f"the CPU time per page could not be measured; the rows are in {only_run(tmp_path)}"
+    assert {row.status for row in rows.read(only_run(tmp_path))} == {"failed"}
+
+
+def test_an_interrupted_measurement_keeps_its_rows_and_gives_no_advice(laboratory: Laboratory, tmp_path: Path) -> None:
+    laboratory.answer, laboratory.interrupt_at = models(COSTS | {"sequential": 25_000}), 3
+
+    done = call("advise", "--latency", "30ms", "--in-flight", 20, "--out", tmp_path)
+
+    assert (done.code, done.out) == (130, "")
+    assert {row.round for row in rows.read(only_run(tmp_path))} == {1, 2}
 
 
 def test_the_json_has_what_the_documentation_explains(results: Path, told: Any) -> None:
@@ -186,8 +228,8 @@ def test_a_run_that_is_named_must_have_the_cost_of_a_page(results: Path, tmp_pat
 
 
 def test_the_command_answers_with_its_exit_code(results: Path) -> None:
-    advised = inflight("advise", "--latency", "30ms", "--in-flight", 100, "--out", results)
-    open_ = inflight(
+    advised = call("advise", "--latency", "30ms", "--in-flight", 100, "--out", results)
+    open_ = call(
         "advise", "--latency", "0", "--in-flight", 1, "--json", "--from", results / "20260102T000000000Z-here-part"
     )
 
@@ -196,31 +238,16 @@ def test_the_command_answers_with_its_exit_code(results: Path) -> None:
     assert (open_.code, json.loads(open_.out)["advised"]) == (3, None)
 
 
-@pytest.mark.long
-def test_verify_measures_that_very_workload(results: Path, tmp_path: Path, machine: dict[str, Any]) -> None:
-    run = results / "reference" / "20260101T000000000Z-here-map"
+@pytest.mark.night
+def test_a_real_measurement_is_kept_and_gives_the_advice_of_its_rows(tmp_path: Path) -> None:
+    words = ("--latency", "30ms", "--in-flight", 20, "--json", "--out", tmp_path)
 
-    done = inflight(
-        *("advise", "--latency", "20ms", "--cpu", "100us", "--in-flight", 8, "--verify", "--json"),
-        *("--out", tmp_path, "--from", run),
-    )
+    done = inflight("advise", *words, "--verify")
 
-    found = json.loads(done.out)["verified"]
-    measured = rows.read(Path(found["folder"]))
-    assert {row.strategy for row in measured} == {one["strategy"] for one in found["models"]}
-    assert len(measured) == 6
-    assert {(row.workload.latency, row.workload.cpu, row.workload.in_flight) for row in measured} == {
-        ("20ms", "100us", 8)
-    }
-    assert done.code == (0 if found["holds"] and json.loads(done.out)["advised"] else 3)
-
-
-@pytest.mark.long
-def test_on_a_machine_without_runs_it_measures_and_stores_what_it_goes_by(tmp_path: Path) -> None:
-    done = inflight("advise", "--latency", "30ms", "--in-flight", 20, "--json", "--out", tmp_path)
-
-    found = json.loads(done.out)
-    assert Path(found["run"]).parent == tmp_path
-    assert {row.kind for row in rows.read(Path(found["run"]))} == {"arm"}
-    assert found["run_in_flight"] == 20
-    assert done.code in {0, 3}
+    told = json.loads(done.out)
+    assert {Path(told["run"]).parent, Path(told["verified"]["folder"]).parent} == {tmp_path}
+    assert {row.kind for row in rows.read(Path(told["run"]))} == {"arm"}
+    assert told["run_in_flight"] == 20
+    assert done.code == (0 if told["verified"]["holds"] and told["advised"] else 3)
+    again = json.loads(call("advise", *words, "--from", told["run"]).out)
+    assert {**again, "verified": None, "memory_run": None} == {**told, "verified": None, "memory_run": None}
