@@ -63,6 +63,21 @@ def test_an_effect_has_the_p_and_the_interval_of_scipys_t_test() -> None:
     assert found.upper == pytest.approx(ttest_1samp(values, 0, alternative="less").confidence_interval(0.99).high)
 
 
+def test_an_effect_of_two_blocks_is_that_of_one_degree_of_freedom() -> None:
+    found = effect("cpu", [0.0, 0.2], 0.25)
+
+    assert (found.blocks, found.estimate, found.sd) == pytest.approx((2, 0.1, 0.2 / math.sqrt(2)))
+    assert (found.low, found.high) == pytest.approx([0.1 + sign * 0.1 * math.tan(0.475 * math.pi) for sign in (-1, 1)])
+    assert (found.upper, found.p) == pytest.approx((0.2, 0.25))  # the quartiles of Cauchy
+
+
+def test_values_in_steps_vary_at_least_by_rounding() -> None:
+    still, wide = effect("memory", [0.1, 0.1], 0.01), effect("memory", [0.0, 0.2], 0.01)
+
+    assert still.sd == pytest.approx(0.002 / math.sqrt(12))
+    assert wide.sd == pytest.approx(0.2 / math.sqrt(2))
+
+
 def test_an_effect_of_students_sleep_data_is_the_published_one() -> None:
     found = effect("sleep", SLEEP, 0.001)
 
@@ -170,6 +185,22 @@ def test_at_the_last_look_no_pass_waits() -> None:
     assert cpu.low > 0
     assert cpu.estimate > DESIGNED.least
     assert (found.verdict, found.final) == ("pass", True)
+
+
+@pytest.mark.parametrize(("mean", "verdict"), [(1 / 32, "pass"), (1 / 32 + 2**-40, "regression")])
+def test_a_regression_is_above_the_least_effect_and_not_at_it(mean: float, verdict: str) -> None:
+    rule = replace(DESIGNED, least=1 / 32)  # a binary fraction, so that the mean is exact
+
+    found = decide({"cpu": [mean - 2**-10, mean + 2**-10] * 6}, {}, rule)
+
+    assert (found.effects[0].estimate, found.verdict) == (mean, verdict)
+
+
+@pytest.mark.parametrize(("share", "verdict"), [(0.9999, "pass"), (1.0001, "inconclusive")])
+def test_a_pass_rules_out_5_percent(share: float, verdict: str) -> None:
+    sd = share * math.log(1.05) * math.sqrt(12) / t_quantile(11, 1 - 0.01 * 0.1)
+
+    assert on(noise(12, sd=sd)).verdict == verdict
 
 
 def test_one_metric_that_is_worse_is_enough_for_a_regression_and_not_for_a_pass() -> None:

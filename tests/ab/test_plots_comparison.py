@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+pytestmark = pytest.mark.ci
 TIMED = ("cpu_per_page", "throughput")
 LABELS = ("callbacks", "callbacks@abc")
 HOSTILE = ["$x^{2}$<b>&" * 9, "_hidden", "a\x00b\x1b[31m\n", "\N{PILE OF POO}" * 40, "\\frac{1}{0}"]

@@ -94,7 +94,7 @@ def test_a_slowdown_of_10_percent_is_found_and_never_passes() -> None:
     assert found.passes == 0
 
 
-@settings(max_examples=25)
+@settings(max_examples=8)
 @given(sd=st.floats(0.005, 0.2), more=st.floats(1.2, 3.0))
 def test_more_noise_never_lowers_the_smallest_effect_that_is_found(sd: float, more: float) -> None:
     less_noise, more_noise = (smallest_found(one, SHORT).effect for one in (sd, sd * more))
@@ -102,7 +102,7 @@ def test_more_noise_never_lowers_the_smallest_effect_that_is_found(sd: float, mo
     assert less_noise <= more_noise * 1.05  # of the precision, and of the simulation
 
 
-@settings(max_examples=25)
+@settings(max_examples=8)
 @given(sd=st.floats(0.005, 0.3), share=st.sampled_from([0.5, 0.8, 0.9]), metrics=st.sampled_from([1, 2]))
 def test_the_smallest_effect_is_found_with_the_stated_power(sd: float, share: float, metrics: int) -> None:
     found = smallest_found(sd, SHORT, metrics, share)
