@@ -5,10 +5,10 @@ BIN    := $(VENV)/bin
 SECONDS ?= 60
 FUZZERS := $(filter-out %/__init__.py %/conftest.py,$(filter-out tests/fuzz/test_%,$(wildcard tests/fuzz/*.py)))
 PART   :=
-ALONE  := tests/lessons tests/limits tests/map tests/selftest
 JOBS   := 3
+PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help demo run goldens memory c10k locust c100k c1m map models clients scaling race limits claims selftest selftest-long test test-long fuzz mutants check speed docs lock readme schema lessons bench clean
+.PHONY: help demo run goldens memory c10k locust c100k c1m map models clients scaling race limits claims selftest selftest-long test test-all test-night fuzz check speed docs lock readme schema lessons bench clean
 
 help:            ## say what there is
 	@awk -F'## ' '/^[a-z0-9%-]+:.*## /{split($$1,t,":"); printf "make %-10s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
@@ -55,20 +55,25 @@ claims: $(VENV)/.run ## put the well-known claims to the test here (half an hour
 	$(BIN)/inflight claims
 
 # Compiled tests are kept, whatever the environment says: collecting them takes seconds otherwise, in each process.
-test test-long: export PYTHONDONTWRITEBYTECODE :=
+test test-all test-night: export PYTHONDONTWRITEBYTECODE :=
 
-test: $(VENV)/.test  ## run the test suite; PART= takes folders or files, JOBS= the number of processes
-	$(BIN)/python -m pytest -m "not long" -n $(JOBS) --dist worksteal $(PART)
+test: $(VENV)/.test  ## run the tests to wait for; PART= takes folders or files, JOBS= the number of processes
+	$(PYTEST) -m "not ci and not night" -n $(JOBS) --dist worksteal $(PART)
 
-test-long: $(VENV)/.test  ## run the tests that take minutes; those that measure have the machine to themselves
-	$(BIN)/python -m pytest -m long $(ALONE)
-	$(BIN)/python -m pytest -m long -n 2 --dist load $(ALONE:%=--ignore=%)
+test-all: $(VENV)/.test docs ## run all that CI runs: these tests, wheels, plots, the stored runs, pages in a browser
+	$(PYTEST) -m "not night" -n $(JOBS) --dist worksteal $(PART)
+
+test-night: $(VENV)/.test docs ## run for hours: lessons and presets are measured, mutants killed, inputs made up
+	$(PYTEST) -m night $(PART)
+	$(BIN)/python -m tools.mutants
+	$(call fuzz,600)
+
+define fuzz
+@for program in $(FUZZERS); do echo "$$program"; $(BIN)/python $$program --seconds $(1) || exit 1; done
+endef
 
 fuzz: $(VENV)/.test  ## run each fuzzer for SECONDS (60 unless given), and stop at the first find
-	@for program in $(FUZZERS); do echo "$$program"; $(BIN)/python $$program --seconds $(SECONDS) || exit 1; done
-
-mutants: $(VENV)/.test ## plant 300 small bugs, and print the share that the tests find, per part of the code (an hour or two)
-	$(BIN)/python -m tools.mutants --jobs 2 --out build/mutants.jsonl $(if $(COSTS),--costs $(COSTS)) $(if $(wildcard tools/mutants.json),--baseline tools/mutants.json)
+	$(call fuzz,$(SECONDS))
 
 check: $(VENV)/.test ## run the linters and the type checker
 	$(BIN)/ruff check .
@@ -88,7 +93,7 @@ bench: $(VENV)/.test ## benchmark every strategy with pytest-benchmark; BENCH= t
 	$(BIN)/python -m pytest tests/suite/benchmarks.py --benchmark-only --benchmark-autosave --benchmark-columns=min,median,max,rounds $(BENCH)
 
 docs: $(VENV)/.docs  ## build the documentation as a site that needs no network: build/site/index.html
-	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet --conf-dir docs/site . build/site
+	$(BIN)/python -m sphinx --builder html --fresh-env --fail-on-warning --keep-going --quiet --conf-dir docs/site . build/site
 	@echo "build/site/index.html"
 
 lock: $(VENV)/.test  ## pin the newest versions again, with hashes

@@ -1,7 +1,11 @@
-"""What tests cost in CPU time, with the processes that they waited for: printed at the end, per folder and per test."""
+"""What tests cost: wall time and CPU time in all, per folder, and of the dearest tests; printed at the end of each run.
+
+The CPU time of a test includes its fixtures and the processes that it waited for.
+"""
 
 import json
 import resource
+import time
 from collections import defaultdict
 from collections.abc import Generator
 from operator import itemgetter
@@ -10,6 +14,9 @@ from pathlib import Path
 import pytest
 
 MAX_SHOWN = 10
+LEAST_SHOWN = 0.01
+"""Folders with a smaller share of the CPU time are added up in one line."""
+LEAST_SECONDS = 0.05
 
 
 def cpu_seconds() -> float:
@@ -27,7 +34,8 @@ class Costs:
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
-        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.began = time.monotonic()
+        self.seconds: dict[str, float] = {}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self) -> Generator[None, object, object]:
@@ -45,20 +53,30 @@ class Costs:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         for name, value in report.user_properties:
             if name == "cpu_seconds" and isinstance(value, float):
-                self.seconds[report.nodeid] += value
+                self.seconds[report.nodeid] = value
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the sum, and what is dear."""
-        folders: defaultdict[str, float] = defaultdict(float)
+        """Print one table: the whole, the folders, the dearest tests."""
+        folders: defaultdict[str, list[float]] = defaultdict(list)
         for nodeid, seconds in self.seconds.items():
-            folders[str(Path(nodeid.partition("::")[0]).parent)] += seconds
-        terminalreporter.section("CPU time")
-        terminalreporter.line(f"{cpu_seconds():7.1f} s in all, processes and collection included")
-        for counted, number in ((folders, len(folders)), (self.seconds, MAX_SHOWN)):
-            for name, seconds in sorted(counted.items(), key=itemgetter(1), reverse=True)[:number]:
-                terminalreporter.line(f"{seconds:7.1f} s {name}")
+            folders[str(Path(nodeid.partition("::")[0]).parent)].append(seconds)
+        whole = cpu_seconds()
+        sums = {f"{name} ({len(own)} tests)": sum(own) for name, own in folders.items()}
+        shown = {name: seconds for name, seconds in sums.items() if seconds >= LEAST_SHOWN * whole}
+        others = {
+            f"{len(sums) - len(shown)} more folders": sum(sums.values()) - sum(shown.values()),
+            "collection, imports, fixtures of the session": whole - sum(sums.values()),
+        }
+        terminalreporter.section(f"{time.monotonic() - self.began:.0f} s, CPU time {whole:.0f} s")
+        tables = (dearest(shown, len(shown)), list(others.items()), dearest(self.seconds, MAX_SHOWN))
+        for name, seconds in [line for table in tables for line in table if line[1] >= LEAST_SECONDS]:
+            terminalreporter.line(f"{seconds:7.1f} s  {name}")
         if path := self.config.getoption("--costs"):
             Path(path).write_text(json.dumps(self.seconds, indent=0), encoding="utf-8")
+
+
+def dearest(costs: dict[str, float], number: int) -> list[tuple[str, float]]:
+    return sorted(costs.items(), key=itemgetter(1), reverse=True)[:number]
 
 
 def pytest_configure(config: pytest.Config) -> None:

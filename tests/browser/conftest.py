@@ -1,4 +1,4 @@
-"""A real Chromium without a window, driven through ChromeDriver; where there is none, these tests are skipped."""
+"""A real Chromium without a window, driven through ChromeDriver. Without them these tests fail: only CI and its like run them."""
 
 import json
 import shutil
@@ -11,6 +11,7 @@ import pytest
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
     "--headless",
     "--no-sandbox",  # CI runs as root
@@ -66,9 +67,9 @@ class Browser:
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """Start the browser, with a profile of its own that goes with it."""
-    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if program is None or driver is None:
-        pytest.skip("needs chromium and chromedriver (Debian: apt install chromium chromium-driver)")
+    program, driver = next(filter(None, map(shutil.which, PROGRAMS)), None), shutil.which("chromedriver")
+    assert program, "these tests need Chromium (Debian: apt install chromium)"
+    assert driver, "these tests need ChromeDriver (Debian: apt install chromium-driver)"
     options = ChromeOptions()
     options.binary_location = program
     for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):

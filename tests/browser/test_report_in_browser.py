@@ -3,7 +3,6 @@
 import base64
 import gzip
 import shutil
-import time
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from tests.made_rows import MACHINE, crawl_row, edited
 from tests.patience import until
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
+pytestmark = pytest.mark.ci
 HOSTILE = "</script><script>window.pwned = 1</script><img src=x onerror='window.pwned = 2'>"
 SHOWN = "return [...document.querySelectorAll(arguments[0])].filter(e => e.checkVisibility()).length"
 
@@ -108,7 +108,8 @@ def test_the_race_runs_from_the_start_to_the_places(opened: Browser) -> None:
     assert race(opened, "playing()") is False
     stopped = race(opened, "time()")
     assert 0 < stopped < race(opened, "duration()")
-    time.sleep(0.1)
+    opened.ask("let n = 0; (function frame() { window.frames_ = n++; requestAnimationFrame(frame); })()")
+    until(lambda: opened.ask("return window.frames_ > 2"))
     assert race(opened, "time()") == stopped
 
     opened.ask("window.inflightRace.seek(window.inflightRace.duration())")

@@ -15,6 +15,7 @@ from inflight.bench.studies.simulator.read import Load, simulated
 from tests.browser.conftest import Browser
 from tests.simulator.test_simulator_read import TWO
 
+pytestmark = pytest.mark.ci
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 LATENCIES_NS = (0, 100_000, 10_000_000, 80_000_000, 1_000_000_000)
 WORKS_NS = (0, 100_000, 10_000_000)

@@ -5,11 +5,11 @@ import re
 from pathlib import Path
 
 import pytest
-from selenium.webdriver.support.ui import WebDriverWait
 
 from tests.browser.conftest import Browser
-from tests.patience import FOREVER_S
+from tests.patience import until
 
+pytestmark = pytest.mark.ci
 LOADED = re.compile(
     r"<(?:script|link|img|iframe|source|object|embed)\b[^>]*\b(?:src|href|data)=\"((?:https?:)?//[^\"]*)\""
 )
@@ -36,9 +36,9 @@ def test_the_search_index_knows_on_which_pages_a_word_is(site: Path) -> None:
 
 def test_a_page_that_was_opened_as_a_file_can_be_searched(site: Path, browser: Browser) -> None:
     browser.open(site / "index.html")
-    WebDriverWait(browser.chrome, FOREVER_S).until(lambda chrome: chrome.current_url.endswith("docs/README.html"))
+    until(lambda: browser.chrome.current_url.endswith("docs/README.html"))
     browser.chrome.get((site / "search.html").as_uri() + "?q=placebo")
-    WebDriverWait(browser.chrome, FOREVER_S).until(lambda _: browser.ask(RESULTS))
+    until(lambda: browser.ask(RESULTS))
 
     assert [link for link in browser.ask(RESULTS) if link.startswith("docs/method.html")]
     assert not browser.fetched_from_elsewhere()
