@@ -10,7 +10,6 @@ import pytest
 
 from inflight.bench.core import records, rows
 from inflight.bench.core.records import schema
-from inflight.bench.core.records.parts import RENAMED
 from inflight.bench.core.records.values import plain_values
 from inflight.bench.core.rows import Kind, Row, RowsError
 from inflight.bench.report.trial_lines import trial_line
@@ -339,36 +338,6 @@ def test_every_key_in_the_schema_says_what_it_means() -> None:
     ]
 
     assert silent == []
-
-
-REFERENCE = sorted((Path(__file__).parent.parent / "results" / "reference").glob("*/rows.jsonl"))
-
-
-def known(value: Any) -> Any:
-    """Return a value of a row without what is null in it or retired, and with the checks' names of today."""
-    if isinstance(value, dict):
-        retired = RETIRED if "windows" in value or "cycle" in value else ()
-        own = {name: one for name, one in value.items() if name not in retired}
-        if "verdict" in own and "name" in own:
-            own["name"] = RENAMED.get(own["name"], own["name"])
-        return {name: known(one) for name, one in own.items() if one is not None or name in MAY_BE_NULL}
-    return [known(own) if isinstance(own, dict) else own for own in value] if isinstance(value, list) else value
-
-
-RETIRED = {"kept", "replaced", "cpu_per_page_all_ns"}
-"""Of the time when disturbed cycles of a block were replaced by spare ones."""
-MAY_BE_NULL = {"reason", "ramp_per_s", "processes", "latency", "mean_latency_ns", "site", "target", "share", "pid"}
-
-
-@pytest.mark.parametrize("path", REFERENCE, ids=lambda path: path.parent.name.rpartition("-")[2])
-def test_every_stored_row_is_read_as_it_stands_and_is_valid_by_the_schema(path: Path) -> None:
-    lines = path.read_text(encoding="utf-8").splitlines()
-
-    # One by one: if all rows of a file differ, pytest's explanation of the difference takes minutes.
-    for row, line in zip(rows.read(path.parent), lines, strict=True):
-        assert json.loads(row.to_json()) == known(json.loads(line))
-    for line in lines[:: max(1, len(lines) // 20)]:
-        VALIDATOR.validate(json.loads(line))
 
 
 @pytest.mark.parametrize(

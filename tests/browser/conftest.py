@@ -1,4 +1,4 @@
-"""A real Chromium without a window, driven through ChromeDriver. Without them these tests fail: only CI and its like run them."""
+"""A real Chromium without a window, driven through ChromeDriver: without them these tests fail, and CI with them."""
 
 import json
 import shutil

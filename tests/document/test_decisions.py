@@ -8,6 +8,7 @@ import pytest
 from tools.document import decisions
 from tools.selftest_long import DECISIONS_FILE, Made, kinds, summary
 
+pytestmark = pytest.mark.night
 MADE = [
     Made("aa-0", "pass", 12, 30.0, 0.004, "quiet"),
     Made("planted-5-0", "regression", 12, 40.0, 0.05, "worse"),

@@ -1,6 +1,5 @@
 """The plots that lie beside the reference runs, and that README.md and docs/ show, are those that the code draws."""
 
-import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import pytest
 
 from tools.document import plots
 
+pytestmark = pytest.mark.night
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 RUNS = sorted(path.parent for path in REFERENCE.glob("*/plots"))
 
@@ -24,7 +24,6 @@ def colours(path: Path) -> set[str]:
     return {part for part in parts if part.startswith(("fill:", "stroke:"))}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
 def test_the_stored_plots_are_those_of_the_code(run: Path, tmp_path: Path) -> None:
     made = plots.save(run, tmp_path)
@@ -35,19 +34,3 @@ def test_the_stored_plots_are_those_of_the_code(run: Path, tmp_path: Path) -> No
             stored = run / "plots" / path.name
             assert texts_and_styles(stored) == texts_and_styles(path)
             assert colours(stored) == colours(path)
-
-
-def test_plots_are_drawn_again_and_those_that_are_no_longer_drawn_are_removed(tmp_path: Path) -> None:
-    run = tmp_path / "20260102T030405678Z-host-limits"
-    shutil.copytree(next(run for run in RUNS if run.name.endswith("-limits")), run)
-    stored = (run / "plots" / "ramp.svg").read_bytes()
-    (run / "plots" / "ramp.svg").write_text("old")
-    (run / "plots" / "throughput-9.svg").write_text("no longer drawn")
-
-    plots.renew_all(tmp_path)
-
-    assert sorted(path.name for path in (run / "plots").iterdir()) == ["ramp.png", "ramp.svg"]
-    assert (run / "plots" / "ramp.svg").read_bytes().count(b"<text") == stored.count(b"<text")
-    once = (run / "plots" / "ramp.svg").read_bytes()
-    plots.renew_all(tmp_path)
-    assert (run / "plots" / "ramp.svg").read_bytes() == once

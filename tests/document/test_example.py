@@ -12,6 +12,7 @@ from tests.made_rows import block_rows, edited
 from tools.document import example
 from tools.document.stored import DocumentError
 
+pytestmark = pytest.mark.night
 COSTS = {"callbacks": 20_000, "thread_pool": 27_000}
 
 

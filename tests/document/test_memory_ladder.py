@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from inflight.bench.core.rows import Row
-from inflight.bench.present import page
 from tests.document.made_runs import store
 from tests.present.made_memory_rows import block_row, held_row
 from tests.swarm.made_swarm_rows import c100k_run
-from tools.document import memory, memory_plot
+from tools.document import memory
 from tools.document.stored import DocumentError
 
+pytestmark = pytest.mark.night
 SIZES = (1000, 2000, 4000, 7000, 10_000)
 LOCKED, FLYING, WAITING = (
     (16_000, 4_000, 16_000, 8_000),
@@ -73,32 +73,3 @@ def test_without_a_swarm_of_threads_there_is_no_last_bar(runs: Path) -> None:
 
     with pytest.raises(DocumentError, match="no swarm of thread_pool"):
         memory.bars(runs)
-
-
-def test_the_plot_has_a_bar_and_a_figure_for_each_step(runs: Path) -> None:
-    found = memory.bars(runs)
-    with page.settings():
-        sheet = memory_plot.draw(found, "the footer")
-
-    (axes,) = sheet.axes
-    assert len(axes.patches) == sum(len(bar.parts) for bar in found)
-    assert [text.get_text() for text in axes.texts] == [bar.text for bar in found]
-    assert [label.get_text()[:2] for label in axes.get_yticklabels()] == ["1.", "2.", "3.", "4.", "5.", "6."]
-
-
-def test_the_stored_plot_is_that_of_the_code(tmp_path: Path) -> None:
-    root = Path(__file__).parents[2]
-    (tmp_path / memory.PICTURE).parent.mkdir(parents=True)
-
-    drawn = memory_plot.save(root / "results" / "reference", tmp_path)
-
-    texts = [
-        [line.strip() for line in path.read_text().splitlines() if "<text" in line]
-        for path in (drawn, root / memory.PICTURE)
-    ]
-    assert [len(found) for found in texts] == [len(texts[0])] * 2
-    assert [_last_word(line) for line in texts[0]] == [_last_word(line) for line in texts[1]]
-
-
-def _last_word(line: str) -> str:
-    return line.rpartition('">')[2]

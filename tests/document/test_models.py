@@ -2,12 +2,16 @@
 
 from pathlib import Path
 
+import pytest
+
 from inflight.bench.core import rows
 from inflight.bench.core.cells import cells
 from inflight.bench.core.records import changed
 from tests.made_rows import arm_row
 from tools.document import models
 from tools.document.stored import newest
+
+pytestmark = pytest.mark.night
 
 
 def stored(folder: Path, costs_ns: dict[str, list[int]]) -> Path:

@@ -13,6 +13,7 @@ from tests.present.made_memory_rows import block_row, held_row
 from tools.document import findings
 from tools.document.stored import DocumentError
 
+pytestmark = pytest.mark.night
 SIZES = (1000, 2000, 4000, 7000, 10_000)
 LIGHT = (1000, 0, 0, 0)
 PARKED, FLYING = (16_000, 4_000, 16_000, 8_000), (26_000, 4_000, 16_000, 16_000)

@@ -14,6 +14,8 @@ from tests.made_blocks import blocks, series
 from tools.document import verdict
 from tools.document.stored import DocumentError
 
+pytestmark = pytest.mark.night
+
 
 def numbers(change: float) -> dict[str, str]:
     found = blocks(series(12, change))

@@ -325,12 +325,7 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_there_are_six_exercises_with_all_their_files() -> None:
-    assert list(FOLDERS) == ["1", "2", "3", "4", "5", "6"] == list(BEGINS_WITH)
-    for folder in FOLDERS.values():
-        assert {"README.md", "start.py", "checks.py"} <= {path.name for path in folder.iterdir()}
-
-
+@pytest.mark.ci
 @pytest.mark.parametrize("number", FOLDERS)
 def test_the_start_file_fails_and_the_message_says_what_is_wrong(number: str) -> None:
     done = check(number)
@@ -342,6 +337,7 @@ def test_the_start_file_fails_and_the_message_says_what_is_wrong(number: str) ->
     assert "a task that is made in the same line" not in words(done.stdout)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("number", FOLDERS)
 def test_the_solution_passes(number: str) -> None:
     done = check(number, solution(number))
@@ -350,6 +346,7 @@ def test_the_solution_passes(number: str) -> None:
     assert FAILED not in done.stdout
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("answer", sorted(EXERCISES.glob("solutions/other-forms/*.py")), ids=lambda path: path.stem)
 def test_a_right_answer_in_another_form_passes(answer: Path) -> None:
     done = check(answer.name[0], answer)
@@ -357,6 +354,7 @@ def test_a_right_answer_in_another_form_passes(answer: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: f"{mistake.number}: {mistake.what}")
 def test_a_typical_mistake_is_named(mistake: Mistake, tmp_path: Path) -> None:
     right = solution(mistake.number).read_text(encoding="utf-8")
@@ -370,6 +368,7 @@ def test_a_typical_mistake_is_named(mistake: Mistake, tmp_path: Path) -> None:
     assert mistake.message in words(done.stdout)
 
 
+@pytest.mark.night
 def test_a_file_that_python_cannot_read_is_named_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "answer.py").write_text("async def user_page(name, fetch)\n    return 1\n", encoding="utf-8")
 
@@ -377,25 +376,3 @@ def test_a_file_that_python_cannot_read_is_named_with_its_line(tmp_path: Path) -
 
     assert done.returncode == 1
     assert "Python cannot read line 1 of answer.py" in words(done.stdout)
-
-
-def test_an_error_of_the_answer_is_shown_with_its_line(tmp_path: Path) -> None:
-    (tmp_path / "answer.py").write_text("async def user_page(name, fetch):\n    return nmae\n", encoding="utf-8")
-
-    done = check("1", tmp_path / "answer.py")
-
-    assert "NameError: name 'nmae' is not defined, in user_page, line 2: `return nmae`." in words(done.stdout)
-
-
-def test_a_renamed_function_is_missed(tmp_path: Path) -> None:
-    (tmp_path / "answer.py").write_text("async def page(name, fetch):\n    return 1\n", encoding="utf-8")
-
-    assert "answer.py has no user_page" in words(check("1", tmp_path / "answer.py").stdout)
-
-
-@pytest.mark.parametrize(("arguments", "message"), [(["9"], "there are 1, 2, 3, 4, 5, 6"), (["1", "no.py"], "no file")])
-def test_what_is_not_there_is_a_usage_error(arguments: list[str], message: str) -> None:
-    done = check(*arguments)
-
-    assert done.returncode == 2
-    assert message in done.stderr

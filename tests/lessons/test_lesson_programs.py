@@ -1,18 +1,17 @@
 """What the small programs of the lessons do, apart from how long it takes: order, numbers at once, errors."""
 
 import asyncio
-import difflib
 import importlib.util
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from types import ModuleType
 
 import pytest
 
 from tools.lesson_pages import LESSONS
 
+pytestmark = pytest.mark.night
 CODE = LESSONS / "code"
 
 
@@ -36,16 +35,6 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return [line.strip() for line in capsys.readouterr().out.splitlines()]
 
 
-def printed(run: Callable[[], object], expected: list[str], capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """Run something and return its lines; again if they differ: a stall of the machine puts timers out of order."""
-    for _ in range(3):
-        run()
-        found = lines(capsys)
-        if found == expected:
-            break
-    return found
-
-
 @pytest.mark.parametrize("way", ["one_then_the_other", "two_coroutines"])
 def test_awaits_one_after_another_do_not_overlap(way: str, capsys: pytest.CaptureFixture[str]) -> None:
     asyncio.run(getattr(program("two_awaits"), way)())
@@ -60,17 +49,6 @@ def test_tasks_begin_before_one_of_them_ends(way: str, capsys: pytest.CaptureFix
     found = lines(capsys)
     assert found[:2] == ["/a: begin", "/b: begin"]
     assert sorted(found[2:]) == ["/a: end", "/b: end"]
-
-
-def test_gather_lets_the_other_fetch_go_on_and_a_task_group_cancels_it(capsys: pytest.CaptureFixture[str]) -> None:
-    one_fails = program("one_fails")
-
-    for way, expected in {
-        "gathered": ["the caller gets OSError('connection reset')", "/good: end"],
-        "in_a_task_group": ["/good: cancelled", "the caller gets OSError('connection reset')"],
-    }.items():
-        show = partial(one_fails.show, getattr(one_fails, way))
-        assert printed(lambda: asyncio.run(show()), [way, *expected], capsys) == [way, *expected]  # noqa: B023
 
 
 def test_a_coroutine_that_nobody_awaits_does_not_begin_and_such_a_task_does_not_end(
@@ -104,31 +82,6 @@ def test_a_semaphore_limits_fetches_and_workers_limit_tasks_too(way: str, in_fli
     assert (site.done, site.most_in_flight, site.most_tasks) == (200, in_flight, tasks)
 
 
-@pytest.mark.parametrize(
-    ("fetch", "expected"),
-    [
-        ("polite", ["the connection is closed", "the caller gets TimeoutError"]),
-        (
-            "deaf",
-            [
-                "the fetch is cancelled, and tries again",
-                "the fetch ends",
-                "the caller goes on, without an error",
-            ],
-        ),
-        ("in_a_thread", ["the caller gets TimeoutError", "the thread ends"]),
-    ],
-)
-def test_a_time_out_stops_what_awaits_and_lets_the_exception_pass(
-    fetch: str, expected: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    time_outs = program("time_outs")
-
-    found = printed(lambda: asyncio.run(time_outs.limited(getattr(time_outs, fetch))), [fetch, *expected], capsys)
-
-    assert found == [fetch, *expected]
-
-
 def test_a_closed_loop_sees_one_slow_request_and_an_open_loop_all_of_them() -> None:
     open_closed = program("open_closed")
     closed, opened = open_closed.closed_loop(), open_closed.open_loop()
@@ -140,14 +93,6 @@ def test_a_closed_loop_sees_one_slow_request_and_an_open_loop_all_of_them() -> N
     assert len(due_in_the_stall) == 50
 
 
-def test_without_a_stall_both_loops_see_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    open_closed = program("open_closed")
-    monkeypatch.setattr(open_closed, "STALL_TO_MS", open_closed.STALL_FROM_MS)
-
-    assert open_closed.closed_loop() == open_closed.open_loop() == [10] * 500
-
-
-@pytest.mark.slow
 @pytest.mark.usefixtures("code")
 @pytest.mark.parametrize("name", ["await_loop", "yield_from_loop"])
 def test_the_loop_of_sixty_lines_sends_every_request_before_it_has_a_page(
@@ -161,25 +106,6 @@ def test_the_loop_of_sixty_lines_sends_every_request_before_it_has_a_page(
     assert took.startswith("three pages in ")
 
 
-def test_the_two_loops_differ_in_eight_lines_and_their_types() -> None:
-    ours, older = ((CODE / name).read_text(encoding="utf-8") for name in ("await_loop.py", "yield_from_loop.py"))
-    assert sum(bool(line.strip()) for line in ours.splitlines()) == 57
-
-    marked = difflib.ndiff(ours.splitlines()[1:], older.splitlines()[1:])
-    changed = [line[2:] for line in marked if line.startswith("- ")]
-    differ = [line for line in changed if re.search(r"async def|await|__await__", line)]
-    assert len(differ) == 8
-    assert all("Coroutine" in line for line in changed if line not in differ)
-    assert without_words(ours) == without_words(older)
-
-
-def without_words(text: str) -> str:
-    """Return the program without its first line, the words for waiting, and types."""
-    for words in (r"^.*\n", r"async ", r"(await|yield from) ", r"__(await|iter)__", r"-> \w+:", r"Coroutine|Generator"):
-        text = re.sub(words, "", text, count=1 if words.startswith("^") else 0)
-    return text
-
-
 @contextmanager
 def imported(name: str) -> Iterator[ModuleType]:
     """Give a program whose module-level selector is closed in the end."""
@@ -190,7 +116,6 @@ def imported(name: str) -> Iterator[ModuleType]:
         module.selector.close()
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("code")
 def test_callbacks_are_called_by_the_loop_and_both_requests_are_sent_before_a_page_is_done(
     capsys: pytest.CaptureFixture[str],
@@ -202,11 +127,3 @@ def test_callbacks_are_called_by_the_loop_and_both_requests_are_sent_before_a_pa
     assert printed[:2] == ["/p/1: started", "/p/2: started"]
     assert sorted(printed[2:4]) == ["/p/1: request sent", "/p/2: request sent"]
     assert sorted(line.partition(",")[0] for line in printed[4:]) == ["/p/1: done", "/p/2: done"]
-
-
-def test_a_site_that_does_not_start_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    local_site = program("local_site")
-    monkeypatch.setattr(local_site, "SERVER", "-m no_such_module")
-
-    with pytest.raises(SystemExit, match=r"venv/bin/activate"), local_site.local_site(1, "0"):
-        pass

@@ -37,6 +37,7 @@ def marks(axes: Axes, strategy: str, *, y: float) -> list[float]:
     return [float(at) for at, height in points if height == pytest.approx(y)]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("run", ["c10k", "memory", "quick"])
 def test_the_title_of_what_was_held_states_the_marks_of_each_setting(run: str) -> None:
     figure = drawn(read(SHOWN[run]))["in_flight"]
@@ -80,9 +81,3 @@ def test_beside_what_is_valid_nothing_is_drawn_that_allows_no_conclusion() -> No
 
     assert not {"throughput", "cpu", "times"} & set(drawn([*rows, crawl_row(red=True)]))
     assert "throughput" in drawn([crawl_row(red=True)]), "what is red is shown where there is nothing else"
-
-
-@pytest.mark.parametrize("run", SHOWN)
-def test_no_plot_of_a_reference_run_is_without_a_conclusion(run: str) -> None:
-    for name, figure in drawn(read(SHOWN[run])).items():
-        assert "nothing to conclude" not in title_of(figure), name

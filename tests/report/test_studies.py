@@ -1,6 +1,5 @@
 """The registry: each study that shows rows is in it, and what it offers is shown everywhere."""
 
-import json
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -8,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from inflight.bench import studies as rooms
-from inflight.bench.core.rows import read
 from inflight.bench.report import studies
 from inflight.bench.report.answer import MOST, answer
 from inflight.bench.report.markdown import markdown
-from inflight.bench.report.summary import summary_json
 from inflight.bench.report.terminal import summary_table
 from tests.made_rows import MACHINE, grid
 
@@ -54,10 +51,3 @@ def test_what_a_study_finds_is_in_every_output() -> None:
     findings = [sentence for section in studies.sections(rows) for sentence in section.found]
     assert answer(rows)[:-1] == findings[: MOST - 1]
     assert all(sentence in text for sentence in answer(rows))
-
-
-@pytest.mark.parametrize("run", sorted(path.parent for path in REFERENCE.glob("*/rows.jsonl")), ids=lambda p: p.name)
-def test_the_figures_of_every_reference_run_are_json(run: Path) -> None:
-    found = summary_json(read(run))
-
-    assert json.loads(json.dumps(found, allow_nan=False)).keys() == summary_json([]).keys()

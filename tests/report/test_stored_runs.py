@@ -1,0 +1,59 @@
+"""Every stored run: its rows are read as they stand, and every format without pictures shows them."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from inflight.bench.core import rows
+from inflight.bench.core.records.parts import RENAMED
+from inflight.bench.report.answer import MOST as MOST_SENTENCES
+from inflight.bench.report.check_words import MEANINGS
+from inflight.bench.report.markdown import MOST
+from tests.cli.command import call
+
+pytestmark = pytest.mark.ci
+RUNS = sorted(path.parent for path in (Path(__file__).parents[2] / "results" / "reference").glob("*/rows.jsonl"))
+VALIDATOR = jsonschema.Draft202012Validator(json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8")))
+RETIRED = {"kept", "replaced", "cpu_per_page_all_ns"}
+"""Of the time when disturbed cycles of a block were replaced by spare ones."""
+MAY_BE_NULL = {"reason", "ramp_per_s", "processes", "latency", "mean_latency_ns", "site", "target", "share", "pid"}
+
+
+def known(value: Any) -> Any:
+    """Return a value of a row without what is null in it or retired, and with the checks' names of today."""
+    if isinstance(value, dict):
+        retired = RETIRED if "windows" in value or "cycle" in value else ()
+        own = {name: one for name, one in value.items() if name not in retired}
+        if "verdict" in own and "name" in own:
+            own["name"] = RENAMED.get(own["name"], own["name"])
+        return {name: known(one) for name, one in own.items() if one is not None or name in MAY_BE_NULL}
+    return [known(own) if isinstance(own, dict) else own for own in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
+def test_a_stored_run_is_read_as_it_stands_and_reported(run: Path, tmp_path: Path) -> None:
+    found = rows.read(run)
+    lines = [json.loads(line) for line in (run / rows.ROWS_FILE).read_text(encoding="utf-8").splitlines()]
+    # One by one: if all rows of a file differ, pytest's explanation of the difference takes minutes.
+    for row, values in zip(found, lines, strict=True):
+        assert json.loads(row.to_json()) == known(values)
+    for values in {(values["kind"], values["status"]): values for values in lines}.values():
+        VALIDATOR.validate(values)
+    assert {check.name for row in found for check in row.checks} <= set(MEANINGS)
+
+    told = {form: call("report", run, "--format", form) for form in ("terminal", "md", "csv", "json")}
+    table = call("report", run, "--format", "parquet", "--out", tmp_path / "rows.parquet")
+
+    assert {(done.code, done.err) for done in told.values()} == {(0, "")}
+    assert table.code == 0, table.err
+    assert told["terminal"].out
+    assert told["md"].out.startswith(f"## inflight: {run.name.split('-', 2)[2]}\n")  # utc-host-name
+    assert len(told["md"].out) < MOST
+    assert told["md"].out.count("<details>") == told["md"].out.count("</details>")
+    assert [line["trial"] for line in csv.DictReader(io.StringIO(told["csv"].out))] == [row.trial for row in found]
+    assert 2 <= len(json.loads(told["json"].out)["answer"]) <= MOST_SENTENCES
