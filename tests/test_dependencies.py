@@ -347,6 +347,7 @@ def loaded_by(work: str, *flags: str) -> set[str]:
     return {short(name) for name in json.loads(done.stdout)} - {NAME}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", strategies.names())
 def test_a_worker_loads_one_strategy_and_what_that_needs(name: str) -> None:
     description = strategies.describe(name)

@@ -57,7 +57,7 @@ def failed_tests(example: Path) -> set[str]:
     return {f"test_{failure['test'].replace(' ', '_')}" for rule in found["rules"] for failure in rule["failures"]}
 
 
-@pytest.mark.long
+@pytest.mark.night
 @each
 def test_an_example_breaks_no_rule_but_for_limits_of_its_library(example: Path) -> None:
     assert failed_tests(example) == set()

@@ -40,6 +40,7 @@ def test_a_stored_run_is_read_whole(quick: Results) -> None:
     assert repr(quick).startswith(f"<Results of {quick.folder.name}: {len(lines)} trials, ")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("experiment", ["memory", "c10k", "limits", "claims", "selftest"])
 def test_every_reference_run_has_every_table(experiment: str) -> None:
     results = inflight.load(str(reference(experiment)))
@@ -202,6 +203,7 @@ def test_what_cannot_be_run_is_refused_before_anything_is_written(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.ci
 def test_an_interrupted_run_keeps_its_rows_and_says_where(tmp_path: Path) -> None:
     (tmp_path / "tiny.toml").write_text(TINY.replace("rounds = 7", "rounds = 500"), encoding="utf-8")
     code = """if True:

@@ -39,6 +39,7 @@ def nothing_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inflight, "run", stored)
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("nothing_measured")
 def test_it_shows_tables_a_ratio_with_its_spread_and_saves_its_plots(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -63,6 +64,7 @@ def test_it_shows_tables_a_ratio_with_its_spread_and_saves_its_plots(
         assert path.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("nothing_measured")
 def test_without_a_run_it_takes_the_newest_reference_run_of_the_preset_quick(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -76,7 +78,7 @@ def test_without_a_run_it_takes_the_newest_reference_run_of_the_preset_quick(
     assert f"<Results of {QUICK.name}" in capsys.readouterr().out
 
 
-@pytest.mark.long
+@pytest.mark.night
 def test_it_measures_threads_and_asyncio_with_1_to_50_in_flight(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -88,15 +90,6 @@ def test_it_measures_threads_and_asyncio_with_1_to_50_in_flight(
             assert any(line.split()[:2] == [name, str(number)] for line in shown.splitlines())
 
 
-def test_it_is_cells_of_a_notebook() -> None:
-    cells = NOTEBOOK.read_text(encoding="utf-8").split("\n# %%")
-
-    prose = [line for cell in cells if cell.startswith(" [markdown]") for line in cell.splitlines()[1:] if line]
-
-    assert len(cells) > 6
-    assert not [line for line in prose if not line.startswith("#")]
-
-
 def test_jupyter_has_the_same_cells_without_output() -> None:
     assert notebook.main(["--check"]) == 0
     cells = json.loads(NOTEBOOK.with_suffix(".ipynb").read_text(encoding="utf-8"))["cells"]
@@ -106,12 +99,3 @@ def test_jupyter_has_the_same_cells_without_output() -> None:
     order = ["1. Demo", "2. Prediction", "3. Measurement", "4. Plot", "5. A larger run", "6. Exercises"]
     headings = [line.strip() for cell in cells for line in cell["source"] if line.startswith("## ")]
     assert headings == [f"## {title}" for title in order]
-
-
-def test_a_cell_keeps_its_lines_and_loses_the_marks_of_prose() -> None:
-    made = json.loads(notebook.notebook("# %% [markdown]\n# # A\n#\n# b\n\n# %%\nx = 1\n\ny = 2\n"))["cells"]
-
-    assert [(cell["cell_type"], "".join(cell["source"])) for cell in made] == [
-        ("markdown", "# A\n\nb"),
-        ("code", "x = 1\n\ny = 2"),
-    ]

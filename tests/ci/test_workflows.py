@@ -106,10 +106,6 @@ def run_step(folder: Path, name: str, step: str, **variables: str) -> Ran:
     return Ran(done.returncode, done.stdout + done.stderr, summary, output, asked.splitlines())
 
 
-def test_there_are_two_workflows() -> None:
-    assert set(FILES) == {AB, BENCHMARK}
-
-
 @pytest.mark.parametrize("name", FILES)
 def test_a_workflow_runs_on_pull_requests_and_may_only_read(name: str) -> None:
     values = workflow(name)
@@ -162,6 +158,7 @@ def test_base_and_head_of_a_strategy_are_compared_in_one_command(tmp_path: Path)
     ]
 
 
+@pytest.mark.ci
 def test_the_benchmarks_of_base_and_head_are_run_each_in_its_own_folder(tmp_path: Path) -> None:
     folders = {"base": tmp_path / "before", "head": tmp_path / "workspace"}
     for side, folder in folders.items():
@@ -195,11 +192,3 @@ def test_the_commands_have_the_options_that_the_workflows_give_them(name: str) -
     given = set(re.findall(r"--[a-z-]+", words[1]))
 
     assert given <= {option for parameter in main.commands[words[0]].params for option in parameter.opts}
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_the_recipe_explains_every_workflow_and_all_that_can_be_set_in_it(name: str) -> None:
-    recipe = (DOCS / "ci.md").read_text(encoding="utf-8")
-
-    assert f"(ci/{name})" in recipe
-    assert not [variable for variable in workflow(name)["env"] if f"`{variable}`" not in recipe]

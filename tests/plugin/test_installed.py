@@ -142,6 +142,7 @@ def needed(source: Path) -> list[str]:
     return [name_of(line) for line in table_of(source)["dependencies"]]
 
 
+@pytest.mark.ci
 def test_a_wheel_has_one_name_and_both_have_the_same_code(wheels: dict[str, Path]) -> None:
     code = {}
     for name, wheel in wheels.items():
@@ -171,9 +172,9 @@ def test_the_light_one_is_the_other_one_with_fewer_requirements() -> None:
     assert not HEAVY & set(needed(LIGHT))
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("name", SOURCES)
-def test_the_fixtures_work_beside_packages_of_the_same_names(
+def test_a_wheel_works_beside_packages_of_the_same_names(
     wheels: dict[str, Path], project: Path, tmp_path: Path, name: str
 ) -> None:
     python = environment(tmp_path / "environment", wheels[name], [*needed(SOURCES[name]), "pytest"])
@@ -181,39 +182,28 @@ def test_the_fixtures_work_beside_packages_of_the_same_names(
     test.write_text(f"LIGHT = {name == 'pytest-inflight'}\n{test.read_text(encoding='utf-8')}", encoding="utf-8")
 
     assert_passed(run(python, project, "-m", "pytest", "-p", "no:cacheprovider", "-W", "error"), 5)
+    there = run(python, project, "-c", "import inflight, bench; print(inflight.__file__, bench.MINE)").stdout
+    assert there.startswith(str(tmp_path / "environment"))
+    assert there.endswith("True\n")
+    if name == "inflight-bench":
+        the_command_works(python, project)
 
 
-@pytest.mark.slow
-def test_the_command_works_beside_packages_of_the_same_names(
-    wheels: dict[str, Path], project: Path, tmp_path: Path
-) -> None:
-    python = environment(tmp_path / "environment", wheels["inflight-bench"], needed(ROOT))
+def the_command_works(python: Path, project: Path) -> None:
     (project / "tiny.toml").write_text(
         'strategies = ["callbacks"]\nrounds = 1\n[[crawl]]\nin_flight = [2]\npages = 5\n', encoding="utf-8"
     )
     inflight = str(python.with_name("inflight"))
 
-    for words in ([inflight, "--help"], [inflight, "list"], [inflight, "run", "smoke", "--list"], ["-m", "inflight"]):
-        done = run(python, project, *words)
-        assert done.returncode == 0, done.stderr
-        assert "Traceback" not in done.stderr
+    done = run(python, project, "-m", "inflight", "run", "smoke", "--list")
+    assert done.returncode == 0, done.stderr
     assert statuses(run(python, project, inflight, "run", "tiny.toml"), project) == {"ok"}
-    there = run(python, project, "-c", "import inflight, bench; print(inflight.__file__, bench.MINE)").stdout
-    assert there.startswith(str(tmp_path / "environment"))
-    assert there.endswith("True\n")
-
-
-@pytest.mark.slow
-def test_a_check_works_from_a_wheel(wheels: dict[str, Path], project: Path, tmp_path: Path) -> None:
-    python = environment(tmp_path / "environment", wheels["inflight-bench"], needed(ROOT))
-    check = [str(python.with_name("inflight")), "check", "callbacks", "--rule", "ends", "--rule", "cleanup"]
-    done = run(python, project, *check)
-
+    done = run(python, project, inflight, "check", "callbacks", "--rule", "ends", "--rule", "cleanup")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "callbacks: 2 of 2 rules hold (16 of 16 cases)" in done.stdout
+    assert "callbacks: 2 of 2 rules hold (" in done.stdout
 
 
-@pytest.mark.long
+@pytest.mark.night
 def test_the_preset_smoke_runs_from_a_wheel(wheels: dict[str, Path], project: Path, tmp_path: Path) -> None:
     python = environment(tmp_path / "environment", wheels["inflight-bench"], needed(ROOT))
 

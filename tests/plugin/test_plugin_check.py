@@ -107,6 +107,7 @@ def test_crawler(synthetic_site):
 """
 
 
+@pytest.mark.ci
 def test_the_failure_of_a_test_is_the_sentence(tmp_path: Any) -> None:
     done = run_pytest(write(tmp_path, test_mine=USED))
 

@@ -2,18 +2,22 @@
 
 import contextlib
 import os
+import re
 import signal
 import socket
 import subprocess
 from pathlib import Path
+from unittest.mock import Mock
 
 import psutil
 import pytest
 
+from inflight.bench import pytest_plugin
 from inflight.bench.pytest_plugin import MODEST
-from tests.patience import FOREVER_S
+from tests.patience import FOREVER_S, until
 from tests.plugin.projects import ENVIRONMENT, PYTEST, assert_passed, run_pytest, write
 
+SITE = pytest.mark.synthetic_site
 SITES = """
 from urllib.error import HTTPError
 from urllib.request import urlopen
@@ -126,7 +130,7 @@ WRONG = """
 import pytest
 
 
-@pytest.mark.synthetic_site({marker})
+@pytest.mark.synthetic_site(pagez=50)
 def test_of_a_site_that_cannot_be(synthetic_site):
     pass
 
@@ -173,42 +177,53 @@ def test_the_fixtures_follow_the_marker(tmp_path: Path) -> None:
     assert_passed(done, 6)
 
 
+@pytest.mark.ci
 def test_the_fixtures_work_in_several_processes_of_xdist(tmp_path: Path) -> None:
     assert_passed(run_pytest(write(tmp_path, test_sites=SITES), "-W", "error", "-n", "2"), 6)
 
 
+@pytest.mark.ci
 def test_without_a_marker_there_is_a_default_site(tmp_path: Path) -> None:
     text = DEFAULT.replace("PAGES_AND_LINKS", str((MODEST["pages"], MODEST["links"])))
 
     assert_passed(run_pytest(write(tmp_path, test_default=text), "-W", "error"), 3)
 
 
+@pytest.mark.ci
 def test_a_client_that_outlives_its_test_does_not_delay_the_next(tmp_path: Path) -> None:
     assert_passed(run_pytest(write(tmp_path, test_kept=KEPT), "-W", "error"), 2)
 
 
 @pytest.mark.parametrize(
-    ("marker", "sentence"),
+    ("mark", "sentence"),
     [
-        ("pagez=50", 'unknown key "pagez"; did you mean "pages"?'),
-        ("pages=0", "pages must be between 1 and 1000000000, not 0"),
-        ("delay='soon'", '"soon" is not a latency of at most 60 s; write one of: '),
-        ("faults={'rest': 0.1}", "unknown fault 'rest'; known: reset-before, "),
-        ("50", "takes names and values only, such as pages=200"),
+        (SITE(pagez=50), ': unknown key "pagez"; did you mean "pages"?'),
+        (SITE(pages=0), ": pages must be between 1 and 1000000000, not 0"),
+        (SITE(delay="soon"), ': "soon" is not a latency of at most 60 s; write one of: '),
+        (SITE(faults={"rest": 0.1}), ": unknown fault 'rest'; known: reset-before, "),
+        (SITE(50), " takes names and values only, such as pages=200"),
     ],
 )
-def test_an_invalid_site_is_refused_before_any_test_runs(tmp_path: Path, marker: str, sentence: str) -> None:
-    done = run_pytest(write(tmp_path, test_wrong=WRONG.format(marker=marker)), "-s")
+def test_an_invalid_site_is_refused_in_one_sentence(mark: pytest.MarkDecorator, sentence: str) -> None:
+    item = Mock(nodeid="test_x.py::test_y", iter_markers=lambda _: iter([mark.mark]))
+
+    with pytest.raises(ValueError, match=re.escape(f"test_x.py::test_y: @pytest.mark.synthetic_site{sentence}")):
+        pytest_plugin._config_of(item)
+
+
+@pytest.mark.ci
+def test_an_invalid_site_is_refused_before_any_test_runs(tmp_path: Path) -> None:
+    done = run_pytest(write(tmp_path, test_wrong=WRONG), "-s")
 
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
     (line,) = [line for line in done.stderr.splitlines() if line]
-    assert line.startswith("ERROR: test_wrong.py::test_of_a_site_that_cannot_be: @pytest.mark.synthetic_site")
-    assert sentence in line
+    assert line.startswith("ERROR: test_wrong.py::test_of_a_site_that_cannot_be: @pytest.mark.synthetic_site: unknown")
     assert "told by a test" not in done.stdout
 
 
+@pytest.mark.ci
 def test_under_xdist_an_invalid_site_fails_its_test_in_one_sentence(tmp_path: Path) -> None:
-    done = run_pytest(write(tmp_path, test_wrong=WRONG.format(marker="pagez=50")), "-n", "1")
+    done = run_pytest(write(tmp_path, test_wrong=WRONG), "-n", "1")
 
     assert done.returncode == pytest.ExitCode.TESTS_FAILED
     assert "1 passed, 1 error" in done.stdout
@@ -220,6 +235,7 @@ def test_under_xdist_an_invalid_site_fails_its_test_in_one_sentence(tmp_path: Pa
     assert "ValueError" not in done.stdout
 
 
+@pytest.mark.ci
 def test_an_invalid_crawl_fails_its_test_in_one_sentence(tmp_path: Path) -> None:
     done = run_pytest(write(tmp_path, test_wrong_crawl=WRONG_CRAWL))
 
@@ -234,12 +250,14 @@ def test_an_invalid_crawl_fails_its_test_in_one_sentence(tmp_path: Path) -> None
     assert "Traceback" not in done.stdout
 
 
+@pytest.mark.ci
 def test_the_server_ends_with_the_session_and_its_port_is_free(tmp_path: Path) -> None:
     assert_passed(run_pytest(write(tmp_path, test_left=LEFT.replace("GO_ON_S", "0"))), 1)
 
     assert_gone(tmp_path)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_the_server_ends_when_the_session_is_interrupted_or_killed(tmp_path: Path, number: signal.Signals) -> None:
     with subprocess.Popen(
@@ -250,8 +268,8 @@ def test_the_server_ends_when_the_session_is_interrupted_or_killed(tmp_path: Pat
         start_new_session=True,
     ) as process:
         try:
-            while not (tmp_path / "told").exists():
-                assert process.poll() is None
+            until(lambda: (tmp_path / "told").exists() or process.poll() is not None)
+            assert process.poll() is None
             os.killpg(process.pid, number)
             process.wait()
         finally:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.plugin.projects import Done, assert_passed, run_pytest, write
 
+pytestmark = pytest.mark.night
 DOCS = Path(__file__).parents[2] / "docs"
 RECIPE = (DOCS / "pytest.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"```python\n# (\w+)\.py\n(.*?)```", RECIPE, re.DOTALL))
@@ -20,14 +21,6 @@ COMMANDS = [
 SAVE, COMPARE, CPU_TIME = (command[1:] for command in COMMANDS)
 
 
-def test_the_test_of_the_recipe_has_at_most_ten_lines() -> None:
-    lines = [line for line in FILES["test_crawler"].splitlines() if line]
-
-    assert len(lines) <= 10
-    assert {command[0] for command in COMMANDS} == {"pytest"}
-
-
-@pytest.mark.slow
 def test_the_recipe_works_in_a_new_project(tmp_path: Path) -> None:
     project = write(tmp_path, **FILES)
 
@@ -40,7 +33,6 @@ def test_the_recipe_works_in_a_new_project(tmp_path: Path) -> None:
     assert_passed(run_pytest(project, *CPU_TIME), 1)
 
 
-@pytest.mark.long
 def test_the_recipe_fails_when_the_crawler_is_slower_or_wrong(tmp_path: Path) -> None:
     project = write(tmp_path, **FILES)
     assert_passed(run_pytest(project, *SAVE), 1)
@@ -56,7 +48,6 @@ def test_the_recipe_fails_when_the_crawler_is_slower_or_wrong(tmp_path: Path) ->
     assert "1 pages missing, 0 too many, 0 different; for example /" in wrong.stdout
 
 
-@pytest.mark.long
 def test_two_runs_of_the_recipe_can_be_compared_by_inflight(tmp_path: Path) -> None:
     project = write(tmp_path, **FILES)
     for name in ("base", "head"):

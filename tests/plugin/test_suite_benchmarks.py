@@ -26,7 +26,7 @@ def run_suite(json_file: Path, chosen: str) -> dict[str, Any]:
     return values
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_a_benchmark_records_its_turns_and_two_runs_can_be_compared(tmp_path: Path) -> None:
     files = [tmp_path / "base.json", tmp_path / "head.json"]
     for file in files:
@@ -55,7 +55,7 @@ def test_a_benchmark_records_its_turns_and_two_runs_can_be_compared(tmp_path: Pa
     assert compared.stdout.count("test_crawl[callbacks]") == 2
 
 
-@pytest.mark.long
+@pytest.mark.night
 def test_failed_checks_are_recorded_with_a_warning_and_a_wrong_answer_fails(tmp_path: Path) -> None:
     workshop = Workshop(tmp_path)
     workshop.add_strategy("timid", "def crawl(job, frontier):\n    honest(job, frontier)")
@@ -76,6 +76,7 @@ def test_failed_checks_are_recorded_with_a_warning_and_a_wrong_answer_fails(tmp_
     assert "answer correct" in red["forgetful"]
 
 
+@pytest.mark.ci
 def test_every_strategy_is_benchmarked_on_three_workloads() -> None:
     done = run_pytest(ROOT, SUITE, "--collect-only", "-q")
 

@@ -64,6 +64,7 @@ PLOTS: dict[str, tuple[Callable[[Iterable[str]], list[Row]], Callable[[Sequence[
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("kind", PLOTS)
 def test_the_look_of_a_name_does_not_depend_on_other_names(kind: str) -> None:
     make, draw = PLOTS[kind]

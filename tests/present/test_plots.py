@@ -41,6 +41,7 @@ def test_every_plot_is_drawn_from_a_whole_experiment(tmp_path: Path) -> None:
     assert drawn([*grid(), *grid(["client"], stack="own")], tmp_path) == ALL
 
 
+@pytest.mark.ci
 def test_titles_state_the_finding_and_text_is_text(tmp_path: Path) -> None:
     drawn(grid(), tmp_path)
 
@@ -52,6 +53,7 @@ def test_titles_state_the_finding_and_text_is_text(tmp_path: Path) -> None:
     assert "client CPU time per verified page (µs)" in words(tmp_path / "cpu.svg")
 
 
+@pytest.mark.ci
 def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
     drawn(grid(), tmp_path / "one")
     drawn(grid(), tmp_path / "two")
@@ -82,6 +84,7 @@ def test_one_strategy_one_round_one_number_in_flight(tmp_path: Path) -> None:
     assert drawn([crawl_row(times_ns=[1000])], tmp_path) == ["throughput", "times", "cpu"]
 
 
+@pytest.mark.ci
 def test_a_hundred_strategies(tmp_path: Path) -> None:
     rows = [
         row
@@ -102,6 +105,7 @@ def test_a_hundred_strategies(tmp_path: Path) -> None:
     assert "72 more are not shown." in words(tmp_path / "times.svg")
 
 
+@pytest.mark.ci
 def test_a_strategy_with_one_number_in_flight_is_left_out_of_the_share_of_what_is_possible(tmp_path: Path) -> None:
     drawn([*grid(caps=(1, 100)), *grid(["one_by_one"], latencies=["50ms"], caps=(1,))], tmp_path)
 
@@ -118,6 +122,7 @@ def test_intervals_of_arms_that_overlap_are_explained_where_two_are_drawn(
     assert ("Two intervals may overlap" in words(tmp_path / "cpu.svg")) == is_told
 
 
+@pytest.mark.ci
 def test_hostile_names(tmp_path: Path) -> None:
     assert drawn(grid(HOSTILE, caps=(1, 100)), tmp_path) == ALL
     for name in ALL:
@@ -136,6 +141,7 @@ def test_an_unknown_machine(tmp_path: Path) -> None:
     assert "unknown CPU, ? cores · unknown system" in words(tmp_path / "cpu.svg")
 
 
+@pytest.mark.ci
 def test_unlike_settings_get_plots_of_their_own(tmp_path: Path) -> None:
     rows = [crawl_row(times_ns=[5]), crawl_row(in_flight=1), crawl_row(connection="per-fetch", times_ns=[5])]
 
@@ -145,6 +151,7 @@ def test_unlike_settings_get_plots_of_their_own(tmp_path: Path) -> None:
     assert "Per-fetch connections." in words(tmp_path / "cpu-2.svg")
 
 
+@pytest.mark.ci
 def test_without_enough_samples_no_p99_is_named(tmp_path: Path) -> None:
     drawn([crawl_row(times_ns=range(1, 1000))], tmp_path / "few")
     drawn([crawl_row(times_ns=range(1, 1001))], tmp_path / "enough")
@@ -154,6 +161,7 @@ def test_without_enough_samples_no_p99_is_named(tmp_path: Path) -> None:
     assert "1 fetch in 100" in words(tmp_path / "enough" / "times.svg").replace("\xa0", " ")
 
 
+@pytest.mark.ci
 def test_user_and_system_time_are_divided_only_with_enough_cpu_time(tmp_path: Path) -> None:
     drawn([crawl_row(pages=15_000, cpu_per_page_ns=50_000)], tmp_path / "short")
     drawn([crawl_row(pages=25_000, cpu_per_page_ns=50_000)], tmp_path / "long")
@@ -218,6 +226,7 @@ def test_importing_loads_nothing_heavy(module: str) -> None:
     } & set(loaded)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("share", "times"), [(1.01, 2), (0.99, 0)])
 def test_a_ceiling_that_a_strategy_exceeded_is_not_drawn(tmp_path: Path, share: float, times: int) -> None:
     rows = grid(latencies=("0", "50ms"))
@@ -229,6 +238,7 @@ def test_a_ceiling_that_a_strategy_exceeded_is_not_drawn(tmp_path: Path, share: 
     assert ("Server's ceiling" in shown) == bool(times)
 
 
+@pytest.mark.ci
 def test_throughput_shows_the_model_and_its_knee_if_the_core_became_full(tmp_path: Path) -> None:
     drawn(grid(caps=(1, 10, 100, 1000, 3000, 5000)), tmp_path)
 
@@ -240,12 +250,14 @@ def test_throughput_shows_the_model_and_its_knee_if_the_core_became_full(tmp_pat
     assert shown.count("knee N*, fitted") == 1, "none without added latency"
 
 
+@pytest.mark.ci
 def test_without_a_fit_no_model_is_mentioned(tmp_path: Path) -> None:
     drawn(grid(caps=(1, 10, 100)), tmp_path)
 
     assert "model" not in words(tmp_path / "throughput.svg")
 
 
+@pytest.mark.ci
 def test_the_share_of_what_is_possible_is_drawn_where_there_is_a_latency_to_wait_for(tmp_path: Path) -> None:
     drawn(grid(latencies=("0", "50ms")), tmp_path / "both")
     drawn(grid(latencies=("0",)), tmp_path / "none")

@@ -33,6 +33,7 @@ def written(path: Path) -> str:
     return " ".join(" ".join(texts).split()).replace("\xa0", " ")
 
 
+@pytest.mark.ci
 def test_a_slide_has_every_claim_with_its_verdict_figures_and_what_was_published(tmp_path: Path) -> None:
     paths = save_claims(made_report(*one_of_each()), [crawl_row()], tmp_path)
     text = written(tmp_path / "claims.svg")

@@ -326,6 +326,7 @@ def test_parked_tasks_end_the_way_down_without_the_one_that_stays() -> None:
     assert way.drain_s < 1
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("draw", "rows"),
     [

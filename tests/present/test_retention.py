@@ -116,6 +116,7 @@ def test_without_three_caps_that_cost_cpu_time_alone_there_is_none(rows: list[Ro
     assert "keeps" not in str(summary_table(rows))
 
 
+@pytest.mark.ci
 def test_with_other_latencies_too_only_the_json_has_it(tmp_path: Path) -> None:
     rows = [*swept({"steady": STEADY}), *swept({"steady": {1: 10, 16: 100, 256: 1000}}, latency="50ms")]
 
@@ -170,6 +171,7 @@ def test_plots_have_a_panel_for_each_strategy_with_the_reference_in_each_other_o
         assert np.asarray(lines[0].get_ydata()).tolist() == pytest.approx(costs, rel=0.01)
 
 
+@pytest.mark.ci
 def test_plots_say_what_each_keeps_and_where_it_fails(tmp_path: Path) -> None:
     rows = [*swept({"steady": STEADY, "fading": FADING}), *failed("fading", 4096)]
     names = {path.stem for path in save_all(rows, MACHINE, tmp_path)}
@@ -184,6 +186,7 @@ def test_plots_say_what_each_keeps_and_where_it_fails(tmp_path: Path) -> None:
     assert "the CPU time per page of fading grows 10x" in costs.replace("\xa0", " ")
 
 
+@pytest.mark.ci
 def test_more_strategies_than_lines_can_be_told_apart_have_a_panel_each(tmp_path: Path) -> None:
     many = {f"strategy{n}": {100: 1000 + n} for n in range(20)}
     save_all(swept(many), MACHINE, tmp_path)

@@ -45,6 +45,7 @@ def panels(rows: list[Row], name: str) -> Iterator[Axes]:
                 yield from figure.axes
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("rows", [two_sites(), read(CLAIMS)], ids=["made", "the claims' own run"])
 def test_a_line_goes_through_each_number_in_flight_once_and_never_beyond_the_pages(rows: list[Row]) -> None:
     most = max(cell.in_flight for cell in c.cells(rows) if cell.pages >= cell.in_flight)

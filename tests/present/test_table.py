@@ -158,6 +158,7 @@ def test_a_hundred_strategies_fit(width: int) -> None:
     assert max(map(len, table)) <= width
 
 
+@pytest.mark.ci
 @settings(deadline=None, max_examples=50)
 @given(st.text(min_size=1, max_size=60))
 def test_no_name_breaks_the_table(name: str) -> None:

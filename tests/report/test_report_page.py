@@ -142,6 +142,7 @@ def test_the_machine_has_a_line_for_each_interpreter_and_no_raw_values() -> None
     assert lines["Python of the workers"].endswith("CPython 3.14.0a3+, CPython 3.14.0a3+ without the global lock")
 
 
+@pytest.mark.ci
 def test_many_runs_are_counted_where_a_page_says_where_its_rows_come_from() -> None:
     folder = reference("claims")
     found = rows.read(folder)
@@ -150,6 +151,7 @@ def test_many_runs_are_counted_where_a_page_says_where_its_rows_come_from() -> N
     assert f"{len({row.run for row in found})} runs, the last of them {max(row.run for row in found)}" in source
 
 
+@pytest.mark.ci
 def test_a_run_that_was_disturbed_on_purpose_says_so_first() -> None:
     folder = reference("quick-disturbed")
     kind = json.loads((folder / "machine.json").read_text(encoding="utf-8"))["neighbour"]
@@ -178,6 +180,7 @@ def test_the_same_folder_gives_the_same_bytes(tmp_path: Path) -> None:
     assert written(folder) == written(folder)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["memory", "limits", "c10k"])
 def test_a_run_without_timed_crawls_and_of_an_older_format_has_a_page(name: str, tmp_path: Path) -> None:
     target = tmp_path / "page.html"
@@ -254,6 +257,7 @@ def test_one_strategy_in_one_round_has_a_page_without_a_race() -> None:
     assert not page.all("script")
 
 
+@pytest.mark.ci
 def test_a_hundred_strategies_fit() -> None:
     found = [crawl_row(f"strategy_{n:03}", in_flight=cap) for n in range(100) for cap in (1, 10)]
 
