@@ -8,7 +8,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -402,14 +402,15 @@ def test_the_harness_never_loads_locust() -> None:
     assert not {top(name) for name in loaded} & LOCUST
 
 
+@cache
+def packages() -> Mapping[str, list[str]]:
+    return metadata.packages_distributions()
+
+
 def top_levels(distributions: Iterable[str]) -> set[str]:
     """Return the names under which distributions are imported, and those that they require."""
     found = closure(distributions)
-    return {
-        package
-        for package, names in metadata.packages_distributions().items()
-        if found & {canonical(name) for name in names}
-    }
+    return {package for package, names in packages().items() if found & {canonical(name) for name in names}}
 
 
 def closure(distributions: Iterable[str]) -> set[str]:

@@ -105,7 +105,9 @@ def absolute(text: str) -> list[str]:
 def places_in(folder: Path) -> dict[str, list[str]]:
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     assert files
-    found = {str(path.relative_to(folder)): [one for text in texts(path) for one in absolute(text)] for path in files}
+    found = {
+        str(path.relative_to(folder)): [one for text in set(texts(path)) for one in absolute(text)] for path in files
+    }
     return {name: many[:3] for name, many in found.items() if many}
 
 
