@@ -8,7 +8,7 @@ PART   :=
 JOBS   := 3
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help demo run goldens memory c10k locust c100k c1m map models clients scaling race limits claims selftest selftest-long test test-all test-night fuzz check speed docs lock readme schema lessons bench clean
+.PHONY: help demo run goldens memory c10k locust c100k c1m map models clients scaling race limits claims selftest selftest-long test test-all night test-night mutants fuzz check speed docs lock readme schema lessons bench clean
 
 help:            ## say what there is
 	@awk -F'## ' '/^[a-z0-9%-]+:.*## /{split($$1,t,":"); printf "make %-10s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
@@ -55,7 +55,7 @@ claims: $(VENV)/.run ## put the well-known claims to the test here (half an hour
 	$(BIN)/inflight claims
 
 # Compiled tests are kept, whatever the environment says: collecting them takes seconds otherwise, in each process.
-test test-all test-night: export PYTHONDONTWRITEBYTECODE :=
+test test-all night: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(VENV)/.test  ## run the tests to wait for; PART= takes folders or files, JOBS= the number of processes
 	$(PYTEST) -m "not ci and not night" -n $(JOBS) --dist worksteal $(PART)
@@ -63,17 +63,17 @@ test: $(VENV)/.test  ## run the tests to wait for; PART= takes folders or files,
 test-all: $(VENV)/.test docs ## run all that CI runs: these tests, wheels, plots, the stored runs, pages in a browser
 	$(PYTEST) -m "not night" -n $(JOBS) --dist worksteal $(PART)
 
-test-night: $(VENV)/.test docs ## run for hours: lessons and presets are measured, mutants killed, inputs made up
+night: $(VENV)/.test docs ## run the tests that measure: lessons, presets, every interpreter (an hour)
 	$(PYTEST) -m night $(PART)
-	$(BIN)/python -m tools.mutants
-	$(call fuzz,600)
 
-define fuzz
-@for program in $(FUZZERS); do echo "$$program"; $(BIN)/python $$program --seconds $(1) || exit 1; done
-endef
+test-night: SECONDS := 600
+test-night: night mutants fuzz ## run those, plant bugs for the tests to find, and fuzz for half an hour
+
+mutants: $(VENV)/.test ## plant 300 small bugs, and print the share that the tests find, per part of the code (an hour or two)
+	$(BIN)/python -m tools.mutants --jobs 2 --out build/mutants.jsonl $(if $(COSTS),--costs $(COSTS)) $(if $(wildcard tools/mutants.json),--baseline tools/mutants.json)
 
 fuzz: $(VENV)/.test  ## run each fuzzer for SECONDS (60 unless given), and stop at the first find
-	$(call fuzz,$(SECONDS))
+	@for program in $(FUZZERS); do echo "$$program"; $(BIN)/python $$program --seconds $(SECONDS) || exit 1; done
 
 check: $(VENV)/.test ## run the linters and the type checker
 	$(BIN)/ruff check .
