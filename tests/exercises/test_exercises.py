@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import FOREVER_S
+
 ROOT = Path(__file__).parents[2]
 EXERCISES = ROOT / "docs" / "exercises"
 FOLDERS = {path.name.partition("-")[0]: path for path in sorted(EXERCISES.glob("[0-9]*-*"))}
@@ -32,7 +34,7 @@ class Mistake:
     right: str
     wrong: str
     message: str
-    seconds: float = 60
+    seconds: float = FOREVER_S
 
 
 MISTAKES = (
@@ -308,9 +310,9 @@ MISTAKES = (
 )
 
 
-def check(number: str, *arguments: object) -> "subprocess.CompletedProcess[str]":
+def check(number: str, *arguments: object, seconds: float = FOREVER_S) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "docs/exercises/check.py", number, *map(str, arguments)],
+        [sys.executable, "docs/exercises/check.py", number, *map(str, arguments), "--seconds", str(seconds)],
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
 
@@ -362,7 +364,7 @@ def test_a_typical_mistake_is_named(mistake: Mistake, tmp_path: Path) -> None:
     answer = tmp_path / "answer.py"
     answer.write_text(right.replace(mistake.right, mistake.wrong), encoding="utf-8")
 
-    done = check(mistake.number, answer, "--seconds", mistake.seconds)
+    done = check(mistake.number, answer, seconds=mistake.seconds)
 
     assert done.returncode == 1
     assert mistake.message in words(done.stdout)
