@@ -1,11 +1,10 @@
-"""What tests cost: wall time and CPU time in all, per folder, and of the dearest tests; printed at the end of each run.
+"""What tests cost in CPU time: in all, per folder, and the dearest tests; printed at the end, where pytest says how long.
 
 The CPU time of a test includes its fixtures and the processes that it waited for.
 """
 
 import json
 import resource
-import time
 from collections import defaultdict
 from collections.abc import Generator
 from operator import itemgetter
@@ -34,7 +33,6 @@ class Costs:
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
-        self.began = time.monotonic()
         self.seconds: dict[str, float] = {}
 
     @pytest.hookimpl(wrapper=True)
@@ -67,7 +65,7 @@ class Costs:
             f"{len(sums) - len(shown)} more folders": sum(sums.values()) - sum(shown.values()),
             "collection, imports, fixtures of the session": whole - sum(sums.values()),
         }
-        terminalreporter.section(f"{time.monotonic() - self.began:.0f} s, CPU time {whole:.0f} s")
+        terminalreporter.section(f"CPU time: {whole:.0f} s")
         tables = (dearest(shown, len(shown)), list(others.items()), dearest(self.seconds, MAX_SHOWN))
         for name, seconds in [line for table in tables for line in table if line[1] >= LEAST_SECONDS]:
             terminalreporter.line(f"{seconds:7.1f} s  {name}")
