@@ -1,4 +1,4 @@
-"""What tests cost in CPU time: in all, per folder, and the dearest tests; printed at the end, where pytest says how long.
+"""What tests cost in CPU time: in all, per folder, and the dearest ones; printed at the end, with what pytest says.
 
 The CPU time of a test includes its fixtures and the processes that it waited for.
 """
