@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -83,25 +82,16 @@ def _each(calls: Iterable[Callable[[], None]]) -> None:
 
 
 def _job(trial: Trial, server: Server, setting: Setting) -> Job:
-    """Return the job of the worker.
-
-    The gate holds the fetches of a memory trial, so their timeout is the deadline of the trial. With CPU work, the
-    timeout allows for the work of all other fetches in flight.
-    """
+    """Return the job of the worker. A fetch may take as long as the trial."""
     workload = trial.workload
     roots = root_paths(workload.site, workload.roots)
-    job = Job(
+    return Job(
         roots=tuple(server.base + path for path in roots),
         max_in_flight=workload.in_flight,
         connection=workload.connection,
+        timeout_ns=round(setting.deadline_s(trial) * 1e9),
+        work_units=max(1, round(workload.cpu_ns / setting.unit_ns)) if workload.cpu_ns and setting.unit_ns else 0,
     )
-    if workload.kind == "memory":
-        return replace(job, timeout_ns=round(setting.deadline_s(trial) * 1e9))
-    if not workload.cpu_ns:
-        return job
-    assert setting.unit_ns is not None
-    patience_ns = job.timeout_ns + 3 * workload.cpu_ns * workload.in_flight
-    return replace(job, work_units=max(1, round(workload.cpu_ns / setting.unit_ns)), timeout_ns=patience_ns)
 
 
 def _memory(pid: int) -> dict[str, int]:

@@ -14,7 +14,7 @@ from typing import Any
 from inflight.bench.measure.process import LAST_S, TICK_S, TrialError, how_it_ended, output, pin, start
 from inflight.fake_server.site import SiteConfig
 
-START_SECONDS = 20
+START_SECONDS = 60
 ANSWER_SECONDS = 60
 
 

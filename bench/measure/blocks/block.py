@@ -40,7 +40,7 @@ MOST_TAKEN = 0.1
 """Share of a cycle above which time taken by others counts as a disturbance."""
 POLL_S = 0.0004
 """Interval at which to check whether an arm holds its cap again."""
-DRAIN_S, EACH_S = 20.0, 0.01
+DRAIN_S, EACH_S = 60.0, 0.01
 """How long to wait for that, and for each message of a worker, in all and per page, besides ``DRAIN_ROUNDS``.
 
 3,000 threads took more than 20 s to start on two cores that others kept busy.

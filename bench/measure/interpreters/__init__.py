@@ -23,7 +23,7 @@ from inflight.bench.measure.process import Runtime, environment
 
 LEAST_PYTHON = (3, 11)
 INSTALL_SECONDS = 600
-ANSWER_SECONDS = 30
+ANSWER_SECONDS = 60
 _VERSION = re.compile(r"(?:python)?(\d+\.\d+[td]*)")
 _ASK = """
 import gc, json, platform, sys, sysconfig
