@@ -1,4 +1,4 @@
-"""Fixtures: short waits for memory to settle, and one server for all tests of a file."""
+"""Fixtures: short waits for memory to settle, one server, and one copy of the packages."""
 
 from collections.abc import Iterator
 
@@ -6,6 +6,7 @@ import pytest
 
 from inflight.bench.measure import held, server
 from inflight.bench.measure.server import Server
+from tests.measure.workshop import Workshop
 
 
 @pytest.fixture(autouse=True)
@@ -14,8 +15,14 @@ def _in_no_peace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(held, "REST_S", 0.2)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def fake() -> Iterator[Server]:
-    """Start one server for all tests of a file, so that each test also checks the cleanup after the last one."""
+    """Start one server for all tests, so that each test also checks the cleanup after the last one."""
     with server.running(None) as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+    """Copy the packages once; each file of tests adds strategies of its own."""
+    return Workshop(tmp_path_factory.mktemp("workshop"))

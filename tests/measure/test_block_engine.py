@@ -1,6 +1,8 @@
 """Blocks with real workers and a real server: a row for each arm, whatever happens to workers and server."""
 
-from typing import Any
+from collections.abc import Sequence
+from random import Random
+from typing import Any, cast
 
 import pytest
 
@@ -8,36 +10,66 @@ from inflight.bench.core.arm import Arm, placebo
 from inflight.bench.core.records.values import plain_values
 from inflight.bench.measure import server
 from inflight.bench.measure.blocks import block
+from inflight.bench.measure.blocks.sides import Prepared
+from inflight.bench.measure.process import DEFAULT, Worker
 from inflight.bench.measure.server import Server
+from inflight.strategies import describe
 from tests.measure.made_engine import GOOD, GOOD_CAP, assert_good, block_of, run
 
 
-@pytest.mark.parametrize(("latency", "cpu"), [("0", "0"), ("2ms", "0"), ("0", "100us")])
-def test_every_arm_of_a_block_has_a_row_with_all_windows(fake: Server, latency: str, cpu: str) -> None:
+def test_every_arm_of_a_block_has_a_row_with_all_windows(fake: Server) -> None:
     alone = Arm("sequential", "sequential", in_flight=GOOD_CAP)
 
-    rows = run(block_of([*GOOD, placebo(GOOD[0]), alone], latency, cpu), fake)
+    rows = run(block_of([*GOOD, alone], latency="0", cpu="100us"), fake)
 
     for row in rows.values():
         assert_good(row, cap=1 if row.strategy == "sequential" else GOOD_CAP)
-        assert row.measured.worked_pages == (row.measured.pages if cpu != "0" else None)
+        assert row.measured.worked_pages == row.measured.pages
 
 
-def test_a_window_with_too_few_pages_is_extended(fake: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    measure, seen = block._slice, []
+class Scripted:
+    """A server with one gate, at which requests have come in at each reading as they were told in advance."""
 
-    def watch(one: block.Running, **others: Any) -> None:
-        measure(one, **others)
-        seen.append(one.slices[-1])
+    def __init__(self, requests: Sequence[int]) -> None:
+        self.requests, self.told, self.clock_ns = iter(requests), list[Any](), 0
 
-    monkeypatch.setattr(block, "_slice", watch)
-    monkeypatch.setattr(block, "lengths", lambda *_, **__: block.Lengths(0, 25 * block.MS))
-    monkeypatch.setattr(block, "MOST_WINDOWS", 1000)  # a stalled machine gives few pages in many windows
+    def tell(self, command: str, **values: Any) -> dict[str, Any]:
+        self.told.append((command, values))
+        self.clock_ns += 1000
+        gate = {"requests": next(self.requests), "held": GOOD_CAP, "cpu_ns": self.clock_ns * 3}
+        return {"clock_ns": self.clock_ns, "server_cpu_ns": self.clock_ns * 2, "gates": {"1": gate}}
 
-    run(block_of(GOOD, latency="50ms"), fake)  # 20 in flight: a page each 2.5 ms
 
-    assert all(each.requests >= block.PAGES for each in seen)
-    assert all(each.end_ns - each.begin_ns >= 2 * 25 * block.MS for each in seen)
+@pytest.mark.parametrize(
+    ("counted", "windows"),
+    [
+        ([5, 100, 120, 120, 120], 1),
+        ([5, 100, 119, 119 + 1, 121, 125], 2),
+        ([5, 100, *range(101, 101 + block.MOST_WINDOWS), 119, 119], block.MOST_WINDOWS),
+    ],
+    ids=["enough", "extended", "never enough"],
+)
+def test_a_window_with_too_few_pages_is_extended_up_to_a_limit(
+    counted: list[int], windows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    server = Scripted(counted)
+    one = block.Running(GOOD[0], Prepared(GOOD[0], describe("callbacks"), DEFAULT, None), 1, worker=cast("Worker", ()))
+    one.lengths = block.Lengths(settle_ns=7, window_ns=11)
+    monkeypatch.setattr(block, "_sleep_ns", slept.append)
+
+    block._slice(one, block_of(GOOD, "50ms"), cast("Server", server), 3, Random(1))
+
+    assert slept == [7, *[11] * windows]
+    assert server.told[0] == ("pass", {"port": 1, "over_ns": 50 * block.MS})
+    assert [command for command, _ in server.told[1:]] == [*["read"] * (1 + windows), "pass", "read"]
+    between_ns = 1000 * (windows + 1)
+    assert one.slices == [
+        block.Slice(
+            cycle=3, begin_ns=2000, end_ns=2000 + between_ns, cpu_ns=3 * between_ns, server_cpu_ns=2 * between_ns,
+            requests=counted[-2] - 100, rest_ns=3000 + between_ns,
+        )
+    ]  # fmt: skip
 
 
 def test_a_worker_that_dies_during_a_block_does_not_harm_the_others(

@@ -3,20 +3,22 @@
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from random import Random
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
+from inflight.bench.measure import neighbour_worker
 from inflight.bench.measure.host import usable_cores
 from inflight.bench.measure.neighbour import neighbour
 from inflight.bench.measure.neighbour_worker import KINDS, disturb
 from inflight.bench.measure.process import environment
+from tests.patience import until
 
 NEIGHBOUR = [sys.executable, "-m", "inflight.bench.measure.neighbour"]
-_SLEEP = [sys.executable, "-c", "import time; time.sleep(1000)"]
+_PAUSE = [sys.executable, "-c", "import signal; signal.pause()"]
 
 
 def run(*words: str) -> "subprocess.CompletedProcess[str]":
@@ -26,23 +28,22 @@ def run(*words: str) -> "subprocess.CompletedProcess[str]":
 
 def neighbours_of(pid: int, count: int) -> list[psutil.Process]:
     """Wait until a process has this many neighbours, and return them."""
-    while True:
+
+    def look() -> list[psutil.Process]:
         children = psutil.Process(pid).children()
         found = [child for child in children if "inflight.bench.measure.neighbour_worker" in child.cmdline()]
-        if len(found) == count:
-            return found
-        time.sleep(0.01)
+        return found if len(found) == count else []
+
+    return until(look)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_core_has_a_neighbour_that_uses_cpu_time_and_ends_with_the_block(kind: str) -> None:
     with neighbour(kind, usable_cores()):
         found = neighbours_of(os.getpid(), len(usable_cores()))
-        while not all(sum(one.cpu_times()[:2]) > 0.1 for one in found):
-            time.sleep(0.01)
+        until(lambda: all(sum(one.cpu_times()[:2]) > 0.1 for one in found))
         if sys.platform == "linux":
-            while sorted(one.cpu_affinity() for one in found) != [[core] for core in usable_cores()]:
-                time.sleep(0.01)
+            until(lambda: sorted(one.cpu_affinity() for one in found) == [[core] for core in usable_cores()])
 
     assert not any(one.is_running() for one in found)
 
@@ -61,7 +62,7 @@ def test_a_neighbour_ends_when_the_block_fails() -> None:
 
 
 def test_a_neighbour_ends_with_its_parent_even_if_that_is_killed() -> None:
-    with subprocess.Popen([*NEIGHBOUR, "--", *_SLEEP], env=environment()) as process:
+    with subprocess.Popen([*NEIGHBOUR, "--", *_PAUSE], env=environment()) as process:
         found = neighbours_of(process.pid, len(usable_cores()))
         family = psutil.Process(process.pid).children()
         process.kill()
@@ -76,7 +77,7 @@ def test_a_neighbour_ends_with_its_parent_even_if_that_is_killed() -> None:
 @pytest.mark.parametrize("share", [0.001, 1.0])
 def test_a_neighbour_ends_after_its_time(share: float) -> None:
     before = psutil.Process().children()
-    with neighbour("spin", usable_cores()[:1], share, most_s=0.5):
+    with neighbour("spin", usable_cores()[:1], share, most_s=0.01):
         (found,) = set(psutil.Process().children()) - set(before)  # which may have ended already
         assert os.waitid(os.P_PID, found.pid, os.WEXITED | os.WNOWAIT).si_status == 0  # type: ignore[union-attr]
 
@@ -93,8 +94,7 @@ def test_work_is_done_in_bursts_for_about_the_requested_share(monkeypatch: pytes
         passing(0.001)
         worked_s += 0.001
 
-    monkeypatch.setattr(time, "monotonic", lambda: now_s)
-    monkeypatch.setattr(time, "sleep", passing)
+    monkeypatch.setattr(neighbour_worker, "time", SimpleNamespace(monotonic=lambda: now_s, sleep=passing))
     disturb(work, 0.25, Random(1), lambda: now_s > 600)
 
     assert worked_s / now_s == pytest.approx(0.25, abs=0.03)

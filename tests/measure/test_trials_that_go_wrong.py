@@ -2,16 +2,31 @@
 
 import errno
 import json
-import os
+import math
+import signal
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import jsonschema
 import psutil
 import pytest
 
+from inflight import strategies
+from inflight.bench.core import plan
+from inflight.bench.core.grid import Workload
+from inflight.bench.core.plan import Trial
 from inflight.bench.core.rows import SCHEMA_FILE, Row
+from inflight.bench.measure import held, host, process, server
+from inflight.bench.measure.crawl import run_trial
+from inflight.bench.measure.process import Runtime, Worker, WorkerError
+from inflight.bench.measure.server import Server
+from inflight.bench.measure.trial import Setting
 from inflight.bench.measure.worker.crawl import cause_of
+from inflight.fake_server.site import SiteConfig
 from tests.measure.workshop import Workshop, experiment
+from tests.patience import FOREVER_S, until
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
 
@@ -116,7 +131,7 @@ ENDINGS = {
         ("failed", "the worker exited with 1"),
     ),
     "closes_every_descriptor_and_stays": (
-        "def crawl(job, frontier):\n    os.closerange(0, 100)\n    time.sleep(1000)",
+        "def crawl(job, frontier):\n    os.closerange(0, 100)\n    signal.pause()",
         ("failed", "the worker closed its output but is still running"),
     ),
     "writes_rubbish_to_every_descriptor": (
@@ -157,74 +172,50 @@ ENDINGS = {
         (
             "def crawl(job, frontier):\n"
             "    honest(job, frontier)\n"
-            "    threading.Thread(target=time.sleep, args=(1000,)).start()"
+            "    threading.Thread(target=threading.Event().wait).start()"
         ),
         ("ok", None),
     ),
     "plain_honest": ("def crawl(job, frontier):\n    honest(job, frontier)", ("ok", None)),
+    "kills_the_server": (
+        "def crawl(job, frontier):\n    [server.kill() for server in servers()]\n    honest(job, frontier)",
+        ("failed", "the fake server died during the trial (the fake server was killed by signal 9 (SIGKILL))"),
+    ),
+    "needs_what_is_not_there": (
+        "def crawl(job, frontier): ...",
+        ("skipped", "needs no-such-distribution, which is not installed"),
+    ),
 }
-
+NEEDS = {"needs_what_is_not_there": ("no-such-distribution", "psutil")}
 SEED = 60
-"""Puts the trials that go wrong before those that must not suffer for it; the tests say if it no longer does."""
-
-HANGING = {
-    "ignores_signals": (
-        "def crawl(job, frontier):\n"
-        "    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM):\n"
-        "        signal.signal(number, signal.SIG_IGN)\n"
-        "    while True:\n"
-        "        time.sleep(1000)"
-    ),
-    "has_children": (
-        "def crawl(job, frontier):\n"
-        "    sleeper = [sys.executable, '-c', 'import time; time.sleep(1000)']\n"
-        "    children = [subprocess.Popen(sleeper) for _ in range(2)]\n"
-        "    if not (child := os.fork()):\n"
-        "        time.sleep(1000)\n"
-        "    pids = [os.getpid(), child, *(child.pid for child in children)]\n"
-        "    open('pids', 'w').write(repr(pids))\n"
-        "    time.sleep(1000)"
-    ),
-}
-
-
-@pytest.fixture(scope="module")
-def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
-    made = Workshop(tmp_path_factory.mktemp("workshop"))
-    for name, (body, _) in ENDINGS.items():
-        made.add_strategy(name, body)
-    for name, body in HANGING.items():
-        made.add_strategy(name, body)
-    made.add_strategy("needs_what_is_not_there", "def crawl(job, frontier): ...", ("no-such-distribution", "psutil"))
-    return made
+"""Puts trials after that which kills the server; the test says if it no longer does."""
 
 
 @pytest.fixture(scope="module")
 def endings(workshop: Workshop) -> dict[str, Row]:
-    return {row.strategy: row for row in workshop.measure(experiment(*ENDINGS))}
+    """Return the rows in the order in which they were made: each strategy is one file, without registration."""
+    for name, (body, _) in ENDINGS.items():
+        workshop.add_strategy(name, body, NEEDS.get(name, ()))
+    return {row.strategy: row for row in workshop.measure(experiment(*ENDINGS, seed=SEED))}
 
 
-@pytest.mark.parametrize("name", ENDINGS)
-def test_each_end_of_a_worker_has_its_reason(endings: dict[str, Row], name: str) -> None:
-    status, words = ENDINGS[name][1]
-
-    row = endings[name]
-
-    assert row.status == status, row.reason
-    assert row.valid is False or status == "ok"
-    if words is None:
-        assert row.reason is None
-    else:
-        assert words in (row.reason or "")
-        assert "\n" not in (row.reason or "")
+def test_each_end_of_a_worker_has_its_reason(endings: dict[str, Row]) -> None:
+    assert endings.keys() == ENDINGS.keys()
+    for name, (_, (status, words)) in ENDINGS.items():
+        row = endings[name]
+        assert row.status == status, (name, row.reason)
+        assert row.valid is False or status == "ok"
+        assert row.reason is None if words is None else words in (row.reason or ""), (name, row.reason)
+        assert "\n" not in row.to_json()
+        assert Row.from_json(row.to_json()) == row
+        VALIDATOR.validate(json.loads(row.to_json()))
 
 
-@pytest.mark.parametrize("name", ["forgets_one", "lies_about_the_size", "fails_all"])
-def test_a_wrong_answer_keeps_its_figures_and_has_a_red_check(endings: dict[str, Row], name: str) -> None:
-    row = endings[name]
-
-    assert row.measured.makespan_ns > 0
-    assert "answer correct" in [check.name for check in row.failed_checks]
+def test_a_wrong_answer_keeps_its_figures_and_has_a_red_check(endings: dict[str, Row]) -> None:
+    for name in ("forgets_one", "lies_about_the_size", "fails_all"):
+        row = endings[name]
+        assert row.measured.makespan_ns > 0
+        assert "answer correct" in [check.name for check in row.failed_checks]
 
 
 def test_failed_pages_are_no_throughput(endings: dict[str, Row]) -> None:
@@ -235,137 +226,113 @@ def test_failed_pages_are_no_throughput(endings: dict[str, Row]) -> None:
 
 
 def test_what_was_known_before_a_crash_is_kept(endings: dict[str, Row]) -> None:
+    skipped = endings["needs_what_is_not_there"]
+
     assert endings["raises"].knobs.strategy == "raises"
     assert not endings["does_not_import"].knobs
+    assert not any((skipped.measured, skipped.server, skipped.knobs, skipped.checks))
 
 
-def test_every_row_is_one_line_of_the_published_format(endings: dict[str, Row]) -> None:
-    for row in endings.values():
-        assert "\n" not in row.to_json()
-        assert Row.from_json(row.to_json()) == row
-        VALIDATOR.validate(json.loads(row.to_json()))
+def test_a_server_that_died_is_replaced(endings: dict[str, Row]) -> None:
+    order = list(endings)
+
+    later = order[order.index("kills_the_server") + 1 :]
+
+    assert {"ok", "wrong"} < {endings[name].status for name in later}
 
 
-@pytest.fixture(scope="module")
-def hanging(workshop: Workshop) -> dict[str, Row]:
-    return {row.strategy: row for row in workshop.measure(experiment(*HANGING, deadline_s=5))}
+def trial_of(workshop: Workshop, strategy: str, kind: Any = "crawl", in_flight: int = 1) -> Trial:
+    site = SiteConfig(pages=5, links=2 if kind == "crawl" else 0)
+    workload = Workload("test", kind, site, in_flight, "keep-alive")
+    described = strategies.describe(strategy, workshop.folder / "inflight" / "strategies")
+    return replace(plan.trial_of("test", 1, workload, described), reachable=in_flight)
 
 
-@pytest.mark.parametrize("name", HANGING)
-def test_a_worker_that_hangs_is_killed_at_its_deadline(hanging: dict[str, Row], name: str) -> None:
-    row = hanging[name]
+def setting_of(workshop: Workshop) -> Setting:
+    return Setting("run", host.ANY, lambda _: FOREVER_S, runtime=Runtime(strategies=workshop.folder))
+
+
+def test_a_worker_that_hangs_is_killed_at_its_deadline_with_its_children(
+    fake: Server, workshop: Workshop, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pids = tmp_path / "pids"
+    workshop.add_strategy(
+        "hangs_with_children",
+        "def crawl(job, frontier):\n"
+        "    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM):\n"
+        "        signal.signal(number, signal.SIG_IGN)\n"
+        "    waiting = [sys.executable, '-c', 'import signal; signal.pause()']\n"
+        "    children = [subprocess.Popen(waiting) for _ in range(2)]\n"
+        "    if not (child := os.fork()):\n"
+        "        signal.pause()\n"
+        f"    with open('{pids}.new', 'w') as file:\n"
+        "        file.write(repr([os.getpid(), child, *(child.pid for child in children)]))\n"
+        f"    os.replace('{pids}.new', '{pids}')\n"
+        "    signal.pause()",
+    )
+    clock = SimpleNamespace(monotonic=lambda: math.inf if pids.exists() else 0.0)  # the deadline comes when it hangs
+    monkeypatch.setattr(process, "time", clock)
+
+    row = run_trial(trial_of(workshop, "hangs_with_children"), fake, setting_of(workshop))
 
     assert (row.status, row.reason) == ("timeout", "the worker did not finish by its deadline and was killed")
-    assert row.duration_ns >= 5e9
-    assert row.knobs.strategy == name
+    assert row.knobs.strategy == "hangs_with_children"
+    family = json.loads(pids.read_text(encoding="utf-8"))
+    assert len(family) == 4
+    until(lambda: not any(map(_runs, family)))
 
 
-def test_nothing_of_a_killed_worker_is_left(hanging: dict[str, Row], workshop: Workshop) -> None:
-    pids = json.loads((workshop.folder / "pids").read_text(encoding="utf-8"))
+def test_a_failed_memory_trial_does_not_close_the_gate_for_the_next(
+    fake: Server, workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(_base: object, _stage: str, worker: Worker, _server: Server) -> dict[str, Any]:
+        worker.process.kill()
+        raise WorkerError(worker.obituary())
 
-    assert len(pids) == 4
-    assert [pid for pid in pids if _runs(pid)] == []
+    def run(strategy: str, kind: str) -> tuple[str, str | None]:
+        row = run_trial(trial_of(workshop, strategy, kind, in_flight=3), fake, setting_of(workshop))
+        return row.status, row.reason
 
-
-def test_a_strategy_without_what_it_needs_is_a_skipped_row(workshop: Workshop) -> None:
-    (row,) = workshop.measure(experiment("needs_what_is_not_there"))
-
-    assert (row.status, row.reason) == ("skipped", "needs no-such-distribution, which is not installed")
-    assert not any((row.measured, row.server, row.knobs, row.checks))
-    assert not row.valid
-
-
-def test_a_failed_memory_trial_does_not_close_the_gate_for_the_next(workshop: Workshop) -> None:
-    workshop.add_strategy(
-        "dies_when_held",
-        "def crawl(job, frontier):\n"
-        "    kill = lambda: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "    honestly = lambda: honest_callbacks(job, frontier)\n"
-        "    is_held = job.timeout_ns == 8_000_000_000\n"  # the deadline, in a memory trial
-        "    crawl_and_soon(honestly, kill) if is_held else honestly()",
-    )
-    workshop.add_strategy("holds_too_few", "def crawl(job, frontier):\n    honest(job, frontier)")
-    mixed = experiment(
-        "dies_when_held", "holds_too_few", "callbacks", seed=SEED, deadline_s=8, kind="memory", in_flight=[3]
-    )
-    mixed += "\n[[crawl]]\nin_flight = [3]\npages = 10\n"
-
-    found = workshop.measure(mixed)
-
-    assert [(row.strategy, row.kind, row.reason) for row in found] == [
-        ("holds_too_few", "memory", "only 1 of 3 fetches were in flight at the deadline"),
-        ("dies_when_held", "crawl", None),
-        ("dies_when_held", "memory", "the worker was killed by signal 9 (SIGKILL)"),
-        ("holds_too_few", "crawl", None),
-        ("callbacks", "memory", None),
-        ("callbacks", "crawl", None),
-    ]
+    with monkeypatch.context() as patch:
+        patch.setattr(held, "layers_since", kill)
+        assert run("callbacks", "memory") == ("failed", "the worker was killed by signal 9 (SIGKILL)")
+    with monkeypatch.context() as patch:
+        seen = [0]
+        clock = SimpleNamespace(
+            monotonic=lambda: math.inf if seen[-1] else 0.0,  # the deadline comes when one is held
+            monotonic_ns=int,
+            sleep=lambda _: seen.append(fake.stats()["in_flight"]),
+        )
+        patch.setattr(held, "time", clock)
+        too_few = "only 1 of 3 fetches were in flight at the deadline"
+        assert run("sequential", "memory") == ("timeout", too_few)
+    assert run("callbacks", "memory") == run("callbacks", "crawl") == ("ok", None)
 
 
-@pytest.mark.parametrize("kind", ["crawl", "memory"])
-def test_a_server_that_dies_during_a_trial_is_named_and_replaced(workshop: Workshop, kind: str) -> None:
-    workshop.add_strategy(
-        "kills_the_server",
-        "def crawl(job, frontier):\n"
-        "    kill = lambda: [server.kill() for server in servers()]\n"
-        "    crawl_and_soon(lambda: honest_callbacks(job, frontier), kill)",
-    )
+def test_a_server_that_does_not_answer_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "LAST_S", 0)
+    with server.running(None, answer_s=0.1) as silent:
+        silent.process.send_signal(signal.SIGSTOP)
 
-    found = workshop.measure(
-        experiment("kills_the_server", "callbacks", seed=SEED, kind=kind, in_flight=[3], pages=90, latency=["20ms"])
-    )
+        with pytest.raises(server.ServerError, match="the fake server does not answer"):
+            silent.stats()
 
-    assert [row.strategy for row in found] == ["kills_the_server", "callbacks"]
-    for row in found:
-        if row.strategy == "callbacks":
-            assert (row.status, row.reason) == ("ok", None)
-        else:
-            assert row.status == "failed"
-            assert "the fake server died during the trial" in (row.reason or "")
-            assert "killed by signal 9" in (row.reason or "")
+        until(lambda: not silent.alive)
 
 
-def test_a_server_that_stops_answering_is_replaced(tmp_path: Path) -> None:
-    workshop = Workshop(tmp_path)
-    workshop.change("bench/measure/server.py", "ANSWER_SECONDS = 60", "ANSWER_SECONDS = 5")
-    workshop.add_strategy(
-        "stops_the_server",
-        "def crawl(job, frontier):\n    honest(job, frontier)\n    [server.suspend() for server in servers()]",
-    )
+def test_a_new_strategy_is_listed(workshop: Workshop) -> None:
+    workshop.add_strategy("brand_new", "from inflight.strategies.sequential import crawl as crawl\n")
 
-    found = workshop.measure(experiment("stops_the_server", "callbacks", seed=SEED))
-
-    assert {row.reason for row in found if row.strategy == "callbacks"} == {None}
-    assert all("does not answer" in (row.reason or "") for row in found if row.strategy == "stops_the_server")
-    assert [row.strategy for row in found] == ["stops_the_server", "callbacks"]
-
-
-def test_a_new_strategy_is_one_file_without_registration(tmp_path: Path) -> None:
-    workshop = Workshop(tmp_path)
-    (tmp_path / "strategies" / "brand_new.py").write_text(
-        '"""A model that nobody has registered."""\n\n'
-        "from inflight.strategies.sequential import crawl as crawl\n\n"
-        'STACK = "shared"\nREQUIRES = ()\nMOST_IN_FLIGHT = 1\n',
-        encoding="utf-8",
-    )
-
-    (row,) = workshop.measure(experiment("brand_new", in_flight=[1, 10]))
     listed = workshop.python("-m", "inflight", "list")
-    by_default = workshop.python("-m", "inflight", "run", "smoke", "--list")
 
-    assert (row.strategy, row.status) == ("brand_new", "ok")
-    assert row.workload.in_flight == 1, "the model's own limit counts"
-    assert "brand_new" in listed.stdout
-    assert "A model that nobody has registered" in listed.stdout
-    assert "brand_new" in by_default.stdout
+    assert ["brand_new", "A model for the test"] in [line.split(maxsplit=1) for line in listed.stdout.splitlines()]
 
 
 def _runs(pid: int) -> bool:
     """Return whether a process exists and is no zombie."""
     try:
-        os.kill(pid, 0)
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except (ProcessLookupError, psutil.NoSuchProcess):
+    except psutil.NoSuchProcess:
         return False
 
 

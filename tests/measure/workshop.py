@@ -35,7 +35,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 
 import psutil
 
@@ -49,25 +48,6 @@ REQUIRES = {requires!r}
 def servers():
     family = psutil.Process(os.getppid()).children()
     return [child for child in family if "inflight.fake_server" in child.cmdline()]
-
-
-def crawl_and_soon(crawl, do):
-    """Crawl, and do something soon, before the end. Until then memory never comes to rest, so a held trial lasts."""
-    hoard = []
-
-    def grow():
-        end = time.monotonic() + 0.4
-        while time.monotonic() < end:
-            time.sleep(0.02)
-            hoard.append(bytearray(b"x") * 500_000)
-        do()
-
-    thread = threading.Thread(target=grow, daemon=True)
-    thread.start()
-    try:
-        crawl()
-    finally:
-        thread.join()
 
 
 '''
@@ -85,13 +65,6 @@ class Workshop:
         """Put in a strategy whose file has ``body`` behind some imports, and see that it is all there is to do."""
         text = _HEAD.format(model=f"A model for the test: {name}.", requires=requires) + body
         (self.folder / "strategies" / f"{name}.py").write_text(text, encoding="utf-8")
-
-    def change(self, file: str, old: str, new: str) -> None:
-        """Replace a piece of the copied source, such as a patience that no test has."""
-        path = self.folder / file
-        text = path.read_text(encoding="utf-8")
-        assert text.count(old) == 1
-        path.write_text(text.replace(old, new), encoding="utf-8")
 
     def write_experiment(self, text: str) -> Path:
         path = self.folder / "experiment.toml"
