@@ -24,6 +24,8 @@ GOOD = (
     Arm("callbacks", "callbacks", "reference", in_flight=GOOD_CAP),
     Arm("thread_pool", "thread_pool", in_flight=GOOD_CAP),
 )
+CERTAIN = {"answer correct", "no unexpected failures", "requests counted alike", "settings applied"}
+"""Checks of trials and arms that no busy machine fails."""
 OF_THE_MACHINE = {"server had room", "no listen drops"}
 """Checks that are red when the machine is slow, or when others connect too fast."""
 
@@ -63,6 +65,13 @@ def children() -> set[psutil.Process]:
 def running(processes: set[psutil.Process]) -> list[psutil.Process]:
     """Return the processes that are no zombies."""
     return [one for one in processes if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
+
+
+def assert_certain(row: Row) -> None:
+    """Check that a row is complete, and right as far as the machine does not decide it."""
+    assert (row.status, row.reason) == ("ok", None)
+    assert not {check.name for check in row.failed_checks} & CERTAIN
+    assert next(check.verdict for check in row.checks if check.name == "answer correct") == "passed"
 
 
 def assert_good(row: Row, cap: int = GOOD_CAP) -> None:

@@ -13,9 +13,10 @@ from inflight.bench.core.rows import Row
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.interpreters import Interpreter
 from inflight.strategies import registry
-from tests.cli.calm import red_by_itself
 from tests.measure import given_interpreters
+from tests.measure.made_engine import assert_certain
 
+pytestmark = pytest.mark.night
 CORE = ("sequential", "thread_pool", "callbacks", "generators", "native_asyncio")
 TEXT = """
 strategies = ["sequential", "thread_pool", "callbacks", "generators", "native_asyncio"]
@@ -86,13 +87,13 @@ def run(folder: Path, text: str, python: Interpreter) -> tuple[list[Row], dict[s
     return rows.read(results), rows.machine(results)["interpreters"][python.label]
 
 
-@pytest.mark.slow
 def test_the_core_strategies_crawl_and_their_rows_say_on_what(python: Interpreter, tmp_path: Path) -> None:
     found, machine = run(tmp_path, TEXT, python)
 
     assert {row.workload.arm.strategy for row in found if row.kind != "arm"} == set(CORE)
     assert {(row.kind, row.status) for row in found} == {("crawl", "ok"), ("memory", "ok"), ("arm", "ok")}
-    assert [red_by_itself(row) for row in found if red_by_itself(row)] == []
+    for row in found:
+        assert_certain(row)
     assert {
         (row.knobs.python, row.knobs.build, row.knobs.free_threaded, row.knobs.gil) for row in found
     } == {(python.version, python.build, python.free_threaded, not python.free_threaded)}  # fmt: skip
@@ -103,7 +104,6 @@ def test_the_core_strategies_crawl_and_their_rows_say_on_what(python: Interprete
     assert machine["allocator"] == ("mimalloc" if python.free_threaded else "pymalloc")
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cc") is None, reason="an extension needs a C compiler")
 def test_a_lock_that_an_extension_turns_on_in_the_crawl_fails_a_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -14,10 +14,11 @@ from inflight import strategies
 from inflight.bench.commands import listing
 from inflight.bench.core import experiment
 from inflight.bench.core.judge import ExperimentError
+from inflight.bench.measure import run as runs
 from inflight.bench.measure.blocks import sides
 from inflight.strategies import registry
 from tests.ab.repositories import arm, commit, git
-from tests.cli.command import inflight
+from tests.cli.command import call
 
 CLIENT = '''"""A client of its own: callbacks under another name."""
 
@@ -365,46 +366,53 @@ def test_an_arm_that_cannot_be_prepared_is_refused(
 
 
 def test_crawl_takes_a_file(project: Path) -> None:
-    done = inflight("crawl", "http://127.0.0.1:9/", "--strategy", "./client.py", "--json")
+    done = call("crawl", "http://127.0.0.1:9/", "--strategy", "./client.py", "--json")
 
     assert done.code == 1
     assert json.loads(done.out.splitlines()[-1])["summary"]["strategy"] == "client"
 
 
-@pytest.mark.slow
-def test_a_run_measures_a_file_beside_ours_and_is_resumed(project: Path) -> None:
-    (project / "small.toml").write_text(
-        'strategies = ["callbacks", "./client.py"]\nrounds = 2\n[site]\npages = 20\n[[crawl]]\nin_flight = [5]\n',
-        encoding="utf-8",
-    )
-    done = inflight("run", "small.toml", "--json", calm=True)
-    (folder,) = (project / "results").iterdir()
-    rows = folder / "rows.jsonl"
-    whole = [json.loads(line) for line in rows.read_text(encoding="utf-8").splitlines()]
-    rows.write_text(json.dumps(whole[0]) + "\n", encoding="utf-8")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run smoke --strategy",
+        "race --strategy",
+        "ab callbacks",
+        "selftest --strategy",
+        "swarm --in-flight 9 --strategy",
+    ],
+)
+def test_every_command_refuses_a_missing_file(command: str) -> None:
+    assert call(*command.split(), "./nothing.py").sentence.endswith("there is no file ./nothing.py")
 
-    resumed = inflight("run", "--resume", folder, folder=project.parent, calm=True)
 
-    assert (done.code, resumed.code) == (0, 0)
-    again = [json.loads(line) for line in rows.read_text(encoding="utf-8").splitlines()]
+def resume(folder: Path) -> list[dict[str, Any]]:
+    """Run the trials of a run that have no row, and return the rows of all."""
+    planned = experiment.load(str(folder / runs.EXPERIMENT_FILE), strategies.names())
+    runs.execute(folder, planned, runs.plan(planned), lambda *_: None)
+    lines = (folder / "rows.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_a_run_measures_a_file_beside_ours_and_is_resumed_with_the_same_text_of_it(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = 'strategies = ["callbacks", "./client.py"]\npin = false\n[site]\npages = 5\n[[crawl]]\nin_flight = [5]\n'
+    (project / "small.toml").write_text(text, encoding="utf-8")
+    folder = runs.new_folder(Path("results"), experiment.load("small.toml", strategies.names())).absolute()
+    whole = resume(folder)
+    (folder / "rows.jsonl").write_text(json.dumps(whole[0]) + "\n", encoding="utf-8")
+    monkeypatch.setenv(registry.VARIABLE, "")
+    monkeypatch.chdir(project.parent)
+
+    again = resume(folder)
+
     assert {row["strategy"] for row in whole} == {row["strategy"] for row in again} == {"callbacks", "client"}
     assert all(row["status"] == "ok" for row in again)
     assert {tuple(row["knobs"]["versions"]) for row in again} == {(), ("client.py",)}
-
-
-@pytest.mark.slow
-def test_a_run_is_not_resumed_with_another_text_of_a_file(project: Path) -> None:
-    (project / "small.toml").write_text(
-        'strategies = ["./client.py"]\n[site]\npages = 20\n[[crawl]]\nin_flight = [5]\n', encoding="utf-8"
-    )
-    done = inflight("run", "small.toml", "--json", calm=True)
-    (folder,) = (project / "results").iterdir()
     (project / "client.py").write_text(f"{CLIENT}# changed\n", encoding="utf-8")
-
-    resumed = inflight("run", "--resume", folder, calm=True)
-
-    assert done.code == 0
-    assert resumed.sentence == "client.py has changed since the run began; start a new run"
+    with pytest.raises(runs.RunError, match=r"^client\.py has changed since the run began; start a new run$"):
+        resume(folder)
 
 
 def test_a_strategy_that_no_cap_fits_is_told(project: Path) -> None:
@@ -413,4 +421,4 @@ def test_a_strategy_that_no_cap_fits_is_told(project: Path) -> None:
         'strategies = ["callbacks", "./client.py"]\n[[crawl]]\nin_flight = [5]\n', encoding="utf-8"
     )
 
-    assert "left out, client: at most 1 in flight" in inflight("run", "small.toml", "--list").err.splitlines()
+    assert "left out, client: at most 1 in flight" in call("run", "small.toml", "--list").err.splitlines()
