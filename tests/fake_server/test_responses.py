@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from inflight.fake_server.responses import opening, page_answer
+from inflight.fake_server.responses import DRIP_PIECES, opening, page_answer
 from inflight.fake_server.site import PageSpec
 
 
@@ -27,6 +27,19 @@ def read(data: bytes) -> tuple[int, bytes, bytes]:
     response = http.client.HTTPResponse(cast("socket.socket", wire))
     response.begin()
     return response.status, response.read(), wire.read()
+
+
+def test_a_dripped_body_is_sent_in_even_pieces_with_equal_delays() -> None:
+    body = bytes(range(25))
+    page = PageSpec(1, "/1.html", "html", 200, "text/html", 25, None, (), "drip", 0)
+
+    answer = page_answer(page, body, 900)
+
+    pieces = [answer.tail[answer.head_bytes :], *(piece for _, piece in answer.later)]
+    assert b"".join(pieces) == body
+    assert {delay_ns for delay_ns, _ in answer.later} == {900 // (DRIP_PIECES - 1)}
+    assert len(pieces) == DRIP_PIECES
+    assert {len(piece) for piece in pieces} == {25 // DRIP_PIECES, 25 // DRIP_PIECES + 1}
 
 
 @pytest.mark.parametrize("fault", [None, "chunked"])

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import sys
-import time
 from collections import Counter
 from dataclasses import replace
 from subprocess import run
@@ -207,13 +206,10 @@ def test_what_is_no_page_has_no_number(path: str) -> None:
     assert Site(SiteConfig(pages=10)).number(path) is None
 
 
-def test_ten_million_pages_cost_nothing_until_asked_for() -> None:
-    begin = time.process_time()
+def test_a_billion_pages_cost_nothing_until_asked_for() -> None:
+    site = Site(SiteConfig(pages=10**9))
+    site.page(10**9 - 1)
 
-    site = Site(SiteConfig(pages=10_000_000))
-    site.page(9_999_999)
-
-    assert time.process_time() - begin < 0.5
     assert sys.getsizeof(site.__dict__) < 10_000
 
 
