@@ -154,7 +154,7 @@ def test_few_threads_are_no_shortage() -> None:
 
 
 @linux
-@pytest.mark.long
+@pytest.mark.night
 def test_threads_of_this_machine_end_at_a_limit_with_a_name() -> None:
     answer = find("threads")
 

@@ -5,8 +5,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import psutil
 import pytest
@@ -16,14 +16,15 @@ from inflight.bench.measure.limits.look import available_bytes
 from inflight.bench.measure.limits.watch import Guard, ProbeError, probing
 from inflight.bench.measure.process import environment
 from tests.cli.command import await_end
+from tests.patience import FOREVER_S
 
 PLENTY = 1 << 50
 """Bytes: more than can be reserved before the deadline."""
-PARENT = """
+PARENT = f"""
 import sys
 from inflight.bench.measure.limits.look import available_bytes
 from inflight.bench.measure.limits.watch import Guard, probing
-with probing("descriptors", Guard.of(50, 1 << 40)) as probe:
+with probing("descriptors", Guard.of({FOREVER_S}, 1 << 40)) as probe:
     probe.ramp(10, 10)
     print(probe.pid, flush=True)
     sys.stdin.read()
@@ -31,7 +32,7 @@ with probing("descriptors", Guard.of(50, 1 << 40)) as probe:
 
 
 def generous() -> Guard:
-    return Guard(time.monotonic() + 50, 0)
+    return replace(Guard.of(FOREVER_S, 0), least_available_bytes=0)
 
 
 def test_a_child_continues_its_ramp_and_ends_with_the_probe() -> None:
@@ -49,7 +50,7 @@ def test_a_child_continues_its_ramp_and_ends_with_the_probe() -> None:
 
 def test_a_child_is_killed_at_the_deadline() -> None:
     with probing("memory", generous()) as probe:
-        probe.guard = Guard(time.monotonic() + 0.2, 0)
+        probe.guard = Guard(0, 0)
         ramp = probe.ramp(PLENTY, PLENTY)
 
         assert ramp.ended == "deadline"
@@ -58,7 +59,7 @@ def test_a_child_is_killed_at_the_deadline() -> None:
 
 def test_a_child_that_leaves_too_little_memory_is_killed() -> None:
     with probing("memory", generous()) as probe:
-        probe.guard = Guard(time.monotonic() + 50, PLENTY)
+        probe.guard = replace(generous(), least_available_bytes=PLENTY)
         ramp = probe.ramp(PLENTY, PLENTY)
 
         assert ramp.ended == "memory budget"
@@ -70,7 +71,7 @@ def test_a_guard_keeps_a_part_of_the_memory_whatever_the_budget(budget_bytes: in
     available = available_bytes()
     assert available is not None
 
-    least = Guard.of(50, budget_bytes).least_available_bytes
+    least = Guard.of(FOREVER_S, budget_bytes).least_available_bytes
 
     assert 0 < least < available
 
@@ -142,7 +143,7 @@ def test_a_child_ends_at_the_end_of_its_input(order: dict[str, int] | None) -> N
     )  # fmt: skip
     assert child.stdin is not None
     assert child.stdout is not None
-    child.stdin.write(json.dumps({"resource": "memory", "lifetime_s": 40}) + "\n")
+    child.stdin.write(json.dumps({"resource": "memory", "lifetime_s": FOREVER_S}) + "\n")
     child.stdin.flush()
     assert json.loads(child.stdout.readline()) == {"event": "ready"}
     if order is not None:

@@ -1,9 +1,12 @@
-"""Run a probe as the harness does: as a process, with one line in and one line out."""
+"""Run a probe in this process, or as the harness does: as a process, with one line in and one line out."""
 
 import json
 import subprocess
 import sys
 from typing import Any
+
+from inflight.bench.studies.probes.programs._shared import measure
+from tests.patience import FOREVER_S
 
 
 def run(*words: str, line: str | bytes = b"") -> "subprocess.CompletedProcess[bytes]":
@@ -14,16 +17,23 @@ def run(*words: str, line: str | bytes = b"") -> "subprocess.CompletedProcess[by
 
 
 def ask(name: str, base: str | None = None, **arguments: Any) -> dict[str, Any]:
+    """Return what a probe measures in this process."""
+    answer: dict[str, Any] = json.loads(json.dumps(measure(name, arguments, base)))
+    assert answer.items() >= arguments.items()
+    return answer
+
+
+def ask_process(name: str, base: str | None = None, **arguments: Any) -> dict[str, Any]:
     """Return what a probe measured; it must succeed and print nothing else."""
-    done = run(name, line=json.dumps({"arguments": arguments, "base": base}) + "\n")
+    done = run(name, line=json.dumps({"arguments": arguments, "base": base, "lifetime_s": FOREVER_S}) + "\n")
     assert done.returncode == 0, done.stderr.decode()
     assert not done.stderr
     (answer,) = done.stdout.splitlines()
     (item,) = json.loads(answer).items()
     assert item[0] == "measured"
-    measured: dict[str, Any] = item[1]
-    assert measured.items() >= arguments.items()
-    return measured
+    found: dict[str, Any] = item[1]
+    assert found.items() >= arguments.items()
+    return found
 
 
 def refusal(*words: str, line: str | bytes = b"") -> str:

@@ -4,11 +4,20 @@ from collections.abc import Callable
 
 import pytest
 
+from inflight.bench.studies.probes.programs import cancel_workers
 from inflight.bench.studies.probes.programs.cancel_workers import ARGUMENTS, LEAVES_OUT, SITE, complaint, measure
+from tests.patience import FOREVER_S
 from tests.probes.asking import ask
 
 Serve = Callable[[str], str]
 NOTHING = {"threads": 0, "tasks": 0, "coroutines": 0, "descriptors": 0}
+
+
+@pytest.fixture(autouse=True)
+def _without_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for every crawl, and for every process, to its end."""
+    monkeypatch.setattr(cancel_workers, "CRAWL_S", FOREVER_S)
+    monkeypatch.setattr(cancel_workers, "EXIT_S", FOREVER_S)
 
 
 @pytest.mark.parametrize("strategy", ARGUMENTS["strategy"])
@@ -47,7 +56,12 @@ def test_our_loop_reports_that_nothing_can_wake_the_workers(serve: Serve) -> Non
 
 
 @pytest.mark.parametrize("variant", ["left-out", "left-out-daemon"])
-def test_unended_threads_keep_the_process_alive_unless_they_are_daemons(serve: Serve, variant: str) -> None:
+def test_unended_threads_keep_the_process_alive_unless_they_are_daemons(
+    serve: Serve, variant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if variant == "left-out":
+        monkeypatch.setattr(cancel_workers, "EXIT_S", 0.5)
+
     measured = ask("cancel_workers", serve("cancel_workers"), strategy="thread_pool", variant=variant)
 
     assert measured["left"]["threads"] > 0

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,7 @@ from inflight.bench.studies.probes.programs._shared import (
     read_order,
 )
 from inflight.fake_server.site import SiteConfig
+from tests.patience import until
 from tests.probes.asking import refusal, run
 
 GOOD = json.dumps({"arguments": {}, "base": None})
@@ -192,8 +192,7 @@ def test_ctrl_c_is_left_to_the_controller() -> None:
         assert probe.stdin is not None
         probe.stdin.write(order)
         probe.stdin.flush()
-        while not ignores_ctrl_c(probe.pid):
-            time.sleep(0.01)
+        until(lambda: ignores_ctrl_c(probe.pid))
         os.killpg(probe.pid, signal.SIGINT)
         said, complaints = probe.communicate()
 

@@ -1,10 +1,12 @@
 """Duplicate fetches: threads without a lock make some, coroutines none, unless they yield between check and act."""
 
+import threading
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
-from inflight.bench.studies.probes.programs.races import BATCHES, LINKS, WORKERS
+from inflight.bench.studies.probes.programs.races import BATCHES, LINKS, WORKERS, Ledger, Page, run_threads
 from tests.probes.asking import ask
 
 
@@ -33,6 +35,22 @@ def test_coroutines_that_yield_between_check_and_act_repeat_all_work() -> None:
     assert measured["lost_updates"] > 0
 
 
-def test_threads_without_a_lock_fetch_some_urls_twice() -> None:
-    # Chance decides each time, and it has never yet taken a second one.
-    assert any(race("threads")["duplicates"] for _ in range(5))
+def test_threads_without_a_lock_fetch_what_another_has_just_seen() -> None:
+    """Two threads meet between check and act, at each new link."""
+    both = threading.Barrier(2)
+
+    class Meeting(Ledger):
+        def normal(self, page: str, href: bytes) -> str:
+            both.wait()
+            url = super().normal(page, href)
+            both.wait()
+            return url
+
+    ledger, shares = Meeting(), [[Page(batch) for batch in range(2)] for _ in range(2)]
+    run_threads(ledger, shares, nullcontext())
+
+    assert ledger.figures()["duplicates"] == ledger.figures()["distinct"] == 2 * LINKS
+
+
+def test_threads_without_a_lock_see_every_link() -> None:
+    race("threads")

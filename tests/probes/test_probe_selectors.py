@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from inflight.bench.studies.probes.programs.selectors import IN_FLIGHT, KINDS, SITE
-from tests.probes.asking import ask
+from tests.probes.asking import ask_process
 
 Serve = Callable[[str], str]
 
@@ -17,7 +17,7 @@ Serve = Callable[[str], str]
 @pytest.mark.parametrize("idle", [0, 300])
 @pytest.mark.parametrize("selector", list(KINDS))
 def test_every_page_is_fetched_beside_idle_connections(serve: Serve, selector: str, idle: int) -> None:
-    measured = ask("selectors", serve("selectors"), selector=selector, idle=idle)
+    measured = ask_process("selectors", serve("selectors"), selector=selector, idle=idle)
 
     assert "stopped_by" not in measured
     assert measured["pages"] == SITE["pages"]
@@ -26,7 +26,7 @@ def test_every_page_is_fetched_beside_idle_connections(serve: Serve, selector: s
 
 
 def test_select_is_stopped_by_fd_setsize(serve: Serve) -> None:
-    measured = ask("selectors", serve("selectors"), selector="select", idle=1100)
+    measured = ask_process("selectors", serve("selectors"), selector="select", idle=1100)
 
     assert measured["stopped_by"] == "FD_SETSIZE"
     assert measured["error"] == "filedescriptor out of range in select()"
@@ -36,7 +36,7 @@ def test_select_is_stopped_by_fd_setsize(serve: Serve) -> None:
 
 @pytest.mark.skipif("epoll" not in KINDS, reason="epoll is Linux's")
 def test_epoll_is_not_stopped_by_fd_setsize(serve: Serve) -> None:
-    measured = ask("selectors", serve("selectors"), selector="epoll", idle=1100)
+    measured = ask_process("selectors", serve("selectors"), selector="epoll", idle=1100)
 
     assert "stopped_by" not in measured
     assert measured["pages"] == 1500

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from inflight.bench.studies.probes.programs.stack_ripping import ARGUMENTS
-from tests.probes.asking import ask
+from tests.probes.asking import ask_process
 
 Serve = Callable[[str], str]
 KEEPS_ITS_STACK = [name for name in ARGUMENTS["strategy"] if name != "callbacks"]
 
 
 def planted(serve: Serve, strategy: str, at: int) -> dict[str, Any]:
-    measured = ask("stack_ripping", serve("stack_ripping"), strategy=strategy, at=at)
+    measured = ask_process("stack_ripping", serve("stack_ripping"), strategy=strategy, at=at)
 
     text = measured["text"]
     assert "RuntimeError: planted" in text

