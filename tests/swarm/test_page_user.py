@@ -5,7 +5,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ import psutil
 import pytest
 
 from tests.fake_server.running import Running
+from tests.patience import until
 from tests.ports import free_port
 
 LOCUSTFILE = Path(__file__).parents[2] / "bench" / "measure" / "locust" / "locustfile.py"
@@ -31,7 +31,7 @@ def command(*options: object) -> list[str]:
 def browsing(server: Running, *options: object, folder: Path | None = None) -> Iterator["subprocess.Popen[str]"]:
     """Start Locust with a few users that browse until it is stopped."""
     host = f"http://127.0.0.1:{server.port}/"
-    few = ("-u", 4, "-r", 100, "--stop-timeout", 20, "--host", host, "--json", "--only-summary")
+    few = ("-u", 4, "-r", 100, "--stop-timeout", 1000, "--host", host, "--json", "--only-summary")
     with subprocess.Popen(
         command(*few, *options),
         cwd=folder, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -62,6 +62,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Running]:
     started.stop()
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("server", [("--redirects", "0.2", "--missing", "0.2")], indirect=True)
 def test_it_browses_the_site_and_counts_what_the_server_counts(server: Running, tmp_path: Path) -> None:
     with browsing(server, folder=tmp_path) as locust:
@@ -81,6 +82,7 @@ def test_it_browses_the_site_and_counts_what_the_server_counts(server: Running, 
 FAULTY = ("--fault", "truncated=0.4", "--fault", "error-500=0.3", "--fault", "chunked=0.3")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("server", [FAULTY], indirect=True)
 def test_a_missing_or_broken_answer_is_a_failure(server: Running) -> None:
     with browsing(server) as locust:
@@ -94,9 +96,9 @@ def test_a_missing_or_broken_answer_is_a_failure(server: Running) -> None:
     assert "Incomplete response" in err
 
 
-def test_a_dead_server_makes_failures_within_the_page_rate() -> None:
+@pytest.mark.night
+def test_a_dead_server_makes_failures() -> None:
     server = Running("--pages", "50")
-    begin = time.monotonic()
     with browsing(server, "--page-rate", 20) as locust:
         answered = server.stats_when(lambda stats: stats["requests"] >= 8)["requests"]
         server.process.kill()
@@ -111,10 +113,10 @@ def test_a_dead_server_makes_failures_within_the_page_rate() -> None:
     failed = sum(entry["num_failures"] for entry in found.values())
     assert locust.returncode == 1
     assert 0 < failed <= requests - answered + 4  # each user may have had one request under way
-    assert requests <= 4 * (20 * (time.monotonic() - begin) + 1)
     assert "Connection" in err
 
 
+@pytest.mark.ci
 def test_a_host_that_is_not_this_machine_is_refused_in_one_sentence() -> None:
     done = subprocess.run(
         command("-u", 1, "-t", "1s", "--host", "http://192.0.2.1:8080"),
@@ -127,6 +129,7 @@ def test_a_host_that_is_not_this_machine_is_refused_in_one_sentence() -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.ci
 def test_a_host_set_on_the_web_page_is_refused_too() -> None:
     port = free_port()
     options = ["-f", str(LOCUSTFILE), "PageUser", "--web-host", "127.0.0.1", "--web-port", str(port)]
@@ -135,9 +138,8 @@ def test_a_host_set_on_the_web_page_is_refused_too() -> None:
         [sys.executable, "-m", "locust", *options], env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
     ) as locust:
         try:
-            while not listens(port):
-                assert locust.poll() is None
-                time.sleep(0.05)
+            until(lambda: listens(port) or locust.poll() is not None)
+            assert locust.poll() is None
             with suppress(OSError):
                 urlopen(f"http://127.0.0.1:{port}/swarm", form).close()
             _, err = locust.communicate()
@@ -148,6 +150,7 @@ def test_a_host_set_on_the_web_page_is_refused_too() -> None:
     assert "http://192.0.2.1:8080 is not this machine" in err
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("asked", "address"), [((), "127.0.0.1"), (("--master-bind-host", "127.0.0.2"), "127.0.0.2")])
 def test_a_master_and_its_page_listen_on_loopback_unless_asked_otherwise(asked: tuple[str, ...], address: str) -> None:
     master_port, web_port = free_port(), free_port()
@@ -157,9 +160,8 @@ def test_a_master_and_its_page_listen_on_loopback_unless_asked_otherwise(asked: 
         env=ENVIRONMENT, stderr=subprocess.DEVNULL,
     ) as locust:  # fmt: skip
         try:
-            while len(found := listening(locust.pid)) < 2:
-                assert locust.poll() is None
-                time.sleep(0.05)
+            until(lambda: len(listening(locust.pid)) == 2 or locust.poll() is not None)
+            found = listening(locust.pid)
         finally:
             locust.kill()
 

@@ -1,6 +1,5 @@
 """The strategy process of a swarm, run as a process: its messages, and how it ends."""
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,9 +14,9 @@ from inflight.bench.studies.swarm.layout import Share
 from inflight.fake_server.site import Site, SiteConfig
 from inflight.strategies.base import Job
 from inflight.strategies.core.page import Fetch, Origin
+from tests.patience import FOREVER_S, until
 
 SITE = SiteConfig.from_dict({"pages": 60, "links": 0, "body_bytes": 300})
-LIFETIME_S = 150
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +34,7 @@ def order(fake: Server, strategy: str = "callbacks", first: int = 0, count: int 
 
 @contextmanager
 def started(what: dict[str, Any]) -> Iterator[process.Worker]:
-    with process.running(["inflight.bench.measure.worker.share"], what, None, LIFETIME_S) as worker:
+    with process.running(["inflight.bench.measure.worker.share"], what, None, FOREVER_S) as worker:
         yield worker
 
 
@@ -89,12 +88,11 @@ def test_it_ends_with_its_input_although_the_gate_is_shut(fake: Server) -> None:
         with started(order(fake)) as worker:
             knobs_of(worker)
             worker.send({"do": "crawl"})
-            while fake.stats()["in_flight"] < 20:
-                time.sleep(process.TICK_S)
+            until(lambda: fake.stats()["in_flight"] == 20)
             assert worker.process.stdin is not None
             worker.process.stdin.close()
 
-            assert worker.process.wait(LIFETIME_S) == 0
+            assert worker.process.wait() == 0
     finally:
         fake.tell("release")
 

@@ -26,6 +26,7 @@ from inflight.bench.studies.swarm import crowd
 from inflight.bench.studies.swarm import run as swarm
 from inflight.bench.studies.swarm.run import Swarm, run_swarm
 from inflight.fake_server.site import SiteConfig
+from tests.patience import FOREVER_S
 from tests.ports import free_port
 
 IN_FLIGHT = 400
@@ -33,7 +34,6 @@ LOCUSTFILE = Path(locustfile_folder.__file__).parent / "locustfile.py"
 PROGRAMS = (
     "inflight.bench.measure.locust.master",
     "inflight.bench.measure.locust.node",
-    "tests.swarm.deaf_node",
     "inflight.bench.measure.worker.share",
 )
 SILENCE_S = 3
@@ -41,7 +41,7 @@ SILENCE_S = 3
 UNHEARD_S = 15
 """Long enough to get a message from a Locust worker on a slow machine."""
 CPUS = host.halves(pin=True)
-SETTING = Setting("run", CPUS, lambda _: 50, halves=CPUS)
+SETTING = Setting("run", CPUS, lambda _: FOREVER_S, halves=CPUS)
 
 
 def trial(strategy: str = "callbacks", in_flight: int = IN_FLIGHT, processes: int | None = 2) -> BareTrial:
@@ -96,6 +96,7 @@ def send(number: signal.Signals, program: str) -> int:
     return victim.pid
 
 
+@pytest.mark.ci
 def test_a_killed_strategy_process_is_counted_and_named_and_the_others_finish(at_the_peak: Any) -> None:
     pids = []
     at_the_peak(lambda _, __: pids.append(send(signal.SIGKILL, "inflight.bench.measure.worker.share")))
@@ -117,6 +118,7 @@ def test_a_killed_strategy_process_is_counted_and_named_and_the_others_finish(at
     assert verdicts(row)["all processes survived"] == "failed"
 
 
+@pytest.mark.night
 def test_a_killed_server_is_counted_and_named_and_the_others_finish(at_the_peak: Any) -> None:
     pids = []
     at_the_peak(lambda _, __: pids.append(send(signal.SIGKILL, "inflight.fake_server")))
@@ -132,7 +134,7 @@ def test_a_killed_server_is_counted_and_named_and_the_others_finish(at_the_peak:
     assert sum(row.measured.errors.values()) == IN_FLIGHT // 2
 
 
-@pytest.mark.long
+@pytest.mark.night
 @pytest.mark.skipif(not hasattr(psutil.Process, "rlimit"), reason="the limits of another process cannot be set here")
 def test_fetches_that_cannot_be_made_are_counted_by_their_error_and_the_others_are_held(
     monkeypatch: pytest.MonkeyPatch,
@@ -156,7 +158,7 @@ def test_fetches_that_cannot_be_made_are_counted_by_their_error_and_the_others_a
     assert verdicts(row)["all in flight, confirmed"] == verdicts(row)["no unexpected failures"] == "failed"
 
 
-@pytest.mark.long
+@pytest.mark.night
 def test_a_killed_locust_worker_loses_its_shares_and_the_other_one_finishes(at_the_peak: Any) -> None:
     at_the_peak(lambda _, __: send(signal.SIGKILL, "inflight.bench.measure.locust.node"))
 
@@ -170,21 +172,7 @@ def test_a_killed_locust_worker_loses_its_shares_and_the_other_one_finishes(at_t
     assert row.measured.pages == IN_FLIGHT // 2
 
 
-@pytest.mark.long
-def test_a_locust_worker_that_is_silent_because_it_is_busy_is_not_lost(
-    at_the_peak: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(crowd, "_NODE", ("tests.swarm.deaf_node",))
-    at_the_peak(lambda one, _: one._crowd.tell_all({"do": "compute", "seconds": 3 * SILENCE_S}))
-
-    row = run_swarm(trial(), replace(SETTING, hosting=Hosting(silence_s=SILENCE_S)))
-
-    assert row.measured.lost == []
-    assert row.status == "ok", row.reason
-    assert row.measured.pages == IN_FLIGHT
-
-
-@pytest.mark.long
+@pytest.mark.night
 def test_a_frozen_locust_worker_is_killed_and_named_and_the_other_one_finishes(at_the_peak: Any) -> None:
     frozen = []
     at_the_peak(lambda _, __: frozen.append(send(signal.SIGSTOP, "inflight.bench.measure.locust.node")))
@@ -199,7 +187,7 @@ def test_a_frozen_locust_worker_is_killed_and_named_and_the_other_one_finishes(a
     assert row.measured.pages == IN_FLIGHT // 2
 
 
-@pytest.mark.long
+@pytest.mark.night
 def test_a_frozen_master_ends_the_trial_and_is_named(at_the_peak: Any) -> None:
     at_the_peak(lambda _, __: send(signal.SIGSTOP, "inflight.bench.measure.locust.master"))
 
@@ -210,11 +198,11 @@ def test_a_frozen_master_ends_the_trial_and_is_named(at_the_peak: Any) -> None:
     assert row.measured.held_in_flight == IN_FLIGHT
 
 
-@pytest.mark.long
+@pytest.mark.night
 def test_a_locust_worker_of_another_machine_is_lost_after_the_silence_limit(at_the_peak: Any) -> None:
     port = free_port()
 
-    with crowd.node_process("127.0.0.1", port, CPUS, 120, patience_s=60) as joined:
+    with crowd.node_process("127.0.0.1", port, CPUS, FOREVER_S, patience_s=60) as joined:
         at_the_peak(lambda _, __: joined.process.send_signal(signal.SIGSTOP))
         row = run_swarm(trial(), replace(SETTING, hosting=Hosting(expect=1, port=port, silence_s=UNHEARD_S)))
 
@@ -225,7 +213,7 @@ def test_a_locust_worker_of_another_machine_is_lost_after_the_silence_limit(at_t
     assert row.measured.pages == IN_FLIGHT // 2
 
 
-@pytest.mark.long
+@pytest.mark.night
 def test_a_frozen_server_is_killed_and_named_after_the_silence_limit(
     at_the_peak: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,11 +236,11 @@ def test_a_longer_trial_may_be_silent_for_longer(lifetime_s: float, patience_s: 
     assert Hosting(silence_s=3).patience_s(lifetime_s) == 3
 
 
-@pytest.mark.long
+@pytest.mark.night
 def test_a_locust_worker_that_joins_late_is_named_and_takes_no_part(at_the_peak: Any) -> None:
     def join(one: Swarm, stack: ExitStack) -> None:
         crowd_ = one._crowd
-        stack.enter_context(crowd.node_process("127.0.0.1", crowd_.port, CPUS, 30))
+        stack.enter_context(crowd.node_process("127.0.0.1", crowd_.port, CPUS, FOREVER_S))
         while not crowd_.late:
             crowd_.listen(0.05)
 
@@ -267,7 +255,7 @@ def test_a_locust_worker_that_joins_late_is_named_and_takes_no_part(at_the_peak:
     assert row.measured.pages == IN_FLIGHT
 
 
-@pytest.mark.long
+@pytest.mark.night
 def test_stopping_it_on_locusts_page_ends_it_and_is_named(at_the_peak: Any) -> None:
     port = free_port()
 
@@ -285,7 +273,7 @@ def test_stopping_it_on_locusts_page_ends_it_and_is_named(at_the_peak: Any) -> N
     assert [loss.what for loss in row.measured.lost] == ["Locust user", "Locust user"]
 
 
-@pytest.mark.long
+@pytest.mark.night
 def test_a_worker_of_another_locustfile_is_named_and_gets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     start = Swarm._start
 
@@ -317,7 +305,7 @@ def test_a_worker_of_another_locustfile_is_named_and_gets_nothing(monkeypatch: p
     assert row.status == "ok", row.reason
 
 
-@pytest.mark.long
+@pytest.mark.night
 def test_the_memory_budget_ends_a_swarm_and_all_its_processes(
     at_the_peak: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -335,7 +323,7 @@ def test_the_memory_budget_ends_a_swarm_and_all_its_processes(
     assert row.measured.held_in_flight == IN_FLIGHT
 
 
-@pytest.mark.long
+@pytest.mark.night
 def test_a_locust_worker_of_another_version_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     ours = identity()
     monkeypatch.setattr(crowd, "identity", lambda: ours | {"locust": "1.0"})
@@ -357,6 +345,7 @@ def test_joining_where_nobody_listens_is_one_sentence() -> None:
     assert f"127.0.0.1:{port}: " in sentence
 
 
+@pytest.mark.ci
 def test_a_port_that_is_taken_is_one_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         row = run_swarm(trial(processes=1), replace(SETTING, hosting=Hosting(port=taken.getsockname()[1])))
@@ -367,7 +356,7 @@ def test_a_port_that_is_taken_is_one_sentence() -> None:
     assert "in use" in row.reason
 
 
-@pytest.mark.long
+@pytest.mark.night
 def test_never_more_are_in_flight_than_the_rate_allows() -> None:
     slow = trial(processes=4)
     slow.cell.values["ramp_per_s"] = IN_FLIGHT
