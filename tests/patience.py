@@ -33,6 +33,29 @@ def until(condition: Callable[[], Value]) -> Value:
     return value
 
 
+def soon(condition: Callable[[], object]) -> bool:
+    """Wait for a condition, and return True; return False if the ticks of a test pass meanwhile."""
+    for _ in range(MAX_TICKS):
+        if condition():
+            return True
+        time.sleep(TICK_S)
+    return False
+
+
+def stopwatch() -> Callable[[], float]:
+    """Return a function that returns the seconds since now: to excuse what was slow, never to blame it."""
+    began_s = time.monotonic()
+    return lambda: time.monotonic() - began_s
+
+
+def search(first: int, cases: int | None, seconds: float) -> Generator[int, None, None]:
+    """Yield the numbers of cases for a program that searches: so many, or else until the time is up."""
+    passed_s, number = stopwatch(), first
+    while number - first < cases if cases is not None else passed_s() < seconds:
+        yield number
+        number += 1
+
+
 def ended(process: psutil.Process) -> bool:
     """Whether a process, which may be nobody's child here, has ended."""
     try:

@@ -16,7 +16,6 @@ import re
 import socket
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -37,6 +36,7 @@ from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.http1 import ProtocolError, Response, ResponseParser
 from inflight.strategies.core.links import normalise
 from inflight.strategies.core.page import Fetch
+from tests.patience import FOREVER_S, search
 
 FETCHES = 12
 """Maximum number of fetches in one case."""
@@ -307,7 +307,7 @@ class Crawls:
         self.answers = {f"/{n}": response(random) for n in range(20)}
         roots = tuple(f"http://127.0.0.1:{port}{target}" for target in self.answers)
         sent += zip(roots, self.answers.values(), strict=True)
-        job = Job(roots, max_tries=1, timeout_ns=20_000_000_000, max_in_flight=8)
+        job = Job(roots, max_tries=1, timeout_ns=round(FOREVER_S * 1e9), max_in_flight=8)
         for name in strategies.crawlers():
             if not strategies.describe(name).lack:
                 frontier = Frontier(job)
@@ -336,11 +336,9 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first case (default: %(default)s)")
     options = parser.parse_args()
     seed = Random().randrange(2**32) if options.seed is None else options.seed
-    end_s = time.monotonic() + options.seconds
-    core, crawls = Core(), Crawls()
+    core, crawls, tried = Core(), Crawls(), 0
     try:
-        number = options.first
-        while number - options.first < options.cases if options.cases else time.monotonic() < end_s:
+        for number in search(options.first, options.cases, options.seconds):
             kind = crawls if number % CRAWLS == CRAWLS - 1 else core
             sent: list[tuple[str, bytes]] = []
             try:
@@ -348,11 +346,11 @@ def main() -> int:
             except Exception:  # noqa: BLE001  (what is looked for)
                 report(seed, number, sent)
                 return 1
-            number += 1
+            tried += 1
     finally:
         core.close()
         crawls.close()
-    print(f"client: {number - options.first:,} cases with seed {seed}, nothing found")
+    print(f"client: {tried:,} cases with seed {seed}, nothing found")
     return 0
 
 

@@ -16,7 +16,6 @@ import io
 import json
 import sys
 import tempfile
-import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -34,6 +33,7 @@ from inflight import strategies  # noqa: E402 - these are found from the root, w
 from inflight.bench.core.rows import ROWS_FILE, Row  # noqa: E402
 from inflight.bench.studies import claims  # noqa: E402
 from inflight.bench.studies.claims.command import Needed, rows_of, work_out  # noqa: E402
+from tests.patience import search  # noqa: E402
 
 REFERENCE = ROOT / "results" / "reference"
 MOST_ROWS = 24
@@ -361,18 +361,17 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="where to leave the run that fails")
     asked = parser.parse_args()
     seed = Random().randrange(10**6) if asked.seed is None else asked.seed
-    end_s = time.monotonic() + asked.seconds
     cases = 0
-    while cases < asked.cases if asked.cases is not None else time.monotonic() < end_s:
+    for number in search(seed, asked.cases, asked.seconds):
         try:
-            case = make_case(Random(seed + cases))
+            case = make_case(Random(number))
         except FoundError as error:
-            print(f"rows: {error}\nagain: --seed {seed + cases} --cases 1")
+            print(f"rows: {error}\nagain: --seed {number} --cases 1")
             return 1
         cases += 1
         if (found := failure(case)) is not None:
             tell(case, *found, asked.keep)
-            print(f"again: --seed {seed + cases - 1} --cases 1")
+            print(f"again: --seed {number} --cases 1")
             return 1
     print(f"rows: {cases:,} cases with seed {seed}, nothing found")
     return 0
