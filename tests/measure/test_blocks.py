@@ -43,7 +43,7 @@ def test_every_block_has_a_program_and_every_program_a_block() -> None:
 def test_the_requested_number_of_blocks_is_held_and_read(fake: Server, name: str) -> None:
     row = run(fake, name, FEW[name])
 
-    assert (row.status, row.reason) == ("ok", None)
+    assert (row.status, row.reason, row.valid) == ("ok", None, True)
     assert row.measured.started == FEW[name]
     assert row.measured.held_uss_bytes > row.measured.base_uss_bytes
     assert row.measured.ps_rss_bytes == pytest.approx(row.measured.held_rss_bytes, rel=0.2)

@@ -246,6 +246,17 @@ def test_a_refusal_of_the_server_is_quoted(fake: Server) -> None:
         fake.tell("dance")
 
 
+def test_a_fetch_may_take_as_long_as_its_trial() -> None:
+    server, setting = SimpleNamespace(base="http://h"), Setting("run", host.ANY, lambda _: 7.5, unit_ns=20_000.0)
+
+    job = crawl._job(a_trial("callbacks", cpu=("210us",), in_flight=3), cast("Server", server), setting)
+    plain = crawl._job(a_trial("callbacks", in_flight=3, connection="per-fetch"), cast("Server", server), setting)
+
+    roots = ("http://h/", "http://h/p/1", "http://h/p/2")
+    assert job == Job(roots, max_in_flight=3, timeout_ns=7_500_000_000, work_units=10)
+    assert plain == Job(roots, max_in_flight=3, connection="per-fetch", timeout_ns=7_500_000_000)
+
+
 class Observed:
     """A process whose figures are made up; each of its threads has used as much CPU time as there are threads."""
 
