@@ -20,8 +20,6 @@ from inflight.bench.cli import main
 from tests.patience import ended, until
 
 INFLIGHT = [sys.executable, "-m", "inflight"]
-CALM = [sys.executable, str(Path(__file__).with_name("calm.py"))]
-"""The same on a machine that is always quiet."""
 HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGUSR1)
 """Signals of which a command may change the handlers."""
 QUIET = {"NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -120,12 +118,11 @@ def inflight(
     *arguments: object,
     folder: Path | None = None,
     limit: tuple[str, int] | None = None,
-    calm: bool = False,
     **env: str,
 ) -> Done:
-    """Run the command to its end, with one of the system's limits lowered or on a quiet machine if asked for."""
+    """Run the command to its end, with one of the system's limits lowered."""
     done = subprocess.run(
-        [*_limited(limit), *(CALM if calm else INFLIGHT), *map(str, arguments)],
+        [*_limited(limit), *INFLIGHT, *map(str, arguments)],
         cwd=folder, env=ENVIRONMENT | env, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert "Traceback" not in done.stderr, done.stderr
