@@ -12,7 +12,7 @@ from inflight import strategies
 from inflight.bench.cli import main
 from inflight.bench.commands.first_help import PARTS
 from inflight.bench.core.experiment import load, preset_names
-from tests.cli.command import call
+from tests.cli.command import call, inflight
 
 HEAVY = ("pandas", "numpy", "matplotlib", "scipy", "aiohttp", "rich", "psutil", "uvloop", "asyncio")
 
@@ -52,6 +52,13 @@ def test_the_list_names_every_strategy_and_preset() -> None:
 @pytest.mark.parametrize("name", preset_names())
 def test_the_time_of_a_preset_is_only_in_the_list(name: str) -> None:
     assert not re.search(r"about \d+ (s|min)|half an hour|minute", load(name, strategies.names()).about, re.IGNORECASE)
+
+
+def test_the_list_is_shown_even_if_presets_cannot_run() -> None:
+    done = inflight("list", limit=("RLIMIT_NOFILE", 256))
+
+    assert done.code == 0
+    assert "quick" in done.out
 
 
 # ------------------------------------------------------------------------------------------- the first help
