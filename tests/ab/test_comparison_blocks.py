@@ -12,10 +12,12 @@ import pytest
 
 from inflight.bench.core.arm import Arm
 from inflight.bench.core.rows import SCHEMA_FILE, Row
-from inflight.bench.measure import host
+from inflight.bench.measure import host, server
 from inflight.bench.measure import run as runs
+from inflight.bench.measure.blocks import block
 from inflight.bench.measure.blocks.sides import prepare
 from inflight.bench.measure.run import ServerKeeper
+from inflight.bench.measure.trial import Setting
 from inflight.bench.studies.compare import loop, read, run
 from inflight.bench.studies.compare.comparison import MEMORY_SIZES, Comparison, comparison
 from inflight.bench.studies.compare.run import Place, cycles_for, slice_sd
@@ -23,14 +25,25 @@ from inflight.bench.studies.throughput.record import Window
 from inflight.fake_server.site import SiteConfig
 from tests.ab.repositories import arm, commit, copy_strategies, git, name_as_once, with_mine
 from tests.made_blocks import TIMED
+from tests.patience import FOREVER_S
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
 CALLBACKS = Arm("A", "callbacks")
 Mine = Callable[..., Arm]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _no_deadlines() -> Iterator[None]:
+    """Let no stall of this machine make a trial fail."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(server, "START_SECONDS", FOREVER_S)
+        patch.setattr(block, "DRAIN_S", FOREVER_S)
+        patch.setattr(Place, "setting", lambda place, name: Setting(name, place.cpus, lambda _trial: FOREVER_S))
+        yield
+
+
 @pytest.fixture(scope="module")
-def place() -> Iterator[Place]:
+def place(_no_deadlines: None) -> Iterator[Place]:
     cpus = host.Cpus(None, None)
     with ServerKeeper(cpus) as keeper:
         keeper.server()
@@ -39,9 +52,9 @@ def place() -> Iterator[Place]:
 
 @pytest.fixture(autouse=True)
 def _nothing_is_left_running(place: Place) -> Iterator[None]:
-    server = place.keeper.server().process.pid
+    kept = place.keeper.server().process.pid
     yield
-    assert {one.pid for one in psutil.Process().children(recursive=True)} <= {server}
+    assert {one.pid for one in psutil.Process().children(recursive=True)} <= {kept}
 
 
 @pytest.fixture
@@ -63,8 +76,8 @@ def rows_of(place: Place, folder: Path, **arms: Arm) -> dict[str, Row]:
     """Run one unpinned block of these arms; return their rows by name."""
     named = [replace(one, name=name, role="compared") for name, one in arms.items()]
     prepared = {one.name: prepare(one, folder / "sides" / one.name) for one in named}
-    block = replace(made(CALLBACKS, CALLBACKS).block(1), arms=(replace(named[0], role="reference"), *named[1:]))
-    found = runs.measured(block, place.keeper, place.setting("made"), prepared)
+    trial = replace(made(CALLBACKS, CALLBACKS).block(1), arms=(replace(named[0], role="reference"), *named[1:]))
+    found = runs.measured(trial, place.keeper, place.setting("made"), prepared)
     assert [row.strategy for row in found] == list(arms)
     return {row.strategy: row for row in found}
 
