@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from inflight.bench.studies.compare.rule import DESIGNED, Rule, rule_for
+from inflight.bench.studies.compare.rule import DESIGNED, Rule, budget_for, rule_for
 from inflight.bench.studies.compare.simulation import SEED, Counts, play, rate_bounds, real, resampled, smallest_found
 
 SHORT = Rule(looks=(6, 12), shares=(0.3, 0.7), alpha=0.05, sign_flip_from=12)
@@ -225,6 +225,10 @@ def test_the_looks_are_those_that_fit(number: int, looks: tuple[int, ...], share
     assert found is not None
     assert found.looks == looks
     assert found.shares == pytest.approx(shares)
+
+
+def test_a_suggested_budget_has_5_percent_to_spare_in_steps_of_ten_seconds() -> None:
+    assert [budget_for(duration_s) for duration_s in (1, 9.5, 9.6, 66, 100, 1000)] == [10, 10, 20, 70, 110, 1050]
 
 
 def test_memory_takes_its_time_in_as_many_blocks_as_the_first_look_needs() -> None:

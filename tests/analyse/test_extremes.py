@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from inflight.bench.core.stats import LEAST_SD, MARGIN, Estimate, Logs, answer, ends_differ, mean, welch
+from inflight.bench.core.stats import LEAST_SD, MARGIN, Estimate, Logs, answer, compare, ends_differ, mean, welch
 
 
 def test_of_two_values_there_is_one_degree_of_freedom() -> None:
@@ -22,6 +22,13 @@ def test_of_one_value_the_error_is_infinite_and_of_equal_values_it_is_the_least(
     assert mean([0.3] * 4) == Estimate(0.3, LEAST_SD / 2, 3, 4)
     assert welch([0.0, 0.2], [1.0]) == Estimate(-0.9, math.inf, 1, 1)
     assert welch([1.0], [0.0, 0.2]) == Estimate(0.9, math.inf, 1, 1)
+
+
+def test_two_common_blocks_are_pairs_and_one_is_none() -> None:
+    pairs, single = {1: 0.0, 2: 0.1}, {2: 0.3, 3: 0.9}
+
+    assert compare(pairs, {1: 1.0, 2: 1.3, 3: 9.0}) == mean([-1.0, 0.1 - 1.3])
+    assert compare(pairs, single) == welch([0.0, 0.1], [0.3, 0.9])
 
 
 def test_unequal_variances_share_the_degrees_of_freedom() -> None:

@@ -5,6 +5,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import t
 
 from inflight.bench.core import cells as c
 from inflight.bench.core import model
@@ -68,6 +69,21 @@ def test_a_fetch_never_takes_less_than_its_latency() -> None:
 
     assert isinstance(found, Fit)
     assert found.besides_ns == pytest.approx(0, abs=1)
+
+
+def test_the_interval_of_the_knee_is_that_of_two_means() -> None:
+    found = fitted(
+        [
+            row(cap, turn_ns=52 * MS, cpu_ns=100_000, number=number, noise=math.exp(off))
+            for cap in (1, 10, 3000, 9000)
+            for number, off in ((1, -0.01), (2, 0.01))
+        ]
+    )
+
+    # Eight residuals of 1 %, less two parameters, each the mean of four points.
+    half = float(t.ppf(0.975, 6)) * math.sqrt(8 * 0.01**2 / 6 * (1 / 4 + 1 / 4))
+    assert isinstance(found, Fit)
+    assert (found.low / 520, found.high / 520) == pytest.approx((math.exp(-half), math.exp(half)), rel=1e-4)
 
 
 def test_noise_widens_the_interval_of_the_knee() -> None:
