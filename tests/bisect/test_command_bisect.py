@@ -132,25 +132,3 @@ def test_an_interrupted_search_goes_on_and_skips_a_commit_that_cannot_be_tested(
     assert found["suspects"] == [missing, last]
     assert done.code == EXITS["inconclusive"]
     assert only_run(tmp_path / "results").is_dir()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("HEAD", "nothing", "callbacks"), "at nothing: there is no such revision"),
-        (("HEAD", "HEAD~1", "callbacks"), "is not an ancestor of HEAD~1"),
-        (("HEAD~1", "HEAD", "callbacks"), "changes strategies/, so there is nothing to find"),
-        (("HEAD~1", "HEAD", "callbacks@HEAD"), "name the strategy without a revision"),
-    ],
-)
-def test_a_refusal_is_one_sentence_and_leaves_nothing(
-    repository: Path, tmp_path: Path, arguments: tuple[str, ...], sentence: str
-) -> None:
-    (repository / "notes").write_text("not a strategy\n", encoding="utf-8")
-    commit(repository, "changes no strategy")
-
-    done = call("bisect", *arguments, "--repo", repository, folder=tmp_path)
-
-    assert done.code == 2
-    assert sentence in done.sentence
-    assert not (tmp_path / "results").exists()

@@ -120,7 +120,7 @@ def inflight(
     limit: tuple[str, int] | None = None,
     **env: str,
 ) -> Done:
-    """Run the command to its end, with one of the system's limits lowered."""
+    """Run the command to its end, with one of the system's limits lowered if asked for."""
     done = subprocess.run(
         [*_limited(limit), *INFLIGHT, *map(str, arguments)],
         cwd=folder, env=ENVIRONMENT | env, capture_output=True, text=True, check=False,

@@ -372,20 +372,6 @@ def test_crawl_takes_a_file(project: Path) -> None:
     assert json.loads(done.out.splitlines()[-1])["summary"]["strategy"] == "client"
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "run smoke --strategy",
-        "race --strategy",
-        "ab callbacks",
-        "selftest --strategy",
-        "swarm --in-flight 9 --strategy",
-    ],
-)
-def test_every_command_refuses_a_missing_file(command: str) -> None:
-    assert call(*command.split(), "./nothing.py").sentence.endswith("there is no file ./nothing.py")
-
-
 def resume(folder: Path) -> list[dict[str, Any]]:
     """Run the trials of a run that have no row, and return the rows of all."""
     planned = experiment.load(str(folder / runs.EXPERIMENT_FILE), strategies.names())
