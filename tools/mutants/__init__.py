@@ -5,5 +5,5 @@
 A room is a part of the code with the tests that are tried on it. The draw is by the text of the statements, so it stays
 the same when code moves. Each mutant runs in a copy of the checkout, in an environment whose editable install is that
 copy, so that child processes import the mutant, too. Tests of ``make test`` are tried first, the cheapest first, until
-one fails; then those that only ``make test-long`` runs. ``pytest --costs FILE`` writes what tests cost.
+one fails; then those that only ``make test-all`` runs. ``pytest --costs FILE`` writes what tests cost.
 """

@@ -21,8 +21,8 @@ from tools.mutants.copies import BUDGET_S, OUT_OF_BUDGET, STOP, Copy, Outcome, t
 from tools.mutants.draw import Mutant, is_python, mutated, ranked
 from tools.mutants.inflight_mutants import unordered
 
-SETS = {"test": "not long", "test-all": "long"}
-"""What is tried, in this order, with its marker expression: ``make test``, then what ``make test-long`` adds."""
+SETS = {"test": "not ci and not night", "test-all": "ci"}
+"""What is tried, in this order, with its marker expression: ``make test``, then what ``make test-all`` adds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Room:
 
 
 CONFORMANCE = "inflight/bench/conformance"
-# The tests of the suite are run for every strategy. Of these, callbacks is in make test, and others in test-long.
+# The tests of the suite are run for every strategy. Of these, callbacks is in make test, and others in test-all.
 SOME_MODELS = "not test_crawl_ or callbacks or process_pool"
 ROOMS = {
     "core": Room(
@@ -66,7 +66,8 @@ ROOMS = {
             "bench/core/layers.py", "bench/core/arrivals.py", "bench/studies/bisect/odds.py",
         ),
         (
-            "tests/analyse", "tests/present/test_retention.py", "tests/present/test_memory_table.py",
+            "tests/analyse", "tests/core/test_core_stats.py", "tests/present/test_retention.py",
+            "tests/present/test_memory_table.py",
             "tests/swarm/test_arrivals.py", "tests/bisect/test_bisect_walk.py", "tests/compare/test_compare_rule.py",
         ),
     ),
@@ -74,7 +75,7 @@ ROOMS = {
         ("bench/studies/compare/rule.py", "bench/studies/compare/decide.py", "bench/studies/compare/effect.py"),
         (
             "tests/ab/test_decide.py", "tests/ab/test_blocks_values.py", "tests/ab/test_simulation.py",
-            "tests/ab/test_verdict_shown.py",
+            "tests/ab/test_ab_command.py", "tests/ab/test_verdict_shown.py",
         ),
     ),
 }  # fmt: skip
