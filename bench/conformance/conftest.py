@@ -1,26 +1,32 @@
-"""Fixtures: every available strategy, and servers to crawl."""
+"""Fixtures: every available strategy, servers to crawl, and what is right for a strategy."""
 
 import gc
 import logging
 import signal
 import socket
+import sys
+import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack
-from pathlib import Path
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
 
 from inflight import strategies
 from inflight.bench.conformance import fake_site
-from inflight.bench.conformance.crawling import open_what_stays_open
-from inflight.bench.conformance.exceptions import OUT_OF_REACH, limit_of
+from inflight.bench.conformance.crawling import CONNECTION_USES, LONG_NS, code_of, open_what_stays_open
+from inflight.bench.conformance.exceptions import OUT_OF_REACH
 from inflight.bench.conformance.fake_site import FakeSite
 from inflight.bench.conformance.rules import CHECK, BrokenRuleError
-from inflight.bench.conformance.servers import Server, running
+from inflight.bench.conformance.servers import Server, Servers, running
 from inflight.strategies.base import Strategy
 
-CONNECTION_USES = ("keep-alive", "per-fetch")
+pytest.register_assert_rewrite("inflight.bench.conformance.expecting")
+
+from inflight.bench.conformance.expecting import LIMITS, Expect  # noqa: E402  (its assertions must say what differs)
+
+FIRST_TEST = "test_a_page_without_links_is_the_whole_crawl"
+"""The only test of a strategy that cannot run here, which is skipped with the reason."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -29,38 +35,31 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run each test for every strategy, or for the one that ``inflight check`` checks."""
+    """Run each test for every strategy that can run here, or for the one that ``inflight check`` checks."""
     if "name" in metafunc.fixturenames:
         check = metafunc.config.pluginmanager.get_plugin(CHECK)
-        names = [with_mark(name) for name in strategies.crawlers()] if check is None else [check.strategy]
-        metafunc.parametrize("name", names, indirect=True)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Expect the failures that are limits of a library."""
-    for item in items:
-        is_ours = item.path.parent == Path(__file__).parent
-        if is_ours and isinstance(item, pytest.Function) and "name" in item.fixturenames:
-            case = item.callspec
-            if limit := limit_of(str(case.params["name"]), item.originalname, case.id):
-                item.add_marker(pytest.mark.xfail(reason=limit.reason, strict=limit.strict))
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(call: pytest.CallInfo[Any]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Let a test fail that finds more than a limit of the library, such as something left behind."""
-    report = yield
-    if hasattr(report, "wasxfail") and call.excinfo is not None and isinstance(call.excinfo.value, BrokenRuleError):
-        del report.wasxfail
-        report.outcome = "failed"
-    return report
+        is_first = metafunc.function.__name__ == FIRST_TEST
+        names = strategies.crawlers() if check is None else [check.strategy]
+        runnable = [name for name in names if is_first or not strategies.describe(name).lack]
+        metafunc.parametrize("name", runnable if check else [*map(with_mark, runnable)], indirect=True)
 
 
 def with_mark(name: str) -> Any:
-    """Leave strategies of other groups than the models to the long tests, which the newest Python does not run."""
+    """Leave strategies of other groups than the models to CI, if they do not need a newer Python than it runs."""
     described = strategies.describe(name)
-    is_long = described.group != strategies.MODELS and not described.least_python
-    return pytest.param(name, marks=pytest.mark.long) if is_long else name
+    is_for_ci = described.group != strategies.MODELS and not described.least_python
+    return pytest.param(name, marks=pytest.mark.ci) if is_for_ci else name
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Report a test that passed except for limits of a library as an expected failure."""
+    report = yield
+    limits = item.stash.get(LIMITS, {})
+    if report.when == "call" and report.passed and limits:
+        report.outcome = "skipped"
+        report.wasxfail = "; ".join(f"{path}: {reason}" for path, reason in limits.items())
+    return report
 
 
 @pytest.fixture
@@ -78,6 +77,12 @@ def strategy(name: str) -> Strategy:
 
 
 @pytest.fixture
+def is_shared(name: str) -> bool:
+    """Return whether the strategy parses responses with the shared core."""
+    return strategies.describe(name).stack == "shared"
+
+
+@pytest.fixture
 def most_in_flight(name: str) -> int:
     """Return the maximum number of fetches that the model can keep in flight."""
     return strategies.describe(name).most_in_flight or 10**6
@@ -89,11 +94,24 @@ def connection(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.fixture(scope="session")
+def server_process() -> Iterator[Servers]:
+    """Run the process of the servers."""
+    with running() as servers:
+        yield servers
+
+
 @pytest.fixture
-def serve() -> Iterator[Callable[..., Server]]:
-    """Return a function that starts a server for this test."""
-    with ExitStack() as stack:
-        yield lambda handler, **options: stack.enter_context(running(handler, **options))
+def servers(server_process: Servers) -> Iterator[Servers]:
+    """Return what opens servers for this test, and ends them before the next crawl of a test."""
+    yield server_process
+    server_process.end()
+
+
+@pytest.fixture
+def serve(servers: Servers) -> Callable[..., Server]:
+    """Return a function that opens a server for this test."""
+    return servers.serve
 
 
 @pytest.fixture(scope="session")
@@ -101,6 +119,12 @@ def fake() -> Iterator[FakeSite]:
     """Start the project's fake server."""
     with fake_site.running() as site:
         yield site
+
+
+@pytest.fixture
+def expect(strategy: Strategy, name: str, serve: Callable[..., Server], request: pytest.FixtureRequest) -> Expect:
+    """Return what compares results with what is right for the strategy."""
+    return Expect(strategy, name, serve, request.node)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -164,3 +188,36 @@ def local_names(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
         return [found for address in addresses for found in real(address, *args, **options)]
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+
+
+@pytest.fixture
+def deadline_passes(
+    monkeypatch: pytest.MonkeyPatch, strategy: Strategy, name: str, servers: Servers
+) -> AbstractContextManager[None]:
+    """Return a block in which all deadlines pass at once when a script says ``late``; it hears ``passed`` then.
+
+    The clocks of this process are moved ahead, so that it does not matter how fast anything is.
+    """
+    described = strategies.describe(name)
+    if where := OUT_OF_REACH.get(name):
+        pytest.skip(f"it keeps deadlines {where}, where a test cannot move the clock")
+    if {"uvloop", "gevent"} & set(described.requires):
+        pytest.skip("its library keeps deadlines in C, where a test cannot move the clock")
+    if described.stack == "own" and not hasattr(code_of(strategy), "crawl_in_tasks"):
+        pytest.skip("a client with an HTTP stack of its own may keep deadlines where a test cannot move the clock")
+    ahead_ns = 0
+
+    def move() -> None:
+        nonlocal ahead_ns
+        ahead_ns = 2 * LONG_NS
+
+    def moved(real: Callable[[], int], per_ns: float) -> Callable[[], float]:
+        return lambda: real() + ahead_ns * per_ns if ahead_ns else real()
+
+    for clock in ("perf_counter", "monotonic"):
+        seconds, nanoseconds = getattr(time, clock), getattr(time, f"{clock}_ns")
+        monkeypatch.setattr(time, clock, moved(seconds, 1e-9))
+        monkeypatch.setattr(time, f"{clock}_ns", moved(nanoseconds, 1))
+        if clock == "perf_counter" and "trio" in described.requires:
+            monkeypatch.setattr(sys.modules["trio._core._run"], clock, moved(seconds, 1e-9))
+    return servers.when_said("late", move, "passed")

@@ -9,19 +9,35 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 
 from inflight.bench.conformance.rules import BrokenRuleError
+from inflight.bench.conformance.servers import Script
 from inflight.strategies.base import Job, Strategy
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.http1 import ProtocolError
 from inflight.strategies.core.page import Page
 
 MS = 1_000_000
-HANG_S = 200.0
-"""What has not happened by then never will: no machine is that slow."""
+LONG_NS = 3_600_000 * MS
+"""A deadline that no fetch reaches, even on a machine that is stopped for a while."""
+SHORT_NS = 300 * MS
+"""A deadline for fetches that are never answered."""
+
+CONNECTION_USES = ("keep-alive", "per-fetch")
+Outcome = int | str | None
+"""The status of a page, or the kind of its error."""
+
+
+class Row(NamedTuple):
+    """What the server does with a path, and what a crawl must find there."""
+
+    script: Script
+    expected: Outcome = 200
+    own: tuple[Outcome, ...] = ()
+    """What else is right for a client with an HTTP stack of its own."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +47,13 @@ class Crawled:
     pages: dict[str, Page]
     peak_in_flight: int
 
-    def outcomes(self) -> dict[str, int | str | None]:
+    def outcomes(self) -> dict[str, Outcome]:
         """Return for each path its status, or the kind of its error."""
         return {path_of(url): kind_of(page.error) or page.status for url, page in self.pages.items()}
+
+    def tries(self) -> dict[str, int]:
+        """Return for each path how often it was tried."""
+        return {path_of(url): page.tries for url, page in self.pages.items()}
 
     @property
     def paths(self) -> set[str]:
@@ -58,7 +78,7 @@ def kind_of(error: str | None) -> str | None:
 
 def crawl(strategy: Strategy, *roots: str, frontier: type[Frontier] = Frontier, **options: Any) -> Crawled:
     """Crawl from the roots, and check what holds for every crawl. Raises BrokenRuleError."""
-    job = Job(roots, **{"max_in_flight": 4, "timeout_ns": 30_000 * MS, **options})
+    job = Job(roots, **{"max_in_flight": 4, "timeout_ns": LONG_NS, **options})
     front = frontier(job)
     with nothing_left_behind():
         try:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from inflight.bench.conformance.crawling import HANG_S
 from inflight.fake_server.site import PageSpec, Site, SiteConfig
 from inflight.strategies.core.page import Page
 
@@ -47,7 +46,7 @@ class FakeSite:
 
     def tell(self, command: str, **details: Any) -> dict[str, Any]:
         """Send a command, and return the answer."""
-        with socket.create_connection(("127.0.0.1", self.control_port), 30) as sock, sock.makefile("rw") as lines:
+        with socket.create_connection(("127.0.0.1", self.control_port)) as sock, sock.makefile("rw") as lines:
             lines.write(json.dumps({"do": command, **details}) + "\n")
             lines.flush()
             answer: dict[str, Any] = json.loads(lines.readline())
@@ -64,6 +63,11 @@ class FakeSite:
         """Return the counters of the server."""
         stats: dict[str, Any] = self.tell("stats")["stats"]
         return stats
+
+    def fault_of(self, url: str) -> str | None:
+        """Return the fault of a page."""
+        number = self.site.number(url.removeprefix(self.url))
+        return None if number is None else self.site.page(number).fault
 
     def expected(self, max_redirects: int = 10, max_tries: int = 4) -> dict[str, Page]:
         """Return the record of every page that is reached from page 0; ``num_new_urls`` is left 0."""
@@ -115,4 +119,4 @@ def running() -> Iterator[FakeSite]:
         yield FakeSite(ready["port"], ready["control_port"])
         assert process.stdin is not None
         process.stdin.close()
-        process.wait(HANG_S)
+        process.wait()

@@ -17,7 +17,6 @@ BATCH = 8
 """Number of cases that one process runs, unless one of them fails."""
 MOST_HANGS = 3
 """Number of cases over the time limit after which the rest is not run."""
-UNNEEDED = "but is listed in exceptions.py as a limit of the library"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +122,7 @@ class Check:
             if report.failed:
                 error = self._errors.get(report.when)
                 rule = telling.broken_rule(error) or _rule(item)
-                reason = report.longreprtext.removeprefix("[XPASS(strict)] ")
-                lines = (f"passed, {UNNEEDED}: {reason}",) if error is None else telling.told(error)
+                lines = () if error is None else telling.told(error)
                 return Case(*names, rule, "failed", lines, report.longreprtext)
             if report.skipped:
                 if hasattr(report, "wasxfail"):

@@ -1,25 +1,87 @@
-"""A server for one test: real sockets, and a function that answers each request in whatever way the test needs.
+"""The server of the suite: real sockets, and scripts that say what it does when a path is requested.
 
-It runs in a process of its own, so that the threads and descriptors that a crawl leaves behind are the crawl's.
+It is one process for all tests, so that the threads and descriptors that a crawl leaves behind are the crawl's. A
+script is data: bytes to send, and steps such as ``CLOSE`` or ``seen(3)``. All pauses of the suite are in this file. A
+pause gives a wrong strategy time to show itself; a strategy that is right passes however long a pause is.
 """
 
 import contextlib
-import errno
 import multiprocessing
 import os
 import select
+import signal
 import socket
 import struct
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection as Pipe
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+Step = bytes | tuple[Any, ...]
+"""Bytes to send, or the name of a method of ``_Exchange`` with its arguments."""
+Script = bytes | tuple[Step, ...]
+Early = tuple[tuple[str, str], ...]
+"""Steps ``say`` and ``hear`` only."""
+Scripts = Mapping[str, Script]
+"""Path -> script; ``*`` stands for all other paths. What has no script is a 404."""
+
+CLOSE: Step = ("close",)
+"""Close the connection after this request."""
+RESET: Step = ("reset",)
+"""Reset the connection."""
+HANG: Step = ("hang",)
+"""Neither answer nor close until the client disconnects."""
+MOMENT: Step = ("moment",)
+"""Give the client time to read what it was sent, and to notice a closed connection."""
+
+_MOMENT_S = 0.05
+_DRIP_S = 0.02
+_PIECE_S = 0.003
+_POLL_S = 0.01
 _LINGER_0 = struct.pack("ii", 1, 0)  # close() then resets the connection
-MOST_PORTS = 20
-"""Maximum number of ports that ``beside_silent`` tries."""
+
+
+def pieces(*parts: bytes) -> Step:
+    """Send these bytes one after another, so that the client nearly always reads them one by one."""
+    return ("pieces", *parts)
+
+
+def flood(piece: bytes) -> Step:
+    """Send the same bytes repeatedly until the client disconnects."""
+    return ("repeat", piece, 0)
+
+
+def drip(piece: bytes) -> Step:
+    """Send the same bytes again and again with pauses until the client disconnects."""
+    return ("repeat", piece, _DRIP_S)
+
+
+def seen(number: int) -> Step:
+    """Wait until the servers of the test have seen this many requests, and briefly for more that should not come."""
+    return ("seen", number)
+
+
+def say(name: str) -> tuple[str, str]:
+    """Let all go on that wait for this name."""
+    return ("say", name)
+
+
+def hear(name: str) -> tuple[str, str]:
+    """Wait until this name has been said."""
+    return ("hear", name)
+
+
+def by_try(*scripts: Script) -> Script:
+    """Play the first script for the first request of the path, and so on; the last one for all others."""
+    return (("by_try", *scripts),)
+
+
+def by_use(new: Script, kept: Script) -> Script:
+    """Play one script for the first request of a connection, and another one for all others."""
+    return (("by_use", new, kept),)
 
 
 class Request(NamedTuple):
@@ -29,242 +91,330 @@ class Request(NamedTuple):
     head: str
     connection: int
     number: int
+    port: int
 
 
 @dataclass(frozen=True)
 class Observed:
-    """What the server saw of a crawl. In flight is what was asked and had not begun to be answered."""
+    """What a server saw of a crawl. In flight is what was asked and had not begun to be answered."""
 
     requests: list[Request]
     peak_in_flight: int
     connections: int
 
-    def count(self, target: str) -> int:
-        """Return the number of requests of a target."""
-        return sum(request.target == target for request in self.requests)
+    @property
+    def targets(self) -> Counter[str]:
+        """The number of requests of each target."""
+        return Counter(request.target for request in self.requests)
 
 
-class Exchange:
-    """One request, and the ways to answer it."""
+class Servers:
+    """The handle of the process; ``serve`` opens a server in it."""
 
-    def __init__(self, server: "_Server", sock: socket.socket, request: Request, tries: int) -> None:
-        self.request = request
-        self.target = request.target
-        self.earlier_tries = tries
-        self.is_open = True
-        self._server = server
-        self._sock = sock
-        self._answered = False
+    def __init__(self, pipe: Pipe) -> None:
+        self._pipe = pipe
+        self._lock = threading.Lock()
 
-    def send(self, data: bytes) -> None:
-        """Send these bytes; the request counts as answered."""
-        self._answer()
-        with contextlib.suppress(OSError):  # the client has gone: that is its right
-            self._sock.sendall(data)
+    def serve(
+        self, scripts: Scripts | None = None, host: str = "127.0.0.1", port: int = 0, early: Early = ()
+    ) -> "Server":
+        """Open a server at an address; ``early`` is played when a part of a long request has come."""
+        server = Server(self, self.ask("listen", host, port, early))
+        server.play(scripts or {})
+        return server
 
-    def close(self) -> None:
-        """Close the connection after this request."""
-        self._answer()
-        self.is_open = False
+    def end(self) -> None:
+        """Close all servers with their connections; the next test begins with new counters."""
+        self.ask("end")
 
-    def reset(self) -> None:
-        """Reset the connection."""
-        self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_0)
-        self.close()
+    def ask(self, what: str, *values: Any) -> Any:
+        """Call a method in the process."""
+        with self._lock:
+            self._pipe.send((what, *values))
+            return self._pipe.recv()
 
-    def hang(self) -> None:
-        """Neither answer nor close until the client disconnects."""
-        with contextlib.suppress(OSError):
-            while self._sock.recv(65536):
-                pass
-        self.close()
+    def wait_until_seen(self, number: int, or_when: Callable[[], object]) -> None:
+        """Wait until the servers have seen this many requests, or until ``or_when()`` is true."""
+        while self.ask("number") < number and not or_when():
+            time.sleep(_POLL_S)
 
-    def send_for_ever(self, data: bytes, pause: float = 0.0) -> None:
-        """Send the same data repeatedly until the client disconnects."""
-        self._answer()
-        with contextlib.suppress(OSError):
-            while True:
-                self._sock.sendall(data)
-                time.sleep(pause)
-        self.close()
+    @contextlib.contextmanager
+    def when_said(self, name: str, then: Callable[[], None], reply: str) -> Iterator[None]:
+        """During the block, do something in this process when a script says a name, and reply with another one."""
+        is_over = threading.Event()
 
-    def stop_reading(self) -> None:
-        """Leave the connection open and unread until the end of the test."""
-        threading.Event().wait()
+        def watch() -> None:
+            while not self.ask("has_heard", name):
+                if is_over.wait(_POLL_S):
+                    return
+            then()
+            self.ask("say", reply)
 
-    def wait_until_in_flight(self, number: int) -> None:
-        """Wait until this many requests are in flight at once."""
-        self._server.gate.wait_for(number)
-
-    def wait_at_gate(self, number: int) -> None:
-        """Wait until this many requests were in flight at once, and then briefly for any that should not come."""
-        self._server.gate.wait_once_for(number)
-
-    def _answer(self) -> None:
-        if not self._answered:
-            self._answered = True
-            self._server.answered()
-
-
-Handler = Callable[[Exchange], None]
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            watcher.join()
 
 
 class Server:
-    """The handle of a running server."""
+    """The handle of one server."""
 
-    def __init__(self, port: int, pipe: Pipe) -> None:
+    def __init__(self, servers: Servers, port: int) -> None:
+        self.servers = servers
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
-        self._pipe = pipe
+
+    def play(self, scripts: Scripts) -> None:
+        """Use these scripts from now on."""
+        self.servers.ask("play", self.port, dict(scripts))
 
     def observed(self) -> Observed:
         """Return what the server has seen so far."""
-        self._pipe.send("observed")
-        answer = self._pipe.recv()
+        answer = self.servers.ask("observed", self.port)
         assert isinstance(answer, Observed)
         return answer
 
 
 @contextlib.contextmanager
-def running(handler: Handler, host: str = "127.0.0.1") -> Iterator[Server]:
-    """Serve in a separate process until the end of the ``with`` block."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+def running() -> Iterator[Servers]:
+    """Run the process of the servers until the end of the ``with`` block."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
-    with socket.create_server((host, 0), family=family, backlog=1024) as listener:
-        process = context.Process(target=_run, args=(listener, handler, theirs, ours), daemon=True)
-        process.start()
-        port = listener.getsockname()[1]
+    process = context.Process(target=_run, args=(theirs, ours), daemon=True)
+    process.start()
     theirs.close()
     try:
-        yield Server(port, ours)
+        yield Servers(ours)
     finally:
         ours.close()
-        process.join(10)
         process.kill()
         process.join()
         process.close()
 
 
 @contextlib.contextmanager
-def silent(port: int) -> Iterator[None]:
-    """Listen on 127.0.0.1 with a full backlog, so that the kernel drops every further connection."""
+def silent() -> Iterator[int]:
+    """Listen at a port of 127.0.0.1 with a full backlog, so that the kernel drops every further connection."""
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(socket.socket())
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", port))
+        listener.bind(("127.0.0.1", 0))
         listener.listen(0)
+        address = listener.getsockname()
         waiting = [stack.enter_context(socket.socket()) for _ in range(8)]
         for sock in waiting:
             sock.setblocking(False)
-            sock.connect_ex(("127.0.0.1", port))
+            sock.connect_ex(address)
         _, connected, _ = select.select([], waiting, [], 0)
         assert len(connected) < len(waiting)
-        yield
+        yield address[1]
 
 
-def beside_silent(stack: contextlib.ExitStack, serve: Callable[[], Server]) -> Server:
-    """Return a server on another address whose port is ``silent`` on 127.0.0.1 until the stack is closed.
-
-    Any program may use this port of 127.0.0.1, so further servers are tried. Raises OSError.
-    """
-    for _ in range(MOST_PORTS):
-        server = serve()
-        try:
-            stack.enter_context(silent(server.port))
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                raise
-        else:
-            return server
-    raise OSError(errno.EADDRINUSE, f"{MOST_PORTS} ports of 127.0.0.1 are in use")
-
-
-def _run(listener: socket.socket, handler: Handler, pipe: Pipe, other_end: Pipe) -> None:
+def _run(pipe: Pipe, other_end: Pipe) -> None:
     other_end.close()
-    server = _Server(handler)
-    threading.Thread(target=server.accept, args=(listener,), daemon=True).start()
-    with contextlib.suppress(EOFError):  # the test is over
-        while pipe.recv():
-            pipe.send(server.observed())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    stage = _Stage()
+    with contextlib.suppress(EOFError, OSError):  # the session is over
+        while True:
+            what, *values = pipe.recv()
+            pipe.send(getattr(stage, what)(*values))
+            if stage.is_over:
+                stage = _Stage()
     os._exit(0)
 
 
-class _Gate:
-    """Counts what is in flight; opens for good when it is so many, after a moment in which more could come."""
+class _OverError(OSError):
+    """The test is over."""
+
+
+class _Stage:
+    """All servers of one test."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
-        self.in_flight = 0
-        self.is_open = False
-
-    def change(self, by: int) -> int:
-        with self.changed:
-            self.in_flight += by
-            self.changed.notify_all()
-            return self.in_flight
-
-    def wait_for(self, number: int) -> None:
-        with self.changed:
-            self.changed.wait_for(lambda: self.in_flight >= number)
-
-    def wait_once_for(self, number: int) -> None:
-        with self.changed:
-            self.changed.wait_for(lambda: self.is_open or self.in_flight >= number)
-            if not self.is_open:
-                self.changed.wait(0.05)
-                self.is_open = True
-                self.changed.notify_all()
-
-
-class _Server:
-    def __init__(self, handler: Handler) -> None:
-        self.handler = handler
-        self.lock = threading.Lock()
-        self.gate = _Gate()
+        self.scripts: dict[int, Scripts] = {}
+        self.early: dict[int, Early] = {}
         self.requests: list[Request] = []
-        self.peak = 0
-        self.connections = 0
+        self.connections: Counter[int] = Counter()
+        self.sockets: set[socket.socket] = set()
+        self.heard: set[str] = set()
+        self.passed: set[int] = set()
+        self.in_flight = self.peak = 0
+        self.is_over = False
 
-    def observed(self) -> Observed:
-        with self.lock:
-            return Observed(list(self.requests), self.peak, self.connections)
+    # What the tests ask
 
-    def accept(self, listener: socket.socket) -> None:
-        while True:
-            sock, _ = listener.accept()
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self.connections += 1
-            threading.Thread(target=self.serve, args=(sock, self.connections), daemon=True).start()
+    def listen(self, host: str, port: int, early: Early) -> int:
+        listener = socket.create_server((host, port), backlog=1024)
+        port = listener.getsockname()[1]
+        self.early[port] = early
+        self.sockets.add(listener)
+        threading.Thread(target=self.accept, args=(listener, port), daemon=True).start()
+        return port
 
-    def serve(self, sock: socket.socket, connection: int) -> None:
+    def play(self, port: int, scripts: Scripts) -> None:
+        self.scripts[port] = scripts
+
+    def observed(self, port: int) -> Observed:
+        with self.changed:
+            requests = [request for request in self.requests if request.port == port]
+            return Observed(requests, self.peak, self.connections[port])
+
+    def number(self) -> int:
+        return len(self.requests)
+
+    def has_heard(self, name: str) -> bool:
+        return name in self.heard
+
+    def end(self) -> None:
+        with self.changed:
+            self.is_over = True
+            self.changed.notify_all()
+            for sock in self.sockets:
+                with contextlib.suppress(OSError):  # its thread has just closed it
+                    sock.shutdown(socket.SHUT_RDWR)
+
+    # What scripts wait for
+
+    def seen(self, number: int) -> None:
+        self.wait_until(lambda: len(self.requests) >= number)
+        if number not in self.passed:
+            time.sleep(_MOMENT_S)
+            self.passed.add(number)
+
+    def say(self, name: str) -> None:
+        with self.changed:
+            self.heard.add(name)
+            self.changed.notify_all()
+
+    def hear(self, name: str) -> None:
+        self.wait_until(lambda: name in self.heard)
+
+    def wait_until(self, is_so: Callable[[], bool]) -> None:
+        with self.changed:
+            self.changed.wait_for(lambda: self.is_over or is_so())
+            if self.is_over:
+                raise _OverError
+
+    # The connections
+
+    def accept(self, listener: socket.socket, port: int) -> None:
+        with contextlib.suppress(OSError), listener:
+            while True:
+                sock, _ = listener.accept()
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                with self.changed:
+                    self.connections[port] += 1
+                    self.sockets.add(sock)
+                threading.Thread(target=self.serve, args=(sock, port, self.connections[port]), daemon=True).start()
+
+    def serve(self, sock: socket.socket, port: int, connection: int) -> None:
         with contextlib.suppress(OSError), sock:
-            is_open, number = True, 0
-            while is_open and (head := self.read_head(sock)):
-                request = Request(head.split(" ")[1], head, connection, number)
-                exchange = Exchange(self, sock, request, self.note(request))
-                self.handler(exchange)
-                is_open = exchange.is_open and "\r\nConnection: close\r\n" not in head
+            number, is_open = 0, True
+            while is_open and (head := self.read_head(sock, port)):
+                target = head.split(" ")[1]
+                with self.changed:
+                    tries = sum(request[0] == target and request.port == port for request in self.requests)
+                    self.requests.append(Request(target, head, connection, number, port))
+                    self.in_flight += 1
+                    self.peak = max(self.peak, self.in_flight)
+                    self.changed.notify_all()
+                exchange = _Exchange(self, sock, tries, number)
+                scripts = self.scripts[port]
+                exchange.play(scripts.get(target) or scripts.get("*", NOT_FOUND))
+                is_open = exchange.is_open and "\r\nconnection: close\r\n" not in head.lower()
                 number += 1
+        with self.changed:
+            self.sockets.discard(sock)
 
-    def read_head(self, sock: socket.socket) -> str:
-        data = b""
+    def read_head(self, sock: socket.socket, port: int) -> str:
+        data = bytearray()
         while not data.endswith(b"\r\n\r\n"):
-            more = sock.recv(65536)
+            if data:
+                for what, name in self.early[port]:
+                    getattr(self, what)(name)
+            more = sock.recv(1_000_000 if data else 65_536)
             if not more:
                 return ""
             data += more
         return data.decode("latin-1")
 
-    def note(self, request: Request) -> int:
-        with self.lock:
-            tries = sum(request.target == other.target for other in self.requests)
-            self.requests.append(request)
-            self.peak = max(self.peak, self.gate.change(+1))
-            return tries
 
-    def answered(self) -> None:
-        self.gate.change(-1)
+class _Exchange:
+    """One request, and the steps of a script."""
+
+    def __init__(self, stage: _Stage, sock: socket.socket, tries: int, number: int) -> None:
+        self.is_open = True
+        self._stage = stage
+        self._sock = sock
+        self._tries = tries
+        self._number = number
+        self._is_answered = False
+
+    def play(self, script: Script) -> None:
+        """Do the steps of a script."""
+        for step in (script,) if isinstance(script, bytes) else script:
+            if isinstance(step, bytes):
+                self.pieces(step)
+            else:
+                what, *values = step
+                getattr(self, what)(*values)
+
+    def by_try(self, *scripts: Script) -> None:
+        self.play(scripts[min(self._tries, len(scripts) - 1)])
+
+    def by_use(self, new: Script, kept: Script) -> None:
+        self.play(kept if self._number else new)
+
+    def seen(self, number: int) -> None:
+        self._stage.seen(number)
+
+    def say(self, name: str) -> None:
+        self._stage.say(name)
+
+    def hear(self, name: str) -> None:
+        self._stage.hear(name)
+
+    def moment(self) -> None:
+        time.sleep(_MOMENT_S)
+
+    def pieces(self, *parts: bytes) -> None:
+        self._answer()
+        with contextlib.suppress(OSError):  # the client has gone: that is its right
+            for part in parts:
+                self._sock.sendall(part)
+                if len(parts) > 1:
+                    time.sleep(_PIECE_S)
+
+    def repeat(self, piece: bytes, pause_s: float) -> None:
+        self._answer()
+        with contextlib.suppress(OSError):
+            while True:
+                self._sock.sendall(piece)
+                time.sleep(pause_s)
+        self.close()
+
+    def hang(self) -> None:
+        with contextlib.suppress(OSError):
+            while self._sock.recv(65536):
+                pass
+        self.close()
+
+    def close(self) -> None:
+        self._answer()
+        self.is_open = False
+
+    def reset(self) -> None:
+        self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_0)
+        self.close()
+
+    def _answer(self) -> None:
+        if not self._is_answered:
+            self._is_answered = True
+            with self._stage.changed:
+                self._stage.in_flight -= 1
 
 
 def response(status: int = 200, body: bytes = b"", kind: str | None = "text/html", **fields: str) -> bytes:
@@ -286,7 +436,7 @@ def moved(location: str | None, status: int = 302) -> bytes:
     return response(status, body) if location is None else response(status, body, Location=location)
 
 
-def site(pages: Mapping[str, bytes]) -> Handler:
-    """Answer each target with its response, all others with 404."""
-    missing = response(404, b'<a href="/trap">')
-    return lambda exchange: exchange.send(pages.get(exchange.target, missing))
+NOT_FOUND = response(404, b'<a href="/trap">')
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
+"""The beginning of a page."""
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"

@@ -4,25 +4,19 @@ import json
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import pytest
 
-from inflight import strategies
-from inflight.bench.conformance.crawling import HANG_S, code_of, crawl
+from inflight.bench.conformance.crawling import CONNECTION_USES, code_of, crawl
 from inflight.bench.conformance.exceptions import OUT_OF_REACH
-from inflight.bench.conformance.rules import BrokenRuleError
-from inflight.bench.conformance.servers import Exchange, Handler, Server, page
+from inflight.bench.conformance.servers import CLOSE, HANG, RESET, Script, Servers, page, seen
 from inflight.strategies.base import Strategy
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.http1 import ProtocolError, Response, ResponseParser
 from inflight.strategies.core.page import Fetch
 
 pytestmark = pytest.mark.rule("bugs")
-
-Serve = Callable[[Handler], Server]
 
 
 class PlantedError(RuntimeError):
@@ -59,195 +53,135 @@ class BugInFail(Frontier):
 
 class BuggyParser(ResponseParser):
     def feed(self, data: bytes) -> Response | None:
-        if b"bug" in data:
+        if b"planted" in data:
             raise PlantedError
         return super().feed(data)
 
 
-@contextmanager
-def planted_bug_comes_out() -> Iterator[None]:
-    """Check that the ``with`` block raises the planted bug, alone or in a group. Raises BrokenRuleError."""
-    try:
-        yield
-    except PlantedError:
-        return
-    except BaseExceptionGroup as group:
-        if group.subgroup(PlantedError) is None:
-            raise
-        return
-    raise BrokenRuleError("bugs", "crawl returned", "an exception, raised in the frontier or in the parser")
+SITUATIONS = ((0, "keep-alive"), (3, "keep-alive"), (3, "per-fetch"))
+"""How many other fetches wait when the bug strikes, and the use of connections."""
+COMES_OUT = "an exception, raised in the frontier or in the parser"
 
 
-def with_others_waiting(others: int) -> Handler:
+def with_others_waiting(others: int, bug: Script) -> dict[str, Script]:
     """Answer ``/bug`` when that many other fetches wait for answers that never come.
 
     Each connection has carried a fetch before, so that the waiting ones are kept connections where there are any.
     """
-
-    def answer(exchange: Exchange) -> None:
-        if exchange.target == "/":
-            exchange.send(page(*(f"/warm{n}" for n in range(others + 1))))
-        elif exchange.target.startswith("/warm"):
-            exchange.wait_at_gate(others + 1)
-            number = int(exchange.target.removeprefix("/warm"))
-            exchange.send(page(f"/wait{number}" if number < others else "/bug"))
-        elif exchange.target.startswith("/wait"):
-            exchange.hang()
-        else:
-            exchange.wait_until_in_flight(others + 1)
-            exchange.send(page("/bug"))
-
-    return answer
+    warm = range(others + 1)
+    everybody = 1 + 2 * len(warm)
+    return {
+        "/": page(*(f"/warm{n}" for n in warm)),
+        **{f"/warm{n}": (seen(1 + len(warm)), page(f"/wait{n}" if n < others else "/bug")) for n in warm},
+        **{f"/wait{n}": (HANG,) for n in range(others)},
+        "/bug": (seen(everybody), bug) if isinstance(bug, bytes) else (seen(everybody), *bug),
+    }
 
 
-@pytest.mark.parametrize("others", [0, 3])
+def check_that_the_bug_comes_out(
+    strategy: Strategy, most_in_flight: int, servers: Servers, frontier: type[Frontier] = Frontier, bug: bytes = b""
+) -> None:
+    """Crawl with a planted bug in each situation; it must come out of the crawl, alone or in a group."""
+    found = {}
+    for number, connection in SITUATIONS:
+        others = min(number, most_in_flight - 1)
+        servers.end()
+        server = servers.serve(with_others_waiting(others, bug or page("/bug")))
+        ended = "crawl returned"
+        try:
+            crawl(strategy, f"{server.url}/", frontier=frontier, max_in_flight=others + 1, connection=connection)
+        except PlantedError:
+            ended = COMES_OUT
+        except BaseExceptionGroup as group:
+            if group.subgroup(PlantedError) is None:
+                raise
+            ended = COMES_OUT
+        found[f"{number} others wait, {connection}"] = ended
+
+    assert found == {f"{number} others wait, {connection}": COMES_OUT for number, connection in SITUATIONS}
+
+
 @pytest.mark.parametrize("frontier", [BugInRoots, BugInStart, BugInFinish])
 def test_a_bug_in_the_frontier_ends_the_crawl(
-    strategy: Strategy,
-    most_in_flight: int,
-    frontier: type[Frontier],
-    others: int,
-    connection: str,
-    serve: Serve,
+    strategy: Strategy, most_in_flight: int, frontier: type[Frontier], servers: Servers
 ) -> None:
-    others = min(others, most_in_flight - 1)
-    server = serve(with_others_waiting(others))
-
-    with planted_bug_comes_out():
-        crawl(strategy, f"{server.url}/", frontier=frontier, max_in_flight=others + 1, connection=connection)
+    check_that_the_bug_comes_out(strategy, most_in_flight, servers, frontier)
 
 
-@pytest.mark.parametrize("others", [0, 3])
 def test_a_bug_in_the_parser_ends_the_crawl(
     strategy: Strategy,
     name: str,
+    is_shared: bool,
     most_in_flight: int,
-    others: int,
-    connection: str,
-    serve: Serve,
+    servers: Servers,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if strategies.describe(name).stack == "own":
+    if not is_shared:
         pytest.skip("it has a parser of its own")
     if where := OUT_OF_REACH.get(name):
         pytest.skip(f"it parses {where}, where a test cannot plant a bug")
     if not hasattr(code_of(strategy), "ResponseParser"):
         pytest.skip("its file does not import the parser")
     monkeypatch.setattr(code_of(strategy), "ResponseParser", BuggyParser)
-    others = min(others, most_in_flight - 1)
-    waiting = with_others_waiting(others)
 
-    def answer(exchange: Exchange) -> None:
-        if exchange.target == "/bug":
-            exchange.wait_until_in_flight(others + 1)
-            exchange.send(page("bug"))
-        else:
-            waiting(exchange)
-
-    server = serve(answer)
-
-    with planted_bug_comes_out():
-        crawl(
-            strategy,
-            f"{server.url}/",
-            max_in_flight=others + 1,
-            connection=connection,
-            exclude=None if others else "never",
-        )
+    check_that_the_bug_comes_out(strategy, most_in_flight, servers, bug=page("planted"))
 
 
-@pytest.mark.parametrize("others", [0, 3])
-def test_a_bug_after_a_failed_fetch_ends_the_crawl(
-    strategy: Strategy, most_in_flight: int, others: int, connection: str, serve: Serve
-) -> None:
-    others = min(others, most_in_flight - 1)
-    waiting = with_others_waiting(others)
-
-    def answer(exchange: Exchange) -> None:
-        if exchange.target == "/bug":
-            exchange.wait_until_in_flight(others + 1)
-            exchange.send(b"nonsense\r\n\r\n")
-        else:
-            waiting(exchange)
-
-    server = serve(answer)
-
-    with planted_bug_comes_out():
-        crawl(strategy, f"{server.url}/", frontier=BugInFail, max_in_flight=others + 1, connection=connection)
+def test_a_bug_after_a_failed_fetch_ends_the_crawl(strategy: Strategy, most_in_flight: int, servers: Servers) -> None:
+    check_that_the_bug_comes_out(strategy, most_in_flight, servers, BugInFail, b"nonsense\r\n\r\n")
 
 
 @pytest.mark.rule("cleanup")
-@pytest.mark.parametrize("ending", ["reset", "close"])
-def test_nothing_is_left_when_every_fetch_fails(strategy: Strategy, ending: str, connection: str, serve: Serve) -> None:
-    server = serve(Exchange.reset if ending == "reset" else Exchange.close)
+def test_nothing_is_left_when_every_fetch_fails(strategy: Strategy, connection: str, servers: Servers) -> None:
+    server = servers.serve({f"/{n}": (RESET if n % 2 else CLOSE,) for n in range(25)})
     roots = [f"{server.url}/{n}" for n in range(25)]
 
     crawled = crawl(strategy, *roots, max_in_flight=10, max_tries=2, connection=connection)
 
-    assert len(crawled.pages) == 25
-    assert all(found.status is None for found in crawled.pages.values())
+    assert [found.status for found in crawled.pages.values()] == [None] * 25
 
 
 # Ctrl-C
 
 
-WARNINGS = ("-W", "always::ResourceWarning")
-
-
-def interrupt(
-    name: str, server: Server, cap: int, connection: str, enough_requests: int, flags: tuple[str, ...] = ()
-) -> str:
-    """Start a crawl, send it SIGINT when the server has seen enough of it, and return what it wrote."""
-    command = [sys.executable, *flags, "-m", "inflight.bench.conformance.interrupted"]
-    with subprocess.Popen(
-        [*command, name, f"{server.url}/", str(cap), connection],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as process:
+def check_that_ctrl_c_ends_it(
+    name: str, cap: int, servers: Servers, scripts: dict[str, Script], enough: int, flags: Sequence[str] = ()
+) -> None:
+    """Crawl in a process with each use of connections, and send SIGINT when the server has seen enough requests."""
+    command = [sys.executable, *flags, "-m", "inflight.bench.conformance.interrupted", name, str(cap)]
+    pipe = subprocess.PIPE
+    found = {}
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
         try:
-            while len(server.observed().requests) < enough_requests and process.poll() is None:
-                time.sleep(0.02)
-            process.send_signal(signal.SIGINT)
-            written, _ = process.communicate(timeout=HANG_S)
+            for connection in CONNECTION_USES:
+                servers.end()
+                process.stdin.write(f"{connection} {servers.serve(scripts).url}/\n")
+                process.stdin.flush()
+                servers.wait_until_seen(enough, or_when=process.poll)
+                process.send_signal(signal.SIGINT)
+                found[connection] = process.stdout.readline()
+            process.stdin.close()
+            found["at the end"] = process.stdout.read()
         finally:
             process.kill()
-    return written
-
-
-NOTHING_LEFT = {"ended": "interrupted", "left": []}
-
-
-@pytest.mark.rule("cleanup")
-def test_ctrl_c_ends_a_crawl_that_waits(
-    strategy: Strategy, name: str, most_in_flight: int, connection: str, serve: Serve
-) -> None:
-    others = min(3, most_in_flight - 1)
-
-    def answer(exchange: Exchange) -> None:
-        if exchange.target == "/bug":
-            exchange.hang()
-        else:
-            waiting(exchange)
-
-    waiting = with_others_waiting(others)
-    server = serve(answer)
-
-    written = interrupt(name, server, others + 1, connection, enough_requests=1 + 2 * (others + 1), flags=WARNINGS)
-
-    assert json.loads(written) == NOTHING_LEFT
+    nothing_left = json.dumps({"ended": "interrupted", "left": []}) + "\n"
+    assert found == {**dict.fromkeys(CONNECTION_USES, nothing_left), "at the end": ""}
 
 
 @pytest.mark.rule("cleanup")
-def test_ctrl_c_ends_a_crawl_that_is_busy(strategy: Strategy, name: str, connection: str, serve: Serve) -> None:
-    def answer(exchange: Exchange) -> None:
-        number = int(exchange.target[1:] or 0)
-        exchange.send(page(*(f"/{2 * number + more}" for more in (1, 2))))
+def test_ctrl_c_ends_a_crawl_that_waits(strategy: Strategy, name: str, most_in_flight: int, servers: Servers) -> None:
+    cap = min(4, most_in_flight)
+    scripts = with_others_waiting(cap - 1, (HANG,))
 
-    server = serve(answer)
+    check_that_ctrl_c_ends_it(name, cap, servers, scripts, 1 + 2 * cap, ("-W", "always::ResourceWarning"))
+
+
+@pytest.mark.rule("cleanup")
+def test_ctrl_c_ends_a_crawl_that_is_busy(strategy: Strategy, name: str, servers: Servers) -> None:
+    pages: dict[str, Script] = {f"/{n or ''}": page(f"/{2 * n + 1}", f"/{2 * n + 2}") for n in range(20_000)}
 
     # Without the warnings: an interrupt between the making of a socket and its assignment leaves the socket to the
     # garbage collector, in any Python program. What counts is that no descriptor, thread or task is left.
-    written = interrupt(name, server, 8, connection, enough_requests=300)
-
-    assert json.loads(written) == NOTHING_LEFT
+    check_that_ctrl_c_ends_it(name, 8, servers, pages, 300)

@@ -5,39 +5,37 @@ from collections.abc import Callable
 import pytest
 
 from inflight.bench.conformance.crawling import crawl
-from inflight.bench.conformance.servers import Exchange, Handler, Server, moved, page, response, site
+from inflight.bench.conformance.expecting import Expect
+from inflight.bench.conformance.servers import Server, moved, page, response
 from inflight.strategies.base import Strategy
 
 pytestmark = pytest.mark.rule("redirects")
 
-Serve = Callable[[Handler], Server]
+Serve = Callable[..., Server]
 
 
-def test_six_statuses_are_followed(strategy: Strategy, connection: str, serve: Serve) -> None:
-    statuses = (300, 301, 302, 303, 307, 308)
-    server = serve(site({f"/{status}": moved(f"/target{status}", status) for status in statuses}))
+def test_six_statuses_are_followed_and_no_others(strategy: Strategy, serve: Serve) -> None:
+    followed, others = (300, 301, 302, 303, 307, 308), (200, 201, 305, 306, 399, 404, 500)
+    server = serve(
+        {
+            **{f"/{status}": moved(f"/target{status}", status) for status in followed},
+            **{f"/{status}": response(status, Location="/trap") for status in others},
+            "/304": b"HTTP/1.1 304 Bare\r\nLocation: /trap\r\n\r\n",
+        }
+    )
+    starts = {f"/{status}": status for status in (*followed, *others, 304)}
+    targets = {f"/{status}": f"{server.url}/target{status}" for status in followed}
 
-    crawled = crawl(strategy, *(f"{server.url}/{status}" for status in statuses), connection=connection)
+    crawled = crawl(strategy, *(server.url + path for path in starts))
 
-    for status in statuses:
-        found = crawled.pages[f"{server.url}/{status}"]
-        assert (found.status, found.next_url) == (status, f"{server.url}/target{status}")
-        assert crawled.outcomes()[f"/target{status}"] == 404
-
-
-def test_other_statuses_are_not_followed(strategy: Strategy, serve: Serve) -> None:
-    statuses = (200, 201, 304, 305, 306, 399, 404, 500)
-    bare = b"HTTP/1.1 304 Bare\r\nLocation: /trap\r\n\r\n"
-    answers = {f"/{status}": bare if status == 304 else response(status, Location="/trap") for status in statuses}
-    server = serve(site(answers))
-
-    crawled = crawl(strategy, *(server.url + path for path in answers))
-
-    assert crawled.outcomes() == {f"/{status}": status for status in statuses}
-    assert all((found.next_url, found.error) == (None, None) for found in crawled.pages.values())
+    assert crawled.outcomes() == {**starts, **{f"/target{status}": 404 for status in followed}}
+    assert {path: crawled.pages[server.url + path].next_url for path in starts} == {
+        path: targets.get(path) for path in starts
+    }
+    assert {found.error for found in crawled.pages.values()} == {None}
 
 
-LOCATIONS = {  # on page /a/b?n, for n = 0, 1, ...
+LOCATIONS = {  # of page /a/b?n, for n = 0, 1, ...
     "/x": "/x",
     "y": "/a/y",
     "../z": "/z",
@@ -51,48 +49,44 @@ LOCATIONS = {  # on page /a/b?n, for n = 0, 1, ...
 }
 
 
-def test_a_location_may_be_relative(strategy: Strategy, connection: str, serve: Serve) -> None:
-    locations = list(LOCATIONS)
+def test_a_location_may_be_relative(strategy: Strategy, serve: Serve) -> None:
+    server = serve()
+    starts = {f"/a/b?{n}": location for n, location in enumerate(LOCATIONS)}
+    redirects = {start: moved(location.replace("PORT", str(server.port))) for start, location in starts.items()}
+    server.play({**redirects, "*": page()})
 
-    def answer(exchange: Exchange) -> None:
-        port = exchange.request.head.lower().partition("host: 127.0.0.1:")[2].partition("\r\n")[0]
-        path, _, number = exchange.target.partition("?")
-        is_start = path == "/a/b" and number.isdigit()
-        exchange.send(moved(locations[int(number)].replace("PORT", port)) if is_start else page())
-
-    server = serve(answer)
-    starts = [f"/a/b?{n}" for n in range(len(locations))]
-
-    crawled = crawl(strategy, *(server.url + start for start in starts), connection=connection)
+    crawled = crawl(strategy, *(server.url + start for start in starts))
 
     assert crawled.outcomes() == {**dict.fromkeys(starts, 302), **dict.fromkeys(LOCATIONS.values(), 200)}
-    assert [crawled.pages[server.url + start].next_url for start in starts] == [
-        server.url + target for target in LOCATIONS.values()
-    ]
+    assert {start: crawled.pages[server.url + start].next_url for start in starts} == {
+        start: server.url + LOCATIONS[location] for start, location in starts.items()
+    }
 
 
-def test_a_redirect_to_nowhere_is_a_result(strategy: Strategy, serve: Serve) -> None:
-    locations = (None, "", "https://127.0.0.1/trap", "mailto:trap@localhost", "http://[", "//user@h/", "http://a..b/")
-    server = serve(site({f"/{n}": moved(location) for n, location in enumerate(locations)}))
+NOWHERE = {
+    "/without-location": moved(None),
+    "/empty": moved(""),
+    "/https": moved("https://127.0.0.1/trap"),
+    "/mailto": moved("mailto:trap@localhost"),
+    "/half-address": moved("http://["),
+    "/user": moved("//user@h/"),
+    "/two-dots": moved("http://a..b/"),
+    "/no-encoding": b"HTTP/1.1 302 Found\r\nLocation: /\xe9\r\nContent-Length: 0\r\n\r\n",
+}
 
-    crawled = crawl(strategy, *(f"{server.url}/{n}" for n in range(len(locations))))
 
-    assert crawled.outcomes() == {f"/{n}": 302 for n in range(len(locations))}
-    assert all(found.error is None for found in crawled.pages.values())
+def test_a_redirect_to_nowhere_is_a_result(strategy: Strategy, expect: Expect, serve: Serve) -> None:
+    server = serve(NOWHERE)
 
+    crawled = crawl(strategy, *(server.url + path for path in NOWHERE))
 
-def test_a_location_in_no_encoding_is_a_result(strategy: Strategy, serve: Serve) -> None:
-    server = serve(site({"/": b"HTTP/1.1 302 Found\r\nLocation: /\xe9\r\nContent-Length: 0\r\n\r\n"}))
-
-    crawled = crawl(strategy, f"{server.url}/")
-
-    assert crawled.outcomes() == {"/": 302}
-    assert crawled.pages[f"{server.url}/"].next_url is None
+    expect(crawled.outcomes(), dict.fromkeys(NOWHERE, 302))
+    assert crawled.pages[f"{server.url}/no-encoding"].next_url is None
 
 
 def test_a_redirect_to_a_foreign_host_is_not_followed(strategy: Strategy, serve: Serve) -> None:
-    other = serve(site({}))
-    server = serve(site({"/": moved(f"http://localhost:{other.port}/trap")}))
+    other = serve()
+    server = serve({"/": moved(f"http://localhost:{other.port}/trap")})
 
     crawled = crawl(strategy, f"{server.url}/")
 
@@ -103,40 +97,37 @@ def test_a_redirect_to_a_foreign_host_is_not_followed(strategy: Strategy, serve:
 
 def test_a_target_of_many_is_fetched_once(strategy: Strategy, connection: str, serve: Serve) -> None:
     many = {f"/{n}": moved("/target") for n in range(30)}
-    server = serve(site({"/": page(*many), **many, "/target": page()}))
+    server = serve({"/": page(*many), **many, "/target": page()})
 
     crawled = crawl(strategy, f"{server.url}/", max_in_flight=10, connection=connection)
 
     assert crawled.outcomes() == {"/": 200, **dict.fromkeys(many, 302), "/target": 200}
-    assert server.observed().count("/target") == 1
+    assert server.observed().targets["/target"] == 1
     assert {found.next_url for url, found in crawled.pages.items() if url[-1].isdigit()} == {f"{server.url}/target"}
 
 
 def test_a_target_that_is_linked_too_is_fetched_once(strategy: Strategy, serve: Serve) -> None:
-    server = serve(site({"/": page("/moved", "/target"), "/moved": moved("/target"), "/target": moved("/")}))
+    server = serve({"/": page("/moved", "/target"), "/moved": moved("/target"), "/target": moved("/")})
 
     assert crawl(strategy, f"{server.url}/").outcomes() == {"/": 200, "/moved": 302, "/target": 302}
     assert len(server.observed().requests) == 3
 
 
-@pytest.mark.parametrize("length", [1, 2, 5])
-def test_a_loop_of_redirects_is_walked_once(strategy: Strategy, length: int, serve: Serve) -> None:
-    server = serve(site({f"/{n}": moved(f"/{(n + 1) % length}") for n in range(length)}))
+def test_a_loop_of_redirects_is_walked_once(strategy: Strategy, serve: Serve) -> None:
+    loops = {f"/{length}/{n}": moved(f"/{length}/{(n + 1) % length}") for length in (1, 2, 5) for n in range(length)}
+    server = serve(loops)
 
-    crawled = crawl(strategy, f"{server.url}/0")
+    crawled = crawl(strategy, *(f"{server.url}/{length}/0" for length in (1, 2, 5)))
 
-    assert crawled.outcomes() == {f"/{n}": 302 for n in range(length)}
-    assert all(found.error is None for found in crawled.pages.values())
+    assert crawled.outcomes() == dict.fromkeys(loops, 302)
+    assert {found.error for found in crawled.pages.values()} == {None}
 
 
 @pytest.mark.parametrize("limit", [0, 1, 10])
-def test_redirects_for_ever_end_at_the_limit(strategy: Strategy, connection: str, limit: int, serve: Serve) -> None:
-    def answer(exchange: Exchange) -> None:
-        exchange.send(moved(f"/{int(exchange.target[1:]) + 1}"))
+def test_redirects_for_ever_end_at_the_limit(strategy: Strategy, limit: int, serve: Serve) -> None:
+    server = serve({f"/{n}": moved(f"/{n + 1}") for n in range(limit + 2)})
 
-    server = serve(answer)
-
-    crawled = crawl(strategy, f"{server.url}/0", max_redirects=limit, connection=connection)
+    crawled = crawl(strategy, f"{server.url}/0", max_redirects=limit)
 
     errors = {url.rpartition("/")[2]: found.error for url, found in crawled.pages.items()}
     assert errors == {**{str(n): None for n in range(limit)}, str(limit): "redirect limit reached"}

@@ -2,9 +2,9 @@
 
 import json
 import os
+import random
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,19 @@ import psutil
 import pytest
 
 from inflight import strategies
-from inflight.bench.conformance.servers import Exchange, Handler, Server, moved, page, response, site
+from inflight.bench.conformance.servers import (
+    CLOSE,
+    HANG,
+    HEAD,
+    RESET,
+    Script,
+    Server,
+    drip,
+    flood,
+    moved,
+    page,
+    response,
+)
 from inflight.bench.conformance.servers import running as serving
 from inflight.bench.measure import server as fake
 from inflight.bench.measure.expected import expected_answer
@@ -21,7 +33,7 @@ from tests.cli.command import ENVIRONMENT, INFLIGHT, await_end, call, running
 from tests.patience import FOREVER_S, until
 from tests.ports import free_port
 
-Serve = Callable[[Handler], Server]
+Serve = Callable[[dict[str, Script]], Server]
 KEYS = [
     "url", "status", "next_url", "error", "size", "content_type", "encoding", "num_urls", "num_new_urls", "tries",
 ]  # fmt: skip
@@ -31,9 +43,9 @@ OPEN = [name for name in strategies.models() if not strategies.describe(name).la
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """Return a function that starts a server for this test."""
-    with ExitStack() as stack:
-        yield lambda handler: stack.enter_context(serving(handler))
+    """Return a function that opens a server for this test."""
+    with serving() as servers:
+        yield servers.serve
 
 
 def crawl_json(*arguments: object) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
@@ -46,13 +58,11 @@ def crawl_json(*arguments: object) -> tuple[dict[str, dict[str, Any]], dict[str,
 
 
 ADVICE = "; check the URL, and that its server runs"
-SMALL = site(
-    {
-        "/": page("/a", "/moved", "/missing", "/a#again"),
-        "/a": response(200, b"0123456789", "text/plain"),
-        "/moved": moved("/a", 301),
-    }
-)
+SMALL: dict[str, Script] = {
+    "/": page("/a", "/moved", "/missing", "/a#again"),
+    "/a": response(200, b"0123456789", "text/plain"),
+    "/moved": moved("/a", 301),
+}
 
 
 def test_the_report_has_a_line_for_every_url_and_totals(serve: Serve) -> None:
@@ -130,7 +140,7 @@ def test_a_crawl_that_finds_only_missing_pages_exits_with_1_and_says_so(serve: S
 
 
 def test_a_crawl_that_finds_only_a_redirect_elsewhere_exits_with_1(serve: Serve) -> None:
-    away = serve(site({"/": moved("http://elsewhere.invalid/", 301)}))
+    away = serve({"/": moved("http://elsewhere.invalid/", 301)})
 
     done = call("crawl", f"{away.url}/")
 
@@ -147,7 +157,7 @@ def test_urls_that_fail_are_part_of_a_crawl_that_succeeds(serve: Serve) -> None:
 
 
 def test_options_reach_the_crawl(serve: Serve) -> None:
-    server = serve(site({"/": page("/a", "/b", "/no/c"), "/a": moved("/a2"), "/a2": moved("/a3"), "/a3": page()}))
+    server = serve({"/": page("/a", "/b", "/no/c"), "/a": moved("/a2"), "/a2": moved("/a3"), "/a3": page()})
 
     options = ("--max-redirects", 1, "--exclude", "/no/", "--connection", "per-fetch", "--in-flight", 2, "--lenient")
     records, summary = crawl_json(f"{server.url}/", *options)
@@ -160,49 +170,34 @@ def test_options_reach_the_crawl(serve: Serve) -> None:
 
 
 def test_several_urls_and_urls_without_a_scheme_are_crawled(serve: Serve) -> None:
-    one, two = serve(site({"/": page()})), serve(site({"/": page()}))
+    one, two = serve({"/": page()}), serve({"/": page()})
 
     records, _ = crawl_json(f"127.0.0.1:{one.port}", f"HTTP://127.0.0.1:{two.port}/#top")
 
     assert set(records) == {f"{one.url}/", f"{two.url}/"}
 
 
-def evil(exchange: Exchange) -> None:
-    """Be as bad as the target says."""
-    number = exchange.target.rpartition("/")[2]
-    match exchange.target.split("/")[1]:
-        case "":
-            targets = ("garbage", "gone", "round", "on/0", "links", "binary")
-            exchange.send(page(*(f"/{target}" for target in targets)))
-        case "garbage":
-            exchange.send(os.urandom(2000))
-            exchange.close()
-        case "gone":
-            exchange.reset()
-        case "round":
-            exchange.send(moved("/round"))
-        case "on":
-            exchange.send(moved(f"/on/{int(number) + 1}"))
-        case "drip":
-            exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
-            exchange.send_for_ever(b"x", 0.05)
-        case "endless":
-            exchange.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n")
-            exchange.send_for_ever(b"<a href='/x'>" * 1000)
-        case "silent":
-            exchange.hang()
-        case "huge":
-            exchange.send(b"HTTP/1.1 200 OK\r\n")
-            exchange.send_for_ever(b"X-Header: more\r\n" * 100)
-        case "links":
-            exchange.send(page("http://[/", "//", "http://:0/", "\x00", "http://127.0.0.1:99999/", "javascript:x"))
-        case "binary":
-            exchange.send(response(200, os.urandom(5000), "text/html; charset=\xff\xfe"))
+BAD = ("/garbage", "/gone", "/round", "/on/0", "/links", "/binary")
+BAD_LINKS = ("http://[/", "//", "http://:0/", "\x00", "http://127.0.0.1:99999/", "javascript:x")
+EVIL: dict[str, Script] = {
+    "/": page(*BAD),
+    "/garbage": (random.Random(1).randbytes(2000), CLOSE),
+    "/gone": (RESET,),
+    "/round": moved("/round"),
+    **{f"/on/{n}": moved(f"/on/{n + 1}") for n in range(7)},
+    "/drip": (b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", drip(b"x")),
+    "/endless": (HEAD + b"\r\n", flood(b"<a href='/x'>" * 1000)),
+    "/silent": (HANG,),
+    "/huge": (b"HTTP/1.1 200 OK\r\n", flood(b"X-Header: more\r\n" * 100)),
+    "/links": page(*BAD_LINKS),
+    "/binary": response(200, random.Random(2).randbytes(5000), "text/html; charset=\xff\xfe"),
+}
+"""A path for each kind of badness."""
 
 
 @pytest.mark.parametrize("strategy", OPEN)
 def test_an_evil_site_makes_pages_fail_but_not_the_crawl(serve: Serve, strategy: str) -> None:
-    server = serve(evil)
+    server = serve(EVIL)
     options = ("--timeout", LONGEST, "--max-tries", 1, "--max-redirects", 5, "--strategy", strategy)
 
     records, _ = crawl_json(f"{server.url}/", f"{server.url}/endless", f"{server.url}/huge", *options)
@@ -223,7 +218,7 @@ def test_an_evil_site_makes_pages_fail_but_not_the_crawl(serve: Serve, strategy:
 
 @pytest.mark.parametrize("target", ["silent", "drip"])
 def test_a_response_that_does_not_end_in_time_is_a_timeout(serve: Serve, target: str) -> None:
-    url = f"{serve(evil).url}/{target}"
+    url = f"{serve(EVIL).url}/{target}"
 
     done = call("crawl", url, "--timeout", "200ms", "--max-tries", 1)
 
@@ -233,7 +228,7 @@ def test_a_response_that_does_not_end_in_time_is_a_timeout(serve: Serve, target:
 
 @pytest.mark.parametrize("strategy", OPEN)
 def test_ctrl_c_ends_a_crawl_without_a_traceback(serve: Serve, strategy: str) -> None:
-    server = serve(lambda exchange: exchange.send(page("/x", "/y")) if exchange.target == "/" else exchange.hang())
+    server = serve({"/": page("/x", "/y"), "*": (HANG,)})
 
     with running("crawl", f"{server.url}/", "--strategy", strategy, "--timeout", LONGEST) as started:
         until(lambda: started.process.poll() is not None or len(server.observed().requests) >= 2)
@@ -282,6 +277,7 @@ def test_a_strategy_that_ignores_ctrl_c_is_ended(tmp_path: Path) -> None:
 
 LEAVES = """
 import os
+import random
 import subprocess
 from inflight.strategies.callbacks import crawl as whole
 STACK = "shared"

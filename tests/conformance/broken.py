@@ -71,6 +71,15 @@ def ignores_redirects(job: Job, frontier: Frontier) -> None:
     callbacks.crawl(job, Deaf(frontier))
 
 
+def changes_redirects(job: Job, frontier: Frontier) -> None:
+    class Wrong(Around):
+        def finish(self, fetch: Fetch, response: Response) -> Sequence[Fetch]:
+            is_deaf = fetch.url.endswith(("/without-location", "/empty"))
+            return super().finish(fetch, response._replace(status=303) if is_deaf else response)
+
+    callbacks.crawl(job, Wrong(frontier))
+
+
 def swallows_an_error(job: Job, frontier: Frontier) -> None:
     try:
         callbacks.crawl(job, frontier)

@@ -37,8 +37,9 @@ def test_threads_work_on_their_pages_side_by_side(monkeypatch: pytest.MonkeyPatc
     both = threading.Barrier(2)
     monkeypatch.setattr(work, "unit", lambda _: both.wait())
 
-    with running(lambda exchange: exchange.send(page())) as server:
-        roots = (f"{server.url}/3", f"{server.url}/4")
+    with running() as servers:
+        url = servers.serve({"*": page()}).url
+        roots = (f"{url}/3", f"{url}/4")
         crawled = crawl(strategies.load("thread_pool"), *roots, max_in_flight=2, work_units=1)
 
     assert crawled.paths == {"/3", "/4"}

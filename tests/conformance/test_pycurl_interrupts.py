@@ -8,7 +8,7 @@ import pytest
 
 from inflight import strategies
 from inflight.bench.conformance.crawling import crawl
-from inflight.bench.conformance.servers import Exchange, page, running
+from inflight.bench.conformance.servers import page, running
 
 pycurl_multi = pytest.importorskip("inflight.strategies.pycurl_multi", exc_type=ImportError)
 
@@ -33,10 +33,6 @@ class Interrupting:
         return call
 
 
-def three_pages(exchange: Exchange) -> None:
-    exchange.send(page("/1", "/2"))
-
-
 @pytest.mark.parametrize("connection", ["keep-alive", "per-fetch"])
 @pytest.mark.parametrize(("owner", "method"), CALLBACKS, ids=[method for _, method in CALLBACKS])
 def test_an_interrupt_during_a_callback_of_curl_ends_the_crawl(
@@ -44,7 +40,8 @@ def test_an_interrupt_during_a_callback_of_curl_ends_the_crawl(
 ) -> None:
     strategy = strategies.load("pycurl_multi")
     during, is_reached = 0, True
-    with running(three_pages) as server:
+    with running() as servers:
+        server = servers.serve({"*": page("/1", "/2")})
         while is_reached:
             during += 1
             is_interrupted = False

@@ -10,6 +10,7 @@ from inflight import strategies
 from inflight.bench import conformance
 from inflight.bench.conformance import exceptions, telling
 from inflight.bench.conformance.rules import RULES
+from inflight.fake_server.faults import FAULTS
 from inflight.strategies.base import Strategy
 from inflight.strategies.core.page import Page
 
@@ -35,49 +36,25 @@ def test_every_test_belongs_to_a_rule_and_every_rule_has_a_test() -> None:
         assert "\npytestmark = pytest.mark.rule(" in path.read_text(encoding="utf-8"), path.name
 
 
-def test_only_known_tests_of_known_strategies_are_limits() -> None:
+def test_only_known_paths_of_known_strategies_are_limits() -> None:
     texts = "".join(path.read_text(encoding="utf-8") for path in SUITE.glob("test_*.py"))
 
-    for tests in exceptions.LIMITS.values():
-        for test, reason in tests.items():
-            assert f"def {test.partition('[')[0]}(" in texts
+    for strategy, limits in exceptions.LIMITS.items():
+        assert strategy in strategies.names()
+        for path, reason in limits.items():
+            known = path.removeprefix("fault ").removesuffix("/redirect").replace("/recovers/", "/broken/")
+            assert f'"{known}"' in texts or known in FAULTS
             assert reason
 
 
-CALLBACKS = strategies.describe("callbacks")
-
-
-@pytest.mark.parametrize(
-    ("entry", "is_limit"),
-    [("test_a", True), ("test_b", False), ("test_a[8]", True), ("test_a[keep-alive]", True), ("test_a[keep]", True),
-     ("test_a[8-keep-alive]", True), ("test_a[80]", False)],
-)  # fmt: skip
-def test_a_limit_names_a_test_or_some_of_its_cases(entry: str, is_limit: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(exceptions.LIMITS, "x", {entry: "why"})
-
-    monkeypatch.setattr(strategies, "describe", lambda _name: CALLBACKS)
-
-    found = exceptions.limit_of("x", "test_a", "x-8-keep-alive")
-
-    assert found == (exceptions.Limit("why", strict=True) if is_limit else None)
-
-
-def test_the_limits_of_tests_with_a_short_deadline_are_not_strict() -> None:
-    found = [exceptions.limit_of("urllib3_threads", test, "urllib3_threads") for test in exceptions.TIMED[:2]]
-
-    assert [limit is not None and not limit.strict for limit in found] == [True, True]
-
-
 def test_a_strategy_from_another_place_has_the_limits_of_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    mine = replace(CALLBACKS, name="mine", group=strategies.ELSEWHERE, requires=("urllib3", "yarl"))
+    callbacks = strategies.describe("callbacks")
+    mine = replace(callbacks, name="mine", group=strategies.ELSEWHERE, requires=("urllib3", "yarl"))
     known = {name: strategies.describe(name) for name in exceptions.LIMITS} | {"mine": mine}
     monkeypatch.setattr(strategies, "describe", known.__getitem__)
 
-    found = exceptions.limit_of("mine", "test_links_are_read_as_they_may_be_written", "mine")
-
-    assert found is not None
-    assert not found.strict
-    assert exceptions.limit_of("mine", "test_a", "mine") is None
+    assert "/odd/interim" in exceptions.limits_of("mine")
+    assert "/late/second-connection" not in exceptions.limits_of("mine")
 
 
 PAGE = Page("http://127.0.0.1:8/a", 200, None, None, 5, "text/html", "utf-8", 0, 0, 1)
