@@ -184,4 +184,4 @@ def test_ctrl_c_ends_a_crawl_that_is_busy(strategy: Strategy, name: str, servers
 
     # Without the warnings: an interrupt between the making of a socket and its assignment leaves the socket to the
     # garbage collector, in any Python program. What counts is that no descriptor, thread or task is left.
-    check_that_ctrl_c_ends_it(name, 8, servers, pages, 300)
+    check_that_ctrl_c_ends_it(name, 8, servers, pages, 300, ("-W", "ignore"))
