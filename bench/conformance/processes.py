@@ -18,6 +18,7 @@ from inflight.bench.measure.limits.child import die_with_parent
 from inflight.bench.measure.process import adopt_orphans
 
 T = TypeVar("T")
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 TRACEBACK_S, MOST_TRACEBACK = 5, 100_000
 """Maximum time for writing a traceback, and the most bytes that are read of it."""
 PAUSE_S = 0.2
@@ -140,7 +141,12 @@ def _started(tasks: deque[T], work: Callable[[T, T | None], R]) -> _Child[T]:
         stack = os.dup(file.fileno())
     process = context.Process(target=_work_off, args=(tuple(tasks), work, theirs, stack, os.getpid()))
     sys.stdout.flush()
-    process.start()
+    # The hooks of os.fork, such as that of logging, are Python functions whose exceptions are printed and dropped.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     theirs.close()
     return _Child(process, ours, stack, tasks, time.monotonic())
 
@@ -153,6 +159,7 @@ def _work_off(tasks: Sequence[T], work: Callable[[T, T | None], R], pipe: Connec
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs with SIGINT ignored
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)

@@ -15,7 +15,7 @@ from inflight.bench.measure.host import usable_cores
 from inflight.bench.measure.neighbour import neighbour
 from inflight.bench.measure.neighbour_worker import KINDS, disturb
 from inflight.bench.measure.process import environment
-from tests.patience import until
+from tests.patience import ended, until
 
 NEIGHBOUR = [sys.executable, "-m", "inflight.bench.measure.neighbour"]
 _PAUSE = [sys.executable, "-c", "import signal; signal.pause()"]
@@ -30,7 +30,7 @@ def neighbours_of(pid: int, count: int) -> list[psutil.Process]:
     """Wait until a process has this many neighbours, and return them."""
 
     def look() -> list[psutil.Process]:
-        children = psutil.Process(pid).children()
+        children = [child for child in psutil.Process(pid).children() if not ended(child)]
         found = [child for child in children if "inflight.bench.measure.neighbour_worker" in child.cmdline()]
         return found if len(found) == count else []
 
