@@ -20,14 +20,21 @@ from inflight.bench.present.progress import Clock, Progress, Stand, minutes, sen
 from inflight.bench.report.trial_lines import of_trials, trial_line
 from tests.cli.command import ENVIRONMENT, INFLIGHT
 from tests.made_rows import crawl_row
-from tests.patience import FOREVER_S
+from tests.patience import FOREVER_S, until
 
 S = 1_000_000_000
 NOON = datetime(2026, 11, 20, 12, 0)  # noqa: DTZ001  (the time of the day of who looks)
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
 GATED = "strategies = ['callbacks', './gate.py']\nseed = 5\nrounds = 1\ndeadline_s = 3600\n[[crawl]]\npages = 5\n"
 """The second trial lasts until Ctrl-C."""
-GATE = f"STACK = 'own'\nREQUIRES = ()\nimport time\ndef crawl(job, frontier): time.sleep({FOREVER_S})\n"
+GATE = f"""
+import pathlib, time
+STACK = 'own'
+REQUIRES = ()
+def crawl(job, frontier):
+    pathlib.Path(__file__).with_name('crawls').touch()
+    time.sleep({FOREVER_S})
+"""
 IN_A_TERMINAL = """
 import fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -308,6 +315,7 @@ def test_a_run_on_a_terminal_shows_progress_keeps_its_lines_and_ends_on_ctrl_c(t
     session = Session("run", "few.toml", folder=tmp_path)
     try:
         session.read(until="now gate")
+        until((tmp_path / "crawls").exists)  # the line is drawn by then, and not half of it
         session.press(b"\x03")
         code, out = session.end()
     finally:
