@@ -191,12 +191,12 @@ def local_names(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 
 
 @pytest.fixture
-def deadline_passes(
+def moved_clock(
     monkeypatch: pytest.MonkeyPatch, strategy: Strategy, name: str, servers: Servers
 ) -> AbstractContextManager[None]:
-    """Return a block in which all deadlines pass at once when a script says ``late``; it hears ``passed`` then.
+    """Return a block in which scripts move the clocks of this process, so that it does not matter how fast anything is.
 
-    The clocks of this process are moved ahead, so that it does not matter how fast anything is.
+    ``late 1`` and ``late 2`` move them by more than half of a deadline each. The reply is ``passed 1`` or ``passed 2``.
     """
     described = strategies.describe(name)
     if where := OUT_OF_REACH.get(name):
@@ -209,7 +209,7 @@ def deadline_passes(
 
     def move() -> None:
         nonlocal ahead_ns
-        ahead_ns = 2 * LONG_NS
+        ahead_ns += 6 * LONG_NS // 10
 
     def moved(real: Callable[[], int], per_ns: float) -> Callable[[], float]:
         return lambda: real() + ahead_ns * per_ns if ahead_ns else real()
@@ -220,4 +220,4 @@ def deadline_passes(
         monkeypatch.setattr(time, f"{clock}_ns", moved(nanoseconds, 1))
         if clock == "perf_counter" and "trio" in described.requires:
             monkeypatch.setattr(sys.modules["trio._core._run"], clock, moved(seconds, 1e-9))
-    return servers.when_said("late", move, "passed")
+    return servers.answering({"late 1": "passed 1", "late 2": "passed 2"}, move)

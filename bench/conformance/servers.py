@@ -139,24 +139,28 @@ class Servers:
             time.sleep(_POLL_S)
 
     @contextlib.contextmanager
-    def when_said(self, name: str, then: Callable[[], None], reply: str) -> Iterator[None]:
-        """During the block, do something in this process when a script says a name, and reply with another one."""
+    def answering(self, answers: Mapping[str, str], before: Callable[[], None]) -> Iterator[None]:
+        """During the block, wait for each name that a script says, in this order, and reply with another one.
+
+        ``before()`` is called in this process before each reply.
+        """
         is_over = threading.Event()
 
-        def watch() -> None:
-            while not self.ask("has_heard", name):
-                if is_over.wait(_POLL_S):
-                    return
-            then()
-            self.ask("say", reply)
+        def answer() -> None:
+            for name, reply in answers.items():
+                while not self.ask("has_heard", name):
+                    if is_over.wait(_POLL_S):
+                        return
+                before()
+                self.ask("say", reply)
 
-        watcher = threading.Thread(target=watch)
-        watcher.start()
+        answering = threading.Thread(target=answer)
+        answering.start()
         try:
             yield
         finally:
             is_over.set()
-            watcher.join()
+            answering.join()
 
 
 class Server:
@@ -324,7 +328,7 @@ class _Stage:
                 exchange = _Exchange(self, sock, tries, number)
                 scripts = self.scripts[port]
                 exchange.play(scripts.get(target) or scripts.get("*", NOT_FOUND))
-                is_open = exchange.is_open and "\r\nconnection: close\r\n" not in head.lower()
+                is_open = exchange.is_open  # with "Connection: close" too: it is the client's part to close
                 number += 1
         with self.changed:
             self.sockets.discard(sock)

@@ -58,14 +58,17 @@ def test_a_timeout_is_tried_again(strategy: Strategy, serve: Serve) -> None:
     assert 2 <= server.observed().targets["/"] <= crawled.tries()["/"]
 
 
+MOST, MORE = (say("late 1"), hear("passed 1")), (say("late 2"), hear("passed 2"))
+"""Each is more than half of a deadline, by a clock that the test moves."""
+
+
 def test_a_second_connection_gets_no_second_deadline(
-    strategy: Strategy, expect: Expect, serve: Serve, deadline_passes: AbstractContextManager[None]
+    strategy: Strategy, expect: Expect, serve: Serve, moved_clock: AbstractContextManager[None]
 ) -> None:
     late = "/late/second-connection"
-    stale = (say("late"), hear("passed"), CLOSE)
-    server = serve({"/": page(late), late: by_use(new=page(), kept=stale)})
+    server = serve({"/": page(late), late: by_use(new=page(), kept=(*MOST, *MORE, CLOSE))})
 
-    with deadline_passes:
+    with moved_clock:
         crawled = crawl(strategy, f"{server.url}/", max_tries=1, max_in_flight=1, timeout_ns=LONG_NS)
 
     expect(crawled.outcomes(), {"/": 200, late: "timeout"})
@@ -75,13 +78,14 @@ UNREAD = "a client with an HTTP stack of its own may wait until all is sent befo
 
 
 def test_sending_and_waiting_share_one_deadline(
-    strategy: Strategy, is_shared: bool, serve: Serve, deadline_passes: AbstractContextManager[None]
+    strategy: Strategy, is_shared: bool, serve: Serve, moved_clock: AbstractContextManager[None]
 ) -> None:
     if not is_shared:
         pytest.skip(UNREAD)
-    server = serve({LONG_PATH: page()}, early=(say("late"), hear("passed")))
+    # A whole answer could come in time, by the real clock. After half of one, the strategy looks at the moved clock.
+    server = serve({LONG_PATH: (*MORE, HEAD, HANG)}, early=MOST)
 
-    with deadline_passes:
+    with moved_clock:
         crawled = crawl(strategy, server.url + LONG_PATH, max_tries=1, max_in_flight=1, timeout_ns=LONG_NS)
 
     assert list(crawled.outcomes().values()) == ["timeout"]
