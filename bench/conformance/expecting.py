@@ -26,6 +26,8 @@ class Expect:
         self._is_own = described.stack == "own"
         self._is_strict = name in exceptions.LIMITS
         self._strategy, self._serve, self._node = strategy, serve, node
+        self.server: Server
+        """That of the last table."""
 
     def __call__(self, observed: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
         """Compare, path by path; an expected value may be a ``Row``."""
@@ -48,7 +50,7 @@ class Expect:
 
     def crawl(self, rows: Mapping[str, Row], **options: Any) -> Crawled:
         """Crawl all paths of a table at once, but those with limits alone and with a short deadline; and compare."""
-        server = self._serve({path: row.script for path, row in rows.items()})
+        server = self.server = self._serve({path: row.script for path, row in rows.items()})
         limited = self.limited(rows)
         roots = [server.url + path for path in rows if path not in limited]
         crawled = crawl(self._strategy, *roots, **options)

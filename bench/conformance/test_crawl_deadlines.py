@@ -34,14 +34,15 @@ Serve = Callable[..., Server]
 LONG_PATH = "/" + 6_000_000 * "x"
 """More than the kernel takes before the server reads."""
 
-SLOW = {
-    "/slow/never": Row((HANG,), "timeout"),
-    "/slow/header": Row((HEAD + b"x: ", drip(b"y")), "timeout"),
-    "/slow/body": Row((HEAD + b"Content-Length: 1000000\r\n\r\n", drip(b"x")), "timeout"),
-    "/slow/until-close": Row((HEAD + b"\r\n", drip(b"x")), "timeout"),
-    "/slow/chunks": Row((CHUNKED, drip(b"1\r\nx\r\n")), "timeout"),
-    "/slow/interim": Row((drip(b"HTTP/1.1 103 Early Hints\r\n\r\n"),), "timeout"),
+DRIPS = {
+    "header": (HEAD + b"x: ", b"y"),
+    "body": (HEAD + b"Content-Length: 1000000\r\n\r\n", b"x"),
+    "until-close": (HEAD + b"\r\n", b"x"),
+    "chunks": (CHUNKED, b"1\r\nx\r\n"),
+    "interim": (b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"),
 }
+SLOW = {f"/slow/{name}": Row((first, drip(piece)), "timeout") for name, (first, piece) in DRIPS.items()}
+SLOW["/slow/never"] = Row((HANG,), "timeout")
 
 
 def test_a_fetch_that_takes_too_long_is_a_timeout(expect: Expect, connection: str) -> None:
@@ -115,20 +116,19 @@ def test_all_addresses_of_a_host_share_one_deadline(strategy: Strategy, expect: 
 
 OVER = ("timeout", "malformed response", "closed early")
 """What may come of a response without end in a client that reads on, or has limits of its own."""
-ENDLESS = {
-    "/endless/header-line": Row((HEAD + b"x: ", flood(b"y" * 5000)), "too large", OVER),
-    "/endless/header-lines": Row((HEAD, flood(b"x: y\r\n" * 1000)), "too large", OVER),
-    "/endless/body": Row((HEAD + b"Content-Length: 1000000000000\r\n\r\n", flood(b"x" * 5000)), "too large", OVER),
-    "/endless/until-close": Row((HEAD + b"\r\n", flood(b"x" * 5000)), "too large", OVER),
-    "/endless/chunks": Row((CHUNKED, flood(b"5\r\nhello\r\n" * 1000)), "too large", OVER),
-    "/endless/chunk": Row((CHUNKED + b"fffffffff\r\n", flood(b"x" * 5000)), "too large", OVER),
-    "/endless/chunk-size": Row((CHUNKED, flood(b"0" * 5000)), "too large", OVER),
-    "/endless/chunk-extension": Row((CHUNKED + b"5;", flood(b"x" * 5000)), "too large", OVER),
-    "/endless/trailers": Row((CHUNKED + b"0\r\n", flood(b"x: y\r\n" * 1000)), "too large", OVER),
-    "/endless/length-and-chunks": Row(
-        (CHUNKED[:-2] + b"Content-Length: 5\r\n\r\n", flood(b"5\r\nhello\r\n" * 1000)), "too large", OVER
-    ),
+FLOODS = {
+    "header-line": (HEAD + b"x: ", b"y" * 5000),
+    "header-lines": (HEAD, b"x: y\r\n" * 1000),
+    "body": (HEAD + b"Content-Length: 1000000000000\r\n\r\n", b"x" * 5000),
+    "until-close": (HEAD + b"\r\n", b"x" * 5000),
+    "chunks": (CHUNKED, b"5\r\nhello\r\n" * 1000),
+    "chunk": (CHUNKED + b"fffffffff\r\n", b"x" * 5000),
+    "chunk-size": (CHUNKED, b"0" * 5000),
+    "chunk-extension": (CHUNKED + b"5;", b"x" * 5000),
+    "trailers": (CHUNKED + b"0\r\n", b"x: y\r\n" * 1000),
+    "length-and-chunks": (CHUNKED[:-2] + b"Content-Length: 5\r\n\r\n", b"5\r\nhello\r\n" * 1000),
 }
+ENDLESS = {f"/endless/{name}": Row((first, flood(piece)), "too large", OVER) for name, (first, piece) in FLOODS.items()}
 
 
 @pytest.mark.rule("size")

@@ -35,11 +35,11 @@ def test_a_refused_connection_is_a_failed_page(strategy: Strategy, serve: Serve)
 
 
 @pytest.mark.usefixtures("local_names")
-def test_all_addresses_of_a_host_are_tried(strategy: Strategy, connection: str, serve: Serve) -> None:
+def test_all_addresses_of_a_host_are_tried(strategy: Strategy, serve: Serve) -> None:
     server = serve({"/": page("/x"), "/x": page()})
     hosts = [f"http://{host}:{server.port}" for host in ("refusing-first.test", "unreachable-first.test")]
 
-    crawled = crawl(strategy, *(f"{host}/" for host in hosts), max_tries=1, connection=connection)
+    crawled = crawl(strategy, *(f"{host}/" for host in hosts), max_tries=1)
 
     found = {url: page.error or page.status for url, page in crawled.pages.items()}
     assert found == {f"{host}{path}": 200 for host in hosts for path in ("/", "/x")}
@@ -129,25 +129,28 @@ def test_a_broken_answer_on_a_connection_of_its_own_costs_a_try(
 
 
 LONG = b"HTTP/1.1 200 OK\r\nContent-Length: %s\r\n\r\n"
+BYTES = {
+    "text": b"hello, this is no http\r\n\r\n",
+    "text-without-end": b"hello",
+    "bytes": bytes(range(256)),
+    "tls": b"\x15\x03\x01\x00\x02\x02\x46",
+    "version": b"HTTP/3.0 200 OK\r\n\r\n",
+    "status": b"HTTP/1.1 OK\r\n\r\n",
+    "no-colon": HEAD + b"no colon\r\nContent-Length: 0\r\n\r\n",
+    "length": HEAD + b"Content-Length: -5\r\n\r\n",
+    "lengths": HEAD + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
+    "chunk": CHUNKED + b"xyz\r\n",
+    "long-chunk": CHUNKED + b"3\r\nhello\r\n0\r\n\r\n",
+}
 NONSENSE = {
-    "/nonsense/text": Row((b"hello, this is no http\r\n\r\n", HANG), BAD, (EARLY,)),
-    "/nonsense/text-without-end": Row((b"hello", HANG), BAD, (EARLY,)),
-    "/nonsense/bytes": Row((bytes(range(256)), HANG), BAD, (EARLY,)),
-    "/nonsense/tls": Row((b"\x15\x03\x01\x00\x02\x02\x46", HANG), BAD, (EARLY,)),
-    "/nonsense/version": Row((b"HTTP/3.0 200 OK\r\n\r\n", HANG), BAD, (EARLY,)),
-    "/nonsense/status": Row((b"HTTP/1.1 OK\r\n\r\n", HANG), BAD, (EARLY,)),
-    "/nonsense/no-colon": Row((HEAD + b"no colon\r\nContent-Length: 0\r\n\r\n", HANG), BAD, (EARLY,)),
-    "/nonsense/length": Row((HEAD + b"Content-Length: -5\r\n\r\n", HANG), BAD, (EARLY,)),
-    "/nonsense/lengths": Row((HEAD + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", HANG), BAD, (EARLY,)),
-    "/nonsense/chunk": Row((CHUNKED + b"xyz\r\n", HANG), BAD, (EARLY,)),
-    "/nonsense/long-chunk": Row((CHUNKED + b"3\r\nhello\r\n0\r\n\r\n", HANG), BAD, (EARLY,)),
+    **{f"/nonsense/{name}": Row((data, HANG), BAD, (EARLY,)) for name, data in BYTES.items()},
     "/nonsense/many-nines": Row((LONG % (5000 * b"9"), CLOSE), BAD),
     "/nonsense/many-zeros": Row((LONG % (5000 * b"0"), CLOSE), BAD, (200,)),
 }
 
 
-def test_nonsense_is_a_malformed_response(expect: Expect, connection: str) -> None:
-    crawled = expect.crawl(NONSENSE, max_tries=2, connection=connection)
+def test_nonsense_is_a_malformed_response(expect: Expect) -> None:
+    crawled = expect.crawl(NONSENSE, max_tries=2)
 
     assert {path for path, tries in crawled.tries().items() if tries != 2} <= {"/nonsense/many-zeros"}
     assert all(len(found.error or "") <= 200 for found in crawled.pages.values()), "messages quote only the beginning"

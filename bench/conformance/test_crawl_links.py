@@ -22,7 +22,7 @@ def test_a_page_without_links_is_the_whole_crawl(strategy: Strategy, serve: Serv
     assert [request.target for request in server.observed().requests] == ["/"]
 
 
-def test_all_that_is_linked_is_fetched_once(strategy: Strategy, connection: str, serve: Serve) -> None:
+def test_all_that_is_linked_is_fetched_once(strategy: Strategy, serve: Serve) -> None:
     server = serve(
         {
             "/": page("/a", "/b", "/", "a", "#top", "/missing"),
@@ -34,7 +34,7 @@ def test_all_that_is_linked_is_fetched_once(strategy: Strategy, connection: str,
         }
     )
 
-    crawled = crawl(strategy, f"{server.url}/", connection=connection)
+    crawled = crawl(strategy, f"{server.url}/")
 
     everything = {"/": 200, "/a": 200, "/b": 200, "/c/d": 200, "/c/e": 200, "/c/d?f=g&h": 200, "/missing": 404}
     assert crawled.outcomes() == everything
@@ -43,23 +43,16 @@ def test_all_that_is_linked_is_fetched_once(strategy: Strategy, connection: str,
     assert sum(found.num_new_urls for found in crawled.pages.values()) == len(everything) - 1
 
 
-def test_several_roots_are_crawled_together(strategy: Strategy, serve: Serve) -> None:
-    server = serve({"/a": page("/c"), "/b": page("/c", "/a"), "/c": page("/d"), "/d": page()})
-
-    crawled = crawl(strategy, f"{server.url}/a", f"{server.url}/b", f"{server.url}/a#again")
-
-    assert crawled.outcomes() == dict.fromkeys(("/a", "/b", "/c", "/d"), 200)
-    assert len(server.observed().requests) == 4
-
-
-def test_roots_on_several_servers_are_crawled_together(strategy: Strategy, connection: str, serve: Serve) -> None:
+def test_several_roots_are_crawled_together(strategy: Strategy, connection: str, serve: Serve) -> None:
     other = serve({"/": page("/other"), "/other": page()})
     server = serve({"/": page("/x", f"{other.url}/"), "/x": page(f"{other.url}/y")})
+    roots = (f"{server.url}/", f"{other.url}/", f"{server.url}/x", f"{server.url}/#again")
 
-    crawled = crawl(strategy, f"{server.url}/", f"{other.url}/", connection=connection, max_in_flight=1)
+    crawled = crawl(strategy, *roots, connection=connection, max_in_flight=1)
 
     expected = {f"{server.url}/": 200, f"{server.url}/x": 200, f"{other.url}/": 200, f"{other.url}/other": 200}
     assert {url: found.status for url, found in crawled.pages.items()} == {**expected, f"{other.url}/y": 404}
+    assert len(server.observed().requests) == 2
 
 
 @pytest.mark.rule("ends")

@@ -106,24 +106,18 @@ def test_a_target_of_many_is_fetched_once(strategy: Strategy, connection: str, s
     assert {found.next_url for url, found in crawled.pages.items() if url[-1].isdigit()} == {f"{server.url}/target"}
 
 
-def test_a_target_that_is_linked_too_is_fetched_once(strategy: Strategy, serve: Serve) -> None:
-    server = serve({"/": page("/moved", "/target"), "/moved": moved("/target"), "/target": moved("/")})
-
-    assert crawl(strategy, f"{server.url}/").outcomes() == {"/": 200, "/moved": 302, "/target": 302}
-    assert len(server.observed().requests) == 3
-
-
 def test_a_loop_of_redirects_is_walked_once(strategy: Strategy, serve: Serve) -> None:
     loops = {f"/{length}/{n}": moved(f"/{length}/{(n + 1) % length}") for length in (1, 2, 5) for n in range(length)}
-    server = serve(loops)
+    server = serve({"/": page("/moved", "/1/0", "/2/0", "/5/0", "/5/2"), "/moved": moved("/"), **loops})
 
-    crawled = crawl(strategy, *(f"{server.url}/{length}/0" for length in (1, 2, 5)))
+    crawled = crawl(strategy, f"{server.url}/")
 
-    assert crawled.outcomes() == dict.fromkeys(loops, 302)
+    assert crawled.outcomes() == {"/": 200, "/moved": 302, **dict.fromkeys(loops, 302)}
     assert {found.error for found in crawled.pages.values()} == {None}
+    assert len(server.observed().requests) == len(crawled.pages)
 
 
-@pytest.mark.parametrize("limit", [0, 1, 10])
+@pytest.mark.parametrize("limit", [0, 3])
 def test_redirects_for_ever_end_at_the_limit(strategy: Strategy, limit: int, serve: Serve) -> None:
     server = serve({f"/{n}": moved(f"/{n + 1}") for n in range(limit + 2)})
 

@@ -26,17 +26,17 @@ def test_the_answer_is_what_the_site_says(strategy: Strategy, use: str, cap: int
 
 
 @pytest.mark.rule("responses")
-def test_a_large_page_is_read_whole(strategy: Strategy, connection: str, fake: FakeSite) -> None:
+def test_a_large_page_is_read_whole(strategy: Strategy, fake: FakeSite) -> None:
     fake.configure(pages=3, body_bytes=3_000_000)
 
-    crawled = crawl(strategy, f"{fake.url}/", connection=connection)
+    crawled = crawl(strategy, f"{fake.url}/")
 
     assert comparable(crawled.pages) == fake.expected()
     assert {page.size for page in crawled.pages.values()} == {3_000_000}
 
 
 @pytest.mark.rule("redirects")
-@pytest.mark.parametrize("limit", [0, 2, 5])
+@pytest.mark.parametrize("limit", [0, 2])
 def test_chains_end_where_the_site_says(strategy: Strategy, limit: int, fake: FakeSite) -> None:
     fake.configure(seed=3, pages=60, redirects=0.5, redirect_chain=4)
 
@@ -44,8 +44,7 @@ def test_chains_end_where_the_site_says(strategy: Strategy, limit: int, fake: Fa
 
     expected = fake.expected(max_redirects=limit)
     assert comparable(crawled.pages) == expected
-    reached = [page.error for page in expected.values()].count("redirect limit reached")
-    assert bool(reached) is (limit < 4)
+    assert "redirect limit reached" in {page.error for page in expected.values()}
 
 
 @pytest.mark.rule("errors")

@@ -30,13 +30,8 @@ def test_the_work_is_done_once_for_each_response(strategy: Strategy, connection:
     assert counted(lambda: crawl(strategy, url, connection=connection, work_units=2)) == 1 + len(LINKS)
 
 
-def test_without_work_none_is_counted(strategy: Strategy, serve: Serve) -> None:
-    url = f"{serve(PAGES).url}/"
-
-    assert counted(lambda: crawl(strategy, url)) == 0
-
-
 def test_a_page_without_a_response_asks_for_no_work(strategy: Strategy, serve: Serve) -> None:
     url = f"{serve({'/': page('/gone', '/there'), '/there': page(), '/gone': (CLOSE,)}).url}/"
 
     assert counted(lambda: crawl(strategy, url, max_tries=2, work_units=1)) == 2
+    assert counted(lambda: crawl(strategy, url, max_tries=2)) == 0
