@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection as Pipe
 from typing import Any, NamedTuple
 
 Step = bytes | tuple[Any, ...]
-"""Bytes to send, or the name of a method of ``_Exchange`` with its arguments."""
+"""Bytes to send, or the name of a method of ``_Connection`` or ``_Stage`` with its arguments."""
 Script = bytes | tuple[Step, ...]
 Early = tuple[tuple[str, str], ...]
 """Steps ``say`` and ``hear`` only."""
@@ -229,17 +229,12 @@ def _run(pipe: Pipe, other_end: Pipe) -> None:
     os._exit(0)
 
 
-class _OverError(OSError):
-    """The test is over."""
-
-
 class _Stage:
-    """All servers of one test."""
+    """All servers of one test. The upper methods are what tests ask for, the others what scripts and connections do."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
         self.scripts: dict[int, Scripts] = {}
-        self.early: dict[int, Early] = {}
         self.requests: list[Request] = []
         self.connections: Counter[int] = Counter()
         self.sockets: set[socket.socket] = set()
@@ -248,14 +243,11 @@ class _Stage:
         self.in_flight = self.peak = 0
         self.is_over = False
 
-    # What the tests ask
-
     def listen(self, host: str, port: int, early: Early) -> int:
         listener = socket.create_server((host, port), backlog=1024)
         port = listener.getsockname()[1]
-        self.early[port] = early
         self.sockets.add(listener)
-        threading.Thread(target=self.accept, args=(listener, port), daemon=True).start()
+        threading.Thread(target=self.accept, args=(listener, port, early), daemon=True).start()
         return port
 
     def play(self, port: int, scripts: Scripts) -> None:
@@ -280,8 +272,6 @@ class _Stage:
                 with contextlib.suppress(OSError):  # its thread has just closed it
                     sock.shutdown(socket.SHUT_RDWR)
 
-    # What scripts wait for
-
     def seen(self, number: int) -> None:
         self.wait_until(lambda: len(self.requests) >= number)
         if number not in self.passed:
@@ -297,14 +287,13 @@ class _Stage:
         self.wait_until(lambda: name in self.heard)
 
     def wait_until(self, is_so: Callable[[], bool]) -> None:
+        """Wait; raise OSError when the test is over."""
         with self.changed:
             self.changed.wait_for(lambda: self.is_over or is_so())
             if self.is_over:
-                raise _OverError
+                raise OSError
 
-    # The connections
-
-    def accept(self, listener: socket.socket, port: int) -> None:
+    def accept(self, listener: socket.socket, port: int, early: Early) -> None:
         with contextlib.suppress(OSError), listener:
             while True:
                 sock, _ = listener.accept()
@@ -312,113 +301,101 @@ class _Stage:
                 with self.changed:
                     self.connections[port] += 1
                     self.sockets.add(sock)
-                threading.Thread(target=self.serve, args=(sock, port, self.connections[port]), daemon=True).start()
+                connection = _Connection(self, sock, port, self.connections[port])
+                threading.Thread(target=connection.serve, args=(early,), daemon=True).start()
 
-    def serve(self, sock: socket.socket, port: int, connection: int) -> None:
-        with contextlib.suppress(OSError), sock:
-            number, is_open = 0, True
-            while is_open and (head := self.read_head(sock, port)):
+
+class _Connection:
+    """One connection. The lower methods, and those of the stage, are the steps of scripts."""
+
+    def __init__(self, stage: _Stage, sock: socket.socket, port: int, which: int) -> None:
+        self.stage, self.sock, self.port, self.which = stage, sock, port, which
+        self.earlier = 0
+        self.tries = 0
+        self.is_open = True
+        self.is_answered = False
+
+    def serve(self, early: Early) -> None:
+        with contextlib.suppress(OSError), self.sock:
+            # With "Connection: close" too, it is the client's part to close.
+            while self.is_open and (head := self.read_head(early)):
                 target = head.split(" ")[1]
-                with self.changed:
-                    tries = sum(request[0] == target and request.port == port for request in self.requests)
-                    self.requests.append(Request(target, head, connection, number, port))
-                    self.in_flight += 1
-                    self.peak = max(self.peak, self.in_flight)
-                    self.changed.notify_all()
-                exchange = _Exchange(self, sock, tries, number)
-                scripts = self.scripts[port]
-                exchange.play(scripts.get(target) or scripts.get("*", NOT_FOUND))
-                is_open = exchange.is_open  # with "Connection: close" too: it is the client's part to close
-                number += 1
-        with self.changed:
-            self.sockets.discard(sock)
+                self.note(Request(target, head, self.which, self.earlier, self.port))
+                scripts = self.stage.scripts[self.port]
+                self.play(scripts.get(target) or scripts.get("*", NOT_FOUND))
+                self.earlier += 1
+        with self.stage.changed:
+            self.stage.sockets.discard(self.sock)
 
-    def read_head(self, sock: socket.socket, port: int) -> str:
+    def read_head(self, early: Early) -> str:
         data = bytearray()
         while not data.endswith(b"\r\n\r\n"):
             if data:
-                for what, name in self.early[port]:
-                    getattr(self, what)(name)
-            more = sock.recv(1_000_000 if data else 65_536)
+                self.play(early)
+            more = self.sock.recv(1_000_000 if data else 65_536)
             if not more:
                 return ""
             data += more
         return data.decode("latin-1")
 
+    def note(self, request: Request) -> None:
+        stage = self.stage
+        with stage.changed:
+            self.tries = sum(request[0] == other[0] and other.port == self.port for other in stage.requests)
+            self.is_answered = False
+            stage.requests.append(request)
+            stage.in_flight += 1
+            stage.peak = max(stage.peak, stage.in_flight)
+            stage.changed.notify_all()
 
-class _Exchange:
-    """One request, and the steps of a script."""
-
-    def __init__(self, stage: _Stage, sock: socket.socket, tries: int, number: int) -> None:
-        self.is_open = True
-        self._stage = stage
-        self._sock = sock
-        self._tries = tries
-        self._number = number
-        self._is_answered = False
+    def answer(self) -> None:
+        if not self.is_answered:
+            self.is_answered = True
+            with self.stage.changed:
+                self.stage.in_flight -= 1
 
     def play(self, script: Script) -> None:
-        """Do the steps of a script."""
         for step in (script,) if isinstance(script, bytes) else script:
-            if isinstance(step, bytes):
-                self.pieces(step)
-            else:
-                what, *values = step
-                getattr(self, what)(*values)
+            what, *values = ("pieces", step) if isinstance(step, bytes) else step
+            (getattr(self, what, None) or getattr(self.stage, what))(*values)
 
     def by_try(self, *scripts: Script) -> None:
-        self.play(scripts[min(self._tries, len(scripts) - 1)])
+        self.play(scripts[min(self.tries, len(scripts) - 1)])
 
     def by_use(self, new: Script, kept: Script) -> None:
-        self.play(kept if self._number else new)
-
-    def seen(self, number: int) -> None:
-        self._stage.seen(number)
-
-    def say(self, name: str) -> None:
-        self._stage.say(name)
-
-    def hear(self, name: str) -> None:
-        self._stage.hear(name)
+        self.play(kept if self.earlier else new)
 
     def moment(self) -> None:
         time.sleep(_MOMENT_S)
 
     def pieces(self, *parts: bytes) -> None:
-        self._answer()
+        self.answer()
         with contextlib.suppress(OSError):  # the client has gone: that is its right
             for part in parts:
-                self._sock.sendall(part)
-                if len(parts) > 1:
-                    time.sleep(_PIECE_S)
+                self.sock.sendall(part)
+                time.sleep(_PIECE_S if len(parts) > 1 else 0)
 
     def repeat(self, piece: bytes, pause_s: float) -> None:
-        self._answer()
+        self.answer()
         with contextlib.suppress(OSError):
             while True:
-                self._sock.sendall(piece)
+                self.sock.sendall(piece)
                 time.sleep(pause_s)
         self.close()
 
     def hang(self) -> None:
         with contextlib.suppress(OSError):
-            while self._sock.recv(65536):
+            while self.sock.recv(65536):
                 pass
         self.close()
 
     def close(self) -> None:
-        self._answer()
+        self.answer()
         self.is_open = False
 
     def reset(self) -> None:
-        self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_0)
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_0)
         self.close()
-
-    def _answer(self) -> None:
-        if not self._is_answered:
-            self._is_answered = True
-            with self._stage.changed:
-                self._stage.in_flight -= 1
 
 
 def response(status: int = 200, body: bytes = b"", kind: str | None = "text/html", **fields: str) -> bytes:
