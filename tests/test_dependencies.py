@@ -273,13 +273,12 @@ def test_the_suite_imports_strategies_and_the_site_alone() -> None:
 
 def test_the_suite_is_run_by_its_command_alone() -> None:
     for name, found in imports(sorted(set(modules("bench")) - set(modules(SUITE)))):
-        assert not within(found, [SUITE]) or (name, found) == ("bench.commands.completion", f"{SUITE}.rules"), name
+        assert not within(found, [SUITE]) or (name, found) == ("bench.commands.completion", SUITE), name
         assert top(found) not in {"pytest", "_pytest"} or name == "bench.pytest_plugin", name
 
 
-@pytest.mark.parametrize("name", ["command", "rules"])
-def test_a_check_imports_pytest_when_it_runs(name: str) -> None:
-    assert not {top(found) for found in loaded_with(f"{SUITE}.{name}")} & {"pytest", "_pytest"}
+def test_a_check_imports_pytest_when_it_runs() -> None:
+    assert not {top(found) for found in loaded_with(f"{SUITE}.command")} & {"pytest", "_pytest"}
 
 
 def test_what_all_share_knows_no_study_but_their_records() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inflight import strategies
-from inflight.bench.conformance.rules import RULES
+from inflight.bench.conformance import RULES
 from inflight.bench.core.judge import nearest
 from inflight.bench.present.progress import Progress, Stand, shown
 from inflight.bench.present.words import counted

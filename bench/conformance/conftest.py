@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 
 from inflight import strategies
-from inflight.bench.conformance import fake_site
+from inflight.bench.conformance import CHECK, BrokenRuleError, fake_site
 from inflight.bench.conformance.crawling import CONNECTION_USES, LONG_NS, code_of, open_what_stays_open
 from inflight.bench.conformance.exceptions import OUT_OF_REACH
 from inflight.bench.conformance.fake_site import FakeSite
-from inflight.bench.conformance.rules import CHECK, BrokenRuleError
 from inflight.bench.conformance.servers import Server, Servers, running
 from inflight.strategies.base import Strategy
 
@@ -31,7 +30,7 @@ FIRST_TEST = "test_a_page_without_links_is_the_whole_crawl"
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker of rules."""
-    config.addinivalue_line("markers", "rule(name): the key of rules.RULES that a test belongs to")
+    config.addinivalue_line("markers", "rule(name): the key of RULES that a test belongs to")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from inflight.bench.conformance.rules import BrokenRuleError
+from inflight.bench.conformance import BrokenRuleError
 from inflight.bench.conformance.servers import Script
 from inflight.strategies.base import Job, Strategy
 from inflight.strategies.core.frontier import Frontier

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from inflight import strategies
-from inflight.bench.conformance import exceptions
+from inflight.bench.conformance import BrokenRuleError, exceptions
 from inflight.bench.conformance.crawling import SHORT_NS, Crawled, Outcome, Row, crawl, kind_of
-from inflight.bench.conformance.rules import BrokenRuleError
 from inflight.bench.conformance.servers import Server
 from inflight.strategies.base import Strategy
 

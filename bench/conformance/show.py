@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from inflight.bench.conformance import RULES, sentence
 from inflight.bench.conformance.plugin import MOST_HANGS, Case
-from inflight.bench.conformance.rules import RULES, sentence
 from inflight.bench.present.words import counted, plain
 
 

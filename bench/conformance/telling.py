@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.conformance.rules import BrokenRuleError
+from inflight.bench.conformance import BrokenRuleError
 from inflight.bench.present.words import plain
 from inflight.strategies.core.page import Page
 

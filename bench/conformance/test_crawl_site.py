@@ -1,17 +1,22 @@
 """The seeded site, crawled by every strategy: every page and every fault has the expected result."""
 
 import dataclasses
+from collections.abc import Callable
 
 import pytest
 
 from inflight.bench.conformance.crawling import comparable, crawl
 from inflight.bench.conformance.expecting import Expect
 from inflight.bench.conformance.fake_site import MIXED, FakeSite
+from inflight.bench.conformance.servers import CLOSE, Server, page
 from inflight.fake_server.faults import FAULTS
 from inflight.strategies.base import Strategy
+from inflight.strategies.core import work
 from inflight.strategies.core.page import Page
 
 pytestmark = pytest.mark.rule("links")
+
+Serve = Callable[..., Server]
 
 
 @pytest.mark.parametrize(("cap", "use"), [(1, "per-fetch"), (100, "keep-alive")])
@@ -76,3 +81,33 @@ def own_words(pages: dict[str, Page], *, is_shared: bool) -> dict[str, Page]:
         url: dataclasses.replace(page, error="broken" if page.error in breaks else page.error)
         for url, page in pages.items()
     }
+
+
+# CPU work
+
+
+WORKED = [f"/{n}" for n in range(12)]
+SITE = {"/": page(*WORKED), **dict.fromkeys(WORKED[3:], page())}
+"""The first links are missing pages."""
+
+
+def counted(crawled: Callable[[], object]) -> int:
+    """Return for how many pages the CPU work was done during a call."""
+    before = work.consumed_pages()
+    crawled()
+    return work.consumed_pages() - before - 1
+
+
+@pytest.mark.rule("work")
+def test_the_work_is_done_once_for_each_response(strategy: Strategy, connection: str, serve: Serve) -> None:
+    url = f"{serve(SITE).url}/"
+
+    assert counted(lambda: crawl(strategy, url, connection=connection, work_units=2)) == 1 + len(WORKED)
+
+
+@pytest.mark.rule("work")
+def test_a_page_without_a_response_asks_for_no_work(strategy: Strategy, serve: Serve) -> None:
+    url = f"{serve({'/': page('/gone', '/there'), '/there': page(), '/gone': (CLOSE,)}).url}/"
+
+    assert counted(lambda: crawl(strategy, url, max_tries=2, work_units=1)) == 2
+    assert counted(lambda: crawl(strategy, url, max_tries=2)) == 0

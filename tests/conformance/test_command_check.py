@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from inflight import strategies
-from inflight.bench.conformance import telling
+from inflight.bench.conformance import RULES, sentence, telling
 from inflight.bench.conformance.command import came_to
 from inflight.bench.conformance.plugin import Case
-from inflight.bench.conformance.rules import RULES, sentence
 from tests.cli.command import ENVIRONMENT, Done, await_end, inflight, running
 from tests.patience import FOREVER_S
 

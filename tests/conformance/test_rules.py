@@ -8,8 +8,7 @@ import pytest
 
 from inflight import strategies
 from inflight.bench import conformance
-from inflight.bench.conformance import exceptions, telling
-from inflight.bench.conformance.rules import RULES
+from inflight.bench.conformance import RULES, exceptions, telling
 from inflight.fake_server.faults import FAULTS
 from inflight.strategies.base import Strategy
 from inflight.strategies.core.page import Page
