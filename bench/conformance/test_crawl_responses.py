@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.conformance.crawling import Row, code_of, crawl
+from inflight.bench.conformance.crawling import LONG_NS, SHORT_NS, Row, code_of, crawl
 from inflight.bench.conformance.expecting import Expect
 from inflight.bench.conformance.servers import (
     CHUNKED,
@@ -154,11 +154,13 @@ def test_a_kept_connection_that_is_gone_costs_no_try(
 ) -> None:
     tries = 1 if is_shared else 10  # a foreign pool may hand out one after another
     failed = {}
-    for how, script in STALE.items():
+    # A foreign pool may leak the socket of a reset that comes right behind an answer (urllib3-future does).
+    scripts = {how: script for how, script in STALE.items() if is_shared or how != "reset after an answer"}
+    for how, script in scripts.items():
         crawled = crawl(strategy, f"{serve({'*': script}).url}/", max_tries=tries, max_in_flight=cap)
         failed[how] = {path for path in ("/", *PAGES) if crawled.outcomes().get(path) != 200}
 
-    assert failed == {how: set() for how in STALE}
+    assert failed == {how: set() for how in scripts}
 
 
 @pytest.mark.rule("stale")
@@ -271,10 +273,11 @@ def test_bytes_behind_a_response_answer_nothing(
         paths = [start + n * "x" for n in range(5)]
         server = serve({path: page(f"{path}x") + extra for path in paths})
 
-        crawled = crawl(strategy, server.url + start, exclude="x{5}", max_tries=1)
+        # A client with an HTTP stack of its own may hold what follows against the response itself, or wait for more.
+        timeout_ns = LONG_NS if is_shared else SHORT_NS
+        crawled = crawl(strategy, server.url + start, exclude="x{5}", max_tries=1, timeout_ns=timeout_ns)
 
         outcomes = crawled.outcomes()
-        # A client with an HTTP stack of its own may hold what follows against the response itself.
         expect({start: not set(outcomes) - set(paths)}, {start: True})
         if is_shared:
             assert outcomes == dict.fromkeys(paths, 200)
