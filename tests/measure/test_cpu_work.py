@@ -1,6 +1,7 @@
 """CPU work: its calibration, once for a whole run, and older jobs without it."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +13,7 @@ from inflight.bench.measure import host, process
 from inflight.bench.measure import run as runs
 from inflight.fake_server.site import SiteConfig
 from inflight.strategies.base import Job
+from inflight.strategies.core import work
 from tests.made_rows import crawl_row, edited
 
 CPUS = host.Cpus(None, None)
@@ -51,6 +53,20 @@ def test_a_workload_without_work_keeps_its_older_format() -> None:
     assert none["id"] == "crawl/latency=0/in_flight=1/keep-alive"
     assert some["id"] == "crawl/latency=0/in_flight=1/keep-alive/cpu=1500us"
     assert (some["cpu"], some["cpu_ns"]) == ("1500us", 1_500_000)
+
+
+def test_the_cost_of_work_is_the_median_of_several_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
+    units_ns = iter([10, 10, 50, 50, 30, 30])
+    now_ns = 0
+
+    def unit(_: object) -> None:
+        nonlocal now_ns
+        now_ns += next(units_ns)
+
+    monkeypatch.setattr(work, "unit", unit)
+    monkeypatch.setattr(work, "time", SimpleNamespace(thread_time_ns=lambda: now_ns))
+
+    assert work.cost_ns(2, times=3) == 60
 
 
 def test_work_makes_a_crawl_shorter_where_it_bounds_it() -> None:
