@@ -10,7 +10,7 @@ import pytest
 
 from inflight.bench.core import records, rows
 from inflight.bench.core.records import schema
-from inflight.bench.core.records.values import plain_values
+from inflight.bench.core.records.values import plain, plain_values
 from inflight.bench.core.rows import Kind, Row, RowsError
 from inflight.bench.report.trial_lines import trial_line
 from tests.made_blocks import block, lost
@@ -591,3 +591,11 @@ def test_a_check_with_a_verdict_that_is_none_is_refused() -> None:
 
     with pytest.raises(ValueError, match="verdict: invalid enum value 'Passed'"):
         Row.from_json(text)
+
+
+@pytest.mark.parametrize("largest", [2**63 - 1, 1 - 2**63])
+def test_a_value_without_a_known_type_has_integers_of_64_bits(largest: int) -> None:
+    plain({"x": [largest]}, "table")
+
+    with pytest.raises(ValueError, match=re.escape("Number out of range - at `table.x[0]`")):
+        plain({"x": [largest + (1 if largest > 0 else -1)]}, "table")
