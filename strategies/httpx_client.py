@@ -36,6 +36,7 @@ ERRORS: Errors = {
     httpx.NetworkError: ClosedEarlyError,
     httpx.HTTPError: ProtocolError,
     httpx.InvalidURL: ProtocolError,
+    UnicodeError: ProtocolError,  # idna's, which httpx lets through: a Location whose host is no name
 }
 
 

@@ -60,6 +60,7 @@ LIMITS: dict[str, dict[str, str]] = {
         "/text-behind-address/redirect": _LOCATION,
         "/hex-port/redirect": _LOCATION,
         "/nines-as-port/redirect": _LOCATION,
+        "/not-punycode/redirect": _LOCATION,
         "/mailto": _LOCATION,
         "xn--a.x.invalid": _NO_NAME,
         "xn--.x.invalid": _NO_NAME,

@@ -136,6 +136,7 @@ HOSTILE = {
     "/future-address": "//[v1.a]/",
     "/text-behind-address": "//[::1]x/",
     "/hex-port": "//h:0x1/",
+    "/not-punycode": "//xn--/",
     "/nines-as-port": "http://h:" + 5000 * "9",
     "/high-port": "http://h:65536/",
     "/negative-port": "http://h:-1/",
