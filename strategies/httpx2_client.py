@@ -36,6 +36,7 @@ ERRORS: Errors = {
     httpx2.NetworkError: ClosedEarlyError,
     httpx2.HTTPError: ProtocolError,
     httpx2.InvalidURL: ProtocolError,
+    ValueError: ProtocolError,  # httpx2 lets it through where it parses a Location that it does not follow
 }
 
 

@@ -36,7 +36,7 @@ ERRORS: Errors = {
     httpx.NetworkError: ClosedEarlyError,
     httpx.HTTPError: ProtocolError,
     httpx.InvalidURL: ProtocolError,
-    UnicodeError: ProtocolError,  # idna's, which httpx lets through: a Location whose host is no name
+    ValueError: ProtocolError,  # httpx lets it through where it parses a Location that it does not follow
 }
 
 

@@ -65,7 +65,7 @@ LIMITS: dict[str, dict[str, str]] = {
         "xn--a.x.invalid": _NO_NAME,
         "xn--.x.invalid": _NO_NAME,
     },
-    "httpx2_client": _H11,
+    "httpx2_client": {**_H11, "/port-alone/redirect": _LOCATION},
     "urllib3_threads": _HTTP_CLIENT,
     "requests_threads": _HTTP_CLIENT,
     "niquests_client": {

@@ -137,6 +137,7 @@ HOSTILE = {
     "/text-behind-address": "//[::1]x/",
     "/hex-port": "//h:0x1/",
     "/not-punycode": "//xn--/",
+    "/port-alone": "//:80/",
     "/nines-as-port": "http://h:" + 5000 * "9",
     "/high-port": "http://h:65536/",
     "/negative-port": "http://h:-1/",
