@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from inflight.bench.core import rows
 from inflight.bench.measure import host
 from inflight.bench.measure.places import without_places
 from tests.ab.repositories import new_repository
@@ -86,10 +87,10 @@ def texts(path: Path) -> Iterator[str]:
     if path.suffix == ".png":
         yield from texts_of_png(path.read_bytes())
         return
-    text = path.read_text(encoding="utf-8")
+    text = rows.text(path.parent) if path.name == rows.PACKED_FILE else path.read_text(encoding="utf-8")
     if path.suffix == ".json":
         yield from texts_of_json(json.loads(text))
-    elif path.suffix == ".jsonl":
+    elif path.suffix in {".jsonl", ".xz"}:
         for line in text.splitlines():
             yield from texts_of_json(json.loads(line))
     elif path.suffix in {".html", ".svg"}:

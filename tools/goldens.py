@@ -69,7 +69,7 @@ def write_of(revision: str, folder: Path, runs: Path) -> None:
 
 def write(folder: Path, runs: Path) -> None:
     """Write the outputs of all runs in a folder."""
-    for run in sorted(path.parent for path in runs.glob(f"*/{rows.ROWS_FILE}")):
+    for run in rows.folders_in(runs):
         out = folder / run.name
         out.mkdir(parents=True, exist_ok=True)
         for name, text in outputs(run, out):

@@ -92,10 +92,10 @@ def stored_runs_and_files(incomplete: str) -> list[CompletionItem]:
 
 
 def _runs(incomplete: str) -> list[CompletionItem]:
-    from inflight.bench.core.rows import ROWS_FILE
+    from inflight.bench.core import rows
 
     parent = Path(os.path.dirname(incomplete)) if "/" in incomplete else RESULTS  # noqa: PTH120  (Path drops a last /)
-    return _beginning(incomplete, sorted(str(path.parent) for path in parent.glob(f"*/{ROWS_FILE}")))
+    return _beginning(incomplete, list(map(str, rows.folders_in(parent))))
 
 
 def _beginning(incomplete: str, known: Iterable[str]) -> list[CompletionItem]:

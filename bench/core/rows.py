@@ -11,12 +11,13 @@ Format history (``format`` in every row; ``parts.RENAMED`` lists checks that wer
 4   2026-11: the kinds swarm, open and client: many processes at once, constant rates of arrivals, and other clients.
 5   2026-11: the kind arm: one arm of a block, in which all arms are alive at once and take turns; the rows of a
     comparison name it (``workload.comparison``); ``stack`` is "none" for null clients; ``cause``. Unknown figures are
-    absent, where older rows have null; both mean the same.
+    absent, where older rows have null; both mean the same. Rows with a ``clock`` have windows read by an exact one.
 
 Integers are nanoseconds (``_ns``) and bytes (``_bytes``); shares are between 0 and 1.
 """
 
 import json
+import lzma
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ from inflight.bench.core.records.parts import Cause, Check, Kind, Row, Status
 
 __all__ = ["FORMAT", "Cause", "Check", "Kind", "Row", "RowsError", "Status", "append", "drop_unfinished", "read"]
 ROWS_FILE, MACHINE_FILE, SELFTEST_FILE = "rows.jsonl", "machine.json", "selftest.json"
+PACKED_FILE = f"{ROWS_FILE}.xz"
+"""A finished run may have its rows compressed, a twentieth as large."""
 """Files in the folder of a run: its rows, its machine, and the result of a self-test."""
 SCHEMA_FILE = Path(__file__).with_name("row.schema.json")
 
@@ -47,7 +50,26 @@ def read(folder: Path) -> list[Row]:
     A last line without a newline is ignored: the run was interrupted while it was written. Raises RowsError if the
     folder is not a run, or if any other line is not a row.
     """
-    return list(_rows(folder / ROWS_FILE))
+    return list(_rows(folder))
+
+
+def file_in(folder: Path) -> Path:
+    """Return the file of rows in a folder, which may be compressed, and need not exist."""
+    packed = folder / PACKED_FILE
+    return packed if packed.is_file() and not (folder / ROWS_FILE).exists() else folder / ROWS_FILE
+
+
+def folders_in(parent: Path, pattern: str = "*") -> list[Path]:
+    """Return the folders with a file of rows that match a pattern below another folder, sorted."""
+    files = (ROWS_FILE, PACKED_FILE)
+    return sorted({path.parent for file in files for path in parent.glob(f"{pattern}/{file}")})
+
+
+def pack(folder: Path) -> None:
+    """Compress the rows of a finished run."""
+    plain = folder / ROWS_FILE
+    (folder / PACKED_FILE).write_bytes(lzma.compress(plain.read_bytes(), preset=9))
+    plain.unlink()
 
 
 def drop_unfinished(folder: Path) -> None:
@@ -63,7 +85,7 @@ def drop_unfinished(folder: Path) -> None:
 
 def is_run(folder: Path) -> bool:
     """Return whether a folder contains the rows of a run, at least one."""
-    path = folder / ROWS_FILE
+    path = file_in(folder)
     return path.is_file() and path.stat().st_size > 0
 
 
@@ -95,18 +117,24 @@ def machine(folder: Path) -> dict[str, Any]:
     return found
 
 
-def _rows(path: Path) -> Iterator[Row]:
+def text(folder: Path) -> str:
+    """Return the rows of a run as they are written, one per line. Raises RowsError if they cannot be read."""
+    path = file_in(folder)
     try:
-        text = path.read_text(encoding="utf-8")
+        data = path.read_bytes()
+        return (lzma.decompress(data) if path.name == PACKED_FILE else data).decode()
     except OSError as error:
-        inside = sorted(str(other.parent) for other in path.parent.glob(f"*/{ROWS_FILE}"))
+        inside = list(map(str, folders_in(folder)))
         hint = f"; it contains runs, such as {inside[-1]}" if inside else ""
-        raise RowsError(f"{path.parent} is not a run: cannot read {path.name} ({error.strerror}){hint}") from None
-    except UnicodeDecodeError as error:
+        raise RowsError(f"{folder} is not a run: cannot read {path.name} ({error.strerror}){hint}") from None
+    except (UnicodeDecodeError, lzma.LZMAError) as error:
         raise RowsError(f"{path} is not text, so it holds no rows") from error
-    *lines, _unfinished = text.split("\n")
+
+
+def _rows(folder: Path) -> Iterator[Row]:
+    *lines, _unfinished = text(folder).split("\n")
     for number, line in enumerate(lines, start=1):
         try:
             yield Row.from_json(line)
         except ValueError as error:
-            raise RowsError(f"{path}, line {number}: {error}") from error
+            raise RowsError(f"{file_in(folder)}, line {number}: {error}") from error

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from inflight.bench.core.rows import MACHINE_FILE, ROWS_FILE, SELFTEST_FILE
+from inflight.bench.core.rows import MACHINE_FILE, SELFTEST_FILE, file_in
 from inflight.bench.studies.claims.verdicts import JSON_FILE, ClaimsError, Report, load
 from inflight.bench.studies.selftest import show as selftest
 
@@ -78,7 +78,7 @@ def read(folder: Path) -> tuple[dict[str, Any], Extras]:
         selftest=_selftest(reading),
         verdict=reading.values(VERDICT_FILE),
         comparison=reading.values(COMPARISON_FILE),
-        rows_path=f"{folder.resolve().name}/{ROWS_FILE}",
+        rows_path=f"{folder.resolve().name}/{file_in(folder).name}",
         missing=tuple(reading.missing),
     )
 

@@ -16,6 +16,7 @@ import pytest
 
 import inflight
 from inflight.bench.api import ExperimentError, NotInRunError, Results, RowsError
+from inflight.bench.core import rows
 from inflight.bench.core.experiment import load as load_experiment
 from inflight.bench.core.rows import append
 from inflight.bench.measure.process import ROOT
@@ -33,7 +34,7 @@ def quick() -> Results:
 
 
 def test_a_stored_run_is_read_whole(quick: Results) -> None:
-    lines = (quick.folder / "rows.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = rows.text(quick.folder).splitlines()
 
     assert len(quick.rows) == len(lines)
     assert quick.machine == json.loads((quick.folder / "machine.json").read_text(encoding="utf-8"))

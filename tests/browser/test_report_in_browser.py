@@ -29,8 +29,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the reference race, and the same crawls once more as those of another latency."""
     (reference,) = REFERENCE.glob("*-race")
     folder = tmp_path_factory.mktemp("runs") / reference.name
-    shutil.copytree(reference, folder)
+    shutil.copytree(reference, folder, ignore=shutil.ignore_patterns(rows.PACKED_FILE))
     for row in rows.read(reference):
+        rows.append(folder, row)
         other = {"id": f"other/{row.workload.id}", "latency": "40ms", "mean_latency_ns": 40_000_000}
         rows.append(folder, edited(row, trial=f"other/{row.trial}", workload=other))
     return folder

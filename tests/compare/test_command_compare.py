@@ -147,7 +147,7 @@ def edited(run: Path, folder: Path, change: Callable[[dict[str, Any]], None]) ->
     """Copy a run, with each row changed in place."""
     folder.mkdir()
     shutil.copy(run / MACHINE_FILE, folder)
-    many = [json.loads(line) for line in (run / rows.ROWS_FILE).read_text(encoding="utf-8").splitlines()]
+    many = [json.loads(line) for line in rows.text(run).splitlines()]
     for row in many:
         change(row)
     (folder / rows.ROWS_FILE).write_text("".join(json.dumps(row) + "\n" for row in many), encoding="utf-8")

@@ -30,7 +30,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
 from inflight import strategies  # noqa: E402 - these are found from the root, when this is run as a program
-from inflight.bench.core.rows import ROWS_FILE, Row  # noqa: E402
+from inflight.bench.core.rows import ROWS_FILE, Row, text  # noqa: E402
 from inflight.bench.studies import claims  # noqa: E402
 from inflight.bench.studies.claims.command import Needed, rows_of, work_out  # noqa: E402
 from tests.patience import search  # noqa: E402
@@ -60,7 +60,7 @@ STATUSES = ("ok", "wrong", "failed", "timeout", "skipped")
 @cache
 def stored(folder: Path) -> list[Values]:
     """Return the rows of a stored run, as plain values."""
-    return [json.loads(line) for line in (folder / ROWS_FILE).read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in text(folder).splitlines()]
 
 
 @cache

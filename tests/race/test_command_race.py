@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
     """Return a copy of the reference run's rows."""
     copy = tmp_path / RACE_RUN.name
     copy.mkdir()
-    shutil.copy(RACE_RUN / "rows.jsonl", copy)
+    shutil.copy(RACE_RUN / "rows.jsonl.xz", copy)
     return copy
 
 

@@ -198,7 +198,7 @@ def test_claims_are_shown_with_their_verdicts_and_explanations() -> None:
 def test_a_selftest_is_shown_as_it_was_told(tmp_path: Path) -> None:
     for file in ("machine.json", "selftest.json", "experiment.toml"):
         shutil.copy(reference("selftest") / file, tmp_path)
-    lines = (reference("selftest") / "rows.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    lines = rows.text(reference("selftest")).splitlines(keepends=True)
     (tmp_path / "rows.jsonl").write_text("".join(lines[:40]), encoding="utf-8")
 
     page = check(written(tmp_path))

@@ -17,17 +17,17 @@ from inflight.bench.report.markdown import MOST
 from tests.cli.command import call
 
 pytestmark = pytest.mark.ci
-RUNS = sorted(path.parent for path in (Path(__file__).parents[2] / "results" / "reference").glob("*/rows.jsonl"))
+RUNS = rows.folders_in(Path(__file__).parents[2] / "results" / "reference")
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8")))
-RETIRED = {"kept", "replaced", "cpu_per_page_all_ns"}
-"""Of the time when disturbed cycles of a block were replaced by spare ones."""
+RETIRED = {"kept", "replaced", "cpu_per_page_all_ns", "missing_share", "disturbed", "steady"}
+"""Figures of former checks, and of cycles that were called disturbed."""
 MAY_BE_NULL = {"reason", "ramp_per_s", "processes", "latency", "mean_latency_ns", "site", "target", "share", "pid"}
 
 
 def known(value: Any) -> Any:
     """Return a value of a row without what is null in it or retired, and with the checks' names of today."""
     if isinstance(value, dict):
-        retired = RETIRED if "windows" in value or "cycle" in value else ()
+        retired = RETIRED if {"windows", "cycle", "timeline"} & set(value) else ()
         own = {name: one for name, one in value.items() if name not in retired}
         if "verdict" in own and "name" in own:
             own["name"] = RENAMED.get(own["name"], own["name"])
@@ -38,7 +38,7 @@ def known(value: Any) -> Any:
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
 def test_a_stored_run_is_read_as_it_stands_and_reported(run: Path, tmp_path: Path) -> None:
     found = rows.read(run)
-    lines = [json.loads(line) for line in (run / rows.ROWS_FILE).read_text(encoding="utf-8").splitlines()]
+    lines = [json.loads(line) for line in rows.text(run).splitlines()]
     # One by one: if all rows of a file differ, pytest's explanation of the difference takes minutes.
     for row, values in zip(found, lines, strict=True):
         assert json.loads(row.to_json()) == known(values)

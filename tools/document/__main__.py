@@ -83,7 +83,10 @@ def main() -> int:
         if not asked.check:
             plots.renew_all(REFERENCE)
             memory_plot.save(REFERENCE, Path())
-        return document(Path(), is_check=asked.check)
+        code = document(Path(), is_check=asked.check)
+        if not asked.check:
+            plots.drop_unshown(REFERENCE, Path())
+        return code
     except (DocumentError, RowsError) as error:
         print(error, file=sys.stderr)
     except OSError as error:

@@ -1,6 +1,7 @@
 """The plots of the reference runs, which README.md and docs/ show, drawn again from their rows.
 
-A run without a folder ``plots`` gets none. The same rows and the same versions of matplotlib give the same files.
+A run without a folder ``plots`` gets none, and only the plots that a page shows are kept. The same rows and the same
+versions of matplotlib give the same files.
 """
 
 import shutil
@@ -34,6 +35,14 @@ def renew(run: Path) -> None:
                 old.unlink()
         for path in paths:
             shutil.copyfile(path, run / FOLDER / path.name)
+
+
+def drop_unshown(runs: Path, root: Path) -> None:
+    """Remove the plots that no page of the project shows."""
+    pages = [path.read_text(encoding="utf-8") for path in [*root.glob("*.md"), *(root / "docs").rglob("*.md")]]
+    for path in runs.glob(f"*/{FOLDER}/*"):
+        if not any("/".join(path.parts[-3:]) in page for page in pages):
+            path.unlink()
 
 
 def save(run: Path, folder: Path) -> list[Path]:

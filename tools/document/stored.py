@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from inflight.bench.api import load
-from inflight.bench.core.rows import ROWS_FILE, Row, RowsError
+from inflight.bench.core.rows import Row, RowsError, folders_in
 from inflight.bench.present.markdown import escaped
 from inflight.bench.present.section import Section
 from inflight.bench.report import provenance
@@ -66,7 +66,7 @@ def run(folder: Path) -> Run:
 
 def folders(runs: Path, experiment: str) -> list[Path]:
     """Return the runs of an experiment, the oldest first: names begin with the time and end with the experiment."""
-    return sorted(path.parent for path in runs.glob(f"*-{experiment}/{ROWS_FILE}"))
+    return folders_in(runs, f"*-{experiment}")
 
 
 def newest(runs: Path, experiment: str) -> Run:

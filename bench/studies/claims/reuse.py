@@ -141,10 +141,10 @@ def _choose(ordered: list[Found]) -> Found | None:
 def _rows_of_this_machine(out: Path) -> Iterator[Row]:
     """Yield the rows of all runs in a folder that are comparable with runs of this machine now."""
     machine = json.loads(json.dumps(host.machine()))
-    for path in sorted(out.glob(f"*/{rows.ROWS_FILE}")):
+    for folder in rows.folders_in(out):
         try:
-            if _is_comparable(path.parent, machine):
-                yield from (row for row in rows.read(path.parent) if row.format == FORMAT)
+            if _is_comparable(folder, machine):
+                yield from (row for row in rows.read(folder) if row.format == FORMAT)
         except (OSError, ValueError, AttributeError, RecursionError, RowsError):
             continue  # an unreadable run is not reused
 

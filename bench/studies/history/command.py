@@ -90,7 +90,7 @@ def _found_in(place: Path) -> list[Path]:
         raise HistoryError(f"there is no {place}; give run folders, folders of runs, or files of pytest-benchmark")
     if not place.is_dir():
         return [place]
-    folders = sorted(path.parent for path in place.rglob(rows.ROWS_FILE))
+    folders = rows.folders_in(place, "**")
     return folders or sorted(place.rglob("*.json"))
 
 

@@ -70,7 +70,7 @@ def _sides(base: Path, head: Path) -> tuple[Side, Side]:
 
 def _same_rows(base: Path, head: Path) -> bool:
     """Tell whether two folders have the same file of rows."""
-    files = [path / rows.ROWS_FILE for path in (base, head)]
+    files = [rows.file_in(path) for path in (base, head)]
     return all(file.is_file() for file in files) and files[0].samefile(files[1])
 
 
