@@ -8,7 +8,7 @@ PART   :=
 JOBS   := 3
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help demo run goldens memory c10k locust c100k c1m map models clients scaling race limits claims selftest selftest-long test test-all night test-night mutants fuzz check speed docs lock readme schema lessons bench clean
+.PHONY: help demo run series goldens memory c10k locust c100k c1m map models clients scaling race limits claims selftest selftest-long test test-all night test-night mutants fuzz check speed docs lock readme schema lessons bench clean
 
 help:            ## say what there is
 	@awk -F'## ' '/^[a-z0-9%-]+:.*## /{split($$1,t,":"); printf "make %-10s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
@@ -106,6 +106,9 @@ lock: $(VENV)/.test  ## pin the newest versions again, with hashes
 
 readme: $(VENV)/.run ## write what README.md and docs/ quote and show of results/reference/ again
 	$(BIN)/python -m tools.document
+
+series: $(VENV)/.run ## run the models once more for the series of runs over days, and store the rows (a minute and a half)
+	$(BIN)/python -m tools.series
 
 goldens: $(VENV)/.run ## show what has changed since BASE (a revision) in every output of the reference runs
 	$(BIN)/python -m tools.goldens $(if $(BASE),--base $(BASE))

@@ -70,3 +70,13 @@ def print_summary(
     if file.isatty() and text.plain.count("\n") + 1 > console.height:
         console.print("\nThe findings again:")
         console.print(findings)
+
+
+def print_section(one: Section, file: TextIO) -> None:
+    """Print one section."""
+    from rich.console import Console
+
+    console = Console(file=file, highlight=False, soft_wrap=True)
+    width = min(WIDTH, console.width) if file.isatty() else WIDTH
+    console.print("")
+    console.print(section.text(one, width))

@@ -1,0 +1,98 @@
+"""What earlier runs of the same experiment on the same machine found: how far ratios differ from run to run."""
+
+import re
+import statistics
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from inflight.bench.core import noise, rows, units
+from inflight.bench.core.rows import Row, RowsError
+from inflight.bench.present import words
+from inflight.bench.present.table import Table
+from inflight.bench.report.files import EXPERIMENT_FILE
+from inflight.bench.studies.throughput import read
+
+SERIES = "series"
+"""Folder of runs at times that were fixed beforehand, beside other runs."""
+MAX_LINES = 40
+_ALIKE = ("cpu", "usable_cores", "python")
+_MEMORY_SHARE = 0.02
+"""Share by which the memory of a machine may differ from boot to boot."""
+
+Ratios = dict[tuple[str, str], float]
+"""CPU time per page over that of the reference, by workload and arm."""
+
+
+def is_same_machine(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two runs have the same CPU model, cores, memory, kernel series and interpreter."""
+    memory = one.get("memory_bytes") or 0, other.get("memory_bytes") or 0
+    alike = all(one.get(key) == other.get(key) for key in _ALIKE)
+    return alike and _kernel(one) == _kernel(other) and abs(memory[0] - memory[1]) <= _MEMORY_SHARE * max(memory)
+
+
+def _kernel(machine: Mapping[str, Any]) -> str:
+    """Return system and kernel series, such as Linux 6.18."""
+    return re.sub(r"(\d+\.\d+).*", r"\1", str(machine.get("system")))
+
+
+def table(folder: Path, found: Sequence[Row]) -> Table | None:
+    """Return the ratios of a run beside those of earlier ones; None without an earlier run or a ratio."""
+    here = ratios(found)
+    machine = rows.machine(folder)
+    others = [ratios(run) for run in _runs_like(folder, machine)] if here else []
+    quiet = [one for one in others if one]
+    if not quiet:
+        return None
+    lines = []
+    for (workload, arm), ratio in here.items():
+        before = [one[workload, arm] for one in quiet if (workload, arm) in one]
+        if before:
+            ends = f"{min(before):.2f} to {max(before):.2f}"
+            median = f"{statistics.median(before):.2f}x"
+            lines.append((f"{words.plain(arm, 60)}, {workload}", f"{ratio:.2f}x", median, ends, str(len(before))))
+    left_out = len(others) - len(quiet)
+    notes = [
+        *([f"The first {MAX_LINES} of {len(lines)} ratios."] if len(lines) > MAX_LINES else []),
+        *([f"{words.counted(left_out, 'noisy run')} left out."] if left_out else []),
+    ]
+    heads = ("ratio of CPU per page to the reference", "this run", "median", "range", "runs")
+    return Table("Earlier runs of this experiment on this machine", heads, tuple(lines[:MAX_LINES]), tuple(notes))
+
+
+def ratios(found: Sequence[Row]) -> Ratios:
+    """Return the ratios of a run; none if it is noisy."""
+    if noise.is_noisy(found):
+        return {}
+    return {(_workload(one), one.arm): one.interval.estimate for one in read.contrasts(found) if one.role == "compared"}
+
+
+def _workload(one: read.Contrast) -> str:
+    workload = one.workload
+    work = f", {units.latency(workload.cpu)} of CPU work" if workload.cpu else ""
+    return f"{units.latency(workload.latency)}, {words.in_flight(workload.in_flight)}{work}"
+
+
+def _runs_like(folder: Path, machine: Mapping[str, Any]) -> Iterator[list[Row]]:
+    """Yield the rows of the earlier runs of the same experiment on the same machine, without a neighbour on purpose."""
+    experiment = _experiment(folder)
+    pattern = f"*-{folder.name.rpartition('-')[2]}"
+    home = folder.resolve().parent
+    home = home.parent if home.name == SERIES else home
+    for other in [*rows.folders_in(home, pattern), *rows.folders_in(home, f"{SERIES}/{pattern}")]:
+        if other.name >= folder.name:
+            continue
+        try:
+            beside = rows.machine(other)
+            if "neighbour" not in beside and is_same_machine(machine, beside) and _experiment(other) == experiment:
+                yield rows.read(other)
+        except RowsError:
+            continue  # an unreadable run tells nothing
+
+
+def _experiment(folder: Path) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads((folder / EXPERIMENT_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None

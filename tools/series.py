@@ -1,0 +1,63 @@
+"""Run the preset "series" once, and store its compressed rows under results/series/, whatever they show.
+
+    make series
+
+Nothing is removed from a series. ``machine.json`` of each run has digests of the code that its figures depend on. If
+one has changed since the last run, ``inflight ab`` against the last commit before the change (for the block engine: six
+runs, old and new code in turn) shows whether both are equal within 2 %. Otherwise a new series begins, in a new folder.
+"""
+
+import hashlib
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from inflight.bench import api
+from inflight.bench.core import rows
+from inflight.bench.present.section import Section
+from inflight.bench.report import earlier, terminal
+
+ROOT = Path(__file__).resolve().parents[1]
+SERIES = ROOT / "results" / earlier.SERIES
+CODE: Mapping[str, tuple[str, ...]] = {
+    "strategies": ("strategies",),
+    "fake_server": ("fake_server",),
+    "block engine": ("bench/measure/blocks", "bench/measure/worker"),
+}
+"""Folders by the name of their digest."""
+
+
+def digests() -> dict[str, str]:
+    """Return a digest of each part of the code: of the paths and contents of its Python files."""
+    found = {}
+    for name, folders in CODE.items():
+        digest = hashlib.sha256()
+        for path in sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py")):
+            digest.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
+        found[name] = digest.hexdigest()[:16]
+    return found
+
+
+def main() -> int:
+    """Run, store, and show what earlier runs of the series found."""
+    before = rows.folders_in(SERIES)
+    results = api.run("series", out=SERIES)
+    folder, code = results.folder, digests()
+    machine: dict[str, Any] = rows.machine(folder) | {"digests": code}
+    (folder / rows.MACHINE_FILE).write_text(json.dumps(machine, indent=2) + "\n", encoding="utf-8")
+    rows.pack(folder)
+    terminal.print_summary(results.rows, sys.stdout)
+    if (found := earlier.table(folder, results.rows)) is not None:
+        terminal.print_section(Section("", (found,)), sys.stdout)
+    print(f"rows:  {folder / rows.PACKED_FILE}")
+    if before:
+        last = rows.machine(before[-1]).get("digests", {})
+        for name in [name for name in code if last.get(name) != code[name]]:
+            print(f"{name} has changed since {before[-1].name}: see tools/series.py on when a new series begins")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
