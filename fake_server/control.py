@@ -9,20 +9,19 @@
     {"do": "warm"}                      render pages in order of number until the cache is full
     {"do": "move"}                      listen at new ports instead of the old ones
     {"do": "move", "gates": 7}          the same with 7 ports, each with its own gate
-    {"do": "watch", "port": 1, "pids": [2, 3]}
-                                        read the CPU time of these processes, and of children of theirs that have
-                                        ended, with the gate of port 1; the first one's gives null when it has ended
     {"do": "pass", "port": 1, "over_ns": 3}
                                         shut all gates except that of port 1, and open this one: its requests
                                         are answered evenly over the time; "port": null opens none
     {"do": "read"}                      read the gates, as pass does before its change
+    {"do": "late"}                      count responses by their lateness
     {"do": "run_out"}                   remove the links of an endless site, so that crawls end
     {"do": "stop"}                      close everything and exit 0
 
 Every answer has "ok"; most are {"ok": true}. move answers {"ok": true, "port": 40000, "ports": [40000]}. pass and read
 answer, as of one moment, with clock_ns (monotonic clock), server_cpu_ns (CPU time of this process) and "gates". These
-are by port, with requests (received), held (waiting behind the gate) and cpu_ns (of the watched processes; null
-if unknown). stats answers {"ok": true, "stats": {...}} with
+are by port, with requests (received) and held (waiting behind the gate). late answers {"ok": true, "late": {"90000":
+12}}: 12 responses with a delay were sent at most 90,000 ns, and more than 80,000 ns, after they were due; first
+responses on kept connections do not count. stats answers {"ok": true, "stats": {...}} with
 
     requests, in_flight, peak_in_flight          received; received and not answered, held ones included
     connections, peak_connections, total_connections
@@ -68,9 +67,9 @@ class Control:
             "release": self._release,
             "warm": lambda _: server.warm(),
             "move": self._move,
-            "watch": self._watch,
             "pass": self._pass,
             "read": lambda _: server.readings(),
+            "late": lambda _: {"late": server.counters.lateness.counts()},
             "run_out": lambda _: server.run_out(),
             "stop": lambda _: stop(),
         }
@@ -98,12 +97,6 @@ class Control:
     def _move(self, message: dict[str, Any]) -> dict[str, Any]:
         ports = self._server.move(_whole(message, "gates", 0) or None)
         return {"port": ports[0], "ports": ports}
-
-    def _watch(self, message: dict[str, Any]) -> None:
-        pids = message.get("pids")
-        if not isinstance(pids, list) or not all(type(pid) is int and pid > 0 for pid in pids):
-            raise ValueError(f'"pids" must be a list of process ids, not {pids!r:.80}')
-        self._server.gate(_whole(message, "port")).pids = pids
 
     def _pass(self, message: dict[str, Any]) -> dict[str, Any]:
         port = None if message.get("port") is None else _whole(message, "port")

@@ -2,11 +2,10 @@
 
 import resource
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any
 
 _BUCKET_NS = 10_000
-_BUCKETS = 100_000  # up to one second; the last bucket also counts later responses, which the maximum shows
 
 
 class Counters:
@@ -76,23 +75,24 @@ class Lateness:
     __slots__ = ("_buckets", "count", "greatest_ns")
 
     def __init__(self) -> None:
-        self._buckets = [0] * _BUCKETS
+        self._buckets: defaultdict[int, int] = defaultdict(int)
         self.count = 0
         self.greatest_ns = 0
 
     def record(self, late_ns: int) -> None:
         """Count one response."""
-        bucket = late_ns // _BUCKET_NS
-        self._buckets[bucket if bucket < _BUCKETS else -1] += 1
+        self._buckets[late_ns // _BUCKET_NS] += 1
         self.count += 1
         self.greatest_ns = max(self.greatest_ns, late_ns)
 
+    def counts(self) -> dict[str, int]:
+        """Return the numbers of responses by the upper edges of the buckets in nanoseconds."""
+        return {str((bucket + 1) * _BUCKET_NS): count for bucket, count in self._buckets.items()}
+
     def quantile_ns(self, share: float) -> int:
         """Return the upper edge of the bucket that holds the quantile, at most the maximum; 0 if empty."""
-        if not self.count:  # called every 20 ms while fetches arrive: do not walk over empty buckets
-            return 0
         rank, seen = share * self.count, 0
-        for bucket, count in enumerate(self._buckets):
+        for bucket, count in sorted(self._buckets.items()):
             seen += count
             if seen >= rank:
                 return min((bucket + 1) * _BUCKET_NS, self.greatest_ns)

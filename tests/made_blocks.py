@@ -148,7 +148,7 @@ def _measured(cpu_ns: int, per_s: float, share: float) -> dict[str, Any]:
         "settle_ns": 10 * MS, "cpu_per_page_ns": cpu_ns, "pages_per_s": per_s,
         "cpu_share": share, "failed_pages": 0, "peak_in_flight": 100, "held_in_flight": 100,
         "service": times([4 * MS] * 20),
-        "missing_share": 0.1, "disturbed": 0, "steal_share": 0.0, "listen_drops": 0,
+        "steal_share": 0.0, "listen_drops": 0,
     }  # fmt: skip
 
 

@@ -109,7 +109,7 @@ ALL_KINDS = [
     crawl_row(red=True),
     arm_row(times_ns=[1, 2, 3_000_000], role="reference"),
     arm_row("callbacks again", role="placebo", red=True),
-    arm_row("generators", in_flight=1000, latency="10ms", connection="per-fetch", disturbed=2),
+    arm_row("generators", in_flight=1000, latency="10ms", connection="per-fetch", others=0.02),
     *(arm_row(status=status) for status in ("wrong", "failed", "timeout", "skipped")),
     memory_row(),
     bare_row("block", "thread", {"block": "thread", "n": 1000}, BLOCK),

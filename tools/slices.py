@@ -47,10 +47,10 @@ def main() -> None:
             isolated = number % 4 in {2, 3}
             block = block_of(workload, chosen, 1 if isolated else asked.cycles, number)
             prepared = _prepared(block)
-            arms = blocks.observe(
+            seen = blocks.observe(
                 block, prepared, running, cpus.client, LIFETIME_S, Random(number), fixed=ISOLATED if isolated else None
             )
-            found[isolated].append(_ratios(arms))
+            found[isolated].append(_ratios(seen.arms))
             print(f"block {number} of {2 * asked.blocks}", flush=True)
     for name in found[False][0]:
         print(_line(name, [each[name] for each in found[False]], [each[name] for each in found[True]]))
@@ -72,7 +72,9 @@ def _ratios(arms: Sequence[Running]) -> dict[str, float]:
 
 def _cost_ns(one: Running) -> float:
     """Return the CPU time per page of an arm."""
-    return sum(each.cpu_ns for each in one.slices) / sum(each.requests for each in one.slices)
+    used_ns = sum(each.end.cpu_ns - each.begin.cpu_ns for each in one.slices)
+    pages: int = sum(window["pages"] for window in one.outcome["windows"])
+    return used_ns / pages
 
 
 def _line(name: str, sliced: Sequence[float], isolated: Sequence[float]) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
@@ -9,6 +10,7 @@ from typing import Any, Literal, TypeVar
 from inflight.bench.core import units, workloads
 from inflight.bench.core.figures import P50_SAMPLES, STEADY, NoSlope, Slope, Spread, memory_slope, spread
 from inflight.bench.core.records.crawls import ArmOf
+from inflight.bench.core.records.values import plain_values
 from inflight.bench.core.rows import Row
 from inflight.bench.core.stats import Interval, Logs, compare, t_interval
 
@@ -25,6 +27,8 @@ _PHRASES = {
     "links": "links per page: {}",
 }
 """Words for a value of a setting, where its name and value would be unclear."""
+_SETTINGS = ("revision", "repository", "python", "requirements", "variables", "cores", "busy_threads", "lag")
+"""Settings of an arm that are not part of its workload."""
 TIMED = frozenset({"crawl", "arm"})
 """Kinds of rows with a throughput: whole crawls, and arms of blocks."""
 CRAWLED = TIMED | {"memory"}
@@ -173,6 +177,29 @@ def lag_ns(row: Row) -> float | None:
     return max(1, lag.p50_ns) if lag is not None and lag.count >= P50_SAMPLES else None
 
 
+MAX_SERVER_SHARE = 0.90
+"""Share of its core, used or waited for, up to which the server limits no throughput."""
+AT_LEAST = "≥"
+"""Mark of a throughput that a faster server could have raised."""
+MAX_LATE_NS, MAX_LATE_SHARE = 1_000_000, 0.02
+"""Lateness of the server up to which a latency is what was asked for: a time, and a share of the latency."""
+
+
+def is_bounded(cell: Cell) -> bool:
+    """Return whether the throughput of a cell is a lower bound, because the server was full in most of its rounds."""
+    shares = present(row.server.cpu_share for row in cell.valid_rows if row.kind == "arm" and row.stack != "none")
+    waited = present(row.server.run_delay_share for row in cell.valid_rows if row.kind == "arm")
+    return bool(shares) and statistics.median(shares) + statistics.median(waited or [0.0]) > MAX_SERVER_SHARE
+
+
+def served_latency_ns(cell: Cell) -> float | None:
+    """Return the latency that was served, if it is not the one that was asked for; median over the rounds."""
+    late_ns = present(getattr(row.measured, "late_ns", None) for row in cell.valid_rows)
+    if not late_ns or statistics.median(late_ns) <= MAX_LATE_NS + MAX_LATE_SHARE * cell.mean_latency_ns:
+        return None
+    return cell.mean_latency_ns + statistics.median(late_ns)
+
+
 def server_ceiling(row: Row) -> float | None:
     """Return the server's maximum responses per second, measured by a null client before the trials."""
     return row.server.ceiling_per_s
@@ -205,13 +232,36 @@ def cells(rows: Iterable[Row], kind: Literal["crawl", "memory"] = "crawl") -> li
     """Return the cells of one kind, sorted by setting, latency, number in flight and strategy, without placebos."""
     kinds = TIMED if kind == "crawl" else {kind}
     groups: dict[tuple[str, str, str, str], list[Row]] = {}
-    for row in crawled(rows):
-        if row.kind in kinds:
-            key = row.strategy, row.stack, row.kind, workloads.identity(row.workload)
-            groups.setdefault(key, []).append(row)
+    own = [row for row in crawled(rows) if row.kind in kinds]
+    name_of = arm_names(own)
+    for row in own:
+        key = name_of(row), row.stack, row.kind, workloads.identity(row.workload)
+        groups.setdefault(key, []).append(row)
     curves = _curves(group[0] for group in groups.values())
-    found = [_cell(kind, tuple(group), curves) for group in groups.values()]
+    found = [_cell(key[0], kind, tuple(group), curves) for key, group in groups.items()]
     return sorted(found, key=lambda c: (c.setting, c.mean_latency_ns, c.latency, c.in_flight, c.strategy, c.pages))
+
+
+def arm_names(rows: Iterable[Row]) -> Callable[[Row], str]:
+    """Return a function that names the arm of a row: its name, with its settings where arms of one name differ."""
+    labels: dict[str, set[str]] = {}
+    for row in rows:
+        labels.setdefault(row.strategy, set()).add(_label(row))
+    return lambda row: row.strategy if len(labels[row.strategy]) == 1 else _label(row)
+
+
+def _label(row: Row) -> str:
+    """Return the name of an arm with the settings that neither its name nor its workload says."""
+    arm = getattr(row.workload, "arm", None)
+    values = {} if arm is None else {key: value for key, value in plain_values(arm).items() if key in _SETTINGS}
+    told = [_setting_told(key, value) for key, value in values.items()]
+    return f"{row.strategy} ({', '.join(told)})" if told else row.strategy
+
+
+def _setting_told(key: str, value: object) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{name}={one}" for name, one in value.items())
+    return key if value is True else f"{key}={value}" if isinstance(value, int) else str(value)
 
 
 def crawled(rows: Iterable[Row]) -> list[Row]:
@@ -277,10 +327,10 @@ def at(found: Iterable[Cell], strategy: str, latency: str, in_flight: int) -> Ce
     return next((cell for cell in found if (cell.strategy, cell.latency, cell.in_flight) == wanted), None)
 
 
-def strategies(rows: Iterable[Row]) -> dict[str, str]:
+def strategies(found: Iterable[Row | Cell]) -> dict[str, str]:
     """Return each strategy with its stack, sorted: shared stacks first, then by name."""
-    found = {row.strategy: row.stack for row in rows}
-    return dict(sorted(found.items(), key=lambda item: (item[1] != "shared", item[0])))
+    stacks = {one.strategy: one.stack for one in found}
+    return dict(sorted(stacks.items(), key=lambda item: (item[1] != "shared", item[0])))
 
 
 def strategies_of(found: Iterable[Cell]) -> list[str]:
@@ -345,7 +395,7 @@ def _pages(row: Row) -> int:
 
 
 def _cell(
-    kind: Literal["crawl", "memory"], rows: tuple[Row, ...], curves: Mapping[tuple[str, workloads.Size], str]
+    name: str, kind: Literal["crawl", "memory"], rows: tuple[Row, ...], curves: Mapping[tuple[str, workloads.Size], str]
 ) -> Cell:
     first = rows[0]
     workload = first.workload
@@ -354,7 +404,7 @@ def _cell(
     if curve := curves[_place(first), _size(first)]:
         site["pages"] = curve
     return Cell(
-        first.strategy,
+        name,
         first.stack,
         kind,
         Setting(workload.connection, json.dumps(site, sort_keys=True), workload.cpu_ns or 0, workload.cpu or "0"),

@@ -91,15 +91,6 @@ def steal(share: float | None) -> Judgement:
     return passed_if(share <= MOST_STEAL_SHARE, figures)
 
 
-def quantiles(count: int) -> Judgement:
-    """Check which quantiles have enough samples: ten beyond each."""
-    enough = [name for name, least in SAMPLES.items() if count >= least]
-    if not enough:
-        return not_applicable(f"{count} samples: enough for no quantile")
-    few = [name for name in SAMPLES if name not in enough]
-    return "passed", f"{count} samples: enough for {', '.join(enough)}" + (f"; not for {', '.join(few)}" if few else "")
-
-
 def knobs(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> Judgement:
     """Check that the worker ran with the settings that were chosen for it."""
     wrong = [

@@ -11,7 +11,7 @@ from inflight.bench.core.plan import Trial
 from inflight.bench.core.rows import Row
 from inflight.bench.measure import held, host, interpreters, memory, preflight, validity
 from inflight.bench.measure.checks import judge
-from inflight.bench.measure.expected import Answer, difference, expected_answer, mean_delay_ns, root_paths
+from inflight.bench.measure.expected import Answer, difference, expected_answer, root_paths
 from inflight.bench.measure.places import without_places
 from inflight.bench.measure.process import DEFAULT, Runtime
 from inflight.bench.measure.server import Server, counted_between
@@ -149,13 +149,11 @@ def evidence_of(
         planned_in_flight=trial.reachable,
         cap=workload.in_flight,
         mean_latency_ns=workload.mean_latency_ns,
-        mean_delay_ns=mean_delay_ns(*crawl),
         cpu_ns=workload.cpu_ns,
         answer_difference=difference(expected, answer),
         pages_answered=sum(status is not None for status, _ in answer.values()),
         failures=seen.measured["failed_pages"],
         expected_failures=sum(status is None for status, _ in expected.values()),
-        client_share=_client_share(cpus, seen.measured),
         measured=without_places(seen.measured),
         server=seen.server,
         host=seen.host,
@@ -165,14 +163,6 @@ def evidence_of(
         threads_needed=preflight.threads_needed(trial),
         threads_allowed=preflight.threads_allowed(),
     )
-
-
-def _client_share(cpus: host.Cpus, measured: dict[str, Any]) -> float | None:
-    if cpus.client is None or len(cpus.client) != 1:
-        return None
-    cpu_ns: int = measured["cpu_user_ns"] + measured["cpu_system_ns"]
-    makespan_ns: int = measured["makespan_ns"]
-    return cpu_ns / max(1, makespan_ns)
 
 
 class Sampler:

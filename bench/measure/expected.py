@@ -38,15 +38,6 @@ def expected_answer(config: SiteConfig, roots: int, max_redirects: int) -> Answe
 
 
 @lru_cache(maxsize=16)
-def mean_delay_ns(config: SiteConfig, roots: int, max_redirects: int) -> float:
-    """Return the mean delay of the pages of the expected answer."""
-    site = Site(config)
-    numbers = [site.number(path) for path in expected_answer(config, roots, max_redirects)]
-    delays_ns = [site.page(n).delay_ns for n in numbers if n is not None]
-    return sum(delays_ns) / max(1, len(delays_ns))
-
-
-@lru_cache(maxsize=16)
 def lap_answer(config: SiteConfig) -> Answer:
     """Return the answer of the first lap of an endless site; all laps are alike, except for the lap in their paths."""
     site = Site(config)

@@ -212,6 +212,8 @@ def _not_calibrated(why: str) -> NoReturn:
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
     """Lock the folder. Raises RunError when another process is running its trials."""
+    if (folder / rows.PACKED_FILE).exists():
+        raise RunError(f"the rows of {folder} are compressed: `xz -d {rows.PACKED_FILE}` there, or start a new run")
     with (folder / rows.ROWS_FILE).open("a", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -288,7 +290,16 @@ def _run_missing(
                     found += _run_one(whole, keeper, setting_of(trial), given)
             for row in found:
                 _append(folder, row)
+            if any(row.cause == "server" for row in found):
+                reasons |= _of_same_workload(trial, trials, found[0])
             report(number, len(trials), found)
+
+
+def _of_same_workload(trial: AnyTrial, trials: list[AnyTrial], row: Row) -> dict[str, tuple[Cause, str]]:
+    """Return the reason of a row for all arms of all blocks of its workload."""
+    assert isinstance(trial, BlockTrial)
+    blocks = [one for one in trials if isinstance(one, BlockTrial) and one.workload.id == trial.workload.id]
+    return {part.id: ("server", row.reason or "") for one in blocks for part in one.trials}
 
 
 def _reasons_to_skip(trials: list[AnyTrial], given: tuple[str, ...]) -> dict[str, tuple[Cause, str]]:

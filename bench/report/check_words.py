@@ -105,5 +105,10 @@ MEANINGS: dict[str, str] = {
 }
 """Meaning of each check, by its name."""
 
-OLDER = frozenset({"enough samples for p99"})
+OLDER = frozenset(
+    {
+        *("enough samples for p99", "enough samples for each quantile", "throughput steady"),
+        *("Little's law", "Little's law in the steady state"),
+    }
+)
 """Checks that only rows of earlier versions have."""

@@ -29,7 +29,8 @@ def figures(rows: Sequence[Row], machine: dict[str, Any]) -> Iterator[Named]:
 
 def looks_of(rows: Sequence[Row]) -> dict[str, Look]:
     """Return the looks of the strategies; of too many, those with the highest throughput."""
-    names = list(c.strategies([*c.crawled(rows), *(row for row in rows if row.kind == "swarm")]))
+    swarms = [row for row in rows if row.kind == "swarm"]
+    names = list(c.strategies([*c.cells(rows, "crawl"), *c.cells(rows, "memory")]) | c.strategies(swarms))
     if len(names) > page.MOST_LINES:
         best: dict[str, float] = dict.fromkeys(names, 0.0)
         for cell in c.cells(rows, "crawl"):

@@ -6,11 +6,12 @@ looks, footer)``, which yields each plot with the name of its file. They are imp
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from inflight.bench.core import noise, units
 from inflight.bench.core.rows import Row
 from inflight.bench.present.name_looks import Look
 from inflight.bench.present.section import Section
@@ -31,6 +32,8 @@ class Study:
     """If empty, ``figures`` returns several values by their keys."""
     replaces: str = ""
     """The study whose sections are left out if this one has a section."""
+    is_timed: bool = False
+    """Whether its findings compare times of blocks."""
 
     def sections(self, rows: Sequence[Row]) -> list[Section]:
         """Return its sections."""
@@ -57,11 +60,11 @@ class Study:
 
 
 STUDIES = (
-    Study("decision_map", key="map", replaces="throughput"),
-    Study("scaling", key="scaling", replaces="throughput"),
-    Study("interpreters", key="interpreters", replaces="throughput"),
-    Study("throughput"),
-    Study("lag", key="lag"),
+    Study("decision_map", key="map", replaces="throughput", is_timed=True),
+    Study("scaling", key="scaling", replaces="throughput", is_timed=True),
+    Study("interpreters", key="interpreters", replaces="throughput", is_timed=True),
+    Study("throughput", is_timed=True),
+    Study("lag", key="lag", is_timed=True),
     Study("memory"),
     Study("limits", key="limits"),
     Study("probes", key="probes"),
@@ -74,10 +77,27 @@ STUDIES = (
 
 
 def sections(rows: Sequence[Row]) -> list[Section]:
-    """Return the sections of all studies."""
+    """Return the sections of all studies; of a noisy run, those of timed ones have tables only, and say why first."""
     found = {study: study.sections(rows) for study in STUDIES}
     replaced = {study.replaces for study, own in found.items() if own}
-    return [section for study, own in found.items() if study.name not in replaced for section in own]
+    is_noisy = noise.is_noisy(rows)
+    shown = [
+        _without_findings(section) if is_noisy and study.is_timed else section
+        for study, own in found.items()
+        if study.name not in replaced
+        for section in own
+    ]
+    return [Section("", first=(warning(rows),), findings=(warning(rows),)), *shown] if is_noisy else shown
+
+
+def warning(rows: Sequence[Row]) -> str:
+    """Return the first line of a noisy run."""
+    taken = units.percent(noise.taken_share(rows) or 0.0)
+    return f"This run is noisy: others took {taken} of the client's core, so its tables compare nothing. Run it again."
+
+
+def _without_findings(section: Section) -> Section:
+    return replace(section, title="", findings=(), bars=None)
 
 
 def figures(rows: Sequence[Row]) -> dict[str, Any]:

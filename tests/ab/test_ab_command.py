@@ -363,6 +363,18 @@ def test_the_verdict_of_a_real_run_is_that_of_its_rows(tmp_path: Path, scratch: 
     assert list(scratch.iterdir()) == []
 
 
+BEFORE = "4ab07c3bb2"
+"""The last commit whose workers kept every fetch of an endless crawl."""
+
+
+@pytest.mark.night
+def test_strategies_from_before_workers_kept_numbers_alone_are_compared_and_not_slower(tmp_path: Path) -> None:
+    done = inflight("ab", f"callbacks@{BEFORE}", "callbacks", "--out", tmp_path, folder=Path(__file__).parents[2])
+
+    assert done.code in {EXITS["pass"], EXITS["inconclusive"]}, done.err
+    assert all(row.valid for row in rows.read(only_run(tmp_path)))
+
+
 # Times
 
 

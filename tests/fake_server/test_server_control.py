@@ -98,6 +98,7 @@ def test_stats_count_what_happened(server: Running) -> None:
     assert stats["responses_by_status"] == {"200": 8, "404": 3}
     assert stats["bytes_sent"] > received * 8
     assert (stats["lateness_count"], stats["first_lateness_count"]) == (10, 1)
+    assert sum(server.do("late")["late"].values()) == 10
     assert 0 <= stats["lateness_p50_ns"] <= stats["lateness_p90_ns"]
     assert stats["lateness_p90_ns"] <= stats["lateness_p99_ns"] <= stats["lateness_max_ns"]
     assert stats["cached_pages"] == 10
@@ -231,6 +232,7 @@ def test_quantiles_of_lateness_are_upper_edges_of_buckets() -> None:
     assert lateness.quantile_ns(0.99) == 130_000
     assert lateness.greatest_ns == 5_000_000_000
     assert lateness.count == 100
+    assert lateness.counts() == {"10000": 98, "130000": 1, "5000010000": 1}
 
 
 def has_more_requests_than(before: int, stats: dict[str, Any]) -> bool:

@@ -17,9 +17,7 @@ GOOD = Evidence(
     cap=100,
     cpu_ns=MS,
     answer_difference=None,
-    client_share=0.98,
     measured=MEASURED,
-    server={"cpu_share": 0.4, "ceiling_per_s": 50_000.0},
     knobs={"strategy": "callbacks", "cpus": [1], "variables": {}},
     wanted_knobs={"strategy": "callbacks", "cpus": [1], "variables": {}},
 )
@@ -49,17 +47,6 @@ RED = [
     ),
     ("requests counted alike", measured(requests=9001), "client sent 9000, server received 9001"),
     ("requests counted alike", measured(tries=9001), "client sent 9001, server received 9000"),
-    (
-        "server had room",
-        replace(GOOD, server={"cpu_share": 0.95, "ceiling_per_s": 50_000.0}, client_share=0.3),
-        "95 % of its core",
-    ),
-    (
-        "server had room",
-        replace(GOOD, server=dict(GOOD.server) | {"cpu_share": 0.95}, client_share=0.85),
-        "95 % of its core, limit 90 %; the client used 85 % of its own",
-    ),
-    ("server had room", replace(GOOD, server={"cpu_share": 0.95}, client_share=None), "95 % of its core"),
     (
         "settings applied",
         replace(GOOD, knobs=dict(GOOD.knobs) | {"cpus": [0, 1]}),
@@ -91,17 +78,3 @@ def test_unused_checks_are_not_applicable() -> None:
     found = {one.name: one.verdict for one in judge(CHECKS, replace(GOOD, cpu_ns=0))}
 
     assert {name for name, verdict in found.items() if verdict == "not applicable"} == {"CPU work done"}
-
-
-def test_a_part_of_a_page_may_fill_the_server() -> None:
-    evidence = replace(GOOD, server=dict(GOOD.server) | {"cpu_share": 0.98}, client_share=0.77)
-
-    assert CHECKS["server had room"](evidence)[0] == "failed"
-    assert CHECKS["server had room"](replace(evidence, is_part=True))[0] == "not applicable"
-
-
-@pytest.mark.parametrize(("share", "client"), [(0.95, 0.99), (0.95, 0.86), (1.0, 0.9)])
-def test_a_full_server_is_accepted_if_the_client_is_as_full(share: float, client: float) -> None:
-    evidence = replace(GOOD, server=dict(GOOD.server) | {"cpu_share": share}, client_share=client)
-
-    assert CHECKS["server had room"](evidence)[0] == "passed"

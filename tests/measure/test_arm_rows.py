@@ -11,8 +11,9 @@ from inflight.bench.core.plan import block_of
 from inflight.bench.core.rows import Row
 from inflight.bench.measure import host
 from inflight.bench.measure.blocks import run as arms
-from inflight.bench.measure.blocks.block import Running, Slice
+from inflight.bench.measure.blocks.block import Observed, Running, Slice, TooMuchForServerError
 from inflight.bench.measure.blocks.sides import Prepared
+from inflight.bench.measure.blocks.usage import Usage
 from inflight.bench.measure.process import DEFAULT
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Setting
@@ -29,13 +30,31 @@ def test_an_arm_without_pages_in_its_windows_fails(latency: str, monkeypatch: py
         block.arms[0],
         Prepared(block.arms[0], described, DEFAULT, None),
         port=1,
-        slices=[Slice(cycle=0, begin_ns=10, end_ns=20, cpu_ns=5, server_cpu_ns=1, requests=0)],
-        outcome={"windows": [[0, 10, 10]]},
+        slices=[Slice(0, Usage(10, 10, 0, None, None), Usage(20, 20, 5, None, None), 1, 10, None, 30)],
+        outcome={"windows": [{"pages": 0, "first_ns": 10, "last_ns": 10}]},
     )
-    monkeypatch.setattr("inflight.bench.measure.blocks.block.observe", lambda *_: [idle])
+    monkeypatch.setattr(
+        "inflight.bench.measure.blocks.block.observe", lambda *_: Observed([idle], "task clock", 1, None, None)
+    )
 
     (row,) = arms.run(block, {}, cast("Server", SERVER), Setting("run", host.ANY, lambda _: 1.0))
 
     assert (row.status, row.reason) == ("failed", "no page was finished in any window")
     stored: Any = Row.from_json(row.to_json())
     assert stored == row
+
+
+def test_the_arms_of_a_workload_that_asks_for_too_much_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> Observed:
+        raise TooMuchForServerError("up to 10,000 pages/s would take it all")
+
+    (workload,) = Grid("throughput", ("10ms",)).workloads("throughput")
+    block = block_of(workload, [strategies.describe("callbacks")], cycles=1, number=1)
+    monkeypatch.setattr("inflight.bench.measure.blocks.block.observe", refuse)
+
+    rows = arms.run(block, {}, cast("Server", SERVER), Setting("run", host.ANY, lambda _: 1.0))
+
+    assert {(row.status, row.cause, row.reason) for row in rows} == {
+        ("skipped", "server", "up to 10,000 pages/s would take it all")
+    }
+    assert [row.strategy for row in rows] == [arm.name for arm in block.arms]

@@ -52,11 +52,16 @@ BAD = {
         ("failed", "the strategy raised ValueError: after all"),
     ),
     "lies_about_a_size": (
-        "def crawl(job, frontier):\n    honest_callbacks(job, frontier)\n    frontier.finished[0].size -= 1",
+        (
+            "def crawl(job, frontier):\n"
+            "    finish = frontier.finish\n"
+            "    frontier.finish = lambda fetch, response: finish(fetch, response._replace(size=response.size - 1))\n"
+            "    honest_callbacks(job, frontier)"
+        ),
         ("wrong", "expected status 200 with 1200 bytes, got status 200 with 1199"),
     ),
-    "forgets_a_page": (
-        "def crawl(job, frontier):\n    honest_callbacks(job, frontier)\n    frontier.finished.pop(0)",
+    "lies_about_a_url": (
+        "def crawl(job, frontier):\n    honest_callbacks(job, frontier)\n    frontier.finished.urls[0] += '0'",
         ("wrong", "came twice, skipped a lap, or is not a page of the site"),
     ),
     "spins": (

@@ -11,6 +11,7 @@ from inflight.bench.core.records.values import plain_values
 from inflight.bench.measure import server
 from inflight.bench.measure.blocks import block
 from inflight.bench.measure.blocks.sides import Prepared
+from inflight.bench.measure.blocks.usage import TaskClock, Usage, is_task_clock_permitted
 from inflight.bench.measure.process import DEFAULT, Worker
 from inflight.bench.measure.server import Server
 from inflight.strategies import describe
@@ -27,6 +28,28 @@ def test_every_arm_of_a_block_has_a_row_with_all_windows(fake: Server) -> None:
         assert row.measured.worked_pages == row.measured.pages
 
 
+@pytest.mark.parametrize("permitted", [True, False])
+def test_all_arms_of_a_block_are_read_by_one_clock(
+    permitted: bool, fake: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_exact = permitted and is_task_clock_permitted()
+    monkeypatch.setattr(block, "is_task_clock_permitted", lambda: is_exact)
+
+    rows = run(block_of(GOOD), fake)
+
+    (clock,) = {row.measured.clock for row in rows.values()}
+    assert clock in ({"task clock"} if is_exact else {"in band", "process clock"})
+    for row in rows.values():
+        assert_good(row)
+        assert row.measured.cpu_per_page_ns > 0
+        assert row.measured.clock_step_ns > 0
+        assert row.measured.late_ns is not None
+        assert row.measured.unit_ns > 0
+        assert row.server.cpu_share is not None
+        assert all(window.pages > 0 for window in row.measured.windows)
+        assert clock != "in band" or row.measured.faults_per_page is not None
+
+
 class Scripted:
     """A server with one gate, at which requests have come in at each reading as they were told in advance."""
 
@@ -36,8 +59,14 @@ class Scripted:
     def tell(self, command: str, **values: Any) -> dict[str, Any]:
         self.told.append((command, values))
         self.clock_ns += 1000
-        gate = {"requests": next(self.requests), "held": GOOD_CAP, "cpu_ns": self.clock_ns * 3}
+        if command == "late":
+            return {"late": {"90000": self.clock_ns}}
+        gate = {"requests": next(self.requests), "held": GOOD_CAP}
         return {"clock_ns": self.clock_ns, "server_cpu_ns": self.clock_ns * 2, "gates": {"1": gate}}
+
+    def read(self) -> Usage:
+        """Return the usage of the arm, whose meter this is, too."""
+        return Usage(self.clock_ns, self.clock_ns, self.clock_ns * 3, None, None)
 
 
 @pytest.mark.parametrize(
@@ -55,19 +84,21 @@ def test_a_window_with_too_few_pages_is_extended_up_to_a_limit(
     slept: list[float] = []
     server = Scripted(counted)
     one = block.Running(GOOD[0], Prepared(GOOD[0], describe("callbacks"), DEFAULT, None), 1, worker=cast("Worker", ()))
-    one.lengths = block.Lengths(settle_ns=7, window_ns=11)
+    one.lengths, one.meter = block.Lengths(settle_ns=7, window_ns=11), cast("TaskClock", server)
     monkeypatch.setattr(block, "_sleep_ns", slept.append)
 
     block._slice(one, block_of(GOOD, "50ms"), cast("Server", server), 3, Random(1))
 
     assert slept == [7, *[11] * windows]
     assert server.told[0] == ("pass", {"port": 1, "over_ns": 50 * block.MS})
-    assert [command for command, _ in server.told[1:]] == [*["read"] * (1 + windows), "pass", "read"]
-    between_ns = 1000 * (windows + 1)
+    assert [command for command, _ in server.told[1:]] == ["late", *["read"] * (1 + windows), "pass", "late", "read"]
+    begin_ns, end_ns = 3000, 3000 + 1000 * windows
     assert one.slices == [
         block.Slice(
-            cycle=3, begin_ns=2000, end_ns=2000 + between_ns, cpu_ns=3 * between_ns, server_cpu_ns=2 * between_ns,
-            requests=counted[-2] - 100, rest_ns=3000 + between_ns,
+            cycle=3, begin=Usage(begin_ns, begin_ns, 3 * begin_ns, None, None),
+            end=Usage(end_ns, end_ns, 3 * end_ns, None, None),
+            server_cpu_ns=2 * (end_ns - begin_ns) + 2000, server_wall_ns=end_ns - begin_ns + 1000, late_ns=90_000,
+            rest_ns=end_ns + 3000,
         )
     ]  # fmt: skip
 

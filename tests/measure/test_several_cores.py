@@ -13,7 +13,6 @@ from inflight.bench.core.arm import Arm, BlockTrial
 from inflight.bench.core.experiment import Experiment, ExperimentError, parse
 from inflight.bench.core.plan import expand
 from inflight.bench.measure.server import Server
-from inflight.fake_server.gate import cpu_of_all_ns
 from inflight.strategies import describe
 from tests.measure.made_engine import assert_good, block_of, run, running
 from tests.patience import until
@@ -98,31 +97,6 @@ def test_the_rows_of_an_arm_count_all_its_processes(fake: Server) -> None:
         assert pool.pss_bytes > one.pss_bytes
     # Almost all its CPU time is that of the children, which do the work of the pages.
     assert pool.cpu_per_page_ns > pool.work_ns / 2
-
-
-def test_the_cpu_time_of_a_child_that_has_ended_still_counts() -> None:
-    child = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-    pids = [os.getpid(), child.pid]
-    until(lambda: (used_ns := cpu_of_all_ns([child.pid])) is None or used_ns > 100_000_000)
-    before = cpu_of_all_ns(pids)
-    child.kill()
-    child.wait()
-    after = cpu_of_all_ns(pids)
-
-    if sys.platform == "linux":
-        assert before is not None
-        assert after is not None
-        assert after > before - 20_000_000, "two counters in ticks"
-    else:
-        assert before is after is None
-
-
-def test_the_cpu_time_of_a_process_that_is_gone_is_unknown() -> None:
-    child = subprocess.Popen([sys.executable, "-c", ""])
-    child.wait()
-
-    assert cpu_of_all_ns([child.pid]) is None
-    assert cpu_of_all_ns([]) is None
 
 
 _CRAWL = """

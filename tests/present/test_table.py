@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +15,7 @@ from inflight.bench.present.text_bars import MOST_BARS
 from inflight.bench.report.answer import answer
 from inflight.bench.report.terminal import WIDTH, print_summary, summary_json, summary_table
 from inflight.bench.studies.throughput import show
-from tests.made_rows import arm_row, block_rows, crawl_row, grid, memory_row
+from tests.made_rows import MS, arm_row, block_rows, crawl_row, edited, grid, memory_row
 
 HOSTILE = "$x^{2}$<b>&[red]`|\x1b[31m\n"
 
@@ -253,20 +254,15 @@ def test_a_placebo_is_no_strategy() -> None:
     assert [one["strategy"] for one in summary_json(block_rows())["strategies"]] == ["callbacks", "generators"]
 
 
-def test_a_run_is_noisy_where_the_same_code_may_differ_by_more_than_five_percent() -> None:
-    rows = [
-        row
-        for number in range(1, 5)
-        for row in (
-            arm_row("callbacks", role="reference", number=number, cpu_per_page_ns=20_000),
-            arm_row("callbacks again", role="placebo", number=number, cpu_per_page_ns=20_000 + 3000 * (number % 2)),
-        )
-    ]
+def test_a_full_server_and_a_late_one_are_marked_in_the_table_of_rates() -> None:
+    rows = block_rows(latency="10ms")
+    server = {"cpu_share": 0.85, "run_delay_share": 0.06}
+    marked = [edited(row, server=server, measured={"late_ns": 2 * MS}) for row in rows]
 
-    assert "This run is noisy: identical code may differ by more than 5 %. " in sentences(rows)
-    assert "callbacks" in text(rows)
-    assert "✗" not in text(rows)
-    assert summary_json(rows)["placebo"]["noisy"] is True
+    (line,) = (line for line in text(marked).splitlines() if line.startswith("callbacks") and "≥" in line)
+    assert re.search(r"≥[0-9,]+ ±\S+ % at 12 ms", line)
+    assert "≥: the server was full. at 12 ms: the latency that was served." in sentences(marked)
+    assert not {"≥", " at 12 ms"} & {mark for mark in ("≥", " at 12 ms") if mark in sentences(rows)}
 
 
 def test_one_block_has_a_placebo_without_an_interval() -> None:
@@ -279,13 +275,6 @@ def test_one_block_has_a_placebo_without_an_interval() -> None:
 
 def test_ratios_are_those_of_the_blocks_and_know_nothing_of_what_blocks_share() -> None:
     assert "generators 25 µs ±4 % 1.20x (1.20 to 1.20)" in sentences(block_rows())
-
-
-def test_disturbed_cycles_are_counted_in_one_sentence() -> None:
-    told = "Other programs disturbed 10 of 15 cycles. Such cycles count like all others, "
-
-    assert told in sentences(block_rows(disturbed=2))
-    assert "disturbed" not in sentences(block_rows())
 
 
 def test_an_arm_that_failed_leaves_the_others_their_figures() -> None:

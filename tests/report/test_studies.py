@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from inflight.bench import studies as rooms
+from inflight.bench.core import noise
 from inflight.bench.report import studies
 from inflight.bench.report.answer import MOST, answer
 from inflight.bench.report.markdown import markdown
-from inflight.bench.report.terminal import summary_table
-from tests.made_rows import MACHINE, grid
+from inflight.bench.report.terminal import summary_json, summary_table
+from tests.made_rows import MACHINE, block_rows, edited, grid
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 ELSEWHERE = {"selftest", "race"}
@@ -51,3 +52,27 @@ def test_what_a_study_finds_is_in_every_output() -> None:
     findings = [sentence for section in studies.sections(rows) for sentence in section.found]
     assert answer(rows)[:-1] == findings[: MOST - 1]
     assert all(sentence in text for sentence in answer(rows))
+
+
+def test_what_others_took_from_a_run_is_the_median_of_its_blocks() -> None:
+    rows = [
+        edited(row, measured={"others_share": share, "steal_share": 0.01})
+        for row, share in zip(block_rows(blocks=3), [0.1, 0.1, 0.1, 0.3, 0.3, 0.3, 0.5, 0.5, 0.5], strict=True)
+    ]
+
+    assert noise.taken_share(rows) == pytest.approx(0.31)
+    assert noise.taken_share([*grid(), *block_rows()]) is None, "older rows do not know it"
+    assert [noise.is_noisy(each) for each in (rows, rows[:3], block_rows(), [])] == [True, False, False, False]
+
+
+def test_a_noisy_run_says_so_first_and_concludes_nothing() -> None:
+    quiet, noisy = (studies.sections(block_rows(others=share)) for share in (0.2, 0.21))
+
+    first, *others = noisy
+    assert first.found == (studies.warning(block_rows(others=0.21)),)
+    assert "others took 21 % of the client's core" in first.found[0]
+    assert any(section.title and section.bars for section in quiet)
+    assert {(section.title, section.findings, section.bars) for section in others} == {("", (), None)}
+    assert [section.tables for section in others] == [section.tables for section in quiet]
+    assert answer(block_rows(others=0.21))[0] == first.found[0]
+    assert summary_json(block_rows(others=0.21))["placebo"]["noisy"] is True

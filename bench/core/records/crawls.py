@@ -8,7 +8,6 @@ from inflight.bench.core.records.parts import (
     Needed,
     Samples,
     SiteWorkload,
-    Steady,
     Timeline,
     Times,
     Uncrawled,
@@ -173,8 +172,6 @@ class Measured(Layers, frozen=True, kw_only=True):
     """Number of pages that failed because the client had no free port (EADDRNOTAVAIL)."""
     ephemeral_ports: Maybe[Count] = None
     """Size of the kernel's ephemeral port range; null if unknown."""
-    steady: Maybe[Steady] = None
-    """The period in which the number of fetches in flight was at the cap; null if there was none."""
     others_ns: Maybe[Ns] = None
     """Time in which other processes used the client's core during the crawl (its busy time minus the client's CPU
     time), in ticks of 10 ms; absent unless the client is pinned to one core.

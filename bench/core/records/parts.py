@@ -22,7 +22,6 @@ from inflight.bench.core.records.values import (
     Number,
     Open,
     PositiveCount,
-    PositiveNs,
     Share,
     Text,
     plain_values,
@@ -33,7 +32,7 @@ Status = Literal["ok", "wrong", "failed", "timeout", "skipped"]
 """ok: right answer. wrong: wrong answer. failed: crash, invalid output or dead server. timeout: killed at its deadline.
 skipped: never started.
 """
-Cause = Literal["not installed", "no interpreter", "limit", "memory budget"]
+Cause = Literal["not installed", "no interpreter", "limit", "memory budget", "server"]
 """Why a trial was skipped or aborted, as a code for programs; ``reason`` is the text for people."""
 NEWEST_FORMAT = 5
 Needed = dict[str, tuple[str, ...]]
@@ -282,19 +281,6 @@ class Samples(Closed, frozen=True, kw_only=True):
         same_length(self.at_ns, self.threads, self.rss_bytes, self.cpu_ns)
         if self.at_ns != sorted(self.at_ns):
             raise ValueError("times that do not rise")
-
-
-class Steady(Closed, frozen=True, kw_only=True):
-    """The period in which the number of fetches in flight was at the cap."""
-
-    window_ns: PositiveNs
-    """Length of the period."""
-    completions: Count
-    """Number of fetches finished in it."""
-    mean_service_ns: Ns
-    """Their mean service time."""
-    mean_in_flight: Number
-    """Mean number of fetches in flight."""
 
 
 class Window(Disturbances, frozen=True, kw_only=True):

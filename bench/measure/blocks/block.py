@@ -5,28 +5,32 @@
     start workers --> each holds its cap behind its gate --> warm up --> cycles of slices --> no more links --> reports
 
 A slice: open the gate; let the arm settle; read; let the window pass; read; close the gate; wait until everything in
-flight is held again. Only the window counts. The server reads all CPU times and requests at one moment.
+flight is held again. Only the window counts. ``usage`` reads what the arm has used, its worker counts its pages.
 """
 
 import os
 import signal
+import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, Self
 
 import psutil
 
+from inflight.bench.core import units
 from inflight.bench.core.arm import Arm, BlockTrial
 from inflight.bench.core.grid import endless
 from inflight.bench.measure import host, memory, process
 from inflight.bench.measure.blocks.order import balanced
 from inflight.bench.measure.blocks.sides import Prepared
+from inflight.bench.measure.blocks.usage import Clock, ProcessClock, TaskClock, Usage, is_task_clock_permitted
 from inflight.bench.measure.expected import root_paths
 from inflight.bench.measure.server import Server
+from inflight.bench.measure.worker.finished import SAMPLE_COSTS, SAMPLE_STEP_NS
 from inflight.fake_server.site import SiteConfig
 from inflight.strategies.base import Job
 
@@ -36,8 +40,12 @@ WARM_NS = 60 * MS
 """How long each arm runs before the first slice, while its cost per page is measured."""
 LATENCIES = 20
 """Minimum length of a window, in added latencies."""
-MOST_TAKEN = 0.1
-"""Share of a cycle above which time taken by others counts as a disturbance."""
+MAX_SERVER_SHARE = 0.4
+"""Share of the server's core up to which a workload with an added latency is measured."""
+MIN_SAMPLES = 4
+"""Minimum number of samples of a window whose CPU time is read in band; windows are made long enough for one more."""
+SAMPLE_READINGS = 2
+"""Cost of a sample, which counts more than CPU time, in readings of a process's CPU clock."""
 POLL_S = 0.0004
 """Interval at which to check whether an arm holds its cap again."""
 DRAIN_S, EACH_S = 60.0, 0.01
@@ -100,19 +108,32 @@ def lengths(cost_ns: float, in_flight: int, latency_ns: float, work_ns: float, *
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """One window of one arm."""
+    """One window of one arm, with the clocks that harness, server and workers share."""
 
     cycle: int
-    begin_ns: int
-    """On the monotonic clock, which workers, server and harness share."""
-    end_ns: int
-    cpu_ns: int
-    """CPU time of the arm's worker and its children, all threads, user and system."""
+    begin: Usage
+    end: Usage
     server_cpu_ns: int
-    requests: int
-    """Requests that the server received from the arm."""
-    rest_ns: int = 0
-    """When all its fetches were held again."""
+    server_wall_ns: int
+    """Time between the readings of the server, which are taken beside those of the arm."""
+    late_ns: int | None
+    """How late the server answered, median; None without an added latency."""
+    rest_ns: int
+    """When all fetches of the arm were held again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """The results of a block."""
+
+    arms: "list[Running]"
+    clock: Clock
+    """The clock by which the usage of all arms was read."""
+    clock_step_ns: int
+    others_share: float | None
+    """Share of the client's core that other programs used while the slices took turns; None unless it is one core."""
+    server_delay_share: float | None
+    """Share of that time in which the server waited for its core; None if unknown."""
 
 
 @dataclass(slots=True)
@@ -130,6 +151,9 @@ class Running:
     memory: dict[str, int] = field(default_factory=dict)
     pids: list[int] = field(default_factory=list)
     """Its processes: the worker, its children and theirs."""
+    meter: TaskClock | ProcessClock | None = None
+    response_ns: float = 0.0
+    """CPU time of the server per response to it, in its warm-up."""
     requests: int = 0
     """Requests that the server received from the arm in the whole block."""
     failure: Exception | None = None
@@ -139,6 +163,12 @@ class Running:
         """Maximum number of fetches that it can have in flight."""
         most = self.prepared.described.most_in_flight
         return self.arm.in_flight if most is None else min(most, self.arm.in_flight)
+
+    @property
+    def used(self) -> Usage:
+        """What it has used until now."""
+        assert self.meter is not None
+        return self.meter.read()
 
 
 def observe(
@@ -150,12 +180,13 @@ def observe(
     draw: Random,
     unit_ns: float | None = None,
     fixed: Lengths | None = None,
-) -> list[Running]:
+) -> Observed:
     """Run a block, and return the results of each arm. A failing arm does not stop the others.
 
     ``prepared`` maps names to arms, ``unit_ns`` is the cost of a unit of CPU work, ``fixed`` are lengths for all arms
     instead of their own. ``draw`` decides the order of starts, the ports and the order of slices. It has another seed
-    in each block, so that no arm has the same place in all blocks. Raises ServerError when the server is lost.
+    in each block, so that no arm has the same place in all blocks. Raises ServerError when the server is lost, and
+    TooMuchForServerError before the first slice when the workload asks for too much of its core.
     """
     site = site_of(block)
     server.configure(site)
@@ -163,18 +194,23 @@ def observe(
     draw.shuffle(ports)
     everyone = [Running(arm, prepared[arm.name], port) for arm, port in zip(block.arms, ports, strict=True)]
     arms = draw.sample(everyone, len(everyone))
+    is_exact = is_task_clock_permitted()
     with ExitStack() as stack:
         for one in arms:
             with _blamed(one):
-                wanted = _order(one, block, site, unit_ns)
+                wanted = _order(one, block, site, unit_ns) | {"sampled": not is_exact}
                 one.worker = stack.enter_context(
                     process.running([PROGRAM], wanted, _start_cpus(cpus), lifetime_s, one.prepared.runtime)
                 )
-        _each(arms, partial(_fill, block=block, server=server, cpus=cpus))
+        meter = TaskClock if is_exact else ProcessClock
+        _each(arms, partial(_fill, block=block, server=server, cpus=cpus, meter=meter, stack=stack))
         _each(arms, partial(_warm_up, block=block, server=server, fixed=fixed))
+        _check_demand(arms, block)
+        before = _Surroundings.now(arms, server, cpus)
         for cycle, order in enumerate(balanced(len(arms), block.cycles, draw)):
             for place in order:
                 _each([arms[place]], partial(_slice, block=block, server=server, cycle=cycle, draw=draw))
+        others_share, delay_share = _Surroundings.now(arms, server, cpus).since(before)
         _each(arms, _relieve)
         _each(arms, partial(_weigh, cpus=cpus))
         server.tell("run_out")
@@ -184,32 +220,73 @@ def observe(
         readings = server.tell("read")["gates"]
         for one in arms:
             one.requests = readings[str(one.port)]["requests"]
-    return everyone
+    clock, step_ns = _clock_of(everyone)
+    return Observed(everyone, clock, step_ns, others_share, delay_share)
 
 
-def missing(arms: Sequence[Running]) -> dict[int, float]:
-    """Return for each cycle the share of its windows in which no worker ran.
-
-    The arms are the same in all cycles, and so is the time for which they wait by themselves. Any excess was taken by
-    others. The share is CPU time over wall time, times the cores of the arm. It does not use pages, so it does not
-    depend on what is compared.
-    """
-    cpu_ns: dict[int, int] = {}
-    wall_ns: dict[int, int] = {}
-    for one in arms:
-        for each in one.slices:
-            cpu_ns[each.cycle] = cpu_ns.get(each.cycle, 0) + each.cpu_ns
-            wall_ns[each.cycle] = wall_ns.get(each.cycle, 0) + (each.end_ns - each.begin_ns) * one.arm.cores
-    return {cycle: max(0.0, 1 - cpu_ns[cycle] / wall_ns[cycle]) for cycle in wall_ns}
+class TooMuchForServerError(Exception):
+    """A workload would take more of the server's core than leaves its latency exact; the message has the figures."""
 
 
-def disturbed(arms: Sequence[Running]) -> set[int]:
-    """Return the cycles in which others used the core of the arms, compared with the quietest quarter of cycles."""
-    shares = missing(arms)
-    if not shares:
-        return set()
-    quiet = sorted(shares.values())[len(shares) // 4]
-    return {cycle for cycle, share in shares.items() if share > quiet + MOST_TAKEN}
+def _check_demand(arms: Sequence[Running], block: BlockTrial) -> None:
+    """Raise TooMuchForServerError if clients that never wait for a core of their own would ask for too much."""
+    latency_ns = block.workload.mean_latency_ns
+    most = max((one.cap for one in arms), default=0)
+    costs = [one.response_ns for one in arms if one.cap == most and one.response_ns]
+    if not latency_ns or not costs:
+        return
+    demand_per_s = most / latency_ns * 1e9
+    share = demand_per_s * statistics.median(costs) / 1e9
+    if share > MAX_SERVER_SHARE:
+        raise TooMuchForServerError(
+            f"up to {demand_per_s:,.0f} pages/s would take {units.percent(share)} of the server's core here, limit "
+            f"{units.percent(MAX_SERVER_SHARE)}: ask for fewer in flight, or for more latency"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Surroundings:
+    """Counts up to a moment that show what other programs did to a block."""
+
+    at_ns: int
+    busy_ns: int | None
+    used_ns: Mapping[int, int]
+    """CPU time of each arm that has not failed, by its port."""
+    delay_ns: int | None
+
+    @classmethod
+    def now(cls, arms: Sequence[Running], server: Server, cpus: set[int] | None) -> Self:
+        """Return the present counts."""
+        used_ns: dict[int, int] = {}
+        _each(arms, lambda one: used_ns.update({one.port: one.used.cpu_ns}))
+        return cls(time.monotonic_ns(), host.busy_ns(cpus), used_ns, host.run_delay_ns(server.process.pid))
+
+    def since(self, before: Self) -> tuple[float | None, float | None]:
+        """Return the shares of the time in which others used the arms' core, and in which the server waited."""
+        wall_ns = max(1, self.at_ns - before.at_ns)
+        busy_ns, delay_ns = host.since(before.busy_ns, self.busy_ns), host.since(before.delay_ns, self.delay_ns)
+        arms_ns = sum(used_ns - before.used_ns[port] for port, used_ns in self.used_ns.items())
+        others_ns = None if busy_ns is None else max(0, busy_ns - arms_ns)
+        return (
+            None if others_ns is None else min(1.0, others_ns / wall_ns),
+            None if delay_ns is None else min(1.0, delay_ns / wall_ns),
+        )
+
+
+def _clock_of(arms: Sequence[Running]) -> tuple[Clock, int]:
+    """Return the best clock that all arms with results have, and its step."""
+    finished = [one for one in arms if one.failure is None and one.meter is not None]
+    if not finished or any(one.meter is not None and one.meter.name == "task clock" for one in finished):
+        return "task clock", TaskClock.step_ns
+    if all(_is_sampled(one) for one in finished):
+        return "in band", SAMPLE_STEP_NS
+    return "process clock", max(one.meter.step_ns for one in finished if one.meter is not None)
+
+
+def _is_sampled(one: Running) -> bool:
+    """Return whether the arm is one process on one core with enough samples in each window."""
+    alone = one.arm.cores == 1 and len(one.pids) == 1
+    return alone and all(window["samples"] >= MIN_SAMPLES for window in one.outcome["windows"])
 
 
 def site_of(block: BlockTrial) -> SiteConfig:
@@ -255,7 +332,7 @@ def _blamed(one: Running) -> Iterator[None]:
             one.worker.kill()
 
 
-def _each(arms: list[Running], do: Callable[[Running], object]) -> None:
+def _each(arms: Sequence[Running], do: Callable[[Running], object]) -> None:
     """Do something with each arm that has not failed."""
     for one in arms:
         if one.failure is None:
@@ -286,33 +363,42 @@ def _speaking(one: Running, event: str, block: BlockTrial) -> process.Worker:
     return one.worker
 
 
-def _begin(one: Running, block: BlockTrial, server: Server, cpus: set[int] | None) -> None:
+def _begin(
+    one: Running, block: BlockTrial, cpus: set[int] | None, meter: type[TaskClock | ProcessClock], stack: ExitStack
+) -> None:
     worker = _speaking(one, "ready", block)
     one.knobs = worker.expect("ready", "knobs")["knobs"]
     if cpus is not None:
         process.pin(worker.pid, one.prepared.runtime.cpus or cpus)  # children inherit it
     one.pids = [worker.pid]
-    server.tell("watch", port=one.port, pids=one.pids)
+    one.meter = meter(worker.pid)
+    stack.callback(one.meter.close)
     worker.send({"do": "crawl"})
 
 
-def _fill(one: Running, block: BlockTrial, server: Server, cpus: set[int] | None) -> None:
+def _fill(
+    one: Running,
+    block: BlockTrial,
+    server: Server,
+    cpus: set[int] | None,
+    meter: type[TaskClock | ProcessClock],
+    stack: ExitStack,
+) -> None:
     """Let an arm begin, and wait until it has its cap in flight. Arms do so one by one, each with a core of its own."""
-    _begin(one, block, server, cpus)
+    _begin(one, block, cpus, meter, stack)
     _await_cap(one, block, server)
-    _watch_children(one, server)
+    _follow_children(one)
     if cpus is not None:
         one.knobs["cpus"] = sorted(set[int]().union(*map(os.sched_getaffinity, one.pids)))
     _rest(one)
 
 
-def _watch_children(one: Running, server: Server) -> None:
-    """Let the server read the CPU time of the worker's children, too, of which a model may have some."""
+def _follow_children(one: Running) -> None:
+    """Read the usage of the worker's children, too, of which a model may have some."""
     assert one.worker is not None
-    found = host.family(one.worker.pid)
-    if found != one.pids:
-        one.pids = found
-        server.tell("watch", port=one.port, pids=found)
+    assert one.meter is not None
+    one.pids = host.family(one.worker.pid)
+    one.meter.follow(one.pids)
 
 
 def _await_cap(one: Running, block: BlockTrial, server: Server) -> dict[str, Any]:
@@ -326,7 +412,7 @@ def _await_cap(one: Running, block: BlockTrial, server: Server) -> dict[str, Any
     while True:
         reading: dict[str, Any] = server.tell("read")
         gate = reading["gates"][str(one.port)]
-        held, used_ns = gate["held"], _cpu_ns(gate, one)
+        held, used_ns = gate["held"], one.used.cpu_ns if block.patience_s is not None else 0
         begin_ns = used_ns if begin_ns is None else begin_ns
         if held == one.cap:
             return reading
@@ -346,45 +432,54 @@ def _warm_up(one: Running, block: BlockTrial, server: Server, fixed: Lengths | N
     """Let an arm run, and set the length of its slices."""
     latency_ns = block.workload.mean_latency_ns
     _wake(one)
+    used = one.used
     before = server.tell("pass", port=one.port, over_ns=round(latency_ns))
     _sleep_ns(WARM_NS + 2 * latency_ns)
-    server.tell("pass", port=None)
-    after = _await_cap(one, block, server)
+    after = server.tell("pass", port=None)
+    requests = max(1, _requests_between(before, _await_cap(one, block, server), one))
+    one.response_ns = (after["server_cpu_ns"] - before["server_cpu_ns"]) / max(1, _requests_between(before, after, one))
+    cost_ns = (one.used.cpu_ns - used.cpu_ns) / requests
     _rest(one)
-    old, new = before["gates"][str(one.port)], after["gates"][str(one.port)]
-    cost_ns = (_cpu_ns(new, one) - _cpu_ns(old, one)) / max(1, new["requests"] - old["requests"])
     threads = one.prepared.described.threads_each > 0
     found = fixed or lengths(cost_ns, one.cap, latency_ns, block.workload.cpu_ns, threads=threads)
     least_ns = LAG_WINDOW_NS if any(arm.lag for arm in block.arms) else 0
+    if isinstance(one.meter, ProcessClock):
+        samples_ns = SAMPLE_COSTS * SAMPLE_READINGS * one.meter.reading_ns()
+        least_ns = max(least_ns, (MIN_SAMPLES + 1) * samples_ns)
     one.lengths = replace(found, window_ns=max(found.window_ns, least_ns))
 
 
 def _slice(one: Running, block: BlockTrial, server: Server, cycle: int, draw: Random) -> None:
     if len(one.pids) > 1:
-        _watch_children(one, server)
+        _follow_children(one)
     _wake(one)
     server.tell("pass", port=one.port, over_ns=round(block.workload.mean_latency_ns))
     _sleep_ns(one.lengths.settle_ns + draw.random() * one.lengths.jitter_ns)
+    late = server.tell("late")["late"]
     before = server.tell("read")
+    begin = one.used
     for _ in range(MOST_WINDOWS):
         _sleep_ns(one.lengths.window_ns)
-        if _pages_since(before, server.tell("read"), one) >= PAGES:
+        if _requests_between(before, server.tell("read"), one) >= PAGES:
             break
+    end = one.used
     after = server.tell("pass", port=None)
-    old, new = before["gates"][str(one.port)], after["gates"][str(one.port)]
+    late_ns = median_late_ns(late, server.tell("late")["late"])
     rest_ns = _await_cap(one, block, server)["clock_ns"]
     _rest(one)
-    one.slices.append(
-        Slice(
-            cycle,
-            before["clock_ns"],
-            after["clock_ns"],
-            _cpu_ns(new, one) - _cpu_ns(old, one),
-            after["server_cpu_ns"] - before["server_cpu_ns"],
-            _pages_since(before, after, one),
-            rest_ns,
-        )
-    )
+    server_cpu_ns, server_wall_ns = (after[key] - before[key] for key in ("server_cpu_ns", "clock_ns"))
+    one.slices.append(Slice(cycle, begin, end, server_cpu_ns, server_wall_ns, late_ns, rest_ns))
+
+
+def median_late_ns(before: Mapping[str, int], after: Mapping[str, int]) -> int | None:
+    """Return the median lateness between two counts of the server, by lateness; None if nothing was delayed."""
+    counts = sorted((int(late_ns), count - before.get(late_ns, 0)) for late_ns, count in after.items())
+    total, seen = sum(count for _, count in counts), 0
+    for late_ns, count in counts:
+        seen += count
+        if 2 * seen >= total > 0:
+            return late_ns
+    return None
 
 
 def _is_restless(one: Running) -> bool:
@@ -416,19 +511,11 @@ def _signal(one: Running, number: signal.Signals) -> None:
     os.kill(one.worker.pid, number)
 
 
-def _pages_since(before: Mapping[str, Any], after: Mapping[str, Any], one: Running) -> int:
+def _requests_between(before: Mapping[str, Any], after: Mapping[str, Any], one: Running) -> int:
     """Return how many requests of the arm the server received between two readings."""
     port = str(one.port)
-    pages: int = after["gates"][port]["requests"] - before["gates"][port]["requests"]
-    return pages
-
-
-def _cpu_ns(gate: Mapping[str, Any], one: Running) -> int:
-    """Return the CPU time of the arm at a reading, from the server or else from the system."""
-    if (known := gate["cpu_ns"]) is not None:
-        return int(known)
-    assert one.worker is not None
-    return host.cpu_in_ticks_ns(one.worker.pid)
+    requests: int = after["gates"][port]["requests"] - before["gates"][port]["requests"]
+    return requests
 
 
 def _weigh(one: Running, cpus: set[int] | None) -> None:
@@ -453,7 +540,8 @@ def _ask_for_report(one: Running, block: BlockTrial) -> None:
     """Wait until the crawl has ended, because pages have no more links, and ask for the report."""
     worker = _speaking(one, "crawled", block)
     worker.crawled()
-    windows, rest_ns = [[each.begin_ns, each.end_ns] for each in one.slices], [each.rest_ns for each in one.slices]
+    windows = [[each.begin.at_ns, each.end.until_ns] for each in one.slices]
+    rest_ns = [each.rest_ns for each in one.slices]
     worker.send({"do": "report", "windows": windows, "rest_ns": rest_ns})
 
 

@@ -1,7 +1,8 @@
 """Run one block and make its rows: always one for each arm."""
 
+import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import Any
@@ -10,14 +11,15 @@ from inflight.bench.core.arm import ArmTrial, BlockTrial
 from inflight.bench.core.rows import Row
 from inflight.bench.measure import host, interpreters
 from inflight.bench.measure.blocks import block as blocks
-from inflight.bench.measure.blocks.block import Running, Slice
+from inflight.bench.measure.blocks.block import Observed, Running, Slice, TooMuchForServerError
 from inflight.bench.measure.blocks.checks import CHECKS, Evidence
 from inflight.bench.measure.blocks.sides import Prepared
+from inflight.bench.measure.blocks.usage import Clock, Usage
 from inflight.bench.measure.checks import judge
 from inflight.bench.measure.expected import described, lap_answer
 from inflight.bench.measure.process import TrialError
 from inflight.bench.measure.server import Server, ServerError
-from inflight.bench.measure.trial import Begin, Observation, Setting, conduct
+from inflight.bench.measure.trial import Begin, Observation, Setting, conduct, skipped
 from inflight.fake_server.site import SiteConfig
 
 
@@ -26,14 +28,18 @@ def run(block: BlockTrial, prepared: Mapping[str, Prepared], server: Server, set
     begin, before = Begin.now(), host.disturbances(setting.cpus)
     try:
         draw = Random(f"{setting.run} {block.id}")
-        arms = blocks.observe(
+        found = blocks.observe(
             block, prepared, server, setting.cpus.client, setting.deadline_s(block), draw, setting.unit_ns
         )
     except ServerError as error:
         return [conduct(trial, setting.run, partial(_lost, error), server, begin) for trial in block.trials]
+    except TooMuchForServerError as error:
+        return [skipped(trial, setting.run, "server", str(error)) for trial in block.trials]
     outside = host.disturbances(setting.cpus).since(before)
-    done = _Done(block, setting, _about_cycles(arms), outside, server.ceiling_per_s)
-    return [conduct(ArmTrial(block, one.arm), setting.run, partial(_of_arm, one, done), server, begin) for one in arms]
+    done = _Done(block, setting, found, outside, server.ceiling_per_s)
+    return [
+        conduct(ArmTrial(block, one.arm), setting.run, partial(_of_arm, one, done), server, begin) for one in found.arms
+    ]
 
 
 def _lost(error: ServerError, seen: Observation) -> None:
@@ -48,18 +54,9 @@ class _Done:
 
     block: BlockTrial
     setting: Setting
-    cycles: Mapping[str, Any]
+    found: Observed
     outside: Mapping[str, Any]
     ceiling_per_s: float | None
-
-
-def _about_cycles(arms: Sequence[Running]) -> dict[str, Any]:
-    """Return how much others took from the cycles of a block, which is the same for all its arms."""
-    shares = blocks.missing(arms)
-    return {
-        "missing_share": sum(shares.values()) / max(1, len(shares)),
-        "disturbed": len(blocks.disturbed(arms)),
-    }
 
 
 def _of_arm(one: Running, done: _Done, seen: Observation) -> None:
@@ -68,7 +65,7 @@ def _of_arm(one: Running, done: _Done, seen: Observation) -> None:
     seen.measured, seen.knobs = {"block": block.id}, one.knobs
     if one.failure is not None:
         raise one.failure
-    windows = _windows(block, one)
+    windows = _windows(block, one, done.found.clock)
     if not any(window["pages"] for window in windows):
         raise TrialError("no page was finished in any window")
     seen.knobs["gil"] = one.outcome["gil"]  # a library that the crawl imported may have turned the lock on
@@ -77,7 +74,6 @@ def _of_arm(one: Running, done: _Done, seen: Observation) -> None:
         counted
         | one.memory
         | dict(done.outside)
-        | dict(done.cycles)
         | _shared_core(one, done.setting)
         | _figures(windows)
         | {
@@ -86,11 +82,14 @@ def _of_arm(one: Running, done: _Done, seen: Observation) -> None:
             "settle_ns": one.lengths.settle_ns,
             "requests": one.requests,
             "held_in_flight": one.cap,
+            "clock": done.found.clock,
+            "clock_step_ns": done.found.clock_step_ns,
+            "others_share": done.found.others_share,
         }
     )
-    wall_ns = sum(window["wall_ns"] for window in windows)
     seen.server = {
-        "cpu_share": sum(window["server_cpu_ns"] for window in windows) / wall_ns,
+        "cpu_share": sum(each.server_cpu_ns for each in one.slices) / sum(each.server_wall_ns for each in one.slices),
+        "run_delay_share": done.found.server_delay_share,
         "ceiling_per_s": done.ceiling_per_s,
     }
     seen.wrong = answer_difference(blocks.site_of(block), one.outcome["answer"])
@@ -105,53 +104,72 @@ def _shared_core(one: Running, setting: Setting) -> dict[str, Any]:
 
 _COUNTED = (
     *("pages", "failed_pages", "tries", "peak_in_flight", "service"),
-    *("work_units", "work_ns", "worked_pages", "lag"),
+    *("work_units", "work_ns", "worked_pages", "unit_ns", "lag"),
 )
 
 
-def _pages(block: BlockTrial, one: Running) -> list[float]:
-    """Return how many pages were finished in each window.
+def _windows(block: BlockTrial, one: Running, clock: Clock) -> list[dict[str, Any]]:
+    """Return what the row has of each window, by the clock of the block."""
+    waits = block.workload.mean_latency_ns > 0
+    return [
+        {"cycle": each.cycle, "server_cpu_ns": each.server_cpu_ns, "late_ns": each.late_ns}
+        | (_between(*map(_sampled, seen["ends"])) if clock == "in band" else _from_outside(each, seen, waits))
+        for each, seen in zip(one.slices, one.outcome["windows"], strict=True)
+    ]
 
-    The server counts requests at the same moment as it reads CPU times. With an added latency, a window has few pages,
-    and a count is off by up to one. There the rate between the first and the last page is used.
+
+def _sampled(sample: Sequence[int]) -> tuple[Usage, int]:
+    """Return the usage and the number of finished pages of a sample; see ``worker.finished``."""
+    *used, pages = sample
+    return Usage(*used), pages
+
+
+def _from_outside(each: Slice, seen: Mapping[str, Any], waits: bool) -> dict[str, Any]:
+    """Return the figures of a window that was read from outside.
+
+    With an added latency, a window has few pages, and a count is off by up to one. There the rate between the first and
+    the last page is used.
     """
-    if not block.workload.mean_latency_ns:
-        return [float(each.requests) for each in one.slices]
-    return [_extrapolated(each, *seen) for each, seen in zip(one.slices, one.outcome["windows"], strict=True)]
+    pages = float(seen["pages"])
+    if waits and pages >= 2 and seen["last_ns"] > seen["first_ns"]:
+        pages = (pages - 1) * (each.end.until_ns - each.begin.at_ns) / (seen["last_ns"] - seen["first_ns"])
+    return _between((each.begin, 0), (each.end, pages))
 
 
-def _extrapolated(each: Slice, pages: int, first_ns: int, last_ns: int) -> float:
-    """Return the pages of a window from the times at which the first and the last were finished."""
-    if pages < 2 or last_ns == first_ns:
-        return float(pages)
-    return (pages - 1) * (each.end_ns - each.begin_ns) / (last_ns - first_ns)
-
-
-def _windows(block: BlockTrial, one: Running) -> list[dict[str, Any]]:
-    return [_window(each, pages) for each, pages in zip(one.slices, _pages(block, one), strict=True)]
-
-
-def _window(each: Slice, pages: float) -> dict[str, Any]:
-    values = asdict(each)
-    wall_ns = values.pop("end_ns") - each.begin_ns
-    del values["requests"], values["rest_ns"]
-    return values | {"wall_ns": wall_ns, "pages": round(pages, 3)}
+def _between(begin: tuple[Usage, float], end: tuple[Usage, float]) -> dict[str, Any]:
+    """Return the figures between two readings of usage and pages."""
+    (old, pages_before), (new, pages) = begin, end
+    return {
+        "begin_ns": old.at_ns,
+        "wall_ns": new.until_ns - old.at_ns,
+        "cpu_ns": new.cpu_ns - old.cpu_ns,
+        "pages": round(pages - pages_before, 3),
+        "faults": host.since(old.faults, new.faults),
+        "switches": host.since(old.switches, new.switches),
+    }
 
 
 def _figures(windows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the headline figures as ratios of sums, which vary less than means of ratios."""
     cpu_ns, wall_ns, pages = (sum(window[key] for window in windows) for key in ("cpu_ns", "wall_ns", "pages"))
+    late_ns = [window["late_ns"] for window in windows if window["late_ns"] is not None]
     return {
         "cpu_per_page_ns": round(cpu_ns / max(1, pages)),
         "pages_per_s": pages / wall_ns * 1e9,
         "cpu_share": cpu_ns / wall_ns,
-    }
+        "late_ns": round(statistics.median(late_ns)) if late_ns else None,
+    } | {f"{key}_per_page": _per_page(windows, key, pages) for key in ("faults", "switches")}
+
+
+def _per_page(windows: Sequence[Mapping[str, Any]], key: str, pages: float) -> float | None:
+    counts = [window[key] for window in windows]
+    return None if None in counts else sum(counts) / max(1, pages)
 
 
 def answer_difference(config: SiteConfig, lines: Sequence[Sequence[Any]]) -> str | None:
     """Describe the difference of an answer from an endless site in one sentence; None when there is none.
 
-    A line is (path of the first lap, laps, status, bytes); see ``laps`` of ``inflight.bench.measure.worker.arm``.
+    A line is (path of the first lap, laps, status, bytes); see ``inflight.bench.measure.worker.finished``.
     """
     expected, waiting = lap_answer(config), set(lap_answer(config))
     for path, _, status, size in lines:
@@ -169,15 +187,11 @@ def _evidence(block: BlockTrial, one: Running, setting: Setting, seen: Observati
     if cpus is not None:
         wanted["cpus"] = sorted(cpus)
     wanted |= interpreters.wanted_knobs(one.prepared.runtime)
-    alone = cpus is not None and len(cpus) == 1
     return Evidence(
         one.cap,
         block.workload.cpu_ns,
         seen.wrong,
-        seen.measured["cpu_share"] if alone else None,
         seen.measured,
-        seen.server,
         seen.knobs,
         wanted,
-        one.arm.stack == "none",
     )

@@ -5,25 +5,24 @@ The harness orders ``crawl``, and at the end ``report``, with the measuring wind
 
 import signal
 import threading
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from inflight.bench.measure.worker import Say, has_lock, serve
-from inflight.bench.measure.worker.crawl import StrategyPart, path_of, totals, worked
+from inflight.bench.measure.worker.crawl import StrategyPart, worked
+from inflight.bench.measure.worker.finished import Finished
 from inflight.strategies.core import record
 from inflight.strategies.core.frontier import Frontier
-from inflight.strategies.core.page import Fetch
 
 if TYPE_CHECKING:
     from inflight.strategies.core.lag import Timer
 
 FREED_BYTES = 1024 * 1024
 """Size of the block that each worker allocates and frees before it crawls."""
-LAP_AT, PAGE_AT = 3, 9
-"""Positions in a path of an endless site at which the numbers of the lap and of the page begin: /p/100000017."""
+INDEX_UNITS = 20
+"""Amount of CPU work by whose cost machines and hours are compared."""
 
 
 class ArmPart(StrategyPart):
@@ -36,6 +35,8 @@ class ArmPart(StrategyPart):
         self._busy_threads = order.get("busy_threads", 0)
         self._lag = order.get("lag")
         self._timer: Timer | None = None
+        self._finished = Finished(self.frontier, len(self.job.roots), sampled=order["sampled"])
+        self.frontier.finished = self._finished  # type: ignore[assignment]
         age_allocator()
 
     def crawl(self) -> dict[str, Any]:
@@ -48,8 +49,19 @@ class ArmPart(StrategyPart):
         """Return the counts of the whole crawl and of its windows; after each of these, the crawl came to rest."""
         late_ns = [] if self._timer is None else self._timer.lateness_ns(windows, rest_ns)
         late = {"lag": record.summary(late_ns)} if late_ns else {}
-        counted = outcome(self.frontier, windows)
-        return {"event": "outcome", "gil": has_lock(), **counted, **worked(self.job), **late}
+        self._finished.end()
+        return {
+            "event": "outcome",
+            "gil": has_lock(),
+            "windows": [self._finished.of_window(begin_ns, end_ns) for begin_ns, end_ns in windows],
+            **self._finished.totals(),
+            "peak_in_flight": self.frontier.peak_in_flight,
+            "service": record.summary(list(self._finished.service_ns(windows))),
+            "answer": self._finished.answer(),
+            **worked(self.job),
+            **machine_index(),
+            **late,
+        }
 
     @contextmanager
     def _lagging(self) -> Iterator[None]:
@@ -99,64 +111,13 @@ def age_allocator() -> None:
     bytes(FREED_BYTES)
 
 
-def outcome(frontier: Frontier, windows: Sequence[Sequence[int]]) -> dict[str, Any]:
-    """Return the counts of the whole crawl, its answer, and the service times of the fetches within the windows."""
-    fetches = frontier.finished
-    timed = within(fetches, windows)
-    return {
-        "windows": [seen(fetches, begin, end) for begin, end in windows],
-        **totals(frontier),
-        "service": record.summary([fetch.finished_ns - fetch.started_ns for fetch in timed]),
-        "answer": laps(fetches),
-    }
-
-
-def laps(fetches: Iterable[Fetch]) -> list[list[Any]]:
-    """Return the answer in short: [path of the first, number of laps, status, size] for each page.
-
-    A page that came twice, missed a lap or differed between laps has a line for each fetch.
-    """
-    of_page: dict[str, list[Fetch]] = {}
-    for fetch in fetches:
-        of_page.setdefault(path_of(fetch)[PAGE_AT:], []).append(fetch)
-    lines: list[list[Any]] = []
-    for own in of_page.values():
-        own.sort(key=lambda fetch: fetch.url)
-        runs = [own] if _are_alike(own) else [[fetch] for fetch in own]
-        lines += [[path_of(run[0]), len(run), run[0].status, run[0].size] for run in runs]
-    return lines
-
-
-def _are_alike(own: Sequence[Fetch]) -> bool:
-    """Return whether these fetches of one page are from consecutive laps and have the same result."""
-    if len({(fetch.status, fetch.size) for fetch in own}) > 1:
-        return False
-    numbers = [path_of(fetch)[LAP_AT:PAGE_AT] for fetch in own]
-    return all(number.isdigit() for number in numbers) and list(map(int, numbers)) == list(
-        range(int(numbers[0]), int(numbers[0]) + len(numbers))
-    )
-
-
-def seen(fetches: Sequence[Fetch], begin_ns: int, end_ns: int) -> list[int]:
-    """Return the number of fetches finished in a window, and the times of the first and the last of them."""
-    own = fetches[_place(fetches, begin_ns) : _place(fetches, end_ns)]
-    return [len(own), own[0].finished_ns, own[-1].finished_ns] if own else [0, begin_ns, begin_ns]
-
-
-def _place(fetches: Sequence[Fetch], at_ns: int) -> int:
-    """Return how many fetches had finished at a time; they are in the order in which they finished."""
-    return bisect_left(fetches, at_ns, key=lambda fetch: fetch.finished_ns)
-
-
-def within(fetches: Iterable[Fetch], windows: Sequence[Sequence[int]]) -> list[Fetch]:
-    """Return the fetches that started and finished within one window (nanoseconds, ascending)."""
-    begins = [begin for begin, _ in windows]
-    found = []
-    for fetch in fetches:
-        place = bisect_right(begins, fetch.started_ns) - 1
-        if place >= 0 and fetch.finished_ns <= windows[place][1]:
-            found.append(fetch)
-    return found
+def machine_index() -> dict[str, int]:
+    """Return the CPU time of one unit of CPU work, by which machines and hours can be compared."""
+    try:
+        from inflight.strategies.core.work import cost_ns
+    except ImportError:  # strategies of older revisions
+        return {}
+    return {"unit_ns": cost_ns(INDEX_UNITS) // INDEX_UNITS}
 
 
 def plant(frontier: Frontier, loops: int) -> None:

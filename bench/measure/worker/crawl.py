@@ -188,7 +188,6 @@ def _outcome(job: Job, frontier: Frontier, begin_ns: int, end_ns: int) -> dict[s
         "steady_response": record.summary([fetch.finished_ns - fetch.admitted_ns for fetch in warm]),
         "timeline": record.timeline(spans_ns, begin_ns, BIN_NS),
         "warm_up_ns": None if full_ns is None else full_ns - begin_ns,
-        "steady": record.steady_state(spans_ns, job.max_in_flight),
         "answer": [[path_of(fetch), fetch.status, fetch.size, fetch.error] for fetch in fetches],
     }
 

@@ -16,8 +16,6 @@ from inflight.bench.core.rows import Row
 from inflight.bench.core.stats import Interval, t_interval
 from inflight.bench.studies.throughput.record import Arm, ArmWorkload
 
-NOISY = 0.05
-"""A run is noisy if its placebo may differ from the reference by more than this share."""
 MOST_COLUMNS = 4
 USUAL_CAP = 100
 
@@ -47,12 +45,6 @@ class Contrast:
         """The ratio with its 95 % t interval over the blocks."""
         return t_interval(list(self.logs.values())).ratio()
 
-    @property
-    def is_noisy(self) -> bool:
-        """Whether the ratio may differ from 1 by more than NOISY."""
-        interval = self.interval
-        return not (interval.low >= 1 - NOISY and interval.high <= 1 + NOISY)
-
 
 def contrasts(rows: Iterable[Row]) -> list[Contrast]:
     """Return the ratio of CPU time per page of each arm on each workload to its reference, in the order of the rows.
@@ -60,12 +52,14 @@ def contrasts(rows: Iterable[Row]) -> list[Contrast]:
     A block counts for an arm if both the arm and the reference have valid rows.
     """
     groups: dict[tuple[str, str], list[tuple[Row, Row]]] = {}
-    for block in blocks(rows):
+    found = blocks(rows)
+    name_of = c.arm_names(row for block in found for row in block)
+    for block in found:
         reference = next((row for row in block if role(row) == "reference"), None)
         for row in block:
             if reference is not None and row is not reference:
-                groups.setdefault((row.strategy, workloads.identity(row.workload)), []).append((row, reference))
-    return list(map(_contrast, groups.values()))
+                groups.setdefault((name_of(row), workloads.identity(row.workload)), []).append((row, reference))
+    return [_contrast(name, pairs) for (name, _), pairs in groups.items()]
 
 
 def blocks(rows: Iterable[Row]) -> list[list[Row]]:
@@ -82,14 +76,14 @@ def placebos(found: Sequence[Contrast]) -> list[Contrast]:
     return [contrast for contrast in found if contrast.role == "placebo"]
 
 
-def _contrast(pairs: Sequence[tuple[Row, Row]]) -> Contrast:
+def _contrast(name: str, pairs: Sequence[tuple[Row, Row]]) -> Contrast:
     logs = {}
     for row, reference in pairs:
         logs[f"{row.run}/{row.measured.block}"] = math.log(
             row.measured.cpu_per_page_ns / reference.measured.cpu_per_page_ns
         )
     row, reference = pairs[0]
-    return Contrast(row.strategy, reference.strategy, role(row), row.workload, logs)
+    return Contrast(name, reference.strategy, role(row), row.workload, logs)
 
 
 def usual_cap(tried: Sequence[int]) -> int:

@@ -42,6 +42,12 @@ class Window(Open, frozen=True, kw_only=True):
     """CPU time of the server in it."""
     pages: Annotated[float, Meta(ge=0, le=1e15)]
     """Pages that were finished in it; with an added latency, a fraction of a page at its ends is counted too."""
+    faults: Maybe[Count] = None
+    """Page faults of the worker in it; absent: unknown. Older rows lack it, and the next ones."""
+    switches: Maybe[Count] = None
+    """Context switches of the worker in it; absent: unknown."""
+    late_ns: Maybe[Ns] = None
+    """How late the server answered in it, median; absent without an added latency."""
 
 
 class ArmMeasured(Answer, frozen=True, kw_only=True):
@@ -59,10 +65,21 @@ class ArmMeasured(Answer, frozen=True, kw_only=True):
     """Pages per second in the windows."""
     cpu_share: Maybe[Number] = None
     """CPU time of the worker and its children as a share of the time, in the windows; with several cores, above 1."""
-    missing_share: Maybe[Share] = None
-    """Share of the time of all the block's windows in which no arm ran: it waited, or others had the core."""
-    disturbed: Maybe[Count] = None
-    """Cycles of the block that an outside signal calls disturbed."""
+    clock: Maybe[Literal["task clock", "in band", "process clock"]] = None
+    """By which clock the CPU time of all arms of the block was read: the kernel's task clock; in band, so the worker's
+    own, between two pages; or the CPU clock of another process. Older rows lack it, and have the last."""
+    clock_step_ns: Maybe[PositiveNs] = None
+    """Resolution of that clock."""
+    faults_per_page: Maybe[Number] = None
+    """Page faults per page, in the windows; absent: unknown."""
+    switches_per_page: Maybe[Number] = None
+    """Context switches per page, in the windows; absent: unknown."""
+    late_ns: Maybe[Ns] = None
+    """How late the server answered: median of the windows; absent without an added latency."""
+    others_share: Maybe[Share] = None
+    """Share of the core of the block's arms that other programs used while these took turns; absent: unknown."""
+    unit_ns: Maybe[PositiveNs] = None
+    """CPU time of a fixed amount of work, a unit of inflight.strategies.core.work, in this worker after its crawl."""
     requests: Maybe[Count] = None
     """Requests of the arm that the server received, from its first to its last page."""
     peak_in_flight: Maybe[Count] = None

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from inflight.bench.core import cells as c
-from inflight.bench.core import retention, units
+from inflight.bench.core import noise, retention, units
 from inflight.bench.core.cells import Cell
 from inflight.bench.core.model import sensitivity
 from inflight.bench.core.retention import Retention
@@ -15,7 +15,7 @@ from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.text_bars import Bars
 from inflight.bench.studies.throughput import findings, read, tables, title
-from inflight.bench.studies.throughput.read import NOISY, Contrast
+from inflight.bench.studies.throughput.read import Contrast
 from inflight.bench.studies.throughput.tables import SURE
 
 
@@ -43,7 +43,7 @@ def sections(rows: Sequence[Row]) -> list[Section]:
     ]
     own, name = each[0]
     where = f" ({name})" if several else ""
-    told = tuple(filter(None, [about_blocks(found), *about_disturbed(rows)]))
+    told = tuple(filter(None, [about_blocks(found)]))
     placebo = tuple(filter(None, [about_placebo(rows)]))
     longest, is_said = findings.at_longest(own, where)
     against_one = findings.against_one(own, where)
@@ -54,7 +54,6 @@ def sections(rows: Sequence[Row]) -> list[Section]:
         ),
         _told(
             Section(title.of_cpu(read.at(own, read.cpu_column(own))) + where, tuple(costs), first=placebo),
-            about_noise(rows),
             findings.at_shortest(own, where),
             findings.order(own, where),
             own=findings.of_cpu(own),
@@ -80,7 +79,7 @@ def figures(rows: Sequence[Row]) -> dict[str, Any]:
     found = read.contrasts(c.crawled(rows))
     placebo = next(iter(read.placebos(read.contrasts(rows))), None)
     return {
-        "placebo": None if placebo is None else _contrast_json(placebo) | {"noisy": placebo.is_noisy},
+        "placebo": None if placebo is None else _contrast_json(placebo) | {"noisy": noise.is_noisy(rows)},
         "ratios": [{"strategy": one.arm, "reference": one.reference} | _contrast_json(one) for one in found],
         "cells": [_cell_json(cell) for cell in c.cells(rows)],
         "retention": [_retention_json(one) for one in retention.of_rows(rows)],
@@ -149,31 +148,9 @@ def about_placebo(rows: Sequence[Row]) -> str | None:
     return f"{off} ({SURE} interval {between})."
 
 
-def about_noise(rows: Sequence[Row]) -> str:
-    """Warn of a noisy run, before all findings; empty for a quiet one, and without a placebo."""
-    found = _placebo(rows)
-    if found is None or not found.is_noisy:
-        return ""
-    return (
-        f"This run is noisy: identical code may differ by more than {units.percent(NOISY)}. Differences that are "
-        "called significant still count, but others may be hidden. Close other programs, or use more --rounds."
-    )
-
-
 def _placebo(rows: Sequence[Row]) -> Contrast | None:
     """Return the first placebo; None if no block has one."""
     return next(iter(read.placebos(read.contrasts(rows))), None)
-
-
-def about_disturbed(rows: Sequence[Row]) -> list[str]:
-    """Say how many cycles were disturbed by other programs."""
-    blocks = [block[0].measured for block in read.blocks(rows)]
-    disturbed = sum(one.disturbed or 0 for one in blocks)
-    if not disturbed:
-        return []
-    cycles = sum(len(one.windows) for one in blocks)
-    told = f"Other programs disturbed {units.count(disturbed)} of {units.count(cycles)} cycles"
-    return [f"{told}. Such cycles count like all others, because in each cycle every strategy crawls in turn."]
 
 
 def about_blocks(found: Sequence[Cell]) -> str:

@@ -41,7 +41,7 @@ def rates(own: Sequence[Cell], where: str) -> Table:
     columns, cpu = read.rate_columns(own), read.cpu_column(own)
 
     def entries(cell: Cell) -> tuple[str, ...]:
-        return tuple(_value(c.at(own, cell.strategy, *one), c.pages_per_s, units.number) for one in columns)
+        return tuple(_rate(c.at(own, cell.strategy, *one)) for one in columns)
 
     lines = _lines(own, read.at(own, cpu), entries)
     return Table(
@@ -51,6 +51,16 @@ def rates(own: Sequence[Cell], where: str) -> Table:
         (*_marks(lines), *_left_out(own, [*columns, cpu])),
         ("added latency\nin flight", *(_short(one) for one in columns)),
     )
+
+
+def _rate(cell: Cell | None) -> str:
+    """Write a cell's throughput: as a lower bound if the server was full, and with the latency that was served."""
+    text = _value(cell, c.pages_per_s, units.number)
+    if cell is None:
+        return text
+    served_ns = c.served_latency_ns(cell)
+    late = f" at {units.duration(served_ns, 2)}" if served_ns else ""
+    return f"{c.AT_LEAST if c.is_bounded(cell) else ''}{text}{late}"
 
 
 def over_in_flight(own: Sequence[Cell], kept: Sequence[Retention], where: str) -> tuple[Table, Table]:
@@ -162,6 +172,8 @@ def _marks(lines: Sequence[Line], dash: str = "not measured") -> list[str]:
     """Explain the marks in the lines; ``dash`` is what a dash means."""
     entries = [entry for line in lines if not isinstance(line, Group) for entry in texts(line)[1:]]
     told = [ONLY_INVALID] if any("✗" in entry for entry in entries) else []
+    told += [f"{c.AT_LEAST}: the server was full."] if any(c.AT_LEAST in entry for entry in entries) else []
+    told += ["at 12 ms: the latency that was served."] if any(" at " in entry for entry in entries) else []
     return [*told, f"-: {dash}."] if "-" in entries else told
 
 

@@ -1,0 +1,185 @@
+"""What an arm has used so far, read from outside: CPU time, page faults and context switches of all its processes.
+
+Linux brings the CPU clock of another process up to date only at its scheduler ticks (kernel/sched/cputime.c,
+thread_group_cputime), every 4 ms with HZ=250. The task clock of perf_event_open(2) is exact at any moment. It follows
+the threads and processes that start after it was opened, and needs permission.
+"""
+
+import ctypes
+import errno
+import os
+import platform
+import struct
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Literal
+
+from inflight.bench.measure import host
+
+Clock = Literal["task clock", "in band", "process clock"]
+_NUMBERS = {"x86_64": 298, "aarch64": 241}
+"""Numbers of the system call perf_event_open."""
+_SOFTWARE, _SIZE = 1, 112
+"""PERF_TYPE_SOFTWARE, and a size of perf_event_attr that all kernels since 4.1 know (PERF_ATTR_SIZE_VER5)."""
+_INHERIT, _NOT_THE_KERNEL = 1 << 1, 1 << 5 | 1 << 6
+"""Bits of perf_event_attr; the second does not change the task clock, and needs less permission."""
+_CLOEXEC = 8
+_COARSE = 6
+"""CLOCK_MONOTONIC_COARSE, whose steps are the ticks of the scheduler (clock_getres(2))."""
+_CLOCK, _FAULTS, _SWITCHES = 1, 2, 3
+"""PERF_COUNT_SW_TASK_CLOCK, PERF_COUNT_SW_PAGE_FAULTS, PERF_COUNT_SW_CONTEXT_SWITCHES."""
+_EVENTS = (((_CLOCK, _FAULTS, _SWITCHES), _INHERIT), ((_CLOCK,), _INHERIT | _NOT_THE_KERNEL))
+"""What to open, the better choice first: all with permission for the kernel's events, else the clock alone."""
+READ_NS, READINGS = 200_000, 5
+"""A reading is taken again if it took longer, because the reader may have lost its core in mid-reading."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What the processes of an arm have used up to a moment."""
+
+    at_ns: int
+    """When the reading began, on the monotonic clock."""
+    until_ns: int
+    """When it had ended. A window lasts from the begin of its first reading to the end of its last."""
+    cpu_ns: int
+    faults: int | None
+    """Page faults, if known."""
+    switches: int | None
+    """Context switches, if known."""
+
+
+class TaskClock:
+    """Counters of the kernel for a process and all its threads and children."""
+
+    name: Clock = "task clock"
+    step_ns = 1
+
+    def __init__(self, pid: int) -> None:
+        """Open them. Raises OSError if this is not permitted, or if the system has none."""
+        self._files: dict[int, list[int]] = {}
+        for events, flags in _EVENTS:
+            try:
+                for event, task in product(events, _tasks(pid)):
+                    self._files.setdefault(event, []).append(_opened(event, flags, task))
+            except OSError as error:
+                self.close()
+                if not isinstance(error, PermissionError) or events is _EVENTS[-1][0]:
+                    raise
+            else:
+                return
+
+    def read(self) -> Usage:
+        """Return the usage until now."""
+        return Usage(*_timed(lambda: self._sum(_CLOCK) or 0), self._sum(_FAULTS), self._sum(_SWITCHES))
+
+    def follow(self, pids: Sequence[int]) -> None:
+        """Do nothing: the counters follow new processes by themselves."""
+
+    def close(self) -> None:
+        """Close the counters."""
+        for files in self._files.values():
+            for file in files:
+                os.close(file)
+        self._files = {}
+
+    def _sum(self, event: int) -> int | None:
+        files = self._files.get(event)
+        return None if files is None else sum(struct.unpack("=Q", os.read(file, 8))[0] for file in files)
+
+
+class ProcessClock:
+    """The CPU clocks of processes, which their kernel updates in steps."""
+
+    name: Clock = "process clock"
+
+    def __init__(self, pid: int) -> None:
+        self._pids: Sequence[int] = (pid,)
+        is_clock = host.cpu_ns(pid) is not None  # other systems report CPU times in units of 10 ms
+        self.step_ns = round(time.clock_getres(_COARSE) * 1e9) if is_clock else 10_000_000
+
+    def read(self) -> Usage:
+        """Return the usage until now."""
+        return Usage(*_timed(lambda: cpu_of_all_ns(self._pids)), None, None)
+
+    def follow(self, pids: Sequence[int]) -> None:
+        """Read these processes from now on, the first one before the others."""
+        self._pids = pids
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def reading_ns(self) -> int:
+        """Return what it costs to read the clock of the first process: the least of several readings."""
+        costs_ns = []
+        for _ in range(READINGS):
+            before_ns = time.perf_counter_ns()
+            host.cpu_ns(self._pids[0])
+            costs_ns.append(time.perf_counter_ns() - before_ns)
+        return min(costs_ns)
+
+
+def is_task_clock_permitted() -> bool:
+    """Return whether this process may open the task clock of its children."""
+    try:
+        TaskClock(os.getpid()).close()
+    except OSError:
+        return False
+    return True
+
+
+def _timed(read: Callable[[], int]) -> tuple[int, int, int]:
+    """Return the begin and the end of a reading, and what it read."""
+    for _ in range(READINGS):
+        before_ns = time.perf_counter_ns()
+        value = read()
+        after_ns = time.perf_counter_ns()
+        if after_ns - before_ns <= READ_NS:
+            break
+    return before_ns, after_ns, value
+
+
+def _opened(event: int, flags: int, task: int) -> int:
+    """Return a new counter of one task. Raises OSError (perf_event_open(2))."""
+    number = _NUMBERS.get(platform.machine())
+    if number is None or not sys.platform.startswith("linux"):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    attributes = struct.pack("=IIQQQQQ", _SOFTWARE, _SIZE, event, 0, 0, 0, flags).ljust(_SIZE, b"\0")
+    library = ctypes.CDLL(None, use_errno=True)
+    file: int = library.syscall(number, attributes, task, -1, -1, _CLOEXEC)  # on all cores
+    if file < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return file
+
+
+def _tasks(pid: int) -> list[int]:
+    """Return the threads of a process."""
+    return [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()]
+
+
+def cpu_of_all_ns(pids: Sequence[int]) -> int:
+    """Return the CPU time of processes together, with their ended children.
+
+    A process that has ended has no clock any more. Its parent then has its CPU time in a counter of its ended children,
+    in ticks of 10 ms, which is read if there are several processes. Raises psutil.Error if the first one has ended.
+    """
+    first, *others = pids
+    clock_ns = host.cpu_ns(first)
+    total_ns = host.cpu_in_ticks_ns(first) if clock_ns is None else clock_ns
+    if not others:
+        return total_ns
+    return total_ns + sum(host.cpu_ns(pid) or 0 for pid in others) + sum(map(_of_ended_children_ns, pids))
+
+
+def _of_ended_children_ns(pid: int) -> int:
+    """Return the CPU time of the ended children that a process has waited for: cutime and cstime of proc(5), stat."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:  # the process has ended
+        return 0
+    fields = text.rpartition(")")[2].split()  # from the third field on: the second is a name, which may have spaces
+    return (int(fields[13]) + int(fields[14])) * (1_000_000_000 // os.sysconf("SC_CLK_TCK"))

@@ -1,0 +1,162 @@
+"""The windows of an arm by each clock, and what a block concludes from its counts: pure functions."""
+
+import statistics
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inflight import strategies
+from inflight.bench.core.arm import Arm
+from inflight.bench.measure.blocks import block
+from inflight.bench.measure.blocks.block import MIN_SAMPLES, MS, Running, Slice, TooMuchForServerError
+from inflight.bench.measure.blocks.run import _figures, _windows
+from inflight.bench.measure.blocks.sides import Prepared
+from inflight.bench.measure.blocks.usage import Clock, ProcessClock, Usage
+from inflight.bench.measure.process import DEFAULT
+from tests.measure.made_engine import GOOD, block_of
+
+WALL_NS = 20 * MS
+WINDOW = Slice(0, Usage(1000, 1001, 5, 10, 20), Usage(WALL_NS, 1000 + WALL_NS, 5 + MS, 13, None), 7, WALL_NS, 9, 0)
+ENDS = [[1500, 1600, 4, 1, 2, 100], [1400 + MS, 1500 + MS, 4 + MS // 2, 3, 7, 160]]
+
+
+def running(clock: Clock = "process clock", *samples: int, failed: bool = False, **other: Any) -> Running:
+    """Make an arm with a window for each number of samples; ``other`` are values of the arm."""
+    arm = Arm("callbacks", "callbacks", **other)
+    one = Running(arm, Prepared(arm, strategies.describe("callbacks"), DEFAULT, None), port=1, pids=[7])
+    one.meter = cast("ProcessClock", SimpleNamespace(name=clock, step_ns=1 if clock == "task clock" else 4 * MS))
+    one.outcome = {} if failed else {"windows": [{"samples": number} for number in samples]}
+    one.failure = OSError() if failed else None
+    return one
+
+
+def windows(seen: dict[str, Any], clock: Clock, latency: str = "0") -> list[dict[str, Any]]:
+    one = running()
+    one.slices, one.outcome = [WINDOW], {"windows": [seen]}
+    return _windows(block_of(GOOD, latency), one, clock)
+
+
+def test_a_window_that_was_read_from_outside_has_all_its_pages() -> None:
+    assert windows({"pages": 500, "first_ns": 2000, "last_ns": 3000}, "task clock") == [
+        {
+            "cycle": 0, "server_cpu_ns": 7, "late_ns": 9, "begin_ns": 1000, "wall_ns": WALL_NS, "cpu_ns": MS,
+            "pages": 500.0, "faults": 3, "switches": None,
+        }
+    ]  # fmt: skip
+
+
+def test_a_window_that_was_read_in_band_lies_between_two_samples() -> None:
+    assert windows({"pages": 500, "first_ns": 0, "last_ns": 1, "ends": ENDS}, "in band", "10ms") == [
+        {
+            "cycle": 0, "server_cpu_ns": 7, "late_ns": 9, "begin_ns": 1500, "wall_ns": MS, "cpu_ns": MS // 2,
+            "pages": 60, "faults": 2, "switches": 5,
+        }
+    ]  # fmt: skip
+
+
+@given(st.integers(2, 1000), st.integers(MS, WALL_NS), st.integers(0, WALL_NS))
+def test_with_a_latency_pages_follow_from_the_rate_between_the_first_and_the_last(
+    pages: int, between_ns: int, before_ns: int
+) -> None:
+    first_ns = 1000 + min(before_ns, WALL_NS - between_ns)
+
+    (found,) = windows(
+        {"pages": pages, "first_ns": first_ns, "last_ns": first_ns + between_ns}, "process clock", "10ms"
+    )
+
+    assert found["pages"] / WALL_NS == pytest.approx((pages - 1) / between_ns, rel=1e-3)
+
+
+@pytest.mark.parametrize(("pages", "last_ns"), [(0, 1000), (1, 1000), (1, 1500), (7, 1000)])
+def test_pages_without_a_time_between_them_are_counted(pages: int, last_ns: int) -> None:
+    (found,) = windows({"pages": pages, "first_ns": 1000, "last_ns": last_ns}, "task clock", "10ms")
+
+    assert found["pages"] == pages
+
+
+def test_a_figure_that_one_window_lacks_is_unknown() -> None:
+    window = {"cpu_ns": 10, "wall_ns": 20, "pages": 2.0, "faults": 1, "switches": 4, "late_ns": 7}
+
+    found = _figures([window, window | {"faults": None, "late_ns": None}])
+
+    assert (found["cpu_per_page_ns"], found["cpu_share"], found["late_ns"]) == (5, 0.5, 7)
+    assert (found["faults_per_page"], found["switches_per_page"]) == (None, 2.0)
+
+
+ENOUGH = (MIN_SAMPLES, MIN_SAMPLES + 1)
+IN_BAND, OUTSIDE = ("in band", 1000), ("process clock", 4 * MS)
+
+
+@pytest.mark.parametrize(
+    ("arms", "clock"),
+    [
+        ([], ("task clock", 1)),
+        ([running("task clock", *ENOUGH)], ("task clock", 1)),
+        ([running("process clock", *ENOUGH)], IN_BAND),
+        ([running("process clock", *ENOUGH), running(failed=True)], IN_BAND),
+        ([running("process clock", *ENOUGH), running("process clock", *ENOUGH, MIN_SAMPLES - 1)], OUTSIDE),
+        ([running("process clock", *ENOUGH), running("process clock", *ENOUGH, cores=2)], OUTSIDE),
+    ],
+    ids=["no arm", "task clock", "enough samples", "a failed arm", "too few samples", "two cores"],
+)
+def test_the_clock_of_a_block_is_the_best_that_all_its_arms_have(arms: list[Running], clock: tuple[Clock, int]) -> None:
+    assert block._clock_of(arms) == clock
+
+
+def test_an_arm_with_children_is_not_read_in_band() -> None:
+    one = running("process clock", *ENOUGH)
+    one.pids = [7, 8]
+
+    assert block._clock_of([one]) == OUTSIDE
+
+
+@given(st.lists(st.integers(1, 12), max_size=20), st.lists(st.integers(1, 12), max_size=20))
+def test_the_median_lateness_is_that_of_the_responses_between_two_counts(old: list[int], new: list[int]) -> None:
+    before, after = ({str(late_ns): n for late_ns, n in Counter(each).items()} for each in (old, old + new))
+
+    assert block.median_late_ns(before, after) == (statistics.median_low(new) if new else None)
+
+
+@pytest.mark.parametrize(
+    ("busy_ns", "arms_ns", "delay_ns", "shares"),
+    [
+        (60, 25, 30, (0.35, 0.3)),
+        (60, 70, 0, (0.0, 0.0)),
+        (250, 0, 140, (1.0, 1.0)),
+        (None, 25, None, (None, None)),
+    ],
+)
+def test_what_others_took_is_what_the_arms_did_not_use(
+    busy_ns: int | None, arms_ns: int, delay_ns: int | None, shares: tuple[float | None, float | None]
+) -> None:
+    def at(at_ns: int, *counts_ns: int | None) -> block._Surroundings:
+        busy, arms, delay = (None if count_ns is None else 1000 + count_ns for count_ns in counts_ns)
+        return block._Surroundings(at_ns, busy, {1: arms or 0}, delay)
+
+    found = at(1100, busy_ns, arms_ns, delay_ns).since(at(1000, 0, 0, 0))
+
+    assert found == pytest.approx(shares)
+
+
+def with_costs(*costs_ns: float) -> list[Running]:
+    arms = [running() for _ in costs_ns]
+    for one, cost_ns in zip(arms, costs_ns, strict=True):
+        one.response_ns = cost_ns
+    return arms
+
+
+@pytest.mark.parametrize("costs_ns", [(), (0.0,), (40_000.0,), (1.0, 40_000.0, 1e9)])
+def test_a_demand_that_leaves_the_server_room_is_measured(costs_ns: tuple[float, ...]) -> None:
+    block._check_demand(with_costs(*costs_ns), block_of(GOOD, "10ms"))
+
+
+def test_a_demand_that_fills_the_server_is_refused_with_its_figures() -> None:
+    arms = with_costs(41_000.0, 41_000.0, 0.0)
+
+    block._check_demand(arms, block_of(GOOD, "0"))
+    with pytest.raises(TooMuchForServerError, match=r"up to 10,000 pages/s would take 41 % .*, limit 40 %: ask"):
+        block._check_demand(arms, block_of(GOOD, "10ms"))

@@ -1,0 +1,148 @@
+"""What an arm has used, read from outside: by the kernel's task clock, and by the clocks of processes."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+from inflight.bench.measure import host
+from inflight.bench.measure.blocks import usage
+from inflight.bench.measure.blocks.usage import READ_NS, READINGS, ProcessClock, TaskClock, is_task_clock_permitted
+from tests.patience import until
+
+BURNS = """
+import subprocess, sys, threading
+burn = lambda: sum(range(3_000_000))
+input()
+if len(sys.argv) > 1:
+    thread = threading.Thread(target=burn)
+    thread.start()
+    thread.join()
+    child = subprocess.Popen([sys.executable, "-c", sys.argv[1]], stdin=subprocess.PIPE)
+    child.stdin.write(b"begin\\n")
+    child.stdin.flush()
+burn()
+input()
+"""
+
+
+def asleep(process: psutil.Process) -> bool:
+    return process.status() == psutil.STATUS_SLEEPING and process.cpu_times().user > 0
+
+
+def test_the_task_clock_counts_threads_and_children_that_start_later() -> None:
+    if not is_task_clock_permitted():
+        pytest.skip("perf_event_open is not permitted here (kernel.perf_event_paranoid, or a container)")
+    with subprocess.Popen([sys.executable, "-c", BURNS, BURNS], stdin=subprocess.PIPE, text=True) as child:
+        assert child.stdin is not None
+        of_child = psutil.Process(child.pid)
+        until(lambda: asleep(of_child))
+        clock, before_ns = TaskClock(child.pid), usage.cpu_of_all_ns([child.pid])
+        begin = clock.read()
+        child.stdin.write("begin\n")
+        child.stdin.flush()
+        until(lambda: of_child.children() and asleep(of_child) and asleep(of_child.children()[0]))
+        end, family = clock.read(), host.family(child.pid)
+        used_ns = usage.cpu_of_all_ns(family) - before_ns
+        for process in of_child.children():
+            process.kill()
+        child.kill()
+        clock.close()
+
+    assert len(family) == 2
+    assert end.cpu_ns - begin.cpu_ns == pytest.approx(used_ns, rel=0.1)
+    assert begin.at_ns < end.at_ns
+    assert (host.since(begin.faults, end.faults) or 1) > 0
+    assert (host.since(begin.switches, end.switches) or 1) > 0
+
+
+@pytest.mark.parametrize("refused", ["all events", "the kernel's events"])
+def test_without_permission_for_the_kernels_events_the_clock_is_alone_and_without_any_there_is_none(
+    refused: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opened(_event: int, flags: int, _task: int) -> int:
+        if refused == "all events" or not flags & usage._NOT_THE_KERNEL:
+            raise PermissionError
+        return os.open("/dev/zero", os.O_RDONLY)
+
+    monkeypatch.setattr(usage, "_opened", opened)
+    monkeypatch.setattr(usage, "_tasks", lambda _: [1, 2])
+
+    assert is_task_clock_permitted() == (refused != "all events")
+    if refused == "all events":
+        with pytest.raises(PermissionError):
+            TaskClock(1)
+    else:
+        clock = TaskClock(1)
+        found = clock.read()
+        clock.close()
+        assert (found.cpu_ns, found.faults, found.switches) == (0, None, None)
+
+
+def test_the_process_clock_adds_children_and_those_that_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "cpu_ns", {1: 1000, 2: 200, 3: None}.__getitem__)
+    monkeypatch.setattr(usage, "_of_ended_children_ns", {1: 30, 2: 4, 3: 0}.__getitem__)
+    clock = ProcessClock(1)
+
+    alone = clock.read()
+    clock.follow([1, 2, 3])
+    family = clock.read()
+
+    assert (alone.cpu_ns, family.cpu_ns) == (1000, 1234)
+    assert (family.faults, family.switches) == (None, None)
+
+
+def ticking(*lengths_ns: int) -> Callable[[], int]:
+    """Return a clock on which readings take these times, with a nanosecond between them."""
+    edges = [0]
+    for length_ns in lengths_ns:
+        edges += [edges[-1] + length_ns, edges[-1] + length_ns + 1]
+    return iter(edges).__next__
+
+
+@pytest.mark.parametrize(
+    ("lengths_ns", "at_ns", "value"),
+    [
+        ([READ_NS], 0, 1),
+        ([READ_NS + 1, 10], READ_NS + 2, 2),
+        ([READ_NS + 2] * READINGS, (READ_NS + 3) * (READINGS - 1), READINGS),
+    ],
+    ids=["at once", "at the second time", "never quick"],
+)
+def test_a_reading_that_took_too_long_is_taken_again(
+    lengths_ns: list[int], at_ns: int, value: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(usage, "time", SimpleNamespace(perf_counter_ns=ticking(*lengths_ns)))
+
+    assert usage._timed(iter(range(1, 9)).__next__) == (at_ns, at_ns + lengths_ns[-1], value)
+
+
+def test_the_cost_of_a_reading_is_the_least_of_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = ProcessClock(os.getpid())
+    monkeypatch.setattr(usage, "time", SimpleNamespace(perf_counter_ns=ticking(9, 7, 3, 5, 8)))
+
+    assert clock.reading_ns() == 3
+
+
+def test_the_cpu_time_of_a_child_that_has_ended_still_counts() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    pids = [os.getpid(), child.pid]
+    until(lambda: usage.cpu_of_all_ns([child.pid]) > 100_000_000)
+    before_ns = usage.cpu_of_all_ns(pids)
+    child.kill()
+    child.wait()
+
+    if sys.platform == "linux":
+        assert usage.cpu_of_all_ns(pids) > before_ns - 20_000_000, "two counters in ticks"
+
+
+def test_a_process_that_is_gone_has_no_clock() -> None:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+
+    with pytest.raises(psutil.Error):
+        usage.cpu_of_all_ns([child.pid])
