@@ -41,6 +41,7 @@ PAGES: Mapping[str, Mapping[str, Part]] = {
     "README.md": {
         "race": readme.moving_picture,
         "findings": findings.part,
+        "which": findings.which,
         "models": readme.models,
         "further": readme.further,
     },

@@ -19,12 +19,6 @@ def part(runs: Path, beside: Path) -> str:
     return joined(f"**{escaped(show.title(read))}.**", run.provenance, picture, f"```text\n{told}\n```")
 
 
-def in_short(runs: Path) -> str:
-    """State how many false alarms the newest self-test had."""
-    told = show.alarms_told(found(runs)["false_alarms"]["resampled"])
-    return f"{told} without a change, simulated from measured blocks"
-
-
 def found(runs: Path) -> dict[str, Any]:
     """Read what the newest self-test has found. Raises DocumentError."""
     path = newest(runs, "selftest").folder / SELFTEST_FILE

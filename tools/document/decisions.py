@@ -3,8 +3,10 @@
 import json
 from pathlib import Path
 
+from inflight.bench.core import units
 from inflight.bench.core.rows import MACHINE_FILE
 from inflight.bench.present.markdown import row
+from inflight.bench.studies.compare.simulation import rate_bounds
 from tools.selftest_long import DECISIONS_FILE, Kind, kinds, made
 
 STORED = "decisions"
@@ -27,6 +29,15 @@ def part(runs: Path, _beside: Path) -> str:
         machine = json.loads((folder / MACHINE_FILE).read_text(encoding="utf-8"))
         lines += [row(_cells(kind, machine.get("neighbour") or "none")) for kind in kinds(made(folder).values())]
     return "\n".join(lines)
+
+
+def false_alarms(runs: Path) -> str:
+    """State how many comparisons without a change were called a regression, and the bound of their rate."""
+    folders = sorted(path.parent for path in (runs.parent / STORED).glob(f"*/{DECISIONS_FILE}"))
+    same = [kind for folder in folders for kind in kinds(made(folder).values()) if kind.name == "aa"]
+    alarms, decided = sum(kind.verdicts.get("regression", 0) for kind in same), sum(kind.decisions for kind in same)
+    most = units.percent(rate_bounds(alarms, decided)[1], 1)
+    return f"{alarms} false alarms in {decided} real comparisons without a change (95 %: at most {most})"
 
 
 def _cells(kind: Kind, beside: str) -> tuple[str, ...]:

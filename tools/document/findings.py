@@ -12,17 +12,18 @@ from inflight.bench.core.cells import Cell, Figure
 from inflight.bench.core.figures import Slope
 from inflight.bench.core.rows import Row
 from inflight.bench.core.stats import MARGIN, Interval, differs
-from inflight.bench.present.markdown import code
+from inflight.bench.present.markdown import code, row
 from inflight.bench.studies.decision_map.read import Ranked, Tile, of_rows
 from inflight.bench.studies.decision_map.show import latency
 from inflight.bench.studies.memory.read import BLOCKS, IN_FLIGHT
 from inflight.bench.studies.memory.show import size
+from inflight.bench.studies.scaling.read import scalings
 from tools.document.memory import slope
 from tools.document.stored import DocumentError, newest
 
 MANY = 100
 """How many fetches are in flight at least where the models are said to tie."""
-THREADS, ASYNCIO = "thread_pool", "native_asyncio"
+THREADS, ASYNCIO, CALLBACKS = "thread_pool", "native_asyncio", "callbacks"
 
 
 def part(runs: Path, _beside: Path) -> str:
@@ -93,14 +94,20 @@ def at_latency(rows: Sequence[Row]) -> str:
     They tie with a number in flight if the 95 % intervals of all are within 2 % of the fastest, with that number and
     with each smaller one that was measured.
     """
+    tile, is_tied = where_models_tie(rows)
+    return _tie(tile) if is_tied else _differ(tile)
+
+
+def where_models_tie(rows: Sequence[Row]) -> tuple[Tile, bool]:
+    """Return the workload with the shortest latency at which all models tie, and whether there is one."""
     tiles = _without_work(rows)
     if not (many := [tile for tile in tiles if tile.point.in_flight >= MANY]):
         raise DocumentError(f"the map has no workload with latency and {MANY} or more fetches in flight")
     tied = [tile for tile in many if all(_is_tie(one) for one in _up_to(tiles, tile))]
     if not tied:
-        return _differ(max(many, key=lambda tile: (tile.point.latency_ns, -tile.point.in_flight)))
+        return max(many, key=lambda tile: (tile.point.latency_ns, -tile.point.in_flight)), False
     shortest = min(tile.point.latency_ns for tile in tied)
-    return _tie(max((one for one in tied if one.point.latency_ns == shortest), key=lambda one: one.point.in_flight))
+    return max((one for one in tied if one.point.latency_ns == shortest), key=lambda one: one.point.in_flight), True
 
 
 def _tie(tile: Tile) -> str:
@@ -142,6 +149,49 @@ def _up_to(tiles: Sequence[Tile], tile: Tile) -> list[Tile]:
 
 def _is_tie(tile: Tile) -> bool:
     return not tile.without and all(one.high is not None and one.high < MARGIN for one in tile.ranking[1:])
+
+
+# Which model suits which crawl
+
+
+def which(runs: Path, _beside: Path) -> str:
+    """Return a table of four kinds of crawls, each with the models to use and a figure of a stored run."""
+    tile, _ = where_models_tie(newest(runs, "map").rows)
+    quick, memory = newest(runs, "quick").rows, newest(runs, "memory").rows
+    callbacks, asyncio = (_busiest(quick, name) for name in (CALLBACKS, ASYNCIO))
+    cpu = c.ratio(asyncio, callbacks, c.cpu_per_page_ns)
+    assert cpu is not None
+    thread, task = (slope(memory, name, IN_FLIGHT) for name in (THREADS, ASYNCIO))
+    cores = max(one.best(series) or 0.0 for one in scalings(newest(runs, "scaling").rows) for series in one.series)
+    rates = sorted({units.number(one.per_s, 2) for one in tile.ranking}, key=len)
+    each = (
+        f"{' to '.join(rates[:: max(1, len(rates) - 1)])} pages/s with each of {len(tile.ranking)} models "
+        f"({latency(tile.point)}, {tile.point.in_flight} in flight)"
+    )
+    lines = (
+        (
+            "waits for slow servers, with up to a hundred requests at a time",
+            "whatever reads best",
+            each,
+        ),
+        (
+            "asks fast servers, so the CPU is the limit",
+            "callbacks; threads rather than asyncio",
+            f"a page with asyncio needs {units.times(cpu.estimate, 2)} the CPU time of one with callbacks",
+        ),
+        (
+            "keeps thousands of connections open",
+            "an event loop: callbacks, generators or asyncio",
+            f"a thread with a fetch needs {units.times(_ratio(thread, task).estimate)} the memory of a task",
+        ),
+        (
+            "computes much per page",
+            "processes",
+            f"{units.times(cores, 2)} the pages/s on a second core",
+        ),
+    )
+    heads = ("your crawl", "use", "in the stored runs")
+    return "\n".join([row(heads), "|---|---|---|", *map(row, lines)])
 
 
 # What one more takes

@@ -8,7 +8,7 @@ from inflight.bench.present import words
 from inflight.bench.present.markdown import code, escaped, row
 from inflight.bench.studies.race.read import races
 from inflight.bench.studies.throughput import tables
-from tools.document import claims, compare, memory, race, scale
+from tools.document import claims, decisions, memory, race, scale
 from tools.document.stored import newest
 
 NONE = "-"
@@ -52,7 +52,7 @@ def further(runs: Path, _beside: Path) -> str:
         "docs/claims.md": f"Are the well-known claims about threads and coroutines true? {_claims(runs)}.",
         "docs/memory.md": f"What does a thread cost? {memory.in_short(runs)}.",
         "docs/scale.md": f"How many fetches can be in flight? {scale.in_short(runs)}.",
-        "docs/compare.md": f"Is my change slower, and how often is this answer wrong? {compare.in_short(runs)}.",
+        "docs/compare.md": f"Is my change slower, and how often is this answer wrong? {decisions.false_alarms(runs)}.",
     }
     return "\n".join(f"- [{page}]({page}): {escaped(told)}" for page, told in lines.items())
 
