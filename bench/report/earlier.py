@@ -41,7 +41,8 @@ def table(folder: Path, found: Sequence[Row]) -> Table | None:
     """Return the ratios of a run beside those of earlier ones; None without an earlier run or a ratio."""
     here = ratios(found)
     machine = rows.machine(folder)
-    others = [ratios(run) for run in _runs_like(folder, machine)] if here else []
+    alike = _runs_like(folder, machine) if here else ()
+    others = [ratios(run) for run in alike if _clocks(run) == _clocks(found)]
     quiet = [one for one in others if one]
     if not quiet:
         return None
@@ -66,6 +67,11 @@ def ratios(found: Sequence[Row]) -> Ratios:
     if noise.is_noisy(found):
         return {}
     return {(_workload(one), one.arm): one.interval.estimate for one in read.contrasts(found) if one.role == "compared"}
+
+
+def _clocks(found: Sequence[Row]) -> set[str | None]:
+    """Return the clocks of a run's blocks: figures of different clocks are not compared."""
+    return {row.measured.clock for row in found if row.kind == "arm"}
 
 
 def _workload(one: read.Contrast) -> str:
