@@ -231,17 +231,18 @@ def test_a_sample_has_what_the_process_used_and_the_next_follows_its_cost(monkey
         now.ns += cost_ns
         return SimpleNamespace(ru_utime=1.5, ru_stime=0.25, ru_minflt=3, ru_majflt=1, ru_nvcsw=5, ru_nivcsw=2)
 
-    monkeypatch.setattr(finished, "time", SimpleNamespace(perf_counter_ns=lambda: now.ns))
+    clocks = dict.fromkeys(("perf_counter_ns", "thread_time_ns"), lambda: now.ns)
+    monkeypatch.setattr(finished, "time", SimpleNamespace(**clocks))
     monkeypatch.setattr(finished, "resource", SimpleNamespace(getrusage=usage, RUSAGE_SELF=0))
     found = kept((), sampled=True)
-    for now.ns in (0, SAMPLE_NS - 1, SAMPLE_NS, 3 * SAMPLE_NS - 1, 3 * SAMPLE_NS):
+    for now.ns in (0, SAMPLE_NS, 2 * SAMPLE_NS - 1, 2 * SAMPLE_NS, 4 * SAMPLE_NS):
         found.append(fetch("/", finished_ns=now.ns))
 
     samples = [list(found.samples[n : n + COLUMNS]) for n in range(0, len(found.samples), COLUMNS)]
     assert samples == [
         [at_ns, at_ns + cost_ns, 1_750_000_000, 4, 7, pages]
-        for at_ns, pages in [(0, 1), (SAMPLE_NS, 3), (3 * SAMPLE_NS, 5)]
+        for at_ns, pages in [(0, 1), (2 * SAMPLE_NS, 4), (4 * SAMPLE_NS, 5)]
     ]
-    whole, one = found.of_window(0, 3 * SAMPLE_NS), found.of_window(1, 3 * SAMPLE_NS - 1)
+    whole, one = found.of_window(0, 4 * SAMPLE_NS), found.of_window(1, 4 * SAMPLE_NS - 1)
     assert (whole["samples"], whole["ends"]) == (3, [samples[0], samples[2]])
     assert (one["samples"], one["ends"]) == (1, [samples[1], samples[1]])

@@ -121,13 +121,6 @@ def test_a_reading_that_took_too_long_is_taken_again(
     assert usage._timed(iter(range(1, 9)).__next__) == (at_ns, at_ns + lengths_ns[-1], value)
 
 
-def test_the_cost_of_a_reading_is_the_least_of_several(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = ProcessClock(os.getpid())
-    monkeypatch.setattr(usage, "time", SimpleNamespace(perf_counter_ns=ticking(9, 7, 3, 5, 8)))
-
-    assert clock.reading_ns() == 3
-
-
 def test_the_cpu_time_of_a_child_that_has_ended_still_counts() -> None:
     child = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     pids = [os.getpid(), child.pid]

@@ -30,7 +30,7 @@ from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.blocks.usage import Clock, ProcessClock, TaskClock, Usage, is_task_clock_permitted
 from inflight.bench.measure.expected import root_paths
 from inflight.bench.measure.server import Server
-from inflight.bench.measure.worker.finished import SAMPLE_COSTS, SAMPLE_STEP_NS
+from inflight.bench.measure.worker.finished import SAMPLE_STEP_NS
 from inflight.fake_server.site import SiteConfig
 from inflight.strategies.base import Job
 
@@ -43,9 +43,14 @@ LATENCIES = 20
 MAX_SERVER_SHARE = 0.4
 """Share of the server's core up to which a workload with an added latency is measured."""
 MIN_SAMPLES = 4
-"""Minimum number of samples of a window whose CPU time is read in band; windows are made long enough for one more."""
-SAMPLE_READINGS = 2
-"""Cost of a sample, which counts more than CPU time, in readings of a process's CPU clock."""
+"""Minimum number of samples of a window whose CPU time is read in band."""
+SAMPLED_THREAD_NS = 300_000
+"""Minimum length of a window per thread, for five samples: each walks through all threads, for a 200th of the time.
+
+130 ns per thread were measured with 500 to 3,000 of them, whose data are not in the caches; this is for twice as much.
+"""
+SEVERAL_CORES = "cores"
+"""The group of strategies that may crawl in several processes."""
 POLL_S = 0.0004
 """Interval at which to check whether an arm holds its cap again."""
 DRAIN_S, EACH_S = 60.0, 0.01
@@ -194,15 +199,15 @@ def observe(
     draw.shuffle(ports)
     everyone = [Running(arm, prepared[arm.name], port) for arm, port in zip(block.arms, ports, strict=True)]
     arms = draw.sample(everyone, len(everyone))
-    is_exact = is_task_clock_permitted()
+    is_sampled = not any(arm.cores > 1 or prepared[arm.name].described.group == SEVERAL_CORES for arm in block.arms)
+    meter = TaskClock if not is_sampled and is_task_clock_permitted() else ProcessClock
     with ExitStack() as stack:
         for one in arms:
             with _blamed(one):
-                wanted = _order(one, block, site, unit_ns) | {"sampled": not is_exact}
+                wanted = _order(one, block, site, unit_ns) | {"sampled": is_sampled}
                 one.worker = stack.enter_context(
                     process.running([PROGRAM], wanted, _start_cpus(cpus), lifetime_s, one.prepared.runtime)
                 )
-        meter = TaskClock if is_exact else ProcessClock
         _each(arms, partial(_fill, block=block, server=server, cpus=cpus, meter=meter, stack=stack))
         _each(arms, partial(_warm_up, block=block, server=server, fixed=fixed))
         _check_demand(arms, block)
@@ -443,9 +448,7 @@ def _warm_up(one: Running, block: BlockTrial, server: Server, fixed: Lengths | N
     threads = one.prepared.described.threads_each > 0
     found = fixed or lengths(cost_ns, one.cap, latency_ns, block.workload.cpu_ns, threads=threads)
     least_ns = LAG_WINDOW_NS if any(arm.lag for arm in block.arms) else 0
-    if isinstance(one.meter, ProcessClock):
-        samples_ns = SAMPLE_COSTS * SAMPLE_READINGS * one.meter.reading_ns()
-        least_ns = max(least_ns, (MIN_SAMPLES + 1) * samples_ns)
+    least_ns = max(least_ns, SAMPLED_THREAD_NS * one.cap * one.prepared.described.threads_each)
     one.lengths = replace(found, window_ns=max(found.window_ns, least_ns))
 
 

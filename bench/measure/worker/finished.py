@@ -46,7 +46,6 @@ class Finished:
         self._lap_pages = lap_pages
         self._laps: defaultdict[str, list[str]] = defaultdict(list)
         self._forgotten = 0
-        self._cost_ns = 0
         self._recent = recent = list[Fetch]()
         add, take, due_ns = recent.append, self.take, 0
 
@@ -79,15 +78,13 @@ class Finished:
         now_ns = time.perf_counter_ns()
         if not self._sampled:
             return now_ns + SAMPLE_NS
+        before_ns = time.thread_time_ns()  # other threads may run meanwhile
         used = resource.getrusage(resource.RUSAGE_SELF)
-        end_ns = time.perf_counter_ns()
-        cost_ns, self._cost_ns = self._cost_ns, end_ns - now_ns
+        cost_ns, end_ns = time.thread_time_ns() - before_ns, time.perf_counter_ns()
         cpu_ns = round((used.ru_utime + used.ru_stime) * 1e6) * SAMPLE_STEP_NS
         faults, switches = used.ru_minflt + used.ru_majflt, used.ru_nvcsw + used.ru_nivcsw
         self.samples.extend((now_ns, end_ns, cpu_ns, faults, switches, len(self.urls)))
-        return now_ns + max(
-            SAMPLE_NS, SAMPLE_COSTS * min(cost_ns, self._cost_ns)
-        )  # one may include a wait for the lock
+        return now_ns + max(SAMPLE_NS, SAMPLE_COSTS * cost_ns)
 
     def _forget(self, urls: list[str], path_at: int) -> None:
         """Let the frontier forget a lap when it has been crawled with all before it: then no page links to it any more.
