@@ -54,7 +54,7 @@ def test_the_task_clock_counts_threads_and_children_that_start_later() -> None:
         clock.close()
 
     assert len(family) == 2
-    assert end.cpu_ns - begin.cpu_ns == pytest.approx(used_ns, rel=0.1)
+    assert 0.85 < (end.cpu_ns - begin.cpu_ns) / used_ns < 3  # without one of the three: 0.7; time stolen counts, too
     assert begin.at_ns < end.at_ns
     assert (host.since(begin.faults, end.faults) or 1) > 0
     assert (host.since(begin.switches, end.switches) or 1) > 0
