@@ -369,10 +369,12 @@ BEFORE = "4ab07c3bb2"
 
 @pytest.mark.night
 def test_strategies_from_before_workers_kept_numbers_alone_are_compared_and_not_slower(tmp_path: Path) -> None:
-    done = inflight("ab", f"callbacks@{BEFORE}", "callbacks", "--out", tmp_path, folder=Path(__file__).parents[2])
+    done = inflight(
+        "ab", f"callbacks@{BEFORE}", "callbacks", "--out", tmp_path / "out", folder=Path(__file__).parents[2]
+    )
 
     assert done.code in {EXITS["pass"], EXITS["inconclusive"]}, done.err
-    assert all(row.valid for row in rows.read(only_run(tmp_path)))
+    assert all(row.valid for row in rows.read(only_run(tmp_path / "out")))
 
 
 # Times
