@@ -5,6 +5,7 @@ walks them all, and takes as long as a window. This keeps text and numbers, and 
 """
 
 import resource
+import sys
 import time
 from array import array
 from bisect import bisect_left, bisect_right
@@ -46,6 +47,7 @@ class Finished:
         self._lap_pages = lap_pages
         self._laps: defaultdict[str, list[str]] = defaultdict(list)
         self._forgotten = 0
+        self._cost_ns = sys.maxsize
         self._recent = recent = list[Fetch]()
         add, take, due_ns = recent.append, self.take, 0
 
@@ -80,11 +82,12 @@ class Finished:
             return now_ns + SAMPLE_NS
         before_ns = time.thread_time_ns()  # other threads may run meanwhile
         used = resource.getrusage(resource.RUSAGE_SELF)
-        cost_ns, end_ns = time.thread_time_ns() - before_ns, time.perf_counter_ns()
+        last_ns, self._cost_ns = self._cost_ns, time.thread_time_ns() - before_ns
+        end_ns = time.perf_counter_ns()
         cpu_ns = round((used.ru_utime + used.ru_stime) * 1e6) * SAMPLE_STEP_NS
         faults, switches = used.ru_minflt + used.ru_majflt, used.ru_nvcsw + used.ru_nivcsw
         self.samples.extend((now_ns, end_ns, cpu_ns, faults, switches, len(self.urls)))
-        return now_ns + max(SAMPLE_NS, SAMPLE_COSTS * cost_ns)
+        return now_ns + max(SAMPLE_NS, SAMPLE_COSTS * min(last_ns, self._cost_ns))  # one may include an interrupt
 
     def _forget(self, urls: list[str], path_at: int) -> None:
         """Let the frontier forget a lap when it has been crawled with all before it: then no page links to it any more.
