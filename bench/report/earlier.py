@@ -42,7 +42,7 @@ def table(folder: Path, found: Sequence[Row]) -> Table | None:
     here = ratios(found)
     machine = rows.machine(folder)
     alike = _runs_like(folder, machine) if here else ()
-    others = [ratios(run) for run in alike if _clocks(run) == _clocks(found)]
+    others = [ratios(run) for run in alike if _clock(run) == _clock(found)]
     quiet = [one for one in others if one]
     if not quiet:
         return None
@@ -69,9 +69,10 @@ def ratios(found: Sequence[Row]) -> Ratios:
     return {(_workload(one), one.arm): one.interval.estimate for one in read.contrasts(found) if one.role == "compared"}
 
 
-def _clocks(found: Sequence[Row]) -> set[str | None]:
-    """Return the clocks of a run's blocks: figures of different clocks are not compared."""
-    return {row.measured.clock for row in found if row.kind == "arm"}
+def _clock(found: Sequence[Row]) -> str | None:
+    """Return the clock of most blocks of a run: figures of different clocks are not compared."""
+    clocks = [row.measured.clock for row in found if row.kind == "arm"]
+    return max(clocks, key=clocks.count, default=None)
 
 
 def _workload(one: read.Contrast) -> str:
