@@ -11,7 +11,7 @@ Format history (``format`` in every row; ``parts.RENAMED`` lists checks that wer
 4   2026-11: the kinds swarm, open and client: many processes at once, constant rates of arrivals, and other clients.
 5   2026-11: the kind arm: one arm of a block, in which all arms are alive at once and take turns; the rows of a
     comparison name it (``workload.comparison``); ``stack`` is "none" for null clients; ``cause``. Unknown figures are
-    absent, where older rows have null; both mean the same. Rows with a ``clock`` have windows read by an exact one.
+    absent, where older rows have null; both mean the same.
 
 Integers are nanoseconds (``_ns``) and bytes (``_bytes``); shares are between 0 and 1.
 """
@@ -27,9 +27,9 @@ from inflight.bench.core.records.parts import Cause, Check, Kind, Row, Status
 
 __all__ = ["FORMAT", "Cause", "Check", "Kind", "Row", "RowsError", "Status", "append", "drop_unfinished", "read"]
 ROWS_FILE, MACHINE_FILE, SELFTEST_FILE = "rows.jsonl", "machine.json", "selftest.json"
-PACKED_FILE = f"{ROWS_FILE}.xz"
-"""A finished run may have its rows compressed, a twentieth as large."""
 """Files in the folder of a run: its rows, its machine, and the result of a self-test."""
+PACKED_FILE = f"{ROWS_FILE}.xz"
+"""The rows of a finished run in a tenth of the space."""
 SCHEMA_FILE = Path(__file__).with_name("row.schema.json")
 
 

@@ -42,7 +42,7 @@ def run(trial: BlockTrial, fake: Server, folder: Path = ROOT) -> dict[str, Row]:
     The server may be as slow as it likes.
     """
     before = children()
-    with patch.object(block, "MAX_SERVER_SHARE", inf):
+    with patch.object(block, "MAX_DEMAND_SHARE", inf):
         rows = arms.run(
             trial,
             {

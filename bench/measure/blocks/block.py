@@ -39,7 +39,7 @@ WARM_NS = 60 * MS
 """How long each arm runs before the first slice, while its cost per page is measured."""
 LATENCIES = 20
 """Minimum length of a window, in added latencies."""
-MAX_SERVER_SHARE = 0.4
+MAX_DEMAND_SHARE = 0.4
 """Share of the server's core up to which a workload with an added latency is measured."""
 MIN_SAMPLES = 4
 """Minimum number of samples of a window whose CPU time is read in band."""
@@ -241,10 +241,10 @@ def _check_demand(arms: Sequence[Running], block: BlockTrial) -> None:
         return
     demand_per_s = most / latency_ns * 1e9
     share = demand_per_s * min(costs) / 1e9  # the first responses find cold caches, so costs are too high
-    if share > MAX_SERVER_SHARE:
+    if share > MAX_DEMAND_SHARE:
         raise TooMuchForServerError(
             f"up to {demand_per_s:,.0f} pages/s would take {units.percent(share)} of the server's core here, limit "
-            f"{units.percent(MAX_SERVER_SHARE)}: ask for fewer in flight, or for more latency"
+            f"{units.percent(MAX_DEMAND_SHARE)}: ask for fewer in flight, or for more latency"
         )
 
 
