@@ -114,6 +114,17 @@ def test_an_arm_with_children_is_not_read_in_band() -> None:
     assert block._clock_of([one]) == OUTSIDE
 
 
+@pytest.mark.parametrize(
+    ("strategy", "cores", "is_sampled"),
+    [("callbacks", 1, True), ("callbacks", 2, False), ("null_client", 1, False), ("process_pool", 1, False)],
+)
+def test_what_cannot_be_read_in_band_is_known_before(strategy: str, cores: int, is_sampled: bool) -> None:
+    described = strategies.describe(strategy)
+    arm = Arm(strategy, strategy, stack=described.stack, cores=cores)
+
+    assert block._has_samples(arm, Prepared(arm, described, DEFAULT, None)) is is_sampled
+
+
 @given(st.lists(st.integers(1, 12), max_size=20), st.lists(st.integers(1, 12), max_size=20))
 def test_the_median_lateness_is_that_of_the_responses_between_two_counts(old: list[int], new: list[int]) -> None:
     before, after = ({str(late_ns): n for late_ns, n in Counter(each).items()} for each in (old, old + new))

@@ -50,6 +50,8 @@ SAMPLED_THREAD_NS = 300_000
 """
 SEVERAL_CORES = "cores"
 """The group of strategies that may crawl in several processes."""
+WITHOUT_STACK = "none"
+"""The stack of null_client, which hands all its pages over when it ends, and of its variant."""
 POLL_S = 0.0004
 """Interval at which to check whether an arm holds its cap again."""
 DRAIN_S, EACH_S = 60.0, 0.01
@@ -198,7 +200,7 @@ def observe(
     draw.shuffle(ports)
     everyone = [Running(arm, prepared[arm.name], port) for arm, port in zip(block.arms, ports, strict=True)]
     arms = draw.sample(everyone, len(everyone))
-    is_sampled = not any(arm.cores > 1 or prepared[arm.name].described.group == SEVERAL_CORES for arm in block.arms)
+    is_sampled = all(_has_samples(arm, prepared[arm.name]) for arm in block.arms)
     meter = TaskClock if not is_sampled and is_task_clock_permitted() else ProcessClock
     with ExitStack() as stack:
         for one in arms:
@@ -226,6 +228,11 @@ def observe(
             one.requests = readings[str(one.port)]["requests"]
     clock, step_ns = _clock_of(everyone)
     return Observed(everyone, clock, step_ns, others_share, delay_share)
+
+
+def _has_samples(arm: Arm, prepared: Prepared) -> bool:
+    """Return whether the worker can take samples: on one core, of a strategy that hands pages over as they finish."""
+    return arm.cores == 1 and arm.stack != WITHOUT_STACK and prepared.described.group != SEVERAL_CORES
 
 
 class TooMuchForServerError(Exception):
