@@ -171,3 +171,11 @@ def test_a_demand_that_fills_the_server_is_refused_with_its_figures() -> None:
     block._check_demand(arms, block_of(GOOD, "0"))
     with pytest.raises(TooMuchForServerError, match=r"up to 10,000 pages/s would take 41 % .*, limit 40 %: ask"):
         block._check_demand(arms, block_of(GOOD, "10ms"))
+
+
+def test_work_per_page_bounds_the_demand() -> None:
+    arms = with_costs(41_000.0)
+
+    block._check_demand(arms, block_of(GOOD, "10ms", cpu="1ms"))
+    with pytest.raises(TooMuchForServerError, match=r"up to 10,000 pages/s"):
+        block._check_demand(arms, block_of(GOOD, "10ms", cpu="50us"))

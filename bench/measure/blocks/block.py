@@ -240,13 +240,15 @@ class TooMuchForServerError(Exception):
 
 
 def _check_demand(arms: Sequence[Running], block: BlockTrial) -> None:
-    """Raise TooMuchForServerError if clients that never wait for a core of their own would ask for too much."""
-    latency_ns = block.workload.mean_latency_ns
+    """Raise TooMuchForServerError if clients whose only CPU time is the work per page would ask for too much."""
+    latency_ns, work_ns = block.workload.mean_latency_ns, block.workload.cpu_ns
     most = max((one.cap for one in arms), default=0)
     costs = [one.response_ns for one in arms if one.cap == most and one.response_ns]
     if not latency_ns or not costs:
         return
     demand_per_s = most / latency_ns * 1e9
+    if work_ns:
+        demand_per_s = min(demand_per_s, max(arm.cores for arm in block.arms) / work_ns * 1e9)
     share = demand_per_s * min(costs) / 1e9  # the first responses find cold caches, so costs are too high
     if share > MAX_DEMAND_SHARE:
         raise TooMuchForServerError(
