@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from inflight.bench.core import rows
+from inflight.bench.core import machines, rows
 from inflight.bench.core.judge import ExperimentError
 from inflight.bench.core.plan import AnyTrial, row_trials
 from inflight.bench.core.records import changed
@@ -16,8 +16,6 @@ from inflight.bench.measure import run as runs
 from inflight.bench.measure.interpreters import choice
 from inflight.bench.studies.claims.cells import Key, key_of, key_of_row, parts_of
 
-SAME_MACHINE = ("system", "cpu", "usable_cores", "python", "versions", "neighbour")
-"""Values of ``machine.json`` that must be equal, as for resuming a run."""
 ONCE_MORE = 2
 """Maximum number of measurements of a trial that never had a valid row."""
 TIMED_PROBES = ("selectors", "spin", "thread_per_fetch")
@@ -153,4 +151,5 @@ def _is_comparable(folder: Path, machine: Mapping[str, object]) -> bool:
     """Tell whether a run was made on this machine with pinned trials."""
     before = rows.machine(folder)
     experiment = tomllib.loads((folder / runs.EXPERIMENT_FILE).read_text(encoding="utf-8"))
-    return experiment.get("pin", True) and all(before.get(key) == machine.get(key) for key in SAME_MACHINE)
+    is_same = not machines.differences(before, machine) and before.get("versions") == machine.get("versions")
+    return is_same and experiment.get("pin", True)

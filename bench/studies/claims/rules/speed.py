@@ -48,8 +48,8 @@ LOSS = 0.95
 ACTIVE = (10, 100)
 """In flight in the primary cells of async-not-faster: a few very active connections."""
 USUAL_CAP = 100
-BELOW, BEYOND = 100, 1000
-"""In flight in the primary cells of async-sleepy: below the knee, and beyond it."""
+SOME, THOUSAND = 100, 1000
+"""In flight in the primary cells of async-sleepy."""
 FEW, MANY = 100, 3000
 """In flight of diminishing-returns, the reference first."""
 CPU = "CPU time per page"
@@ -132,28 +132,28 @@ def pooling_pays(rows: Sequence[Row]) -> Outcome:
 
 def async_sleepy(rows: Sequence[Row]) -> Outcome:
     """Judge whether asyncio waits for many slow connections as well as threads do, with less CPU time or memory."""
-    speed, many_speed = (over(arms(rows, in_flight=cap), *_SLEEPY, pages_per_s) for cap in (BELOW, BEYOND))
-    effort = over(arms(rows, in_flight=BEYOND), *_SLEEPY, cpu_per_page_ns)
+    speed, many_speed = (over(arms(rows, in_flight=cap), *_SLEEPY, pages_per_s) for cap in (SOME, THOUSAND))
+    effort = over(arms(rows, in_flight=THOUSAND), *_SLEEPY, cpu_per_page_ns)
     held = [cost(of_type(rows, Memory, name)).full for name in _SLEEPY]
     weight = slopes(held[0], held[1])
     cells = {row.workload.in_flight: units.latency(row.workload.latency) for row in arms(rows)}
-    below, beyond, of = f"{BELOW} in flight", f"{units.count(BEYOND)} in flight", "asyncio over threads"
+    some, thousand, of = f"{SOME} in flight", f"{units.count(THOUSAND)} in flight", "asyncio over threads"
     parts = [
-        compared(f"pages/s at {below}", speed, "at least", 1 / SAME, "as fast", of=of, near=False),
-        compared(f"{CPU} at {beyond}", effort, "not clearly above", 1, of=of),
+        compared(f"pages/s at {some}", speed, "at least", 1 / SAME, "as fast", of=of, near=False),
+        compared(f"{CPU} at {thousand}", effort, "not clearly above", 1, of=of),
         compared("memory per fetch in flight", weight, "not clearly above", 1, of=of, near=False),
         Part("CPU time or memory", _less(effort, weight), of=of, rule="clearly less", core="less of something"),
     ]
     costs = {"CPU time": effort, "memory": weight}
     ratios = values("_ratio", {"speed": speed, "many_speed": many_speed, "cpu": effort, "memory": weight})
     told: dict[str, Value] = {
-        "latency": cells.get(BELOW),
-        "many_latency": cells.get(BEYOND),
+        "latency": cells.get(SOME),
+        "many_latency": cells.get(THOUSAND),
         "less": _named(name for name, found in costs.items() if _side(found, 1) == "below"),
         "more": _named(name for name, found in costs.items() if _side(found, 1) == "above"),
     }
-    also = [f"pages/s at {beyond}: {many_speed}"] if isinstance(many_speed, Range) else []
-    return outcome(rows, parts, ratios | told | {"few": BELOW, "in_flight": BEYOND}, also)
+    also = [f"pages/s at {thousand}: {many_speed}"] if isinstance(many_speed, Range) else []
+    return outcome(rows, parts, ratios | told | {"few": SOME, "in_flight": THOUSAND}, also)
 
 
 def diminishing_returns(rows: Sequence[Row]) -> Outcome:
