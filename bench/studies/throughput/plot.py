@@ -15,7 +15,6 @@ from inflight.bench.present.labels import Label
 from inflight.bench.present.marks import Point
 from inflight.bench.present.name_looks import Look
 from inflight.bench.studies.throughput import (
-    left_out,
     plot_caps,
     plot_cpu,
     plot_possible,
@@ -59,7 +58,7 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
     if not shown:
         return None
     kept = retention.headline(found)
-    notes = _about_pages(shown), _about_short(found, shown), left_out.about(found, shown)
+    notes = _about_pages(shown), _about_short(found, shown)
     if len(c.strategies_of(shown)) > page.MOST_LINES or kept:
         return draw_each(shown, kept, marks.notes(about, *notes), footer)
     looks = page.looks_of_plot(c.strategies_of(shown), looks)

@@ -11,7 +11,7 @@ from inflight.bench.core.cells import Cell
 from inflight.bench.core.retention import Retention, headline, swept
 from inflight.bench.present import labels, marks, page, scales, small_multiples
 from inflight.bench.present.marks import Point
-from inflight.bench.studies.throughput import left_out, read, title
+from inflight.bench.studies.throughput import read, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,7 +74,6 @@ def draw(
         any(one.failed for one in kept.values()) and "Cross: failed.",
         ceiling and "Dotted line: what a client that parses nothing got from the server.",
         _mixed(stacks) and labels.about_star(found),
-        left_out.about(found, [cell for cell in found if cell.strategy in drawn]),
         marks.about_more(names[small_multiples.MOST :]),
     )
     sheet, panels = small_multiples.sheet(

@@ -8,7 +8,7 @@ from inflight.bench.core import units
 from inflight.bench.core.cells import Cell, Figure
 from inflight.bench.present import labels, marks, name_looks, page
 from inflight.bench.present.marks import Fill
-from inflight.bench.studies.throughput import left_out, read, title
+from inflight.bench.studies.throughput import read, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +43,6 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet | None":
         not _is_divided(every)
         and all(cell.rows[0].kind == "crawl" for cell, _ in every)
         and "Not divided into user and system time: there was too little CPU time to measure them.",
-        left_out.about(found, [cell for cell, _ in every]),
         marks.about_more([cell.strategy for cell, _ in hidden]),
     )
     sheet = page.sheet(title.of_cpu([cell for cell, _ in bars]), notes, footer, max(page.HEIGHT, 3 + BAR * len(bars)))

@@ -12,7 +12,7 @@ from inflight.bench.present import labels, marks, page, scales, words
 from inflight.bench.present.labels import Label
 from inflight.bench.present.marks import Point
 from inflight.bench.present.name_looks import Look
-from inflight.bench.studies.throughput import left_out, title
+from inflight.bench.studies.throughput import title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +46,6 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
         any(point.high > TOP for cell in shown if (point := _share(cell))) and "Some bars end above the axis.",
         labels.about_title(shown),
         left and f"Not shown: {words.listed(left)}.",
-        left_out.about(found, shown),
     )
     height = page.HEIGHT + (-(-len(panels) // 2) - 1) * PANEL_HEIGHT
     sheet = page.sheet(title.of_possible(shown), notes, footer, height)

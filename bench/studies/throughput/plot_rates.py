@@ -8,7 +8,7 @@ from inflight.bench.core import units
 from inflight.bench.core.cells import Cell
 from inflight.bench.present import labels, marks, name_looks, page
 from inflight.bench.present.marks import Fill
-from inflight.bench.studies.throughput import left_out, plot_cpu, read, title
+from inflight.bench.studies.throughput import plot_cpu, read, title
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Sheet
@@ -27,7 +27,6 @@ def draw(found: Sequence[Cell], about: str, footer: str) -> "Sheet":
         labels.about_star([cell for cell, _ in every]),
         labels.about_parts(cell for cell, _ in every),
         any(not figure.valid for _, figure in every) and "Faint: invalid trials only, no basis for conclusions.",
-        left_out.about(found, [cell for cell, _ in every]),
         marks.about_more([cell.strategy for cell, _ in hidden]),
     )
     names = [labels.starred(cell.strategy, cell.stack) for cell, _ in bars]

@@ -14,7 +14,7 @@ from inflight.bench.core.records.parts import Histogram, Times
 from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, marks, page, scales, small_multiples
 from inflight.bench.present.name_looks import Look
-from inflight.bench.studies.throughput import left_out, read, title
+from inflight.bench.studies.throughput import read, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +53,6 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
         title.workload(here[0]),
         labels.about_parts(here),
         labels.about_title(here),
-        left_out.about(found, here),
         _about_rounds(here),
         "Closed loop: a slow strategy gets fewer requests, so independent users would see other times.",
         "response" in kinds and "Response time includes the wait in the crawl's own queue.",
