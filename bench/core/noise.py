@@ -10,13 +10,26 @@ NOISY = 0.20
 
 
 def taken_share(rows: Iterable[Row]) -> float | None:
-    """Return the median share over the blocks of a run; None if no row knows it, as older ones."""
-    taken = {
-        (row.run, row.measured.block): row.measured.others_share + (row.measured.steal_share or 0.0)
-        for row in rows
-        if row.kind == "arm" and row.measured.others_share is not None
-    }
+    """Return the median share over the blocks, or trials, of a run; None if no row knows it, as older ones."""
+    found = ((_place(row), _taken(row)) for row in rows)
+    taken = {place: share for place, share in found if share is not None}
     return statistics.median(taken.values()) if taken else None
+
+
+def _place(row: Row) -> tuple[str, str | None]:
+    return row.run, row.measured.block if row.kind == "arm" else row.trial
+
+
+def _taken(row: Row) -> float | None:
+    """Return the time of others on the core, or the time that a lone client waited for it, as a share."""
+    taken = None
+    if row.kind == "arm":
+        taken = row.measured.others_share
+    elif row.kind == "client":
+        taken = row.measured.run_delay_share
+    elif row.kind == "open" and row.measured.run_delay_ns is not None:
+        taken = row.measured.run_delay_ns / (1e9 * row.workload.seconds)
+    return None if taken is None else taken + (row.measured.steal_share or 0.0)
 
 
 def is_noisy(rows: Iterable[Row]) -> bool:

@@ -11,10 +11,6 @@ from inflight.bench.core import units
 from inflight.bench.core.rows import Check
 
 MS = 1_000_000
-MOST_WAITING_SHARE = 0.05
-MOST_STEAL_SHARE = 0.02
-SAMPLES = {"p50": 20, "p90": 100, "p99": 1000, "p99.9": 10_000}
-"""Number of samples that leaves ten beyond the quantile."""
 
 Judgement = tuple[Literal["passed", "failed", "not applicable"], str]
 Evidence = TypeVar("Evidence")
@@ -55,40 +51,11 @@ def core(share: float, limit: float) -> Judgement:
     return passed_if(share <= limit, f"{units.percent(share)} of its core, limit {units.percent(limit)}")
 
 
-def waiting(share: float | None) -> Judgement:
-    """Check that nothing else ran on the client's core, so that its thread hardly waited for it."""
-    if share is None:
-        return not_applicable("unknown on this system")
-    figures = f"waited {units.percent(share, 1)} of the time for its core, limit {units.percent(MOST_WAITING_SHARE)}"
-    return passed_if(share <= MOST_WAITING_SHARE, figures)
-
-
-def lateness(server: Mapping[str, Any], mean_latency_ns: float) -> Judgement:
-    """Check that the added latency was exact: p99 late by at most 1 ms and 2 % of the mean.
-
-    A quantile needs ten samples beyond it: below 1,000 responses the p90 is judged, below 100 the median.
-    """
-    count = server["lateness_count"]
-    if not count:
-        return not_applicable("no latency was added")
-    name = next((name for name in ("p99", "p90") if count >= SAMPLES[name]), "p50")
-    late_ns, limit_ns = server[f"lateness_{name}_ns"], MS + 0.02 * mean_latency_ns
-    return passed_if(late_ns <= limit_ns, f"{name} {late_ns / MS:.2f} ms late, limit {limit_ns / MS:.2f} ms")
-
-
 def drops(count: int | None) -> Judgement:
     """Check that no connection was lost in a full listen queue (TcpExt ListenOverflows and ListenDrops)."""
     if count is None:
         return not_applicable("this kernel does not count them")
     return passed_if(not count, f"{count} in /proc/net/netstat during the trial")
-
-
-def steal(share: float | None) -> Judgement:
-    """Check that the hypervisor did not take CPU time away."""
-    if share is None:
-        return not_applicable("unknown on this system")
-    figures = f"{units.percent(share, 1)} of CPU time stolen, limit {units.percent(MOST_STEAL_SHARE)}"
-    return passed_if(share <= MOST_STEAL_SHARE, figures)
 
 
 def knobs(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> Judgement:

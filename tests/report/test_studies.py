@@ -13,6 +13,8 @@ from inflight.bench.report.answer import MOST, answer
 from inflight.bench.report.markdown import markdown
 from inflight.bench.report.terminal import summary_json, summary_table
 from tests.made_rows import MACHINE, block_rows, edited, grid
+from tests.selftest.made_clients import client_row
+from tests.swarm.made_open_rows import SECONDS, open_row
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 ELSEWHERE = {"selftest", "race"}
@@ -63,6 +65,15 @@ def test_what_others_took_from_a_run_is_the_median_of_its_blocks() -> None:
     assert noise.taken_share(rows) == pytest.approx(0.31)
     assert noise.taken_share([*grid(), *block_rows()]) is None, "older rows do not know it"
     assert [noise.is_noisy(each) for each in (rows, rows[:3], block_rows(), [])] == [True, False, False, False]
+
+
+def test_a_lone_client_that_waits_for_its_core_makes_a_run_noisy() -> None:
+    waited = {"run_delay_ns": round(0.24e9 * SECONDS), "steal_share": 0.01}
+    open_loop = edited(open_row(), measured=waited)
+    client = edited(client_row("locust"), measured={"run_delay_share": 0.14, "steal_share": 0.01})
+
+    assert [noise.taken_share([row]) for row in (open_loop, client)] == pytest.approx([0.25, 0.15])
+    assert noise.taken_share([open_loop, client, client]) == pytest.approx(0.20), "a client's rows are one trial"
 
 
 def test_a_noisy_run_says_so_first_and_concludes_nothing() -> None:

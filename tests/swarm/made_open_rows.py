@@ -18,7 +18,7 @@ _MOST_TIMES = 2000
 """Maximum number of durations in a row. Each stands for as many requests as the count needs."""
 _SITE = SiteConfig(pages=1000, links=10, body_bytes=1200).to_dict()
 _GREEN = Check("no listen drops", "passed", "0 in /proc/net/netstat during the trial")
-_RED = Check("added latency exact", "failed", "p99 3.10 ms late, limit 1.20 ms")
+_RED = Check("no listen drops", "failed", "40 in /proc/net/netstat during the trial")
 
 
 def open_row(

@@ -70,24 +70,6 @@ def failures(seen: Seen) -> Judgement:
     return passed_if(not bad, figures)
 
 
-def latency(seen: Seen) -> Judgement:
-    """Check the added latency, by a quantile that the samples allow."""
-    if seen.site is None:
-        return not_applicable("the target's latency is its own")
-    verdict, figures = checks.lateness(seen.server, seen.values["mean_latency_ns"])
-    if verdict != "not applicable" and not seen.measured["kept"]:
-        return not_applicable(f"the rate was not kept, and an overloaded server is late; {figures}")
-    return verdict, figures
-
-
-def client_core(seen: Seen) -> Judgement:
-    """Check that nothing else ran on the client's core."""
-    delay_ns = seen.measured["run_delay_ns"]
-    if delay_ns is not None and "cpus" not in seen.wanted_knobs:
-        return not_applicable("the client has no core of its own")
-    return checks.waiting(None if delay_ns is None else delay_ns / seen.window_ns)
-
-
 def long_enough(seen: Seen) -> Judgement:
     """Check that answers take less than a third of the window: otherwise every rate would look lost."""
     times, limit_ns = seen.measured["uncorrected"], LONGEST_SHARE * seen.window_ns
@@ -105,9 +87,6 @@ CHECKS: dict[str, Callable[[Seen], Judgement]] = {
     "answer correct": answer,
     "no unexpected failures": failures,
     "no listen drops": lambda seen: checks.drops(seen.measured["listen_drops"]),
-    "added latency exact": latency,
-    "client had its core": client_core,
-    "no CPU steal": lambda seen: checks.steal(seen.measured["steal_share"]),
     "window long enough": long_enough,
     "settings applied": lambda seen: checks.knobs(seen.wanted_knobs, seen.knobs),
 }
