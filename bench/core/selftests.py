@@ -44,8 +44,8 @@ def _readable(out: Path) -> Iterator[dict[str, Any]]:
 def _is_quotable(test: dict[str, Any]) -> bool:
     """Return whether a self-test has all figures that a verdict and its plan quote."""
     try:
-        alarms = test["false_alarms"]["resampled"]
-        figures = [alarms["alarms"], alarms["decisions"], alarms["blocks"]]
+        alarms = test["false_alarms"]["real"]
+        figures = [alarms["alarms"], alarms["decisions"], alarms["blocks"], alarms["upper"]]
         figures += [value for size, one in test["detection"].items() for value in (int(size), one["share"])]
         figures += [
             one[key] for one in test["detection"].values() if one["seen"] is not None for key in ("seen", "low", "high")

@@ -18,7 +18,7 @@ def whole(made_at: str | None = "2026-01-01T00:00:00+00:00", **changed: Any) -> 
         "made_at": made_at,
         "machine": MACHINE,
         "noise": {"callbacks": {"cpu_per_page": 0.02}},
-        "false_alarms": {"resampled": {"alarms": 0, "decisions": 300, "blocks": 104}},
+        "false_alarms": {"real": {"alarms": 0, "decisions": 8, "blocks": 104, "upper": 0.31}},
         "detection": {"5": {"share": 0.98} | SEEN, "10": {"share": 1.0} | SEEN},
     } | changed
 
@@ -99,7 +99,7 @@ RUBBISH: dict[str, object] = {
     "noise_without_figures": whole(noise={"callbacks": {}}),
     "noise_that_is_no_number": '{"format": 1, "noise": {"callbacks": {"cpu_per_page": NaN}}}',
     "no_alarms": whole(false_alarms={}),
-    "alarms_in_words": whole(false_alarms={"resampled": {"alarms": "none", "decisions": 1, "blocks": 1}}),
+    "alarms_in_words": whole(false_alarms={"real": {"alarms": "none", "decisions": 1, "blocks": 1, "upper": 0.95}}),
     "detection_of_what": whole(detection={"much": {"share": 1.0} | SEEN}),
     "size_in_words": whole(detection={"5": {"share": 1.0} | SEEN | {"low": "little"}}),
     "interpreters_in_numbers": whole(interpreters=[3.11]),

@@ -127,14 +127,6 @@ def test_what_limits_the_smallest_effect_is_named() -> None:
     assert smallest_found(0.02, replace(DESIGNED, acceptable=math.log(1.02))).effect < passing.effect
 
 
-def test_flipped_blocks_have_no_change_whatever_their_mean_is() -> None:
-    shifted = blocks(104, 0.01, ratio=1.03)
-
-    assert resampled(shifted, ["spin"]).share_found > 0.5
-    found = resampled(shifted, ["spin"], flipped=True, runs=2000)
-    assert found.alarms <= binom.ppf(0.999, 2000, DESIGNED.alpha)
-
-
 def test_resampling_is_seeded_and_finds_what_is_planted() -> None:
     slower = blocks(48, 0.02, ratio=1.06)
 

@@ -22,7 +22,7 @@ HOSTILE = "a|b`c<d>\n# e\x1b[31m*f*"
 WAITING: dict[str, Any] = {"latency": "50ms", "throughput": 0.0, "share": 0.12, "gated": ("cpu_per_page",)}
 RATES = {
     "made_at": "2026-01-02T03:04:05+00:00",
-    "false_alarms": {"resampled": {"alarms": 1, "decisions": 300, "blocks": 104}},
+    "false_alarms": {"real": {"alarms": 1, "decisions": 8, "blocks": 104, "upper": 0.47}},
     "detection": {
         "10": {"share": 1.0, "seen": math.log(1.081), "low": math.log(1.07), "high": math.log(1.092)},
         "5": {"share": 0.98, "seen": math.log(1.048), "low": math.log(1.041), "high": math.log(1.055)},
@@ -226,7 +226,7 @@ def test_error_rates_are_called_designed_until_they_have_been_measured() -> None
     assert "designed: a false alarm in at most 0.5 %" in show.rates_told(None, DESIGNED)
     for figure in (
         "callbacks, CPython 3.11.7, 2026-01-02",
-        "1 alarms in 300 simulated decisions on 104 blocks",
+        "1 alarms in 8 decisions on 104 blocks",
         "4.8 % (95 %: 4.1 to 5.5 %) found in 98 %",
         "8.1 % (95 %: 7.0 to 9.2 %) found in 100 %",
         "SD of CPU time: 2.0 % in its blocks, 0.3 % in these",

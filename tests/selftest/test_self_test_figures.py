@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,11 @@ from tools.document import compare
 from tools.document.stored import DocumentError
 
 
-def test_blocks_without_a_change_give_no_alarm_and_resampled_ones_are_counted_separately() -> None:
+def test_blocks_without_a_change_give_no_alarm() -> None:
     found = self_test.false_alarms(SAME, {})
 
-    assert (found["real"]["alarms"], found["resampled"]["alarms"]) == (0, 0)
-    assert found["resampled"]["decisions"] == 1000
+    assert found["real"]["alarms"] == 0
     assert 5 <= found["real"]["decisions"] <= 96 // 12
-    assert "upper" not in found["resampled"], "decisions that share pairs have no bound"
 
 
 @pytest.mark.parametrize("size", [5, 10])
@@ -43,8 +42,7 @@ def test_the_difference_of_two_interpreters_is_no_alarm_and_no_part_of_a_planted
 
     assert apart["cpu_per_page"] == pytest.approx(0.3, abs=0.01)
     assert self_test.false_alarms(same, {})["real"]["alarms"] == 8
-    found = self_test.false_alarms(same, apart)
-    assert (found["real"]["alarms"], found["resampled"]["alarms"]) == (0, 0)
+    assert self_test.false_alarms(same, apart)["real"]["alarms"] == 0
     assert math.expm1(self_test.detection(slower, apart)["seen"]) == pytest.approx(0.05, abs=0.01)
     assert self_test.detection(slower, apart)["share"] > 0.95
 
@@ -62,7 +60,7 @@ def test_blocks_that_are_left_out_are_counted_and_excluded_from_all_figures() ->
 def test_with_too_few_blocks_nothing_is_decided_and_no_bound_is_claimed() -> None:
     found = self_test.false_alarms(blocks(series(5)), {})
 
-    assert found["real"]["decisions"] == found["resampled"]["decisions"] == 0
+    assert found["real"]["decisions"] == 0
     assert found["real"]["upper"] == 1.0
     assert self_test.resolves(SAME[:1]) == []
     assert self_test.detection([], {}) | {"real": None} == {
@@ -92,10 +90,9 @@ def tables(found: dict[str, Any]) -> dict[str, list[tuple[str, ...]]]:
 def test_the_tables_have_all_rates_and_the_bounds_of_real_decisions() -> None:
     found = tables(made_selftest())
 
-    real, simulated = found["False alarms"]
-    assert simulated[:3] == ("simulated", "1,000", "0")
-    assert (real[0], real[6], simulated[6:]) == ("real", "96", ("96", "-"))
-    assert float(real[7].removesuffix(" %")) > 1
+    ((_, alarms, *_, measured, bound),) = found["False alarms"]
+    assert (alarms, measured) == ("0", "96")
+    assert float(bound.removesuffix(" %")) > 1
     for (size, one), line in zip(made_selftest()["detection"].items(), found["Planted slowdowns"], strict=True):
         assert one["low"] < one["seen"] < one["high"]
         assert line[:3] == (f"about {size} %", show.planted_told(one), "48")
@@ -121,7 +118,7 @@ def test_a_later_verdict_quotes_it_as_measured() -> None:
     told = show.rates_told(made_selftest(), DESIGNED)
 
     assert "measured on this machine (callbacks, CPython 3.11.7, 2026-01-02)" in told
-    assert "0 alarms in 1000 simulated decisions on 96 blocks" in told
+    assert re.search(r"0 alarms in \d decisions on 96 blocks", told)
 
 
 def test_the_documents_quote_the_self_test_as_it_was_printed(tmp_path: Path) -> None:

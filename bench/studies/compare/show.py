@@ -186,8 +186,8 @@ def _found_by_design(rule: Rule, metrics: int) -> str:
 
 
 def _measured_told(rates: Rates, effects: Sequence[Effect]) -> str:
-    alarms, strategy = rates["false_alarms"]["resampled"], rates.get("strategy")
-    told = [f"{alarms['alarms']} alarms in {alarms['decisions']} simulated decisions on {alarms['blocks']} blocks"]
+    alarms, strategy = rates["false_alarms"]["real"], rates.get("strategy")
+    told = [f"{alarms['alarms']} alarms in {alarms['decisions']} decisions on {alarms['blocks']} blocks"]
     told += [
         f"a planted slowdown of {planted_told(one)} found in {units.percent(one['share'])}"
         for _, one in sorted(rates["detection"].items(), key=lambda item: int(item[0]))

@@ -107,14 +107,11 @@ def resampled(
     controls: Collection[str] = (),
     rule: Rule = DESIGNED,
     runs: int = RUNS,
-    *,
-    flipped: bool = False,
 ) -> Counts:
     """Apply the rule to measured blocks, drawn with replacement; no decisions with fewer blocks than the first look.
 
-    Metrics and controls of a block stay together. Use ``flipped`` for blocks whose two sides are the same code: A and B
-    are exchangeable there, so a random sign for each drawn block makes the truth exactly "no change". Rates have no
-    bounds, because the decisions share blocks. Blocks that lack a metric which others have are left out.
+    Metrics and controls of a block stay together. Rates have no bounds, because the decisions share blocks. Blocks that
+    lack a metric which others have are left out.
     """
     import numpy as np
 
@@ -124,8 +121,6 @@ def resampled(
         return Counts(0, 0, 0, 0, 0.0)
     draw = np.random.default_rng(SEED)
     series = np.asarray(whole)[draw.integers(len(whole), size=(runs, rule.looks[-1]))]
-    if flipped:
-        series = series * draw.choice((-1.0, 1.0), size=(*series.shape[:2], 1))
     gated = len([name for name in names if name not in controls])
     steps = [rule.steps.get(name, 0.0) for name in names[:gated]]
     return play(series[..., :gated], rule, series[..., gated:], steps)
@@ -155,11 +150,6 @@ def smallest_found(sd: float, rule: Rule = DESIGNED, metrics: int = 1, share: fl
     if missed_by_noise < missed / 2:
         return Smallest(found, "least")
     return Smallest(found, "pass" if there.passes > there.inconclusive else "noise")
-
-
-def chances(effect: float, sd: float, rule: Rule = DESIGNED, metrics: int = 1) -> Counts:
-    """Count the verdicts on simulated blocks: one of ``metrics`` gated metrics is worse by ``effect`` (a logarithm)."""
-    return play(_worse_by(effect, sd, _noise(RUNS, rule.looks[-1], metrics)), rule)
 
 
 def play(gated: "Series", rule: Rule, controls: "Series | None" = None, steps: Sequence[float] = ()) -> Counts:

@@ -52,7 +52,7 @@ def draw(selftest: Mapping[str, Any], rows: Sequence[Row], machine: dict[str, An
     every = [block for name, blocks in series.items() if name != "planting" for block in blocks]
     noise = dict(sorted(selftest["noise"].items(), key=lambda item: -max([-1.0, *_sds(item[1], ["cpu_per_page"])])))
     footer = provenance.source([row for block in every for row in block.rows], machine)
-    sheet = page.sheet(show.title(selftest), _notes(selftest, every, noise), footer)
+    sheet = page.sheet(show.title(selftest), _notes(every, noise), footer)
     *panels, last = _axes(sheet)
     strips = {metric: [_dots(place, group, metric) for place, group in enumerate(found)] for metric in DRAWN}
     shown = change_axis.range_of([dot.value for _, dot in strip] for own in strips.values() for strip in own)
@@ -172,14 +172,11 @@ def _sds(noise: Mapping[str, float | None], metrics: Iterable[str]) -> list[floa
     return [100 * sd for sd in found if sd is not None and math.isfinite(sd)]
 
 
-def _notes(selftest: Mapping[str, Any], every: Sequence[Block], noise: Mapping[str, Any]) -> str:
-    alarms = selftest["false_alarms"]
+def _notes(every: Sequence[Block], noise: Mapping[str, Any]) -> str:
     lost = read.tally(every).lost
     return marks.notes(
         "Each mark is a block: the change from A to B; up is worse for B. A/A: both sides are the same code.",
         "Black: mean and SD. On the right, filled: CPU per page; hollow: throughput.",
-        f"Rates are of decisions simulated with these blocks ({units.count(alarms['resampled']['blocks'])} A/A);",
-        f"decisions in the order of measuring: {show.alarms_told(alarms['real'])}.",
         lost and f"{lost} of {len(every)} blocks failed or were dropped.",
         marks.about_more(list(noise)[MOST_STRATEGIES:]),
     )

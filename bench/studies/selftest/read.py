@@ -47,12 +47,11 @@ def block_seconds(found: Sequence[Block]) -> dict[str, float]:
 
 
 def false_alarms(same: Sequence[Block], apart: Mapping[str, float]) -> dict[str, Any]:
-    """Return the verdicts on blocks without a change: of real decisions, and of simulated ones with random signs.
+    """Return the verdicts on blocks without a change.
 
     ``apart`` is the difference of the sides, which is subtracted from the values of each block; empty for equal sides.
     """
-    values = _values(same, apart)
-    return {"real": _real(values), "resampled": _resampled(values, flipped=True)}
+    return {"real": _real(_values(same, apart))}
 
 
 def detection(found: Sequence[Block], apart: Mapping[str, float]) -> dict[str, Any]:
@@ -60,16 +59,16 @@ def detection(found: Sequence[Block], apart: Mapping[str, float]) -> dict[str, A
     every = _values(found, apart)
     values = [value for one in every if (value := one.get("cpu_per_page")) is not None]
     seen = t_interval(values) if len(values) > 1 else None
-    resampled = _resampled(every, flipped=False)
+    resampled = simulation.resampled(every, read.CONTROLS)
     return {
         "blocks": len(values),
         "loops": read.arm(found[0], "B").planted_loops if found else None,
         "seen": None if seen is None else seen.estimate,
         "low": None if seen is None else seen.low,
         "high": None if seen is None else seen.high,
-        "share": resampled["alarms"] / max(1, resampled["decisions"]),
-        "decisions": resampled["decisions"],
-        "mean_blocks": resampled["mean_blocks"],
+        "share": resampled.share_found,
+        "decisions": resampled.decisions,
+        "mean_blocks": resampled.mean_blocks,
         "real": _real(every),
     }
 
@@ -101,12 +100,6 @@ def _real(values: list[dict[str, float]]) -> dict[str, Any]:
     counts = simulation.real(values, read.CONTROLS)
     upper = simulation.rate_bounds(counts.alarms, counts.decisions)[1]
     return asdict(counts) | {"blocks": len(values), "upper": upper}
-
-
-def _resampled(values: list[dict[str, float]], *, flipped: bool) -> dict[str, Any]:
-    """Return the counts of decisions on blocks drawn from these."""
-    counts = simulation.resampled(values, read.CONTROLS, flipped=flipped)
-    return asdict(counts) | {"blocks": len(values)}
 
 
 def _values(found: Sequence[Block], apart: Mapping[str, float]) -> list[dict[str, float]]:

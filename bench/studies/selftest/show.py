@@ -54,7 +54,7 @@ def sections(found: Found) -> list[Section]:
 
 def title(found: Found) -> str:
     """Return the error rates."""
-    alarms = found["false_alarms"]["resampled"]
+    alarms = found["false_alarms"]["real"]
     parts = [f"{alarms_told(alarms)} without a change"]
     for size, one in planted(found):
         of = f"{named(size, one).replace('+', '')} slowdowns"
@@ -64,11 +64,10 @@ def title(found: Found) -> str:
 
 def findings(found: Found) -> Iterator[str]:
     """Say how often the same code raises an alarm, how often slowdowns are found, and how small ones can be."""
-    counts = found["false_alarms"]["resampled"]
+    counts = found["false_alarms"]["real"]
     if counts["decisions"]:
-        share = counts["alarms"] / counts["decisions"]
-        alarms = alarms_told(counts, "simulated decision")
-        yield f"The same code on both sides: {alarms} ({units.percent(share, 1)}; designed: at most 0.5 %)."
+        bound = units.percent(counts["upper"], 1)
+        yield f"The same code on both sides: {alarms_told(counts)} (at most {bound}; designed: at most 0.5 %)."
     told = [
         f"{100 * one['share']:.3g} % of comparisons find a slowdown of {units.change_size(one['seen'])}"
         for _, one in planted(found)
@@ -93,11 +92,11 @@ def named(size: str, one: Mapping[str, Any]) -> str:
     return f"about +{words.plain(size, 12)} %" if one["seen"] is None else units.change(one["seen"])
 
 
-def alarms_told(counts: Mapping[str, Any], what: str = "decision") -> str:
+def alarms_told(counts: Mapping[str, Any]) -> str:
     """Write the number of false alarms and of decisions."""
     if not counts["decisions"]:
         return "no decision"
-    return f"{words.counted(counts['alarms'], 'false alarm')} in {words.counted(counts['decisions'], what)}"
+    return f"{words.counted(counts['alarms'], 'false alarm')} in {words.counted(counts['decisions'], 'decision')}"
 
 
 def smallest_told(one: Mapping[str, Any]) -> str:
@@ -121,31 +120,23 @@ def _heading(found: Found) -> Iterator[str]:
 
 
 def _alarms(found: Found) -> Table:
-    heads = ("decisions", "number", "alarms", "passed", "inconclusive", "mean blocks", "measured", "rate at most")
-    lines = tuple(
-        (
-            told,
-            *(units.count(one[key]) for key in ("decisions", "alarms", "passes", "inconclusive")),
-            f"{one['mean_blocks']:.1f}" if one["decisions"] else "-",
-            units.count(one["blocks"]),
-            units.percent(one["upper"], 1) if one["decisions"] and "upper" in one else "-",
-        )
-        for kind, told in (("real", "real"), ("resampled", "simulated"))
-        for one in [found["false_alarms"][kind]]
+    heads = ("decisions", "alarms", "passed", "inconclusive", "mean blocks", "measured", "rate at most")
+    one = found["false_alarms"]["real"]
+    line = (
+        *(units.count(one[key]) for key in ("decisions", "alarms", "passes", "inconclusive")),
+        f"{one['mean_blocks']:.1f}" if one["decisions"] else "-",
+        units.count(one["blocks"]),
+        units.percent(one["upper"], 1) if one["decisions"] else "-",
     )
-    note = (
-        "Real: on the measured blocks in their order; simulated: on blocks drawn from them at random, with repetition. "
-        "Mean blocks: until the decision; measured: blocks."
+    notes = (
+        "Decisions on consecutive blocks; no two share one. Mean blocks: until the decision; measured: blocks.",
+        "Rate at most: upper bound with 95 % confidence. The design allows 0.5 %.",
     )
-    bound = (
-        "Rate at most: upper bound with 95 % confidence. The design allows 0.5 %. Simulated decisions share blocks, so "
-        "they have no bound."
-    )
-    return Table(f"False alarms, both sides {words.name(found['strategy'])}", heads, lines, (note, bound))
+    return Table(f"False alarms, both sides {words.name(found['strategy'])}", heads, (line,), notes)
 
 
 def _planted(found: Found) -> Table:
-    heads = ("nominal", "measured", "blocks", "found", "simulated", "mean blocks", "real found")
+    heads = ("nominal", "measured", "blocks", "found", "decisions", "mean blocks", "real found")
     lines = tuple(
         (
             f"about {words.plain(size, 12)} %",
@@ -158,7 +149,10 @@ def _planted(found: Found) -> Table:
         )
         for size, one in found["detection"].items()
     )
-    note = "A loop is added to each page of B. Found: share of simulated decisions; real: on the blocks in their order."
+    note = (
+        "A loop is added to each page of B. Found: share of decisions on blocks drawn from these, with repetition; "
+        "real: on the blocks in their order."
+    )
     return Table("Planted slowdowns, CPU time per page", heads, lines, (note,))
 
 
