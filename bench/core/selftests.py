@@ -6,11 +6,10 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from inflight.bench.core.machines import differences
 from inflight.bench.core.rows import SELFTEST_FILE
 
 FORMAT = 2
-SAME = ("cpu", "system", "usable_cores", "python", "neighbour")
-"""Values of ``machine.json`` that a self-test and a later run must share."""
 
 
 def latest(
@@ -25,8 +24,7 @@ def latest(
     found = [
         test
         for test in tests
-        if all(test["machine"].get(key) == machine.get(key) for key in SAME)
-        and sorted(test.get("interpreters", ())) == sorted(interpreters)
+        if not differences(test["machine"], machine) and sorted(test.get("interpreters", ())) == sorted(interpreters)
     ]
     return max(found, key=lambda test: str(test["made_at"]), default=None)
 

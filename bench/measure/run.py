@@ -19,8 +19,8 @@ import psutil
 import tomli_w
 
 from inflight import strategies
+from inflight.bench.core import machines, rows
 from inflight.bench.core import plan as plans
-from inflight.bench.core import rows
 from inflight.bench.core.arm import Arm, ArmTrial, BlockTrial
 from inflight.bench.core.experiment import Experiment, ExperimentError
 from inflight.bench.core.plan import AnyTrial, RowTrial, Trial, expand, row_trials
@@ -246,12 +246,10 @@ def machine_of(folder: Path) -> dict[str, Any]:
 
 
 def _check_machine(folder: Path) -> None:
-    before = machine_of(folder)
-    try:
-        now = json.loads(json.dumps(host.machine()))
-        changed = [key for key in ("system", "cpu", "usable_cores", "python", "versions") if before[key] != now[key]]
-    except KeyError as error:
-        raise RunError(f"{folder / MACHINE_FILE} is damaged ({error}); start a new run") from error
+    before, now = machine_of(folder), host.machine()
+    changed = list(machines.differences(before, now | {"neighbour": before.get("neighbour")}))
+    if before.get("versions") != now["versions"]:
+        changed.append("versions")
     if changed:
         raise RunError(f"{folder} was started on another machine (different {', '.join(changed)}); start a new run")
 

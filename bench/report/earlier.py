@@ -1,13 +1,12 @@
 """What earlier runs of the same experiment on the same machine found: how far ratios differ from run to run."""
 
-import re
 import statistics
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from inflight.bench.core import noise, rows, units
+from inflight.bench.core import machines, noise, rows, units
 from inflight.bench.core.rows import Row, RowsError
 from inflight.bench.present import words
 from inflight.bench.present.table import Table
@@ -17,24 +16,9 @@ from inflight.bench.studies.throughput import read
 SERIES = "series"
 """Folder of runs at times that were fixed beforehand, beside other runs."""
 MAX_LINES = 40
-_ALIKE = ("cpu", "usable_cores", "python")
-_MEMORY_SHARE = 0.02
-"""Share by which the memory of a machine may differ from boot to boot."""
 
 Ratios = dict[tuple[str, str], float]
 """CPU time per page over that of the reference, by workload and arm."""
-
-
-def is_same_machine(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return whether two runs have the same CPU model, cores, memory, kernel series and interpreter."""
-    memory = one.get("memory_bytes") or 0, other.get("memory_bytes") or 0
-    alike = all(one.get(key) == other.get(key) for key in _ALIKE)
-    return alike and _kernel(one) == _kernel(other) and abs(memory[0] - memory[1]) <= _MEMORY_SHARE * max(memory)
-
-
-def _kernel(machine: Mapping[str, Any]) -> str:
-    """Return system and kernel series, such as Linux 6.18."""
-    return re.sub(r"(\d+\.\d+).*", r"\1", str(machine.get("system")))
 
 
 def table(folder: Path, found: Sequence[Row]) -> Table | None:
@@ -42,7 +26,7 @@ def table(folder: Path, found: Sequence[Row]) -> Table | None:
     here = ratios(found)
     machine = rows.machine(folder)
     alike = _runs_like(folder, machine) if here else ()
-    others = [ratios(run) for run in alike if _clock(run) == _clock(found)]
+    others = [ratios(run) for run in alike if clock(run) == clock(found)]
     quiet = [one for one in others if one]
     if not quiet:
         return None
@@ -69,7 +53,7 @@ def ratios(found: Sequence[Row]) -> Ratios:
     return {(_workload(one), one.arm): one.interval.estimate for one in read.contrasts(found) if one.role == "compared"}
 
 
-def _clock(found: Sequence[Row]) -> str | None:
+def clock(found: Sequence[Row]) -> str | None:
     """Return the clock of most blocks of a run: figures of different clocks are not compared."""
     clocks = [row.measured.clock for row in found if row.kind == "arm"]
     return max(clocks, key=clocks.count, default=None)
@@ -91,8 +75,8 @@ def _runs_like(folder: Path, machine: Mapping[str, Any]) -> Iterator[list[Row]]:
         if other.name >= folder.name:
             continue
         try:
-            beside = rows.machine(other)
-            if "neighbour" not in beside and is_same_machine(machine, beside) and _experiment(other) == experiment:
+            is_same = not machines.differences(machine | {"neighbour": None}, rows.machine(other))
+            if is_same and _experiment(other) == experiment:
                 yield rows.read(other)
         except RowsError:
             continue  # an unreadable run tells nothing

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.core import rows
+from inflight.bench.core import machines, rows
 from inflight.bench.report import earlier
 from tests.made_rows import MACHINE, block_rows, edited
 
@@ -66,7 +66,7 @@ def test_runs_that_are_not_alike_are_left_out(other: dict[str, Any], tmp_path: P
 def test_another_patch_of_the_kernel_and_a_little_less_memory_are_the_same_machine() -> None:
     one, other = {"system": "Linux 6.18.1", "memory_bytes": 1000}, {"system": "Linux 6.18.44", "memory_bytes": 990}
 
-    assert earlier.is_same_machine(MACHINE | one, MACHINE | other)
+    assert machines.differences(MACHINE | one, MACHINE | other) == ()
 
 
 def test_noisy_runs_are_counted(tmp_path: Path) -> None:

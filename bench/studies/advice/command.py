@@ -10,13 +10,12 @@ from inflight import strategies
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import say, seconds
 from inflight.bench.core import cells as c
-from inflight.bench.core import rows
+from inflight.bench.core import machines, rows
 from inflight.bench.core.experiment import Experiment
 from inflight.bench.core.figures import Slope
 from inflight.bench.core.grid import MOST_CPU_NS, Grid
 from inflight.bench.core.plan import estimate_ns, row_trials
 from inflight.bench.core.rows import Row, RowsError
-from inflight.bench.core.selftests import SAME
 from inflight.bench.measure import host
 from inflight.bench.measure import run as runs
 from inflight.bench.studies.advice import read, show
@@ -172,16 +171,14 @@ def _memory(out: Path, machine: Mapping[str, Any], names: Collection[str]) -> tu
 
 def differences(one: Mapping[str, Any], here: Mapping[str, Any]) -> tuple[str, ...]:
     """Return sentences on what differs between a machine and this one; empty if they are alike."""
-    return tuple(
-        f"{key} {one.get(key, 'unknown')}, here {here.get(key)}" for key in SAME if one.get(key) != here.get(key)
-    )
+    return tuple(f"{key} {one.get(key, 'unknown')}, here {here.get(key)}" for key in machines.differences(one, here))
 
 
 def _runs_of(out: Path, machine: Mapping[str, Any]) -> Iterator[tuple[Path, list[Row]]]:
     """Yield the readable runs of a machine in a folder of results and in its ``reference``, the newest first."""
     folders = [folder for pattern in ("*", "reference/*") for folder in out.glob(pattern)]
     for folder in sorted(folders, key=lambda path: path.name, reverse=True):
-        if rows.is_run(folder) and not differences(_machine(folder), machine):
+        if rows.is_run(folder) and not machines.differences(_machine(folder), machine):
             try:
                 yield folder, rows.read(folder)
             except RowsError:

@@ -1,0 +1,30 @@
+"""Which runs are of the same machine, by their ``machine.json``."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_KEYS = ("cpu", "usable_cores", "memory_bytes", "system", "python", "neighbour")
+_MEMORY_SHARE = 0.02
+"""Share by which the memory of a machine may differ from boot to boot."""
+
+
+def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the keys whose values make two machines different; empty for the same machine.
+
+    The same are CPU model, usable cores, memory, kernel series (such as Linux 6.18), interpreter, and a neighbour that
+    disturbs on purpose.
+    """
+    return tuple(key for key in _KEYS if not _is_same(key, one.get(key), other.get(key)))
+
+
+def _is_same(key: str, one: Any, other: Any) -> bool:
+    if key == "memory_bytes":
+        return abs((one or 0) - (other or 0)) <= _MEMORY_SHARE * max(one or 0, other or 0)
+    if key == "system":
+        return _series(one) == _series(other)
+    return bool(one == other)
+
+
+def _series(system: Any) -> str:
+    return re.sub(r"(\d+\.\d+).*", r"\1", str(system))
