@@ -48,7 +48,7 @@ def test_the_figures_are_those_of_the_run() -> None:
     told = findings.at_no_latency(busy({"thread_pool": 20_000, "native_asyncio": 30_000}))
 
     assert "with 100 fetches in flight, `thread_pool` fetches" in told
-    assert ": 1.50x (95 %: 1.50 to 1.50)." in told
+    assert ": 1.50x (95 %: 1.50 to 1.50) in this run." in told
 
 
 def test_without_two_rounds_of_both_nothing_is_stated() -> None:

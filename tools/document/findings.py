@@ -18,6 +18,7 @@ from inflight.bench.studies.decision_map.show import latency
 from inflight.bench.studies.memory.read import BLOCKS, IN_FLIGHT
 from inflight.bench.studies.memory.show import size
 from inflight.bench.studies.scaling.read import scalings
+from tools.document import series
 from tools.document.memory import slope
 from tools.document.stored import DocumentError, newest
 
@@ -28,26 +29,32 @@ THREADS, ASYNCIO, CALLBACKS = "thread_pool", "native_asyncio", "callbacks"
 
 def part(runs: Path, _beside: Path) -> str:
     """Return the findings as a list, each with the experiment that shows it. Raises DocumentError."""
-    found = {"quick": at_no_latency, "map": at_latency, "memory": one_more}
+    quick = newest(runs, "quick")
+    found = {
+        "quick": at_no_latency(quick.rows, series.told(quick, threads_over_asyncio)),
+        "map": at_latency(newest(runs, "map").rows),
+        "memory": one_more(newest(runs, "memory").rows),
+    }
     return "\n".join(
-        f"{number}. {read(newest(runs, name).rows)} ({code(f'inflight run {name}')})"
-        for number, (name, read) in enumerate(found.items(), start=1)
+        f"{number}. {told} ({code(f'inflight run {name}')})"
+        for number, (name, told) in enumerate(found.items(), start=1)
     )
 
 
 # Threads and asyncio where nothing waits
 
 
-def at_no_latency(rows: Sequence[Row]) -> str:
+def at_no_latency(rows: Sequence[Row], spread: str = "") -> str:
     """Say whether threads or asyncio fetch more pages per second without latency, with the most in flight.
 
-    The rule of all comparisons: they differ by at least 2 %, and significantly (``stats.differs``).
+    The rule of all comparisons: they differ by at least 2 %, and significantly (``stats.differs``). ``spread`` is the
+    range of other runs.
     """
     threads, asyncio = (_busiest(rows, name) for name in (THREADS, ASYNCIO))
     rates = [_figure(cell, c.pages_per_s) for cell in (threads, asyncio)]
     costs = [_figure(cell, c.cpu_per_page_ns) for cell in (threads, asyncio)]
-    ratio = c.ratio(threads, asyncio, c.pages_per_s)
-    assert ratio is not None
+    ratio = threads_over_asyncio(rows)
+    others = f"; {spread}" if spread else ""
     pages, cpu = (
         [write(one.estimate, one.digits) for one in both]
         for write, both in ((units.number, rates), (units.duration, costs))
@@ -55,8 +62,25 @@ def at_no_latency(rows: Sequence[Row]) -> str:
     return (
         f"**{_fastest(rates, ratio)}** Without added latency, and with {units.count(threads.in_flight)} fetches in "
         f"flight, {code(THREADS)} fetches {pages[0]} pages per second and {code(ASYNCIO)} {pages[1]}: "
-        f"{_between(ratio)}. A page needs {cpu[0]} of CPU time with threads and {cpu[1]} with asyncio."
+        f"{_between(ratio)} in this run{others}. A page needs {cpu[0]} of CPU time with threads and {cpu[1]} with "
+        "asyncio."
     )
+
+
+def threads_over_asyncio(rows: Sequence[Row]) -> Interval:
+    """Return the throughput of threads over that of asyncio without latency, with the most in flight."""
+    return _without_latency(rows, THREADS, ASYNCIO, c.pages_per_s)
+
+
+def asyncio_over_callbacks(rows: Sequence[Row]) -> Interval:
+    """Return the CPU time per page of asyncio over that of callbacks, there too."""
+    return _without_latency(rows, ASYNCIO, CALLBACKS, c.cpu_per_page_ns)
+
+
+def _without_latency(rows: Sequence[Row], one: str, other: str, figure: c.Read) -> Interval:
+    ratio = c.ratio(_busiest(rows, one), _busiest(rows, other), figure)
+    assert ratio is not None
+    return ratio
 
 
 def _fastest(rates: Sequence[Figure], ratio: Interval) -> str:
@@ -157,12 +181,11 @@ def _is_tie(tile: Tile) -> bool:
 def which(runs: Path, _beside: Path) -> str:
     """Return a table of four kinds of crawls, each with the models to use and a figure of a stored run."""
     tile, _ = where_models_tie(newest(runs, "map").rows)
-    quick, memory = newest(runs, "quick").rows, newest(runs, "memory").rows
-    callbacks, asyncio = (_busiest(quick, name) for name in (CALLBACKS, ASYNCIO))
-    cpu = c.ratio(asyncio, callbacks, c.cpu_per_page_ns)
-    assert cpu is not None
+    quick, memory = newest(runs, "quick"), newest(runs, "memory").rows
+    cpu = asyncio_over_callbacks(quick.rows)
+    spread = series.told(quick, asyncio_over_callbacks)
     thread, task = (slope(memory, name, IN_FLIGHT) for name in (THREADS, ASYNCIO))
-    cores = max(one.best(series) or 0.0 for one in scalings(newest(runs, "scaling").rows) for series in one.series)
+    cores = max(one.best(line) or 0.0 for one in scalings(newest(runs, "scaling").rows) for line in one.series)
     rates = sorted({units.number(one.per_s, 2) for one in tile.ranking}, key=len)
     each = (
         f"{' to '.join(rates[:: max(1, len(rates) - 1)])} pages/s with each of {len(tile.ranking)} models "
@@ -177,7 +200,8 @@ def which(runs: Path, _beside: Path) -> str:
         (
             "asks fast servers, so the CPU is the limit",
             "callbacks; threads rather than asyncio",
-            f"a page with asyncio needs {units.times(cpu.estimate, 2)} the CPU time of one with callbacks",
+            f"a page with asyncio needs {units.times(cpu.estimate, 3)} the CPU time of one with callbacks"
+            + (f" ({spread})" if spread else ""),
         ),
         (
             "keeps thousands of connections open",
@@ -190,7 +214,7 @@ def which(runs: Path, _beside: Path) -> str:
             f"{units.times(cores, 2)} the pages/s on a second core",
         ),
     )
-    heads = ("your crawl", "use", "in the stored runs")
+    heads = ("your crawl", "use", "in this run")
     return "\n".join([row(heads), "|---|---|---|", *map(row, lines)])
 
 
