@@ -46,7 +46,7 @@ READING = frozenset(
     {"commands.report"}
     | {
         f"studies.{study}.command"
-        for study in ("advice", "bisect", "claims", "compare", "history", "race", "selftest", "stored")
+        for study in ("advice", "claims", "compare", "history", "race", "selftest", "stored")
     }
 )
 """Modules whose commands cannot work without numpy and scipy: they check the address space first."""
@@ -465,41 +465,6 @@ def ab(**options: Any) -> None:
     inflight ab thread_pool --set in_flight=10 --set in_flight=100
     """
     _do("studies.compare.command", options)
-
-
-@main.command(epilog=told("bisect"))
-@click.argument("good", metavar="GOOD")
-@click.argument("bad", metavar="BAD")
-@click.argument("strategy", metavar="STRATEGY", shell_complete=STRATEGY)
-@option("--repo", "repository")
-@option("--python", note="All commits run on it.")
-@option("--with", "requirement")
-@option("--set", "setting")
-@option("--env", "variables")
-@option("--latency", default="0")
-@option("--links", default=10)
-@option("--cycles")
-@option("--metric", "metrics")
-@option("--budget", "time")
-@option("--fresh", note="An unfinished search is not continued.")
-@OUT
-@MARKDOWN
-@JSON
-@QUIET
-def bisect(**options: Any) -> None:
-    """Find the commit that made a strategy worse.
-
-    GOOD and BAD are compared first. If BAD is worse, the search halves the commits between them that change
-    strategies/ or, if STRATEGY is a file, anything in its repository. Nothing is checked out.
-
-    \b
-    inflight bisect v1.2 main callbacks
-    inflight bisect HEAD~20 HEAD ./client.py
-    inflight bisect HEAD~20 HEAD thread_pool --latency 10ms --metric cpu_per_page --budget 1m
-
-    An interrupted search goes on where it stopped if the same command is given again.
-    """
-    _do("studies.bisect.command", options)
 
 
 @main.command(epilog=told("selftest"))

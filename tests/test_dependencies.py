@@ -49,10 +49,9 @@ COMMANDS = {
 SUBJECTS = {
     "bench.studies.selftest": {"bench.studies.compare", "bench.studies.clients"},
     "bench.studies.history": {"bench.studies.stored"},
-    "bench.studies.bisect": {"bench.studies.compare"},
 }
 """The studies whose subject are other ones: the self-test is one of comparisons and of clients, a history one of stored
-runs, a bisection one of comparisons."""
+runs."""
 EXHIBITS = {"bench.measure.building_blocks": {"strategies.generators"}}
 """The programs whose very subject is a part of one strategy: the block that is a Task of our own."""
 LOCUST = {"locust", "gevent"}

@@ -17,7 +17,6 @@ _OWN: dict[str, dict[int, str]] = {
     "compare": _VERDICTS,
     "history": {0: "history shown, whatever has changed"},
     "ab": _VERDICTS,
-    "bisect": {0: "no regression", 1: "commit found", 3: "commit not found, or inconclusive"},
     "claims": {0: "claims judged, whatever the verdicts", 1: "a claim could not be tested"},
     "limits": {0: "limits measured or predicted"},
     "selftest": {0: "measured", 1: "more false alarms than designed", 3: "too few valid blocks"},

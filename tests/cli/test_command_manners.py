@@ -19,7 +19,7 @@ from inflight.bench.commands.exits import EXITS
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
 HEAVY = ("pandas", "numpy", "matplotlib", "scipy", "aiohttp", "rich", "psutil", "uvloop", "asyncio")
 TALKS = {
-    "run", "race", "report", "advise", "ab", "bisect", "compare", "history", "selftest", "claims", "limits", "swarm",
+    "run", "race", "report", "advise", "ab", "compare", "history", "selftest", "claims", "limits", "swarm",
     "open-loop", "check", "serve", "demo",
 }  # fmt: skip
 COMMANDS = sorted(main.commands)

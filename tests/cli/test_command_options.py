@@ -13,7 +13,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "cli.md"
 OLD = [
     ("run", "--strategies"), ("race", "--strategies"), ("crawl", "--max-in-flight"), ("crawl", "--max-redirect"),
     ("serve", "--delay"), ("open-loop", "--users"), ("open-loop", "--rates"), ("open-loop", "--seconds"),
-    ("ab", "--metrics"), ("bisect", "--metrics"), ("check", "--only"), ("check", "--limit"), ("swarm", "--bind"),
+    ("ab", "--metrics"), ("check", "--only"), ("check", "--limit"), ("swarm", "--bind"),
     ("list", "--python"),
 ]  # fmt: skip
 

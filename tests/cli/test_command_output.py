@@ -51,7 +51,6 @@ RESULTS = {
 HELP_ONLY = {
     "demo": "takes ten seconds",
     "ab": "takes a minute",
-    "bisect": "takes minutes",
     "selftest": "takes minutes",
     "open-loop": "prints as run does",
     "serve": "prints nothing",

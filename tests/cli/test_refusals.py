@@ -209,15 +209,10 @@ TABLE: list[tuple[str, int, tuple[str, ...]]] = [
     ("compare base brace", 2, ("machine.json", "JSON")),
     ("compare base list", 2, ("does not describe a machine",)),
     ("compare base unknown", 2, ("cannot read machine.json",)),
-    # ab, bisect, claims, selftest
+    # ab, claims, selftest
     ("ab callbacks@ callbacks", 2, ("callbacks@", "no revision")),
     ("ab callbacks generators --metric speed", 2, ("--metric", "'speed'", "cpu_per_page")),
     ("ab callbacks callbacks --out file/results", 2, ("cannot write", "file/results")),
-    ("bisect -q a b c", 2, ("git repository",)),
-    ("bisect HEAD nothing callbacks --repo repository", 2, ("nothing", "no such revision")),
-    ("bisect HEAD HEAD~1 callbacks --repo repository", 2, ("not an ancestor of HEAD~1",)),
-    ("bisect HEAD~1 HEAD callbacks --repo repository", 2, ("changes strategies/",)),
-    ("bisect HEAD~1 HEAD callbacks@HEAD --repo repository", 2, ("callbacks@HEAD", "revision")),
     ("claims race", 2, ("'race'", '"races"')),
     ("claims c10k --quick", 2, ("c10k", "--quick")),
     ("claims races --strategy callbacks", 2, ("races", "--strategy")),

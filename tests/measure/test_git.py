@@ -37,23 +37,6 @@ def test_a_file_that_no_repository_has_is_of_no_commit(repository: Path) -> None
     assert git.described(installed) is None
 
 
-def test_commits_of_a_branch_are_listed_without_those_of_merged_branches(repository: Path) -> None:
-    first = run_git(repository, "rev-parse", "HEAD")
-    run_git(repository, "checkout", "--quiet", "-b", "side")
-    (repository / "strategies" / "two.py").touch()
-    side = commit(repository, "on the side")
-    run_git(repository, "checkout", "--quiet", "main")
-    (repository / "notes").touch()
-    commit(repository, "elsewhere")
-    run_git(repository, "merge", "--quiet", "--no-ff", "--message", "merge of side", "side")
-    merged = run_git(repository, "rev-parse", "HEAD")
-
-    assert git.commits_between(repository, first, merged, "strategies") == [(merged, "merge of side")]
-    assert git.is_ancestor(repository, side, merged)
-    assert not git.is_ancestor(repository, merged, side)
-    assert git.commit(repository, "HEAD^2") == (side, "on the side")
-
-
 def test_an_unknown_commit_is_refused(repository: Path) -> None:
     with pytest.raises(ExperimentError, match="there is no such revision"):
-        git.commit(repository, "nothing")
+        git.commit_of(repository, "nothing")

@@ -63,12 +63,12 @@ ROOMS = {
     "statistics": Room(
         (
             "bench/core/stats.py", "bench/core/figures.py", "bench/core/model.py", "bench/core/retention.py",
-            "bench/core/layers.py", "bench/core/arrivals.py", "bench/studies/bisect/odds.py",
+            "bench/core/layers.py", "bench/core/arrivals.py",
         ),
         (
             "tests/analyse", "tests/core/test_core_stats.py", "tests/present/test_retention.py",
             "tests/present/test_memory_table.py",
-            "tests/swarm/test_arrivals.py", "tests/bisect/test_bisect_walk.py", "tests/compare/test_compare_rule.py",
+            "tests/swarm/test_arrivals.py", "tests/compare/test_compare_rule.py",
         ),
     ),
     "verdict": Room(

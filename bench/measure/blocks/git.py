@@ -7,10 +7,6 @@ from pathlib import Path
 from inflight.bench.core.judge import ExperimentError
 
 TIMEOUT_S = 60
-_FORMAT = "--format=%H %s"
-
-Commit = tuple[str, str]
-"""The id of a commit, and the first line of its message."""
 
 
 def output(repository: Path, *arguments: str, to: str = "read") -> bytes:
@@ -43,32 +39,6 @@ def described(file: Path) -> str | None:
         return output(folder, "describe", "--always", "--exclude=*", "--dirty", "--abbrev=12").decode().strip()
     except ExperimentError:
         return None
-
-
-def commit(repository: Path, revision: str) -> Commit:
-    """Return a commit with its subject. Raises ExperimentError."""
-    found = commit_of(repository, revision)
-    (one,) = _commits(output(repository, "log", "-1", _FORMAT, found))
-    return one
-
-
-def commits_between(repository: Path, good: str, bad: str, folder: str) -> list[Commit]:
-    """Return the commits after ``good``, up to ``bad``, that change a folder, in their order; of merges, one commit.
-
-    They are the commits of the branch itself (``--first-parent``). Raises ExperimentError.
-    """
-    order = ("log", "--first-parent", "--reverse", _FORMAT, f"{good}..{bad}", "--", folder)
-    return _commits(output(repository, *order))
-
-
-def _commits(printed: bytes) -> list[Commit]:
-    lines = (line.partition(" ") for line in printed.decode("utf-8", "replace").splitlines() if line)
-    return [(name, subject) for name, _, subject in lines]
-
-
-def is_ancestor(repository: Path, one: str, other: str) -> bool:
-    """Return whether a commit is an ancestor of another. Raises ExperimentError if git cannot be run."""
-    return _run(repository, "merge-base", "--is-ancestor", one, other).returncode == 0
 
 
 def _run(repository: Path, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
