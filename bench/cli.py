@@ -44,10 +44,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "sho
 
 READING = frozenset(
     {"commands.report"}
-    | {
-        f"studies.{study}.command"
-        for study in ("advice", "claims", "compare", "history", "race", "selftest", "stored")
-    }
+    | {f"studies.{study}.command" for study in ("advice", "claims", "compare", "history", "race", "selftest", "stored")}
 )
 """Modules whose commands cannot work without numpy and scipy: they check the address space first."""
 

@@ -29,8 +29,8 @@ DOES_IO = {
 PURE_PARTS_OF_THE_SITE = {"fake_server.site", "fake_server.config", "fake_server.delays", "fake_server.faults"}
 SHARED_BY_BOTH_HALVES = {
     "bench", "bench.core", "bench.core.stats", "bench.core.arm", "bench.core.arrivals", "bench.core.bare",
-    "bench.core.experiment", "bench.core.grid", "bench.core.judge", "bench.core.records", "bench.core.records.values",
-    "bench.core.rows", "bench.core.units",
+    "bench.core.experiment", "bench.core.grid", "bench.core.judge", "bench.core.machines", "bench.core.records",
+    "bench.core.records.values", "bench.core.rows", "bench.core.units",
 }  # fmt: skip
 RUNNERS = {"run", "checks", "worker", "overhead", "crowd", "wrk"}
 """The modules of a study that measure; they do it with the laboratory (bench/measure)."""

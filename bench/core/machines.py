@@ -20,7 +20,8 @@ def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, 
 
 def _is_same(key: str, one: Any, other: Any) -> bool:
     if key == "memory_bytes":
-        return abs((one or 0) - (other or 0)) <= _MEMORY_SHARE * max(one or 0, other or 0)
+        sizes = float(one or 0), float(other or 0)
+        return max(sizes) - min(sizes) <= _MEMORY_SHARE * max(sizes)
     if key == "system":
         return _series(one) == _series(other)
     return bool(one == other)

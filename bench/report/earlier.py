@@ -75,7 +75,7 @@ def _runs_like(folder: Path, machine: Mapping[str, Any]) -> Iterator[list[Row]]:
         if other.name >= folder.name:
             continue
         try:
-            is_same = not machines.differences(machine | {"neighbour": None}, rows.machine(other))
+            is_same = not machines.differences({**machine, "neighbour": None}, rows.machine(other))
             if is_same and _experiment(other) == experiment:
                 yield rows.read(other)
         except RowsError:
