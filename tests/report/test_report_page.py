@@ -132,14 +132,14 @@ def test_the_machine_has_a_line_for_each_interpreter_and_no_raw_values() -> None
     folder = reference("interpreters")
     values = json.loads((folder / "machine.json").read_text(encoding="utf-8"))
 
-    section = about.machine(rows.read(folder), values)
+    section = about.machine(rows.read(folder), values | {"commit": "0123456789ab-dirty"})
 
     lines = {one[0]: one[1] for one in section.tables[0].cells}
     assert {f"interpreter {name}" for name in values["interpreters"]} <= lines.keys()
     assert "free threaded" in lines["interpreter 3.14.0a3t"]
     assert "free threaded" not in lines["interpreter 3.14.0a3"]
     assert lines["ephemeral ports"] == "32768 to 60999"
-    assert lines["commit of inflight"].endswith(", with changes that were not committed")
+    assert lines["commit of inflight"] == "0123456789ab, with changes that were not committed"
     assert lines["Python of the workers"].endswith("CPython 3.14.0a3+, CPython 3.14.0a3+ without the global lock")
 
 

@@ -22,7 +22,7 @@ def moving_picture(runs: Path, _beside: Path) -> str:
 
 
 def models(runs: Path, _beside: Path) -> str:
-    """Return a table of the newest ``quick``: a line for each strategy, and what its columns are."""
+    """Return a table of the newest ``quick``: a line for each strategy with a throughput, and what its columns are."""
     run = newest(runs, "quick")
     timed = c.cells(run.rows)
     own = [cell for cell in timed if cell.setting == c.settings(timed)[0]]
@@ -36,6 +36,7 @@ def models(runs: Path, _beside: Path) -> str:
     lines = [
         row([code(name) + ("" if stacks[name] == "shared" else " \\*"), cpu.get(name, NONE), pages[name], kept[name]])
         for name in pages
+        if pages[name] != NONE
     ]
     busy = costs.title.partition(" at ")[2]
     about = (
