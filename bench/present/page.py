@@ -143,6 +143,13 @@ def kept_together(text: str) -> str:
     return _MARK.sub("\N{NO-BREAK SPACE}", text)
 
 
+def retitle(figure: "Figure", title: str) -> None:
+    """Replace the title of a sheet by one of one line."""
+    for text in figure.texts:
+        if text.get_gid() == "title":
+            text.set_text(title)
+
+
 def draw_and_save(draw: "Callable[[], Figure | None]", folder: Path, name: str) -> list[Path]:
     """Draw a page with our settings and write it into the folder; return no path if there is nothing to draw.
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from inflight.bench.core import noise, units
 from inflight.bench.core.rows import Row
+from inflight.bench.present import page
 from inflight.bench.present.name_looks import Look
 from inflight.bench.present.section import Section
 
@@ -33,7 +34,7 @@ class Study:
     replaces: str = ""
     """The study whose sections are left out if this one has a section."""
     is_timed: bool = False
-    """Whether its findings compare times of blocks."""
+    """Whether its findings compare times."""
 
     def sections(self, rows: Sequence[Row]) -> list[Section]:
         """Return its sections."""
@@ -69,8 +70,8 @@ STUDIES = (
     Study("limits", key="limits"),
     Study("probes", key="probes"),
     Study("swarm", key="swarms"),
-    Study("open_loop", key="offered"),
-    Study("clients"),
+    Study("open_loop", key="offered", is_timed=True),
+    Study("clients", is_timed=True),
     Study("compare"),
 )
 """In the order in which they are shown."""
@@ -92,8 +93,12 @@ def sections(rows: Sequence[Row]) -> list[Section]:
 
 def warning(rows: Sequence[Row]) -> str:
     """Return the first line of a noisy run."""
-    taken = units.percent(noise.taken_share(rows) or 0.0)
+    taken = _taken(rows)
     return f"This run is noisy: others took {taken} of the client's core, so its tables compare nothing. Run it again."
+
+
+def _taken(rows: Sequence[Row]) -> str:
+    return units.percent(noise.taken_share(rows) or 0.0)
 
 
 def _without_findings(section: Section) -> Section:
@@ -106,9 +111,13 @@ def figures(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> Iterator[Named]:
-    """Draw the plots of all studies one after another."""
+    """Draw the plots of all studies one after another; of a noisy run, those of timed ones have that as their title."""
+    is_noisy = noise.is_noisy(rows)
     for study in STUDIES:
-        yield from study.plots(rows, looks, footer)
+        for name, figure in study.plots(rows, looks, footer):
+            if is_noisy and study.is_timed:
+                page.retitle(figure, f"Noisy run: others took {_taken(rows)} of the client's core")
+            yield name, figure
 
 
 def _nothing(*_: object) -> tuple[()]:

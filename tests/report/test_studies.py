@@ -8,7 +8,7 @@ import pytest
 
 from inflight.bench import studies as rooms
 from inflight.bench.core import noise
-from inflight.bench.report import studies
+from inflight.bench.report import plots, studies
 from inflight.bench.report.answer import MOST, answer
 from inflight.bench.report.markdown import markdown
 from inflight.bench.report.terminal import summary_json, summary_table
@@ -87,3 +87,16 @@ def test_a_noisy_run_says_so_first_and_concludes_nothing() -> None:
     assert [section.tables for section in others] == [section.tables for section in quiet]
     assert answer(block_rows(others=0.21))[0] == first.found[0]
     assert summary_json(block_rows(others=0.21))["placebo"]["noisy"] is True
+
+
+def test_the_plots_of_a_noisy_run_have_no_finding_as_their_title() -> None:
+    rows = [*block_rows(others=0.21), *block_rows(others=0.21, latency="50ms")]
+
+    titles = {
+        text.get_text()
+        for _, figure in plots.figures(rows, MACHINE)
+        for text in figure.texts
+        if text.get_gid() == "title"
+    }
+
+    assert titles == {"Noisy run: others took 21 % of the client's core"}
