@@ -16,7 +16,7 @@ from inflight.bench.studies.advice import command as advise_command
 from inflight.bench.studies.advice.command import AdviseError
 from tests.cli.command import call, inflight
 from tests.laboratory import Laboratory, models, only_run
-from tests.made_rows import arm_row, memory_rows
+from tests.made_rows import arm_row, edited, memory_rows
 from tests.map.made_maps import map_rows
 
 DOCS = Path(__file__).parents[2] / "docs" / "decisions.md"
@@ -31,13 +31,15 @@ def machine() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory, machine: dict[str, Any]) -> Path:
-    """Make a folder of results with a map of this machine, and newer runs that are of no use or of another machine."""
+    """Make a folder of results with a map of this machine, and newer ones of no use: noisy, or of another machine."""
     out = tmp_path_factory.mktemp("results")
     store(out / "reference" / "20260101T000000000Z-here-map", map_rows(COSTS, noise=0.002, works=("0",)), machine)
     store(out / "20260102T000000000Z-here-part", map_rows({"callbacks": 9_000}, works=("0",)), machine)
     memory = [row for name in COSTS for row in memory_rows(name, 20_000)]
     store(out / "20260103T000000000Z-here-memory", memory, machine)
     store(out / "20260104T000000000Z-there-map", map_rows(COSTS, noise=0.002), machine | {"cpu": "Other 1"})
+    noisy = [edited(row, measured={"others_share": 0.5}) for row in map_rows(COSTS, works=("0",))]
+    store(out / "20260104T000000000Z-here-map", noisy, machine)
     store(out / "20260105T000000000Z-here-broken", [], machine)
     (out / "20260105T000000000Z-here-broken" / rows.ROWS_FILE).write_text("{}\n", encoding="utf-8")
     return out

@@ -10,7 +10,7 @@ from inflight import strategies
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import say, seconds
 from inflight.bench.core import cells as c
-from inflight.bench.core import machines, rows
+from inflight.bench.core import machines, noise, rows
 from inflight.bench.core.experiment import Experiment
 from inflight.bench.core.figures import Slope
 from inflight.bench.core.grid import MOST_CPU_NS, Grid
@@ -144,8 +144,10 @@ def _costs(folder: Path, in_flight: int) -> Source | None:
 
 
 def newest(out: Path, machine: Mapping[str, Any], in_flight: int, names: Collection[str]) -> Source | None:
-    """Return the newest run of an equal machine that has the CPU time per page of all these strategies."""
+    """Return the newest quiet run of an equal machine that has the CPU time per page of all these strategies."""
     for folder, found in _runs_of(out, machine):
+        if noise.is_noisy(found):
+            continue
         near = read.nearest(found, in_flight, SITE.to_dict())
         if near is not None and near[1].keys() >= set(names):
             return Source(folder, machine, *near)
