@@ -73,7 +73,7 @@ def run(
     found = rows.read(folder)
     present(folder, found, as_json=as_json)
     if interrupted:
-        complain(f"interrupted after {len(found)} of {len(trials)} trials; continue: inflight run --resume {folder}")
+        complain(f"interrupted; rows kept: {len(found)}; continue: inflight run --resume {folder}")
         return 130
     if strict:
         for sentence in strictly(found):

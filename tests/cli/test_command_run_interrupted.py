@@ -65,7 +65,7 @@ def test_a_run_goes_on_after_ctrl_c_in_its_terminal_and_after_sigkill(tmp_path: 
             assert done.code == 130
             assert "callbacks" in done.out, "the rows so far are shown"
             last = done.err.splitlines()[-1]
-            assert "1 of 2 trials" in last
+            assert "rows kept: 1" in last
             assert "inflight run --resume " in last
             assert last.endswith(folder.name)
     with (folder / rows.ROWS_FILE).open("ab") as file:

@@ -57,7 +57,7 @@ def run(
     if interrupted:
         # A stored experiment may load this machine only. To load another one, the user must give permission again.
         again = "begin again" if not_loopback else f"go on with: inflight run --resume {folder}"
-        complain(f"interrupted after {len(found)} of {len(trials)} trials; {again}")
+        complain(f"interrupted; rows kept: {len(found)}; {again}")
         return 130
     if any(row.valid for row in found):
         return 0
