@@ -188,6 +188,17 @@ def test_a_last_line_that_only_lacks_its_end_is_left_out_too_since_nobody_can_te
     assert rows.read(tmp_path) == []
 
 
+@pytest.mark.parametrize("keep", [slice(0, 0), slice(0, -20), slice(20, None)], ids=["empty", "cut off", "no head"])
+def test_damaged_packed_rows_are_refused(keep: slice, tmp_path: Path) -> None:
+    write(tmp_path, crawl_row().to_json(), "\n")
+    rows.pack(tmp_path)
+    packed = tmp_path / rows.PACKED_FILE
+    packed.write_bytes(packed.read_bytes()[keep])
+
+    with pytest.raises(RowsError, match=r"rows\.jsonl\.xz is damaged or not whole"):
+        rows.read(tmp_path)
+
+
 def test_after_an_interruption_the_next_row_begins_on_a_line_of_its_own(tmp_path: Path) -> None:
     first, second = crawl_row(number=1), crawl_row(number=2)
     write(tmp_path, first.to_json(), "\n", second.to_json()[:50])

@@ -127,8 +127,10 @@ def text(folder: Path) -> str:
         inside = list(map(str, folders_in(folder)))
         hint = f"; it contains runs, such as {inside[-1]}" if inside else ""
         raise RowsError(f"{folder} is not a run: cannot read {path.name} ({error.strerror}){hint}") from None
-    except (UnicodeDecodeError, lzma.LZMAError) as error:
+    except UnicodeDecodeError as error:
         raise RowsError(f"{path} is not text, so it holds no rows") from error
+    except lzma.LZMAError as error:
+        raise RowsError(f"{path} is damaged or not whole: xz cannot unpack it") from error
 
 
 def _rows(folder: Path) -> Iterator[Row]:
