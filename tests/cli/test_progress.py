@@ -331,7 +331,7 @@ def test_a_run_on_a_terminal_shows_progress_keeps_its_lines_and_ends_on_ctrl_c(t
     lines = screen(session.written)
     assert lines[0].startswith("2 trials, about ")
     assert [line.split()[0] for line in lines[2:4]] == ["1/2", "rows:"]
-    assert "1 of 2" in lines[-1]
+    assert "rows kept: 1" in lines[-1]
     assert "inflight run --resume results/" in lines[-1]
     assert "so far" not in " ".join(lines)
 
