@@ -62,7 +62,7 @@ def observe(
         outcome = worker.expect("outcome", "answer")
     del outcome["event"]
     seen.knobs["gil"] = outcome.pop("gil")  # a library that the crawl imported may have turned the lock on
-    records = outcome.pop("answer")
+    records, seen.steady = outcome.pop("answer"), outcome.pop("steady")
     answer: Answer = {path: (status, size) for path, status, size, _ in records}
     failed = sum(status is None for status, _ in answer.values())
     seen.measured["port_refusals"] = sum("EADDRNOTAVAIL" in (error or "") for *_, error in records)

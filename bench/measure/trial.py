@@ -69,6 +69,8 @@ class Observation:
     server: dict[str, Any] = field(default_factory=dict)
     host: dict[str, Any] = field(default_factory=dict)
     knobs: dict[str, Any] = field(default_factory=dict)
+    steady: dict[str, Any] | None = None
+    """The steady state of a crawl (``record.steady_state``), by which it is compared with other clients."""
     checks: tuple[Check, ...] = ()
     wrong: str | None = None
     """The difference from the expected answer; None if there is none."""

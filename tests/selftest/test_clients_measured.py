@@ -25,8 +25,10 @@ def server() -> Iterator[Server]:
         yield one
 
 
-@pytest.mark.night
-@pytest.mark.parametrize("name", clients.CLIENTS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name == "callbacks" else pytest.mark.night) for name in clients.CLIENTS],
+)
 def test_a_client_counts_what_the_server_counts(name: str, server: Server) -> None:
     if why := clients.absent(name):
         pytest.skip(why)
@@ -58,8 +60,10 @@ def test_a_client_that_is_not_installed_is_a_skipped_row_that_says_how_to_get_it
     assert told in str(row.reason)
 
 
-@pytest.mark.night
-@pytest.mark.parametrize("name", clients.CLIENTS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name == "callbacks" else pytest.mark.night) for name in clients.CLIENTS],
+)
 def test_a_lost_server_is_a_failed_row(name: str) -> None:
     if why := clients.absent(name):
         pytest.skip(why)

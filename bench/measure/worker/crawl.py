@@ -186,6 +186,7 @@ def _outcome(job: Job, frontier: Frontier, begin_ns: int, end_ns: int) -> dict[s
         "queueing": record.summary([fetch.started_ns - fetch.admitted_ns for fetch in fetches]),
         "steady_service": record.summary([fetch.finished_ns - fetch.started_ns for fetch in warm]),
         "steady_response": record.summary([fetch.finished_ns - fetch.admitted_ns for fetch in warm]),
+        "steady": record.steady_state(spans_ns, job.max_in_flight),
         "timeline": record.timeline(spans_ns, begin_ns, BIN_NS),
         "warm_up_ns": None if full_ns is None else full_ns - begin_ns,
         "answer": [[path_of(fetch), fetch.status, fetch.size, fetch.error] for fetch in fetches],

@@ -154,7 +154,7 @@ def _strategy(trial: BareTrial, server: Server, setting: Setting, seen: Observat
     if own.wrong is not None:
         raise process.WorkerError(own.wrong)
     measured, seen.knobs = own.measured, own.knobs
-    steady = measured["steady"] or {"completions": measured["pages"], "window_ns": measured["makespan_ns"]}
+    steady = own.steady or {"completions": measured["pages"], "window_ns": measured["makespan_ns"]}
     cpu_ns = measured["cpu_user_ns"] + measured["cpu_system_ns"]
     delay_ns = measured.get("run_delay_ns")
     seen.measured = {
