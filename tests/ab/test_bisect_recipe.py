@@ -19,9 +19,9 @@ exit "$(cat strategies/code)"
 """Stands in for ``inflight``: the code of a comparison is in the working tree."""
 
 
-def bisected(folder: Path, script: str = SCRIPT, path: str = "") -> "subprocess.CompletedProcess[str]":
+def bisected(folder: Path, path: str = "") -> "subprocess.CompletedProcess[str]":
     """Run the commands in the repository of a folder, with programs of another folder first."""
-    (folder / "compare.sh").write_text(script, encoding="utf-8")
+    (folder / "compare.sh").write_text(SCRIPT, encoding="utf-8")
     start, run, _ = COMMANDS.splitlines()
     return subprocess.run(
         ["sh", "-c", f"{start} && {run}"],
