@@ -113,8 +113,8 @@ series: $(VENV)/.run ## run the models once more for the series of runs over day
 goldens: $(VENV)/.run ## show what has changed since BASE (a revision) in every output of the reference runs
 	$(BIN)/python -m tools.goldens $(if $(BASE),--base $(BASE))
 
-schema: $(VENV)/.run ## write bench/core/row.schema.json again, from the records of bench/core/records
-	$(BIN)/python -m inflight.bench.core.records.schema
+schema: $(VENV)/.run ## write bench/rows/row.schema.json again, from the records of bench/rows
+	$(BIN)/python -m inflight.bench.rows.schema
 
 exercise-%: $(VENV)/.run ## check your answer to an exercise: make exercise-1 to exercise-6 (docs/exercises)
 	@$(BIN)/python docs/exercises/check.py $*

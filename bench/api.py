@@ -12,11 +12,12 @@ from contextlib import nullcontext
 from os import PathLike
 from pathlib import Path
 
-from inflight.bench.core import judge, rows
-from inflight.bench.core.judge import ExperimentError
-from inflight.bench.core.rows import Row, RowsError
+from inflight.bench.plan import judge
+from inflight.bench.plan.judge import ExperimentError
 from inflight.bench.report.results import Results
 from inflight.bench.report.tidy import NotInRunError
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row, RowsError
 
 __all__ = ["ExperimentError", "NotInRunError", "Results", "RowsError", "load", "run"]
 

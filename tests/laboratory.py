@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.core.arm import BlockTrial
 from inflight.bench.core.model import bound_per_s
-from inflight.bench.core.plan import AnyTrial, row_trials
-from inflight.bench.core.records import changed
-from inflight.bench.core.rows import Row
 from inflight.bench.measure import process
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.trial import Setting
+from inflight.bench.plan.arm import BlockTrial
+from inflight.bench.plan.trials import AnyTrial, row_trials
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.records import changed
 from inflight.bench.studies.claims.cells import key_of, key_of_row
 from tests.made_blocks import BASE_BYTES, HELD_BYTES, MANY, block
 from tests.made_rows import arm_row, crawl_row, memory_row

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Any, Literal
 
-from inflight.bench.core.records import changed
-from inflight.bench.core.rows import Check, Row, Status
+from inflight.bench.rows.files import Check, Row, Status
+from inflight.bench.rows.records import changed
 from inflight.bench.studies.compare.read import Block
 from inflight.bench.studies.compare.read import blocks as read_blocks
 from tests.made_rows import GREEN, MS, RED, RUN, edited, made_site, make, memory_row, times

@@ -6,14 +6,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from inflight.bench.core import records
-from inflight.bench.core.arm import Role
-from inflight.bench.core.records import changed
-from inflight.bench.core.records.bare import LimitFound
-from inflight.bench.core.records.crawls import Block
-from inflight.bench.core.records.values import plain_values
-from inflight.bench.core.rows import Check, Kind, Row, Status
-from inflight.bench.studies.probes.record import PROBES, Probed
+from inflight.bench.plan.arm import Role
+from inflight.bench.rows import records
+from inflight.bench.rows.bare import LimitFound
+from inflight.bench.rows.crawls import Block
+from inflight.bench.rows.files import Check, Kind, Row, Status
+from inflight.bench.rows.probes import PROBES, Probed
+from inflight.bench.rows.records import changed
+from inflight.bench.rows.values import plain_values
 
 MS = 1_000_000
 RUN = "20260102T030405678Z-host-made"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from inflight.bench.core import rows
-from inflight.bench.core.rows import Row
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row
 from tests.cli.command import Done, inflight
 
 EXPERIMENT = """

@@ -28,9 +28,10 @@ DOES_IO = {
 }  # fmt: skip
 PURE_PARTS_OF_THE_SITE = {"fake_server.site", "fake_server.config", "fake_server.delays", "fake_server.faults"}
 SHARED_BY_BOTH_HALVES = {
-    "bench", "bench.core", "bench.core.stats", "bench.core.arm", "bench.core.arrivals", "bench.core.bare",
-    "bench.core.experiment", "bench.core.grid", "bench.core.judge", "bench.core.machines", "bench.core.records",
-    "bench.core.records.values", "bench.core.rows", "bench.core.units",
+    "bench", "bench.core", "bench.frame", "bench.frame.statistics", "bench.plan", "bench.plan.arm",
+    "bench.plan.arrivals", "bench.plan.bare", "bench.plan.experiment", "bench.plan.grid", "bench.plan.judge",
+    "bench.rows", "bench.rows.files", "bench.rows.machines", "bench.rows.records", "bench.rows.values",
+    "bench.core.units",
 }  # fmt: skip
 RUNNERS = {"run", "checks", "worker", "overhead", "crowd", "wrk"}
 """The modules of a study that measure; they do it with the laboratory (bench/measure)."""
@@ -234,6 +235,7 @@ def parts_of_studies(wanted: Callable[[str], bool]) -> list[str]:
     return [name for name in modules("bench.studies") if name.count(".") > 2 and wanted(name.split(".")[3])]
 
 
+SHARED = ["bench.core", "bench.rows", "bench.plan", "bench.frame"]
 MEASURING = [*modules("bench.measure"), *parts_of_studies(lambda name: name in RUNNERS)]
 READING = [
     *modules("bench.present", "bench.report"),
@@ -250,8 +252,7 @@ def test_the_reading_half_knows_rows_and_nothing_of_how_they_are_made() -> None:
     for name, found in imports(READING):
         assert top(found) not in {"strategies", "fake_server"}, (name, found)
         if top(found) == "bench":
-            is_record = (our_module(found) or "").endswith(".record")
-            assert our_module(found) in READING or is_record or within(found, ["bench.core"]), (name, found)
+            assert our_module(found) in READING or within(found, SHARED), (name, found)
 
 
 def test_a_study_knows_no_other_study() -> None:
@@ -280,10 +281,14 @@ def test_a_check_imports_pytest_when_it_runs() -> None:
     assert not {top(found) for found in loaded_with(f"{SUITE}.command")} & {"pytest", "_pytest"}
 
 
-def test_what_all_share_knows_no_study_but_their_records() -> None:
-    for name, found in imports(modules("bench.core", "bench.present")):
-        if within(found, ["bench.studies", "bench.report"]):
-            assert found.endswith(".record"), (name, found)
+def test_what_all_share_knows_no_study() -> None:
+    for name, found in imports(modules(*SHARED, "bench.present")):
+        assert not within(found, ["bench.studies", "bench.report", "bench.measure"]), (name, found)
+
+
+def test_rows_and_plan_know_nothing_of_the_frame() -> None:
+    for name, found in imports(modules("bench.rows", "bench.plan")):
+        assert not within(found, ["bench.frame"]), (name, found)
 
 
 def test_the_laboratory_knows_no_study_but_where_their_trials_are_run() -> None:

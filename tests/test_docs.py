@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inflight import strategies
-from inflight.bench.core.experiment import parse
+from inflight.bench.plan.experiment import parse
 from inflight.fake_server.faults import FAULTS
 from inflight.fake_server.site import SiteConfig
 

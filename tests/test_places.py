@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.core import rows
 from inflight.bench.measure import host
 from inflight.bench.measure.places import without_places
+from inflight.bench.rows import files as rows
 from tests.ab.repositories import new_repository
 from tests.cli.command import inflight
 from tests.real_run import RealRun

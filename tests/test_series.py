@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from inflight.bench import api
-from inflight.bench.core import rows
+from inflight.bench.rows import files as rows
 from tests.made_rows import MACHINE, block_rows
 from tools import series
 

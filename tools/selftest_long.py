@@ -20,10 +20,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from inflight.bench.core import rows
-from inflight.bench.core.arm import Arm
 from inflight.bench.measure import host, neighbour
 from inflight.bench.measure.neighbour_worker import KINDS
+from inflight.bench.plan.arm import Arm
+from inflight.bench.rows import files as rows
 from inflight.bench.studies.compare import loop, read
 from inflight.bench.studies.compare.command import place as chosen_place
 from inflight.bench.studies.compare.comparison import METRICS, comparison

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from inflight.bench import api
-from inflight.bench.core import rows
 from inflight.bench.present.section import Section
 from inflight.bench.report import earlier, terminal
+from inflight.bench.rows import files as rows
 
 ROOT = Path(__file__).resolve().parents[1]
 SERIES = ROOT / "results" / earlier.SERIES

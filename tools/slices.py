@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from random import Random
 
 from inflight import strategies
-from inflight.bench.core.arm import BlockTrial
-from inflight.bench.core.grid import Workload
-from inflight.bench.core.plan import block_of
-from inflight.bench.core.stats import t_interval, welch
+from inflight.bench.frame.statistics import t_interval, welch
 from inflight.bench.measure import host, process, server
 from inflight.bench.measure.blocks import block as blocks
 from inflight.bench.measure.blocks.block import Lengths, Running
 from inflight.bench.measure.blocks.sides import Prepared
+from inflight.bench.plan.arm import BlockTrial
+from inflight.bench.plan.grid import Workload
+from inflight.bench.plan.trials import block_of
 from inflight.fake_server.site import SiteConfig
 
 ISOLATED = Lengths(300_000_000, 1_000_000_000)

@@ -48,7 +48,7 @@ def script(shell: str) -> str:
 
 def presets(incomplete: str) -> list[CompletionItem]:
     """Complete a preset, or if none matches a file."""
-    from inflight.bench.core.experiment import preset_names
+    from inflight.bench.plan.experiment import preset_names
 
     return _beginning(incomplete, preset_names()) or [CompletionItem(incomplete, type="file")]
 
@@ -76,7 +76,7 @@ def rules(incomplete: str) -> list[CompletionItem]:
 
 def resources(incomplete: str) -> list[CompletionItem]:
     """Complete a resource of ``inflight limits``."""
-    from inflight.bench.core.bare import RESOURCES
+    from inflight.bench.plan.bare import RESOURCES
 
     return _beginning(incomplete, RESOURCES)
 
@@ -92,7 +92,7 @@ def stored_runs_and_files(incomplete: str) -> list[CompletionItem]:
 
 
 def _runs(incomplete: str) -> list[CompletionItem]:
-    from inflight.bench.core import rows
+    from inflight.bench.rows import files as rows
 
     parent = Path(os.path.dirname(incomplete)) if "/" in incomplete else RESULTS  # noqa: PTH120  (Path drops a last /)
     return _beginning(incomplete, list(map(str, rows.folders_in(parent))))

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from inflight import strategies
 from inflight.bench.commands.output import seconds
-from inflight.bench.core import experiment as experiments
-from inflight.bench.core.experiment import ExperimentError
-from inflight.bench.core.plan import estimate_ns, expand
+from inflight.bench.plan import experiment as experiments
+from inflight.bench.plan.experiment import ExperimentError
+from inflight.bench.plan.trials import estimate_ns, expand
 from inflight.strategies import Description, registry
 
 WIDTH = 100

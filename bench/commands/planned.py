@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from inflight.bench.commands.output import seconds
 from inflight.bench.core import units
-from inflight.bench.core.plan import AnyTrial, RowTrial, estimate_ns, row_trials
+from inflight.bench.plan.trials import AnyTrial, RowTrial, estimate_ns, row_trials
 from inflight.bench.present.table import Table
 from inflight.bench.present.text_grid import lines_of
 from inflight.bench.present.words import counted

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from inflight.bench.commands.output import say
-from inflight.bench.core import rows
-from inflight.bench.core.rows import Row, RowsError
 from inflight.bench.present.progress import working
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row, RowsError
 
 PARQUET_FILE = "rows.parquet"
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from inflight.bench.commands import address_space
 from inflight.bench.commands.output import say
-from inflight.bench.core.rows import Row
 from inflight.bench.measure import process
+from inflight.bench.rows.files import Row
 
 FIRST_NS = 20_000_000_000
 """Time after which the first page is written."""
@@ -59,9 +59,9 @@ def written(folder: Path, so_far: str) -> list[str]:
 
 def main(folder: str, so_far: str) -> None:
     """Write the page of a folder, and print its path and the first two findings."""
-    from inflight.bench.core import rows
     from inflight.bench.report import page
     from inflight.bench.report.answer import answer
+    from inflight.bench.rows import files as rows
 
     print(f"page:  {page.write(Path(folder), so_far=so_far)}, so far")
     print("so far:", *answer(rows.read(Path(folder)))[:2])  # the first one may be a warning of noise

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from inflight import strategies
 from inflight.bench.conformance import RULES
-from inflight.bench.core.judge import nearest
+from inflight.bench.plan.judge import nearest
 from inflight.bench.present.progress import Progress, Stand, shown
 from inflight.bench.present.words import counted
 from inflight.bench.studies.crawl.command import CrawlError, available

@@ -9,10 +9,10 @@ from typing import Any, Literal, TypeVar
 
 from inflight.bench.core import units, workloads
 from inflight.bench.core.figures import P50_SAMPLES, STEADY, NoSlope, Slope, Spread, memory_slope, spread
-from inflight.bench.core.records.crawls import ArmOf
-from inflight.bench.core.records.values import plain_values
-from inflight.bench.core.rows import Row
-from inflight.bench.core.stats import Interval, Logs, compare, t_interval
+from inflight.bench.frame.statistics import Interval, Logs, compare, t_interval
+from inflight.bench.rows.crawls import ArmOf
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.values import plain_values
 
 R = TypeVar("R", bound=Row)
 Value = TypeVar("Value")

@@ -9,8 +9,8 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
-from inflight.bench.core.records.parts import Histogram
-from inflight.bench.core.stats import Estimate, Logs
+from inflight.bench.frame.statistics import Estimate, Logs
+from inflight.bench.rows.parts import Histogram
 
 LEAST_SIZES = 5
 """Minimum number of different numbers in flight for a slope."""

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from inflight.bench.core.figures import NoSlope, Slope, memory_slope
-from inflight.bench.core.records.crawls import Memory
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.crawls import Memory
+from inflight.bench.rows.files import Row
 
 LAYERS = ("user", "page tables", "kernel stacks", "slab and sockets")
 """In order: from the memory that the process sees to that which only the kernel sees."""

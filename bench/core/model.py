@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inflight.bench.core.cells import Cell, cpu_per_page_ns, pages_per_s
-from inflight.bench.core.rows import Row
-from inflight.bench.core.stats import CONFIDENCE
+from inflight.bench.frame.statistics import CONFIDENCE
+from inflight.bench.rows.files import Row
 
 LEAST_CAPS = 4
 """Minimum number of numbers in flight for a fit."""

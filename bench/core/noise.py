@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Iterable
 
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.files import Row
 
 NOISY = 0.20
 """A run is noisy if others took more than this share of the client's core, in the median of its blocks."""

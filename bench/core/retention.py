@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from inflight.bench.core import cells as c
 from inflight.bench.core.cells import Cell
-from inflight.bench.core.rows import Row
-from inflight.bench.core.stats import Interval
+from inflight.bench.frame.statistics import Interval
+from inflight.bench.rows.files import Row
 
 LEAST_CAPS = 3
 """Minimum number of caps for a retention."""

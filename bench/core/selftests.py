@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from inflight.bench.core.machines import differences
-from inflight.bench.core.rows import SELFTEST_FILE
+from inflight.bench.rows.files import SELFTEST_FILE
+from inflight.bench.rows.machines import differences
 
 FORMAT = 2
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from inflight.bench.core.records.values import Table, plain_values
+from inflight.bench.rows.values import Table, plain_values
 
 Size = tuple[int, int]
 """(number in flight, number of pages)"""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
 
 from inflight.bench.core import units
-from inflight.bench.core.rows import Check
+from inflight.bench.rows.files import Check
 
 MS = 1_000_000
 

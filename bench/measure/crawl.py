@@ -7,8 +7,6 @@ from typing import Any
 
 import psutil
 
-from inflight.bench.core.plan import Trial
-from inflight.bench.core.rows import Row
 from inflight.bench.measure import held, host, interpreters, memory, preflight, validity
 from inflight.bench.measure.checks import judge
 from inflight.bench.measure.expected import Answer, difference, expected_answer, root_paths
@@ -16,6 +14,8 @@ from inflight.bench.measure.places import without_places
 from inflight.bench.measure.process import DEFAULT, Runtime
 from inflight.bench.measure.server import Server, counted_between
 from inflight.bench.measure.trial import Observation, Setting, conduct, working
+from inflight.bench.plan.trials import Trial
+from inflight.bench.rows.files import Row
 from inflight.strategies.base import Job
 
 PROGRAM = "inflight.bench.measure.worker.crawl"

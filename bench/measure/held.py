@@ -6,10 +6,10 @@ from typing import Any
 
 import psutil
 
-from inflight.bench.core.plan import Trial
 from inflight.bench.measure import host, memory, process
 from inflight.bench.measure.memory import Layers
 from inflight.bench.measure.server import Server
+from inflight.bench.plan.trials import Trial
 
 
 def observe(

@@ -22,7 +22,7 @@ from inflight.strategies import registry
 if TYPE_CHECKING:  # the limits of a machine are measured without installed packages
     import psutil
 
-    from inflight.bench.core.rows import Cause
+    from inflight.bench.rows.files import Cause
     from inflight.strategies.registry import Source
 
 PACKAGE = Path(__file__).parents[2]

@@ -19,13 +19,6 @@ import psutil
 import tomli_w
 
 from inflight import strategies
-from inflight.bench.core import machines, rows
-from inflight.bench.core import plan as plans
-from inflight.bench.core.arm import Arm, ArmTrial, BlockTrial
-from inflight.bench.core.experiment import Experiment, ExperimentError
-from inflight.bench.core.plan import AnyTrial, RowTrial, Trial, expand, row_trials
-from inflight.bench.core.records.values import plain_values
-from inflight.bench.core.rows import MACHINE_FILE, Cause, Kind, Row
 from inflight.bench.measure import host, interpreters, process
 from inflight.bench.measure.blocks import run as arms
 from inflight.bench.measure.blocks.sides import Prepared
@@ -37,6 +30,14 @@ from inflight.bench.measure.preflight import shortage
 from inflight.bench.measure.process import Runtime
 from inflight.bench.measure.server import Server, ServerError, running
 from inflight.bench.measure.trial import Setting, patience_s, skipped
+from inflight.bench.plan import trials as plans
+from inflight.bench.plan.arm import Arm, ArmTrial, BlockTrial
+from inflight.bench.plan.experiment import Experiment, ExperimentError
+from inflight.bench.plan.trials import AnyTrial, RowTrial, Trial, expand, row_trials
+from inflight.bench.rows import files as rows
+from inflight.bench.rows import machines
+from inflight.bench.rows.files import MACHINE_FILE, Cause, Kind, Row
+from inflight.bench.rows.values import plain_values
 from inflight.bench.studies.clients.run import run_client
 from inflight.bench.studies.limits.run import run_limit
 from inflight.bench.studies.memory.run import run_building_block

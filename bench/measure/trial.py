@@ -20,14 +20,14 @@ from typing import Any
 import msgspec
 import psutil
 
-from inflight.bench.core import records
-from inflight.bench.core.plan import AnyTrial, RowTrial
-from inflight.bench.core.rows import Cause, Check, Row, Status
 from inflight.bench.measure import host
 from inflight.bench.measure.locust.hosting import ALONE, Hosting
 from inflight.bench.measure.places import without_places
 from inflight.bench.measure.process import DEFAULT, Runtime, SkipError, TrialError, Worker, WorkerTimeoutError, running
 from inflight.bench.measure.server import Server
+from inflight.bench.plan.trials import AnyTrial, RowTrial
+from inflight.bench.rows import records
+from inflight.bench.rows.files import Cause, Check, Row, Status
 
 
 def _ignore(_sentence: str) -> None:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from inflight.bench.core import units
-from inflight.bench.core.rows import Row
 from inflight.bench.present import words
 from inflight.bench.present.section import Detail, Section
 from inflight.bench.present.table import Cell, Line, Table
 from inflight.bench.report import provenance
 from inflight.bench.report.check_words import MEANINGS
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.compare.read import SIDES
 
 MOST_RED = 12

@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from inflight.bench.core.rows import Row
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.report import about, studies
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.race import show as race
 
 MOST_REASONS = 3

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from inflight.bench.core import machines, noise, rows, units
-from inflight.bench.core.rows import Row, RowsError
+from inflight.bench.core import noise, units
 from inflight.bench.present import words
 from inflight.bench.present.table import Table
 from inflight.bench.report.files import EXPERIMENT_FILE
+from inflight.bench.rows import files as rows
+from inflight.bench.rows import machines
+from inflight.bench.rows.files import Row, RowsError
 from inflight.bench.studies.throughput import read
 
 SERIES = "series"

@@ -9,8 +9,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from inflight.bench.core.cells import CRAWLED, knob
-from inflight.bench.core.records.bare import limit_text
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.bare import limit_text
+from inflight.bench.rows.files import Row
 
 if TYPE_CHECKING:
     import pandas as pd

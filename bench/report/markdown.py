@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from inflight.bench.core import units
-from inflight.bench.core.rows import Row
 from inflight.bench.present import section, words
 from inflight.bench.present.markdown import MOST_TEXT, escaped
 from inflight.bench.present.section import Section, folded
@@ -16,6 +15,7 @@ from inflight.bench.report import about, provenance
 from inflight.bench.report.answer import answer
 from inflight.bench.report.check_words import MEANINGS
 from inflight.bench.report.terminal import shown
+from inflight.bench.rows.files import Row
 
 MOST = 60_000
 """Maximum number of characters of a report."""

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from inflight.bench.core import cells as c
 from inflight.bench.core.cells import Cell
-from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, marks, page, words
 from inflight.bench.report import plots
 from inflight.bench.report.tidy import NotInRunError
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.memory import plot as plot_memory
 from inflight.bench.studies.memory.read import IN_FLIGHT, Subject, by_setting
 from inflight.bench.studies.throughput import plot as plot_throughput

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from inflight.bench.core import units
-from inflight.bench.core.rows import Row, read
 from inflight.bench.present import html, words
 from inflight.bench.present import page as sheets
 from inflight.bench.present.inline_svg import inline
@@ -31,6 +30,7 @@ from inflight.bench.report.answer import answer
 from inflight.bench.report.files import Extras
 from inflight.bench.report.frames import csv
 from inflight.bench.report.terminal import shown
+from inflight.bench.rows.files import Row, read
 from inflight.bench.studies.race import page as race
 from inflight.bench.studies.simulator import page as simulator
 

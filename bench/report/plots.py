@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from inflight.bench.core import cells as c
-from inflight.bench.core.rows import Row
 from inflight.bench.present import page
 from inflight.bench.present.name_looks import Look
 from inflight.bench.report import provenance, studies
 from inflight.bench.report.studies import Named
+from inflight.bench.rows.files import Row
 
 
 def save_all(rows: Sequence[Row], machine: dict[str, Any], folder: Path) -> list[Path]:

@@ -6,9 +6,9 @@ from pathlib import PurePath
 from typing import Any
 
 from inflight.bench.core.cells import knob
-from inflight.bench.core.rows import Row
 from inflight.bench.present import words
 from inflight.bench.present.markdown import code, escaped
+from inflight.bench.rows.files import Row
 
 
 def source(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from inflight.bench.core import cells as c
-from inflight.bench.core import judge
-from inflight.bench.core.rows import Row
+from inflight.bench.plan import judge
 from inflight.bench.present import words
 from inflight.bench.report import onto_axes, tidy
 from inflight.bench.report.tidy import NotInRunError
+from inflight.bench.rows.files import Row
 
 ASKED = c.CRAWLED | {"swarm"}
 """The kinds of trials in which a strategy crawls."""

@@ -12,10 +12,10 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from inflight.bench.core import noise, units
-from inflight.bench.core.rows import Row
 from inflight.bench.present import page
 from inflight.bench.present.name_looks import Look
 from inflight.bench.present.section import Section
+from inflight.bench.rows.files import Row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

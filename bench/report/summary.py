@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from inflight.bench.core import cells as c
-from inflight.bench.core.rows import FORMAT, Row
 from inflight.bench.report import studies
+from inflight.bench.rows.files import FORMAT, Row
 
 
 def summary_json(rows: Sequence[Row]) -> dict[str, Any]:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO
 
-from inflight.bench.core.rows import Row
 from inflight.bench.present import section, text_grid, words
 from inflight.bench.present.section import Section
 from inflight.bench.report import about, studies
 from inflight.bench.report.answer import answer
 from inflight.bench.report.summary import summary_json
+from inflight.bench.rows.files import Row
 
 if TYPE_CHECKING:
     from rich.text import Text

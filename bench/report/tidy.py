@@ -11,8 +11,8 @@ from inflight.bench.core import cells as c
 from inflight.bench.core.figures import NoSlope, Slope
 from inflight.bench.core.layers import FULL, RSS
 from inflight.bench.core.model import sensitivity
-from inflight.bench.core.rows import Row
 from inflight.bench.report.frames import need_pandas
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.memory.read import IN_FLIGHT, subjects
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import Protocol
 
 from inflight.bench.core import units
 from inflight.bench.core.cells import TIMED
-from inflight.bench.core.rows import Row
 from inflight.bench.present import words
 from inflight.bench.present.console import DIM, GREEN, PLAIN, RED, wants_colour
 from inflight.bench.present.progress import Clock, Stand, shown
+from inflight.bench.rows.files import Row
 
 LEAST_NAME, _WHERE = 16, 34
 """Columns of the name of a strategy, at least, and of its workload."""

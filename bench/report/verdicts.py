@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from inflight.bench.core.rows import Row
 from inflight.bench.present import words
 from inflight.bench.present.section import Detail, Section
 from inflight.bench.report.files import Extras
 from inflight.bench.report.studies import Named
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.claims import show as claims
 from inflight.bench.studies.claims.verdicts import Report, Verdict
 from inflight.bench.studies.clients import plot as plot_clients

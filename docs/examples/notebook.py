@@ -25,8 +25,8 @@ import pandas as pd
 from matplotlib import pyplot as plt
 
 from inflight import load, run
-from inflight.bench.core.rows import newest
 from inflight.bench.measure.server import running
+from inflight.bench.rows.files import newest
 from inflight.fake_server.site import SiteConfig
 
 # %% [markdown]

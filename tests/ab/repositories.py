@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from inflight.bench.core.arm import Arm
+from inflight.bench.plan.arm import Arm
 
 ROOT = Path(__file__).parents[2]
 NOW, ONCE = "inflight.strategies", "strategies"

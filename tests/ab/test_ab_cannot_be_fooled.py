@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from inflight.bench.core.arm import Arm
-from inflight.bench.core.judge import ExperimentError
 from inflight.bench.measure import interpreters
 from inflight.bench.measure.blocks.sides import prepare
+from inflight.bench.plan.arm import Arm
+from inflight.bench.plan.judge import ExperimentError
 from inflight.bench.studies.compare import loop
 from inflight.bench.studies.compare.comparison import METRICS, Comparison, Metric, comparison
 from inflight.bench.studies.compare.run import Place

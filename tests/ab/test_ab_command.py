@@ -13,12 +13,12 @@ import pytest
 from scipy.stats import t as student
 from scipy.stats import ttest_1samp
 
-from inflight.bench.core import rows
-from inflight.bench.core.arm import BlockTrial
-from inflight.bench.core.judge import ExperimentError
-from inflight.bench.core.records import changed
-from inflight.bench.core.rows import Check, Row
 from inflight.bench.measure.run import RunError, new_folder
+from inflight.bench.plan.arm import BlockTrial
+from inflight.bench.plan.judge import ExperimentError
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Check, Row
+from inflight.bench.rows.records import changed
 from inflight.bench.studies.compare import plot, read
 from inflight.bench.studies.compare.command import EXITS, conclude, seconds
 from inflight.bench.studies.compare.comparison import from_words

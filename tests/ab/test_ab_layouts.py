@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from inflight.bench.core.arm import Arm
 from inflight.bench.measure.blocks import sides
 from inflight.bench.measure.process import environment
+from inflight.bench.plan.arm import Arm
 from tests.ab.repositories import (
     HONEST,
     NO_CONFIG,

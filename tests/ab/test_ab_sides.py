@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from inflight import strategies
-from inflight.bench.core.arm import Arm
-from inflight.bench.core.judge import ExperimentError
+from inflight.bench.plan.arm import Arm
+from inflight.bench.plan.judge import ExperimentError
 from inflight.bench.studies.compare.comparison import METRICS, Comparison, from_words
 from inflight.fake_server.site import SiteConfig
 

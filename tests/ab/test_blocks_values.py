@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inflight.bench.core.records import changed
-from inflight.bench.core.rows import Check
+from inflight.bench.rows.files import Check
+from inflight.bench.rows.records import changed
 from inflight.bench.studies.compare import read
 from inflight.bench.studies.compare.decide import Decision
 from inflight.bench.studies.compare.read import Tally

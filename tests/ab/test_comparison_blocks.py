@@ -10,18 +10,18 @@ import jsonschema
 import psutil
 import pytest
 
-from inflight.bench.core.arm import Arm
-from inflight.bench.core.rows import SCHEMA_FILE, Row
 from inflight.bench.measure import host, server
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.blocks import block
 from inflight.bench.measure.blocks.sides import prepare
 from inflight.bench.measure.run import ServerKeeper
 from inflight.bench.measure.trial import Setting
+from inflight.bench.plan.arm import Arm
+from inflight.bench.rows.arms import Window
+from inflight.bench.rows.files import SCHEMA_FILE, Row
 from inflight.bench.studies.compare import loop, read, run
 from inflight.bench.studies.compare.comparison import MEMORY_SIZES, Comparison, comparison
 from inflight.bench.studies.compare.run import Place, cycles_for, slice_sd
-from inflight.bench.studies.throughput.record import Window
 from inflight.fake_server.site import SiteConfig
 from tests.ab.repositories import arm, commit, copy_strategies, git, name_as_once, with_mine
 from tests.made_blocks import TIMED

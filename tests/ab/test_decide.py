@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inflight.bench.core.stats import t_quantile
+from inflight.bench.frame.statistics import t_quantile
 from inflight.bench.studies.compare.decide import Decision, decide
 from inflight.bench.studies.compare.effect import bound, effect, sign_flip_p, sign_flip_ps
 from inflight.bench.studies.compare.rule import DESIGNED, Rule

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.core import rows, selftests
+from inflight.bench.core import selftests
+from inflight.bench.rows import files as rows
 
 MACHINE = {"cpu": "Imaginary 9000", "system": "Linux 6.1", "usable_cores": 4, "python": "CPython 3.11.7", "host": "x"}
 SEEN = {"seen": 0.048, "low": 0.041, "high": 0.055}

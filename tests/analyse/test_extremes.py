@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from inflight.bench.core.stats import (
+from inflight.bench.frame.statistics import (
     CONFIDENCE,
     LEAST_SD,
     MARGIN,

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from inflight.bench.core.records import changed
-from inflight.bench.core.rows import Row
 from inflight.bench.report.frames import COLUMNS, csv, frame
 from inflight.bench.report.results import Results
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.records import changed
 from tests.made_rows import crawl_row, grid, memory_row
 
 RESULTS_README = Path(__file__).parents[2] / "results" / "README.md"

@@ -4,7 +4,7 @@ from typing import Any
 
 from inflight.bench.core.figures import NoSlope, Slope
 from inflight.bench.core.layers import FULL, LAYERS, added, cost, size_of
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.files import Row
 from tests.made_rows import bare_row, edited, memory_row
 
 EACH = {"uss_bytes": 16_600, "page_tables_bytes": 4_160, "kernel_stack_bytes": 16_384, "slab_bytes": 7_900}

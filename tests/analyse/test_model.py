@@ -10,7 +10,7 @@ from scipy.stats import t
 from inflight.bench.core import cells as c
 from inflight.bench.core import model
 from inflight.bench.core.model import Fit, NoFit, Sensitivity
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.files import Row
 from tests.made_rows import crawl_row
 
 MS = 1_000_000

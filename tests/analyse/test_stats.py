@@ -21,8 +21,8 @@ from inflight.bench.core.figures import (
     quantile,
     spread,
 )
-from inflight.bench.core.records.parts import Histogram
-from inflight.bench.core.stats import differs
+from inflight.bench.frame.statistics import differs
+from inflight.bench.rows.parts import Histogram
 
 SIZES = (400, 800, 1200, 1600, 2000)
 jitters = st.lists(st.integers(-50_000, 50_000), min_size=10, max_size=10)

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from inflight.bench.api import Results
-from inflight.bench.core.rows import Row
 from inflight.bench.measure.process import ROOT
+from inflight.bench.rows.files import Row
 from tests.made_rows import MACHINE
 
 HOSTILE = "$x^{2}\\bad$ <b>\n\x1b[31m"

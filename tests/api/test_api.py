@@ -16,11 +16,11 @@ import pytest
 
 import inflight
 from inflight.bench.api import ExperimentError, NotInRunError, Results, RowsError
-from inflight.bench.core import rows
-from inflight.bench.core.experiment import load as load_experiment
-from inflight.bench.core.rows import append
 from inflight.bench.measure.process import ROOT
+from inflight.bench.plan.experiment import load as load_experiment
 from inflight.bench.report import tidy
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import append
 from tests.api.made_results import made, reference
 from tests.made_blocks import block
 from tests.made_rows import crawl_row, grid

@@ -8,8 +8,8 @@ import pytest
 
 import inflight
 from inflight.bench.api import NotInRunError, Results
-from inflight.bench.core.records import changed
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.records import changed
 from tests.api.made_results import HOSTILE, made, reference
 from tests.made_rows import MS, crawl_row, edited, grid, memory_row
 

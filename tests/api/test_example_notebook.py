@@ -11,8 +11,8 @@ import pytest
 
 import inflight
 from inflight import load, strategies
-from inflight.bench.core.experiment import parse
 from inflight.bench.measure.process import ROOT
+from inflight.bench.plan.experiment import parse
 from tools import notebook
 
 NOTEBOOK = ROOT / "docs" / "examples" / "notebook.py"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from selenium.webdriver import ActionChains, Keys
 
-from inflight.bench.core import rows
-from inflight.bench.core.rows import Row
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.simulator import show
 from inflight.bench.studies.simulator.page import fragment, page
 from inflight.bench.studies.simulator.read import Load, simulated

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from inflight.bench.core.arm import FREE_THREADED, GENERATIONAL, INCREMENTAL, NEWEST, OLDEST, WITH_THE_LOCK
-from inflight.bench.core.records import changed
-from inflight.bench.core.rows import Cause, Row
+from inflight.bench.plan.arm import FREE_THREADED, GENERATIONAL, INCREMENTAL, NEWEST, OLDEST, WITH_THE_LOCK
+from inflight.bench.rows.files import Cause, Row
+from inflight.bench.rows.records import changed
 from inflight.bench.studies.claims.rules import RULES
 from inflight.bench.studies.claims.rules.interpreters import CORE, SCALING
 from inflight.bench.studies.claims.rules.loops import SITES, USES

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from inflight.bench.core.records import changed
-from inflight.bench.core.records.values import plain_values
-from inflight.bench.core.rows import Row
-from inflight.bench.studies.throughput.record import Arm, ArmMeasured
+from inflight.bench.rows.arms import Arm, ArmMeasured
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.records import changed
+from inflight.bench.rows.values import plain_values
 from tests.made_rows import MS, NO_TIMELINE, RUN, bare_row, completed, crawl_row, edited, memory_row
 
 SIZES = (1000, 2000, 4000, 7000, 10_000)

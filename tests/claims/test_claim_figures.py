@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.core.records import changed
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.records import changed
 from inflight.bench.studies.claims.rules import RULES
 from inflight.bench.studies.claims.verdicts import Value
 from inflight.strategies.core import record

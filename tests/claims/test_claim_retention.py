@@ -2,8 +2,8 @@
 
 import pytest
 
-from inflight.bench.core.records import changed
-from inflight.bench.core.records.crawls import Crawl
+from inflight.bench.rows.crawls import Crawl
+from inflight.bench.rows.records import changed
 from inflight.bench.studies.claims.rules.evidence import Figure, Range, Unknown, of_type
 from inflight.bench.studies.claims.rules.libraries import kept_by
 from tests.claims.made_claim_rows import timed_rows

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from inflight import strategies
 from inflight.bench.core.cells import cpu_per_page_ns
-from inflight.bench.core.records import changed
-from inflight.bench.core.rows import Cause, Row
+from inflight.bench.rows.files import Cause, Row
+from inflight.bench.rows.records import changed
 from inflight.bench.studies import claims
 from inflight.bench.studies.claims.rules import RULES
 from inflight.bench.studies.claims.rules.evidence import Range, ratio

@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 from inflight import strategies
-from inflight.bench.core.arm import BlockTrial
-from inflight.bench.core.experiment import ExperimentError, parse
-from inflight.bench.core.plan import estimate_ns, row_trials
-from inflight.bench.core.records import changed
-from inflight.bench.core.records.values import plain_values
-from inflight.bench.core.rows import Row, Status
+from inflight.bench.plan.arm import BlockTrial
+from inflight.bench.plan.experiment import ExperimentError, parse
+from inflight.bench.plan.trials import estimate_ns, row_trials
+from inflight.bench.rows.files import Row, Status
+from inflight.bench.rows.records import changed
+from inflight.bench.rows.values import plain_values
 from inflight.bench.studies import claims
 from inflight.bench.studies.claims.cells import key_of_row, parts_of
 from inflight.bench.studies.claims.command import could_not_run, rows_of, work_out

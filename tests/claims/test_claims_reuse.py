@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from inflight import strategies
-from inflight.bench.core import rows
-from inflight.bench.core.arm import BlockTrial
-from inflight.bench.core.plan import AnyTrial, row_trials
-from inflight.bench.core.records import changed
-from inflight.bench.core.records.values import plain_values
-from inflight.bench.core.rows import Row, Status
 from inflight.bench.measure import host, interpreters
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.interpreters import choice
+from inflight.bench.plan.arm import BlockTrial
+from inflight.bench.plan.trials import AnyTrial, row_trials
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row, Status
+from inflight.bench.rows.records import changed
+from inflight.bench.rows.values import plain_values
 from inflight.bench.studies import claims
 from inflight.bench.studies.claims import reuse
 from inflight.bench.studies.claims.cells import Key

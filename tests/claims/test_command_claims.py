@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from inflight import strategies
-from inflight.bench.core import rows
-from inflight.bench.core.plan import estimate_ns, row_trials
-from inflight.bench.core.records import changed
-from inflight.bench.core.rows import Row
 from inflight.bench.measure import interpreters
+from inflight.bench.plan.trials import estimate_ns, row_trials
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.records import changed
 from inflight.bench.studies import claims
 from inflight.bench.studies.claims import plot
 from inflight.bench.studies.claims.command import estimated_ns, judge, work_out

@@ -11,7 +11,7 @@ import pytest
 from inflight import strategies
 from inflight.bench.cli import main
 from inflight.bench.commands.first_help import PARTS
-from inflight.bench.core.experiment import load, preset_names
+from inflight.bench.plan.experiment import load, preset_names
 from tests.cli.command import call, inflight
 
 HEAVY = ("pandas", "numpy", "matplotlib", "scipy", "aiohttp", "rich", "psutil", "uvloop", "asyncio")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inflight.bench.core.experiment import preset_names
+from inflight.bench.plan.experiment import preset_names
 from tests.cli.command import call
 
 TINY = """

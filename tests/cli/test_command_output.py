@@ -14,7 +14,7 @@ import pytest
 
 from inflight.bench.cli import main
 from inflight.bench.commands.exits import EXITS, REFUSED
-from inflight.bench.core import rows
+from inflight.bench.rows import files as rows
 from tests.cli.command import ENVIRONMENT, INFLIGHT, call
 from tests.compare.made_runs import noisy_run, saved
 from tests.fake_server.running import Running

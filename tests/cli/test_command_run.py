@@ -14,11 +14,11 @@ from inflight import load as load_run
 from inflight.bench.commands import run as run_command
 from inflight.bench.commands import so_far
 from inflight.bench.commands.run import bad_rows, interruptible, save, strictly
-from inflight.bench.core import rows
-from inflight.bench.core.experiment import load
-from inflight.bench.core.rows import Row
 from inflight.bench.measure import host
 from inflight.bench.measure.run import RunError, new_folder
+from inflight.bench.plan.experiment import load
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row
 from inflight.strategies import describe, models, names
 from tests.cli.command import Done, call, inflight
 from tests.compare.made_runs import saved

@@ -3,7 +3,7 @@
 import signal
 from pathlib import Path
 
-from inflight.bench.core import rows
+from inflight.bench.rows import files as rows
 from tests.cli.command import await_end, call, running
 from tests.patience import FOREVER_S, until
 

@@ -7,7 +7,7 @@ import pytest
 
 from inflight.bench.commands import so_far
 from inflight.bench.commands.so_far import FIRST_NS, TIMES, SoFar
-from inflight.bench.core import rows
+from inflight.bench.rows import files as rows
 from tests.cli.command import call
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ import pytest
 
 from inflight.bench import cli
 from inflight.bench.commands import address_space
-from inflight.bench.core import rows
+from inflight.bench.rows import files as rows
 from tests.cli.command import call, inflight
 
 TINY = "strategies = ['callbacks']\npin = false\n[[crawl]]\npages = 20\nlatency = ['1ms']\n"

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import tomli_w
 
-from inflight.bench.core import rows
-from inflight.bench.core.experiment import PRESETS, load
-from inflight.bench.core.plan import expand, row_trials
-from inflight.bench.core.rows import Row
+from inflight.bench.plan.experiment import PRESETS, load
+from inflight.bench.plan.trials import expand, row_trials
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row
 from inflight.strategies import describe, names
 from tests.cli.command import call
 from tests.report.parsed_page import check

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from inflight.bench.core import rows
 from inflight.bench.present.progress import Clock, Progress, Stand, minutes, sentence, shown, told, working
 from inflight.bench.report.trial_lines import of_trials, trial_line
+from inflight.bench.rows import files as rows
 from tests.cli.command import ENVIRONMENT, INFLIGHT
 from tests.made_rows import crawl_row
 from tests.patience import FOREVER_S, until

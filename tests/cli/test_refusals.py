@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from inflight.bench.cli import main
-from inflight.bench.core import rows
-from inflight.bench.core.rows import MACHINE_FILE, Row
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import MACHINE_FILE, Row
 from tests.ab.repositories import commit, new_repository
 from tests.api.made_results import reference
 from tests.cli.command import call, inflight

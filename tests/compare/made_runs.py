@@ -6,9 +6,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from inflight.bench.core import rows
-from inflight.bench.core.records import changed
-from inflight.bench.core.rows import MACHINE_FILE, Row
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import MACHINE_FILE, Row
+from inflight.bench.rows.records import changed
 from inflight.bench.studies.stored.read import Comparison, compare_sides
 from inflight.bench.studies.stored.side import of_rows
 from tests.made_rows import MACHINE, crawl_row, edited, memory_rows

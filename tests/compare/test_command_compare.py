@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.core import rows
-from inflight.bench.core.records import changed
-from inflight.bench.core.rows import MACHINE_FILE
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import MACHINE_FILE
+from inflight.bench.rows.records import changed
 from inflight.bench.studies.stored.command import JSON_FILE, MARKDOWN_FILE
 from tests.cli.command import call
 from tests.compare.made_runs import noisy_run, saved, slowed

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from inflight.bench.core import rows
-from inflight.bench.core.rows import Row
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row
 from tests.compare.made_runs import compare
 from tests.made_rows import edited
 

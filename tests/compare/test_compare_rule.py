@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from inflight.bench.core.records import changed
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.records import changed
 from inflight.bench.studies.stored.read import (
     ALL,
     FAMILY,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.stored import show
 from inflight.bench.studies.stored.plot import MOST_HALF, MOST_ROWS, draw, save_forest
 from inflight.bench.studies.stored.read import Comparison

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from inflight.bench.core import stats
-from inflight.bench.core.stats import Estimate, Logs, compare, differs, holm, t_interval
+from inflight.bench.frame import statistics as stats
+from inflight.bench.frame.statistics import Estimate, Logs, compare, differs, holm, t_interval
 
 logs = st.floats(-5, 5)
 samples = st.lists(logs, min_size=2, max_size=12)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from inflight.bench.core.records import changed
-from inflight.bench.core.rows import Row
 from inflight.bench.present import section
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.records import changed
 from inflight.bench.studies.demo import command as demo_command
 from inflight.bench.studies.demo import live, show
 from inflight.bench.studies.demo.run import CRAWLS, SITE, trials

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from inflight.bench.core import rows
-from inflight.bench.core.records import changed
-from inflight.bench.core.rows import Row
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.records import changed
 from tests.made_rows import MACHINE
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from scipy.stats import ttest_1samp
 
-from inflight.bench.core import rows as stored
-from inflight.bench.core.rows import Row
+from inflight.bench.rows import files as stored
+from inflight.bench.rows.files import Row
 from tests.made_rows import block_rows, edited
 from tools.document import example
 from tools.document.stored import DocumentError

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.files import Row
 from tests.document.made_runs import store
 from tests.present.made_memory_rows import block_row, held_row
 from tests.swarm.made_swarm_rows import c100k_run

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from inflight.bench.core import rows
 from inflight.bench.core.cells import cells
-from inflight.bench.core.records import changed
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.records import changed
 from tests.made_rows import arm_row
 from tools.document import models
 from tools.document.stored import newest

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.files import Row
 from tests.document.made_runs import store
 from tests.made_rows import arm_row, block_rows
 from tests.map.made_maps import map_rows

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.core import rows
+from inflight.bench.rows import files as rows
 from tests.document.made_runs import store
 from tests.made_rows import MACHINE, block_rows, edited
 from tools.document import series

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from scipy.stats import ttest_1samp
 
-from inflight.bench.core import rows as stored
 from inflight.bench.core import units
+from inflight.bench.rows import files as stored
 from inflight.bench.studies.compare import read
 from inflight.bench.studies.compare.rule import DESIGNED
 from tests.made_blocks import blocks, series

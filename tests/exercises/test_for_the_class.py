@@ -9,7 +9,7 @@ import pytest
 
 from inflight import strategies
 from inflight.bench.cli import main
-from inflight.bench.core.experiment import parse
+from inflight.bench.plan.experiment import parse
 
 pytestmark = pytest.mark.night
 ROOT = Path(__file__).parents[2]

@@ -30,7 +30,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
 from inflight import strategies  # noqa: E402 - these are found from the root, when this is run as a program
-from inflight.bench.core.rows import ROWS_FILE, Row, text  # noqa: E402
+from inflight.bench.rows.files import ROWS_FILE, Row, text  # noqa: E402
 from inflight.bench.studies import claims  # noqa: E402
 from inflight.bench.studies.claims.command import Needed, rows_of, work_out  # noqa: E402
 from tests.patience import search  # noqa: E402
@@ -158,16 +158,16 @@ def _of_report(form: str) -> Callable[[Path, Path], None]:
 
 
 def _summary(run: Path, out: Path) -> None:
-    from inflight.bench.core import rows
     from inflight.bench.report import terminal as table
+    from inflight.bench.rows import files as rows
 
     with (out / "summary.txt").open("w", encoding="utf-8", errors="replace") as file:
         table.print_summary(rows.read(run), file)
 
 
 def _plots(run: Path, out: Path) -> None:
-    from inflight.bench.core import rows
     from inflight.bench.report import plots
+    from inflight.bench.rows import files as rows
 
     plots.save_all(rows.read(run), {}, out / "plots")
 
@@ -193,7 +193,7 @@ def _compare(run: Path, out: Path) -> None:
 
 
 def _race(run: Path, out: Path) -> None:
-    from inflight.bench.core.rows import RowsError
+    from inflight.bench.rows.files import RowsError
     from inflight.bench.studies.race import command as race_command
 
     with contextlib.suppress(RowsError):
@@ -212,7 +212,7 @@ def _advise(run: Path, out: Path) -> None:
 
 
 def _claims(run: Path, out: Path) -> None:
-    from inflight.bench.core import rows
+    from inflight.bench.rows import files as rows
     from inflight.bench.studies.claims import show
     from inflight.bench.studies.claims.command import judge
     from inflight.bench.studies.claims.plot import save_claims

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from inflight.bench.core.records import changed
+from inflight.bench.rows.records import changed
 from tests.cli.command import call
 from tests.compare.made_runs import noisy_run, saved
 from tests.made_rows import MACHINE

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.core.records import changed
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.records import changed
 from inflight.bench.studies.history import changes, show
 from inflight.bench.studies.history.changes import Split
 from inflight.bench.studies.history.read import By, History, LeftOut, Run, Series, history, of_benchmarks, of_run

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.core.records.bare import Ceiling, LimitMeasured
+from inflight.bench.rows.bare import Ceiling, LimitMeasured
 from inflight.bench.studies.limits.show import figures, limit_of, sections
 from tests.made_rows import bare_row, crawl_row
 

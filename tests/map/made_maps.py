@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 
 from inflight.bench.core.model import bound_per_s
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.files import Row
 from tests.made_rows import MS, arm_row
 
 LATENCIES = {"0": 0, "10ms": 10 * MS, "50ms": 50 * MS, "200ms": 200 * MS}

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.core import rows
-from inflight.bench.core.plan import row_trials
-from inflight.bench.core.rows import Row, RowsError
 from inflight.bench.measure import host
+from inflight.bench.plan.trials import row_trials
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row, RowsError
 from inflight.bench.studies.advice import command as advise_command
 from inflight.bench.studies.advice.command import AdviseError
 from tests.cli.command import call, inflight

@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from inflight.bench.core import cells as c
-from inflight.bench.core.records import changed
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.records import changed
 from inflight.bench.studies.decision_map.read import Map, Tile, decide
 from tests.made_rows import arm_row, crawl_row
 from tests.map.made_maps import CAPS, LATENCIES, MODELS, WORKS, map_rows

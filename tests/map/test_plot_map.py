@@ -9,8 +9,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from inflight.bench.core import cells as c
-from inflight.bench.core.rows import Row
 from inflight.bench.present import page
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.decision_map import plot as plot_map
 from inflight.bench.studies.decision_map import show as map_table
 from inflight.bench.studies.decision_map.read import decide, of_rows

@@ -11,8 +11,8 @@ import os
 import tarfile
 from pathlib import Path
 
-from inflight.bench.core.judge import ExperimentError
 from inflight.bench.measure.interpreters import Interpreter, ask
+from inflight.bench.plan.judge import ExperimentError
 
 VERSIONS = ("3.12", "3.13", "3.14", "3.14t")
 VARIABLE = "INFLIGHT_INTERPRETERS"

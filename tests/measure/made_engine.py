@@ -8,9 +8,6 @@ from unittest.mock import patch
 import psutil
 
 from inflight import strategies
-from inflight.bench.core.arm import Arm, BlockTrial
-from inflight.bench.core.grid import Workload
-from inflight.bench.core.rows import Row
 from inflight.bench.measure import host
 from inflight.bench.measure.blocks import block
 from inflight.bench.measure.blocks import run as arms
@@ -18,6 +15,9 @@ from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.process import ROOT, Runtime
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Setting
+from inflight.bench.plan.arm import Arm, BlockTrial
+from inflight.bench.plan.grid import Workload
+from inflight.bench.rows.files import Row
 from inflight.fake_server.site import SiteConfig
 from tests.patience import FOREVER_S
 

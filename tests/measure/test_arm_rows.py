@@ -6,9 +6,6 @@ from typing import Any, cast
 import pytest
 
 from inflight import strategies
-from inflight.bench.core.grid import Grid
-from inflight.bench.core.plan import block_of
-from inflight.bench.core.rows import Row
 from inflight.bench.measure import host
 from inflight.bench.measure.blocks import run as arms
 from inflight.bench.measure.blocks.block import Observed, Running, Slice, TooMuchForServerError
@@ -17,6 +14,9 @@ from inflight.bench.measure.blocks.usage import Usage
 from inflight.bench.measure.process import DEFAULT
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Setting
+from inflight.bench.plan.grid import Grid
+from inflight.bench.plan.trials import block_of
+from inflight.bench.rows.files import Row
 
 SERVER = SimpleNamespace(ceiling_per_s=None, alive=True)
 

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inflight import strategies
-from inflight.bench.core.arm import Arm
 from inflight.bench.measure.blocks import block
 from inflight.bench.measure.blocks.block import MIN_SAMPLES, MS, Running, Slice, TooMuchForServerError
 from inflight.bench.measure.blocks.run import _figures, _windows
 from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.blocks.usage import Clock, ProcessClock, Usage
 from inflight.bench.measure.process import DEFAULT
+from inflight.bench.plan.arm import Arm
 from tests.measure.made_engine import GOOD, block_of
 
 WALL_NS = 20 * MS

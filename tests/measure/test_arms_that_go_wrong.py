@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.core.arm import Arm
 from inflight.bench.measure.blocks import block
 from inflight.bench.measure.process import Worker
 from inflight.bench.measure.server import Server
+from inflight.bench.plan.arm import Arm
 from tests.measure.made_engine import CYCLES, GOOD, assert_good, block_of, children, run, running
 from tests.measure.workshop import Workshop
 from tests.patience import FOREVER_S, until

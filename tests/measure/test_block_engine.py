@@ -7,14 +7,14 @@ from typing import Any, cast
 import pytest
 
 from inflight import strategies
-from inflight.bench.core.arm import Arm, placebo
-from inflight.bench.core.records.values import plain_values
 from inflight.bench.measure import server
 from inflight.bench.measure.blocks import block
 from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.blocks.usage import TaskClock, Usage, is_task_clock_permitted
 from inflight.bench.measure.process import DEFAULT, Worker
 from inflight.bench.measure.server import Server
+from inflight.bench.plan.arm import Arm, placebo
+from inflight.bench.rows.values import plain_values
 from inflight.strategies import describe
 from tests.measure.made_engine import GOOD, GOOD_CAP, assert_good, block_of, run
 

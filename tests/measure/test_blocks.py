@@ -10,15 +10,15 @@ import jsonschema
 import psutil
 import pytest
 
-from inflight.bench.core import bare
-from inflight.bench.core.plan import BareTrial
-from inflight.bench.core.rows import SCHEMA_FILE, Row
 from inflight.bench.measure import building_blocks as blocks
 from inflight.bench.measure import host
 from inflight.bench.measure.preflight import shortage
 from inflight.bench.measure.process import environment
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Setting
+from inflight.bench.plan import bare
+from inflight.bench.plan.trials import BareTrial
+from inflight.bench.rows.files import SCHEMA_FILE, Row
 from inflight.bench.studies.memory.run import run_building_block
 from tests.patience import FOREVER_S, until
 

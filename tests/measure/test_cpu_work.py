@@ -5,12 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from inflight.bench.core import rows
-from inflight.bench.core.experiment import Experiment
-from inflight.bench.core.grid import Grid
-from inflight.bench.core.plan import AnyTrial
 from inflight.bench.measure import host, process
 from inflight.bench.measure import run as runs
+from inflight.bench.plan.experiment import Experiment
+from inflight.bench.plan.grid import Grid
+from inflight.bench.plan.trials import AnyTrial
+from inflight.bench.rows import files as rows
 from inflight.fake_server.site import SiteConfig
 from inflight.strategies.base import Job
 from inflight.strategies.core import work

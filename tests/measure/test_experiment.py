@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inflight import strategies
-from inflight.bench.core.experiment import MOST_SEED, Experiment, ExperimentError, Grid, load, parse, preset_names
-from inflight.bench.core.grid import CONNECTIONS
-from inflight.bench.core.judge import MOST_SECONDS
+from inflight.bench.plan.experiment import MOST_SEED, Experiment, ExperimentError, Grid, load, parse, preset_names
+from inflight.bench.plan.grid import CONNECTIONS
+from inflight.bench.plan.judge import MOST_SECONDS
 from inflight.fake_server.delays import parse_delay
 from inflight.fake_server.site import SiteConfig
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from inflight.bench.core.judge import ExperimentError
 from inflight.bench.measure.blocks import git
+from inflight.bench.plan.judge import ExperimentError
 from tests.ab.repositories import commit
 from tests.ab.repositories import git as run_git
 

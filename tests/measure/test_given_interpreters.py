@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from inflight.bench.commands.run import experiment_of
-from inflight.bench.core import rows
-from inflight.bench.core.judge import ExperimentError
-from inflight.bench.core.rows import Row
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.interpreters import Interpreter
+from inflight.bench.plan.judge import ExperimentError
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row
 from inflight.strategies import registry
 from tests.measure import given_interpreters
 from tests.measure.made_engine import assert_certain

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.core.arm import FREE_THREADED, GENERATIONAL, INCREMENTAL, NEWEST, OLDEST, PAIRS, WITH_THE_LOCK
-from inflight.bench.core.judge import ExperimentError
 from inflight.bench.measure import interpreters
 from inflight.bench.measure.interpreters import Interpreter, choice
+from inflight.bench.plan.arm import FREE_THREADED, GENERATIONAL, INCREMENTAL, NEWEST, OLDEST, PAIRS, WITH_THE_LOCK
+from inflight.bench.plan.judge import ExperimentError
 
 
 def made(version: str, path: str = "", **more: Any) -> Interpreter:

@@ -10,13 +10,14 @@ import pytest
 
 from inflight import strategies
 from inflight.bench.commands.run import experiment_of
-from inflight.bench.core import experiment, rows
-from inflight.bench.core.arm import BlockTrial
-from inflight.bench.core.judge import ExperimentError
-from inflight.bench.core.plan import Trial, expand
 from inflight.bench.measure import interpreters
 from inflight.bench.measure.interpreters import Interpreter
 from inflight.bench.measure.process import Runtime
+from inflight.bench.plan import experiment
+from inflight.bench.plan.arm import BlockTrial
+from inflight.bench.plan.judge import ExperimentError
+from inflight.bench.plan.trials import Trial, expand
+from inflight.bench.rows import files as rows
 from tests.cli.command import inflight
 from tests.patience import FOREVER_S, until
 

@@ -3,8 +3,8 @@
 import pytest
 
 from inflight import strategies
-from inflight.bench.core.arm import Arm
 from inflight.bench.measure.server import Server
+from inflight.bench.plan.arm import Arm
 from inflight.strategies import null_client
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inflight.bench.core import bare
-from inflight.bench.core.arm import BlockTrial
-from inflight.bench.core.experiment import Experiment, Grid, load, parse
-from inflight.bench.core.plan import Trial, above_limits, estimate_ns, expand, row_trials
+from inflight.bench.plan import bare
+from inflight.bench.plan.arm import BlockTrial
+from inflight.bench.plan.experiment import Experiment, Grid, load, parse
+from inflight.bench.plan.trials import Trial, above_limits, estimate_ns, expand, row_trials
 from inflight.fake_server.site import SiteConfig
 from inflight.strategies import Description, describe, names
 

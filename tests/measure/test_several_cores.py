@@ -9,10 +9,10 @@ from typing import Any
 import psutil
 import pytest
 
-from inflight.bench.core.arm import Arm, BlockTrial
-from inflight.bench.core.experiment import Experiment, ExperimentError, parse
-from inflight.bench.core.plan import expand
 from inflight.bench.measure.server import Server
+from inflight.bench.plan.arm import Arm, BlockTrial
+from inflight.bench.plan.experiment import Experiment, ExperimentError, parse
+from inflight.bench.plan.trials import expand
 from inflight.strategies import describe
 from tests.measure.made_engine import assert_good, block_of, run, running
 from tests.patience import until

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inflight.bench.core.grid import endless
 from inflight.bench.measure.blocks.block import LATENCIES, MOST_ROUND_NS, MS, PAGES, lengths
+from inflight.bench.plan.grid import endless
 from inflight.fake_server.site import SiteConfig
 
 COSTS_NS = st.floats(5_000, 300 * MS)

@@ -12,10 +12,10 @@ import pytest
 
 from inflight import strategies
 from inflight.bench.commands import listing
-from inflight.bench.core import experiment
-from inflight.bench.core.judge import ExperimentError
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.blocks import sides
+from inflight.bench.plan import experiment
+from inflight.bench.plan.judge import ExperimentError
 from inflight.strategies import registry
 from tests.ab.repositories import arm, commit, git
 from tests.cli.command import call

@@ -6,12 +6,12 @@ from typing import Any, cast
 import psutil
 import pytest
 
-from inflight.bench.core.bare import block
-from inflight.bench.core.plan import BareTrial
-from inflight.bench.core.rows import Check, Row
 from inflight.bench.measure.process import SkipError, TrialError, WorkerError, WorkerTimeoutError
 from inflight.bench.measure.server import Server, ServerError
 from inflight.bench.measure.trial import Observation, conduct
+from inflight.bench.plan.bare import block
+from inflight.bench.plan.trials import BareTrial
+from inflight.bench.rows.files import Check, Row
 
 CELL = block("thread", 5)
 TRIAL = BareTrial(f"{CELL.id}/round=1", 1, CELL)

@@ -13,14 +13,14 @@ import psutil
 import pytest
 
 from inflight import strategies
-from inflight.bench.core.experiment import Experiment, Grid
-from inflight.bench.core.plan import Trial, expand
-from inflight.bench.core.records.values import plain_values
-from inflight.bench.core.rows import SCHEMA_FILE, Row
 from inflight.bench.measure import crawl, host, process, server
 from inflight.bench.measure.crawl import PROGRAM, run_trial
 from inflight.bench.measure.server import Server, ServerError
 from inflight.bench.measure.trial import Setting, skipped
+from inflight.bench.plan.experiment import Experiment, Grid
+from inflight.bench.plan.trials import Trial, expand
+from inflight.bench.rows.files import SCHEMA_FILE, Row
+from inflight.bench.rows.values import plain_values
 from inflight.fake_server.faults import FAULTS
 from inflight.fake_server.site import SiteConfig
 from inflight.strategies.base import Job

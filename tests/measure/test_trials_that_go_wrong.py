@@ -14,16 +14,16 @@ import psutil
 import pytest
 
 from inflight import strategies
-from inflight.bench.core import plan
-from inflight.bench.core.grid import Workload
-from inflight.bench.core.plan import Trial
-from inflight.bench.core.rows import SCHEMA_FILE, Row
 from inflight.bench.measure import held, host, process, server
 from inflight.bench.measure.crawl import run_trial
 from inflight.bench.measure.process import Runtime, Worker, WorkerError
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Setting
 from inflight.bench.measure.worker.crawl import cause_of
+from inflight.bench.plan import trials as plan
+from inflight.bench.plan.grid import Workload
+from inflight.bench.plan.trials import Trial
+from inflight.bench.rows.files import SCHEMA_FILE, Row
 from inflight.fake_server.site import SiteConfig
 from tests.measure.workshop import Workshop, experiment
 from tests.patience import FOREVER_S, until

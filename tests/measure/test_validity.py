@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.core.rows import Check
 from inflight.bench.measure.checks import judge
 from inflight.bench.measure.validity import CHECKS, Evidence
+from inflight.bench.rows.files import Check
 
 SOUND: dict[str, Any] = {
     "kind": "crawl",

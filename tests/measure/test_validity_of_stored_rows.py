@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from inflight.bench.core import rows
-from inflight.bench.core.records.values import plain_values
-from inflight.bench.core.rows import Row
 from inflight.bench.measure import validity
 from inflight.bench.measure.checks import Judgement
 from inflight.bench.measure.validity import Evidence
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.values import plain_values
 
 REFERENCE = Path(__file__).parents[2] / "results/reference"
 

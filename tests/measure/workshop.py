@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from inflight.bench.core import rows
-from inflight.bench.core.rows import Row
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("inflight", "bench", "strategies", "fake_server", "tests/suite")
@@ -18,7 +18,7 @@ _DRIVER = """
 import sys
 from pathlib import Path
 from inflight import strategies
-from inflight.bench.core import experiment
+from inflight.bench.plan import experiment
 from inflight.bench.measure import run as runs
 
 chosen = experiment.load(sys.argv[1], strategies.names())

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.core import rows
+from inflight.bench.rows import files as rows
 from tests.plugin.projects import ENVIRONMENT, Done, assert_passed
 
 ROOT = Path(__file__).parents[2]
@@ -150,9 +150,11 @@ def test_a_wheel_has_one_name_and_both_have_the_same_code(wheels: dict[str, Path
         tops = {path.partition("/")[0] for path in found}
         assert {top for top in tops if not top.endswith(".dist-info")} == {"inflight"}
         code[name] = {path: text for path, text in found.items() if path.startswith("inflight/")}
-        assert {"inflight/py.typed", "inflight/bench/core/row.schema.json", "inflight/bench/presets/smoke.toml"} <= set(
-            code[name]
-        )
+        assert {
+            "inflight/py.typed",
+            "inflight/bench/rows/row.schema.json",
+            "inflight/bench/plan/presets/smoke.toml",
+        } <= set(code[name])
     assert code["inflight-bench"] == code["pytest-inflight"]
     assert {path for path in code["inflight-bench"] if path.endswith(".py")} == {
         f"inflight/{path.relative_to(ROOT)}"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inflight import strategies
-from inflight.bench.core.grid import Workload
+from inflight.bench.plan.grid import Workload
 from tests.measure.workshop import Workshop
 from tests.plugin.projects import ENVIRONMENT, assert_passed, run_pytest
 from tests.suite.benchmarks import CRAWL, PAGES, ROUNDS, SLEEPY

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
-from inflight.bench.core.records import changed
-from inflight.bench.core.records.values import plain_values
-from inflight.bench.core.rows import Row, Status
-from inflight.bench.studies.probes.record import PROBES
+from inflight.bench.rows.files import Row, Status
+from inflight.bench.rows.probes import PROBES
+from inflight.bench.rows.records import changed
+from inflight.bench.rows.values import plain_values
 from tests.made_rows import MS, completed, memory_row
 
 PARKED: dict[str, tuple[int, int, int, int]] = {

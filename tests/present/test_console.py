@@ -6,10 +6,10 @@ import sys
 import pytest
 
 from inflight.bench.commands.output import complain, hushed
-from inflight.bench.core.rows import Status
 from inflight.bench.present import console
 from inflight.bench.present.console import wants_colour, wants_live
 from inflight.bench.report.trial_lines import name_width, trial_line
+from inflight.bench.rows.files import Status
 from tests.made_rows import crawl_row, memory_row
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from inflight.bench.core.cells import cells
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.throughput.show import sections
 from inflight.bench.studies.throughput.title import of_rates
 from tests.made_rows import crawl_row, grid

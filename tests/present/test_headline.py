@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from inflight.bench.core.rows import Row
 from inflight.bench.report import markdown
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.throughput import show
 from tests.made_rows import MACHINE, crawl_row, grid, memory_rows
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.core.records.values import plain_values
-from inflight.bench.core.rows import Row
 from inflight.bench.report import studies
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.values import plain_values
 from inflight.bench.studies.lag import plot, read, show
 from inflight.strategies.core import record
 from tests.made_rows import MS, arm_row, edited

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 import pytest
 from markdown_it import MarkdownIt
 
-from inflight.bench.core.records import changed
 from inflight.bench.present.markdown import code, escaped, escaped_in_html
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Table
 from inflight.bench.report import markdown as report_markdown
 from inflight.bench.report import studies
+from inflight.bench.rows.records import changed
 from inflight.bench.studies.claims import show as claims_show
 from inflight.bench.studies.compare import show
 from inflight.bench.studies.stored import show as stored

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import pytest
 
 from inflight.bench.core import units
-from inflight.bench.core.records import changed
-from inflight.bench.core.records.values import plain_values
-from inflight.bench.core.rows import Row
 from inflight.bench.report import studies
 from inflight.bench.report.terminal import WIDTH, summary_json, summary_table
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.records import changed
+from inflight.bench.rows.values import plain_values
 from inflight.bench.studies.memory.read import subjects
 from inflight.bench.studies.memory.show import of_ladder, sections
 from tests.made_rows import crawl_row, grid, memory_rows

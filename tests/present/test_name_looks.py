@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from inflight import strategies
-from inflight.bench.core.records import changed
-from inflight.bench.core.rows import Row
 from inflight.bench.present import name_looks, page
 from inflight.bench.report import plots
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.records import changed
 from inflight.bench.studies.clients import plot as plot_clients
 from inflight.bench.studies.race import page as race
 from inflight.bench.studies.race.read import races

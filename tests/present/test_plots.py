@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, name_looks, page, scales
 from inflight.bench.report.plots import save_all
+from inflight.bench.rows.files import Row
 from tests.made_rows import MACHINE, arm_row, crawl_row, edited, grid, memory_row, memory_rows
 
 HOSTILE = ["$x^{2}$<b>&", "_hidden", "a\x00b\x1b[31m\n", "\N{PILE OF POO}" * 3, "x" * 200, "\\frac{1}{0}"]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from inflight.bench.core import cells as c
-from inflight.bench.core.rows import Row
 from inflight.bench.present import name_looks, page
 from inflight.bench.report import plots
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.limits import plot as plot_ramp
 from inflight.bench.studies.memory import plot as plot_memory
 from inflight.bench.studies.memory import plot_in_flight, show

@@ -9,11 +9,11 @@ import pytest
 
 from inflight.bench.core import cells as c
 from inflight.bench.core import retention
-from inflight.bench.core.rows import Row
 from inflight.bench.present import page
 from inflight.bench.report.plots import save_all
 from inflight.bench.report.summary import summary_json
 from inflight.bench.report.terminal import summary_table
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.throughput import plot_caps
 from tests.made_rows import MACHINE, arm_row, edited
 from tests.present.test_plots import words

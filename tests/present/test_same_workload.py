@@ -10,10 +10,10 @@ import pytest
 from matplotlib.axes import Axes
 
 from inflight.bench.core import cells as c
-from inflight.bench.core.rows import Row, read
 from inflight.bench.present import page
 from inflight.bench.report import plots
 from inflight.bench.report.answer import answer
+from inflight.bench.rows.files import Row, read
 from inflight.bench.studies.memory import show as memory_table
 from inflight.bench.studies.swarm import read as swarms
 from inflight.bench.studies.throughput import show

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inflight.bench.core.rows import Row
 from inflight.bench.present import html, text_grid
 from inflight.bench.present.table import Table
 from inflight.bench.present.text_bars import MOST_BARS
 from inflight.bench.report.answer import answer
 from inflight.bench.report.terminal import WIDTH, print_summary, summary_json, summary_table
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.throughput import show
 from tests.made_rows import MS, arm_row, block_rows, crawl_row, edited, grid, memory_row
 

@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from inflight.bench.core import units
-from inflight.bench.core.rows import Row, read
 from inflight.bench.present import name_looks, page
 from inflight.bench.report import plots
+from inflight.bench.rows.files import Row, read
 from tests.made_rows import MACHINE, crawl_row, memory_row
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"

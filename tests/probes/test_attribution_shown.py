@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from inflight.bench.core.rows import Row
 from inflight.bench.present.table import Group
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.probes.show import sections, tables
 from tests.made_rows import bare_row, crawl_row
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.files import Row
 from tests.made_rows import MS, NO_TIMELINE, crawl_row, edited
 
 BIN_NS = 10 * MS

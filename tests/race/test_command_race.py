@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from inflight.bench.core.experiment import load
-from inflight.bench.core.plan import expand
-from inflight.bench.core.rows import append, read
+from inflight.bench.plan.experiment import load
+from inflight.bench.plan.trials import expand
+from inflight.bench.rows.files import append, read
 from inflight.bench.studies.race.read import races
 from inflight.strategies import describe, models, names
 from tests.cli.command import call

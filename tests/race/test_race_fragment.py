@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.core.records import changed
-from inflight.bench.core.rows import read
 from inflight.bench.present.html import Fragment
+from inflight.bench.rows.files import read
+from inflight.bench.rows.records import changed
 from inflight.bench.studies.race.page import fragment, page
 from inflight.bench.studies.race.read import MOST_LANES
 from inflight.bench.studies.race.show import HEADS

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from inflight.bench.core.rows import append
 from inflight.bench.present import section
+from inflight.bench.rows.files import append
 from inflight.bench.studies.race import show
 from inflight.bench.studies.race import terminal as race_terminal
 from inflight.bench.studies.race.read import Race, races

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.core.rows import Row
 from inflight.bench.report import studies
 from inflight.bench.report.answer import MOST, answer
+from inflight.bench.rows.files import Row
 from tests.made_blocks import flat, series
 from tests.made_rows import bare_row, crawl_row, grid, memory_rows
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from inflight.bench.core.records.parts import RENAMED, Check
 from inflight.bench.measure import validity
 from inflight.bench.measure.blocks import checks as arm_checks
 from inflight.bench.report.check_words import MEANINGS, OLDER
+from inflight.bench.rows.parts import RENAMED, Check
 from inflight.bench.studies.clients import checks as client_checks
 from inflight.bench.studies.memory import run as block_trials
 from inflight.bench.studies.open_loop import checks as open_checks

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.core import machines, rows
 from inflight.bench.report import earlier
+from inflight.bench.rows import files as rows
+from inflight.bench.rows import machines
 from tests.made_rows import MACHINE, block_rows, edited
 
 

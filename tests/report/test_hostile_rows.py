@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.core import rows
-from inflight.bench.core.rows import Row
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 

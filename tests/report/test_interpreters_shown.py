@@ -3,8 +3,8 @@
 import pytest
 
 from inflight.bench.core import cells as c
-from inflight.bench.core.rows import Row
 from inflight.bench.present.section import text
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.interpreters import plot, read, show
 from tests.made_rows import arm_row, edited
 

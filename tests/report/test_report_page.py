@@ -11,9 +11,6 @@ from pathlib import Path
 import pytest
 from markupsafe import Markup
 
-from inflight.bench.core import rows
-from inflight.bench.core.records import changed
-from inflight.bench.core.rows import Check, Row, RowsError
 from inflight.bench.present import html
 from inflight.bench.present.html import shell
 from inflight.bench.report import about
@@ -23,6 +20,9 @@ from inflight.bench.report import page as report_page
 from inflight.bench.report import verdicts as report_verdicts
 from inflight.bench.report.check_words import MEANINGS
 from inflight.bench.report.page import Extras
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Check, Row, RowsError
+from inflight.bench.rows.records import changed
 from tests.made_blocks import block, flat, series
 from tests.made_rows import MACHINE, MS, crawl_row, grid, memory_rows
 from tests.report.parsed_page import Parsed, check, parsed

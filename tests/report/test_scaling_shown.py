@@ -2,10 +2,10 @@
 
 import pytest
 
-from inflight.bench.core.rows import Row
 from inflight.bench.present import page
 from inflight.bench.present.section import markdown, text
 from inflight.bench.report import studies
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.scaling import plot, read, show
 from tests.made_rows import arm_row, edited
 

@@ -9,11 +9,11 @@ from typing import Any
 import jsonschema
 import pytest
 
-from inflight.bench.core import rows
-from inflight.bench.core.records.parts import RENAMED
 from inflight.bench.report.answer import MOST as MOST_SENTENCES
 from inflight.bench.report.check_words import MEANINGS
 from inflight.bench.report.markdown import MOST
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.parts import RENAMED
 from tests.cli.command import call
 
 pytestmark = pytest.mark.ci

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from inflight.bench.core.rows import Row, Status
 from inflight.bench.measure.checks import judge
+from inflight.bench.rows.files import Row, Status
 from inflight.bench.studies.clients import run as clients
 from inflight.bench.studies.clients.checks import CHECKS, Evidence
 from tests.made_rows import MS, RUN, make

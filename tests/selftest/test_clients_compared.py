@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from inflight.bench.core.rows import Row
 from inflight.bench.report.answer import answer
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.clients import plot as plot_clients
 from inflight.bench.studies.clients import read as clients
 from inflight.bench.studies.clients import show as told_of_clients

@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.selftest import plot as plot_selftest
 from inflight.bench.studies.selftest import read as self_test
 from inflight.bench.studies.selftest.plot import save_selftest

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.core import rows
+from inflight.bench.rows import files as rows
 from inflight.bench.studies.compare import show
 from inflight.bench.studies.compare.rule import DESIGNED
 from inflight.bench.studies.selftest import read as self_test

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.core import rows, selftests
-from inflight.bench.core.arm import BlockTrial
-from inflight.bench.core.plan import AnyTrial
-from inflight.bench.core.rows import Row
+from inflight.bench.core import selftests
 from inflight.bench.measure import host, interpreters
+from inflight.bench.plan.arm import BlockTrial
+from inflight.bench.plan.trials import AnyTrial
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.clients import plot as plot_clients
 from inflight.bench.studies.compare import plot as plot_comparison
 from inflight.bench.studies.compare import read

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from inflight.bench.core import rows
 from inflight.bench.core.units import change
+from inflight.bench.rows import files as rows
 from inflight.bench.studies.simulator import show
 from inflight.bench.studies.simulator.page import data, fragment, page, start_load
 from inflight.bench.studies.simulator.questions import questions

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.simulator.read import MOST_IN_FLIGHT, Load, Model, Simulated, simulated, tied, ties_up_to
 from tests.made_rows import MS, arm_row, crawl_row, edited
 

@@ -4,9 +4,9 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from inflight import strategies
-from inflight.bench.core.grid import Workload
 from inflight.bench.measure.host import Cpus
 from inflight.bench.measure.server import Server
+from inflight.bench.plan.grid import Workload
 from inflight.fake_server.site import SiteConfig
 from tests.suite.measuring import measure
 

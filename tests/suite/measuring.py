@@ -6,12 +6,12 @@ from typing import Any
 
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from inflight.bench.core.grid import Workload
 from inflight.bench.measure import host, memory, preflight, validity
 from inflight.bench.measure.checks import judge
 from inflight.bench.measure.crawl import counts, differences, evidence_of
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Observation
+from inflight.bench.plan.grid import Workload
 from tests.suite.turns import Crawler, Turn, crawler
 
 LIFETIME_S = 120

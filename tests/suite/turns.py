@@ -6,11 +6,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from inflight import strategies
-from inflight.bench.core.grid import Workload
-from inflight.bench.core.plan import Trial, trial_of
 from inflight.bench.measure import process
 from inflight.bench.measure.expected import Answer, root_paths
 from inflight.bench.measure.server import Server
+from inflight.bench.plan.grid import Workload
+from inflight.bench.plan.trials import Trial, trial_of
 from inflight.strategies.base import Job
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from inflight.bench.core.rows import Check, Row, Status
+from inflight.bench.rows.files import Check, Row, Status
 from inflight.fake_server.site import SiteConfig
 from tests.made_rows import MS, RUN, make, times
 

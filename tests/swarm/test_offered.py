@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.open_loop.read import Curve, Point, curves, names
 from inflight.bench.studies.open_loop.show import title
 from tests.made_rows import MS, crawl_row, edited

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inflight.bench.core.rows import Row
 from inflight.bench.present import page
 from inflight.bench.report.answer import answer
 from inflight.bench.report.files import Extras
@@ -17,6 +16,7 @@ from inflight.bench.report.page import page as whole_page
 from inflight.bench.report.plots import save_all
 from inflight.bench.report.terminal import WIDTH, summary_json, summary_table
 from inflight.bench.report.tidy import table
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.open_loop.plot import plots
 from inflight.bench.studies.open_loop.read import KINDS
 from inflight.bench.studies.open_loop.show import sections

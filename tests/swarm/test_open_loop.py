@@ -13,14 +13,15 @@ from typing import Any, Self
 import jsonschema
 import pytest
 
-from inflight.bench.core import rows, scale
-from inflight.bench.core.arrivals import NO_ANSWER
-from inflight.bench.core.plan import BareTrial
-from inflight.bench.core.rows import Row
 from inflight.bench.measure import host
 from inflight.bench.measure.checks import judge
 from inflight.bench.measure.server import Server, running
 from inflight.bench.measure.trial import Setting
+from inflight.bench.plan import scale
+from inflight.bench.plan.arrivals import NO_ANSWER
+from inflight.bench.plan.trials import BareTrial
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.open_loop import command as open_loop_command
 from inflight.bench.studies.open_loop.checks import CHECKS, Seen, long_enough, wrong_answer
 from inflight.bench.studies.open_loop.command import REFUSALS

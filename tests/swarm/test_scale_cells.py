@@ -9,10 +9,10 @@ import pytest
 import tomli_w
 
 from inflight import strategies
-from inflight.bench.core import scale
-from inflight.bench.core.experiment import Experiment, ExperimentError, load, parse
-from inflight.bench.core.plan import BareTrial, expand
 from inflight.bench.measure import run as runs
+from inflight.bench.plan import scale
+from inflight.bench.plan.experiment import Experiment, ExperimentError, load, parse
+from inflight.bench.plan.trials import BareTrial, expand
 from inflight.fake_server.site import SiteConfig
 
 KNOWN = strategies.names()

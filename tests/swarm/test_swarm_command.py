@@ -8,9 +8,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from inflight.bench.core import rows
 from inflight.bench.core.cells import knob
-from inflight.bench.core.rows import Row
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row
 from tests.cli.command import INFLIGHT, await_end, call, running
 from tests.patience import until
 from tests.ports import free_port

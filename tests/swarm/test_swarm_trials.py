@@ -14,14 +14,14 @@ from typing import Any
 import psutil
 import pytest
 
-from inflight.bench.core import scale
-from inflight.bench.core.plan import BareTrial
-from inflight.bench.core.rows import Row
 from inflight.bench.measure import host
 from inflight.bench.measure import locust as locustfile_folder
 from inflight.bench.measure.locust.hosting import Hosting
 from inflight.bench.measure.locust.identity import identity
 from inflight.bench.measure.trial import Setting
+from inflight.bench.plan import scale
+from inflight.bench.plan.trials import BareTrial
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.swarm import crowd
 from inflight.bench.studies.swarm import run as swarm
 from inflight.bench.studies.swarm.run import Swarm, run_swarm

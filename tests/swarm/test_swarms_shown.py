@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from inflight.bench.core.rows import SCHEMA_FILE, Row
 from inflight.bench.present import page
 from inflight.bench.report import markdown as report_markdown
 from inflight.bench.report import page as report_page
@@ -21,6 +20,7 @@ from inflight.bench.report.frames import csv, frame
 from inflight.bench.report.results import Results
 from inflight.bench.report.terminal import WIDTH, summary_json, summary_table
 from inflight.bench.report.trial_lines import trial_line
+from inflight.bench.rows.files import SCHEMA_FILE, Row
 from inflight.bench.studies.swarm import plot
 from inflight.bench.studies.swarm.show import figures, sections
 from tests.made_rows import MACHINE, crawl_row, edited

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from inflight.bench.core.rows import RowsError
+from inflight.bench.rows.files import RowsError
 from tools.document import (
     claims,
     clients,

@@ -6,10 +6,10 @@ from pathlib import Path
 from inflight.bench.core import cells as c
 from inflight.bench.core import retention, units
 from inflight.bench.core.retention import Retention
-from inflight.bench.core.rows import Row
 from inflight.bench.present import words
 from inflight.bench.present.markdown import escaped
 from inflight.bench.present.section import table_markdown
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.throughput import show, title
 from tools.document.stored import joined, newest
 

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from inflight.bench.core.rows import SELFTEST_FILE
 from inflight.bench.present.markdown import escaped
+from inflight.bench.rows.files import SELFTEST_FILE
 from inflight.bench.studies.selftest import show
 from tools.document.stored import DocumentError, joined, newest
 

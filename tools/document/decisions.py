@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 from inflight.bench.core import units
-from inflight.bench.core.rows import MACHINE_FILE
 from inflight.bench.present.markdown import row
+from inflight.bench.rows.files import MACHINE_FILE
 from inflight.bench.studies.compare.simulation import rate_bounds
 from tools.selftest_long import DECISIONS_FILE, Kind, kinds, made
 

@@ -4,9 +4,10 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from inflight.bench.core import stats, units
-from inflight.bench.core.rows import Row
+from inflight.bench.core import units
+from inflight.bench.frame import statistics as stats
 from inflight.bench.present.markdown import row as line
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.throughput import read
 from inflight.bench.studies.throughput.read import Contrast
 from tools.document.stored import DocumentError, joined, newest

@@ -10,9 +10,9 @@ from inflight.bench.core import cells as c
 from inflight.bench.core import units
 from inflight.bench.core.cells import Cell, Figure
 from inflight.bench.core.figures import Slope
-from inflight.bench.core.rows import Row
-from inflight.bench.core.stats import MARGIN, Interval, differs
+from inflight.bench.frame.statistics import MARGIN, Interval, differs
 from inflight.bench.present.markdown import code, row
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.decision_map.read import Ranked, Tile, of_rows
 from inflight.bench.studies.decision_map.show import latency
 from inflight.bench.studies.memory.read import BLOCKS, IN_FLIGHT

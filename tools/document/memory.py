@@ -7,10 +7,10 @@ from pathlib import Path
 from inflight.bench.core import units
 from inflight.bench.core.figures import NoSlope, Slope
 from inflight.bench.core.layers import FULL, LAYERS, Cost
-from inflight.bench.core.rows import Row
 from inflight.bench.present import section, words
 from inflight.bench.present.markdown import escaped, row
 from inflight.bench.present.table import Table
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.memory.read import BLOCKS, IN_FLIGHT, PARKED, by_setting
 from inflight.bench.studies.memory.show import grids
 from inflight.bench.studies.swarm import read as swarms

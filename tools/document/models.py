@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from inflight.bench.core import cells as c
-from inflight.bench.core import stats, units
+from inflight.bench.core import units
 from inflight.bench.core.cells import Cell
+from inflight.bench.frame import statistics as stats
 from inflight.bench.present import section, words
 from inflight.bench.present.markdown import escaped
 from inflight.bench.present.table import Table

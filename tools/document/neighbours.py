@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from inflight.bench.core.rows import Row
-from inflight.bench.core.stats import Interval
+from inflight.bench.frame.statistics import Interval
 from inflight.bench.present.markdown import row
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.throughput.read import contrasts
 from tools.document.stored import folders, newest, run
 

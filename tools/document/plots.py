@@ -8,9 +8,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from inflight.bench.core.rows import read
 from inflight.bench.report import files as report_files
 from inflight.bench.report import plots
+from inflight.bench.rows.files import read
 from inflight.bench.studies.claims import plot as plot_claims
 from inflight.bench.studies.clients import plot as plot_clients
 from inflight.bench.studies.compare import plot as plot_comparison

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-from inflight.bench.core import machines, noise, units
-from inflight.bench.core.rows import Row, folders_in
-from inflight.bench.core.stats import Interval
+from inflight.bench.core import noise, units
+from inflight.bench.frame.statistics import Interval
 from inflight.bench.present import words
 from inflight.bench.report import earlier
+from inflight.bench.rows import machines
+from inflight.bench.rows.files import Row, folders_in
 from tools.document.stored import Run, run
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from inflight.bench.api import load
-from inflight.bench.core.rows import Row, RowsError, folders_in
 from inflight.bench.present.markdown import escaped
 from inflight.bench.present.section import Section
 from inflight.bench.report import provenance
+from inflight.bench.rows.files import Row, RowsError, folders_in
 
 REFERENCE = Path("results/reference")
 Part = Callable[[Path, Path], str]

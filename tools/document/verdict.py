@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from inflight.bench.core import units
-from inflight.bench.core.arm import Role
-from inflight.bench.core.stats import t_quantile
+from inflight.bench.frame.statistics import t_quantile
+from inflight.bench.plan.arm import Role
 from inflight.bench.present import section
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Table

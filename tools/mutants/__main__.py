@@ -57,13 +57,13 @@ ROOMS = {
         only="not test_strategies_from_elsewhere and not test_given_interpreters",
     ),
     "rows": Room(
-        ("bench/core/records/*.py", "bench/core/rows.py"),
+        ("bench/rows/*.py",),
         ("tests/test_rows.py", "tests/report/test_hostile_rows.py", "tests/measure/test_trial_template.py"),
     ),
     "statistics": Room(
         (
-            "bench/core/stats.py", "bench/core/figures.py", "bench/core/model.py", "bench/core/retention.py",
-            "bench/core/layers.py", "bench/core/arrivals.py",
+            "bench/frame/statistics.py", "bench/core/figures.py", "bench/core/model.py", "bench/core/retention.py",
+            "bench/core/layers.py", "bench/plan/arrivals.py",
         ),
         (
             "tests/analyse", "tests/core/test_core_stats.py", "tests/present/test_retention.py",

@@ -21,8 +21,6 @@ from typing import Any, Self
 import psutil
 
 from inflight.bench.core import units
-from inflight.bench.core.arm import Arm, BlockTrial
-from inflight.bench.core.grid import endless
 from inflight.bench.measure import host, memory, process
 from inflight.bench.measure.blocks.order import balanced
 from inflight.bench.measure.blocks.sides import Prepared
@@ -30,6 +28,8 @@ from inflight.bench.measure.blocks.usage import Clock, ProcessClock, TaskClock, 
 from inflight.bench.measure.expected import root_paths
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.worker.finished import SAMPLE_STEP_NS
+from inflight.bench.plan.arm import Arm, BlockTrial
+from inflight.bench.plan.grid import endless
 from inflight.fake_server.site import SiteConfig
 from inflight.strategies.base import Job
 

@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from inflight.bench.core.judge import ExperimentError
+from inflight.bench.plan.judge import ExperimentError
 
 TIMEOUT_S = 60
 

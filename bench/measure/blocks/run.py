@@ -7,8 +7,6 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from inflight.bench.core.arm import ArmTrial, BlockTrial
-from inflight.bench.core.rows import Row
 from inflight.bench.measure import host, interpreters
 from inflight.bench.measure.blocks import block as blocks
 from inflight.bench.measure.blocks.block import Observed, Running, Slice, TooMuchForServerError
@@ -20,6 +18,8 @@ from inflight.bench.measure.expected import described, lap_answer
 from inflight.bench.measure.process import TrialError
 from inflight.bench.measure.server import Server, ServerError
 from inflight.bench.measure.trial import Begin, Observation, Setting, conduct, skipped
+from inflight.bench.plan.arm import ArmTrial, BlockTrial
+from inflight.bench.rows.files import Row
 from inflight.fake_server.site import SiteConfig
 
 

@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from inflight import strategies
-from inflight.bench.core.arm import Arm
-from inflight.bench.core.judge import ExperimentError
 from inflight.bench.measure import interpreters
 from inflight.bench.measure.blocks import git, old_name
 from inflight.bench.measure.process import PACKAGE, Runtime
+from inflight.bench.plan.arm import Arm
+from inflight.bench.plan.judge import ExperimentError
 from inflight.strategies import Description, StrategyError, registry
 from inflight.strategies.registry import Source
 

@@ -18,8 +18,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from inflight.bench.core.judge import ExperimentError
 from inflight.bench.measure.process import Runtime, environment
+from inflight.bench.plan.judge import ExperimentError
 
 LEAST_PYTHON = (3, 11)
 INSTALL_SECONDS = 600

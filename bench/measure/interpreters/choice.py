@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
-from inflight.bench.core.arm import FREE_THREADED, GENERATIONAL, INCREMENTAL, NEWEST, OLDEST, PAIRS, WITH_THE_LOCK
-from inflight.bench.core.grid import AT_LEAST
-from inflight.bench.core.judge import ExperimentError
 from inflight.bench.measure import interpreters
 from inflight.bench.measure.interpreters import Interpreter
+from inflight.bench.plan.arm import FREE_THREADED, GENERATIONAL, INCREMENTAL, NEWEST, OLDEST, PAIRS, WITH_THE_LOCK
+from inflight.bench.plan.grid import AT_LEAST
+from inflight.bench.plan.judge import ExperimentError
 
 Pair = tuple[Interpreter, Interpreter | None]
 _RELEASE = re.compile(r"\d+\.\d+\.\d+")

@@ -20,9 +20,9 @@ if (ROOT / "inflight").is_dir() and str(ROOT) not in sys.path:  # a checkout; Lo
     sys.path.insert(0, str(ROOT))
 
 from inflight import strategies  # noqa: E402  (needs the path set above)
-from inflight.bench.core.scale import refusal  # noqa: E402
 from inflight.bench.measure.locust.page_user import PageUser  # noqa: E402
 from inflight.bench.measure.locust.strategy_user import StrategyUser  # noqa: E402
+from inflight.bench.plan.scale import refusal  # noqa: E402
 
 LOOPBACK = "127.0.0.1"
 

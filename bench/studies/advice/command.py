@@ -10,14 +10,16 @@ from inflight import strategies
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import say, seconds
 from inflight.bench.core import cells as c
-from inflight.bench.core import machines, noise, rows
-from inflight.bench.core.experiment import Experiment
+from inflight.bench.core import noise
 from inflight.bench.core.figures import Slope
-from inflight.bench.core.grid import MOST_CPU_NS, Grid
-from inflight.bench.core.plan import estimate_ns, row_trials
-from inflight.bench.core.rows import Row, RowsError
 from inflight.bench.measure import host
 from inflight.bench.measure import run as runs
+from inflight.bench.plan.experiment import Experiment
+from inflight.bench.plan.grid import MOST_CPU_NS, Grid
+from inflight.bench.plan.trials import estimate_ns, row_trials
+from inflight.bench.rows import files as rows
+from inflight.bench.rows import machines
+from inflight.bench.rows.files import Row, RowsError
 from inflight.bench.studies.advice import read, show
 from inflight.bench.studies.advice.read import Advice, Costs, Facts, Verified, Wanted
 from inflight.bench.studies.advice.show import Basis

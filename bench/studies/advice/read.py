@@ -2,7 +2,7 @@
 
 With N fetches in flight, added latency L, CPU work w per page and the model's own CPU time c per page, a model fetches
 X = min(N / (L + c + w), 1 / (c + w)) pages per second (``inflight.bench.core.model``). X is computed for each block in
-which c was measured, so that models are compared within blocks, by the rule of ``inflight.bench.core.stats``.
+which c was measured, so that models are compared within blocks, by the rule of ``inflight.bench.frame.statistics``.
 """
 
 import math
@@ -14,8 +14,8 @@ from typing import Any, Literal
 from inflight.bench.core.cells import Cell, pages_per_s, spread_of
 from inflight.bench.core.figures import NoSlope, Slope
 from inflight.bench.core.model import bound_per_s, knee
-from inflight.bench.core.rows import Row
-from inflight.bench.core.stats import Answer, Interval, Logs, adjusted, answer, compare, differs, holm, t_interval
+from inflight.bench.frame.statistics import Answer, Interval, Logs, adjusted, answer, compare, differs, holm, t_interval
+from inflight.bench.rows.files import Row
 
 MOST_OFF = 0.10
 """Maximum distance between a measured figure and the expected one, as a share."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from inflight.bench.core import units
-from inflight.bench.core.stats import Interval
+from inflight.bench.frame.statistics import Interval
 from inflight.bench.present import section as form
 from inflight.bench.present import words
 from inflight.bench.present.section import Section

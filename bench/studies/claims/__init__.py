@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from inflight.bench.core import experiment as experiments
-from inflight.bench.core.experiment import Experiment
-from inflight.bench.core.judge import ExperimentError, nearest
+from inflight.bench.plan import experiment as experiments
+from inflight.bench.plan.experiment import Experiment
+from inflight.bench.plan.judge import ExperimentError, nearest
 from inflight.bench.studies.claims.rules import RULES
 from inflight.bench.studies.claims.verdicts import WORDS, Kind, Outcome, Verdict, Word, explained
 
@@ -35,7 +35,7 @@ class File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     explanations: dict[Literal["mechanism"] | Word, Text]
     """A paragraph for each verdict, with ``{name}`` for values of the outcome; ``mechanism`` precedes each."""
     experiment: dict[str, Any]
-    """As ``inflight.bench.core.experiment`` reads it."""
+    """As ``inflight.bench.plan.experiment`` reads it."""
     quick: dict[str, Any] | None = None
     """A shorter one, for ``--quick``."""
 

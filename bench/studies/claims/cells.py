@@ -5,15 +5,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from inflight.bench.core import bare
-from inflight.bench.core.arm import BlockTrial
-from inflight.bench.core.bare import Bare, BareGrid
-from inflight.bench.core.experiment import KINDS, Experiment
-from inflight.bench.core.grid import Grid, Workload
-from inflight.bench.core.plan import AnyTrial, RowTrial, row_trials
-from inflight.bench.core.records.values import plain_values
-from inflight.bench.core.rows import Row
 from inflight.bench.measure import run as runs
+from inflight.bench.plan import bare
+from inflight.bench.plan.arm import BlockTrial
+from inflight.bench.plan.bare import Bare, BareGrid
+from inflight.bench.plan.experiment import KINDS, Experiment
+from inflight.bench.plan.grid import Grid, Workload
+from inflight.bench.plan.trials import AnyTrial, RowTrial, row_trials
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.values import plain_values
 
 Key = tuple[str, str, str, int]
 """Identity of a trial: kind, strategy (of a block its arms), workload without its id, round."""

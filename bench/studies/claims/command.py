@@ -13,12 +13,12 @@ import msgspec
 from inflight import strategies
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import complain, say, seconds
-from inflight.bench.core import rows
-from inflight.bench.core.experiment import Experiment, ExperimentError, named
-from inflight.bench.core.plan import AnyTrial, estimate_ns
-from inflight.bench.core.rows import Row
 from inflight.bench.measure import interpreters
 from inflight.bench.measure import run as runs
+from inflight.bench.plan.experiment import Experiment, ExperimentError, named
+from inflight.bench.plan.trials import AnyTrial, estimate_ns
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row
 from inflight.bench.studies import claims
 from inflight.bench.studies.claims import Claim, cells, reuse, show
 from inflight.bench.studies.claims.cells import Key

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inflight.bench.core.rows import Row
 from inflight.bench.present import page, words
 from inflight.bench.report import provenance
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.claims.show import parts, title
 from inflight.bench.studies.claims.verdicts import WORDS, Report, Verdict
 

@@ -6,14 +6,15 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from inflight.bench.core import machines, rows
-from inflight.bench.core.judge import ExperimentError
-from inflight.bench.core.plan import AnyTrial, row_trials
-from inflight.bench.core.records import changed
-from inflight.bench.core.rows import FORMAT, Row, RowsError
 from inflight.bench.measure import host, interpreters
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.interpreters import choice
+from inflight.bench.plan.judge import ExperimentError
+from inflight.bench.plan.trials import AnyTrial, row_trials
+from inflight.bench.rows import files as rows
+from inflight.bench.rows import machines
+from inflight.bench.rows.files import FORMAT, Row, RowsError
+from inflight.bench.rows.records import changed
 from inflight.bench.studies.claims.cells import Key, key_of, key_of_row, parts_of
 
 ONCE_MORE = 2

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from inflight.bench.core import units
 from inflight.bench.core.figures import Spread
-from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, marks, page, words
 from inflight.bench.present.name_looks import COLOURS, Look
 from inflight.bench.report import provenance
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.clients.read import Latency, compare
 from inflight.bench.studies.clients.show import title
 

@@ -10,10 +10,6 @@ from random import Random
 from typing import Any
 
 from inflight import strategies
-from inflight.bench.core.grid import Workload
-from inflight.bench.core.plan import BareTrial, trial_of
-from inflight.bench.core.rows import Row
-from inflight.bench.core.scale import client
 from inflight.bench.measure import host, process
 from inflight.bench.measure.checks import judge
 from inflight.bench.measure.crawl import observe as observe_crawl
@@ -21,6 +17,10 @@ from inflight.bench.measure.locust.hosting import locust_lack
 from inflight.bench.measure.process import SkipError
 from inflight.bench.measure.server import Server, counted_between
 from inflight.bench.measure.trial import Observation, Setting, conduct, working
+from inflight.bench.plan.grid import Workload
+from inflight.bench.plan.scale import client
+from inflight.bench.plan.trials import BareTrial, trial_of
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.clients.checks import CHECKS, Evidence
 from inflight.bench.studies.clients.wrk import MISSING, Wrk, find
 from inflight.fake_server.delays import parse_delay

@@ -6,12 +6,12 @@ from typing import Any
 
 from inflight.bench.core import units
 from inflight.bench.core.cells import spread_of
-from inflight.bench.core.rows import Row
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Group, Line, Table
+from inflight.bench.rows.clients import Client
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.clients.read import FULL_SHARE, Comparison, by_workload, compare
-from inflight.bench.studies.clients.record import Client
 
 _MS = 1_000_000
 _IDEAL = "the expected throughput, in flight / (latency + the client's median time above it),"

@@ -12,13 +12,14 @@ from typing import Any
 
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import complain, say, say_plots
-from inflight.bench.core import rows, selftests, units
-from inflight.bench.core.judge import ExperimentError, judged, need
+from inflight.bench.core import selftests, units
 from inflight.bench.measure import host, interpreters
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.places import without_places
+from inflight.bench.plan.judge import ExperimentError, judged, need
 from inflight.bench.present import progress, words
+from inflight.bench.rows import files as rows
 from inflight.bench.studies.compare import loop, rule, show, simulation
 from inflight.bench.studies.compare.comparison import Comparison, from_words
 from inflight.bench.studies.compare.decide import Decision

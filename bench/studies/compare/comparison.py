@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from inflight.bench.core.arm import Arm, BlockTrial, placebo
-from inflight.bench.core.experiment import named
-from inflight.bench.core.grid import CONNECTIONS, MOST_IN_FLIGHT, Workload
-from inflight.bench.core.judge import ExperimentError, check_known, judged, need, whole
-from inflight.bench.core.plan import Trial, trial_of
+from inflight.bench.plan.arm import Arm, BlockTrial, placebo
+from inflight.bench.plan.experiment import named
+from inflight.bench.plan.grid import CONNECTIONS, MOST_IN_FLIGHT, Workload
+from inflight.bench.plan.judge import ExperimentError, check_known, judged, need, whole
+from inflight.bench.plan.trials import Trial, trial_of
 from inflight.fake_server.delays import parse_delay
 from inflight.fake_server.site import SiteConfig
 from inflight.strategies import Description

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from inflight.bench.core import units
-from inflight.bench.core.stats import CONFIDENCE, t_quantile
+from inflight.bench.frame.statistics import CONFIDENCE, t_quantile
 from inflight.bench.studies.compare.rule import DESIGNED, Rule
 
 RESAMPLES_PER_LEVEL = 10

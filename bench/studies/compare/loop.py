@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from inflight.bench.core import rows
-from inflight.bench.core.judge import ExperimentError
-from inflight.bench.core.rows import Row
 from inflight.bench.measure import interpreters
 from inflight.bench.measure.run import RunError
+from inflight.bench.plan.judge import ExperimentError
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.compare import read
 from inflight.bench.studies.compare.comparison import Comparison
 from inflight.bench.studies.compare.decide import Decision

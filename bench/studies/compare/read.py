@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import Any, Literal, get_args
 
-from inflight.bench.core.arm import Role
 from inflight.bench.core.cells import memory_points
 from inflight.bench.core.model import CLEARLY_ABOVE, knee
-from inflight.bench.core.records import Arm, Memory
-from inflight.bench.core.records.crawls import ArmOf, ComparisonOf
-from inflight.bench.core.rows import Row
+from inflight.bench.plan.arm import Role
+from inflight.bench.rows.crawls import ArmOf, ComparisonOf
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.records import Arm, Memory
 from inflight.bench.studies.compare.decide import Decision, Verdict, decide
 from inflight.bench.studies.compare.effect import own as turned
 from inflight.bench.studies.compare.rule import DESIGNED, Rule, with_looks

@@ -9,13 +9,13 @@ from typing import Any
 
 import psutil
 
-from inflight.bench.core.judge import ExperimentError
-from inflight.bench.core.rows import Row
 from inflight.bench.measure import host
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.blocks.sides import Prepared, prepare
 from inflight.bench.measure.preflight import shortage
 from inflight.bench.measure.trial import Setting
+from inflight.bench.plan.judge import ExperimentError
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.compare.comparison import Comparison
 
 PROCESS_SD = 0.015

@@ -7,11 +7,11 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from inflight.bench.core import units
-from inflight.bench.core.rows import Row
 from inflight.bench.present import section as form
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Table
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.compare import read
 from inflight.bench.studies.compare.decide import Decision
 from inflight.bench.studies.compare.effect import NAMES, Effect, named, own

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from inflight.bench.core.stats import CONFIDENCE, t_quantile
+from inflight.bench.frame.statistics import CONFIDENCE, t_quantile
 from inflight.bench.studies.compare.decide import Decision, decide
 from inflight.bench.studies.compare.effect import sign_flip_ps
 from inflight.bench.studies.compare.rule import DESIGNED, Rule

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from inflight.bench.core import cells as c
 from inflight.bench.core import units
 from inflight.bench.core.cells import Cell
-from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, marks, page, words
 from inflight.bench.present.name_looks import Look
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.decision_map import show
 from inflight.bench.studies.decision_map.read import UNKNOWN, Map, Point, Tile, decide, is_map
 

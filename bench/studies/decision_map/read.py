@@ -1,6 +1,6 @@
 """The fastest model at each latency, CPU work and number in flight, and where there is no significant difference. Pure.
 
-The rule (``inflight.bench.core.stats``): logarithms of throughput are compared within the same rounds, so that a change
+The rule (``bench.frame.statistics``): logarithms of throughput are compared within the same rounds, so that a change
 of a whole round changes no difference; each comparison has its own variance. The fastest strategy of a workload is
 compared with every other one, and p values are corrected for all comparisons of the map (Benjamini and Hochberg, 1995):
 at most 5 % of the differences that the map shows are expected to be false. It must also be ahead by 2 %, because less
@@ -15,8 +15,8 @@ from statistics import fmean
 from typing import Literal
 
 from inflight.bench.core.cells import TIMED, Cell, cells, crawled, pages_per_s
-from inflight.bench.core.rows import Row
-from inflight.bench.core.stats import Estimate, Logs, adjusted, answer, benjamini_hochberg, compare
+from inflight.bench.frame.statistics import Estimate, Logs, adjusted, answer, benjamini_hochberg, compare
+from inflight.bench.rows.files import Row
 
 LEAST_ROUNDS = 2
 UNKNOWN: Literal["not known"] = "not known"

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from inflight.bench.core import units
-from inflight.bench.core.rows import Row
-from inflight.bench.core.stats import MARGIN
+from inflight.bench.frame.statistics import MARGIN
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Table
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.decision_map.read import LEAST_ROUNDS, UNKNOWN, Map, Point, Ranked, Tile, of_rows
 
 MOST_NAMED = 4

@@ -6,11 +6,11 @@ import sys
 
 from inflight.bench.commands.output import complain, say, seconds
 from inflight.bench.commands.run import experiment_of, interruptible
-from inflight.bench.core.plan import Trial, estimate_ns
-from inflight.bench.core.rows import Row
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.server import ServerError
+from inflight.bench.plan.trials import Trial, estimate_ns
 from inflight.bench.present import section
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.demo import live, show
 from inflight.bench.studies.demo.run import crawls, trials
 

@@ -4,14 +4,14 @@ import time
 from collections.abc import Callable, Iterator
 
 from inflight import strategies
-from inflight.bench.core.grid import Workload
-from inflight.bench.core.plan import Trial, trial_of
-from inflight.bench.core.rows import Row
 from inflight.bench.measure import host
 from inflight.bench.measure.crawl import run_trial
 from inflight.bench.measure.run import beside_the_server
 from inflight.bench.measure.server import Server, running
 from inflight.bench.measure.trial import Setting
+from inflight.bench.plan.grid import Workload
+from inflight.bench.plan.trials import Trial, trial_of
+from inflight.bench.rows.files import Row
 from inflight.fake_server.site import SiteConfig
 
 SITE = SiteConfig(pages=400, links=10, delay="20ms")

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from inflight.bench.core import units
-from inflight.bench.core.rows import Row
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Table
+from inflight.bench.rows.files import Row
 
 
 def waiting_share(row: Row) -> float:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from inflight.bench.core.stats import MARGIN
+from inflight.bench.frame.statistics import MARGIN
 
 MOST_P = 0.001
 """Largest p value of a change point: the default of Otava."""

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import get_args
 
 from inflight.bench.commands.output import say, say_plots
-from inflight.bench.core import rows
-from inflight.bench.core.arm import REFERENCE
-from inflight.bench.core.rows import RowsError
 from inflight.bench.measure.places import without_places
+from inflight.bench.plan.arm import REFERENCE
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import RowsError
 from inflight.bench.studies.history import changes, show
 from inflight.bench.studies.history.read import By, LeftOut, Run, history, of_benchmarks, of_run
 from inflight.bench.studies.stored.benchmark_json import BenchmarkError, parse

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from inflight.bench.core import cells as c
 from inflight.bench.core import units
-from inflight.bench.core.stats import Interval
+from inflight.bench.frame.statistics import Interval
 from inflight.bench.present import labels, marks, page, words
 from inflight.bench.present.marks import Point
 from inflight.bench.present.name_looks import Look

@@ -16,8 +16,8 @@ from inflight.bench.core import cells as c
 from inflight.bench.core import workloads
 from inflight.bench.core.cells import Cell, Figure
 from inflight.bench.core.figures import Slope
-from inflight.bench.core.rows import Row
-from inflight.bench.core.stats import CONFIDENCE, Estimate, Interval
+from inflight.bench.frame.statistics import CONFIDENCE, Estimate, Interval
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.history.changes import LEAST_RUNS, MISSING, Find, Split
 from inflight.bench.studies.stored.benchmark_json import of_json
 from inflight.bench.studies.stored.side import (

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from inflight.bench.core import cells as c
-from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, marks, name_looks, page, scales, words
 from inflight.bench.present.marks import Fill
 from inflight.bench.present.name_looks import Look
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.interpreters import read, show
 from inflight.bench.studies.interpreters.read import Matrix
 

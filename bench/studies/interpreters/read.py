@@ -7,9 +7,9 @@ from inflight.bench.core import cells as c
 from inflight.bench.core import layers, workloads
 from inflight.bench.core.cells import Cell
 from inflight.bench.core.figures import NoSlope, Slope
-from inflight.bench.core.records.crawls import Memory
-from inflight.bench.core.rows import Row
-from inflight.bench.core.stats import Interval, compare
+from inflight.bench.frame.statistics import Interval, compare
+from inflight.bench.rows.crawls import Memory
+from inflight.bench.rows.files import Row
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from typing import Any
 from inflight.bench.core import cells as c
 from inflight.bench.core import units
 from inflight.bench.core.cells import Cell
-from inflight.bench.core.rows import Row
-from inflight.bench.core.stats import Interval
+from inflight.bench.frame.statistics import Interval
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Group, Line, Table
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.interpreters import read
 from inflight.bench.studies.interpreters.read import Matrix
 

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from inflight.bench.core import cells as c
 from inflight.bench.core import units
-from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, marks, page, scales, words
 from inflight.bench.present.name_looks import COLOURS, Look
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.lag import read, show
 from inflight.bench.studies.lag.read import Lag
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from inflight.bench.core import cells as c
 from inflight.bench.core.cells import Cell, Figure
 from inflight.bench.core.figures import P90_SAMPLES, P99_SAMPLES, merge, quantile
-from inflight.bench.core.records.parts import Histogram
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.parts import Histogram
 
 
 @dataclass(frozen=True, slots=True)

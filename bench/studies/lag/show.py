@@ -6,10 +6,10 @@ from typing import Any
 from inflight.bench.core import cells as c
 from inflight.bench.core import units
 from inflight.bench.core.cells import Figure
-from inflight.bench.core.rows import Row
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Table
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.lag import read
 from inflight.bench.studies.lag.read import Lag
 

@@ -13,14 +13,17 @@ from rich.text import Text
 from inflight import strategies
 from inflight.bench.commands.output import say, say_plots
 from inflight.bench.commands.run import interruptible
-from inflight.bench.core import bare, experiment, plan, rows, units
-from inflight.bench.core.judge import check_known
-from inflight.bench.core.records.bare import limit_text
+from inflight.bench.core import units
 from inflight.bench.measure import limits
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.limits import Ceiling
 from inflight.bench.measure.limits.ceilings import SHARED_PART, polite
 from inflight.bench.measure.trial import Begin
+from inflight.bench.plan import bare, experiment
+from inflight.bench.plan import trials as plan
+from inflight.bench.plan.judge import check_known
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.bare import limit_text
 from inflight.bench.studies.limits.run import limit_row
 
 REFUSALS = (runs.RunError, experiment.ExperimentError)

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from inflight.bench.core import units
-from inflight.bench.core.records.bare import Ceiling, LimitFound, LimitMeasured
-from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, marks, page, words
+from inflight.bench.rows.bare import Ceiling, LimitFound, LimitMeasured
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.limits import show
 
 if TYPE_CHECKING:

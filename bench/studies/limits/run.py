@@ -3,11 +3,11 @@
 from functools import partial
 from typing import Any
 
-from inflight.bench.core.plan import BareTrial
-from inflight.bench.core.rows import Row
 from inflight.bench.measure.limits import find
 from inflight.bench.measure.process import TrialError
 from inflight.bench.measure.trial import Begin, Observation, Setting, conduct
+from inflight.bench.plan.trials import BareTrial
+from inflight.bench.rows.files import Row
 
 
 def run_limit(trial: BareTrial, setting: Setting) -> Row:

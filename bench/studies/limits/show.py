@@ -5,12 +5,12 @@ from typing import Any
 
 from inflight.bench.core import units
 from inflight.bench.core.cells import of_kind
-from inflight.bench.core.records.bare import LimitFound, LimitMeasured, limit_text
-from inflight.bench.core.records.values import whole_values
-from inflight.bench.core.rows import Row
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Table
+from inflight.bench.rows.bare import LimitFound, LimitMeasured, limit_text
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.values import whole_values
 
 _TITLES = {
     "failure": "{found} threads, then no more: {limit}",

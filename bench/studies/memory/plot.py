@@ -8,11 +8,11 @@ from inflight.bench.core import cells as c
 from inflight.bench.core import units
 from inflight.bench.core.figures import Slope
 from inflight.bench.core.layers import LAYERS, Point
-from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, marks, page, scales, words
 from inflight.bench.present.labels import Label
 from inflight.bench.present.marks import UNKNOWN
 from inflight.bench.present.name_looks import Look
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.memory import plot_in_flight, show
 from inflight.bench.studies.memory.read import BLOCKS, GROUPS, IN_FLIGHT, Subject, by_setting, line_start, positive
 

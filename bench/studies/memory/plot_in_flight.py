@@ -8,10 +8,10 @@ from inflight.bench.core import cells as c
 from inflight.bench.core import units
 from inflight.bench.core.cells import Cell
 from inflight.bench.core.figures import spread
-from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, marks, page, words
 from inflight.bench.present.marks import Points
 from inflight.bench.present.name_looks import Look
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.memory import show
 from inflight.bench.studies.memory.read import is_parked, is_timed, reach
 

@@ -10,9 +10,9 @@ from inflight.bench.core import layers
 from inflight.bench.core.cells import Cell
 from inflight.bench.core.figures import Slope, Spread, spread
 from inflight.bench.core.layers import FULL, Cost, Point
-from inflight.bench.core.records.crawls import Block, Memory
-from inflight.bench.core.rows import Row
 from inflight.bench.present import words
+from inflight.bench.rows.crawls import Block, Memory
+from inflight.bench.rows.files import Row
 
 BLOCKS, PARKED, IN_FLIGHT = GROUPS = (
     "building blocks",

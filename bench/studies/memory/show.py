@@ -9,10 +9,10 @@ from inflight.bench.core import units
 from inflight.bench.core.cells import Cell
 from inflight.bench.core.figures import STEADY, NoSlope, Slope, Spread, spread
 from inflight.bench.core.layers import FULL
-from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Group, Line, Table
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.memory import read
 from inflight.bench.studies.memory.read import BLOCKS, GROUPS, IN_FLIGHT, PARKED, Subject, by_setting, held, reach, tops
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from inflight.bench.core.arrivals import LONGEST_SHARE, NO_ANSWER
 from inflight.bench.measure import checks
 from inflight.bench.measure.checks import MS, Judgement, not_applicable, passed_if
+from inflight.bench.plan.arrivals import LONGEST_SHARE, NO_ANSWER
 from inflight.fake_server.faults import FAULTS
 from inflight.fake_server.site import PageSpec, Site
 

@@ -10,12 +10,13 @@ from urllib.parse import urlsplit
 
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import complain
-from inflight.bench.core import rows, scale
-from inflight.bench.core.experiment import Experiment, ExperimentError
-from inflight.bench.core.judge import judged, need
-from inflight.bench.core.rows import Row
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.locust.hosting import address_text
+from inflight.bench.plan import scale
+from inflight.bench.plan.experiment import Experiment, ExperimentError
+from inflight.bench.plan.judge import judged, need
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row
 from inflight.fake_server.delays import parse_delay, parse_duration_ns
 
 REFUSALS = commands.REFUSALS

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from inflight.bench.core import units
 from inflight.bench.core.figures import P99_SAMPLES, Spread
-from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, marks, name_looks, page, scales, words
 from inflight.bench.present.labels import Label
 from inflight.bench.present.name_looks import Look
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.open_loop.read import Curve, Kind, Point, Quantile, curves, names
 from inflight.bench.studies.open_loop.show import rate, title
 

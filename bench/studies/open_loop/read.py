@@ -12,9 +12,9 @@ from typing import Literal
 from inflight.bench.core import units, workloads
 from inflight.bench.core.cells import spread_of
 from inflight.bench.core.figures import P99_SAMPLES, Spread
-from inflight.bench.core.rows import Row
 from inflight.bench.present import words
-from inflight.bench.studies.open_loop.record import OpenLoop, OpenWorkload
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.open_loop import OpenLoop, OpenWorkload
 
 Read = Callable[[OpenLoop], float | None]
 """Function that reads a figure of one trial."""

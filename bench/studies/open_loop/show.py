@@ -6,10 +6,10 @@ from typing import Any
 
 from inflight.bench.core import units
 from inflight.bench.core.figures import P99_SAMPLES, Spread
-from inflight.bench.core.rows import Row
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Table
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.open_loop.read import KINDS, SAMPLES, Curve, Point, Quantile, curves, names
 
 MOST_PLACES = 3

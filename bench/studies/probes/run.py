@@ -3,11 +3,11 @@
 import importlib
 from functools import partial
 
-from inflight.bench.core.plan import BareTrial
-from inflight.bench.core.rows import Row
 from inflight.bench.measure import process
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Observation, Setting, conduct
+from inflight.bench.plan.trials import BareTrial
+from inflight.bench.rows.files import Row
 from inflight.fake_server.site import SiteConfig
 
 PROGRAMS = "inflight.bench.studies.probes.programs"

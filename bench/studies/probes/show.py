@@ -6,12 +6,12 @@ from typing import Any
 from inflight.bench.core import units
 from inflight.bench.core.cells import of_kind
 from inflight.bench.core.figures import spread
-from inflight.bench.core.records.bare import Probe
-from inflight.bench.core.records.values import plain_values
-from inflight.bench.core.rows import Row
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Group, Line, Table
+from inflight.bench.rows.bare import Probe
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.values import plain_values
 
 _MOST_FIGURES = 6
 """Maximum number of figures shown of a probe; the rows have the rest."""

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import say
-from inflight.bench.core import rows
-from inflight.bench.core.experiment import ExperimentError, named
-from inflight.bench.core.records.crawls import Crawl
-from inflight.bench.core.rows import Row, RowsError
 from inflight.bench.measure import run as runs
+from inflight.bench.plan.experiment import ExperimentError, named
 from inflight.bench.present import section
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.crawls import Crawl
+from inflight.bench.rows.files import Row, RowsError
 from inflight.bench.studies.race import show
 from inflight.bench.studies.race.page import fragment, page
 from inflight.bench.studies.race.read import races

@@ -11,11 +11,11 @@ from typing import Any
 from markupsafe import Markup
 
 from inflight.bench.core import units
-from inflight.bench.core.records.parts import Samples
-from inflight.bench.core.rows import Row
 from inflight.bench.present import html as pages
 from inflight.bench.present import words
 from inflight.bench.present.html import Fragment, json_block, text
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.parts import Samples
 from inflight.bench.studies.race.read import Lane, Race, races
 from inflight.bench.studies.race.show import CAPTION, PLACES, finish, notes
 

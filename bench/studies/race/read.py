@@ -13,11 +13,11 @@ from typing import Any
 from inflight.bench.core import units, workloads
 from inflight.bench.core.cells import spread_of
 from inflight.bench.core.figures import STEADY, Spread
-from inflight.bench.core.records.crawls import Crawl, CrawlWorkload
-from inflight.bench.core.records.parts import Samples
-from inflight.bench.core.rows import Row
-from inflight.bench.core.stats import differs
+from inflight.bench.frame.statistics import differs
 from inflight.bench.present import name_looks, words
+from inflight.bench.rows.crawls import Crawl, CrawlWorkload
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.parts import Samples
 
 MOST_RACES = 4
 MOST_REASON = 600

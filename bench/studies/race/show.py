@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from inflight.bench.core import units
-from inflight.bench.core.rows import Row
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Cell, Table
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.race.read import Lane, Race, races, recorded
 
 HEADS = ("strategy", "place", "in flight", "pages", "finished after", "pages/s", "most threads", "memory (RSS)", "CPU")

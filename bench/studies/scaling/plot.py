@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from inflight.bench.core import units
-from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, marks, page, words
 from inflight.bench.present.marks import Point
 from inflight.bench.present.name_looks import Look
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.scaling import read, show
 from inflight.bench.studies.scaling.read import Scaling
 

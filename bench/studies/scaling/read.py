@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from inflight.bench.core import cells as c
 from inflight.bench.core.cells import Cell, Setting
-from inflight.bench.core.rows import Row
-from inflight.bench.core.stats import Interval, compare
+from inflight.bench.frame.statistics import Interval, compare
+from inflight.bench.rows.files import Row
 
 GAIN = 1.2
 """A strategy uses more cores if its speed-up is above this, with its whole interval."""

@@ -6,11 +6,11 @@ from typing import Any
 
 from inflight.bench.core import cells as c
 from inflight.bench.core import units
-from inflight.bench.core.rows import Row
-from inflight.bench.core.stats import Interval
+from inflight.bench.frame.statistics import Interval
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import ONLY_INVALID, Group, Line, Table
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.scaling import read
 from inflight.bench.studies.scaling.read import GAIN, Scaling, Series, Work
 

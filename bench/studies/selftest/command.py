@@ -21,15 +21,16 @@ from typing import Any
 from inflight import strategies
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import complain, say
-from inflight.bench.core import rows, selftests
-from inflight.bench.core.arm import Arm
-from inflight.bench.core.experiment import Workload, named
-from inflight.bench.core.judge import ExperimentError, need
-from inflight.bench.core.plan import estimate_ns, trial_of
-from inflight.bench.core.rows import Row
+from inflight.bench.core import selftests
 from inflight.bench.measure import host, interpreters, neighbour, process
 from inflight.bench.measure import run as runs
+from inflight.bench.plan.arm import Arm
+from inflight.bench.plan.experiment import Workload, named
+from inflight.bench.plan.judge import ExperimentError, need
+from inflight.bench.plan.trials import estimate_ns, trial_of
 from inflight.bench.present import progress
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.clients import read as client_rows
 from inflight.bench.studies.clients import run as clients
 from inflight.bench.studies.clients.show import line as client_line

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inflight.bench.core import units
-from inflight.bench.core.rows import Row
 from inflight.bench.present import change_axis, marks, name_looks, page, words
 from inflight.bench.present.change_axis import Dot, Range
 from inflight.bench.report import provenance
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.compare import read
 from inflight.bench.studies.compare.effect import NAMES
 from inflight.bench.studies.compare.read import Block

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from inflight.bench.core.stats import t_interval
+from inflight.bench.frame.statistics import t_interval
 from inflight.bench.studies.compare import read, simulation
 from inflight.bench.studies.compare.effect import NAMES
 from inflight.bench.studies.compare.read import TIMED, Block

@@ -11,11 +11,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from inflight.bench.core.rows import Row
 from inflight.bench.present import html as pages
 from inflight.bench.present import name_looks, words
 from inflight.bench.present.html import Fragment, json_block, text
 from inflight.bench.present.table import Table
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.simulator import show
 from inflight.bench.studies.simulator.questions import questions
 from inflight.bench.studies.simulator.read import (

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from inflight.bench.core import cells as c
 from inflight.bench.core.cells import Cell
 from inflight.bench.core.model import bound_per_s, core_share, knee
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.files import Row
 
 MOST_IN_FLIGHT = 10_000
 """Largest number in flight that is drawn."""

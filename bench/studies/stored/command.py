@@ -5,10 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from inflight.bench.commands.output import say
-from inflight.bench.core import rows
-from inflight.bench.core.rows import RowsError
 from inflight.bench.measure.places import without_places
 from inflight.bench.present import words
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import RowsError
 from inflight.bench.studies.stored import show
 from inflight.bench.studies.stored.benchmark_json import BenchmarkError, of_json, parse
 from inflight.bench.studies.stored.read import Comparison, compare_sides

@@ -14,7 +14,7 @@ from typing import Literal
 
 from inflight.bench.core import units
 from inflight.bench.core.figures import Slope
-from inflight.bench.core.stats import CONFIDENCE, MARGIN, t_quantile
+from inflight.bench.frame.statistics import CONFIDENCE, MARGIN, t_quantile
 from inflight.bench.studies.stored.side import (
     MEMORY,
     METRICS,

@@ -16,9 +16,9 @@ from inflight.bench.core import units, workloads
 from inflight.bench.core.cells import Cell
 from inflight.bench.core.figures import NoSlope, Slope
 from inflight.bench.core.model import sensitivity
-from inflight.bench.core.records.parts import Knobs
-from inflight.bench.core.records.values import plain_values
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.parts import Knobs
+from inflight.bench.rows.values import plain_values
 
 CPU, THROUGHPUT, MEMORY, WALL = "cpu_per_page_ns", "pages_per_s", "user_bytes_per_fetch", "wall_s"
 METRICS = (CPU, WALL, THROUGHPUT, MEMORY)

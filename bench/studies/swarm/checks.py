@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from inflight.bench.core import units
-from inflight.bench.core.rows import Check
 from inflight.bench.measure import checks
 from inflight.bench.measure.checks import Judgement, not_applicable, passed_if
 from inflight.bench.measure.worker.share import digest
+from inflight.bench.rows.files import Check
 from inflight.bench.studies.swarm.crowd import ShareState
 from inflight.bench.studies.swarm.layout import Layout, Share
 from inflight.fake_server.site import Site, SiteConfig

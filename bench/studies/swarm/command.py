@@ -11,11 +11,12 @@ from typing import Any
 from inflight import strategies
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import complain, say
-from inflight.bench.core import rows, scale
-from inflight.bench.core.experiment import Experiment, ExperimentError, named
-from inflight.bench.core.judge import whole
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.locust.hosting import Hosting, address_text
+from inflight.bench.plan import scale
+from inflight.bench.plan.experiment import Experiment, ExperimentError, named
+from inflight.bench.plan.judge import whole
+from inflight.bench.rows import files as rows
 from inflight.bench.studies.swarm.allowances import allowances
 from inflight.bench.studies.swarm.layout import Layout, LayoutError, among, layout
 from inflight.bench.studies.swarm.plan_text import MASTER_PORT, TRUST, plan_text

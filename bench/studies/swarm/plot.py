@@ -5,11 +5,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from inflight.bench.core import units
-from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, marks, page, words
 from inflight.bench.present.labels import Label
 from inflight.bench.present.marks import Points
 from inflight.bench.present.name_looks import Look
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.swarm import Swarm as Trial
 from inflight.bench.studies.swarm.read import (
     LAYERS,
     Cost,
@@ -26,7 +27,6 @@ from inflight.bench.studies.swarm.read import (
     swarms,
     timeline,
 )
-from inflight.bench.studies.swarm.record import Swarm as Trial
 from inflight.bench.studies.swarm.show import MOST_NAMES, cost_title, losses, reach_title, size, size_and_error
 
 if TYPE_CHECKING:

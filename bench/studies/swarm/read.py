@@ -13,9 +13,9 @@ from inflight.bench.core import workloads
 from inflight.bench.core.cells import present, spread_of
 from inflight.bench.core.figures import Slope, Spread, memory_slope, spread
 from inflight.bench.core.layers import Point
-from inflight.bench.core.rows import Row
-from inflight.bench.studies.swarm.record import BoundBy
-from inflight.bench.studies.swarm.record import Swarm as Trial
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.swarm import BoundBy
+from inflight.bench.rows.swarm import Swarm as Trial
 
 KIND = "swarm"
 Read = Callable[[Trial], float | None]

@@ -17,13 +17,13 @@ from typing import Any
 
 from inflight import strategies
 from inflight.bench.core import units
-from inflight.bench.core.plan import BareTrial
-from inflight.bench.core.rows import Row
 from inflight.bench.measure import held, host, memory, process
 from inflight.bench.measure.checks import judge
 from inflight.bench.measure.process import without_subject
 from inflight.bench.measure.server import ANSWER_SECONDS
 from inflight.bench.measure.trial import Observation, Setting, conduct
+from inflight.bench.plan.trials import BareTrial
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.swarm import checks as swarm_checks
 from inflight.bench.studies.swarm.allowances import allowances
 from inflight.bench.studies.swarm.crowd import PATIENCE_S, CrowdError, ShareState, gathered, node_process

@@ -6,10 +6,12 @@ from typing import Any
 
 from inflight.bench.core import units
 from inflight.bench.core.figures import Slope, Spread
-from inflight.bench.core.rows import Row
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Table
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.swarm import Latecomer, Loss
+from inflight.bench.rows.swarm import Swarm as Trial
 from inflight.bench.studies.swarm.read import (
     LAYERS,
     Cost,
@@ -24,8 +26,6 @@ from inflight.bench.studies.swarm.read import (
     settings,
     swarms,
 )
-from inflight.bench.studies.swarm.record import Latecomer, Loss
-from inflight.bench.studies.swarm.record import Swarm as Trial
 
 _HELD = ("strategy", "requested", "held", "processes", "held after", "all answered in", "failed", "lost", "verdict")
 _LAYERS = ("client user", "page tables", "kernel stacks", "slab, sockets", "server")

@@ -6,7 +6,7 @@ from itertools import combinations, pairwise
 from inflight.bench.core import cells as c
 from inflight.bench.core import units
 from inflight.bench.core.cells import Cell, Figure
-from inflight.bench.core.stats import Answer, Key, adjusted, answer, compare, holm
+from inflight.bench.frame.statistics import Answer, Key, adjusted, answer, compare, holm
 from inflight.bench.present import words
 from inflight.bench.present.text_bars import Bar, Bars
 from inflight.bench.studies.throughput import read

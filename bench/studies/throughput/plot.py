@@ -9,11 +9,11 @@ from inflight.bench.core import retention, units
 from inflight.bench.core.cells import Cell
 from inflight.bench.core.model import Fit, fit
 from inflight.bench.core.retention import Retention
-from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, marks, page, scales, words
 from inflight.bench.present.labels import Label
 from inflight.bench.present.marks import Point
 from inflight.bench.present.name_looks import Look
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.throughput import (
     plot_caps,
     plot_cpu,

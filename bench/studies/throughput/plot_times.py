@@ -10,10 +10,10 @@ from inflight.bench.core import cells as c
 from inflight.bench.core import retention, units
 from inflight.bench.core.cells import Cell, Figure
 from inflight.bench.core.figures import P99_SAMPLES, exceedance, merge, quantile
-from inflight.bench.core.records.parts import Histogram, Times
-from inflight.bench.core.rows import Row
 from inflight.bench.present import labels, marks, page, scales, small_multiples
 from inflight.bench.present.name_looks import Look
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.parts import Histogram, Times
 from inflight.bench.studies.throughput import read, title
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from inflight.bench.core import cells as c
 from inflight.bench.core import workloads
 from inflight.bench.core.cells import Cell, role
-from inflight.bench.core.rows import Row
-from inflight.bench.core.stats import Interval, t_interval
-from inflight.bench.studies.throughput.record import Arm, ArmWorkload
+from inflight.bench.frame.statistics import Interval, t_interval
+from inflight.bench.rows.arms import Arm, ArmWorkload
+from inflight.bench.rows.files import Row
 
 MOST_COLUMNS = 4
 USUAL_CAP = 100
@@ -115,7 +115,7 @@ def reference_of(found: Sequence[Cell]) -> Cell | None:
     """Return the cell that others are compared with: the reference arm, or else callbacks, or else the cheapest."""
     good = [cell for cell in found if cell.valid_rows]
     named = [cell for cell in good if role(cell.valid_rows[0]) == "reference"]
-    from inflight.bench.core.arm import REFERENCE  # with it comes the site, which results of the API need not load
+    from inflight.bench.plan.arm import REFERENCE  # with it comes the site, which results of the API need not load
 
     named = named or [cell for cell in good if cell.strategy == REFERENCE]
     named = named or sorted(good, key=lambda cell: (cell.stack != "shared", cpu_ns(cell)))

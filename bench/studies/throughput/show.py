@@ -10,10 +10,10 @@ from inflight.bench.core import noise, retention, units
 from inflight.bench.core.cells import Cell
 from inflight.bench.core.model import sensitivity
 from inflight.bench.core.retention import Retention
-from inflight.bench.core.rows import Row
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.text_bars import Bars
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.throughput import findings, read, tables, title
 from inflight.bench.studies.throughput.read import Contrast
 from inflight.bench.studies.throughput.tables import SURE

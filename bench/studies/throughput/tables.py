@@ -8,7 +8,7 @@ from inflight.bench.core import cells as c
 from inflight.bench.core import retention, units
 from inflight.bench.core.cells import Cell
 from inflight.bench.core.retention import Retention
-from inflight.bench.core.stats import CONFIDENCE
+from inflight.bench.frame.statistics import CONFIDENCE
 from inflight.bench.present import words
 from inflight.bench.present.table import ONLY_INVALID, Group, Line, Table, texts
 from inflight.bench.studies.throughput import read, title

@@ -7,7 +7,7 @@ from inflight.bench.core import cells as c
 from inflight.bench.core import units
 from inflight.bench.core.cells import Cell, Figure
 from inflight.bench.core.retention import Retention
-from inflight.bench.core.stats import differs, ends_differ
+from inflight.bench.frame.statistics import differs, ends_differ
 from inflight.bench.present import words
 
 WIDE = 1.5

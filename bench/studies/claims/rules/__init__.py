@@ -7,7 +7,7 @@ matters, the outcome is ``inconclusive``; if no trial was started, it is ``not t
 
 from collections.abc import Callable, Sequence
 
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.claims.rules import crawls, interpreters, libraries, limits, loops, memory, programs, speed
 from inflight.bench.studies.claims.verdicts import Outcome
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from inflight.bench.core import units
 from inflight.bench.core.cells import Read
-from inflight.bench.core.records.crawls import Crawl, Memory
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.crawls import Crawl, Memory
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.claims.rules.evidence import (
     COROUTINES,
     COUNT,

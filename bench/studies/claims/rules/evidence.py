@@ -5,11 +5,12 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from inflight.bench.core import stats, units
+from inflight.bench.core import units
 from inflight.bench.core.cells import Read
 from inflight.bench.core.figures import NoSlope, Slope, spread
-from inflight.bench.core.records.bare import Probe
-from inflight.bench.core.rows import Row
+from inflight.bench.frame import statistics as stats
+from inflight.bench.rows.bare import Probe
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.claims.verdicts import Value
 
 R = TypeVar("R", bound=Row)

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from inflight.bench.core.arm import FREE_THREADED, GENERATIONAL, INCREMENTAL, NEWEST, OLDEST, WITH_THE_LOCK
 from inflight.bench.core.cells import Read, cpu_per_page_ns
-from inflight.bench.core.rows import Row
+from inflight.bench.plan.arm import FREE_THREADED, GENERATIONAL, INCREMENTAL, NEWEST, OLDEST, WITH_THE_LOCK
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.claims.rules.evidence import (
     SHARE,
     Figure,

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from inflight.bench.core import retention, units
 from inflight.bench.core.cells import cpu_per_page_ns
 from inflight.bench.core.layers import cost
-from inflight.bench.core.records.crawls import Crawl, Memory
 from inflight.bench.core.retention import Retention
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.crawls import Crawl, Memory
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.claims.rules.evidence import (
     SHARE,
     SPAN,

@@ -5,9 +5,9 @@ from collections.abc import Callable, Collection, Sequence
 from statistics import median
 
 from inflight.bench.core import units
-from inflight.bench.core.records.bare import LimitFound, LimitMeasured, limit_text
-from inflight.bench.core.records.crawls import Measured, Memory
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.bare import LimitFound, LimitMeasured, limit_text
+from inflight.bench.rows.crawls import Measured, Memory
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.claims.rules.evidence import by_strategy, is_absent, of_type, shows_a_limit
 from inflight.bench.studies.claims.rules.parts import Part, missing, outcome
 from inflight.bench.studies.claims.verdicts import Outcome, Value

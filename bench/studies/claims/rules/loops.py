@@ -7,7 +7,7 @@ outside of it, so small pages are the case in favour of these claims.
 from collections.abc import Iterable, Mapping, Sequence
 
 from inflight.bench.core.cells import cpu_per_page_ns, lag_ns, pages_per_s
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.claims.rules.evidence import (
     PER_S,
     SPAN,

@@ -6,8 +6,8 @@ from dataclasses import replace
 from inflight.bench.core import units
 from inflight.bench.core.figures import NoSlope, Slope, memory_slope
 from inflight.bench.core.layers import RSS, cost, n_of, size_of
-from inflight.bench.core.records.crawls import Block, Memory
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.crawls import Block, Memory
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.claims.rules.evidence import (
     SPAN,
     Figure,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from inflight.bench.core import units
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.claims.rules.evidence import Figure, Range
 from inflight.bench.studies.claims.verdicts import Outcome, Value, Word
 

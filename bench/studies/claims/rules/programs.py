@@ -7,8 +7,8 @@ from msgspec.structs import asdict
 
 from inflight.bench.core import units
 from inflight.bench.core.cells import cpu_per_page_ns
-from inflight.bench.core.records.bare import Probe
-from inflight.bench.core.rows import Row
+from inflight.bench.rows.bare import Probe
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.claims.rules.evidence import (
     COROUTINES,
     SHARE,
@@ -35,7 +35,7 @@ RESTS = 0.05
 MODELS = ("threads", "threads-locked", "coroutines", "asyncio", "coroutines-yielding")
 
 Said = Any
-"""Record of a probe, from bench/studies/probes/record.py."""
+"""Record of a probe, from bench/rows/probes.py."""
 
 
 def select_scales(rows: Sequence[Row]) -> Outcome:

@@ -9,9 +9,9 @@ from dataclasses import replace
 from inflight.bench.core import units
 from inflight.bench.core.cells import cpu_per_page_ns, pages_per_s
 from inflight.bench.core.layers import cost
-from inflight.bench.core.records.crawls import Memory
-from inflight.bench.core.rows import Row
 from inflight.bench.present import words
+from inflight.bench.rows.crawls import Memory
+from inflight.bench.rows.files import Row
 from inflight.bench.studies.claims.rules.evidence import (
     COROUTINES,
     SPAN,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
-from inflight.bench.core import judge
+from inflight.bench.plan import judge
 from inflight.fake_server.delays import duration_text, parse_delay, parse_duration_ns
 from inflight.fake_server.site import SiteConfig
 
@@ -111,7 +111,7 @@ class Grid:
     cycles: int = CYCLES
     """In blocks: number of slices per arm."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Further settings of the arms (see ``bench.core.arm.Arm``): python, variables; in blocks all of ``_SET``."""
+    """Further settings of the arms (see ``bench.plan.arm.Arm``): python, variables; in blocks all of ``_SET``."""
     against: Mapping[str, Any] | None = None
     """In blocks: settings of the reference arm that differ; each strategy then has its own blocks, against itself."""
     patience_s: float | None = None

@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from inflight.bench.core import judge
-from inflight.bench.core.bare import Bare, BareGrid, BareKind
+from inflight.bench.plan import judge
+from inflight.bench.plan.bare import Bare, BareGrid, BareKind
 from inflight.fake_server.delays import parse_delay, parse_duration_ns
 from inflight.fake_server.site import SiteConfig
 

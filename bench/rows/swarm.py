@@ -2,8 +2,8 @@
 
 from typing import Any, ClassVar, Literal
 
-from inflight.bench.core.records.parts import Crawled, Layers, LocustCounts, Needed, Site, Workload, same_length
-from inflight.bench.core.records.values import (
+from inflight.bench.rows.parts import Crawled, Layers, LocustCounts, Needed, Site, Workload, same_length
+from inflight.bench.rows.values import (
     ChangeBytes,
     Closed,
     Count,

@@ -3,20 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from inflight.bench.core.records.parts import Needed, Uncrawled, Workload
-from inflight.bench.core.records.values import (
-    Bytes,
-    Closed,
-    Count,
-    Limit,
-    Maybe,
-    Name,
-    Ns,
-    Number,
-    Open,
-    PositiveCount,
-    Text,
-)
+from inflight.bench.rows.parts import Needed, Uncrawled, Workload
+from inflight.bench.rows.values import Bytes, Closed, Count, Limit, Maybe, Name, Ns, Number, Open, PositiveCount, Text
 
 Argument = Name | Count | bool
 
@@ -128,4 +116,4 @@ class Probe(Uncrawled, frozen=True, kw_only=True):
 
     workload: ProbeWorkload
     measured: Any
-    """Result of the program; bench/studies/probes/record.py has a record for each probe."""
+    """Result of the program; bench/rows/probes.py has a record for each probe."""

@@ -1,6 +1,6 @@
 """Rows: everything known about one trial, as one line of JSON. Both halves of the harness share nothing else.
 
-``inflight.bench.core.records`` defines what a row may hold and validates each line; ``row.schema.json`` is generated
+``inflight.bench.rows.records`` defines what a row may hold and validates each line; ``row.schema.json`` is generated
 from it.
 
 Format history (``format`` in every row; ``parts.RENAMED`` lists checks that were renamed):
@@ -22,8 +22,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from inflight.bench.core.records.parts import NEWEST_FORMAT as FORMAT
-from inflight.bench.core.records.parts import Cause, Check, Kind, Row, Status
+from inflight.bench.rows.parts import NEWEST_FORMAT as FORMAT
+from inflight.bench.rows.parts import Cause, Check, Kind, Row, Status
 
 __all__ = ["FORMAT", "Cause", "Check", "Kind", "Row", "RowsError", "Status", "append", "drop_unfinished", "read"]
 ROWS_FILE, MACHINE_FILE, SELFTEST_FILE = "rows.jsonl", "machine.json", "selftest.json"

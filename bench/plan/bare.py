@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from inflight.bench.core import judge
+from inflight.bench.plan import judge
 
 BareKind = Literal["block", "probe", "limit", "swarm", "open", "client"]
 

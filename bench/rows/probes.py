@@ -4,18 +4,7 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from inflight.bench.core.records.values import (
-    Closed,
-    Count,
-    Maybe,
-    Name,
-    Ns,
-    Number,
-    Open,
-    PositiveCount,
-    PositiveNs,
-    Text,
-)
+from inflight.bench.rows.values import Closed, Count, Maybe, Name, Ns, Number, Open, PositiveCount, PositiveNs, Text
 
 
 class Probed(Open, frozen=True, kw_only=True):

@@ -2,8 +2,8 @@
 
 from typing import ClassVar, Literal
 
-from inflight.bench.core.records.parts import Crawled, LocustCounts, Needed, Site, Times, Window, Workload, same_length
-from inflight.bench.core.records.values import Closed, Count, Maybe, Name, Ns, Number, PositiveCount, PositiveNumber
+from inflight.bench.rows.parts import Crawled, LocustCounts, Needed, Site, Times, Window, Workload, same_length
+from inflight.bench.rows.values import Closed, Count, Maybe, Name, Ns, Number, PositiveCount, PositiveNumber
 
 
 class OpenWorkload(Workload, frozen=True, kw_only=True):

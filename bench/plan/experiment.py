@@ -2,7 +2,7 @@
 
 An experiment has grids (``grid``), whose cells the strategies crawl, and tables of building blocks, probes and limits
 (``bare``), of swarms and of open loops (``scale``). One cell, run once, is a trial (``plan``). The presets in
-``bench/presets/`` are examples of the format.
+``bench/plan/presets/`` are examples of the format.
 """
 
 import os
@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from inflight import strategies
-from inflight.bench.core import bare, judge, scale
-from inflight.bench.core import grid as grids
-from inflight.bench.core.bare import BareGrid
-from inflight.bench.core.grid import Grid, GridKind, Workload
-from inflight.bench.core.judge import ExperimentError
+from inflight.bench.plan import bare, judge, scale
+from inflight.bench.plan import grid as grids
+from inflight.bench.plan.bare import BareGrid
+from inflight.bench.plan.grid import Grid, GridKind, Workload
+from inflight.bench.plan.judge import ExperimentError
 
-PRESETS = Path(__file__).parents[1] / "presets"
+PRESETS = Path(__file__).with_name("presets")
 KINDS: tuple[GridKind, ...] = ("crawl", "memory", "throughput")
 MOST_SEED = 2**63 - 1
 

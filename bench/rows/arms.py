@@ -4,9 +4,9 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from inflight.bench.core.records.crawls import ArmOf, CrawlWorkload
-from inflight.bench.core.records.parts import Answer, Crawled, Needed, Times
-from inflight.bench.core.records.values import (
+from inflight.bench.rows.crawls import ArmOf, CrawlWorkload
+from inflight.bench.rows.parts import Answer, Crawled, Needed, Times
+from inflight.bench.rows.values import (
     Bytes,
     ClockNs,
     Count,

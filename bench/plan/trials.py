@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, NamedTuple
 
-from inflight.bench.core.arm import REFERENCE, START_NS, Arm, ArmTrial, BlockTrial, placebo
-from inflight.bench.core.bare import Bare, BareKind
-from inflight.bench.core.experiment import Experiment
-from inflight.bench.core.grid import Grid, Kind, Workload
+from inflight.bench.plan.arm import REFERENCE, START_NS, Arm, ArmTrial, BlockTrial, placebo
+from inflight.bench.plan.bare import Bare, BareKind
+from inflight.bench.plan.experiment import Experiment
+from inflight.bench.plan.grid import Grid, Kind, Workload
 from inflight.strategies import Description
 
 # Rough figures of a 2.6 GHz core, for the estimate only. They never change a plan.
@@ -74,7 +74,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class BareTrial:
-    """One cell of ``bench.core.bare`` or ``bench.core.scale``, once."""
+    """One cell of ``bench.plan.bare`` or ``bench.plan.scale``, once."""
 
     id: str
     round: int

@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
-from inflight.bench.core.records.parts import Crawled, Needed, SiteWorkload, TimesTold, Window
-from inflight.bench.core.records.values import Count, Maybe, Number, PositiveCount, PositiveNumber
+from inflight.bench.rows.parts import Crawled, Needed, SiteWorkload, TimesTold, Window
+from inflight.bench.rows.values import Count, Maybe, Number, PositiveCount, PositiveNumber
 
 
 class ClientWorkload(SiteWorkload, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Generate the JSON schema of a row (2020-12) from the records: ``python -m inflight.bench.core.records.schema``."""
+"""Generate the JSON schema of a row (2020-12) from the records: ``python -m inflight.bench.rows.schema``."""
 
 import argparse
 import ast
@@ -10,15 +10,15 @@ from typing import Any, get_args
 import msgspec
 from msgspec import Struct
 
-from inflight.bench.core.records import Record
-from inflight.bench.core.records.parts import NEWEST_FORMAT, Row
-from inflight.bench.core.rows import SCHEMA_FILE
+from inflight.bench.rows.files import SCHEMA_FILE
+from inflight.bench.rows.parts import NEWEST_FORMAT, Row
+from inflight.bench.rows.records import Record
 
 _HEAD = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": f"A row of inflight, format {NEWEST_FORMAT}",
     "description": "One line of rows.jsonl: everything known about one trial. Integers are nanoseconds (_ns) and "
-    "bytes (_bytes); shares are between 0 and 1. Generated from bench/core/records by `make schema`. The records also "
+    "bytes (_bytes); shares are between 0 and 1. Generated from bench/rows by `make schema`. The records also "
     "check rules that a schema cannot express, such as lists of equal length.",
 }
 
@@ -95,5 +95,5 @@ def _field_texts(part: type) -> Iterator[tuple[str, str]]:
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(prog="python -m inflight.bench.core.records.schema", description=__doc__).parse_args()
+    argparse.ArgumentParser(prog="python -m inflight.bench.rows.schema", description=__doc__).parse_args()
     SCHEMA_FILE.write_text(text(), encoding="utf-8")

@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Literal
 
-from inflight.bench.core.records.parts import (
+from inflight.bench.rows.parts import (
     Crawled,
     Layers,
     Needed,
@@ -13,7 +13,7 @@ from inflight.bench.core.records.parts import (
     Uncrawled,
     Workload,
 )
-from inflight.bench.core.records.values import (
+from inflight.bench.rows.values import (
     Bytes,
     Closed,
     Connection,

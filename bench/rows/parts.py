@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from msgspec import Meta, Struct, defstruct
 from msgspec.structs import force_setattr
 
-from inflight.bench.core.records.values import (
+from inflight.bench.rows.values import (
     MOST_NS,
     BinNs,
     Bytes,
@@ -433,7 +433,7 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
     """Whether a row of this kind has checks if the status is ok."""
 
     format: Annotated[int, Meta(ge=1, le=NEWEST_FORMAT)]
-    """Format of the row; bench/core/rows.py has the history. A newer format only adds kinds and figures, so older rows
+    """Format of the row; bench/rows/files.py has the history. A newer format only adds kinds and figures, so older rows
     stay valid.
     """
     run: Name
@@ -527,7 +527,7 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
     @staticmethod
     def from_json(line: str) -> "Row":
         """Parse one line. Raises ValueError with a one-sentence message for anything but a row of a known format."""
-        from inflight.bench.core import records
+        from inflight.bench.rows import records
 
         return records.read(line)
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from inflight.bench.core.grid import Workload
+from inflight.bench.plan.grid import Workload
 
 Role = Literal["reference", "placebo", "compared"]
 FREE_THREADED, WITH_THE_LOCK = "free-threaded", "with-the-lock"

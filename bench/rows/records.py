@@ -9,14 +9,10 @@ from typing import Any
 
 import msgspec
 
-from inflight.bench.core.records import bare, crawls, values
-from inflight.bench.core.records.crawls import Memory
-from inflight.bench.core.records.parts import NEWEST_FORMAT, Row
-from inflight.bench.studies.clients import record as clients
-from inflight.bench.studies.open_loop import record as open_loop
-from inflight.bench.studies.probes import record as probes
-from inflight.bench.studies.swarm import record as swarm
-from inflight.bench.studies.throughput.record import Arm
+from inflight.bench.rows import bare, clients, crawls, open_loop, probes, swarm, values
+from inflight.bench.rows.arms import Arm
+from inflight.bench.rows.crawls import Memory
+from inflight.bench.rows.parts import NEWEST_FORMAT, Row
 
 __all__ = ["Arm", "Memory", "Record", "changed", "make", "read"]
 Record = (

@@ -1,0 +1,1 @@
+"""The frame: the figures of rows, and what is computed from them."""

@@ -1,0 +1,1 @@
+"""The experiment, and the trials that it expands to."""

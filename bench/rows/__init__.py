@@ -1,0 +1,1 @@
+"""Rows: a typed record for each kind of trial, their files, and the machine of a run."""
