@@ -5,10 +5,9 @@ round of a run is a block). Values of common blocks are compared as pairs, as a 
 """
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations
 from statistics import fmean, stdev
 from typing import Any, Literal, TypeVar
 
@@ -94,8 +93,12 @@ def welch(one: Sequence[float], other: Sequence[float]) -> Estimate:
 
 
 def compare(one: Logs, other: Logs) -> Estimate:
-    """Return ``one - other``: by pairs if two or more blocks are common, else by Welch. Neither may be empty."""
-    if len(common := one.keys() & other.keys()) > 1:
+    """Return ``one - other``: by pairs if at least two blocks, and half of them, are common, else by Welch.
+
+    Neither may be empty.
+    """
+    common = one.keys() & other.keys()
+    if len(common) > 1 and 2 * len(common) >= max(len(one), len(other)):
         return mean([one[block] - other[block] for block in common])
     return welch(list(one.values()), list(other.values()))
 
@@ -127,34 +130,10 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    """Return p values for which 5 % at most of those below 5 % are expected to be false.
-
-    Y. Benjamini and Y. Hochberg, 1995. If nothing differs, this bounds the chance of any false one, as Holm's.
-    """
-    from scipy.stats import false_discovery_control
-
-    return [float(p) for p in false_discovery_control(p_values)] if p_values else []
-
-
-def adjusted(family: Mapping[Key, Estimate], correct: Callable[[Sequence[float]], list[float]]) -> dict[Key, float]:
-    """Return the p value of each comparison, corrected for their number; single values have 1 and do not count."""
+def adjusted(family: Mapping[Key, Estimate]) -> dict[Key, float]:
+    """Return the p value of each comparison, corrected for their number (Holm); single values have 1, uncounted."""
     known = {key: found.p for key, found in family.items() if math.isfinite(found.error)}
-    return dict.fromkeys(family, 1.0) | dict(zip(known, correct(list(known.values())), strict=True))
-
-
-def ends_differ(series: Sequence[Logs]) -> bool:
-    """Return whether the greatest of several figures is greater than the least by more than chance.
-
-    Choosing the two figures that are farthest apart means comparing all pairs, so the p values are corrected for their
-    number (Benjamini and Hochberg). If no figure differs from another, the result is true in 5 % of cases.
-    """
-    order = sorted((own for own in series if own), key=lambda own: fmean(own.values()))
-    pairs = {(n, m): compare(order[m], order[n]) for n, m in combinations(range(len(order)), 2)}
-    if not pairs:
-        return False
-    ends = (0, len(order) - 1)
-    return answer(pairs[ends], adjusted(pairs, benjamini_hochberg)[ends]) == "differs"
+    return dict.fromkeys(family, 1.0) | dict(zip(known, holm(list(known.values())), strict=True))
 
 
 @lru_cache(maxsize=4096)

@@ -1,0 +1,147 @@
+"""The frame: one pandas DataFrame with one line for each trial and figure. The only reader of rows."""
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pandas as pd
+
+from inflight.bench.rows.values import plain_values
+
+if TYPE_CHECKING:
+    from inflight.bench.rows.files import Row
+
+TIMED = ("crawl", "arm")
+"""Kinds of rows with a throughput: whole crawls, and arms of blocks."""
+CRAWLED = (*TIMED, "memory")
+"""Kinds of rows of one process in which one strategy crawled."""
+KEYS = (
+    *(
+        "run",
+        "unit",
+        "kind",
+        "trial",
+        "workload",
+        "strategy",
+        "arm",
+        "role",
+        "reference",
+        "stack",
+        "interpreter",
+        "cores",
+    ),
+    *("latency", "latency_ns", "cpu", "cpu_ns", "in_flight", "connection", "site", "pages", "comparison"),
+)
+"""The columns that say what a line is of.
+
+``unit``: the run and the round, which is the block of an arm; values of one unit are compared as pairs. ``arm``: the
+name in tables and plots: the strategy, with the settings in which arms of that name differ. ``role``: ``reference``,
+``placebo`` (the reference once more) or ``compared``; empty for other kinds. ``reference``: the reference arm of the
+same block; empty for other kinds. ``site``: as JSON, the site and whatever
+else the workload has, without what is a column of its own. ``pages``: the pages of a whole crawl, if crawls of several
+lengths have the same number in flight; else 0. ``comparison``: the comparison that the row belongs to, or empty.
+"""
+SETTINGS = ("revision", "repository", "python", "requirements", "variables", "cores", "busy_threads", "lag")
+"""Settings of an arm that are no part of its workload."""
+SAMPLES = {"p50_ns": 20, "p90_ns": 100, "p99_ns": 1_000, "p999_ns": 10_000}
+"""Minimum number of samples for a quantile, ten of which are beyond it."""
+_OF_WORKLOAD = {"id", "arm", "latency", "mean_latency_ns", "in_flight", "connection", "cpu", "cpu_ns", "comparison"}
+_OF_SERVER = (
+    *("requests", "peak_in_flight", "cpu_share", "run_delay_share", "cpu_ns"),
+    *("lateness_p50_ns", "lateness_p99_ns", "ceiling_per_s"),
+)
+
+
+def frame(rows: Iterable["Row"]) -> pd.DataFrame:
+    """Return one line for each trial and figure, with the columns KEYS, ``valid``, ``why``, ``figure`` and ``value``.
+
+    Durations are in nanoseconds (``_ns``), sizes in bytes (``_bytes``), shares from 0 to 1. ``why``: the reasons why a
+    trial is not valid, else empty.
+    """
+    wide = trials(rows)
+    keys = [*KEYS, "valid", "why"]
+    figures = [column for column in wide.columns if column not in {*keys, "status", "round", "started_at"}]
+    return wide.melt(keys, figures, var_name="figure").dropna(subset="value").astype({"value": float})
+
+
+def trials(rows: Iterable["Row"]) -> pd.DataFrame:
+    """Return one line for each trial: KEYS, ``round``, ``status``, ``valid``, ``why``, and a column for each figure."""
+    many = list(rows)
+    wide = pd.DataFrame([_keys(row) | dict(_figures(row)) for row in many])
+    if wide.empty:
+        return pd.DataFrame(columns=[*KEYS, "round", "status", "valid", "why"])
+    labels = wide.groupby("arm")["label"].transform("nunique")
+    wide["arm"] = wide["arm"].where(labels == 1, wide["label"])
+    references = {unit: arm for unit, arm, role in wide[["unit", "arm", "role"]].to_numpy() if role == "reference"}
+    wide["reference"] = [references.get(unit, "") for unit in wide["unit"]]
+    alike = ["kind", "site", "connection", "latency", "cpu", "in_flight"]
+    several = wide.groupby(alike, dropna=False)["pages"].transform("nunique") > 1
+    wide["pages"] = wide["pages"].where(several & (wide["kind"] != "arm"), 0)
+    return wide.drop(columns="label")
+
+
+def _keys(row: "Row") -> dict[str, Any]:
+    workload: Any = row.workload
+    arm = getattr(workload, "arm", None)
+    values = plain_values(workload)
+    site = dict(values.get("site") or {})
+    rest = site | {key: value for key, value in values.items() if key not in {*_OF_WORKLOAD, "site"}}
+    rest = {key: value for key, value in rest.items() if key not in {"delay", "pages"}}
+    settings = {key: value for key, value in (plain_values(arm) if arm else {}).items() if key in SETTINGS}
+    label = ", ".join(_setting(key, value) for key, value in settings.items())
+    return {
+        "run": row.run,
+        "unit": f"{row.run} {getattr(row.measured, 'block', None) or row.round}",
+        "kind": row.kind,
+        "trial": row.trial,
+        "workload": workload.id,
+        "strategy": arm.strategy if arm and not row.of_comparison else row.strategy,
+        "arm": row.strategy,
+        "label": f"{row.strategy} ({label})" if label else row.strategy,
+        "role": str(arm.role) if arm and row.kind == "arm" else "",
+        "stack": row.stack,
+        "interpreter": (arm.interpreter if arm else None) or "",
+        "cores": (arm.cores if arm else None) or 1,
+        "latency": getattr(workload, "latency", None) or "0",
+        "latency_ns": getattr(workload, "mean_latency_ns", None) or 0,
+        "cpu": getattr(workload, "cpu", None) or "0",
+        "cpu_ns": getattr(workload, "cpu_ns", None) or 0,
+        "in_flight": getattr(workload, "in_flight", None) or getattr(workload, "n", None) or 0,
+        "connection": getattr(workload, "connection", None) or "",
+        "site": json.dumps(rest, sort_keys=True),
+        "pages": site.get("pages") or 0,
+        "comparison": getattr(getattr(workload, "comparison", None), "name", "") if row.of_comparison else "",
+        "round": row.round,
+        "status": row.status,
+        "valid": row.valid,
+        "why": "; ".join(row.why_red),
+    }
+
+
+def _setting(key: str, value: object) -> str:
+    """Write a setting: texts explain themselves (an interpreter, a revision), numbers need their name."""
+    if isinstance(value, dict):
+        return " ".join(f"{name}={one}" for name, one in value.items())
+    return key if value is True else f"{key}={value}" if isinstance(value, int) else str(value)
+
+
+def _figures(row: "Row") -> Iterator[tuple[str, float]]:
+    """Yield each number that was measured, by its name; ``service_p50_ns`` is a number of the part ``service``."""
+    if isinstance(row.measured, msgspec.Struct):
+        for name in row.measured.__struct_fields__:
+            value = getattr(row.measured, name)
+            if isinstance(value, msgspec.Struct):
+                count = getattr(value, "count", math.inf)
+                parts = ((key, getattr(value, key)) for key in value.__struct_fields__ if count >= SAMPLES.get(key, 0))
+                yield from ((f"{name}_{key}", number) for key, number in parts if _is_number(number))
+            elif _is_number(value):
+                yield name, value
+    for name in _OF_SERVER:
+        if (value := getattr(row.server, name, None)) is not None:
+            yield f"server_{name}", value
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
