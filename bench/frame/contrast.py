@@ -45,7 +45,7 @@ def contrast(lines: pd.DataFrame, over: str, baseline: object, by: Sequence[str]
     found: list[tuple[Any, ...]] = []
     own = lines[lines["valid"] & (lines["value"] > 0)]
     for key, group in own.groupby(list(by), sort=False, dropna=False):
-        logs = {side: side_logs(part) for side, part in group.groupby(over, sort=False)}
+        logs: dict[Any, dict[str, float]] = {side: side_logs(part) for side, part in group.groupby(over, sort=False)}
         base = group[baseline].iloc[0] if baseline in group.columns else baseline
         if base not in logs:
             continue
@@ -61,6 +61,11 @@ def contrast(lines: pd.DataFrame, over: str, baseline: object, by: Sequence[str]
 def side_logs(lines: pd.DataFrame) -> dict[str, float]:
     """Return the logarithm of each unit."""
     return {unit: math.log(value) for unit, value in zip(lines["unit"], lines["value"], strict=True)}
+
+
+def records(found: pd.DataFrame) -> list[Any]:
+    """Return the lines of a table as named tuples."""
+    return list(found.itertuples(index=False))
 
 
 def _key(key: Any) -> tuple[Any, ...]:

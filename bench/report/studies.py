@@ -1,14 +1,16 @@
 """The studies, one line each. Terminal, Markdown, page, JSON, plots and answer are loops over them.
 
-A study is a folder of ``inflight.bench.studies``. Its ``show.py`` has ``sections(rows)`` (an empty list if the rows
-have nothing for the study) and ``figures(rows)``, its values as JSON. Its ``plot.py``, if it has one, has ``plots(rows,
-looks, footer)``, which yields each plot with the name of its file. They are imported when rows are shown.
+Those of timed trials are data (``inflight.bench.show.studies``). Any other is a folder of ``inflight.bench.studies``.
+Its ``show.py`` has ``sections(rows)`` (an empty list if the rows have nothing for the study) and ``figures(rows)``, its
+values as JSON. Its ``plot.py``, if it has one, has ``plots(rows, looks, footer)``, which yields each plot with the name
+of its file. They are imported when rows are shown.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from inflight.bench.core import noise, units
@@ -26,13 +28,11 @@ Named = tuple[str, "Figure"]
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """One study: its folder, the key of its figures in the JSON of a run, and the study that it replaces."""
+    """One study with code of its own: its folder, and the key of its figures in the JSON of a run."""
 
     name: str
     key: str = ""
     """If empty, ``figures`` returns several values by their keys."""
-    replaces: str = ""
-    """The study whose sections are left out if this one has a section."""
     is_timed: bool = False
     """Whether its findings compare times."""
 
@@ -61,11 +61,6 @@ class Study:
 
 
 STUDIES = (
-    Study("decision_map", key="map", replaces="throughput", is_timed=True),
-    Study("scaling", key="scaling", replaces="throughput", is_timed=True),
-    Study("interpreters", key="interpreters", replaces="throughput", is_timed=True),
-    Study("throughput", is_timed=True),
-    Study("lag", key="lag", is_timed=True),
     Study("memory"),
     Study("limits", key="limits"),
     Study("probes", key="probes"),
@@ -74,21 +69,23 @@ STUDIES = (
     Study("clients", is_timed=True),
     Study("compare"),
 )
-"""In the order in which they are shown."""
+"""In the order in which they are shown, behind those of the frame (``inflight.bench.show.studies``)."""
 
 
 def sections(rows: Sequence[Row]) -> list[Section]:
     """Return the sections of all studies; of a noisy run, those of timed ones have tables only, and say why first."""
-    found = {study: study.sections(rows) for study in STUDIES}
-    replaced = {study.replaces for study, own in found.items() if own}
+    from inflight.bench.show.sections import sections as of_frame
+
     is_noisy = noise.is_noisy(rows)
-    shown = [
+    timed = of_frame(rows)
+    timed = [_without_findings(section) for section in timed] if is_noisy else timed
+    others = [
         _without_findings(section) if is_noisy and study.is_timed else section
-        for study, own in found.items()
-        if study.name not in replaced
-        for section in own
+        for study in STUDIES
+        for section in study.sections(rows)
     ]
-    return [Section("", first=(warning(rows),), findings=(warning(rows),)), *shown] if is_noisy else shown
+    told = [Section("", first=(warning(rows),), findings=(warning(rows),))] if is_noisy else []
+    return [*told, *timed, *others]
 
 
 def warning(rows: Sequence[Row]) -> str:
@@ -107,17 +104,22 @@ def _without_findings(section: Section) -> Section:
 
 def figures(rows: Sequence[Row]) -> dict[str, Any]:
     """Return the values of all studies as JSON, by their keys."""
-    return {key: value for study in STUDIES for key, value in study.figures(rows).items()}
+    from inflight.bench.show.sections import figures as of_frame
+
+    return of_frame(rows) | {key: value for study in STUDIES for key, value in study.figures(rows).items()}
 
 
 def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> Iterator[Named]:
     """Draw the plots of all studies one after another; of a noisy run, those of timed ones have that as their title."""
+    from inflight.bench.show.draw import of_rows
+
+    timed = ((True, one) for one in of_rows(rows, footer))
+    others = ((study.is_timed, one) for study in STUDIES for one in study.plots(rows, looks, footer))
     is_noisy = noise.is_noisy(rows)
-    for study in STUDIES:
-        for name, figure in study.plots(rows, looks, footer):
-            if is_noisy and study.is_timed:
-                page.retitle(figure, f"Noisy run: others took {_taken(rows)} of the client's core")
-            yield name, figure
+    for is_timed, (name, figure) in chain(timed, others):
+        if is_noisy and is_timed:
+            page.retitle(figure, f"Noisy run: others took {_taken(rows)} of the client's core")
+        yield name, figure
 
 
 def _nothing(*_: object) -> tuple[()]:

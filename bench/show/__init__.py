@@ -1,0 +1,1 @@
+"""Studies: which figures of the frame are compared, and how they are shown."""

@@ -1,0 +1,319 @@
+"""A study is data: which lines of the frame, which figures, along which axis they are compared, which plot.
+
+From it come a table of means, a table of ratios, one sentence, plots, and JSON.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import pandas as pd
+
+from inflight.bench.core import units
+from inflight.bench.frame.contrast import contrast, records, summary
+from inflight.bench.frame.figures import FIGURES, Figure
+from inflight.bench.present import words
+
+STACKS = {"shared": 0, "own": 1, "none": 2}
+"""Order of HTTP stacks in tables: strategies of the shared one are compared with each other."""
+HEADINGS = {"own": "with an HTTP stack of their own", "none": "parts of a page, for comparison"}
+SIGNS = {"differs": "", "same": " =", "unknown": " ?"}
+STEADY = 0.02
+"""A figure that is uncertain by more than this share is shown with two digits instead of three."""
+TEXTS = {
+    "differs": "{where}: {best} is {best_word} with {best_value}, {worst} {worst_word} with {worst_value} ({ratio}).",
+    "same": "{where}: all {number} are equal within 2 %: {best_value} to {worst_value}.",
+    "unknown": "{where}: no certain difference; {best} {best_value}, {worst} {worst_value}.",
+}
+"""The finding of a study, by whether its best and its worst line differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """How a study is drawn: a mark, with an axis; a panel for each value of ``facet``.
+
+    Lines over an axis with fewer than three values become bars.
+    """
+
+    mark: Literal["lines", "bars", "dots", "tiles"]
+    x: str = ""
+    facet: str = "latency"
+    is_ratio: bool = False
+    """Whether ratios along the axis of the study are drawn instead of the figure itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """One comparison of figures."""
+
+    name: str
+    title: str
+    """A noun phrase."""
+    figures: tuple[str, ...]
+    """The first is compared; the others are shown beside it."""
+    plot: Plot
+    select: str = ""
+    """A query on the lines."""
+    lines: tuple[str, ...] = ("arm",)
+    """The keys whose values each have a line of the table."""
+    columns: tuple[str, ...] = ("latency", "in_flight")
+    """The keys whose values each have a column."""
+    over: tuple[str, object] | None = None
+    """The axis of a second table, with ratios, and its baseline: a value, ``reference`` (the arm of the block),
+    ``first``, or ``best`` (the best value of each line)."""
+    note: str = ""
+    vary: tuple[str, ...] = ()
+    """Keys that have several values in each part; a part in which one has a single value is left out."""
+    is_headline: bool = True
+    """Whether its finding stands at the top of a report."""
+    replaces: tuple[str, ...] = ()
+    """Studies that are left out where this one has something to show."""
+
+    @property
+    def figure(self) -> Figure:
+        """The figure that is compared."""
+        return FIGURES[self.figures[0]]
+
+
+class Part(NamedTuple):
+    """The lines of a study that differ in nothing but its lines and columns."""
+
+    name: str
+    """What distinguishes it from the other parts; empty for the only one."""
+    lines: pd.DataFrame
+    """Lines of the frame, of all its figures, with the name of their line in the table as the column ``line``."""
+    means: pd.DataFrame
+    """``contrast.summary`` of the first figure, by line and columns."""
+    columns: list[tuple[Any, ...]]
+    """The values of the columns, in order."""
+
+
+ORDER = {"latency": "latency_ns", "cpu": "cpu_ns"}
+"""The keys that are ordered by another one."""
+SERVED = ("server_cpu_share", "server_run_delay_share", "late_ns")
+"""Figures of the server that say how far a throughput and a latency are what they seem."""
+MAX_SERVER_SHARE = 0.90
+"""Share of its core, used or waited for, up to which the server limits no throughput."""
+MAX_LATE_NS, MAX_LATE_SHARE = 1_000_000, 0.02
+"""Lateness of the server up to which a latency is what was asked for: a time, and a share of the latency."""
+SPLIT = ("kind", "connection", "site", "cpu", "pages", "latency", "in_flight", "interpreter", "cores")
+"""Values in which the lines of a part are equal, unless the study has them as lines or columns."""
+KINDS = {"crawl": "whole crawls", "arm": "blocks"}
+
+
+def parts(study: Study, frame: pd.DataFrame) -> list[Part]:
+    """Return the parts of a study, the one with the most workloads first; empty if the frame has none."""
+    own = frame[frame["figure"].isin([*study.figures, *SERVED]) & (frame["comparison"] == "")]
+    own = own.query(study.select) if study.select else own
+    if own.empty:
+        return []
+    line = own[list(study.lines)].astype(str).agg(" ".join, axis=1).str.strip()
+    own = own.assign(line=line.map(words.name))
+    used = {*study.lines, *study.columns, *(("interpreter", "cores") if "arm" in study.lines else ())}
+    split = [key for key in SPLIT if key not in used]
+    found = [
+        _part(study, dict(zip(split, key, strict=True)), lines, own) for key, lines in own.groupby(split, sort=False)
+    ]
+    kept = [part for part in found if all(len(set(part.means[key])) > 1 for key in study.vary) and len(part.means)]
+    return sorted(kept, key=lambda part: (not part.means["valid"].any(), -len(part.means)))
+
+
+def _part(study: Study, values: dict[str, Any], lines: pd.DataFrame, every: pd.DataFrame) -> Part:
+    differing = [key for key in values if key != "site" and len(set(every[key])) > 1]
+    keys = [*study.columns, *(ORDER[key] for key in study.columns if key in ORDER)]
+    counted = lines[(lines["figure"] == study.figures[0]) & (lines["role"] != "placebo")]
+    means = summary(counted, ["line", "stack", *keys])
+    ordered = means.sort_values([ORDER.get(key, key) for key in study.columns])
+    columns = list(dict.fromkeys(ordered[list(study.columns)].itertuples(index=False, name=None)))
+    return Part(", ".join(value_name(key, values[key]) for key in differing), lines, means, columns)
+
+
+def value_name(key: str, value: Any) -> str:
+    """Write a value of a key: ``0 ms``, ``100 in flight``, ``1 ms CPU work``."""
+    match key:
+        case "latency":
+            return "0 ms" if value == "0" else units.latency(value)
+        case "cpu":
+            return "no CPU work" if value == "0" else f"{units.latency(value)} CPU work"
+        case "in_flight":
+            return f"{units.count(value)} in flight"
+        case "cores":
+            return words.counted(value, "core")
+        case "pages":
+            return words.counted(value, "page")
+        case "connection":
+            return f"{value} connections"
+        case _:
+            return words.plain(str(KINDS.get(value, value)), 40)
+
+
+def head(study: Study, column: Sequence[Any]) -> str:
+    """Write the head of a column."""
+    return ", ".join(value_name(key, value) for key, value in zip(study.columns, column, strict=True))
+
+
+KEY_WORDS = {"latency": "added latency", "cpu": "CPU work", "in_flight": "in flight"}
+SHORT: dict[str, Callable[[Any], str]] = {
+    "in_flight": units.count,
+    "cpu": lambda text: "none" if text == "0" else units.latency(text),
+}
+
+
+def short_name(key: str, value: Any) -> str:
+    """Write a value of a key without the key's name."""
+    return SHORT[key](value) if key in SHORT else value_name(key, value)
+
+
+def value_words(key: str) -> str:
+    """Return what a key is called."""
+    return KEY_WORDS.get(key, key)
+
+
+def short_heads(study: Study, columns: Sequence[Sequence[Any]]) -> tuple[str, ...]:
+    """Return the heads of lines and columns for a terminal: one key on each line."""
+    first = "\n".join(map(value_words, study.columns))
+    names = ("\n".join(map(short_name, study.columns, column)) for column in columns)
+    return (first, *names)
+
+
+def at(study: Study, found: pd.DataFrame, column: Sequence[Any]) -> pd.DataFrame:
+    """Return the lines of one column."""
+    for key, value in zip(study.columns, column, strict=True):
+        found = found[found[key] == value]
+    return found
+
+
+USUAL_CAP = 100
+
+
+def usual(study: Study, part: Part) -> tuple[Any, ...]:
+    """Return the column that stands for all: of the first ones, that with the number in flight nearest to USUAL_CAP."""
+    if "in_flight" not in study.columns:
+        return part.columns[-1 if study.plot.is_ratio else 0]
+    place = study.columns.index("in_flight")
+    alike = [column for column in part.columns if place == 0 or column[:place] == part.columns[0][:place]]
+    return min(alike, key=lambda column: abs(math.log(max(1, column[place]) / USUAL_CAP)))
+
+
+def ordered(study: Study, part: Part) -> list[tuple[str, str]]:
+    """Return each line with its stack: the shared stack first, then the best in the usual column."""
+    here = at(study, part.means, usual(study, part)).set_index("line")["estimate"]
+    sign = -1 if study.figure.is_more_better else 1
+    lines = dict(zip(part.means["line"], part.means["stack"], strict=True))
+    return sorted(
+        lines.items(), key=lambda one: (STACKS.get(one[1], 2), sign * here.get(one[0], sign * math.inf), one[0])
+    )
+
+
+def ratios(study: Study, part: Part) -> pd.DataFrame:
+    """Return the ratios of a study with an axis to its baseline, by line and columns."""
+    assert study.over is not None
+    axis, baseline = study.over
+    own = part.lines[part.lines["figure"] == study.figures[0]]
+    own = own if axis == "arm" else own[own["role"] != "placebo"]
+    if baseline == "first":
+        named = own[own["role"] == "reference"][axis]
+        baseline = named.iloc[0] if axis == "interpreter" and len(named) else min(own[axis])
+    if baseline == "best":
+        best = part.means.sort_values("estimate").groupby("line")[axis].last()
+        own = own.assign(best=own["line"].map(best))
+    by = ["line", *study.columns, *([baseline] if baseline in {"reference", "best"} else [])]
+    found = contrast(own, axis, baseline, [key for key in by if key != axis and (key, axis) != ("line", "arm")])
+    return found.assign(line=found["arm"].map(words.name)) if axis == "arm" else found
+
+
+def served(study: Study, part: Part) -> dict[tuple[Any, ...], tuple[str, str]]:
+    """Return what stands before and behind a throughput, by line and column: ``≥`` and the latency that was served."""
+    if study.figures[0] != "pages_per_s":
+        return {}
+    own = part.lines[part.lines["valid"] & part.lines["figure"].isin(SERVED) & (part.lines["kind"] == "arm")]
+    keys = ["line", *study.columns, "latency_ns"]
+    wide = own.pivot_table("value", list(dict.fromkeys(keys)), "figure", "median").reset_index()
+    wide = wide.reindex(columns=[*wide.columns, *(name for name in SERVED if name not in wide)]).fillna(
+        dict.fromkeys(SERVED, 0)
+    )
+    found = {}
+    for one in wide.to_dict("records"):
+        is_full = one["server_cpu_share"] + one["server_run_delay_share"] > MAX_SERVER_SHARE
+        is_late = one["late_ns"] > MAX_LATE_NS + MAX_LATE_SHARE * one["latency_ns"]
+        late = f" at {units.duration(one['latency_ns'] + one['late_ns'], 2)}" if is_late else ""
+        found[one["line"], tuple(one[key] for key in study.columns)] = ("≥" if is_full else "", late)
+    return found
+
+
+class Tile(NamedTuple):
+    """The fastest of one column, those that tie with it, and how far it is ahead of the slowest."""
+
+    column: tuple[Any, ...]
+    best: tuple[str, ...]
+    """The fastest first; empty if fewer than two can be compared."""
+    ratio: float
+    is_decided: bool
+    """Whether some line is behind by a certain difference."""
+
+
+def tile(study: Study, part: Part, column: tuple[Any, ...]) -> Tile:
+    """Return who is best in a column."""
+    here = compared(study, part, column)
+    if len(here) < 2:
+        return Tile(column, (), math.nan, is_decided=False)
+    found = _against_best(study, part, column, here)
+    tied = [line for line in here["line"].iloc[1:] if found.loc[line, "answer"] != "differs"]
+    ratio = here["estimate"].iloc[0] / here["estimate"].iloc[-1]
+    return Tile(column, (here["line"].iloc[0], *tied), max(ratio, 1 / ratio), len(tied) + 1 < len(here))
+
+
+def _against_best(study: Study, part: Part, column: Sequence[Any], here: pd.DataFrame) -> pd.DataFrame:
+    own = at(study, part.lines, column)
+    own = own[(own["figure"] == study.figures[0]) & own["line"].isin(here["line"])]
+    return contrast(own, "line", here["line"].iloc[0], study.columns).set_index("line")
+
+
+def text(figure: Figure, mean: Any) -> str:
+    """Write a mean with half of its interval, and a mark if it is of invalid trials."""
+    half = max(mean.high / mean.estimate - 1, 1 - mean.low / mean.estimate)
+    value = figure.write(mean.estimate, 3 if half <= STEADY else 2).removesuffix(" pages/s")
+    off = "" if mean.n == 1 else f" {words.WIDE}" if half >= 1 else f" ±{units.number(100 * half, 1)} %"
+    return f"{value}{off}{'' if mean.valid else '✗'}"
+
+
+def ratio_text(found: Any) -> str:
+    """Write a ratio with its interval; ``=``: equal within 2 %; ``?``: no certain difference."""
+    ends = "" if math.isinf(found.high) else f" ({found.low:.2f} to {found.high:.2f})"
+    ratio = f"{found.estimate:.2f}x" if found.estimate < 100 else units.times(found.estimate, 3)
+    return f"{ratio}{ends}{SIGNS[found.answer]}"
+
+
+def findings(study: Study, part: Part) -> Iterator[str]:
+    """Yield one sentence each for the first and the last column in which two lines can be compared."""
+    able = [column for column in part.columns if len(compared(study, part, column)) > 1]
+    for column in dict.fromkeys(able[:1] + able[-1:]):
+        yield _finding(study, part, column)
+
+
+def compared(study: Study, part: Part, column: Sequence[Any]) -> pd.DataFrame:
+    """Return the means of a column that can be compared, of the shared stack if it has two of them, the best first."""
+    here = at(study, part.means, column)
+    here = here[here["valid"] & (here["n"] > 1)]
+    shared = here[here["stack"] == "shared"]
+    return (shared if len(shared) > 1 else here).sort_values("estimate", ascending=not study.figure.is_more_better)
+
+
+def _finding(study: Study, part: Part, column: Sequence[Any]) -> str:
+    here = compared(study, part, column)
+    best, worst = records(here)[0], records(here)[-1]
+    found = _against_best(study, part, column, here)
+    is_same = set(found["answer"]) == {"same"}
+    apart = found.loc[worst.line]
+    return TEXTS["differs" if apart["answer"] == "differs" else "same" if is_same else "unknown"].format(
+        where=", ".join(filter(None, [head(study, column), part.name])),
+        number=len(here),
+        best=best.line,
+        worst=worst.line,
+        best_word=study.figure.best,
+        worst_word=study.figure.worst,
+        best_value=study.figure.write(best.estimate, 2),
+        worst_value=study.figure.write(worst.estimate, 2),
+        ratio=units.times(max(apart["estimate"], 1 / apart["estimate"])),
+    )
