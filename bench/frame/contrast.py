@@ -12,7 +12,7 @@ import pandas as pd
 
 from inflight.bench.frame import statistics as stats
 
-WORKLOAD = ("kind", "site", "connection", "cpu", "cpu_ns", "latency", "latency_ns", "in_flight", "pages")
+WORKLOAD = ("kind", "site", "connection", "cpu", "cpu_ns", "latency", "latency_ns", "in_flight", "length")
 """The columns in which the lines of one workload are equal. ``crawl`` and ``arm`` are timed differently."""
 SUMMARY = ("estimate", "low", "high", "n", "valid")
 CONTRAST = ("baseline", "estimate", "low", "high", "n", "p", "answer")

@@ -32,7 +32,18 @@ KEYS = (
         "interpreter",
         "cores",
     ),
-    *("latency", "latency_ns", "cpu", "cpu_ns", "in_flight", "connection", "site", "pages", "comparison"),
+    *(
+        "latency",
+        "latency_ns",
+        "cpu",
+        "cpu_ns",
+        "in_flight",
+        "connection",
+        "site",
+        "site_pages",
+        "length",
+        "comparison",
+    ),
 )
 """The columns that say what a line is of.
 
@@ -40,8 +51,9 @@ KEYS = (
 name in tables and plots: the strategy, with the settings in which arms of that name differ. ``role``: ``reference``,
 ``placebo`` (the reference once more) or ``compared``; empty for other kinds. ``reference``: the reference arm of the
 same block; empty for other kinds. ``site``: as JSON, the site and whatever
-else the workload has, without what is a column of its own. ``pages``: the pages of a whole crawl, if crawls of several
-lengths have the same number in flight; else 0. ``comparison``: the comparison that the row belongs to, or empty.
+else the workload has, without what is a column of its own. ``site_pages``: the pages of a whole crawl; 0 for others.
+``length``: these, if crawls of several lengths have the same number in flight; else 0. ``comparison``: the comparison
+that the row belongs to, or empty.
 """
 SETTINGS = ("revision", "repository", "python", "requirements", "variables", "cores", "busy_threads", "lag")
 """Settings of an arm that are no part of its workload."""
@@ -77,8 +89,8 @@ def trials(rows: Iterable["Row"]) -> pd.DataFrame:
     references = {unit: arm for unit, arm, role in wide[["unit", "arm", "role"]].to_numpy() if role == "reference"}
     wide["reference"] = [references.get(unit, "") for unit in wide["unit"]]
     alike = ["kind", "site", "connection", "latency", "cpu", "in_flight"]
-    several = wide.groupby(alike, dropna=False)["pages"].transform("nunique") > 1
-    wide["pages"] = wide["pages"].where(several & (wide["kind"] != "arm"), 0)
+    several = wide.groupby(alike, dropna=False)["site_pages"].transform("nunique") > 1
+    wide["length"] = wide["site_pages"].where(several, 0)
     return wide.drop(columns="label")
 
 
@@ -111,7 +123,7 @@ def _keys(row: "Row") -> dict[str, Any]:
         "in_flight": getattr(workload, "in_flight", None) or getattr(workload, "n", None) or 0,
         "connection": getattr(workload, "connection", None) or "",
         "site": json.dumps(rest, sort_keys=True),
-        "pages": site.get("pages") or 0,
+        "site_pages": 0 if row.kind == "arm" else site.get("pages") or 0,
         "comparison": getattr(getattr(workload, "comparison", None), "name", "") if row.of_comparison else "",
         "round": row.round,
         "status": row.status,

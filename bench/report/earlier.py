@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from inflight.bench.core import noise, units
+from inflight.bench.frame.contrast import contrast, records
+from inflight.bench.frame.frame import frame
 from inflight.bench.present import words
 from inflight.bench.present.table import Table
 from inflight.bench.report.files import EXPERIMENT_FILE
 from inflight.bench.rows import files as rows
 from inflight.bench.rows import machines
 from inflight.bench.rows.files import Row, RowsError
-from inflight.bench.studies.throughput import read
 
 SERIES = "series"
 """Folder of runs at times that were fixed beforehand, beside other runs."""
@@ -52,7 +53,11 @@ def ratios(found: Sequence[Row]) -> Ratios:
     """Return the ratios of a run; none if it is noisy."""
     if noise.is_noisy(found):
         return {}
-    return {(_workload(one), one.arm): one.interval.estimate for one in read.contrasts(found) if one.role == "compared"}
+    lines = frame(found)
+    own = lines[(lines["kind"] == "arm") & (lines["figure"] == "cpu_per_page_ns") & (lines["role"] != "placebo")]
+    keys = ["latency", "in_flight", "cpu", "workload", "reference"]
+    compared = records(contrast(own[own["comparison"] == ""], "arm", "reference", keys))
+    return {(_workload(one), one.arm): one.estimate for one in compared}
 
 
 def clock(found: Sequence[Row]) -> str | None:
@@ -61,10 +66,9 @@ def clock(found: Sequence[Row]) -> str | None:
     return max(clocks, key=clocks.count, default=None)
 
 
-def _workload(one: read.Contrast) -> str:
-    workload = one.workload
-    work = f", {units.latency(workload.cpu)} of CPU work" if workload.cpu else ""
-    return f"{units.latency(workload.latency)}, {words.in_flight(workload.in_flight)}{work}"
+def _workload(one: Any) -> str:
+    work = f", {units.latency(one.cpu)} of CPU work" if one.cpu != "0" else ""
+    return f"{units.latency(one.latency)}, {words.in_flight(one.in_flight)}{work}"
 
 
 def _runs_like(folder: Path, machine: Mapping[str, Any]) -> Iterator[list[Row]]:

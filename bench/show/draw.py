@@ -53,9 +53,8 @@ def of_rows(rows: "Iterable[Row]", footer: str) -> "Iterator[tuple[str, Figure]]
 
 
 def plots(study: Study, lines: pd.DataFrame, footer: str) -> "Iterator[tuple[str, Figure]]":
-    """Draw each part of a study with a valid trial, or, without any, those of invalid trials."""
-    every = parts(study, lines)
-    found = [part for part in every if part.means["valid"].any()] or every
+    """Draw each part of a study with a valid trial; in a run without any, those of invalid trials."""
+    found = [part for part in parts(study, lines) if part.means["valid"].any() or not lines["valid"].any()]
     for number, part in enumerate(found[:MAX_PARTS], start=1):
         yield marks.numbered(study.name, number), draw(study, part, footer)
 
@@ -198,7 +197,7 @@ def _bars(axes: "Axes", study: Study, part: Part, columns: Sequence[tuple[Any, .
             ends[-1] = mean.high
         marks.beside(axes, text(study.figure, mean), ends[-1], place)
     marks.name_rows(axes, names)
-    axes.set_xlim(0, 1.35 * max(ends))
+    axes.set_xlim(0, 1.6 * max(ends))
     axes.locator_params(axis="x", nbins=5)
     axes.xaxis.set_major_formatter(lambda value, _: _tick(study)(value))
     axes.set_xlabel(study.figure.words)

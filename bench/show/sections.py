@@ -14,6 +14,7 @@ from inflight.bench.frame.figures import FIGURES
 from inflight.bench.frame.frame import frame
 from inflight.bench.present.section import Detail, Section
 from inflight.bench.present.table import ONLY_INVALID, Group, Line, Table
+from inflight.bench.present.text_bars import Bar, Bars
 from inflight.bench.show.studies import STUDIES, shown
 from inflight.bench.show.study import (
     HEADINGS,
@@ -21,6 +22,7 @@ from inflight.bench.show.study import (
     Study,
     Tile,
     at,
+    compared,
     findings,
     head,
     ordered,
@@ -31,6 +33,7 @@ from inflight.bench.show.study import (
     short_heads,
     text,
     tile,
+    usual,
     value_name,
     value_words,
 )
@@ -65,7 +68,7 @@ def section(study: Study, lines: pd.DataFrame) -> Section:
     tables = [table for part in found[:MAX_PARTS] for table in _tables(study, part)]
     more = tuple(table for part in found[:MAX_PARTS] for table in _other_figures(study, part))
     entries = [entry for table in tables for line in table.cells for entry in line[1:]]
-    notes = (
+    notes: tuple[str, ...] = (
         study.note,
         INTERVALS if any("±" in entry for entry in entries) else "",
         SIGNS if any(entry.endswith((" =", " ?")) for entry in entries) else "",
@@ -74,7 +77,19 @@ def section(study: Study, lines: pd.DataFrame) -> Section:
     )
     told = tuple(findings(study, found[0])) if study.is_headline else ()
     details = (Detail("Further figures", tables=more),) if more else ()
-    return Section("", tuple(tables), tuple(filter(None, notes)), details=details, findings=told)
+    return Section(
+        "", tuple(tables), tuple(filter(None, notes)), details=details, findings=told, bars=_bars(study, found[0])
+    )
+
+
+def _bars(study: Study, part: Part) -> Bars | None:
+    """Return the means of the usual column as bars for a terminal, if lines over an axis are the study's plot."""
+    column = usual(study, part)
+    here = records(compared(study, part, column))
+    if study.plot.mark != "lines" or not study.is_headline or study.plot.is_ratio or not here:
+        return None
+    drawn = (Bar(one.line, one.estimate, study.figure.write(one.estimate, 2)) for one in here)
+    return Bars(", ".join(filter(None, [study.title, part.name, head(study, column)])), tuple(drawn))
 
 
 def _tables(study: Study, part: Part) -> Iterator[Table]:

@@ -3,9 +3,11 @@
 From it come a table of means, a table of ratios, one sentence, plots, and JSON.
 """
 
+import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
 import pandas as pd
@@ -97,7 +99,7 @@ MAX_SERVER_SHARE = 0.90
 """Share of its core, used or waited for, up to which the server limits no throughput."""
 MAX_LATE_NS, MAX_LATE_SHARE = 1_000_000, 0.02
 """Lateness of the server up to which a latency is what was asked for: a time, and a share of the latency."""
-SPLIT = ("kind", "connection", "site", "cpu", "pages", "latency", "in_flight", "interpreter", "cores")
+SPLIT = ("kind", "connection", "site", "cpu", "length", "latency", "in_flight", "interpreter", "cores")
 """Values in which the lines of a part are equal, unless the study has them as lines or columns."""
 KINDS = {"crawl": "whole crawls", "arm": "blocks"}
 
@@ -105,9 +107,11 @@ KINDS = {"crawl": "whole crawls", "arm": "blocks"}
 def parts(study: Study, frame: pd.DataFrame) -> list[Part]:
     """Return the parts of a study, the one with the most workloads first; empty if the frame has none."""
     own = frame[frame["figure"].isin([*study.figures, *SERVED]) & (frame["comparison"] == "")]
+    own = own[(own["kind"] != "crawl") | (own["site_pages"] >= own["in_flight"])]  # a shorter crawl never has so many
     own = own.query(study.select) if study.select else own
     if own.empty:
         return []
+    own = own.assign(site=_differences(own["site"]))
     line = own[list(study.lines)].astype(str).agg(" ".join, axis=1).str.strip()
     own = own.assign(line=line.map(words.name))
     used = {*study.lines, *study.columns, *(("interpreter", "cores") if "arm" in study.lines else ())}
@@ -115,18 +119,37 @@ def parts(study: Study, frame: pd.DataFrame) -> list[Part]:
     found = [
         _part(study, dict(zip(split, key, strict=True)), lines, own) for key, lines in own.groupby(split, sort=False)
     ]
-    kept = [part for part in found if all(len(set(part.means[key])) > 1 for key in study.vary) and len(part.means)]
+    kept = [part for part in found if len(part.means) and all(len(set(part.means[key])) > 1 for key in study.vary)]
+    kept = [part for part in kept if _is_grid(part)] if study.plot.mark == "tiles" else kept
     return sorted(kept, key=lambda part: (not part.means["valid"].any(), -len(part.means)))
 
 
+def _is_grid(part: Part) -> bool:
+    """Return whether two values of one of the first two columns have two values of the other in common."""
+    values: dict[Any, set[Any]] = {}
+    for one, other, *_ in part.columns:
+        values.setdefault(one, set()).add(other)
+    return any(len(one & other) > 1 for one, other in combinations(values.values(), 2))
+
+
+def _differences(sites: "pd.Series[str]") -> "pd.Series[str]":
+    """Return of each site, as JSON, the values that another one does not share."""
+    values = {site: json.loads(site) for site in sites.unique()}
+    common = set.intersection(*(set(map(repr, one.items())) for one in values.values()))
+    own = {
+        site: json.dumps({k: v for k, v in one.items() if repr((k, v)) not in common}) for site, one in values.items()
+    }
+    return sites.map(own)
+
+
 def _part(study: Study, values: dict[str, Any], lines: pd.DataFrame, every: pd.DataFrame) -> Part:
-    differing = [key for key in values if key != "site" and len(set(every[key])) > 1]
+    differing = [key for key in values if len(set(every[key])) > 1]
     keys = [*study.columns, *(ORDER[key] for key in study.columns if key in ORDER)]
     counted = lines[(lines["figure"] == study.figures[0]) & (lines["role"] != "placebo")]
     means = summary(counted, ["line", "stack", *keys])
     ordered = means.sort_values([ORDER.get(key, key) for key in study.columns])
     columns = list(dict.fromkeys(ordered[list(study.columns)].itertuples(index=False, name=None)))
-    return Part(", ".join(value_name(key, values[key]) for key in differing), lines, means, columns)
+    return Part(", ".join(filter(None, (value_name(key, values[key]) for key in differing))), lines, means, columns)
 
 
 def value_name(key: str, value: Any) -> str:
@@ -140,8 +163,10 @@ def value_name(key: str, value: Any) -> str:
             return f"{units.count(value)} in flight"
         case "cores":
             return words.counted(value, "core")
-        case "pages":
-            return words.counted(value, "page")
+        case "length":
+            return words.counted(value, "page") if value else ""
+        case "site":
+            return ", ".join(f"{name.replace('_', ' ')} {one}" for name, one in json.loads(value).items())
         case "connection":
             return f"{value} connections"
         case _:

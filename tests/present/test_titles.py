@@ -9,7 +9,6 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from inflight.bench.core import units
 from inflight.bench.present import name_looks, page
 from inflight.bench.report import plots
 from inflight.bench.rows.files import Row, read
@@ -52,27 +51,6 @@ def test_the_title_of_what_was_held_states_the_marks_of_each_setting(run: str) -
         for strategy, number, unit in told:
             (at,) = marks(axes, strategy, y=10_000 if run != "quick" else 1500)
             assert float(number) * {"ms": 1e-3, "s": 1.0}[unit] == pytest.approx(at, rel=0.06)
-
-
-def test_the_title_of_times_states_the_marks() -> None:
-    rows = [
-        crawl_row(name, latency="50ms", number=number, times_ns=[time] * 100)
-        for name, times in (("callbacks", (10_000_000, 20_000_000)), ("thread_pool", (40_000_000, 90_000_000)))
-        for number, time in enumerate(times, 1)
-    ]
-    figure = drawn(rows)["times"]
-    title = title_of(figure)
-
-    for name in ("callbacks", "thread_pool"):
-        (at,) = marks(figure.axes[0], name, y=0.5)
-        assert f"{units.duration(at, 2)} with {name}" in title
-
-
-def test_the_title_of_throughput_is_of_the_longest_latency_that_is_valid() -> None:
-    rows = [crawl_row(in_flight=cap, number=number, pages_per_s=cap * 10.0) for cap in (1, 100) for number in (1, 2)]
-    rows += [crawl_row(latency="50ms", in_flight=cap, red=True) for cap in (1, 100)]
-
-    assert "From 1 to 100 in flight, callbacks gets 100x faster" in title_of(drawn(rows)["throughput"])
 
 
 def test_beside_what_is_valid_nothing_is_drawn_that_allows_no_conclusion() -> None:

@@ -23,7 +23,6 @@ from inflight.bench.rows.files import Row, RowsError
 from inflight.bench.studies.advice import read, show
 from inflight.bench.studies.advice.read import Advice, Costs, Facts, Verified, Wanted
 from inflight.bench.studies.advice.show import Basis
-from inflight.bench.studies.throughput import show as throughput
 from inflight.fake_server.delays import duration_text, parse_delay, parse_duration_ns
 from inflight.fake_server.site import SiteConfig
 
@@ -72,7 +71,6 @@ def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: 
         source.in_flight,
         differences(source.machine, host.machine()),
         None if memory_run is None else str(memory_run),
-        throughput.about_placebo(rows.read(source.folder)),
     )
     if not as_json:
         print(show.text(advice, basis))

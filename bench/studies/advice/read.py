@@ -14,7 +14,7 @@ from typing import Any, Literal
 from inflight.bench.core.cells import Cell, pages_per_s, spread_of
 from inflight.bench.core.figures import NoSlope, Slope
 from inflight.bench.core.model import bound_per_s, knee
-from inflight.bench.frame.statistics import Answer, Interval, Logs, adjusted, answer, compare, differs, holm, t_interval
+from inflight.bench.frame.statistics import Answer, Interval, Logs, adjusted, answer, compare, differs, t_interval
 from inflight.bench.rows.files import Row
 
 MOST_OFF = 0.10
@@ -164,7 +164,7 @@ def advise(costs: Costs, wanted: Wanted, facts: Facts) -> Advice:
         return Advice(wanted, None, "no strategy has a known CPU time per page", {}, (), facts.left_out)
     first, *others = expected
     behind = {one.strategy: compare(first.logs, one.logs) for one in others}
-    p = adjusted(behind, holm)
+    p = adjusted(behind)
     answers = {name: answer(found, p[name]) for name, found in behind.items()}
     advised, why = _choose(expected, answers, facts)
     return Advice(wanted, advised, why, answers, tuple(expected), facts.left_out)

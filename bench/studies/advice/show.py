@@ -36,8 +36,6 @@ class Basis:
     differs: tuple[str, ...] = ()
     """Differences between the run's machine and this one, in words; empty for the same machine."""
     memory_run: str | None = None
-    placebo: str | None = None
-    """Sentence on the difference between the run's reference and its placebo."""
 
 
 def text(advice: Advice, basis: Basis) -> str:
@@ -80,7 +78,7 @@ def _notes(advice: Advice, basis: Basis) -> list[str]:
     told += [f"{words.plain(name, 30)}: left out, {words.plain(why)}." for name, why in left_out]
     if basis.differs:
         told.append(f"The figures were measured on another machine: {words.plain('; '.join(basis.differs), 400)}.")
-    return [*told, basis.placebo] if basis.placebo else told
+    return told
 
 
 def _cells(one: Expected) -> tuple[str, ...]:

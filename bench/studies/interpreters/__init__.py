@@ -1,1 +1,0 @@
-"""Interpreters side by side: each strategy on each interpreter, in the same blocks."""

@@ -1,1 +1,0 @@
-"""How late a timer fires in the loop of each model while it crawls."""

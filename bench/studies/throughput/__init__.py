@@ -1,1 +1,0 @@
-"""CPU time per page and pages per second: arms in blocks, compared with a reference arm."""

@@ -1,0 +1,256 @@
+"""Studies of timed trials: findings, tables, JSON and plots from the frame of made rows."""
+
+import json
+import math
+from collections.abc import Iterable
+from random import Random
+from typing import Any
+
+import pytest
+from matplotlib.text import Text
+
+from inflight.bench.frame.frame import frame
+from inflight.bench.present import page
+from inflight.bench.present.table import Group, texts
+from inflight.bench.rows.files import Row
+from inflight.bench.show import draw
+from inflight.bench.show.sections import as_json, section
+from inflight.bench.show.studies import STUDIES, shown
+from inflight.bench.show.study import Study, Tile, parts, tile
+from tests.made_rows import MS, arm_row, block_rows, crawl_row, edited, grid
+
+NAMED = {study.name: study for study in STUDIES}
+HOSTILE = "$x^{2}$<b>&[red]`|\x1b[31m\n"
+BLOCKS = range(1, 7)
+
+
+def names(rows: Iterable[Row]) -> list[str]:
+    return [study.name for study in shown(frame(rows))]
+
+
+def lines(rows: Iterable[Row], study: str, number: int = 0) -> dict[str, tuple[str, ...]]:
+    """Return the cells of each line of one of the tables of a study."""
+    table = section(NAMED[study], frame(rows)).tables[number]
+    return {line[0]: line[1:] for one in table.lines if not isinstance(one, Group) for line in [texts(one)]}
+
+
+def findings(rows: Iterable[Row], study: str) -> tuple[str, ...]:
+    return section(NAMED[study], frame(rows)).findings or ()
+
+
+def tiles(rows: Iterable[Row], study: Study = NAMED["map"]) -> list[Tile]:
+    return [tile(study, part, column) for part in parts(study, frame(rows)) for column in part.columns]
+
+
+def rates(per_s: dict[str, float], noise: float = 0.01, seed: int = 1, **same: Any) -> list[Row]:
+    """Make six blocks of arms with these pages per second, times a noise of their own."""
+    random = Random(seed)
+    return [
+        arm_row(name, number=number, pages_per_s=rate * math.exp(random.gauss(0, noise)), **same)
+        for number in BLOCKS
+        for name, rate in per_s.items()
+    ]
+
+
+def grid_rows(per_s: dict[str, float], noise: float = 0.01, seed: int = 1) -> list[Row]:
+    return [
+        row
+        for number, (latency, work) in enumerate((a, b) for a in ("0", "50ms") for b in ("0", "1ms"))
+        for row in rates(per_s, noise, 10 * seed + number, latency=latency, work=work)
+    ]
+
+
+def test_rows_without_a_time_have_no_study() -> None:
+    assert names([]) == []
+    assert names([crawl_row(status="skipped", reason="no room")]) == []
+
+
+def test_a_finding_names_best_and_worst_and_their_ratio_if_they_differ() -> None:
+    assert findings(rates({"fast": 2000.0, "middle": 1500.0, "slow": 1000.0}), "throughput") == (
+        "0 ms, 100 in flight: fast is fastest with 2,000 pages/s, slow slowest with 1,000 pages/s (2.0x).",
+    )
+
+
+def test_a_finding_says_that_all_are_equal_only_if_that_is_sure() -> None:
+    (equal,) = findings(rates({"one": 1000.0, "two": 1001.0}, noise=0.001), "throughput")
+    (unknown,) = findings(rates({"one": 1000.0, "two": 1001.0}, noise=0.2), "throughput")
+
+    assert equal == "0 ms, 100 in flight: all 2 are equal within 2 %: 1,000 pages/s to 1,000 pages/s."
+    assert "no certain difference" in unknown
+
+
+def test_clients_with_a_stack_of_their_own_are_not_compared_with_models() -> None:
+    own = rates({"client": 9000.0}, stack="own")
+    (told,) = findings([*rates({"one": 1000.0, "two": 500.0}), *own], "throughput")
+
+    assert "client" not in told
+    assert list(lines([*rates({"one": 1000.0, "two": 500.0}), *own], "throughput")) == ["one", "two", "client"]
+
+
+def test_one_block_and_invalid_trials_conclude_nothing() -> None:
+    assert findings(block_rows(blocks=1), "throughput") == ()
+    assert findings([crawl_row(red=True, number=n) for n in BLOCKS], "throughput") == ()
+
+
+def test_invalid_figures_are_shown_with_a_mark_only_where_no_trial_is_valid() -> None:
+    both = [crawl_row(pages_per_s=100.0), crawl_row(number=2, red=True, pages_per_s=900.0)]
+
+    assert lines(both, "throughput")["callbacks"] == ("100",)
+    assert lines(both[1:], "throughput")["callbacks"] == ("900✗",)
+
+
+def test_ratios_are_those_of_the_blocks_and_know_nothing_of_what_blocks_share() -> None:
+    assert lines(block_rows(), "cpu", 1)["generators"] == ("1.20x (1.20 to 1.20)",)
+
+
+def test_the_reference_measured_again_stands_among_the_ratios_alone() -> None:
+    ratio, mean = lines(block_rows(), "cpu", 1), lines(block_rows(), "cpu")
+
+    assert ratio["callbacks again"] == ("1.01x (1.00 to 1.01) =",)
+    assert "callbacks again" not in mean
+    assert not [one for one in as_json(NAMED["throughput"], frame(block_rows())) if "again" in one["line"]]
+
+
+def test_an_arm_that_failed_leaves_the_others_their_figures() -> None:
+    rows = [row for row in block_rows() if row.strategy != "generators"]
+    rows += [arm_row("generators", number=n, status="failed", reason="raised OSError") for n in range(1, 6)]
+
+    assert list(lines(rows, "cpu")) == ["callbacks"]
+
+
+def test_a_full_server_and_a_late_one_are_marked() -> None:
+    rows = [edited(row, measured={"late_ns": 2 * MS}) for row in block_rows(latency="10ms")]
+    full = [edited(row, server={"cpu_share": 0.85, "run_delay_share": 0.06}) for row in rows]
+
+    assert lines(block_rows(latency="10ms"), "throughput")["callbacks"][0].startswith("9,980 ")
+    assert lines(rows, "throughput")["callbacks"][0].endswith(" at 12 ms")
+    assert lines(full, "throughput")["callbacks"][0].startswith("≥")
+
+
+def test_workloads_that_differ_in_another_value_have_tables_of_their_own() -> None:
+    rows = [*grid(caps=(100,)), *grid(caps=(100,), rounds=2)]
+    other = [crawl_row(connection="per-fetch", number=n) for n in (1, 2)]
+    titles = [table.title for table in section(NAMED["throughput"], frame([*rows, *other])).tables]
+
+    assert titles == ["Pages per second, keep-alive connections", "Pages per second, per-fetch connections"]
+
+
+def test_crawls_with_fewer_pages_than_may_be_in_flight_are_left_out() -> None:
+    rows = [crawl_row(in_flight=cap, pages=50, number=n) for cap in (10, 1000) for n in (1, 2)]
+
+    assert len(lines(rows, "throughput")["callbacks"]) == 1
+
+
+def test_retention_is_the_ratio_to_the_best_number_in_flight() -> None:
+    curve = {1: 10.0, 16: 100.0, 256: 90.0}
+    rows = [arm_row(in_flight=cap, number=number, pages_per_s=rate) for cap, rate in curve.items() for number in BLOCKS]
+    found = {one["in_flight"]: one["ratio"] for one in as_json(NAMED["retention"], frame(rows))}
+
+    assert found[16] is None
+    assert (found[256]["estimate"], found[256]["baseline"]) == (pytest.approx(0.9), 16)
+
+
+def test_an_interpreter_is_compared_with_that_of_the_reference() -> None:
+    rows = [
+        arm_row(
+            f"callbacks {label}",
+            number=number,
+            role="reference" if label == "3.13" else "compared",
+            cpu_per_page_ns=cost,
+            asked={"strategy": "callbacks", "interpreter": label},
+        )
+        for number in BLOCKS
+        for label, cost in (("3.12", 30_000), ("3.13", 20_000))
+    ]
+
+    assert names(rows)[0] == "interpreters"
+    assert "throughput" not in names(rows)
+    assert lines(rows, "interpreters", 1) == {"callbacks": ("1.50x (1.50 to 1.50)",)}
+
+
+def test_a_speed_up_is_the_ratio_to_one_core() -> None:
+    rows = [
+        arm_row(
+            f"pool {cores}", number=n, pages_per_s=1000.0 * cores, asked={"strategy": "pool", "cores": cores}, work=work
+        )
+        for n in BLOCKS
+        for cores in (1, 2)
+        for work in ("0", "1ms")
+    ]
+
+    assert names(rows)[0] == "cores"
+    assert lines(rows, "cores", 1) == {"pool": ("2.00x (2.00 to 2.00)",) * 2}
+
+
+# The map
+
+
+def test_two_latencies_with_two_common_amounts_of_work_make_a_map() -> None:
+    assert names(grid_rows({"one": 2000.0, "two": 1000.0}))[0] == "map"
+    assert "map" not in names(grid(caps=(100,)))
+
+
+def test_a_planted_half_is_found_and_a_tie_stays_one() -> None:
+    found = tiles(grid_rows({"fast": 2000.0, "slow": 1000.0}, noise=0.05))
+    alike = tiles(grid_rows({"one": 1000.0, "two": 1000.0}, noise=0.05))
+
+    assert [(one.best, one.is_decided) for one in found] == [(("fast",), True)] * 4
+    assert {one.ratio > 1.8 for one in found} == {True}
+    assert not any(one.is_decided for one in alike)
+
+
+def test_without_differences_few_workloads_have_a_winner() -> None:
+    per_s = {"a": 1000.0, "b": 1000.0, "c": 1000.0, "d": 1000.0}
+    found = [one for seed in range(25) for one in tiles(grid_rows(per_s, 0.05, seed))]
+
+    assert sum(one.is_decided for one in found) <= 0.1 * len(found)
+
+
+def test_less_than_two_percent_is_never_a_win() -> None:
+    assert not any(one.is_decided for one in tiles(grid_rows({"a": 1010.0, "b": 1000.0}, noise=0.0001)))
+
+
+def test_those_that_tie_with_the_fastest_are_named_together() -> None:
+    found = tiles(grid_rows({"a": 2000.0, "b": 1990.0, "c": 1000.0}, noise=0.02))
+
+    assert {frozenset(one.best) for one in found} == {frozenset({"a", "b"})}
+    assert all(one.is_decided for one in found)
+
+
+# JSON and plots
+
+
+def plain(text: Any) -> str:
+    """Return a text of a plot without its line breaks and the spaces at which it may not break."""
+    return str(text.get_text()).replace("\n", " ").replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_json_is_strict_and_ends_that_are_not_known_are_null() -> None:
+    (one, *_) = json.loads(json.dumps(as_json(NAMED["cpu"], frame(block_rows(blocks=1))), allow_nan=False))
+
+    assert (one["low"], one["high"], one["n"]) == (None, None, 1)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [block_rows(), grid(caps=(1, 10, 100)), grid_rows({"a": 2000.0, HOSTILE: 1000.0}), block_rows(blocks=1)],
+    ids=["blocks", "crawls", "a map, a hostile name", "one block"],
+)
+def test_every_text_of_a_plot_is_inside_and_big_enough(rows: list[Row]) -> None:
+    with page.settings():
+        for name, figure in draw.of_rows(rows, "footer"):
+            figure.draw_without_rendering()
+            for text in (one for one in figure.findobj(Text) if isinstance(one, Text) and one.get_text()):
+                assert plain(text).isprintable(), name
+                assert text.get_size() >= page.SMALL, (name, text.get_text())
+                box = text.get_window_extent()
+                assert box.x1 <= figure.bbox.width + 1, (name, text.get_text())
+
+
+def test_a_plot_has_the_studys_name_as_its_title_and_the_finding_below() -> None:
+    with page.settings():
+        drawn = dict(draw.of_rows(rates({"fast": 2000.0, "slow": 1000.0}), "footer"))
+    texts_of = {text.get_gid(): plain(text) for text in drawn["throughput"].texts}
+
+    assert texts_of["title"] == "Pages per second"
+    assert texts_of["subtitle"].startswith("0 ms, 100 in flight: fast is fastest with")
