@@ -115,3 +115,10 @@ def test_text_that_utf_8_cannot_encode_is_written_all_the_same() -> None:
     (line,) = parsed(csv([crawl_row("\ud800lone")]))
 
     assert line["strategy"] == "?lone"
+
+
+def test_a_figure_does_not_take_the_place_of_a_key_of_its_name() -> None:
+    table = trials([crawl_row()])
+
+    assert table["pages"].tolist() == [0], "crawls of one length only"
+    assert table["measured_pages"][0] > 0
