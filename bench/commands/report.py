@@ -68,7 +68,7 @@ def _terminal(folder: Path, found: list[Row], out: Path | None) -> None:
 
 
 def _csv(_folder: Path, found: list[Row], out: Path | None) -> None:
-    from inflight.bench.report.frames import csv
+    from inflight.bench.report.tidy import csv
 
     _put(csv(found), out)
 
@@ -83,17 +83,14 @@ def _json(folder: Path, found: list[Row], out: Path | None) -> None:
 
 def _parquet(folder: Path, found: list[Row], out: Path | None) -> None:
     """Write the table of the trials as a Parquet file, by default into the folder of the run."""
-    from inflight.bench.report.frames import frame
+    from inflight.bench.report.tidy import trials
 
     target = out or folder / PARQUET_FILE
     try:
-        table = frame(found)
-        mixed = [name for name in table.columns if table[name].dtype == object]
-        table[mixed] = table[mixed].astype("string")  # Parquet columns have one type
         with _Writing(target):
-            table.to_parquet(target, index=False)
+            trials(found).to_parquet(target, index=False)
     except ImportError as error:
-        raise ReportError("Parquet needs pandas and pyarrow: pip install 'inflight-bench[parquet]'") from error
+        raise ReportError("Parquet needs pyarrow: pip install 'inflight-bench[parquet]'") from error
     say(f"table: {target}")
 
 

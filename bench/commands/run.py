@@ -276,7 +276,7 @@ def save(folder: Path, found: list[Row]) -> dict[str, Any]:
     check_room(folder)
     from inflight.bench.report import page as report_page
     from inflight.bench.report import plots
-    from inflight.bench.report.frames import csv
+    from inflight.bench.report.tidy import csv
 
     say(f"rows:  {folder / rows.ROWS_FILE}")
     try:

@@ -55,6 +55,8 @@ else the workload has, without what is a column of its own. ``site_pages``: the 
 ``length``: these, if crawls of several lengths have the same number in flight; else 0. ``comparison``: the comparison
 that the row belongs to, or empty.
 """
+OF_TRIAL = ("round", "status", "valid", "why", "started_at")
+"""The columns of a trial beside its keys and its figures. ``started_at``: the time in UTC (ISO 8601)."""
 SETTINGS = ("revision", "repository", "python", "requirements", "variables", "cores", "busy_threads", "lag")
 """Settings of an arm that are no part of its workload."""
 SAMPLES = {"p50_ns": 20, "p90_ns": 100, "p99_ns": 1_000, "p999_ns": 10_000}
@@ -74,16 +76,16 @@ def frame(rows: Iterable["Row"]) -> pd.DataFrame:
     """
     wide = trials(rows)
     keys = [*KEYS, "valid", "why"]
-    figures = [column for column in wide.columns if column not in {*keys, "status", "round", "started_at"}]
+    figures = [column for column in wide.columns if column not in {*KEYS, *OF_TRIAL}]
     return wide.melt(keys, figures, var_name="figure").dropna(subset="value").astype({"value": float})
 
 
 def trials(rows: Iterable["Row"]) -> pd.DataFrame:
-    """Return one line for each trial: KEYS, ``round``, ``status``, ``valid``, ``why``, and a column for each figure."""
+    """Return one line for each trial: KEYS, OF_TRIAL, and a column for each figure."""
     many = list(rows)
     wide = pd.DataFrame([_keys(row) | dict(_figures(row)) for row in many])
     if wide.empty:
-        return pd.DataFrame(columns=[*KEYS, "round", "status", "valid", "why"])
+        return pd.DataFrame(columns=[*KEYS, *OF_TRIAL])
     labels = wide.groupby("arm")["label"].transform("nunique")
     wide["arm"] = wide["arm"].where(labels == 1, wide["label"])
     references = {unit: arm for unit, arm, role in wide[["unit", "arm", "role"]].to_numpy() if role == "reference"}
@@ -103,7 +105,7 @@ def _keys(row: "Row") -> dict[str, Any]:
     rest = {key: value for key, value in rest.items() if key not in {"delay", "pages"}}
     settings = {key: value for key, value in (plain_values(arm) if arm else {}).items() if key in SETTINGS}
     label = ", ".join(_setting(key, value) for key, value in settings.items())
-    return {
+    found = {
         "run": row.run,
         "unit": f"{row.run} {getattr(row.measured, 'block', None) or row.round}",
         "kind": row.kind,
@@ -113,6 +115,7 @@ def _keys(row: "Row") -> dict[str, Any]:
         "arm": row.strategy,
         "label": f"{row.strategy} ({label})" if label else row.strategy,
         "role": str(arm.role) if arm and row.kind == "arm" else "",
+        "reference": "",
         "stack": row.stack,
         "interpreter": (arm.interpreter if arm else None) or "",
         "cores": (arm.cores if arm else None) or 1,
@@ -129,7 +132,14 @@ def _keys(row: "Row") -> dict[str, Any]:
         "status": row.status,
         "valid": row.valid,
         "why": "; ".join(row.why_red),
+        "started_at": row.started_at,
     }
+    return {key: _encodable(value) for key, value in found.items()}
+
+
+def _encodable(value: Any) -> Any:
+    """Return a text that UTF-8 can encode: half a surrogate pair, which JSON allows, becomes a ``?``."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _setting(key: str, value: object) -> str:
@@ -140,7 +150,10 @@ def _setting(key: str, value: object) -> str:
 
 
 def _figures(row: "Row") -> Iterator[tuple[str, float]]:
-    """Yield each number that was measured, by its name; ``service_p50_ns`` is a number of the part ``service``."""
+    """Yield each number that was measured, by its name; ``service_p50_ns`` is a number of the part ``service``.
+
+    A number with the name of a key has ``measured_`` before it.
+    """
     if isinstance(row.measured, msgspec.Struct):
         for name in row.measured.__struct_fields__:
             value = getattr(row.measured, name)
@@ -149,7 +162,7 @@ def _figures(row: "Row") -> Iterator[tuple[str, float]]:
                 parts = ((key, getattr(value, key)) for key in value.__struct_fields__ if count >= SAMPLES.get(key, 0))
                 yield from ((f"{name}_{key}", number) for key, number in parts if _is_number(number))
             elif _is_number(value):
-                yield name, value
+                yield f"measured_{name}" if name in KEYS else name, value
     for name in _OF_SERVER:
         if (value := getattr(row.server, name, None)) is not None:
             yield f"server_{name}", value

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from inflight.bench.core import cells as c
 from inflight.bench.plan import judge
@@ -67,27 +67,37 @@ class Results:
         return replace(self, rows=[row for row in chosen if keep is None or keep(row)])
 
     @property
-    def trials(self) -> "pd.DataFrame":
-        """One line per trial, with the columns of ``rows.csv`` (explained in ``results/README.md``).
+    def frame(self) -> "pd.DataFrame":
+        """One line for each trial and figure.
 
-        Durations in nanoseconds (``_ns``), sizes in bytes (``_bytes``), shares from 0 to 1; types as inferred by
-        pandas.
+        ``run``, ``unit`` (the run and the round; values of one unit are compared as pairs), ``kind``, ``trial``,
+        ``workload``, ``strategy``, ``arm`` (the strategy, with the settings in which arms of that name differ),
+        ``role`` (``reference``, ``placebo``, ``compared``, or empty), ``reference`` (the reference arm of the block),
+        ``stack``, ``interpreter``, ``cores``, ``latency``, ``latency_ns``, ``cpu``, ``cpu_ns``, ``in_flight``,
+        ``connection``, ``site`` (JSON), ``pages``, ``comparison``, ``valid``, ``why`` (why it is not valid), ``figure``
+        (a name such as ``pages_per_s``), ``value`` (in the unit of the figure's name).
         """
-        from inflight.bench.report.frames import frame
-
-        return frame(self.rows)
+        return self._lines.astype(tidy.COLUMNS["frame"])
 
     @property
-    def cells(self) -> "pd.DataFrame":
-        """One line for each strategy on each crawl workload: the mean over the valid rounds, and its 95 % interval.
+    def trials(self) -> "pd.DataFrame":
+        """One line for each trial, with a column for each figure: the frame, unstacked; the table in ``rows.csv``.
 
-        ``strategy``, ``stack``, ``workload``, ``latency``, ``mean_latency_ns``, ``in_flight``, ``connection``, ``cpu``,
-        ``cpu_ns``; ``pages_per_s``, ``pages_per_s_low``, ``pages_per_s_high`` (verified pages per second);
-        ``cpu_per_page_ns``, ``cpu_per_page_ns_low``, ``cpu_per_page_ns_high``; ``rounds`` (number of rounds),
-        ``valid`` (false: no valid trial; the figures, if any, are of invalid ones); ``sensitivity_low``,
-        ``sensitivity_high`` (of throughput to CPU time, 0 to 1); ``site`` (JSON).
+        Columns: those of ``frame`` up to ``why``, ``round``, ``status``, ``started_at``, and the figures. Durations in
+        nanoseconds (``_ns``), sizes in bytes (``_bytes``), shares from 0 to 1.
         """
-        return self._table("cells")
+        return tidy.trials(self.rows)
+
+    def table(self, study: str) -> "pd.DataFrame":
+        """Return a study by its name, such as ``"throughput"``: one line for each line and column of its table.
+
+        ``part``, ``line``, the columns of the study, such as ``latency`` and ``in_flight``; ``estimate`` (the geometric
+        mean of its figure over the valid units), ``low``, ``high`` (the 95 % interval), ``n`` (units), ``valid``
+        (false: of invalid trials). With an axis: ``ratio_baseline``, ``ratio_estimate``, ``ratio_low``, ``ratio_high``,
+        ``ratio_n``, ``ratio_p``, ``ratio_answer`` (``differs``, ``same`` or ``unknown``). Raises NotInRunError for an
+        unknown name.
+        """
+        return tidy.study_table(study, self._lines)
 
     @property
     def memory(self) -> "pd.DataFrame":
@@ -128,48 +138,14 @@ class Results:
         """
         return self._table("checks")
 
-    @property
-    def times(self) -> "pd.DataFrame":
-        """One line for each kind of time of each crawl: its quantiles, by nearest rank.
+    def plot(self, study: str, ax: "Axes | None" = None) -> "Figure":
+        """Plot one panel of a study by its name, such as ``"throughput"``; its title names the workload.
 
-        ``trial``, ``strategy``, ``kind``, ``latency``, ``in_flight``, ``connection``, ``cpu``, ``round``, ``valid``;
-        ``time`` (``service``, ``response``, ``queueing``, and ``steady_service``, ``steady_response`` from when the
-        cap was reached on); ``count``, ``mean_ns``, ``min_ns``, ``p50_ns``, ``p90_ns``, ``p99_ns``, ``p999_ns``,
-        ``max_ns``.
-        """
-        return self._table("times")
-
-    def plot_throughput(self, latency: str | None = None, ax: "Axes | None" = None) -> "Figure":
-        """Plot pages per second over the number in flight (both logarithmic) at one latency, such as ``"50ms"``.
-
-        By default the longest. Points are means, bars their 95 % intervals; hollow points are invalid trials.
+        Of several numbers in flight it is the one nearest to 100, of several latencies the shortest. Raises
+        NotInRunError for an unknown name, and if the run has nothing for the study.
         """
         with onto_axes.drawing(ax) as axes:
-            onto_axes.throughput(self.rows, latency, axes)
-        return onto_axes.figure_of(axes)
-
-    def plot_cpu(self, latency: str | None = None, in_flight: int | None = None, ax: "Axes | None" = None) -> "Figure":
-        """Plot CPU time per page of one workload; of whole crawls, user and system time.
-
-        By default at the shortest latency, with the number in flight nearest to 100.
-        """
-        with onto_axes.drawing(ax) as axes:
-            onto_axes.cpu(self.rows, latency, in_flight, axes)
-        return onto_axes.figure_of(axes)
-
-    def plot_times(
-        self,
-        kind: Literal["service", "response"] = "service",
-        latency: str | None = None,
-        in_flight: int | None = None,
-        ax: "Axes | None" = None,
-    ) -> "Figure":
-        """Plot the share of fetches (0 to 1) that take longer than a time, over that time, all valid rounds together.
-
-        By default at the longest latency, with the most in flight that most strategies were tried with.
-        """
-        with onto_axes.drawing(ax) as axes:
-            onto_axes.times(self.rows, kind, latency, in_flight, axes)
+            onto_axes.study(self._lines, study, axes)
         return onto_axes.figure_of(axes)
 
     def plot_memory(self, ax: "Axes | None" = None) -> "Figure":
@@ -182,12 +158,6 @@ class Results:
         """Plot memory added over the number of fetches held in flight (both logarithmic), with the fitted lines."""
         with onto_axes.drawing(ax) as axes:
             onto_axes.ladder(self.rows, axes)
-        return onto_axes.figure_of(axes)
-
-    def plot_map(self, in_flight: int, ax: "Axes | None" = None) -> "Figure":
-        """Plot the fastest model over added latency and CPU work per page, at one number in flight."""
-        with onto_axes.drawing(ax) as axes:
-            onto_axes.decision_map(self.rows, in_flight, axes)
         return onto_axes.figure_of(axes)
 
     def summary(self) -> dict[str, Any]:
@@ -212,6 +182,12 @@ class Results:
         if name not in self._made:
             self._made[name] = tidy.table(name, self.rows)
         return self._made[name].copy()
+
+    @cached_property
+    def _lines(self) -> "pd.DataFrame":
+        from inflight.bench.frame.frame import frame
+
+        return frame(self.rows)
 
     @cached_property
     def _made(self) -> "dict[str, pd.DataFrame]":

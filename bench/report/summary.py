@@ -15,10 +15,10 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
     ``format`` is the format of the rows, ``runs`` has the names of their runs, ``trials`` the numbers of ``planned``
     and ``valid`` trials and of trials ``by_status``. ``strategies`` has one object per strategy: ``strategy``,
     ``stack``, ``trials``, ``valid``. ``red`` has one object for each trial that is not valid: ``trial``, ``strategy``,
-    ``status``, ``reason`` and ``failed_checks`` (``name``, ``detail``). The other keys belong to the studies, and are
-    explained at ``figures`` in their ``show.py``: those of timed trials at ``as_json`` in ``bench/show/sections.py``:
-    ``map``, ``interpreters``, ``cores``, ``throughput``, ``retention``, ``cpu``, ``times``, ``lag``; ``memory``, ``layers``, ``held``; ``limits``; ``probes``; ``swarms``;
-    ``offered``.
+    ``status``, ``reason`` and ``failed_checks`` (``name``, ``detail``). The other keys belong to the studies,
+    and are explained at ``figures`` in their ``show.py``, those of timed trials at ``as_json`` in
+    ``bench/show/sections.py``: ``map``, ``interpreters``, ``cores``, ``throughput``, ``retention``, ``cpu``, ``times``,
+    ``lag``; ``memory``, ``layers``, ``held``; ``limits``; ``probes``; ``swarms``; ``offered``.
     """
     return {
         "format": FORMAT,

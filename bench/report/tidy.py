@@ -1,7 +1,7 @@
-"""Rows as tidy tables for pandas: cells, memory slopes, time lines, samples, checks, times. Pure.
+"""Rows as tidy tables for pandas, and as CSV. Pure.
 
 ``COLUMNS`` has the columns of each table with their types, which are the same for all rows, and for none. Missing
-values are ``pandas.NA``. ``docs/api.md`` has meanings and units. The table of trials is ``frames.frame``.
+values are ``pandas.NA``. ``docs/api.md`` has meanings and units.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 from inflight.bench.core import cells as c
 from inflight.bench.core.figures import NoSlope, Slope
 from inflight.bench.core.layers import FULL, RSS
-from inflight.bench.core.model import sensitivity
-from inflight.bench.report.frames import need_pandas
+from inflight.bench.plan import judge
+from inflight.bench.present import words
 from inflight.bench.rows.files import Row
 from inflight.bench.studies.memory.read import IN_FLIGHT, subjects
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from inflight.bench.show.study import Study
 
 
 class NotInRunError(ValueError):
@@ -39,38 +41,28 @@ _TRIAL = {
     "valid": TRUTH,
 }
 """The columns that identify the trial of a line."""
-_TIMES = {
-    **dict.fromkeys(c.CRAWLED, ("service", "response", "queueing", "steady_service", "steady_response")),
-    "open": ("corrected", "uncorrected"),
-    "client": ("service",),
-}
-"""The kinds of time of each kind of trial."""
-_QUANTILES = ("count", "mean_ns", "min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")
 _SAMPLES = ("at_ns", "threads", "rss_bytes", "cpu_ns")
-
+_TEXTS = ("run", "unit", "kind", "trial", "workload", "strategy", "arm", "role", "reference", "stack", "interpreter")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""First characters that make a spreadsheet read a cell as a formula."""
 
 COLUMNS: dict[str, dict[str, str]] = {
-    "cells": {
-        "strategy": TEXT,
-        "stack": TEXT,
-        "workload": TEXT,
+    "frame": {
+        **dict.fromkeys(_TEXTS, TEXT),
+        "cores": WHOLE,
         "latency": TEXT,
-        "mean_latency_ns": WHOLE,
-        "in_flight": WHOLE,
-        "connection": TEXT,
+        "latency_ns": WHOLE,
         "cpu": TEXT,
         "cpu_ns": WHOLE,
-        "pages_per_s": REAL,
-        "pages_per_s_low": REAL,
-        "pages_per_s_high": REAL,
-        "cpu_per_page_ns": REAL,
-        "cpu_per_page_ns_low": REAL,
-        "cpu_per_page_ns_high": REAL,
-        "rounds": WHOLE,
-        "valid": TRUTH,
-        "sensitivity_low": REAL,
-        "sensitivity_high": REAL,
+        "in_flight": WHOLE,
+        "connection": TEXT,
         "site": TEXT,
+        "pages": WHOLE,
+        "comparison": TEXT,
+        "valid": TRUTH,
+        "why": TEXT,
+        "figure": TEXT,
+        "value": REAL,
     },
     "memory": {
         "strategy": TEXT,
@@ -91,51 +83,81 @@ COLUMNS: dict[str, dict[str, str]] = {
     "timeline": _TRIAL | {"at_ns": WHOLE, "completions": WHOLE, "in_flight_then": WHOLE},
     "samples": _TRIAL | dict.fromkeys(_SAMPLES, WHOLE),
     "checks": _TRIAL | {"name": TEXT, "verdict": TEXT, "detail": TEXT},
-    "times": _TRIAL | {"time": TEXT} | dict.fromkeys(_QUANTILES, WHOLE),
 }
 """The columns of each table in order, each with its pandas type."""
+_TRIALS = COLUMNS["frame"] | {"round": WHOLE, "status": TEXT, "started_at": TEXT}
+"""The columns of trials, without their figures."""
+_MEAN = {"estimate": REAL, "low": REAL, "high": REAL, "n": WHOLE, "valid": TRUTH}
+_RATIO = {
+    "ratio_baseline": TEXT,
+    "ratio_estimate": REAL,
+    "ratio_low": REAL,
+    "ratio_high": REAL,
+    "ratio_n": WHOLE,
+    "ratio_p": REAL,
+    "ratio_answer": TEXT,
+}
 
 
 def table(name: str, rows: Sequence[Row]) -> "pd.DataFrame":
-    """Return one of the tables of ``COLUMNS``. Raises ModuleNotFoundError where pandas is not installed."""
-    need_pandas()
+    """Return one of the tables of ``_LINES``."""
     import pandas as pd
 
-    lines = list(_LINES[name](rows))
-    columns = COLUMNS[name]
-    values = zip(*lines, strict=True) if lines else [()] * len(columns)
-    return pd.DataFrame(
-        {column: pd.Series(list(own), dtype=kind) for (column, kind), own in zip(columns.items(), values, strict=True)}
-    )
+    return pd.DataFrame(list(_LINES[name](rows)), columns=list(COLUMNS[name]), dtype=object).astype(COLUMNS[name])
 
 
-def _cells(rows: Sequence[Row]) -> Iterator[Line]:
-    """Yield a line for each strategy on each crawl workload; without valid trials, the figures of red ones."""
-    for cell in c.cells(rows, "crawl"):
-        rate, cpu = cell.figure(c.pages_per_s), cell.figure(c.cpu_per_page_ns)
-        moves = sensitivity(cell.valid_rows)
-        yield (
-            cell.strategy,
-            cell.stack,
-            cell.rows[0].workload.id,
-            cell.latency,
-            cell.mean_latency_ns,
-            cell.in_flight,
-            cell.setting.connection,
-            cell.cpu,
-            cell.cpu_ns,
-            *_ends(rate),
-            *_ends(cpu),
-            rate.rounds if rate else 0,
-            bool(rate and rate.valid),
-            moves.low if moves else None,
-            moves.high if moves else None,
-            cell.setting.site,
-        )
+def trials(rows: Iterable[Row]) -> "pd.DataFrame":
+    """Return one line for each trial, with a column for each figure: the frame, unstacked.
+
+    Figures are ``Int64`` if all their values are whole, else ``Float64``.
+    """
+    from inflight.bench.frame import frame
+
+    found = frame.trials(rows)
+    return found.astype({name: kind for name, kind in _TRIALS.items() if name in found}).convert_dtypes()
 
 
-def _ends(figure: c.Figure | None) -> Line:
-    return (None, None, None) if figure is None else (figure.estimate, *(figure.ends or (None, None)))
+def csv(rows: Iterable[Row]) -> str:
+    """Return the trials as CSV with a header line. No spreadsheet reads a text of it as a formula."""
+    found = trials(rows)
+    for name, kind in _TRIALS.items():
+        if kind == TEXT and name in found:
+            found[name] = found[name].map(_harmless)
+    return found.to_csv(index=False, lineterminator="\n")
+
+
+def _harmless(text: str) -> str:
+    """Put an apostrophe before text that a spreadsheet would evaluate.
+
+    See https://owasp.org/www-community/attacks/CSV_Injection. A carriage return becomes a line feed: it would not be
+    quoted, and readers would take it as the end of a line.
+    """
+    return f"{chr(39) if text.startswith(_FORMULA) else ''}{text}".replace("\r", "\n")
+
+
+def study_of(name: str) -> "Study":
+    """Return the study with a name. Raises NotInRunError for an unknown one."""
+    from inflight.bench.show.studies import STUDIES
+
+    known = {study.name: study for study in STUDIES}
+    if name not in known:
+        raise NotInRunError(words.plain(f"no study {name!r}{judge.nearest(str(name), known)}"))
+    return known[name]
+
+
+def study_table(name: str, frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Return the means of a study, and its ratios if it has an axis: one line for each line and column of its table."""
+    import pandas as pd
+
+    from inflight.bench.show.sections import as_json
+
+    study = study_of(name)
+    keys = {"part": TEXT, "line": TEXT} | {key: COLUMNS["frame"][key] for key in study.columns}
+    found = [
+        one | {f"ratio_{key}": value for key, value in (one["ratio"] or {}).items()} for one in as_json(study, frame)
+    ]
+    columns = keys | _MEAN | (_RATIO if study.over else {})
+    return pd.DataFrame(found, columns=list(columns), dtype=object).astype(columns)
 
 
 def _memory(rows: Sequence[Row]) -> Iterator[Line]:
@@ -196,14 +218,6 @@ def _checks(rows: Iterable[Row]) -> Iterator[Line]:
     return ((*_key(row), check.name, check.verdict, check.detail) for row in rows for check in row.checks)
 
 
-def _times(rows: Iterable[Row]) -> Iterator[Line]:
-    """Yield a line for each kind of time of a trial."""
-    for row in rows:
-        for name in _TIMES.get(row.kind, ()):
-            if (found := getattr(row.measured, name, None)) is not None:
-                yield *_key(row), name, *(getattr(found, quantile) for quantile in _QUANTILES)
-
-
 def _key(row: Row) -> Line:
     asked = [getattr(row.workload, name, None) for name in ("latency", "in_flight", "connection")]
     cpu = row.workload.cpu or "0" if row.kind in c.CRAWLED else None
@@ -211,10 +225,8 @@ def _key(row: Row) -> Line:
 
 
 _LINES: dict[str, Callable[[Sequence[Row]], Iterator[Line]]] = {
-    "cells": _cells,
     "memory": _memory,
     "timeline": _timeline,
     "samples": _samples,
     "checks": _checks,
-    "times": _times,
 }

@@ -25,6 +25,7 @@ from inflight.bench.show.study import (
     short_name,
     text,
     tile,
+    usual,
     value_name,
     value_words,
 )
@@ -62,14 +63,9 @@ def plots(study: Study, lines: pd.DataFrame, footer: str) -> "Iterator[tuple[str
 def draw(study: Study, part: Part, footer: str) -> "Figure":
     """Draw one part: its title is that of the study, its finding stands below."""
     about = marks.notes(*findings(study, part), study.note)
-    if study.plot.is_ratio:
-        found = ratios(study, part)
-        part = part._replace(
-            means=found.assign(valid=True, stack=found["line"].map(dict(ordered(study, part)))),
-            columns=[one for one in part.columns if len(at(study, found, one))],
-        )
+    part = _drawn(study, part)
     mark = mark_of(study, part)
-    panels = _panels(study, part, mark)
+    panels = evenly(_panels(study, part, mark), 2 if mark == "dots" else MAX_PANELS)
     names = [name for name, _ in ordered(study, part)]
     rows = min(page.MOST_BARS, len(names)) if mark in {"bars", "dots"} else 0
     height = (
@@ -96,6 +92,32 @@ def draw(study: Study, part: Part, footer: str) -> "Figure":
     return sheet
 
 
+def draw_usual(axes: "Axes", study: Study, part: Part) -> bool:
+    """Draw the panel with the usual column of a part onto axes, with its title; return whether there is one."""
+    part = _drawn(study, part)
+    if not part.columns:
+        return False
+    mark, column = mark_of(study, part), usual(study, part)
+    columns = next(panel for panel in _panels(study, part, mark) if column in panel)
+    draw_panel(axes, study, part, columns, mark)
+    where = ", ".join(filter(None, [part.name, _panel_title(study, columns)]))
+    axes.set_title("\n".join(filter(None, [study.title, where])), pad=10)
+    if mark == "dots":
+        axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=page.SMALL)
+    return True
+
+
+def _drawn(study: Study, part: Part) -> Part:
+    """Return a part with the values that are drawn: means, or ratios along the axis of the study."""
+    if not study.plot.is_ratio:
+        return part
+    found = ratios(study, part)
+    return part._replace(
+        means=found.assign(valid=True, stack=found["line"].map(dict(ordered(study, part)))),
+        columns=[one for one in part.columns if len(at(study, found, one))],
+    )
+
+
 def mark_of(study: Study, part: Part) -> str:
     """Return the mark: lines over fewer than three values are drawn as bars."""
     if study.plot.mark == "lines" and study.plot.x == "in_flight":
@@ -110,23 +132,26 @@ def mark_of(study: Study, part: Part) -> str:
 def draw_panel(axes: "Axes", study: Study, part: Part, columns: Sequence[tuple[Any, ...]], mark: str) -> None:
     """Draw the columns of one panel onto axes."""
     MARKS[mark](axes, study, part, columns)
+    axes.set_title(_panel_title(study, columns), pad=10)
+
+
+def _panel_title(study: Study, columns: Sequence[tuple[Any, ...]]) -> str:
+    """Return the values that all columns of a panel have in common."""
     told = [key for n, key in enumerate(study.columns) if len({column[n] for column in columns}) == 1]
     told = [key for key in told if key != study.plot.x or len(columns) == 1]
-    axes.set_title(", ".join(value_name(key, columns[0][study.columns.index(key)]) for key in told), pad=10)
+    return ", ".join(value_name(key, columns[0][study.columns.index(key)]) for key in told)
 
 
 def _panels(study: Study, part: Part, mark: str) -> list[list[tuple[Any, ...]]]:
     """Return the columns of each panel: of bars and dots one each, else those of one value of the facet."""
-    if mark == "bars":
-        return [[column] for column in evenly(part.columns, MAX_PANELS)]
-    if mark == "dots":
-        return [[column] for column in evenly(part.columns, 2)]
+    if mark in {"bars", "dots"}:
+        return [[column] for column in part.columns]
     if study.plot.facet not in study.columns:
         return [part.columns]
     place = study.columns.index(study.plot.facet)
     values = list(dict.fromkeys(column[place] for column in part.columns))
     values = sorted(values) if study.plot.facet == "in_flight" else values
-    return [[column for column in part.columns if column[place] == value] for value in evenly(values, MAX_PANELS)]
+    return [[column for column in part.columns if column[place] == value] for value in values]
 
 
 def _means(part: Part, study: Study, columns: Sequence[tuple[Any, ...]]) -> pd.DataFrame:

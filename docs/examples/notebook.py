@@ -102,7 +102,8 @@ with TemporaryDirectory() as work:
     experiment.write_text(EXPERIMENT, encoding="utf-8")
     measured = run(experiment, out=work)
 
-print(measured.cells[["strategy", "in_flight", "pages_per_s", "valid"]].to_string(index=False))
+throughput = measured.table("throughput")
+print(throughput[["line", "in_flight", "estimate", "valid"]].to_string(index=False))
 
 # %% [markdown]
 # ## 4. Plot
@@ -114,8 +115,8 @@ print(measured.cells[["strategy", "in_flight", "pages_per_s", "valid"]].to_strin
 figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
 numbers = list(predicted)
 axes.plot(numbers, [number / LATENCY_S for number in numbers], "k--", label="in flight / latency")
-for name, cells in measured.cells.groupby("strategy"):
-    axes.plot(cells["in_flight"], cells["pages_per_s"].astype(float), "o", label=str(name), alpha=0.6)
+for name, means in throughput.groupby("line"):
+    axes.plot(means["in_flight"], means["estimate"].astype(float), "o", label=str(name), alpha=0.6)
 yours = {number: guess for number, guess in predicted.items() if guess is not None}
 axes.plot(list(yours), list(yours.values()), "rx", label="predicted")
 axes.set(xscale="log", yscale="log", xlabel="fetches in flight", ylabel="pages per second")
@@ -149,11 +150,11 @@ print(results)
 print(f"{results.machine.get('cpu')}, {results.machine.get('python')}")
 
 # %%
-cells = results.cells
-most = cells["in_flight"].max()
-busiest = cells[(cells["in_flight"] == most) & cells["valid"]]
-print(f"\nThroughput with {most} in flight: median, slowest and fastest round")
-print(busiest[["strategy", "latency", "pages_per_s", "pages_per_s_low", "pages_per_s_high"]].to_string(index=False))
+throughput = results.table("throughput")
+most = throughput["in_flight"].max()
+busiest = throughput[(throughput["in_flight"] == most) & throughput["valid"]]
+print(f"\nPages per second with {most} in flight: mean, and its 95 % interval")
+print(busiest[["line", "latency", "estimate", "low", "high"]].to_string(index=False))
 
 # %%
 memory = results.memory
@@ -193,12 +194,12 @@ print(spread.round(2).to_string())
 # %% [markdown]
 # ### Two plots side by side
 #
-# You can draw each plot of a run onto your own Axes.
+# You can draw a panel of each study onto your own Axes.
 
 # %%
 figure, (left, right) = plt.subplots(1, 2, figsize=(15, 6), layout="constrained")
-results.plot_throughput(ax=left)
-results.plot_cpu(ax=right)
+results.plot("throughput", ax=left)
+results.plot("cpu", ax=right)
 figure.savefig("two-plots.png", dpi=100)
 print("\nwritten: two-plots.png")
 
@@ -208,6 +209,6 @@ print("\nwritten: two-plots.png")
 # 1. Change the latency of the experiment to `"0"`. Predict first: is 50 in flight still better than 10? Which of
 #    the two is faster now, and why?
 # 2. Add `"1ms"` and 500 in flight. Where is the knee? It is near the number in flight at which
-#    in flight / latency = 1 / CPU time per page; `cells` has `cpu_per_page_ns`.
+#    in flight / latency = 1 / CPU time per page; `measured.table("cpu")` has the CPU times (ns).
 # 3. In section 5, choose another pair of strategies. For which workloads does the range include 1?
 # 4. Write such programs yourself: start with `make exercise-1` (see `docs/exercises`).

@@ -47,6 +47,7 @@ def test_every_reference_run_has_every_table(experiment: str) -> None:
     results = inflight.load(str(reference(experiment)))
 
     assert len(results.trials) == len(results.rows)
+    assert results.frame["value"].notna().all()
     assert len(results.checks) == sum(len(row.checks) for row in results.rows)
     assert len(results.memory) >= (5 if experiment in {"memory", "c10k", "claims"} else 0)
     for name in tidy.COLUMNS:
@@ -85,9 +86,9 @@ def test_only_keeps_the_rows_that_have_all_of_it() -> None:
     some = results.only(strategies=["one", "two"], latency="50ms", in_flight=10, keep=lambda row: row.round == 1)
 
     assert [row.strategy for row in some.rows] == ["one", "two"]
-    assert len(some.cells) == 2
+    assert len(some.trials) == 2
     assert (some.folder, some.machine) == (results.folder, results.machine)
-    assert results.only(strategies="one").only(connection="keep-alive", cpu="0").cells["strategy"].unique() == ["one"]
+    assert results.only(strategies="one").only(connection="keep-alive", cpu="0").trials["strategy"].unique() == ["one"]
 
 
 @pytest.mark.parametrize(

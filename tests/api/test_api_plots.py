@@ -11,18 +11,14 @@ from inflight.bench.api import NotInRunError, Results
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import changed
 from tests.api.made_results import HOSTILE, made, reference
-from tests.made_rows import MS, crawl_row, edited, grid, memory_row
+from tests.made_rows import MS, arm_row, crawl_row, edited, grid, memory_row
 
 PLOTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "throughput": ("plot_throughput", {}),
-    "throughput of": ("plot_throughput", {"latency": "0"}),
-    "cpu": ("plot_cpu", {}),
-    "cpu of": ("plot_cpu", {"latency": "10ms", "in_flight": 40}),
-    "times": ("plot_times", {}),
-    "times of": ("plot_times", {"kind": "service", "latency": "10ms", "in_flight": 40}),
+    "throughput": ("plot", {"study": "throughput"}),
+    "cpu": ("plot", {"study": "cpu"}),
+    "times": ("plot", {"study": "times"}),
     "memory": ("plot_memory", {}),
     "ladder": ("plot_ladder", {}),
-    "map": ("plot_map", {"in_flight": 100}),
 }
 
 
@@ -48,7 +44,7 @@ def test_a_plot_without_axes_is_a_figure_of_its_own(name: str, quick: Results) -
         assert not sys.modules["matplotlib.pyplot"].get_fignums()
 
 
-@pytest.mark.parametrize("name", ["throughput", "cpu", "times", "memory", "ladder", "map"])
+@pytest.mark.parametrize("name", PLOTS)
 def test_a_plot_onto_axes_touches_nothing_outside(name: str, quick: Results) -> None:
     from matplotlib.figure import Figure
 
@@ -81,27 +77,51 @@ def test_hostile_names_are_names_on_the_callers_own_axes_too() -> None:
     assert b"\x1b" not in image.getvalue()
 
 
+@pytest.mark.parametrize(
+    ("experiment", "study", "title"),
+    [
+        ("map", "map", "Fastest model\n100 in flight"),
+        ("map", "throughput", "Pages per second\nno CPU work, 0 ms"),
+        ("map", "retention", "Pages per second over the number in flight"),
+        ("interpreters", "interpreters", "CPU time per page on each interpreter"),
+        ("scaling", "cores", "Pages per second on several cores\n2 cores"),
+    ],
+)
+def test_each_kind_of_study_has_a_plot(experiment: str, study: str, title: str) -> None:
+    figure = inflight.load(reference(experiment)).plot(study)
+
+    figure.draw_without_rendering()
+    (axes,) = figure.get_axes()
+    assert axes.get_title(loc="left") == title
+    assert axes.lines or axes.patches
+
+
 def test_a_setting_among_several_is_named() -> None:
     row = crawl_row(times_ns=[5])
     worked = edited(row, workload={"id": "w", "cpu": "2ms", "cpu_ns": 2 * MS})
     results = made([row, changed(row, round=2), crawl_row("other"), worked])
 
-    title = results.plot_cpu().axes[0].get_title(loc="left")
-    assert title.endswith("100 in flight (no CPU work)")
-    assert results.only(cpu="2ms").plot_cpu().axes[0].get_title(loc="left").endswith("100 in flight")
+    assert results.plot("cpu").axes[0].get_title(loc="left").endswith("\nno CPU work, 0 ms, 100 in flight")
+    only = results.only(cpu="2ms").plot("cpu")
+    assert only.axes[0].get_title(loc="left").endswith("\n0 ms, 100 in flight")
+
+
+def test_ratios_without_their_baseline_have_no_plot() -> None:
+    rows = [
+        edited(arm_row(number=number), workload={"arm": {"cores": cores}}) for cores in (2, 3) for number in (1, 2, 3)
+    ]
+
+    with pytest.raises(NotInRunError, match="nothing for the study 'cores'"):
+        made(rows).plot("cores")
 
 
 @pytest.mark.parametrize(
     ("rows", "method", "options", "told"),
     [
-        ([], "plot_throughput", {}, "no throughput in this run"),
-        ([crawl_row(status="failed")], "plot_cpu", {}, "no CPU times in this run"),
-        ([crawl_row(red=True, times_ns=[1])], "plot_times", {}, "no valid trial with times in this run"),
-        ([crawl_row(times_ns=[1])], "plot_times", {"kind": "queueing"}, "no kind of time 'queueing' in this run: it"),
-        ([crawl_row()], "plot_throughput", {"latency": "7ms"}, "no added latency '7ms' in this run: it has 0"),
-        ([crawl_row()], "plot_cpu", {"in_flight": 3}, "no number in flight 3 in this run: it has 100"),
-        ([crawl_row()], "plot_map", {"in_flight": 3}, "no number in flight 3 in this run: it has 100"),
-        ([crawl_row(stack="own")], "plot_map", {"in_flight": 3}, "no crawl of a strategy that shares the stack"),
+        ([], "plot", {"study": "throughput"}, "nothing for the study 'throughput' in this run"),
+        ([crawl_row(status="failed")], "plot", {"study": "cpu"}, "nothing for the study 'cpu' in this run"),
+        ([crawl_row(stack="own")], "plot", {"study": "map"}, "nothing for the study 'map' in this run"),
+        ([crawl_row()], "plot", {"study": "mapp"}, "no study 'mapp'; did you mean \"map\"?"),
         ([crawl_row()], "plot_memory", {}, "no memory trial in this run"),
         ([memory_row()], "plot_memory", {}, "no memory slope in this run: a slope needs"),
         ([memory_row()], "plot_ladder", {}, "no memory trial of a strategy in this run has every layer"),

@@ -1,15 +1,15 @@
 """The tables of results: their columns are those of docs/api.md, and their lines what the rows say."""
 
-import json
 import re
 
+import pandas as pd
 import pytest
 
 import inflight
-from inflight.bench.api import Results
+from inflight.bench.api import NotInRunError, Results
 from inflight.bench.measure.process import ROOT
 from inflight.bench.report import tidy
-from inflight.bench.report.frames import COLUMNS
+from inflight.bench.show.studies import STUDIES
 from tests.api.made_results import HOSTILE, made, reference
 from tests.made_blocks import block
 from tests.made_rows import MS, arm_row, bare_row, crawl_row, edited, memory_row, memory_rows
@@ -54,51 +54,85 @@ def test_everything_public_is_documented_and_explained() -> None:
     assert not [name for name in public if name in vars(Results) and not getattr(Results, name).__doc__]
 
 
-def test_trials_are_the_table_that_a_run_writes(quick: Results) -> None:
-    assert list(quick.trials.columns) == list(COLUMNS)
-    assert quick.trials["trial"].tolist() == [row.trial for row in quick.rows]
+def test_trials_are_the_frame_with_a_column_for_each_figure(quick: Results) -> None:
+    trials, frame = quick.trials, quick.frame
+
+    assert trials["trial"].tolist() == [row.trial for row in quick.rows]
+    figures = [name for name in trials if name not in {*frame.columns, "round", "status", "started_at"}]
+    assert set(figures) == set(frame["figure"])
+    melted = trials.melt(["trial"], figures, var_name="figure").dropna()
+    joined = melted.merge(frame, on=["trial", "figure"], validate="one_to_one")
+    assert len(joined) == len(frame) == len(melted)
+    assert (joined["value_x"] == joined["value_y"]).all()
 
 
 def test_a_table_is_the_callers_own_to_change() -> None:
     results = made([crawl_row()])
-    table = results.cells
-    table["mine"] = 1
-    table.loc[0, "strategy"] = "other"
+    for name in ("frame", "checks"):
+        table = getattr(results, name)
+        table["mine"] = 1
+        table.loc[0, "strategy"] = "other"
 
-    assert results.cells["strategy"].tolist() == ["callbacks"]
-    assert "mine" not in results.cells
+        assert set(getattr(results, name)["strategy"]) == {"callbacks"}
+        assert "mine" not in getattr(results, name)
 
 
-def test_cells_have_the_mean_and_the_interval_of_the_valid_rounds() -> None:
+def test_a_study_has_the_mean_and_the_interval_of_the_valid_rounds() -> None:
     rates = [(1, 100.0), (2, 130.0), (3, 110.0)]
     rows = [crawl_row(number=number, pages_per_s=rate) for number, rate in rates]
-    (cell,) = made([*rows, crawl_row(number=4, pages_per_s=900.0, red=True)]).cells.to_dict("records")
+    table = made([*rows, crawl_row(number=4, pages_per_s=900.0, red=True)]).table("throughput")
+    (line,) = table.to_dict("records")
 
-    assert cell["pages_per_s"] == pytest.approx((100 * 130 * 110) ** (1 / 3))
-    assert cell["pages_per_s_low"] < 100
-    assert cell["pages_per_s_high"] > 130
-    assert (cell["rounds"], cell["valid"], cell["latency"], cell["cpu"], cell["cpu_ns"]) == (3, True, "0", "0", 0)
-    assert 0 <= cell["sensitivity_low"] <= cell["sensitivity_high"] <= 1
-    assert json.loads(cell["site"])["links"] == 10
-
-
-def test_cells_without_a_valid_trial_say_so() -> None:
-    table = made([crawl_row("one", red=True, pages_per_s=5.0), crawl_row("two", status="timeout")]).cells
-
-    assert table["valid"].tolist() == [False, False]
-    assert table["rounds"].tolist() == [1, 0]
-    assert table["pages_per_s"][0] == pytest.approx(5)
-    assert table["pages_per_s_low"].isna().all(), "one round has no interval"
-    assert table["pages_per_s"].isna().tolist() == [False, True]
-    assert table["sensitivity_low"].isna().all()
+    assert list(line) == ["part", "line", "latency", "in_flight", "estimate", "low", "high", "n", "valid"]
+    assert line["estimate"] == pytest.approx((100 * 130 * 110) ** (1 / 3))
+    assert line["low"] < 100
+    assert line["high"] > 130
+    assert (line["line"], line["latency"], line["in_flight"], line["n"], line["valid"]) == (
+        "callbacks", "0", 100, 3, True,
+    )  # fmt: skip
 
 
-def test_cpu_work_is_part_of_cell_and_trial() -> None:
+def test_a_study_without_a_valid_trial_says_so() -> None:
+    table = made([crawl_row("one", red=True, pages_per_s=5.0), crawl_row("two", status="timeout")]).table("throughput")
+
+    assert table["valid"].tolist() == [False]
+    assert table["estimate"][0] == pytest.approx(5)
+    assert table[["low", "high"]].isna().all(axis=None), "one round has no interval"
+
+
+def test_a_study_with_an_axis_has_ratios_to_its_baseline(quick: Results) -> None:
+    found = quick.table("cpu").to_dict("records")
+    here = {one["line"]: one for one in found if (one["latency"], one["in_flight"]) == ("0", 100)}
+    pool, reference = here["thread_pool"], here["callbacks"]
+
+    assert pool["ratio_baseline"] == "callbacks"
+    assert pool["ratio_estimate"] == pytest.approx(pool["estimate"] / reference["estimate"])
+    assert pool["ratio_answer"] == "differs"
+    assert pd.isna(reference["ratio_estimate"])
+
+
+@pytest.mark.parametrize("study", [study.name for study in STUDIES])
+def test_the_columns_of_a_study_are_those_of_the_documentation_whatever_the_rows(study: str, quick: Results) -> None:
+    section = DOCS.partition("\n### `table(study)`\n")[2].partition("\n#")[0]
+    tables = [results.table(study) for results in (quick, made([]), inflight.load(reference("scaling")))]
+
+    assert f"| `{study}` |" in section
+    assert len({tuple(table.dtypes.items()) for table in tables}) == 1
+    columns = documented("table(study)") | tidy.COLUMNS["frame"]
+    assert not [name for name, kind in tables[0].dtypes.items() if columns[str(name)] != str(kind)]
+
+
+def test_an_unknown_study_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(NotInRunError, match="no study 'thruput'; did you mean \"throughput\"\\?"):
+        made([crawl_row()]).table("thruput")
+
+
+def test_cpu_work_is_part_of_every_trial() -> None:
     row = crawl_row()
     worked = edited(row, workload={"id": "w", "cpu": "2ms", "cpu_ns": 2 * MS})
     results = made([row, worked])
 
-    assert sorted(zip(results.cells["cpu"], results.cells["cpu_ns"], strict=True)) == [("0", 0), ("2ms", 2 * MS)]
+    assert sorted(zip(results.trials["cpu"], results.trials["cpu_ns"], strict=True)) == [("0", 0), ("2ms", 2 * MS)]
     assert set(results.timeline["cpu"]) == {"0", "2ms"}
 
 
@@ -152,7 +186,6 @@ def test_other_measurements_of_the_same_name_are_left_alone() -> None:
 
     assert results.timeline.empty
     assert results.samples.empty
-    assert results.times.empty
 
 
 def test_checks_have_a_line_each() -> None:
@@ -161,15 +194,6 @@ def test_checks_have_a_line_each() -> None:
     assert table["verdict"].tolist() == ["passed", "failed"]
     assert table["name"][1] == "server had room"
     assert table["valid"].tolist() == [False, False]
-
-
-def test_times_have_their_quantiles() -> None:
-    lines = made([crawl_row(times_ns=[10, 20, 30]), crawl_row("none")]).times.to_dict("records")
-    found = {(line["strategy"], line["time"]): line for line in lines}
-
-    assert [found["callbacks", "service"][name] for name in ("count", "p50_ns", "max_ns")] == [3, 20, 30]
-    assert found["callbacks", "response"]["max_ns"] == 60
-    assert found["none", "service"]["count"] == 0
 
 
 @pytest.mark.parametrize("name", ["timeline", "samples"])

@@ -103,7 +103,7 @@ def test_a_run_has_a_row_for_every_trial_and_arm(real_run: RealRun, tmp_path: Pa
     assert {row.run for row in found} == {real_run.folder.name}
     table = list(csv.DictReader(StringIO((real_run.folder / "rows.csv").read_text(encoding="utf-8"))))
     assert [line["trial"] for line in table] == [row.trial for row in found]
-    assert {line["n"] for line in table if line["strategy"] == "thread"} == {"40", "80", "120", "160", "200"}
+    assert {line["in_flight"] for line in table if line["strategy"] == "thread"} == {"40", "80", "120", "160", "200"}
     assert all(int(line["held_page_tables_bytes"]) > 0 for line in table if line["kind"] in {"memory", "block"})
 
 

@@ -10,12 +10,11 @@ import pytest
 from inflight.bench.present import page
 from inflight.bench.report.answer import answer
 from inflight.bench.report.files import Extras
-from inflight.bench.report.frames import frame
 from inflight.bench.report.markdown import markdown
 from inflight.bench.report.page import page as whole_page
 from inflight.bench.report.plots import save_all
 from inflight.bench.report.terminal import WIDTH, summary_json, summary_table
-from inflight.bench.report.tidy import table
+from inflight.bench.report.tidy import trials
 from inflight.bench.rows.files import Row
 from inflight.bench.studies.open_loop.plot import plots
 from inflight.bench.studies.open_loop.read import KINDS
@@ -171,12 +170,11 @@ def test_markdown_has_the_table_and_the_reason() -> None:
     assert "cannot keep the rate: 40,000 were due" in text
 
 
-def test_the_tables_for_pandas_have_rates_and_both_times() -> None:
-    trials = frame([open_row(), open_row(4000, target=TARGET), open_row(1, status="skipped"), client_row("wrk")])
-    times = table("times", [open_row(), client_row("wrk"), open_row(status="failed")])
+def test_trials_have_rates_and_both_times() -> None:
+    rows = [open_row(), open_row(4000, target=TARGET), open_row(1, status="skipped"), client_row("wrk")]
+    table = trials(rows)
 
-    assert trials["rate_per_s"].tolist()[:3] == [1000, 4000, 1]
-    assert trials["kept"].tolist()[:2] == [True, False]
-    assert trials["target"][1] == TARGET
-    assert trials["corrected_p99_ns"][0] > 0
-    assert times["time"].tolist() == ["corrected", "uncorrected", "service"]
+    assert [json.loads(site).get("rate_per_s") for site in table["site"]] == [1000, 4000, 1, None]
+    assert json.loads(table["site"][1])["target"] == TARGET
+    assert table["corrected_p50_ns"][0] > table["uncorrected_p50_ns"][0] > 0
+    assert table["service_p50_ns"].notna().tolist() == [False, False, False, True]
