@@ -3,6 +3,7 @@
 import html
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
