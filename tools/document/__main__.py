@@ -2,8 +2,8 @@
 
     python -m tools.document [--check]
 
-``parts.md`` has the text of each part; ``values`` has its figures. Plots are drawn again first. ``--check`` writes
-nothing and draws nothing; its exit code is 1 when a file is not up to date.
+``parts.md`` has the text of each part; ``values`` has its figures. The plots that pages show are drawn again. With
+``--check``, nothing is written or drawn; the exit code is 1 when a file is not up to date.
 """
 
 import argparse
@@ -31,6 +31,7 @@ from inflight.bench.studies.compare import show as comparison
 from inflight.bench.studies.selftest import show as selftest
 from inflight.bench.studies.simulator import page as simulator_page
 from inflight.bench.studies.simulator import show as simulator
+from inflight.bench.studies.simulator.read import simulated
 from inflight.bench.studies.swarm.show import sections as swarms
 from tools.document import plots, race, values
 from tools.document.stored import REFERENCE, DocumentError, Run, Runs
@@ -60,6 +61,7 @@ GLOBALS = {
     "folded": section.folded,
     "glossary": glossary,
     "selftest": selftest,
+    "simulated": simulated,
     "simulator": simulator,
     "simulator_page": simulator_page,
     "swarms": swarms,
@@ -72,13 +74,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a file is not up to date")
     asked = parser.parse_args()
+    runs = Runs(REFERENCE)
     try:
         if not asked.check:
-            plots.renew_all(REFERENCE)
-            plots.save_ladder(Runs(REFERENCE), Path())
-        code = document(Path(), is_check=asked.check)
+            plots.save_ladder(runs, Path())
+        code = document(runs, Path(), is_check=asked.check)
         if not asked.check:
-            plots.drop_unshown(REFERENCE, Path())
+            plots.renew(runs)
         return code
     except (DocumentError, RowsError) as error:
         print(error, file=sys.stderr)
@@ -87,9 +89,9 @@ def main() -> int:
     return 1
 
 
-def document(root: Path, *, is_check: bool) -> int:
+def document(runs: Runs, root: Path, *, is_check: bool) -> int:
     """Write every page that is not as it should be, or say so; return the exit code."""
-    stale = [(path, text) for path, old, text in pages(root) if old != text]
+    stale = [(path, text) for path, old, text in pages(runs, root) if old != text]
     for path, text in stale:
         if is_check:
             print(f"{path} is not up to date; run `make readme`", file=sys.stderr)
@@ -98,9 +100,8 @@ def document(root: Path, *, is_check: bool) -> int:
     return 1 if stale and is_check else 0
 
 
-def pages(root: Path) -> Iterator[tuple[Path, str, str]]:
+def pages(runs: Runs, root: Path) -> Iterator[tuple[Path, str, str]]:
     """Yield each page and picture below a folder, with its text and what it should be. Raises DocumentError."""
-    runs = Runs(root / REFERENCE)
     for path in (path for pattern in PAGES for path in sorted(root.glob(pattern))):
         old = text = path.read_text(encoding="utf-8")
         for mark in MARK.findall(old):
@@ -127,15 +128,14 @@ def part(name: str, runs: Runs, beside: Path) -> str:
 
 def macros(runs: Runs, beside: Path) -> Any:
     """Return the macros of ``parts.md``."""
-    known = {"runs": runs, "decisions": runs.folder.parent / "decisions", "picture": partial(picture, beside)}
+    known = {"runs": runs, "decisions": runs.folder.parent / "decisions", "picture": partial(picture, runs, beside)}
     return _template().make_module(known)
 
 
-def picture(beside: Path, run: Run, plot: str, words_for_it: str) -> str:
-    """Return a link to one of the plots of a run. Raises DocumentError if it has none of that name."""
+def picture(runs: Runs, beside: Path, run: Run, plot: str, words_for_it: str) -> str:
+    """Return a link to one of the plots of a run, and note that it is shown."""
     path = run.folder / plots.FOLDER / f"{plot}.svg"
-    if not path.is_file():
-        raise DocumentError(f"{run.folder} has no plot {plot}")
+    runs.plots.setdefault(run.folder, set()).add(path.name)
     return f"![{words_for_it}]({Path(os.path.relpath(path.resolve(), beside.resolve())).as_posix()})"
 
 

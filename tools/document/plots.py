@@ -1,7 +1,6 @@
-"""The plots that README.md and docs/ show, drawn again from the rows of the reference runs.
+"""The plots that README.md and docs/ show, drawn from the rows of the reference runs.
 
-A run without a folder ``plots`` gets none, and only the plots that a page shows are kept. The same rows and the same
-versions of matplotlib give the same files.
+The same rows and the same versions of matplotlib give the same files.
 """
 
 import shutil
@@ -31,29 +30,17 @@ ABOUT = "Memory per additional thread. Each bar says what the thread does, and w
 _LEFT, _RIGHT, _KEY, _ROW = 3.2, 0.5, 0.1, 0.85
 
 
-def renew_all(runs: Path) -> None:
-    """Replace the plots of all runs in a folder that have some. Raises RowsError and OSError."""
-    for folder in sorted(path.parent for path in runs.glob(f"*/{FOLDER}")):
-        renew(folder)
-
-
-def renew(run: Path) -> None:
-    """Replace the plots of a run by new ones; those that are no longer drawn are removed."""
-    with tempfile.TemporaryDirectory() as made:
-        paths = save(run, Path(made))
-        for old in (run / FOLDER).iterdir():
-            if old.name not in {path.name for path in paths}:
-                old.unlink()
-        for path in paths:
-            shutil.copyfile(path, run / FOLDER / path.name)
-
-
-def drop_unshown(runs: Path, root: Path) -> None:
-    """Remove the plots that no page of the project shows."""
-    pages = [path.read_text(encoding="utf-8") for path in [*root.glob("*.md"), *(root / "docs").rglob("*.md")]]
-    for path in runs.glob(f"*/{FOLDER}/*"):
-        if not any("/".join(path.parts[-3:]) in page for page in pages):
-            path.unlink()
+def renew(runs: Runs) -> None:
+    """Draw the plots that pages show again, and remove all others. Raises RowsError and OSError."""
+    for old in runs.folder.glob(f"*/{FOLDER}/*"):
+        if old.name not in runs.plots.get(old.parents[1], set()):
+            old.unlink()
+    for run, names in runs.plots.items():
+        with tempfile.TemporaryDirectory() as made:
+            save(run, Path(made))
+            (run / FOLDER).mkdir(exist_ok=True)
+            for name in names:
+                shutil.copyfile(Path(made) / name, run / FOLDER / name)
 
 
 def save(run: Path, folder: Path) -> list[Path]:

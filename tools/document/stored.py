@@ -9,8 +9,10 @@ from typing import Any
 import pandas as pd
 
 from inflight.bench.frame.frame import frame
+from inflight.bench.report import files as report_files
 from inflight.bench.report import provenance
-from inflight.bench.rows import files
+from inflight.bench.report.files import Extras
+from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError, folders_in
 
 REFERENCE = Path("results/reference")
@@ -27,7 +29,8 @@ class Run:
     folder: Path
     rows: Sequence[Row]
     machine: dict[str, Any]
-    """As in ``machine.json``; empty without one."""
+    """As in ``machine.json``; empty if unknown."""
+    extras: Extras
 
     @property
     def provenance(self) -> str:
@@ -50,13 +53,15 @@ class Runs:
     """A folder of runs, each of which is read once."""
 
     folder: Path
+    plots: dict[Path, set[str]] = field(default_factory=dict)
+    """The names of the plots that pages show, by the folder of the run."""
     _read: dict[Path, Run] = field(default_factory=dict)
 
     def run(self, folder: Path) -> Run:
         """Read a stored run. Raises DocumentError."""
         try:
             if folder not in self._read:
-                self._read[folder] = Run(folder, files.read(folder), files.machine(folder))
+                self._read[folder] = Run(folder, rows.read(folder), *report_files.read(folder))
         except RowsError as error:
             raise DocumentError(str(error)) from error
         return self._read[folder]

@@ -19,19 +19,17 @@ from inflight.bench.present.section import Section
 from inflight.bench.present.table import Table
 from inflight.bench.report import studies
 from inflight.bench.rows import machines
-from inflight.bench.rows.files import MACHINE_FILE, SELFTEST_FILE, folders_in
+from inflight.bench.rows.files import MACHINE_FILE, folders_in
 from inflight.bench.rows.values import plain_values
 from inflight.bench.show import study as shows
 from inflight.bench.show.sections import section
 from inflight.bench.show.studies import STUDIES
-from inflight.bench.studies.claims.verdicts import ClaimsError, Report, load
 from inflight.bench.studies.compare import read as comparisons
 from inflight.bench.studies.compare.decide import Decision
 from inflight.bench.studies.compare.read import Block
 from inflight.bench.studies.compare.rule import DESIGNED
 from inflight.bench.studies.compare.simulation import rate_bounds
 from inflight.bench.studies.race.read import Race, races
-from inflight.bench.studies.simulator.read import Simulated, simulated
 from inflight.bench.studies.swarm import read as swarms
 from tools.document.stored import DocumentError, Run, Runs
 from tools.selftest_long import DECISIONS_FILE, Kind, kinds, made
@@ -335,31 +333,6 @@ def race(run: Run) -> Race:
     if not found or len(found[0].finishers) < 2:
         raise DocumentError(f"{run.folder} has no race with two valid crawls")
     return found[0]
-
-
-def claims(run: Run) -> Report:
-    """Return the verdicts that a run came to. Raises DocumentError."""
-    try:
-        return load(run.folder)
-    except ClaimsError as error:
-        raise DocumentError(str(error)) from error
-
-
-def selftest(run: Run) -> dict[str, Any]:
-    """Return what a self-test has found. Raises DocumentError."""
-    path = run.folder / SELFTEST_FILE
-    try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DocumentError(f"{path} does not hold a self-test: {error}") from error
-    return found
-
-
-def simulator(run: Run) -> Simulated:
-    """Return the simulator of a run. Raises DocumentError."""
-    if (found := simulated(run.rows)) is None:
-        raise DocumentError(f"{run.folder} lacks the CPU time per page of two models at no added latency")
-    return found
 
 
 def regression(runs: Runs) -> Run:
