@@ -34,8 +34,8 @@ from inflight.bench.studies.swarm import read as swarms
 from tools.document.stored import DocumentError, Run, Runs
 from tools.selftest_long import DECISIONS_FILE, Kind, kinds, made
 
-BUSY = "latency_ns == 0 and cpu_ns == 0"
-"""Workloads in which the CPU is the limit."""
+BUSY = "latency_ns == 0 and cpu_ns == 0 and in_flight == 100"
+"""The workload in which nothing waits, so the CPU is the limit."""
 CPU, RATE = "cpu_per_page_ns", "pages_per_s"
 
 
@@ -62,23 +62,22 @@ def memory_table(run: Run) -> Table:
 
 
 def ratio(run: Run, one: str, other: str, figure: str = CPU) -> Any:
-    """Return the ratio of two strategies where nothing waits, with the most in flight; None without one."""
-    own = _busiest(run, figure, [one, other])
-    found = records(contrast(own, "strategy", other, ["figure"]))
+    """Return the ratio of two strategies where nothing waits; None without one."""
+    own = _busy(run, figure)
+    found = records(contrast(own[own["arm"].isin([one, other])], "arm", other, ["figure"]))
     return found[0] if found else None
 
 
 def mean(run: Run, strategy: str, figure: str = CPU) -> Any:
     """Return the mean of a strategy there."""
-    (found,) = records(summary(_busiest(run, figure, [strategy]), ["strategy"]))
+    own = _busy(run, figure)
+    (found,) = records(summary(own[own["arm"] == strategy], ["arm"]))
     return found
 
 
-def _busiest(run: Run, figure: str, strategies: Sequence[str]) -> pd.DataFrame:
-    own = run.lines.query(f"kind in ('crawl', 'arm') and role != 'placebo' and comparison == '' and {BUSY}")
-    own = own[(own["figure"] == figure) & own["strategy"].isin(strategies)]
-    most: pd.DataFrame = own[own["in_flight"] == own["in_flight"].max()]
-    return most
+def _busy(run: Run, figure: str = CPU) -> pd.DataFrame:
+    """Return the lines of a figure in the blocks where nothing waits."""
+    return run.lines.query(f"kind == 'arm' and comparison == '' and figure == '{figure}' and {BUSY}")
 
 
 def _study(name: str) -> shows.Study:
@@ -172,16 +171,14 @@ def neighbours(runs: Runs) -> tuple[list[str], dict[str, dict[str, Any]]]:
     kinds_of = {"none": alone} | {str(one.machine["neighbour"]): one for one in later}
     found: dict[str, dict[str, Any]] = {}
     for kind, run in kinds_of.items():
-        own = run.lines[(run.lines["figure"] == CPU) & (run.lines["kind"] == "arm")].query(BUSY)
-        for one in records(contrast(own, "arm", "reference", ["figure", "reference"])):
+        for one in records(contrast(_busy(run), "arm", "reference", ["figure", "reference"])):
             found.setdefault(one.arm, {})[kind] = one
     return list(kinds_of), found
 
 
 def difference(run: Run, one: str, other: str | None) -> stats.Interval:
     """Return the CPU time per page of a strategy without that of another, by the differences within blocks."""
-    own = run.lines[(run.lines["figure"] == CPU) & run.lines["valid"] & (run.lines["role"] != "placebo")]
-    wide = own.pivot_table("value", "unit", "strategy")
+    wide = _busy(run).query("valid").pivot_table("value", "unit", "arm")
     return stats.t_interval(list((wide[one] - (wide[other] if other else 0)).dropna()))
 
 
@@ -203,7 +200,7 @@ class Example(NamedTuple):
 
 def example(run: Run, strategy: str) -> Example:
     """Return what one comparison is computed from. Raises DocumentError without a block."""
-    own = run.lines[(run.lines["figure"] == CPU) & (run.lines["kind"] == "arm") & run.lines["valid"]].query(BUSY)
+    own = _busy(run).query("valid")
     wide = own.pivot_table("value", "unit", "arm", sort=False)
     roles = dict(zip(own["role"], own["arm"], strict=True))
     if strategy not in wide or not {"reference", "placebo"} <= roles.keys():
