@@ -14,7 +14,8 @@ from inflight.bench.studies.claims.rules import RULES
 from inflight.bench.studies.claims.verdicts import JSON_FILE, ClaimsError, Report, Verdict, explained, load, save, shown
 from tests.claims.cases import CASES
 from tests.claims.made_verdicts import made_report, made_verdict
-from tools.document import claims as document
+from tools.document.__main__ import macros
+from tools.document.stored import Runs
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 
@@ -148,7 +149,7 @@ def test_the_title_counts_the_verdicts(found: list[str], title: str) -> None:
 def test_the_page_of_the_documents_has_a_section_for_each_claim() -> None:
     each = {verdict.id: verdict for verdict in verdicts() if verdict.verdict == "holds"}
 
-    page = document.page(made_report(*each.values()))
+    page = macros(Runs(Path()), Path()).verdicts(made_report(*each.values()))
 
     for verdict in each.values():
         assert f"\n## {verdict.id}\n" in page
@@ -159,8 +160,9 @@ def test_the_page_of_the_documents_has_a_section_for_each_claim() -> None:
 
 
 def test_the_summary_is_in_the_order_of_the_claims() -> None:
-    summary = document.summary(made_report(made_verdict(order=2, claim="Second."), made_verdict(claim="First.")))
+    report = made_report(made_verdict(order=2, claim="Second."), made_verdict(claim="First."))
 
-    lines = summary.splitlines()
-    assert lines[2] == "| [thread-memory](#thread-memory): First. | holds |"
-    assert lines[3].endswith(": Second. | holds |")
+    lines = [line for line in macros(Runs(Path()), Path()).verdicts(report).splitlines() if line.startswith("| [")]
+
+    assert lines[0] == "| [thread-memory](#thread-memory): First. | holds |"
+    assert lines[1].endswith(": Second. | holds |")

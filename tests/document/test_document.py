@@ -1,4 +1,4 @@
-"""What README.md and docs/ quote of the stored runs: written between marks, and up to date."""
+"""What README.md and docs/ quote of the stored runs: written between marks, true, and up to date."""
 
 import re
 import sys
@@ -6,27 +6,32 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+from scipy.stats import ttest_1samp
 
+from inflight.bench.frame import statistics as stats
+from inflight.bench.rows.files import Row
 from tests.document.made_runs import store
-from tests.made_rows import crawl_row, grid
+from tests.made_rows import block_rows, edited
 from tools.document import __main__ as program
-from tools.document import first_run
-from tools.document.__main__ import document
-from tools.document.stored import REFERENCE, newest
+from tools.document import values
+from tools.document.__main__ import MARK, PAGES, given, macros, part, replaced
+from tools.document.stored import REFERENCE, DocumentError, Runs
 
 ROOT = Path(__file__).parents[2]
-MARKED = "# before\n<!-- quick: begin -->\nold\n<!-- quick: end -->\nafter\n"
-PARTS = {"quick": first_run.part}
+COSTS = {"callbacks": 20_000, "thread_pool": 27_000, "native_asyncio": 40_000}
+
+
+def varied(row: Row) -> Row:
+    """Return the row with up to 200 ns more per page, by its block, if it is of thread_pool."""
+    more_ns = 100 * (row.round % 3) if row.strategy == "thread_pool" else 0
+    return edited(row, measured={"cpu_per_page_ns": row.measured.cpu_per_page_ns + more_ns})
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder with a README and a stored run, where nothing else quotes anything."""
-    monkeypatch.setattr(program, "PAGES", {"README.md": PARTS})
-    monkeypatch.setattr(program, "FILES", {"moving.svg": lambda runs: f"<svg>{runs.name}</svg>"})
-    (tmp_path / "README.md").write_text(MARKED, encoding="utf-8")
-    store(tmp_path / REFERENCE / "20260101T000000000Z-a-quick", grid(["one"]))
-    return tmp_path
+def runs(tmp_path: Path) -> Runs:
+    """Return a folder with one run of ``quick``."""
+    store(tmp_path / "reference" / "20260101T0-b-quick", map(varied, block_rows(COSTS)))
+    return Runs(tmp_path / "reference")
 
 
 @pytest.mark.ci
@@ -40,25 +45,64 @@ def test_writing_the_documents_again_changes_nothing(
 
 
 @pytest.mark.night
-def test_a_part_is_written_between_its_marks_and_then_up_to_date(root: Path) -> None:
-    assert document(root, is_check=True) == 1
-    assert document(root, is_check=False) == 0
-    assert document(root, is_check=True) == 0
+def test_every_part_is_on_a_page() -> None:
+    pages = [path for pattern in PAGES for path in ROOT.glob(pattern)]
+    marks = {f"{path.stem}_{mark}" for path in pages for mark in MARK.findall(path.read_text(encoding="utf-8"))}
+    starts = tuple(f"{path.stem}_".lower().replace("-", "_") for path in pages)
+    module = macros(Runs(ROOT / REFERENCE), ROOT)
+    parts = {name for name in dir(module) if name.startswith(starts)}
 
-    text = (root / "README.md").read_text(encoding="utf-8")
-    assert text.startswith("# before\n<!-- quick: begin -->\nMade by")
-    assert text.endswith("\n<!-- quick: end -->\nafter\n")
-    assert "\nold\n" not in text
-    assert (root / "moving.svg").read_text(encoding="utf-8") == "<svg>reference</svg>"
+    assert parts == {name.lower().replace("-", "_") for name in marks}
+
+
+def test_a_part_is_written_between_its_marks() -> None:
+    text = "before\n<!-- quick: begin -->\nold\n<!-- quick: end -->\nafter\n"
+
+    assert replaced(text, "quick", "new") == "before\n<!-- quick: begin -->\nnew\n<!-- quick: end -->\nafter\n"
+    with pytest.raises(DocumentError, match="each once"):
+        replaced("<!-- quick: begin -->\n", "quick", "new")
+
+
+def test_a_sentence_that_is_no_longer_true_is_not_written(runs: Runs) -> None:
+    store(runs.folder / "20260201T0-b-quick", block_rows({"callbacks": 20_000, "thread_pool": 20_000}))
+
+    assert given(True) == ""
+    with pytest.raises(DocumentError, match="a run no longer shows what the text says"):
+        part("method_example", runs, runs.folder)
+
+
+def test_a_mark_that_no_template_knows_is_an_error(runs: Runs) -> None:
+    with pytest.raises(DocumentError, match=r"parts.md has nothing for it"):
+        part("method_missing", runs, runs.folder)
 
 
 @pytest.mark.night
-def test_the_newest_run_of_an_experiment_is_taken(tmp_path: Path) -> None:
-    for name in ("20260101T0-b-quick", "20260301T0-a-quick", "20260201T0-c-quick", "20260401T0-d-memory"):
-        store(tmp_path / name, [crawl_row()])
+def test_the_newest_run_of_an_experiment_is_taken(runs: Runs) -> None:
+    for name in ("20260301T0-a-quick", "20260201T0-c-quick", "20260401T0-d-memory"):
+        store(runs.folder / name, block_rows(COSTS))
 
-    assert newest(tmp_path, "quick").folder.name == "20260301T0-a-quick"
-    assert newest(tmp_path, "memory").folder.name == "20260401T0-d-memory"
+    assert runs.newest("quick").folder.name == "20260301T0-a-quick"
+    with pytest.raises(DocumentError, match="no run of map"):
+        runs.newest("map")
+
+
+@pytest.mark.night
+def test_the_numbers_of_the_example_follow_from_its_blocks(runs: Runs) -> None:
+    found = values.example(runs.newest("quick"), "thread_pool")
+    ends = ttest_1samp(found.logs, 0).confidence_interval(0.95)
+
+    own = stats.mean(found.logs).interval()
+    assert [own.low, own.high] == pytest.approx([ends.low, ends.high])
+    assert "| verdict | differs |" in part("method_example", runs, runs.folder)
+
+
+@pytest.mark.night
+def test_a_ratio_is_within_blocks(runs: Runs) -> None:
+    found = values.ratio(runs.newest("quick"), "native_asyncio", "callbacks")
+
+    assert found.estimate == pytest.approx(2.0)
+    assert found.answer == "differs"
+    assert values.ratio(runs.newest("quick"), "generators", "callbacks") is None
 
 
 @pytest.mark.night

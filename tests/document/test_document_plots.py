@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from tools.document import plots
+from tools.document.__main__ import pages
+from tools.document.stored import Runs
 
 pytestmark = pytest.mark.night
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
@@ -22,6 +24,14 @@ def colours(path: Path) -> set[str]:
     styles = [one.get("style", "") for one in ET.parse(path).getroot().iter()]  # noqa: S314  (we wrote it)
     parts = [part.strip() for style in styles for part in style.split(";")]
     return {part for part in parts if part.startswith(("fill:", "stroke:"))}
+
+
+def test_the_stored_plots_are_those_that_pages_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(REFERENCE.parents[1])
+    runs = Runs(REFERENCE)
+
+    assert list(pages(runs, Path()))
+    assert {run: {path.name for path in (run / "plots").iterdir()} for run in RUNS} == runs.plots
 
 
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)

@@ -3,6 +3,7 @@
 import html
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
@@ -20,7 +21,8 @@ from tests.ab.test_verdict_shown import result, series
 from tests.claims.made_verdicts import hostile_verdict, made_report
 from tests.compare.made_runs import compare, noisy_run
 from tests.made_rows import MACHINE, crawl_row, grid, memory_rows
-from tools.document import claims
+from tools.document.__main__ import macros
+from tools.document.stored import Runs
 
 LINKS = "@one x@two.example (@org/three) #4 o/r#5 http://six.example HTTPS://seven.example www.eight.example ftp://nine"
 LINKING = re.compile(r"@\w|#\d|\w://\w|www\.\w", re.IGNORECASE)
@@ -67,7 +69,7 @@ def the_headline() -> str:
 
 def the_claims() -> str:
     report = made_report(hostile_verdict(LINKS), machine=MACHINE | {"command": ["inflight", LINKS]}, source=LINKS)
-    return "\n\n".join([claims_show.markdown(report), claims.page(report)])
+    return "\n\n".join([claims_show.markdown(report), macros(Runs(Path()), Path()).verdicts(report)])
 
 
 def the_verdict() -> str:

@@ -16,8 +16,8 @@ from inflight.bench.studies.selftest import show as selftest
 from tests.made_blocks import block, blocks, series
 from tests.made_rows import MACHINE
 from tests.selftest.made_selftest import SAME, SAME_ROWS, SLOWER, made_selftest
-from tools.document import compare
-from tools.document.stored import DocumentError
+from tools.document.__main__ import part
+from tools.document.stored import DocumentError, Runs
 
 
 def test_blocks_without_a_change_give_no_alarm() -> None:
@@ -128,8 +128,9 @@ def test_the_documents_quote_the_self_test_as_it_was_printed(tmp_path: Path) -> 
         rows.append(folder, row)
     (folder / "machine.json").write_text(json.dumps(MACHINE), encoding="utf-8")
 
-    with pytest.raises(DocumentError, match="does not hold a self-test"):
-        compare.part(folder.parent, tmp_path)
+    with pytest.raises(DocumentError, match="no longer shows"):
+        part("compare_selftest", Runs(folder.parent), tmp_path)
     (folder / "selftest.json").write_text(json.dumps(made_selftest()), encoding="utf-8")
 
-    assert f"```text\n{selftest.text(made_selftest())}\n```" in compare.part(folder.parent, tmp_path)
+    told = part("compare_selftest", Runs(folder.parent), tmp_path)
+    assert f"```text\n{selftest.text(made_selftest())}\n```" in told

@@ -2,77 +2,71 @@
 
     python -m tools.document [--check]
 
-Plots are drawn again first. ``--check`` writes nothing and draws nothing; its exit code is 1 when a file is not up to
-date.
+``parts.md`` has the text of each part; ``values`` has its figures. The plots that pages show are drawn again. With
+``--check``, nothing is written or drawn; the exit code is 1 when a file is not up to date.
 """
 
 import argparse
+import math
+import os
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, TemplateError
+
+from inflight.bench.core import units
+from inflight.bench.frame.figures import FIGURES
+from inflight.bench.present import section, words
+from inflight.bench.present.markdown import code, escaped
+from inflight.bench.report.glossary import glossary
 from inflight.bench.rows.files import RowsError
-from tools.document import (
-    claims,
-    clients,
-    compare,
-    decision_map,
-    decisions,
-    example,
-    findings,
-    first_run,
-    glossary,
-    interpreters,
-    memory,
-    memory_plot,
-    models,
-    neighbours,
-    plots,
-    race,
-    readme,
-    scale,
-    simulator,
-    slides,
-    verdict,
-)
-from tools.document.stored import REFERENCE, DocumentError, Part, replaced
+from inflight.bench.show import study
+from inflight.bench.studies.claims import show as claims
+from inflight.bench.studies.compare import read as comparisons
+from inflight.bench.studies.compare import show as comparison
+from inflight.bench.studies.selftest import show as selftest
+from inflight.bench.studies.simulator import page as simulator_page
+from inflight.bench.studies.simulator import show as simulator
+from inflight.bench.studies.simulator.read import simulated
+from inflight.bench.studies.swarm.show import sections as swarms
+from tools.document import plots, race, values
+from tools.document.stored import REFERENCE, DocumentError, Run, Runs
 
-PAGES: Mapping[str, Mapping[str, Part]] = {
-    "README.md": {
-        "race": readme.moving_picture,
-        "findings": findings.part,
-        "which": findings.which,
-        "models": readme.models,
-        "further": readme.further,
-    },
-    "docs/first-run.md": {"quick": first_run.part},
-    "docs/glossary.md": {"terms": glossary.part},
-    "docs/models.md": {"models": models.part},
-    "docs/clients.md": {"clients": clients.part},
-    "docs/memory.md": {"ladder": memory.ladder, "layers": memory.layers},
-    "docs/interpreters.md": {"interpreters": interpreters.interpreters, "scaling": interpreters.scaling},
-    "docs/decisions.md": {"map": decision_map.part},
-    "docs/compare.md": {"selftest": compare.part},
-    "docs/scale.md": {"c100k": scale.c100k, "c1m": scale.c1m},
-    "docs/method.md": {"example": example.part},
-    "docs/verdicts.md": {"verdict": verdict.part, "decisions": decisions.part},
-    "docs/method-notes.md": {"neighbours": neighbours.part},
-    "docs/claims.md": {"claims": claims.part},
-    "docs/simulator.md": {"simulator": simulator.part},
-    "docs/slides/lecture.md": {
-        "race": slides.race,
-        "waiting": slides.slide("1. Waiting together", "quick", "throughput"),
-        "overhead": slides.slide("2. What overhead costs", "quick", "cpu"),
-        "memory": slides.slide("3. What a thread costs", "memory", "layers"),
-        "cores": slides.slide("6. When it does not help", "scaling", "scaling"),
-    },
+PAGES = ("README.md", "docs/*.md", "docs/slides/*.md")
+"""Files with marks: ``<!-- name: begin -->`` and, below it, ``<!-- name: end -->``."""
+MARK = re.compile(r"<!-- (\w+): begin -->\n")
+LEAST_P = 0.00001
+UNITS = ("change", "change_size", "count", "duration", "number", "percent", "size", "times")
+FILTERS: dict[str, Callable[..., str]] = {
+    **{name: getattr(units, name) for name in UNITS},
+    "code": code,
+    "described": race.described,
+    "escaped": escaped,
+    "indented": lambda text: "\n".join(f"    {_printable(line)}".rstrip() for line in text.splitlines()),
+    "mean": lambda found, figure: study.text(FIGURES[figure], found),
+    "memory": words.memory,
+    "p": lambda p: units.number(p, 2) if p >= LEAST_P else f"below {LEAST_P:f}".rstrip("0"),
+    "section": section.markdown,
+    "table": section.table_markdown,
 }
-"""Each part by its file and the name of its marks."""
-FILES: Mapping[str, Callable[[Path], str]] = {
-    "docs/pages/simulator.html": simulator.whole,
-    race.PICTURE: race.picture,
+GLOBALS = {
+    "change_between": units.change_between,
+    "claims": claims,
+    "comparison": comparison,
+    "comparisons": comparisons,
+    "folded": section.folded,
+    "glossary": glossary,
+    "selftest": selftest,
+    "simulated": simulated,
+    "simulator": simulator,
+    "simulator_page": simulator_page,
+    "swarms": swarms,
+    "values": values,
 }
-"""Files that are written as a whole; each asks for the folder of runs."""
 
 
 def main() -> int:
@@ -80,13 +74,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a file is not up to date")
     asked = parser.parse_args()
+    runs = Runs(REFERENCE)
     try:
         if not asked.check:
-            plots.renew_all(REFERENCE)
-            memory_plot.save(REFERENCE, Path())
-        code = document(Path(), is_check=asked.check)
+            plots.save_ladder(runs, Path())
+        code = document(runs, Path(), is_check=asked.check)
         if not asked.check:
-            plots.drop_unshown(REFERENCE, Path())
+            plots.renew(runs)
         return code
     except (DocumentError, RowsError) as error:
         print(error, file=sys.stderr)
@@ -95,9 +89,9 @@ def main() -> int:
     return 1
 
 
-def document(root: Path, *, is_check: bool) -> int:
+def document(runs: Runs, root: Path, *, is_check: bool) -> int:
     """Write every page that is not as it should be, or say so; return the exit code."""
-    stale = [(path, text) for path, old, text in pages(root) if old != text]
+    stale = [(path, text) for path, old, text in pages(runs, root) if old != text]
     for path, text in stale:
         if is_check:
             print(f"{path} is not up to date; run `make readme`", file=sys.stderr)
@@ -106,25 +100,80 @@ def document(root: Path, *, is_check: bool) -> int:
     return 1 if stale and is_check else 0
 
 
-def pages(root: Path) -> Iterator[tuple[Path, str, str]]:
-    """Yield each page and picture below a folder, with its text and what it should be."""
-    for name, parts in PAGES.items():
+def pages(runs: Runs, root: Path) -> Iterator[tuple[Path, str, str]]:
+    """Yield each page and picture below a folder, with its text and what it should be. Raises DocumentError."""
+    for path in (path for pattern in PAGES for path in sorted(root.glob(pattern))):
+        old = text = path.read_text(encoding="utf-8")
+        for mark in MARK.findall(old):
+            try:
+                text = replaced(text, mark, part(f"{path.stem}_{mark}", runs, path.parent))
+            except DocumentError as error:
+                raise DocumentError(f"{path.relative_to(root)}: {mark}: {error}") from error
+        yield path, old, text
+    for name, whole in {race.PICTURE: race.picture, "docs/pages/simulator.html": simulator_html}.items():
         path = root / name
-        old = path.read_text(encoding="utf-8")
-        try:
-            yield path, old, renewed(old, parts, root / REFERENCE, path.parent)
-        except DocumentError as error:
-            raise DocumentError(f"{name}: {error}") from error
-    for name, whole in FILES.items():
-        path = root / name
-        yield path, path.read_text(encoding="utf-8") if path.is_file() else "", whole(root / REFERENCE)
+        yield path, path.read_text(encoding="utf-8") if path.is_file() else "", whole(runs)
 
 
-def renewed(text: str, parts: Mapping[str, Part], runs: Path, beside: Path) -> str:
-    """Return the text of a file with each of its parts written again. Raises DocumentError."""
-    for mark, part in parts.items():
-        text = replaced(text, mark, part(runs, beside))
-    return text
+def part(name: str, runs: Runs, beside: Path) -> str:
+    """Return one part for a page in the folder ``beside``. Raises DocumentError."""
+    macro = getattr(macros(runs, beside), name.lower().replace("-", "_"), None)
+    if macro is None:
+        raise DocumentError("parts.md has nothing for it")
+    try:
+        return re.sub(r"\n{3,}", "\n\n", macro()).strip("\n")
+    except TemplateError as error:
+        raise DocumentError(str(error)) from error
+
+
+def macros(runs: Runs, beside: Path) -> Any:
+    """Return the macros of ``parts.md``."""
+    known = {"runs": runs, "decisions": runs.folder.parent / "decisions", "picture": partial(picture, runs, beside)}
+    return _template().make_module(known)
+
+
+def picture(runs: Runs, beside: Path, run: Run, plot: str, words_for_it: str) -> str:
+    """Return a link to one of the plots of a run, and note that it is shown."""
+    path = run.folder / plots.FOLDER / f"{plot}.svg"
+    runs.plots.setdefault(run.folder, set()).add(path.name)
+    return f"![{words_for_it}]({Path(os.path.relpath(path.resolve(), beside.resolve())).as_posix()})"
+
+
+def given(*facts: object) -> str:
+    """Return nothing, if the sentence beside it is still true. Raises DocumentError."""
+    if not all(facts):
+        raise DocumentError("a run no longer shows what the text says; write that sentence of parts.md again")
+    return ""
+
+
+def replaced(text: str, name: str, part: str) -> str:
+    """Return the text with a part between its marks. Raises DocumentError."""
+    begin, end = (f"<!-- {name}: {place} -->" for place in ("begin", "end"))
+    if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
+        raise DocumentError(f"it needs the line {begin} and, below it, the line {end}, each once")
+    return f"{text[: text.index(begin)]}{begin}\n{part}\n{text[text.index(end) :]}"
+
+
+def simulator_html(runs: Runs) -> str:
+    """Return the simulator of the newest ``quick``: a page that loads nothing. Raises DocumentError."""
+    run = runs.newest("quick")
+    if (shown := simulator_page.fragment(run.rows)) is None:
+        raise DocumentError(f"{run.folder} has nothing to simulate")
+    return simulator_page.page(shown, f"The costs are from this run: {run.source}")
+
+
+@cache
+def _template() -> Template:
+    found = Environment(  # noqa: S701  (Markdown: the templates escape what they write)
+        loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    found.filters |= FILTERS | {"log": math.log}
+    found.globals |= GLOBALS | {"given": given}
+    return found.get_template("parts.md")
+
+
+def _printable(line: str) -> str:
+    return "".join(char if char.isprintable() else "?" for char in line)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,15 @@
-"""The plots of the reference runs, which README.md and docs/ show, drawn again from their rows.
+"""The plots that README.md and docs/ show, drawn from the rows of the reference runs.
 
-A run without a folder ``plots`` gets none, and only the plots that a page shows are kept. The same rows and the same
-versions of matplotlib give the same files.
+The same rows and the same versions of matplotlib give the same files.
 """
 
 import shutil
 import tempfile
 from pathlib import Path
 
+from inflight.bench.core import units
+from inflight.bench.core.layers import LAYERS
+from inflight.bench.present import marks, page
 from inflight.bench.report import files as report_files
 from inflight.bench.report import plots
 from inflight.bench.rows.files import read
@@ -16,33 +18,29 @@ from inflight.bench.studies.clients import plot as plot_clients
 from inflight.bench.studies.compare import plot as plot_comparison
 from inflight.bench.studies.compare import read as read_comparisons
 from inflight.bench.studies.selftest import plot as plot_selftest
+from tools.document.stored import Runs
+from tools.document.values import ladder
 
 FOLDER = "plots"
+LADDER = Path("docs/pictures/thread.svg")
+FILLS = dict(zip((*LAYERS, "server"), marks.FILLS, strict=True))
+NAMES = ("the process", "page tables", "kernel's stack", "kernel's records", "the server's process")
+"""What the layers are called in the key."""
+ABOUT = "Memory per additional thread. Each bar says what the thread does, and what is counted."
+_LEFT, _RIGHT, _KEY, _ROW = 3.2, 0.5, 0.1, 0.85
 
 
-def renew_all(runs: Path) -> None:
-    """Replace the plots of all runs in a folder that have some. Raises RowsError and OSError."""
-    for folder in sorted(path.parent for path in runs.glob(f"*/{FOLDER}")):
-        renew(folder)
-
-
-def renew(run: Path) -> None:
-    """Replace the plots of a run by new ones; those that are no longer drawn are removed."""
-    with tempfile.TemporaryDirectory() as made:
-        paths = save(run, Path(made))
-        for old in (run / FOLDER).iterdir():
-            if old.name not in {path.name for path in paths}:
-                old.unlink()
-        for path in paths:
-            shutil.copyfile(path, run / FOLDER / path.name)
-
-
-def drop_unshown(runs: Path, root: Path) -> None:
-    """Remove the plots that no page of the project shows."""
-    pages = [path.read_text(encoding="utf-8") for path in [*root.glob("*.md"), *(root / "docs").rglob("*.md")]]
-    for path in runs.glob(f"*/{FOLDER}/*"):
-        if not any("/".join(path.parts[-3:]) in page for page in pages):
-            path.unlink()
+def renew(runs: Runs) -> None:
+    """Draw the plots that pages show again, and remove all others. Raises RowsError and OSError."""
+    for old in runs.folder.glob(f"*/{FOLDER}/*"):
+        if old.name not in runs.plots.get(old.parents[1], set()):
+            old.unlink()
+    for run, names in runs.plots.items():
+        with tempfile.TemporaryDirectory() as made:
+            save(run, Path(made))
+            (run / FOLDER).mkdir(exist_ok=True)
+            for name in names:
+                shutil.copyfile(Path(made) / name, run / FOLDER / name)
 
 
 def save(run: Path, folder: Path) -> list[Path]:
@@ -59,3 +57,24 @@ def save(run: Path, folder: Path) -> list[Path]:
         result = read_comparisons.result(rows, extras.verdict)
         return [] if result is None else plot_comparison.save_comparison(result, machine, folder)
     return plots.save_all(rows, machine, folder)
+
+
+def save_ladder(runs: Runs, root: Path) -> None:
+    """Draw what a thread costs, for docs/memory.md: a bar for each figure that is said of it, made of its layers."""
+    bars = ladder(runs)
+    footer = "; ".join(runs.newest(name).source for name in ("memory", "c100k"))
+    least, most = (units.size(bar.size) for bar in (bars[0], bars[-1]))
+    title = f"Each additional thread needs {least} to {most}, depending on what is counted"
+    with page.settings():
+        sheet = page.sheet(title, ABOUT, footer, 2.6 + _ROW * len(bars))
+        below = sheet.subplotpars.top + 0.12 / sheet.get_figheight()
+        marks.key(sheet, dict(zip(NAMES, FILLS.values(), strict=True)), _LEFT / page.WIDTH, below)
+        marks.margins(sheet, _LEFT, _RIGHT, top=_KEY)
+        axes = sheet.subplots()
+        for place, bar in enumerate(bars):
+            end = marks.stacked(axes, place, [(size / 1e3, FILLS[name]) for name, size in bar.sizes.items()])
+            marks.beside(axes, bar.text, end, place)
+        marks.name_rows(axes, [f"{number}. {bar.does},\n{bar.counts}" for number, bar in enumerate(bars, start=1)])
+        axes.set_xlim(0, 1.18 * max(sum(bar.sizes.values()) for bar in bars) / 1e3)
+        axes.set_xlabel("memory per thread (kB)")
+        sheet.savefig(root / LADDER, metadata={"Date": None, "Creator": None})

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import accumulate, pairwise
-from pathlib import Path
 
 from inflight.bench.core import units
 from inflight.bench.present import words
 from inflight.bench.present.name_looks import COLOURS
-from inflight.bench.studies.race.read import Lane, Race, races
-from tools.document.stored import DocumentError, newest
+from inflight.bench.studies.race.read import Lane, Race
+from tools.document.stored import Runs
+from tools.document.values import race
 
 PICTURE = "docs/pictures/race.svg"
 SECONDS = 10
@@ -76,13 +76,9 @@ class Film:
         return FAST_START + (FAST_END - FAST_START) * (at_ns - self.slow_ns) / (self.end_ns - self.slow_ns)
 
 
-def picture(runs: Path) -> str:
+def picture(runs: Runs) -> str:
     """Return the first race of the newest run of ``race`` as an SVG. Raises DocumentError."""
-    run = newest(runs, "race")
-    found = races(run.rows)
-    if not found or len(found[0].finishers) < 2:
-        raise DocumentError(f"{run.folder} has no race with two valid crawls")
-    return drawn(found[0])
+    return drawn(race(runs.newest("race")))
 
 
 def drawn(race: Race) -> str:

@@ -1,90 +1,80 @@
-"""The stored runs that documents quote, and the marks between which they quote them."""
+"""The stored runs that documents quote."""
 
-import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from inflight.bench.api import load
-from inflight.bench.present.markdown import escaped
-from inflight.bench.present.section import Section
+import pandas as pd
+
+from inflight.bench.frame.frame import frame
+from inflight.bench.report import files as report_files
 from inflight.bench.report import provenance
+from inflight.bench.report.files import Extras
+from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError, folders_in
 
 REFERENCE = Path("results/reference")
-Part = Callable[[Path, Path], str]
-"""Returns what stands between two marks; asks for the folder of runs, and for the folder of the file."""
-Findings = Callable[[Sequence[Row]], Sequence[Section]]
-"""What shows the rows of a study as sections."""
 
 
 class DocumentError(Exception):
     """A document or a stored run is not as it must be; the message says how."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Run:
     """A stored run."""
 
     folder: Path
     rows: Sequence[Row]
     machine: dict[str, Any]
-    """As in ``machine.json``; empty without one."""
+    """As in ``machine.json``; empty if unknown."""
+    extras: Extras
 
     @property
     def provenance(self) -> str:
         """How it was made, as Markdown."""
         return provenance.markdown(self.rows, self.machine)
 
-    def picture(self, name: str, words_for_it: str, beside: Path) -> str:
-        """Return a link to one of its plots for a file in the folder ``beside``; empty if it has none of that name."""
-        plot = self.folder / "plots" / f"{name}.svg"
-        if not plot.is_file():
-            return ""
-        return f"![{words_for_it}]({Path(os.path.relpath(plot.resolve(), beside.resolve())).as_posix()})"
+    @property
+    def source(self) -> str:
+        """Its machine, interpreter, date and name, as a line of text."""
+        return provenance.source(self.rows, self.machine)
 
-    def finding(self, of: Findings, plot: str, words_for_it: str, beside: Path) -> str:
-        """Return the title of the first section of a study, the run's plot of it, and how it was made.
+    @cached_property
+    def lines(self) -> pd.DataFrame:
+        """The frame of its rows."""
+        return frame(self.rows)
 
-        Raises DocumentError.
-        """
-        found = of(self.rows)
+
+@dataclass(frozen=True)
+class Runs:
+    """A folder of runs, each of which is read once."""
+
+    folder: Path
+    plots: dict[Path, set[str]] = field(default_factory=dict)
+    """The names of the plots that pages show, by the folder of the run."""
+    _read: dict[Path, Run] = field(default_factory=dict)
+
+    def run(self, folder: Path) -> Run:
+        """Read a stored run. Raises DocumentError."""
+        try:
+            if folder not in self._read:
+                self._read[folder] = Run(folder, rows.read(folder), *report_files.read(folder))
+        except RowsError as error:
+            raise DocumentError(str(error)) from error
+        return self._read[folder]
+
+    def all(self, experiment: str) -> list[Path]:
+        """Return the runs of an experiment, the oldest first: names begin with the time, end with the experiment."""
+        return folders_in(self.folder, f"*-{experiment}")
+
+    def newest(self, experiment: str) -> Run:
+        """Return the newest run of an experiment. Raises DocumentError when there is none."""
+        found = self.all(experiment)
         if not found:
-            raise DocumentError(f"{self.folder} has no rows for the plot {plot!r}")
-        return joined(f"**{escaped(found[0].title)}.**", self.picture(plot, words_for_it, beside), self.provenance)
-
-
-def run(folder: Path) -> Run:
-    """Read a stored run. Raises DocumentError."""
-    try:
-        found = load(folder)
-    except RowsError as error:
-        raise DocumentError(str(error)) from error
-    return Run(folder, found.rows, found.machine)
-
-
-def folders(runs: Path, experiment: str) -> list[Path]:
-    """Return the runs of an experiment, the oldest first: names begin with the time and end with the experiment."""
-    return folders_in(runs, f"*-{experiment}")
-
-
-def newest(runs: Path, experiment: str) -> Run:
-    """Return the newest run of an experiment. Raises DocumentError when there is none."""
-    found = folders(runs, experiment)
-    if not found:
-        raise DocumentError(f"no run of {experiment} in {runs}; make one with `inflight`, and move its folder there")
-    return run(found[-1])
-
-
-def replaced(text: str, name: str, part: str) -> str:
-    """Return the text with a part between its marks ``<!-- name: begin -->`` and ``<!-- name: end -->``."""
-    begin, end = (f"<!-- {name}: {place} -->" for place in ("begin", "end"))
-    if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
-        raise DocumentError(f"it needs the line {begin} and, below it, the line {end}, each once")
-    return f"{text[: text.index(begin)]}{begin}\n{part}\n{text[text.index(end) :]}"
-
-
-def joined(*parts: str) -> str:
-    """Return the parts that are not empty as paragraphs."""
-    return "\n\n".join(filter(None, parts))
+            raise DocumentError(
+                f"no run of {experiment} in {self.folder}; make one with `inflight`, and move its folder there"
+            )
+        return self.run(found[-1])
