@@ -242,7 +242,7 @@ def test_every_text_of_a_plot_is_inside_and_big_enough(rows: list[Row]) -> None:
             figure.draw_without_rendering()
             for text in (one for one in figure.findobj(Text) if isinstance(one, Text) and one.get_text()):
                 assert plain(text).isprintable(), name
-                assert text.get_size() >= page.SMALL, (name, text.get_text())
+                assert text.get_fontsize() >= page.SMALL, (name, text.get_text())
                 box = text.get_window_extent()
                 assert box.x1 <= figure.bbox.width + 1, (name, text.get_text())
 
