@@ -17,9 +17,9 @@ from inflight.bench.measure import host
 from inflight.bench.measure.checks import judge
 from inflight.bench.measure.server import Server, running
 from inflight.bench.measure.trial import Setting
-from inflight.bench.plan import scale
 from inflight.bench.plan.arrivals import NO_ANSWER
-from inflight.bench.plan.trials import BareTrial
+from inflight.bench.plan.judge import convert
+from inflight.bench.plan.scale import Open
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
 from inflight.bench.studies.open_loop import command as open_loop_command
@@ -41,8 +41,8 @@ def server() -> Iterator[Server]:
 
 
 def measured(server: Server, **table: Any) -> Row:
-    (cell,) = scale.open_loops(table, "test").cells
-    row = run_open(BareTrial(cell.id, 1, cell), server, SETTING)
+    (trial,) = convert(table, Open, "test").trials()
+    row = run_open(trial, server, SETTING)
     VALIDATOR.validate(json.loads(row.to_json()))
     assert Row.from_json(row.to_json()) == row
     return row
