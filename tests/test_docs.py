@@ -22,7 +22,7 @@ def test_the_example_of_an_experiment_is_one() -> None:
 
     experiment = parse(tomllib.loads(example), "example", strategies.names(), "experiments.md")
 
-    assert len(experiment.workloads()) == 5
+    assert len(experiment.cells()) == 5
 
 
 def test_every_key_of_a_site_and_every_fault_is_explained() -> None:

@@ -62,10 +62,6 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """The other tables."""
         return (*self.block, *self.probe, *self.limit, *self.swarm, *self.open)
 
-    def workloads(self) -> list[Workload]:
-        """Return the workloads of all grids."""
-        return [workload for _, workload in self.cells()]
-
     def cells(self) -> list[tuple[Grid, Workload]]:
         """Return the workloads of all grids, each with its grid."""
         many = len(self.grids) > 1
@@ -141,7 +137,10 @@ def parse(
         for kind, table in kinds.items()
     }
     judge.need(any(tables.values()), f"{where}: nothing to do; add a [[crawl]] or a [[memory]] table")
-    pythons = {label: _path(python, base) for label, python in head.pythons.items()}
+    pythons = {
+        label: os.path.abspath((base or Path()) / python) if "/" in python else python  # noqa: PTH100
+        for label, python in head.pythons.items()
+    }
     found = msgspec.structs.replace(head, about=head.about.strip(), strategies=names, pythons=pythons, **tables)
     judge.need(bool(names) or not (found.grids or found.swarm), f"{where}: strategies must name at least one, not []")
     ids = [trial.id for table in found.bare for trial in table.trials(names)]
@@ -181,8 +180,3 @@ def _table(
             "only `inflight open-loop --not-loopback` asks others, with the permission of whoever owns that host",
         )
     return found
-
-
-def _path(python: str, base: Path | None) -> str:
-    """Return the name of an interpreter, or its path, which starts at ``base`` if it is relative."""
-    return os.path.abspath((base or Path()) / python) if "/" in python else python  # noqa: PTH100

@@ -122,10 +122,12 @@ def _crawls(
     experiment: Experiment, grid: Grid, workload: Workload, chosen: Sequence[Description], number: int
 ) -> list[Trial]:
     return [
-        replace(
-            trial_of(f"{workload.id}/{_name(one, on)}/round={number}", number, workload, one),
-            strategy=_name(one, on),
-            arm=_arm(one, workload, grid.settings, on) if on or grid.settings else None,
+        trial_of(
+            f"{workload.id}/{_name(one, on)}/round={number}",
+            number,
+            workload,
+            one,
+            _arm(one, workload, grid.settings, on) if on or grid.settings else None,
         )
         for on in _interpreters(experiment)
         for one in chosen
@@ -175,19 +177,17 @@ def block_of(
     """
     first = next((one for one in chosen if one.name == REFERENCE), chosen[0])
     ordered = [first, *(one for one in chosen if one is not first)]
-    reference, *others = (_arm(one, workload, settings or {}, on) for on in each_on for one in ordered)
-    threaded = {one.name for one in chosen if one.threads_each}
-    return _block(f"{workload.id}/round={number}", workload, reference, others, cycles, number, threaded)
+    arms = [_arm(one, workload, settings or {}, on) for on in each_on for one in ordered]
+    return _block(f"{workload.id}/round={number}", number, workload, chosen, arms, cycles)
 
 
 def _against_itself(grid: Throughput, workload: Workload, strategy: Description, number: int) -> BlockTrial:
     """Return the block of one strategy with two settings; the arms are named by the settings that differ."""
     arm = _arm(strategy, workload, grid.settings, {})
     against = to_builtins(grid.against)
-    reference, other = (replace(one, name=_named(one, against)) for one in (replace(arm, **against), arm))
+    arms = [replace(one, name=_named(one, against)) for one in (replace(arm, **against), arm)]
     block_id = f"{workload.id}/{strategy.name}/round={number}"
-    threaded = {strategy.name} if strategy.threads_each else set()
-    return _block(block_id, workload, reference, [other], grid.cycles, number, threaded)
+    return _block(block_id, number, workload, [strategy], arms, grid.cycles)
 
 
 def _named(arm: Arm, keys: Iterable[str]) -> str:
@@ -198,27 +198,20 @@ def _named(arm: Arm, keys: Iterable[str]) -> str:
 
 
 def _block(
-    block_id: str,
-    workload: Workload,
-    reference: Arm,
-    others: Sequence[Arm],
-    cycles: int,
-    number: int,
-    threaded: Collection[str],
+    block_id: str, number: int, workload: Workload, chosen: Iterable[Description], arms: Sequence[Arm], cycles: int
 ) -> BlockTrial:
-    """Return a block of a reference arm, its placebo and other arms.
+    """Return a block of arms, the first of which is the reference, and its placebo.
 
-    With an added latency there is no placebo, because each slice lasts for twenty latencies. ``threaded`` names the
-    strategies with a thread per fetch.
+    With an added latency there is no placebo, because each slice lasts for twenty latencies.
     """
-    reference = replace(reference, role="reference")
     waits_ns = workload.mean_latency_ns
-    arms = (reference, *([] if waits_ns else [placebo(reference)]), *others)
+    reference = replace(arms[0], role="reference")
+    every = (reference, *([] if waits_ns else [placebo(reference)]), *arms[1:])
     worked_ns = (_SLICE_FETCHES + _SLICE_ROUNDS * workload.in_flight) * workload.cpu_ns
-    waited_ns = _SLICE_LATENCIES * waits_ns + worked_ns
-    slices_ns = sum(_round_ns(arm, threaded) + waited_ns for arm in arms)
-    expected_ns = round(len(arms) * START_NS + cycles * slices_ns)
-    return BlockTrial(block_id, number, workload, arms, cycles, expected_ns)
+    threaded = {one.name for one in chosen if one.threads_each}
+    slices_ns = sum(_round_ns(arm, threaded) + _SLICE_LATENCIES * waits_ns + worked_ns for arm in every)
+    expected_ns = round(len(every) * START_NS + cycles * slices_ns)
+    return BlockTrial(block_id, number, workload, every, cycles, expected_ns)
 
 
 def _round_ns(arm: Arm, threaded: Collection[str]) -> int:
@@ -269,13 +262,8 @@ def above_limits(experiment: Experiment, described: dict[str, Description]) -> d
     return found
 
 
-def reachable(workload: Workload, strategy: Description) -> int:
-    """Return the maximum in flight: the minimum of the cap, the size of the site and the limit of the model."""
-    limits = [workload.in_flight, workload.site.pages]
-    return min(limits if strategy.most_in_flight is None else [*limits, strategy.most_in_flight])
-
-
-def trial_of(trial_id: str, number: int, workload: Workload, strategy: Description) -> Trial:
-    """Return the trial of a strategy on a workload."""
-    most = reachable(workload, strategy)
-    return Trial(trial_id, number, strategy.name, strategy.stack, workload, most, strategy.threads_each)
+def trial_of(trial_id: str, number: int, workload: Workload, strategy: Description, arm: Arm | None = None) -> Trial:
+    """Return the trial of a strategy on a workload, with the name and the settings of an arm if there is one."""
+    name = strategy.name if arm is None else arm.name
+    reachable = min(workload.in_flight, workload.site.pages, strategy.most_in_flight or workload.in_flight)
+    return Trial(trial_id, number, name, strategy.stack, workload, reachable, strategy.threads_each, arm=arm)

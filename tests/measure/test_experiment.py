@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from inflight import strategies
 from inflight.bench.plan.experiment import MOST_SEED, Experiment, ExperimentError, Grid, load, parse, preset_names
-from inflight.bench.plan.grid import CONNECTIONS, Crawl, Memory, Throughput
+from inflight.bench.plan.grid import CONNECTIONS, Crawl, Memory, Throughput, Workload
 from inflight.bench.plan.judge import MOST_SECONDS
 from inflight.fake_server.delays import parse_delay
 from inflight.fake_server.site import SiteConfig
@@ -26,6 +26,10 @@ def read(text: str) -> Experiment:
     return parse(tomllib.loads(text), "name", KNOWN, "my.toml")
 
 
+def workloads_of(experiment: Experiment) -> list[Workload]:
+    return [workload for _, workload in experiment.cells()]
+
+
 def refusal(text: str) -> str:
     with pytest.raises(ExperimentError) as caught:
         read(text)
@@ -37,7 +41,7 @@ def test_an_empty_crawl_table_is_an_experiment_with_defaults() -> None:
 
     assert experiment.strategies == KNOWN
     assert (experiment.rounds, experiment.seed, experiment.pin, experiment.deadline_s) == (1, 1, True, None)
-    (workload,) = experiment.workloads()
+    ((_, workload),) = experiment.cells()
     assert (workload.kind, workload.in_flight, workload.connection) == ("crawl", 100, "keep-alive")
     assert workload.site == SiteConfig()
 
@@ -193,7 +197,7 @@ def test_a_strategy_named_twice_runs_once() -> None:
 def test_seconds_cut_the_pages_where_there_is_latency() -> None:
     text = "latency = ['0', '10ms']\nin_flight = [1, 10, 1000]\npages = 500\nseconds = 0.2\n"
 
-    workloads = read(CRAWL + text).workloads()
+    workloads = workloads_of(read(CRAWL + text))
 
     pages = {(workload.site.delay, workload.in_flight): workload.site.pages for workload in workloads}
     assert pages == {
@@ -203,7 +207,7 @@ def test_seconds_cut_the_pages_where_there_is_latency() -> None:
 
 
 def test_a_memory_trial_has_one_page_for_each_fetch() -> None:
-    workloads = read("[[memory]]\nin_flight = [3, 7]\npages = 100").workloads()
+    workloads = workloads_of(read("[[memory]]\nin_flight = [3, 7]\npages = 100"))
 
     assert [(workload.site.pages, workload.roots) for workload in workloads] == [(3, 3), (7, 7)]
 
@@ -214,7 +218,7 @@ def test_every_preset_loads_and_says_what_it_is_about(name: str) -> None:
 
     assert experiment.name == name
     assert experiment.about
-    assert experiment.workloads() or experiment.bare
+    assert experiment.cells() or experiment.bare
 
 
 def test_there_are_the_presets_that_the_readme_names() -> None:
@@ -284,7 +288,7 @@ def test_what_is_written_beside_the_rows_reads_back_as_the_same_experiment(exper
 @PATIENT
 @given(experiments())
 def test_every_cell_has_an_id_of_its_own_and_a_site_that_exists(experiment: Experiment) -> None:
-    workloads = experiment.workloads()
+    workloads = workloads_of(experiment)
 
     assert len({workload.id for workload in workloads}) == len(workloads)
     for workload in workloads:
@@ -309,7 +313,7 @@ def test_junk_is_read_or_refused_and_never_crashes(values: dict[str, Any], cell:
     for junk in (values, values | {"crawl": [cell]}):
         refused = "my.toml"
         try:
-            parse(junk, "name", KNOWN, "my.toml").workloads()
+            parse(junk, "name", KNOWN, "my.toml").cells()
         except ExperimentError as error:
             refused = str(error)
         assert refused.startswith("my.toml")
