@@ -42,7 +42,7 @@ _COROUTINE_NS = 6_000
 
 @dataclass(frozen=True, slots=True)
 class BareTrial:
-    """One cell of a table, once. A table gives the trials of its first round."""
+    """One cell of a table without crawls, or of a table of ``scale``, once."""
 
     kind: BareKind
     strategy: str
@@ -68,7 +68,7 @@ class BareTable(Table, frozen=True, kw_only=True):
     kind: ClassVar[BareKind]
 
     def trials(self, strategies: Sequence[str] = ()) -> list[BareTrial]:
-        """Return the trials of one round; those of a swarm are of these strategies if it names no others."""
+        """Return the trials of a round; only a swarm needs the strategies of the experiment."""
         raise NotImplementedError
 
 
@@ -101,9 +101,8 @@ class Probe(BareTable, frozen=True, kw_only=True):
         known = importlib.import_module(f"inflight.bench.studies.probes.programs.{self.probe}").ARGUMENTS
         for argument, values in self.each.items():
             check_known(argument, known, f"argument of {self.probe}", "each")
-            need(
-                bool(values) and len(set(values)) == len(values), f"each: {argument} must be a list of distinct values"
-            )
+            distinct = bool(values) and len(set(values)) == len(values)
+            need(distinct, f"each: {argument} must be a list of distinct values")
 
     def trials(self, _strategies: Sequence[str] = ()) -> list[BareTrial]:
         """Return a trial of each combination."""

@@ -24,12 +24,7 @@ _WORDS = {
     "array": "a list",
     "object": "a table",
 }
-_SIGNS = {
-    ">=": "of at least",
-    "<=": "of at most",
-    ">": "above",
-    "of length >=": "of a length of at least",
-}
+_SIGNS = {">=": "of at least", "<=": "of at most", ">": "above", "of length >=": "of a length of at least"}
 
 
 class ExperimentError(ValueError):
@@ -66,7 +61,7 @@ def convert(values: Any, kind: type[Described], where: str) -> Described:
 
 
 def _sentence(said: str, values: Any, kind: type, where: str) -> str:
-    """Say in our words, and with the value, what msgspec has found wrong; a sentence of ``__post_init__`` stays."""
+    """Say in our words what msgspec has found wrong, with the value; what ``__post_init__`` says stays as it is."""
     said, _, path = said.partition(" - at `$.")
     if said.startswith("Object missing"):
         return f"{where} needs a value for {said.split('`')[1]}"

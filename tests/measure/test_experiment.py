@@ -219,6 +219,7 @@ def test_every_preset_loads_and_says_what_it_is_about(name: str) -> None:
     assert experiment.name == name
     assert experiment.about
     assert experiment.cells() or experiment.bare
+    assert parse(experiment.to_dict(), name, strategies.names(), "again.toml") == experiment
 
 
 def test_there_are_the_presets_that_the_readme_names() -> None:

@@ -58,7 +58,7 @@ def test_cores_are_crossed_with_interpreters() -> None:
 def test_a_list_of_cores_is_written_as_it_was_read() -> None:
     asked = experiment(TABLE)
 
-    assert asked.to_dict()["throughput"][0]["cores"] == (1, 2)
+    assert list(asked.to_dict()["throughput"][0]["cores"]) == [1, 2]
     assert parse(asked.to_dict(), "x", ["thread_pool", "callbacks"], "x.toml").grids == asked.grids
 
 
