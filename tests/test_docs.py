@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inflight import strategies
-from inflight.bench.plan.experiment import parse
+from inflight.bench.plan.experiment import HEAD, TABLES, parse
 from inflight.fake_server.faults import FAULTS
 from inflight.fake_server.site import SiteConfig
 
@@ -22,10 +22,16 @@ def test_the_example_of_an_experiment_is_one() -> None:
 
     experiment = parse(tomllib.loads(example), "example", strategies.names(), "experiments.md")
 
-    assert len(experiment.workloads()) == 5
+    assert len(experiment.cells()) == 5
 
 
 def test_every_key_of_a_site_and_every_fault_is_explained() -> None:
     keys = {field.name for field in fields(SiteConfig)} - {"delay", "endless"}  # latency, and [[throughput]]
 
     assert not [name for name in (*keys, *FAULTS) if f"`{name}`" not in EXPERIMENTS]
+
+
+def test_every_key_of_an_experiment_is_explained() -> None:
+    keys = {*HEAD, *(key for table in TABLES for key in table.__struct_fields__)}
+
+    assert not [name for name in keys if f"`{name}`" not in EXPERIMENTS and f"`[{name}]`" not in EXPERIMENTS]

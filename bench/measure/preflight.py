@@ -5,8 +5,8 @@ from functools import lru_cache
 from inflight import strategies
 from inflight.bench.measure import limits
 from inflight.bench.plan.arm import ArmTrial
-from inflight.bench.plan.bare import WITH_SOCKET
-from inflight.bench.plan.trials import BareTrial, RowTrial, Trial
+from inflight.bench.plan.bare import WITH_SOCKET, BareTrial
+from inflight.bench.plan.trials import RowTrial, Trial
 
 FEW_THREADS = 1000
 """Number of threads up to which the limits are not checked: every machine can start them."""

@@ -7,9 +7,9 @@ at once, in fresh processes. A slice is the time for which one arm's gate is ope
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from inflight.bench.plan.grid import Workload
+from inflight.bench.plan.grid import Connection, Workload
 
 Role = Literal["reference", "placebo", "compared"]
 FREE_THREADED, WITH_THE_LOCK = "free-threaded", "with-the-lock"
@@ -40,7 +40,7 @@ class Arm:
     stack: str = "shared"
     """Whose HTTP stack the strategy has: ``shared``, ``own`` or ``none``."""
     in_flight: int = IN_FLIGHT
-    connection: Literal["keep-alive", "per-fetch"] = "keep-alive"
+    connection: Connection = "keep-alive"
     revision: str | None = None
     """A commit, tag or branch of the repository; None: its working tree."""
     repository: Path | None = None
@@ -115,11 +115,8 @@ class BlockTrial:
 
     CPU time, because other programs hardly change it. None: only a client that hangs is left out, after a time.
     """
-
-    @property
-    def kind(self) -> Literal["arm"]:
-        """Kind of its rows."""
-        return "arm"
+    kind: ClassVar[Literal["arm"]] = "arm"
+    """Kind of its rows."""
 
     @property
     def strategy(self) -> str:
@@ -151,6 +148,8 @@ class ArmTrial:
 
     block: BlockTrial
     arm: Arm
+    kind: ClassVar[Literal["arm"]] = "arm"
+    """Kind of the row."""
 
     @property
     def stack(self) -> str:
@@ -166,11 +165,6 @@ class ArmTrial:
     def round(self) -> int:
         """Number of the block."""
         return self.block.round
-
-    @property
-    def kind(self) -> Literal["arm"]:
-        """Kind of the row."""
-        return "arm"
 
     @property
     def strategy(self) -> str:

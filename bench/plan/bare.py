@@ -9,19 +9,24 @@
 
 import importlib
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from inflight.bench.plan import judge
+from msgspec import Meta, field
+
+from inflight.bench.plan.judge import Table, check_known, need
 
 BareKind = Literal["block", "probe", "limit", "swarm", "open", "client"]
-
-BLOCKS = ("thread", "generator", "generator_task", "asyncio_task", "asyncio_task_socket", "asyncio_task_stream")
+BlockName = Literal[
+    "thread", "generator", "generator_task", "asyncio_task", "asyncio_task_socket", "asyncio_task_stream"
+]
 """The building blocks; ``bench/measure/building_blocks.py`` has the program of each."""
+Resource = Literal["threads", "descriptors", "ports", "backlog", "memory"]
+BLOCKS: tuple[str, ...] = get_args(BlockName)
+RESOURCES: tuple[str, ...] = get_args(Resource)
 WITH_SOCKET = frozenset({"asyncio_task_socket", "asyncio_task_stream"})
-RESOURCES = ("threads", "descriptors", "ports", "backlog", "memory")
 PROGRAMS = Path(__file__).parents[1] / "studies" / "probes" / "programs"
 PROBES = tuple(sorted(path.stem for path in PROGRAMS.glob("[!_]*.py")))
 COMPARED = frozenset({"swarm", "client"})
@@ -36,106 +41,101 @@ _COROUTINE_NS = 6_000
 
 
 @dataclass(frozen=True, slots=True)
-class Bare:
-    """One cell: its subject, and the workload of its rows."""
+class BareTrial:
+    """One cell of a table without crawls, or of a table of ``scale``, once."""
 
     kind: BareKind
-    subject: str
-    """The ``strategy`` of its rows: the block, the probe or the resource; for ``scale``, the strategy or client."""
+    strategy: str
+    """The subject: the block, the probe, the resource, or for ``scale`` the strategy or client."""
     values: dict[str, Any]
-    """The workload of its rows, including ``id``."""
+    """What the row says of the workload, with the id of the workload."""
     expected_ns: int
-    """Estimated time; it never changes a plan."""
+    """About how long it takes; it never changes a plan."""
     stack: str = "none"
-    """Whose HTTP stack is used; for a swarm, ``plan`` fills it in."""
+    """Whose HTTP stack is used: ``shared``, ``own`` or ``none``; for a swarm, ``trials`` fills it in."""
+    round: int = 1
 
     @property
     def id(self) -> str:
-        """Id of the workload, with the subject if the kind has several per workload."""
-        workload: str = self.values["id"]
-        return f"{workload}/{self.subject}" if self.kind in COMPARED else workload
+        """Id of the trial: its workload, its subject if the kind has several per workload, and its round."""
+        subject = f"/{self.strategy}" if self.kind in COMPARED else ""
+        return f"{self.values['id']}{subject}/round={self.round}"
 
 
-@dataclass(frozen=True, slots=True)
-class BareGrid:
-    """One table of the experiment as written, and its cells."""
+class BareTable(Table, frozen=True, kw_only=True):
+    """A table without a crawl."""
 
-    kind: BareKind
-    table: dict[str, Any]
-    cells: tuple[Bare, ...]
-    rounds: int | None
+    kind: ClassVar[BareKind]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the table from which ``parse`` makes an equal grid."""
-        return self.table
+    def trials(self, strategies: Sequence[str] = ()) -> list[BareTrial]:
+        """Return the trials of a round; only a swarm needs the strategies of the experiment."""
+        raise NotImplementedError
 
 
-def parse(kind: BareKind, table: Any, where: str) -> BareGrid:
-    """Parse a [[block]], [[probe]] or [[limit]] table. Raises ExperimentError."""
-    judge.need(isinstance(table, dict), f"{where} must be a table")
-    return BareGrid(kind, dict(table), tuple(_READERS[kind](table, where)), judge.rounds(table, where))
+class Block(BareTable, frozen=True, kw_only=True):
+    """Building blocks, each at each of the numbers."""
+
+    kind = "block"
+    blocks: tuple[BlockName, ...] = get_args(BlockName)
+    n: tuple[Annotated[int, Meta(ge=1, le=MOST_N)], ...]
+    variables: dict[str, str] = field(default_factory=dict)
+    """Environment variables of the process."""
+
+    def trials(self, _strategies: Sequence[str] = ()) -> list[BareTrial]:
+        """Return a trial of each block at each number."""
+        return [block(name, n, self.variables) for name in self.blocks for n in self.n]
 
 
-def block(name: str, n: int, variables: Mapping[str, str] | None = None) -> Bare:
-    """Return the cell of one building block at one N, in a process with these environment variables."""
-    each_ns = _EACH_NS.get(name, _COROUTINE_NS)
+class Probe(BareTable, frozen=True, kw_only=True):
+    """One probe, with each combination of its arguments."""
+
+    kind = "probe"
+    probe: str
+    each: dict[str, tuple[str | int | bool, ...]] = field(default_factory=dict)
+    """A list of values for each argument."""
+
+    def __post_init__(self) -> None:
+        """Raise ExperimentError for an unknown probe or argument, and for a list that is empty or not distinct."""
+        super().__post_init__()
+        check_known(self.probe, PROBES, "probe", "probe")
+        known = importlib.import_module(f"inflight.bench.studies.probes.programs.{self.probe}").ARGUMENTS
+        for argument, values in self.each.items():
+            check_known(argument, known, f"argument of {self.probe}", "each")
+            distinct = bool(values) and len(set(values)) == len(values)
+            need(distinct, f"each: {argument} must be a list of distinct values")
+
+    def trials(self, _strategies: Sequence[str] = ()) -> list[BareTrial]:
+        """Return a trial of each combination."""
+        combined = itertools.product(*self.each.values())
+        return [self._trial(dict(zip(self.each, values, strict=True))) for values in combined]
+
+    def _trial(self, arguments: dict[str, Any]) -> BareTrial:
+        told = "".join(f"/{key}={value}" for key, value in sorted(arguments.items()))
+        values = {"id": f"probe/{self.probe}{told}", "probe": self.probe, "arguments": arguments}
+        return BareTrial("probe", self.probe, values, _PROBE_NS)
+
+
+class Limit(BareTable, frozen=True, kw_only=True):
+    """Resources of this machine, each with the number that it allows."""
+
+    kind = "limit"
+    resources: tuple[Resource, ...] = get_args(Resource)
+    through_shared: bool = False
+    """Whether to reach limits that other processes share."""
+
+    def trials(self, _strategies: Sequence[str] = ()) -> list[BareTrial]:
+        """Return a trial of each resource."""
+        told = "/through-shared" if self.through_shared else ""
+        shared = {"through_shared": self.through_shared}
+        return [
+            BareTrial("limit", name, {"id": f"limit/{name}{told}", "resource": name} | shared, _LIMIT_NS)
+            for name in self.resources
+        ]
+
+
+def block(name: str, n: int, variables: Mapping[str, str] | None = None) -> BareTrial:
+    """Return the trial of one building block at one N, in a process with these environment variables."""
+    expected_ns = _BLOCK_NS + n * _EACH_NS.get(name, _COROUTINE_NS)
     told = "".join(f"/{key}={value}" for key, value in sorted((variables or {}).items()))
     values = {"id": f"block/{name}/n={n}{told}", "block": name, "n": n}
-    return Bare("block", name, values | ({"variables": dict(variables)} if variables else {}), _BLOCK_NS + n * each_ns)
-
-
-def probe(name: str, arguments: Mapping[str, Any]) -> Bare:
-    """Return the cell of one probe with its arguments."""
-    told = "".join(f"/{key}={value}" for key, value in sorted(arguments.items()))
-    values = {"id": f"probe/{name}{told}", "probe": name, "arguments": dict(arguments)}
-    return Bare("probe", name, values, _PROBE_NS)
-
-
-def limit(resource: str, *, through_shared: bool) -> Bare:
-    """Return the cell of one resource of the machine."""
-    told = "/through-shared" if through_shared else ""
-    values = {"id": f"limit/{resource}{told}", "resource": resource, "through_shared": through_shared}
-    return Bare("limit", resource, values, _LIMIT_NS)
-
-
-def _blocks(table: dict[str, Any], where: str) -> Iterable[Bare]:
-    judge.check_keys(table, ("blocks", "n", "variables", "rounds"), where)
-    blocks, sizes = table.get("blocks", list(BLOCKS)), table.get("n")
-    judge.check_list(blocks, str, f"{where}: blocks")
-    judge.check_list(sizes, int, f"{where}: n")
-    variables = judge.variables(table.get("variables", {}), f"{where}: variables")
-    for name in judge.distinct(blocks, f"{where}: blocks"):
-        judge.check_known(name, BLOCKS, "block", where)
-        for n in judge.distinct(sizes or (), f"{where}: n"):
-            yield block(name, judge.whole(n, 1, MOST_N, f"{where}: n"), variables)
-
-
-def _probes(table: dict[str, Any], where: str) -> Iterable[Bare]:
-    judge.check_keys(table, ("probe", "each", "rounds"), where)
-    name, each = table.get("probe"), table.get("each", {})
-    judge.need(isinstance(name, str), f"{where}: probe must be the name of one, not {name!r}")
-    judge.check_known(str(name), PROBES, "probe", where)
-    fine = isinstance(each, dict) and all(isinstance(values, list) and values for values in each.values())
-    judge.need(fine, f"{where}: each must give a list of values for each argument, not {each!r}")
-    known = importlib.import_module(f"inflight.bench.studies.probes.programs.{name}").ARGUMENTS
-    for argument, values in each.items():
-        judge.check_known(argument, known, f"argument of {name}", where)
-        plain = all(type(value) in {str, int, bool} for value in values)
-        judge.need(plain, f"{where}: {argument} must be a list of texts or whole numbers, not {values!r}")
-        judge.distinct(values, f"{where}: {argument}")
-    for values in itertools.product(*each.values()):
-        yield probe(str(name), dict(zip(each, values, strict=True)))
-
-
-def _limits(table: dict[str, Any], where: str) -> Iterable[Bare]:
-    judge.check_keys(table, ("resources", "through_shared", "rounds"), where)
-    resources = table.get("resources", list(RESOURCES))
-    judge.check_list(resources, str, f"{where}: resources")
-    through = judge.truth(table.get("through_shared", False), f"{where}: through_shared")
-    for resource in judge.distinct(resources, f"{where}: resources"):
-        judge.check_known(resource, RESOURCES, "resource", where)
-        yield limit(resource, through_shared=through)
-
-
-_READERS = {"block": _blocks, "probe": _probes, "limit": _limits}
-KINDS: tuple[BareKind, ...] = ("block", "probe", "limit")
+    return BareTrial("block", name, values | ({"variables": dict(variables)} if variables else {}), expected_ns)

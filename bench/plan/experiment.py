@@ -1,51 +1,66 @@
 """Experiments, loaded from a preset or a TOML file. All user input is validated here.
 
-An experiment has grids (``grid``), whose cells the strategies crawl, and tables of building blocks, probes and limits
-(``bare``), of swarms and of open loops (``scale``). One cell, run once, is a trial (``plan``). The presets in
-``bench/plan/presets/`` are examples of the format.
+The structs are the format: each key of a file is a field, whose type says what is allowed. An experiment has tables of
+crawls (``grid``), of building blocks, probes and limits (``bare``), and of swarms and open loops (``scale``). One cell
+of a table, run once, is a trial (``trials``). The presets in ``bench/plan/presets/`` are examples of the format.
 """
 
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from inflight import strategies
-from inflight.bench.plan import bare, judge, scale
-from inflight.bench.plan import grid as grids
-from inflight.bench.plan.bare import BareGrid
-from inflight.bench.plan.grid import Grid, GridKind, Workload
-from inflight.bench.plan.judge import ExperimentError
+from inflight.bench.plan import judge
+from inflight.bench.plan.bare import BareTable, Block, Limit, Probe
+from inflight.bench.plan.grid import Against, Crawl, Grid, Memory, Throughput, Workload
+from inflight.bench.plan.judge import ExperimentError, Rounds, Seconds
+from inflight.bench.plan.scale import NOT_IN_A_SWARM, Open, Swarm, host_of, is_loopback
 
 PRESETS = Path(__file__).with_name("presets")
-KINDS: tuple[GridKind, ...] = ("crawl", "memory", "throughput")
 MOST_SEED = 2**63 - 1
+HEAD = ("about", "strategies", "rounds", "seed", "pin", "deadline_s", "site", "python")
+"""The keys of a file beside its tables."""
+TABLES: tuple[type[Grid | BareTable], ...] = (Crawl, Memory, Throughput, Block, Probe, Limit, Swarm, Open)
 
 __all__ = ["Experiment", "ExperimentError", "Grid", "Workload", "load", "named", "parse", "preset_names"]
 
 
-@dataclass(frozen=True, slots=True)
-class Experiment:
+class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """All that one run measures, and the settings of the run."""
 
-    name: str
-    about: str
-    grids: tuple[Grid, ...]
-    strategies: tuple[str, ...] = ()
-    rounds: int = 1
-    seed: int = 1
+    about: str = ""
+    strategies: tuple[str, ...]
+    rounds: Rounds = 1
+    seed: Annotated[int, msgspec.Meta(ge=0, le=MOST_SEED)] = 1
     pin: bool = True
-    deadline_s: float | None = None
+    deadline_s: Seconds | None = None
     """Deadline of a trial; None: derived from the estimate of the plan."""
-    bare: tuple[BareGrid, ...] = ()
-    pythons: Mapping[str, str] = field(default_factory=dict)
+    pythons: dict[str, Annotated[str, msgspec.Meta(min_length=1)]] = msgspec.field(name="python", default_factory=dict)
     """Interpreters that are compared, by their labels: each strategy runs on each. Empty: that of the harness alone."""
+    crawl: tuple[Crawl, ...] = ()
+    memory: tuple[Memory, ...] = ()
+    throughput: tuple[Throughput, ...] = ()
+    block: tuple[Block, ...] = ()
+    probe: tuple[Probe, ...] = ()
+    limit: tuple[Limit, ...] = ()
+    swarm: tuple[Swarm, ...] = ()
+    open: tuple[Open, ...] = ()
+    name: str
+    """The name of its file, without the ending."""
 
-    def workloads(self) -> list[Workload]:
-        """Return the workloads of all grids."""
-        return [workload for _, workload in self.cells()]
+    @property
+    def grids(self) -> tuple[Grid, ...]:
+        """The tables of crawls."""
+        return (*self.crawl, *self.memory, *self.throughput)
+
+    @property
+    def bare(self) -> tuple[BareTable, ...]:
+        """The other tables."""
+        return (*self.block, *self.probe, *self.limit, *self.swarm, *self.open)
 
     def cells(self) -> list[tuple[Grid, Workload]]:
         """Return the workloads of all grids, each with its grid."""
@@ -58,19 +73,7 @@ class Experiment:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the experiment as TOML values, from which ``parse`` makes an equal one."""
-        values: dict[str, Any] = {
-            "about": self.about,
-            "strategies": list(self.strategies),
-            "rounds": self.rounds,
-            "seed": self.seed,
-            "pin": self.pin,
-        }
-        values |= {} if self.deadline_s is None else {"deadline_s": self.deadline_s}
-        values |= {"python": dict(self.pythons)} if self.pythons else {}
-        tables: list[Grid | BareGrid] = [*self.grids, *self.bare]
-        for table in tables:
-            values.setdefault(table.kind, []).append(table.to_dict())
-        return values
+        return {key: value for key, value in msgspec.to_builtins(self).items() if key != "name"}
 
 
 def preset_names() -> list[str]:
@@ -117,66 +120,63 @@ def parse(
 ) -> Experiment:
     """Turn TOML values into an experiment. Raises ExperimentError.
 
-    ``where`` names the file in messages; ``base`` is its folder, where relative paths of strategies start.
+    ``where`` names the file in messages; ``base`` is its folder, where relative paths start.
     """
+    kinds = {table.kind: table for table in TABLES}
+    judge.check_keys(values, (*HEAD, *kinds), where)
     known = list(known_strategies)
-    keys = (
-        "about",
-        "strategies",
-        "rounds",
-        "seed",
-        "pin",
-        "deadline_s",
-        "site",
-        "python",
-        *KINDS,
-        *bare.KINDS,
-        *scale.KINDS,
-    )
-    judge.check_keys(values, keys, where)
-    chosen = values.get("strategies", [one for one in strategies.models() if one in known])
-    if chosen != []:  # none is fine where none crawls
-        judge.check_list(chosen, str, f"{where}: strategies")
-    chosen = [named(strategy, where, known, base) for strategy in chosen]
-    known += [strategy for strategy in chosen if strategy not in known]
-    about = values.get("about", "")
-    judge.need(isinstance(about, str), f"{where}: about must be text, not {about!r}")
-    site = values.get("site", {})
-    crossed = [
-        grids.parse(kind, table, site, known, place) for kind in KINDS for table, place in _tables(values, kind, where)
-    ]
-    listed = [bare.parse(kind, table, place) for kind in bare.KINDS for table, place in _tables(values, kind, where)]
-    listed += [
-        scale.parse(kind, table, site, known, place)
-        for kind in scale.KINDS
-        for table, place in _tables(values, kind, where)
-    ]
-    judge.need(bool(crossed or listed), f"{where}: nothing to do; add a [[crawl]] or a [[memory]] table")
-    judge.distinct((cell.id for table in listed for cell in table.cells), f"{where}: its tables together")
-    crawls = crossed or any(table.kind == "swarm" for table in listed)
-    judge.need(bool(chosen) or not crawls, f"{where}: strategies must be a list of texts, not []")
-    return Experiment(
-        name,
-        about.strip(),
-        tuple(crossed),
-        tuple(dict.fromkeys(chosen)),
-        judge.whole(values.get("rounds", 1), 1, judge.MOST_ROUNDS, f"{where}: rounds"),
-        judge.whole(values.get("seed", 1), 0, MOST_SEED, f"{where}: seed"),
-        judge.truth(values.get("pin", True), f"{where}: pin"),
-        judge.seconds(values.get("deadline_s"), f"{where}: deadline_s"),
-        tuple(listed),
-        _pythons(values.get("python", {}), f"{where}: python", base),
-    )
+    given: dict[str, Any] = {"name": name, "strategies": [one for one in strategies.models() if one in known]}
+    given |= {key: value for key, value in values.items() if key in HEAD and key != "site"}
+    head = judge.convert(given, Experiment, where)
+    names = tuple(dict.fromkeys(named(one, where, known, base) for one in head.strategies))
+    tables = {
+        kind: tuple(
+            _table(table, one, values.get("site", {}), [*known, *names], place)
+            for one, place in _placed(values, kind, where)
+        )
+        for kind, table in kinds.items()
+    }
+    judge.need(any(tables.values()), f"{where}: nothing to do; add a [[crawl]] or a [[memory]] table")
+    pythons = {
+        label: os.path.abspath((base or Path()) / python) if "/" in python else python  # noqa: PTH100
+        for label, python in head.pythons.items()
+    }
+    found = msgspec.structs.replace(head, about=head.about.strip(), strategies=names, pythons=pythons, **tables)
+    judge.need(bool(names) or not (found.grids or found.swarm), f"{where}: strategies must name at least one, not []")
+    ids = [trial.id for table in found.bare for trial in table.trials(names)]
+    judge.need(len(set(ids)) == len(ids), f"{where}: its tables together have the same trial twice")
+    return found
 
 
-def _pythons(table: Any, where: str, base: Path | None) -> dict[str, str]:
-    """Return the interpreters by their labels; relative paths start at ``base``. Raises ExperimentError."""
-    fine = isinstance(table, dict) and all(isinstance(one, str) and one for one in table.values())
-    judge.need(fine, f'{where} must be a table of interpreters by their labels, as in "3.13" = "python3.13"')
-    return {label: os.path.abspath((base or Path()) / one) if "/" in one else one for label, one in table.items()}  # noqa: PTH100
-
-
-def _tables(values: Mapping[str, Any], kind: str, where: str) -> Iterator[tuple[Any, str]]:
+def _placed(values: Mapping[str, Any], kind: str, where: str) -> Iterator[tuple[Any, str]]:
     """Yield the tables of a kind, each with its place for error messages."""
-    for number, table in enumerate(judge.tables(values.get(kind, []), kind, where), start=1):
+    tables = values.get(kind, [])
+    judge.need(isinstance(tables, list | tuple), f"{where}: {kind} must be written with two brackets, as [[{kind}]]")
+    for number, table in enumerate(tables, start=1):
         yield table, f"{where}, [[{kind}]] number {number}"
+
+
+def _table(
+    kind: type[Grid | BareTable], values: Any, common_site: Any, known: Sequence[str], where: str
+) -> Grid | BareTable:
+    """Return one table; its site contains that of the experiment. Raises ExperimentError."""
+    judge.need(isinstance(values, Mapping), f"{where} must be a table, not {values!r}")
+    read = dict(values)
+    if issubclass(kind, Grid | Swarm | Open) and "target" not in values:
+        own = values.get("site", {})
+        judge.need(isinstance(common_site, dict) and isinstance(own, dict), f"{where}: site must be a table")
+        ignored = NOT_IN_A_SWARM if kind is Swarm else ()
+        read["site"] = {key: value for key, value in common_site.items() if key not in ignored} | own
+    if "against" in values:
+        read["against"] = judge.convert(values["against"], Against, f"{where}: against")
+    found = judge.convert(read, kind, where)
+    if isinstance(found, Grid | Swarm):
+        for name in found.strategies or ():
+            judge.check_known(name, known, "strategy", where)
+    if isinstance(found, Open) and found.target is not None:
+        judge.need(
+            is_loopback(host_of(found.target, where)),
+            f"{where}: target {found.target!r} is not on this machine's loopback; "
+            "only `inflight open-loop --not-loopback` asks others, with the permission of whoever owns that host",
+        )
+    return found

@@ -1,17 +1,89 @@
-"""Validation of experiments: small checks, whose messages say in one sentence what is wrong and where."""
+"""Validation of experiments: small checks, and structs whose mistakes are told in one sentence."""
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast, get_args, get_type_hints
+
+import msgspec
 
 MOST_SECONDS = 1_000_000
 MOST_ROUNDS = 1000
 
 T = TypeVar("T")
+Described = TypeVar("Described", bound=msgspec.Struct)
+Rounds = Annotated[int, msgspec.Meta(ge=1, le=MOST_ROUNDS)]
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=MOST_SECONDS)]
+
+_EXPECTED = re.compile(r"Expected `([^`]+)`(?:, got `\w+`| (of length >=|>=|<=|>) (\S+))")
+_WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+}
+_SIGNS = {">=": "of at least", "<=": "of at most", ">": "above", "of length >=": "of a length of at least"}
 
 
-class ExperimentError(Exception):
+class ExperimentError(ValueError):
     """The experiment is invalid. The message says what is wrong, where, and what is allowed."""
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A table of an experiment. Its lists are not empty and have no value twice."""
+
+    rounds: Rounds | None = None
+    """Number of rounds that the table takes part in, from the first; None: all."""
+
+    def __post_init__(self) -> None:
+        """Raise ExperimentError for a list that is empty or names a value twice."""
+        for key in self.__struct_fields__:
+            values = getattr(self, key)
+            if isinstance(values, tuple):
+                need(bool(values), f"{key} must be a list of at least one value, not []")
+                need(len(set(values)) == len(values), f"{key} names the same value twice")
+
+    def is_in(self, number: int) -> bool:
+        """Return whether the table takes part in round ``number``."""
+        return self.rounds is None or number <= self.rounds
+
+
+def convert(values: Any, kind: type[Described], where: str) -> Described:
+    """Turn TOML values into a struct. Raises ExperimentError."""
+    need(isinstance(values, Mapping), f"{where} must be a table, not {values!r}")
+    check_keys(values, kind.__struct_encode_fields__, where)
+    try:
+        return msgspec.convert(values, kind)
+    except msgspec.ValidationError as error:
+        raise ExperimentError(_sentence(str(error), values, kind, where)) from error
+
+
+def _sentence(said: str, values: Any, kind: type, where: str) -> str:
+    """Say in our words what msgspec has found wrong, with the value; what ``__post_init__`` says stays as it is."""
+    said, _, path = said.partition(" - at `$.")
+    if said.startswith("Object missing"):
+        return f"{where} needs a value for {said.split('`')[1]}"
+    key, *places = re.findall(r"\w+", path.partition("[...]")[0]) or [""]
+    value = values.get(key)
+    for number in places:
+        value = value[int(number)]
+    if said.startswith("Invalid enum value"):
+        return f"{where}: {key}: unknown value {value!r}{nearest(value, _options(get_type_hints(kind)[key]))}"
+    expected = _EXPECTED.fullmatch(said)
+    if expected is None:
+        return f"{where}: {said}"
+    kinds, sign, bound = expected.groups()
+    allowed = " or ".join(_WORDS[one] for one in kinds.split(" | ") if one in _WORDS)
+    allowed += f" {_SIGNS[sign]} {bound.removesuffix('.0')}" if sign else ""
+    subject = f"a value of {key}" if "[" in path else key
+    return f"{where}: {subject} must be {allowed}, not {value!r}"
+
+
+def _options(hint: Any) -> list[str]:
+    """Return the texts that a type allows."""
+    return [one for part in get_args(hint) for one in ([part] if isinstance(part, str) else _options(part))]
 
 
 def need(condition: bool, message: str) -> None:
@@ -30,35 +102,13 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def check_known(name: str, known: Iterable[str], what: str, where: str) -> None:
     """Raise ExperimentError with the most similar known name if ``name`` is not known."""
     names = list(known)
-    if name not in names:
-        raise ExperimentError(f"{where}: unknown {what} {name!r}{nearest(name, names)}")
+    need(name in names, f"{where}: unknown {what} {name!r}{nearest(name, names)}")
 
 
 def check_keys(values: Mapping[str, Any], known: Iterable[str], where: str) -> None:
     """Raise ExperimentError for the first unknown key."""
     for key in values:
-        if key not in known:
-            raise ExperimentError(f'{where}: unknown key "{key}"{nearest(key, known)}')
-
-
-def check_list(value: Any, kind: type, where: str) -> None:
-    """Raise ExperimentError unless the value is a non-empty list of texts or of whole numbers."""
-    fine = isinstance(value, list) and value and all(type(item) is kind for item in value)
-    word = {str: "texts", int: "whole numbers"}[kind]
-    need(bool(fine), f"{where} must be a list of {word}, not {value!r}")
-
-
-def tables(value: Any, kind: str, where: str) -> list[Any]:
-    """Return the tables written as [[kind]]."""
-    need(isinstance(value, list), f"{where}: {kind} must be written with two brackets, as [[{kind}]]")
-    return cast("list[Any]", value)
-
-
-def distinct(values: Iterable[T], where: str) -> tuple[T, ...]:
-    """Return the values. Raises ExperimentError for duplicates."""
-    found = tuple(values)
-    need(len(set(found)) == len(found), f"{where} names the same value twice")
-    return found
+        need(key in known, f'{where}: unknown key "{key}"{nearest(key, known)}')
 
 
 def whole(value: Any, least: int, most: int, where: str) -> int:
@@ -66,43 +116,6 @@ def whole(value: Any, least: int, most: int, where: str) -> int:
     fine = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
     need(fine, f"{where} must be a whole number from {least} to {most}, not {value!r}")
     return cast("int", value)
-
-
-def optional(table: Mapping[str, Any], key: str, most: int, where: str) -> int | None:
-    """Return a whole number from 1 on; None where the table has no such key."""
-    return whole(table[key], 1, most, f"{where}: {key}") if key in table else None
-
-
-def rounds(table: Mapping[str, Any], where: str) -> int | None:
-    """Return the number of rounds that a table takes part in; None for all."""
-    return optional(table, "rounds", MOST_ROUNDS, where)
-
-
-def text(value: Any, where: str) -> str:
-    """Return a non-empty text, stripped."""
-    need(isinstance(value, str) and bool(value.strip()), f"{where} must be text, not {value!r}")
-    return cast("str", value).strip()
-
-
-def truth(value: Any, where: str) -> bool:
-    """Return true or false."""
-    need(isinstance(value, bool), f"{where} must be true or false, not {value!r}")
-    return cast("bool", value)
-
-
-def variables(value: Any, where: str) -> dict[str, str]:
-    """Return environment variables, whose values are texts."""
-    fine = isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
-    need(fine, f"{where} must be a table of texts, not {value!r}")
-    return dict(value)
-
-
-def seconds(value: Any, where: str) -> float | None:
-    """Return a number of seconds, or None for None."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    fine = value is None or (number and 0 < value <= MOST_SECONDS)
-    need(fine, f"{where} must be a number above 0 and at most {MOST_SECONDS}, not {value!r}")
-    return cast("float | None", value)
 
 
 def judged(read: Callable[[], T], where: str) -> T:

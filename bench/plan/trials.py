@@ -3,12 +3,14 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import to_builtins
 
 from inflight.bench.plan.arm import REFERENCE, START_NS, Arm, ArmTrial, BlockTrial, placebo
-from inflight.bench.plan.bare import Bare, BareKind
+from inflight.bench.plan.bare import BareTrial
 from inflight.bench.plan.experiment import Experiment
-from inflight.bench.plan.grid import Grid, Kind, Workload
+from inflight.bench.plan.grid import Grid, Kind, Throughput, Workload
 from inflight.strategies import Description
 
 # Rough figures of a 2.6 GHz core, for the estimate only. They never change a plan.
@@ -25,6 +27,9 @@ _CROWD_OF_THREADS, _EACH_THREAD_NS = 1000, 1_000_000
 
 _PATIENCE_USED = 0.3
 """The share of its patience that an arm takes on average."""
+
+Settings = Mapping[str, Any]
+"""Some fields of an arm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,41 +77,6 @@ class Trial:
         return _START_NS[self.stack] + crawl_ns + (_MEMORY_NS if workload.kind == "memory" else 0)
 
 
-@dataclass(frozen=True, slots=True)
-class BareTrial:
-    """One cell of ``bench.plan.bare`` or ``bench.plan.scale``, once."""
-
-    id: str
-    round: int
-    cell: Bare
-
-    @property
-    def kind(self) -> BareKind:
-        """Kind of the cell."""
-        return self.cell.kind
-
-    @property
-    def strategy(self) -> str:
-        """The block, the probe or the resource; for a swarm its strategy, for other clients their name."""
-        return self.cell.subject
-
-    @property
-    def stack(self) -> str:
-        """Whose HTTP stack is used: ``shared``, ``own`` or ``none``."""
-        return self.cell.stack
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """What the row says of the workload."""
-        return self.cell.values
-
-    @property
-    def expected_ns(self) -> int:
-        """About how long it takes."""
-        return self.cell.expected_ns
-
-
-Cell = tuple[Grid, Workload]
 AnyTrial = Trial | BareTrial | BlockTrial
 RowTrial = Trial | BareTrial | ArmTrial
 """The subject of one row: a trial, or one arm of a block."""
@@ -125,11 +95,19 @@ def expand(experiment: Experiment, described: dict[str, Description]) -> list[An
     """
     order = Random(experiment.seed)
     trials: list[AnyTrial] = []
-    cells = experiment.cells()
-    timed = [grid for grid in experiment.grids if grid.kind == "throughput"]
     for number in range(1, experiment.rounds + 1):
-        first, others = (_blocks(experiment, cells, described, number, grids) for grids in (timed[:1], timed[1:]))
-        rest = [*_crawled(experiment, cells, described, number), *others, *_bare(experiment, described, number)]
+        first: list[AnyTrial] = []
+        crawls: list[AnyTrial] = []
+        blocks: list[AnyTrial] = []
+        for grid, workload in experiment.cells():
+            chosen = [described[name] for name in experiment.strategies if grid.takes_part(name, number)]
+            chosen = [one for one in chosen if _fits(workload.in_flight, one)]
+            if isinstance(grid, Throughput):
+                made = first if grid is experiment.throughput[0] else blocks
+                made += _blocks(experiment, grid, workload, chosen, number)
+            else:
+                crawls += _crawls(experiment, grid, workload, chosen, number)
+        rest = [*crawls, *blocks, *_bare(experiment, described, number)]
         order.shuffle(rest)
         trials += [*first, *rest]
     return trials
@@ -140,69 +118,49 @@ def estimate_ns(trials: Iterable[AnyTrial]) -> int:
     return sum(trial.expected_ns for trial in trials)
 
 
-def _crawled(
-    experiment: Experiment, cells: Iterable[Cell], described: dict[str, Description], number: int
-) -> list[AnyTrial]:
+def _crawls(
+    experiment: Experiment, grid: Grid, workload: Workload, chosen: Sequence[Description], number: int
+) -> list[Trial]:
     return [
-        replace(
-            trial_of(f"{workload.id}/{on.name(name)}/round={number}", number, workload, described[name]),
-            strategy=on.name(name),
-            arm=_arm(described[name], workload, grid.settings, on) if on.label or grid.settings else None,
+        trial_of(
+            f"{workload.id}/{_name(one, on)}/round={number}",
+            number,
+            workload,
+            one,
+            _arm(one, workload, grid.settings, on) if on or grid.settings else None,
         )
-        for grid, workload in cells
         for on in _interpreters(experiment)
-        for name in experiment.strategies
-        if grid.kind != "throughput" and _makes_sense(grid, workload, described[name], number)
+        for one in chosen
     ]
 
 
-class _On(NamedTuple):
-    """What each strategy has an arm on: an interpreter of a run that compares several, and a number of cores."""
-
-    label: str = ""
-    python: str | None = None
-    cores: int | None = None
-    """None: that of the settings."""
-
-    def name(self, strategy: str) -> str:
-        """Return the name of a strategy on this interpreter and these cores."""
-        cores = "" if self.cores in {None, 1} else f" (cores={self.cores})"
-        return f"{strategy} {self.label}".strip() + cores
-
-    def with_cores(self, numbers: Sequence[int]) -> list["_On"]:
-        """Return this interpreter with each of the numbers of cores; alone if there are none."""
-        return [self._replace(cores=number) for number in numbers] or [self]
+def _interpreters(experiment: Experiment) -> list[Settings]:
+    """Return the settings of an arm on each interpreter of an experiment; by default that of the harness."""
+    return [{"python": python, "interpreter": label} for label, python in experiment.pythons.items()] or [{}]
 
 
-def _interpreters(experiment: Experiment) -> list[_On]:
-    """Return the interpreters of an experiment, by default that of the harness."""
-    return [_On(label, python) for label, python in experiment.pythons.items()] or [_On()]
+def _name(strategy: Description, on: Settings) -> str:
+    """Return the name of a strategy on an interpreter, if several are compared, and on a number of cores."""
+    cores = f" (cores={on['cores']})" if on.get("cores", 1) != 1 else ""
+    return f"{strategy.name} {on.get('interpreter', '')}".strip() + cores
 
 
 def _blocks(
-    experiment: Experiment,
-    cells: Iterable[Cell],
-    described: dict[str, Description],
-    number: int,
-    grids: Sequence[Grid],
-) -> list[AnyTrial]:
-    found: list[AnyTrial] = []
-    for grid, workload in cells:
-        names = experiment.strategies if any(grid is one for one in grids) else ()
-        chosen = [described[name] for name in names if _makes_sense(grid, workload, described[name], number)]
-        if grid.against is not None:
-            blocks = [_against_itself(grid, workload, one, number) for one in chosen]
-        else:
-            on = [one for each in _interpreters(experiment) for one in each.with_cores(grid.cores)]
-            blocks = [block_of(workload, chosen, grid.cycles, number, grid.settings, on)] if chosen else []
-        found += blocks if grid.patience_s is None else [_patient(block, grid.patience_s) for block in blocks]
-    return found
-
-
-def _patient(block: BlockTrial, patience_s: float) -> BlockTrial:
-    """Return a block with this patience, which says that its arms are slow: they are expected to take part of it."""
-    slow_ns = round(len(block.arms) * patience_s * 1e9 * _PATIENCE_USED)
-    return replace(block, patience_s=patience_s, expected_ns=block.expected_ns + slow_ns)
+    experiment: Experiment, grid: Throughput, workload: Workload, chosen: Sequence[Description], number: int
+) -> list[BlockTrial]:
+    if grid.against is not None:
+        blocks = [_against_itself(grid, workload, one, number) for one in chosen]
+    else:
+        cores: list[Settings] = [{"cores": one} for one in grid.cores] if isinstance(grid.cores, tuple) else [{}]
+        on = [{**python, **each} for python in _interpreters(experiment) for each in cores]
+        blocks = [block_of(workload, chosen, grid.cycles, number, grid.settings, on)] if chosen else []
+    if grid.patience_s is None:
+        return blocks
+    slow_ns = grid.patience_s * 1e9 * _PATIENCE_USED  # arms that need patience are slow
+    return [
+        replace(one, patience_s=grid.patience_s, expected_ns=one.expected_ns + round(len(one.arms) * slow_ns))
+        for one in blocks
+    ]
 
 
 def block_of(
@@ -210,28 +168,26 @@ def block_of(
     chosen: Sequence[Description],
     cycles: int,
     number: int,
-    settings: Mapping[str, Any] | None = None,
-    interpreters: Sequence[_On] = (_On(),),
+    settings: Settings | None = None,
+    each_on: Sequence[Settings] = ({},),
 ) -> BlockTrial:
     """Return the block of strategies on a workload; the reference is ``callbacks``, or else the first strategy.
 
-    With several interpreters or numbers of cores, each strategy has an arm on each; the reference is on the first.
+    Each strategy has an arm on each of ``each_on`` (interpreters and numbers of cores); the reference is on the first.
     """
     first = next((one for one in chosen if one.name == REFERENCE), chosen[0])
     ordered = [first, *(one for one in chosen if one is not first)]
-    reference, *others = (_arm(one, workload, settings or {}, on) for on in interpreters for one in ordered)
-    threaded = {one.name for one in chosen if one.threads_each}
-    return _block(f"{workload.id}/round={number}", workload, reference, others, cycles, number, threaded)
+    arms = [_arm(one, workload, settings or {}, on) for on in each_on for one in ordered]
+    return _block(f"{workload.id}/round={number}", number, workload, chosen, arms, cycles)
 
 
-def _against_itself(grid: Grid, workload: Workload, strategy: Description, number: int) -> BlockTrial:
+def _against_itself(grid: Throughput, workload: Workload, strategy: Description, number: int) -> BlockTrial:
     """Return the block of one strategy with two settings; the arms are named by the settings that differ."""
-    arm = _arm(strategy, workload, grid.settings)
-    against = grid.against or {}
-    reference, other = (replace(one, name=_named(one, against)) for one in (replace(arm, **against), arm))
+    arm = _arm(strategy, workload, grid.settings, {})
+    against = to_builtins(grid.against)
+    arms = [replace(one, name=_named(one, against)) for one in (replace(arm, **against), arm)]
     block_id = f"{workload.id}/{strategy.name}/round={number}"
-    threaded = {strategy.name} if strategy.threads_each else set()
-    return _block(block_id, workload, reference, [other], grid.cycles, number, threaded)
+    return _block(block_id, number, workload, [strategy], arms, grid.cycles)
 
 
 def _named(arm: Arm, keys: Iterable[str]) -> str:
@@ -242,27 +198,20 @@ def _named(arm: Arm, keys: Iterable[str]) -> str:
 
 
 def _block(
-    block_id: str,
-    workload: Workload,
-    reference: Arm,
-    others: Sequence[Arm],
-    cycles: int,
-    number: int,
-    threaded: Collection[str],
+    block_id: str, number: int, workload: Workload, chosen: Iterable[Description], arms: Sequence[Arm], cycles: int
 ) -> BlockTrial:
-    """Return a block of a reference arm, its placebo and other arms.
+    """Return a block of arms, the first of which is the reference, and its placebo.
 
-    With an added latency there is no placebo, because each slice lasts for twenty latencies. ``threaded`` names the
-    strategies with a thread per fetch.
+    With an added latency there is no placebo, because each slice lasts for twenty latencies.
     """
-    reference = replace(reference, role="reference")
     waits_ns = workload.mean_latency_ns
-    arms = (reference, *([] if waits_ns else [placebo(reference)]), *others)
+    reference = replace(arms[0], role="reference")
+    every = (reference, *([] if waits_ns else [placebo(reference)]), *arms[1:])
     worked_ns = (_SLICE_FETCHES + _SLICE_ROUNDS * workload.in_flight) * workload.cpu_ns
-    waited_ns = _SLICE_LATENCIES * waits_ns + worked_ns
-    slices_ns = sum(_round_ns(arm, threaded) + waited_ns for arm in arms)
-    expected_ns = round(len(arms) * START_NS + cycles * slices_ns)
-    return BlockTrial(block_id, number, workload, arms, cycles, expected_ns)
+    threaded = {one.name for one in chosen if one.threads_each}
+    slices_ns = sum(_round_ns(arm, threaded) + _SLICE_LATENCIES * waits_ns + worked_ns for arm in every)
+    expected_ns = round(len(every) * START_NS + cycles * slices_ns)
+    return BlockTrial(block_id, number, workload, every, cycles, expected_ns)
 
 
 def _round_ns(arm: Arm, threaded: Collection[str]) -> int:
@@ -273,42 +222,33 @@ def _round_ns(arm: Arm, threaded: Collection[str]) -> int:
     return max(least_ns, min(_MOST_SLICE_NS, _CROWD_NS * arm.in_flight))
 
 
-def _arm(strategy: Description, workload: Workload, settings: Mapping[str, Any], on: _On = _On()) -> Arm:  # noqa: B008
-    own: dict[str, Any] = {"python": on.python, "interpreter": on.label} if on.label else {}
-    own |= {} if on.cores is None else {"cores": on.cores}
+def _arm(strategy: Description, workload: Workload, settings: Settings, on: Settings) -> Arm:
     return Arm(
-        on.name(strategy.name),
+        _name(strategy, on),
         strategy.name,
         stack=strategy.stack,
         in_flight=workload.in_flight,
         connection=workload.connection,
-        **{**settings, **own},
+        **{**settings, **on},
     )
 
 
-def _bare(experiment: Experiment, described: dict[str, Description], number: int) -> list[AnyTrial]:
-    return [
-        BareTrial(f"{cell.id}/round={number}", number, _with_stack(cell, described))
-        for table in experiment.bare
-        if table.rounds is None or number <= table.rounds
-        for cell in table.cells
-        if cell.kind != "swarm" or (cell.subject in experiment.strategies and _can(cell, described[cell.subject]))
-    ]
+def _bare(experiment: Experiment, described: dict[str, Description], number: int) -> list[BareTrial]:
+    found: list[BareTrial] = []
+    for table in experiment.bare:
+        for trial in table.trials(experiment.strategies) if table.is_in(number) else ():
+            if trial.kind != "swarm":
+                found.append(replace(trial, round=number))
+            elif trial.strategy in experiment.strategies:
+                strategy = described[trial.strategy]
+                if _fits(trial.values["in_flight"], strategy):
+                    found.append(replace(trial, round=number, stack=strategy.stack))
+    return found
 
 
-def _with_stack(cell: Bare, described: dict[str, Description]) -> Bare:
-    """Return a swarm with the stack of its strategy; an experiment has only the strategy's name."""
-    return replace(cell, stack=described[cell.subject].stack) if cell.kind == "swarm" else cell
-
-
-def _can(cell: Bare, strategy: Description) -> bool:
-    return strategy.most_in_flight is None or cell.values["in_flight"] <= strategy.most_in_flight
-
-
-def _makes_sense(grid: Grid, workload: Workload, strategy: Description, number: int) -> bool:
-    """Return whether a strategy takes part; a cap above its own limit would only repeat a trial."""
-    fits = strategy.most_in_flight is None or workload.in_flight <= strategy.most_in_flight
-    return fits and grid.takes_part(strategy.name, number)
+def _fits(in_flight: int, strategy: Description) -> bool:
+    """Return whether a cap is within the limit of a strategy; above it, a trial would only be repeated."""
+    return strategy.most_in_flight is None or in_flight <= strategy.most_in_flight
 
 
 def above_limits(experiment: Experiment, described: dict[str, Description]) -> dict[str, int]:
@@ -322,13 +262,8 @@ def above_limits(experiment: Experiment, described: dict[str, Description]) -> d
     return found
 
 
-def reachable(workload: Workload, strategy: Description) -> int:
-    """Return the maximum in flight: the minimum of the cap, the size of the site and the limit of the model."""
-    limits = [workload.in_flight, workload.site.pages]
-    return min(limits if strategy.most_in_flight is None else [*limits, strategy.most_in_flight])
-
-
-def trial_of(trial_id: str, number: int, workload: Workload, strategy: Description) -> Trial:
-    """Return the trial of a strategy on a workload."""
-    most = reachable(workload, strategy)
-    return Trial(trial_id, number, strategy.name, strategy.stack, workload, most, strategy.threads_each)
+def trial_of(trial_id: str, number: int, workload: Workload, strategy: Description, arm: Arm | None = None) -> Trial:
+    """Return the trial of a strategy on a workload, with the name and the settings of an arm if there is one."""
+    name = strategy.name if arm is None else arm.name
+    reachable = min(workload.in_flight, workload.site.pages, strategy.most_in_flight or workload.in_flight)
+    return Trial(trial_id, number, name, strategy.stack, workload, reachable, strategy.threads_each, arm=arm)

@@ -47,4 +47,4 @@ def test_the_experiment_of_the_lecture_is_one() -> None:
 
     experiment = parse(tomllib.loads(path.read_text(encoding="utf-8")), "overhead", strategies.names(), path.name)
 
-    assert len(experiment.workloads()) == 1
+    assert len(experiment.cells()) == 1

@@ -88,7 +88,7 @@ def test_what_is_found_is_said_after_the_plan_and_kept_as_rows_of_a_run(tmp_path
     assert descriptors.measured.bound_by == "RLIMIT_NOFILE"
     assert memory.measured.stopped_by == "not tried"
     assert {row.status for row in (descriptors, memory)} == {"ok"}
-    assert len(load(str(folder / "experiment.toml"), strategies.names()).bare[0].cells) == 2
+    assert len(load(str(folder / "experiment.toml"), strategies.names()).bare[0].trials()) == 2
 
 
 def test_going_through_shared_limits_is_kept_in_the_row(tmp_path: Path) -> None:

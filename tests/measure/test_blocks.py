@@ -17,7 +17,6 @@ from inflight.bench.measure.process import environment
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Setting
 from inflight.bench.plan import bare
-from inflight.bench.plan.trials import BareTrial
 from inflight.bench.rows.files import SCHEMA_FILE, Row
 from inflight.bench.studies.memory.run import run_building_block
 from tests.patience import FOREVER_S, until
@@ -27,9 +26,8 @@ FEW = {name: 40 if name in bare.WITH_SOCKET or name == "thread" else 2000 for na
 
 
 def run(fake: Server, name: str, n: int, budget_bytes: int | None = None) -> Row:
-    cell = bare.block(name, n)
     return run_building_block(
-        BareTrial(f"{cell.values['id']}/round=1", 1, cell),
+        bare.block(name, n),
         fake,
         Setting("run", host.Cpus(None, None), lambda _: FOREVER_S, budget_bytes),
     )
@@ -114,9 +112,8 @@ def test_too_many_sockets_are_refused_before_the_start() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY:
         pytest.skip("no descriptor limit here")
-    cell = bare.block("asyncio_task_stream", hard)
 
-    reason = shortage(BareTrial("x", 1, cell))
+    reason = shortage(bare.block("asyncio_task_stream", hard))
 
     assert reason is not None
     assert "RLIMIT_NOFILE" in reason
@@ -124,7 +121,7 @@ def test_too_many_sockets_are_refused_before_the_start() -> None:
 
 
 def test_too_many_threads_are_refused_with_the_name_of_the_limit() -> None:
-    reason = shortage(BareTrial("x", 1, bare.block("thread", bare.MOST_N)))
+    reason = shortage(bare.block("thread", bare.MOST_N))
 
     assert reason is not None
     assert reason.startswith("2,000,000 threads are more than ")
@@ -132,7 +129,7 @@ def test_too_many_threads_are_refused_with_the_name_of_the_limit() -> None:
 
 
 def test_a_million_coroutines_are_allowed() -> None:
-    assert shortage(BareTrial("x", 1, bare.block("asyncio_task", 1_000_000))) is None
+    assert shortage(bare.block("asyncio_task", 1_000_000)) is None
 
 
 def test_a_worker_without_its_controller_ends_at_once_and_silently() -> None:

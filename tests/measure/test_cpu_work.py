@@ -8,10 +8,9 @@ import pytest
 from inflight.bench.measure import host, process
 from inflight.bench.measure import run as runs
 from inflight.bench.plan.experiment import Experiment
-from inflight.bench.plan.grid import Grid
+from inflight.bench.plan.grid import Crawl
 from inflight.bench.plan.trials import AnyTrial
 from inflight.bench.rows import files as rows
-from inflight.fake_server.site import SiteConfig
 from inflight.strategies.base import Job
 from inflight.strategies.core import work
 from tests.made_rows import crawl_row, edited
@@ -20,8 +19,8 @@ CPUS = host.Cpus(None, None)
 
 
 def trials(*cpu: str) -> list[AnyTrial]:
-    grid = Grid("crawl", in_flight=(1,), site=SiteConfig(pages=10), cpu=cpu)
-    return runs.all_trials(Experiment("x", "", (grid,), ("sequential",)))
+    grid = Crawl(in_flight=(1,), pages=10, cpu=cpu)
+    return runs.all_trials(Experiment(name="x", strategies=("sequential",), crawl=(grid,)))
 
 
 def folder_of(tmp_path: Path, **measured: int) -> Path:
@@ -70,7 +69,7 @@ def test_the_cost_of_work_is_the_median_of_several_measurements(monkeypatch: pyt
 
 
 def test_work_makes_a_crawl_shorter_where_it_bounds_it() -> None:
-    grid = Grid("crawl", latency=("10ms",), in_flight=(10,), seconds=1.0, cpu=("0", "5ms"), site=SiteConfig(pages=5000))
+    grid = Crawl(latency=("10ms",), in_flight=(10,), seconds=1.0, cpu=("0", "5ms"), pages=5000)
 
     assert [workload.site.pages for workload in grid.workloads("crawl")] == [1000, 200]
 

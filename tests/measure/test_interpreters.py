@@ -173,11 +173,18 @@ def test_an_experiment_with_interpreters_is_written_and_read_again(planned: expe
     assert experiment.parse(planned.to_dict(), "mine", strategies.names(), "mine") == planned
 
 
-@pytest.mark.parametrize("python", ["python3.11", {"old": 3}, {"old": ""}])
-def test_a_wrong_table_of_interpreters_is_refused(python: object) -> None:
+@pytest.mark.parametrize(
+    ("python", "message"),
+    [
+        ("python3.11", "python must be a table, not 'python3.11'"),
+        ({"old": 3}, "a value of python must be text, not {'old': 3}"),
+        ({"old": ""}, "a value of python must be text of a length of at least 1, not {'old': ''}"),
+    ],
+)
+def test_a_wrong_table_of_interpreters_is_refused(python: object, message: str) -> None:
     values = {"python": python, "crawl": [{}]}
 
-    with pytest.raises(ExperimentError, match="python must be a table of interpreters by their labels"):
+    with pytest.raises(ExperimentError, match=message):
         experiment.parse(values, "mine", strategies.names(), "mine.toml")
 
 

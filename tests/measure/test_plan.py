@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inflight.bench.plan import bare
 from inflight.bench.plan.arm import BlockTrial
-from inflight.bench.plan.experiment import Experiment, Grid, load, parse
+from inflight.bench.plan.bare import Block, Limit, Probe
+from inflight.bench.plan.experiment import Experiment, load, parse
+from inflight.bench.plan.grid import Crawl, Memory
 from inflight.bench.plan.trials import Trial, above_limits, estimate_ns, expand, row_trials
-from inflight.fake_server.site import SiteConfig
 from inflight.strategies import Description, describe, names
 
 DESCRIBED = {
@@ -27,11 +27,14 @@ FEW = settings(max_examples=15, deadline=None)
 def an_experiment(
     seed: int = 1, rounds: int = 1, strategies: tuple[str, ...] = tuple(DESCRIBED), caps: tuple[int, ...] = CAPS
 ) -> Experiment:
-    grids = (
-        Grid("crawl", ("0", "1ms"), caps, site=SiteConfig(pages=20)),
-        Grid("memory", ("0",), caps, site=SiteConfig(links=0)),
+    return Experiment(
+        name="x",
+        strategies=strategies,
+        rounds=rounds,
+        seed=seed,
+        crawl=(Crawl(latency=("0", "1ms"), in_flight=caps, pages=20),),
+        memory=(Memory(in_flight=caps, site={"links": 0}),),
     )
-    return Experiment("x", "", grids, strategies, rounds, seed)
 
 
 def plan(seed: int = 1, rounds: int = 1) -> list[Trial]:
@@ -94,9 +97,9 @@ def test_rounds_are_shuffled_differently() -> None:
 
 
 def test_a_grid_may_take_part_in_the_first_rounds_only() -> None:
-    grids = (Grid("crawl", in_flight=(1, 2)), Grid("memory", in_flight=(3,), rounds=2))
+    crawl, memory = Crawl(in_flight=(1, 2)), Memory(in_flight=(3,), rounds=2)
 
-    trials = crawls(Experiment("x", "", grids, ("many",), rounds=3))
+    trials = crawls(Experiment(name="x", strategies=("many",), rounds=3, crawl=(crawl,), memory=(memory,)))
 
     assert [sum(trial.round == n for trial in trials if trial.workload.kind == "memory") for n in (1, 2, 3)] == [
         1,
@@ -121,16 +124,16 @@ def test_sequential_runs_at_cap_one_only() -> None:
 
 
 def test_a_grid_may_be_for_some_strategies_only() -> None:
-    grids = (Grid("crawl", in_flight=(1,)), Grid("memory", in_flight=(3,), strategies=("many",)))
+    crawl, memory = Crawl(in_flight=(1,)), Memory(in_flight=(3,), strategies=("many",))
 
-    trials = crawls(Experiment("x", "", grids, ("one", "many", "own")))
+    trials = crawls(Experiment(name="x", strategies=("one", "many", "own"), crawl=(crawl,), memory=(memory,)))
 
     assert {t.strategy for t in trials if t.kind == "crawl"} == {"one", "many", "own"}
     assert [t.strategy for t in trials if t.kind == "memory"] == ["many"]
 
 
 def test_a_model_that_needs_threads_says_how_many_a_fetch() -> None:
-    experiment = Experiment("x", "", (Grid("memory", in_flight=(5,)),), ("thread_pool", "callbacks"))
+    experiment = Experiment(name="x", strategies=("thread_pool", "callbacks"), memory=(Memory(in_flight=(5,)),))
 
     trials = expand(experiment, {name: describe(name) for name in experiment.strategies})
 
@@ -138,12 +141,15 @@ def test_a_model_that_needs_threads_says_how_many_a_fetch() -> None:
 
 
 def test_blocks_probes_and_limits_are_trials_like_others() -> None:
-    tables = (
-        bare.parse("block", {"blocks": ["thread", "generator"], "n": [10, 20]}, "x"),
-        bare.parse("probe", {"probe": "spin", "each": {"wait_ms": [1, 2], "how": ["spin"]}, "rounds": 1}, "x"),
-        bare.parse("limit", {"resources": ["threads"]}, "x"),
+    experiment = Experiment(
+        name="x",
+        strategies=("many",),
+        rounds=2,
+        crawl=(Crawl(),),
+        block=(Block(blocks=("thread", "generator"), n=(10, 20)),),
+        probe=(Probe(probe="spin", each={"wait_ms": (1, 2), "how": ("spin",)}, rounds=1),),
+        limit=(Limit(resources=("threads",)),),
     )
-    experiment = Experiment("x", "", (Grid("crawl"),), ("many",), rounds=2, bare=tables)
 
     trials = expand(experiment, DESCRIBED)
 
@@ -176,8 +182,8 @@ def test_estimates_are_positive_and_add_up() -> None:
 
 def test_an_estimate_grows_with_pages_and_with_latency() -> None:
     def estimate(latency: str, pages: int) -> int:
-        grid = Grid("crawl", (latency,), (10,), site=SiteConfig(pages=pages))
-        return estimate_ns(expand(Experiment("x", "", (grid,), ("many",)), DESCRIBED))
+        grid = Crawl(latency=(latency,), in_flight=(10,), pages=pages)
+        return estimate_ns(expand(Experiment(name="x", strategies=("many",), crawl=(grid,)), DESCRIBED))
 
     assert estimate("0", 1000) < estimate("0", 100_000) < estimate("50ms", 100_000)
     waves = {pages: (estimate("2s", pages) - estimate("1s", pages)) / 1e9 for pages in (9, 10, 11, 1000)}
@@ -187,8 +193,8 @@ def test_an_estimate_grows_with_pages_and_with_latency() -> None:
 @pytest.mark.parametrize("in_flight", [1, 10, 100])
 def test_an_estimate_is_no_less_than_what_all_pages_cost_the_core(in_flight: int) -> None:
     def estimate(cpu: str) -> int:
-        grid = Grid("crawl", ("0",), (in_flight,), site=SiteConfig(pages=1000), cpu=(cpu,))
-        return estimate_ns(expand(Experiment("x", "", (grid,), ("many",)), DESCRIBED))
+        grid = Crawl(in_flight=(in_flight,), pages=1000, cpu=(cpu,))
+        return estimate_ns(expand(Experiment(name="x", strategies=("many",), crawl=(grid,)), DESCRIBED))
 
     assert estimate("3ms") - estimate("1ms") == 1000 * 2_000_000
 

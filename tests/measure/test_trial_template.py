@@ -10,11 +10,9 @@ from inflight.bench.measure.process import SkipError, TrialError, WorkerError, W
 from inflight.bench.measure.server import Server, ServerError
 from inflight.bench.measure.trial import Observation, conduct
 from inflight.bench.plan.bare import block
-from inflight.bench.plan.trials import BareTrial
 from inflight.bench.rows.files import Check, Row
 
-CELL = block("thread", 5)
-TRIAL = BareTrial(f"{CELL.id}/round=1", 1, CELL)
+TRIAL = block("thread", 5)
 FIGURES = {"started": 5}
 
 

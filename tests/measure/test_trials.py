@@ -17,7 +17,7 @@ from inflight.bench.measure import crawl, host, process, server
 from inflight.bench.measure.crawl import PROGRAM, run_trial
 from inflight.bench.measure.server import Server, ServerError
 from inflight.bench.measure.trial import Setting, skipped
-from inflight.bench.plan.experiment import Experiment, Grid
+from inflight.bench.plan.experiment import parse
 from inflight.bench.plan.trials import Trial, expand
 from inflight.bench.rows.files import SCHEMA_FILE, Row
 from inflight.bench.rows.values import plain_values
@@ -63,9 +63,13 @@ def run(fake: Server) -> Callable[..., Row]:
 def a_trial(strategy: str, kind: Any = "crawl", latency: str = "0", in_flight: int = 1, **options: Any) -> Trial:
     connection = options.pop("connection", "keep-alive")
     held = {key: options.pop(key) for key in ("waves", "parked", "cpu") if key in options}
-    site = SiteConfig(**({"pages": 40} | options))
-    grid = Grid(kind, (latency,), (in_flight,), (connection,), site=site, **held)
-    experiment = Experiment("x", "", (grid,), (strategy,))
+    table = {
+        "latency": [latency],
+        "in_flight": [in_flight],
+        "connection": [connection],
+        "site": {"pages": 40} | options,
+    }
+    experiment = parse({"strategies": [strategy], kind: [table | held]}, "x", strategies.names(), "x")
     (trial,) = expand(experiment, {strategy: replace(strategies.describe(strategy), most_in_flight=None)})
     assert isinstance(trial, Trial)
     most = strategies.describe(strategy).most_in_flight

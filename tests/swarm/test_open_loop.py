@@ -17,9 +17,9 @@ from inflight.bench.measure import host
 from inflight.bench.measure.checks import judge
 from inflight.bench.measure.server import Server, running
 from inflight.bench.measure.trial import Setting
-from inflight.bench.plan import scale
 from inflight.bench.plan.arrivals import NO_ANSWER
-from inflight.bench.plan.trials import BareTrial
+from inflight.bench.plan.judge import convert
+from inflight.bench.plan.scale import Open
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
 from inflight.bench.studies.open_loop import command as open_loop_command
@@ -41,8 +41,8 @@ def server() -> Iterator[Server]:
 
 
 def measured(server: Server, **table: Any) -> Row:
-    (cell,) = scale.open_loops(table, "test").cells
-    row = run_open(BareTrial(cell.id, 1, cell), server, SETTING)
+    (trial,) = convert(table, Open, "test").trials()
+    row = run_open(trial, server, SETTING)
     VALIDATOR.validate(json.loads(row.to_json()))
     assert Row.from_json(row.to_json()) == row
     return row
@@ -176,8 +176,8 @@ def ask(out: Path, **changes: Any) -> int:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"rates": (0.0,)}, "--rate: rates must be a list of numbers above 0"),
-        ({"rates": (0.5,)}, "--rate: at 0.5 a second nothing arrives in 1.0 s"),
+        ({"rates": (0.0,)}, "--rate: a value of rates must be a number above 0, not 0.0"),
+        ({"rates": (0.5,)}, "--rate: at 0.5 a second nothing arrives in 1 s"),
         ({"latency": "soon"}, '--latency: "soon" is not a latency'),
         ({"latency": "80"}, "--latency: 80 has no unit; write 80ms or 80s"),
         ({"duration": "5"}, "--duration: 5 has no unit; write 5ms or 5s"),

@@ -20,12 +20,11 @@ from inflight.bench.measure.locust.hosting import Hosting
 from inflight.bench.measure.locust.identity import identity
 from inflight.bench.measure.trial import Setting
 from inflight.bench.plan import scale
-from inflight.bench.plan.trials import BareTrial
+from inflight.bench.plan.bare import BareTrial
 from inflight.bench.rows.files import Row
 from inflight.bench.studies.swarm import crowd
 from inflight.bench.studies.swarm import run as swarm
 from inflight.bench.studies.swarm.run import Swarm, run_swarm
-from inflight.fake_server.site import SiteConfig
 from tests.patience import FOREVER_S
 from tests.ports import free_port
 
@@ -45,9 +44,8 @@ SETTING = Setting("run", CPUS, lambda _: FOREVER_S, halves=CPUS)
 
 
 def trial(strategy: str = "callbacks", in_flight: int = IN_FLIGHT, processes: int | None = 2) -> BareTrial:
-    site = SiteConfig.from_dict({"links": 0, "body_bytes": 256})
-    cell = replace(scale.swarm(strategy, in_flight, site, processes=processes), stack="shared")
-    return BareTrial(f"{cell.values['id']}/{strategy}/round=1", 1, cell)
+    (found,) = scale.Swarm(in_flight=(in_flight,), processes=processes).trials([strategy])
+    return replace(found, stack="shared")
 
 
 def verdicts(row: Row) -> dict[str, str]:
@@ -359,7 +357,7 @@ def test_a_port_that_is_taken_is_one_sentence() -> None:
 @pytest.mark.night
 def test_never_more_are_in_flight_than_the_rate_allows() -> None:
     slow = trial(processes=4)
-    slow.cell.values["ramp_per_s"] = IN_FLIGHT
+    slow.values["ramp_per_s"] = IN_FLIGHT
 
     row = run_swarm(slow, SETTING)
 

@@ -15,7 +15,7 @@ from inflight.bench.core.figures import Slope
 from inflight.bench.measure import host
 from inflight.bench.measure import run as runs
 from inflight.bench.plan.experiment import Experiment
-from inflight.bench.plan.grid import MOST_CPU_NS, Grid
+from inflight.bench.plan.grid import MOST_CPU_NS, Throughput
 from inflight.bench.plan.trials import estimate_ns, row_trials
 from inflight.bench.rows import files as rows
 from inflight.bench.rows import machines
@@ -84,13 +84,14 @@ def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: 
     return 0 if is_confident else UNKNOWN
 
 
-def _workload(latency: str, cpu: str, in_flight: int) -> Grid:
+def _workload(latency: str, cpu: str, in_flight: int) -> Throughput:
     """Return the workload as a table of an experiment."""
     delay, cpu_ns = _parsed(parse_delay, latency, "--latency"), _parsed(parse_duration_ns, cpu, "--cpu")
     if cpu_ns > MOST_CPU_NS:
         raise AdviseError(f"--cpu must be at most {duration_text(MOST_CPU_NS)}, not {cpu!r}")
     cycles = 1 if delay.mean_ns else VERIFY_CYCLES
-    return Grid("throughput", (delay.text,), (in_flight,), site=SITE, cpu=(duration_text(cpu_ns),), cycles=cycles)
+    cpu = duration_text(cpu_ns)
+    return Throughput(latency=(delay.text,), in_flight=(in_flight,), cpu=(cpu,), cycles=cycles)
 
 
 def _parsed(parse: Callable[[str], T], text: str, option: str) -> T:
@@ -105,7 +106,7 @@ def _shared() -> list[str]:
     return [name for name in strategies.models() if strategies.describe(name).stack == "shared"]
 
 
-def _left_out(workload: Grid) -> dict[str, str]:
+def _left_out(workload: Throughput) -> dict[str, str]:
     """Return the strategies that cannot have this many in flight here, each with the reason."""
     (in_flight,) = workload.in_flight
     most = {name: strategies.describe(name).most_in_flight for name in _shared()}
@@ -199,7 +200,7 @@ def _machine(folder: Path) -> dict[str, Any]:
 
 def _measured(out: Path, in_flight: int, names: Sequence[str]) -> Source:
     """Measure the CPU time per page now."""
-    experiment = _experiment(Grid("throughput", in_flight=(in_flight,), site=SITE, cycles=CYCLES), names, BLOCKS)
+    experiment = _experiment(Throughput(in_flight=(in_flight,), cycles=CYCLES), names, BLOCKS)
     what = f"No run of this machine in {out} has the CPU time per page: measuring it with {in_flight:,} in flight"
     _say_time(what, experiment)
     folder = _run(out, experiment)
@@ -208,7 +209,7 @@ def _measured(out: Path, in_flight: int, names: Sequence[str]) -> Source:
     return found
 
 
-def _verified(out: Path, workload: Grid, advice: Advice) -> tuple[list[Verified], Path | None]:
+def _verified(out: Path, workload: Throughput, advice: Advice) -> tuple[list[Verified], Path | None]:
     """Measure the advised strategy and the next one on this workload; return how far off they are, and the run."""
     chosen = [one for one in read.candidates(advice) if one.strategy in strategies.names()]
     if not chosen:
@@ -219,8 +220,9 @@ def _verified(out: Path, workload: Grid, advice: Advice) -> tuple[list[Verified]
     return read.verify(chosen, c.cells(rows.read(folder))), folder
 
 
-def _experiment(grid: Grid, names: Sequence[str], blocks: int) -> Experiment:
-    return Experiment("advise", "Measured by `inflight advise`.", (grid,), tuple(names), blocks)
+def _experiment(grid: Throughput, names: Sequence[str], blocks: int) -> Experiment:
+    about = "Measured by `inflight advise`."
+    return Experiment(name="advise", about=about, strategies=tuple(names), rounds=blocks, throughput=(grid,))
 
 
 def _say_time(what: str, experiment: Experiment) -> None:

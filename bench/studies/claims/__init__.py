@@ -60,7 +60,7 @@ class Claim:
             raise ExperimentError(f"{self.id} compares what its text names, and takes no --strategy")
         added = tuple(names)
         experiment, quick = (
-            one and replace(one, strategies=tuple(dict.fromkeys((*one.strategies, *added))))
+            one and msgspec.structs.replace(one, strategies=tuple(dict.fromkeys((*one.strategies, *added))))
             for one in (self.experiment, self.quick)
         )
         assert experiment is not None

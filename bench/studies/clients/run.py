@@ -5,6 +5,7 @@ the server or the machine. A client's name is ``locust``, ``wrk``, or that of a 
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import Any
@@ -17,9 +18,10 @@ from inflight.bench.measure.locust.hosting import locust_lack
 from inflight.bench.measure.process import SkipError
 from inflight.bench.measure.server import Server, counted_between
 from inflight.bench.measure.trial import Observation, Setting, conduct, working
+from inflight.bench.plan.bare import BareTrial
 from inflight.bench.plan.grid import Workload
 from inflight.bench.plan.scale import client
-from inflight.bench.plan.trials import BareTrial, trial_of
+from inflight.bench.plan.trials import trial_of
 from inflight.bench.rows.files import Row
 from inflight.bench.studies.clients.checks import CHECKS, Evidence
 from inflight.bench.studies.clients.wrk import MISSING, Wrk, find
@@ -57,8 +59,8 @@ def trial(
     lasts_s = SECONDS[latency] if seconds is None else seconds
     described = _described(name)
     stack = "own" if described is None else described.stack
-    cell = client(name, _site(latency, lasts_s, in_flight), in_flight, lasts_s, stack)
-    return BareTrial(f"{cell.id}/round={number}", number, cell)
+    first = client(name, _site(latency, lasts_s, in_flight), in_flight, lasts_s, stack)
+    return replace(first, round=number)
 
 
 def _site(latency: str, seconds: float, in_flight: int) -> SiteConfig:

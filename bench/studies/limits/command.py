@@ -142,11 +142,9 @@ _NOUNS = {"threads": "threads", "descriptors": "descriptors", "ports": "ports", 
 def _saver(out: Path, chosen: Sequence[str], *, through_shared: bool) -> Save:
     """Make the folder of a run, and return the function that appends rows to it."""
     table = {"resources": list(chosen), "through_shared": through_shared}
-    wanted = experiment.Experiment(
-        "limits", ABOUT, (), tuple(strategies.models()), bare=(bare.parse("limit", table, "limits"),)
-    )
+    wanted = experiment.parse({"about": ABOUT, "limit": [table]}, "limits", strategies.models(), "limits")
     folder = runs.new_folder(out, wanted)
-    trials = {trial.strategy: trial for trial in plan.expand(wanted, {}) if isinstance(trial, plan.BareTrial)}
+    trials = {trial.strategy: trial for trial in plan.expand(wanted, {}) if isinstance(trial, bare.BareTrial)}
 
     def save(resource: str, found: dict[str, Any], begin: Begin) -> None:
         row = limit_row(trials[resource], folder.name, begin, found)

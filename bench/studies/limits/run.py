@@ -6,7 +6,7 @@ from typing import Any
 from inflight.bench.measure.limits import find
 from inflight.bench.measure.process import TrialError
 from inflight.bench.measure.trial import Begin, Observation, Setting, conduct
-from inflight.bench.plan.trials import BareTrial
+from inflight.bench.plan.bare import BareTrial
 from inflight.bench.rows.files import Row
 
 

@@ -15,8 +15,7 @@ from inflight.bench.measure.checks import Judgement, judge, knobs, passed_if
 from inflight.bench.measure.held import Guard, layers, layers_since
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Observation, Setting, conduct, working
-from inflight.bench.plan.bare import WITH_SOCKET
-from inflight.bench.plan.trials import BareTrial
+from inflight.bench.plan.bare import WITH_SOCKET, BareTrial
 from inflight.bench.rows.files import Row
 
 PROGRAM = "inflight.bench.studies.memory.worker"

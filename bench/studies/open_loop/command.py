@@ -14,7 +14,7 @@ from inflight.bench.measure import run as runs
 from inflight.bench.measure.locust.hosting import address_text
 from inflight.bench.plan import scale
 from inflight.bench.plan.experiment import Experiment, ExperimentError
-from inflight.bench.plan.judge import judged, need
+from inflight.bench.plan.judge import convert, judged, need
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
 from inflight.fake_server.delays import parse_delay, parse_duration_ns
@@ -45,9 +45,9 @@ def run(
     """
     seconds = judged(partial(parse_duration_ns, duration), "--duration") / 1e9
     need(0 < seconds <= scale.MOST_OPEN_SECONDS, f"--duration must be longer than 0 and at most 1h, not {duration}")
-    table = {"rates": list(rates), "seconds": seconds, "users": in_flight} | _served_by(target, latency)
-    cells = scale.open_loops(table, "--rate" if target is None else "--target")
-    experiment = Experiment("open-loop", ABOUT, (), rounds=rounds, bare=(cells,))
+    values = {"rates": list(rates), "seconds": seconds, "users": in_flight} | _served_by(target, latency)
+    table = convert(values, scale.Open, "--rate" if target is None else "--target")
+    experiment = Experiment(name="open-loop", about=ABOUT, strategies=(), rounds=rounds, open=(table,))
     trials = runs.plan(experiment)
     if target is not None:
         check_target(target, not_loopback=not_loopback)

@@ -9,7 +9,7 @@ from inflight.bench.measure import host
 from inflight.bench.measure.checks import judge
 from inflight.bench.measure.server import Server, counted_between
 from inflight.bench.measure.trial import Observation, Setting, conduct, working
-from inflight.bench.plan.trials import BareTrial
+from inflight.bench.plan.bare import BareTrial
 from inflight.bench.rows.files import Row
 from inflight.bench.studies.open_loop.checks import CHECKS, Seen, wrong_answer
 from inflight.fake_server.site import Site, SiteConfig

@@ -6,7 +6,7 @@ from functools import partial
 from inflight.bench.measure import process
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Observation, Setting, conduct
-from inflight.bench.plan.trials import BareTrial
+from inflight.bench.plan.bare import BareTrial
 from inflight.bench.rows.files import Row
 from inflight.fake_server.site import SiteConfig
 

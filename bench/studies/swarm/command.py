@@ -15,7 +15,7 @@ from inflight.bench.measure import run as runs
 from inflight.bench.measure.locust.hosting import Hosting, address_text
 from inflight.bench.plan import scale
 from inflight.bench.plan.experiment import Experiment, ExperimentError, named
-from inflight.bench.plan.judge import whole
+from inflight.bench.plan.judge import convert, whole
 from inflight.bench.rows import files as rows
 from inflight.bench.studies.swarm.allowances import allowances
 from inflight.bench.studies.swarm.layout import Layout, LayoutError, among, layout
@@ -77,8 +77,9 @@ def _begin(
     if model.lack:
         raise ExperimentError(f"{name} cannot be run here: it {model.lack}")
     who = hosting(nodes, expect or 0, wait or "60s", host or Hosting().bind, port, web)
-    held = None if hold is None else scale.hold_time(hold, "--hold")
-    table = {"in_flight": [in_flight], "hold": held, "processes": processes}
+    if hold is not None:
+        scale.hold_ns(hold, "--hold")
+    table = {"in_flight": [in_flight], "hold": hold, "processes": processes}
     experiment = _experiment(name, table | {"ramp_per_s": None if ramp is None else ramp_per_s(ramp)})
     allowed = allowances(model, budget_bytes)
     planned = among(in_flight, allowed, strategy=model, processes=processes, workers=who.workers, here=who.here)
@@ -174,8 +175,8 @@ def _run(
 def _experiment(strategy: str, table: dict[str, Any]) -> Experiment:
     """Return the experiment of one cell; None in the table stands for the default. Raises ExperimentError."""
     given = {name: value for name, value in table.items() if value is not None} | {"strategies": [strategy]}
-    cells = scale.parse("swarm", given, {}, strategies.names(), "inflight swarm")
-    return Experiment("swarm", ABOUT, (), (strategy,), bare=(cells,))
+    swarm = convert(given, scale.Swarm, "inflight swarm")
+    return Experiment(name="swarm", about=ABOUT, strategies=(strategy,), swarm=(swarm,))
 
 
 def _check_free(port: int | None, option: str, bind: str) -> None:

@@ -22,7 +22,7 @@ from inflight.bench.measure.checks import judge
 from inflight.bench.measure.process import without_subject
 from inflight.bench.measure.server import ANSWER_SECONDS
 from inflight.bench.measure.trial import Observation, Setting, conduct
-from inflight.bench.plan.trials import BareTrial
+from inflight.bench.plan.bare import BareTrial
 from inflight.bench.rows.files import Row
 from inflight.bench.studies.swarm import checks as swarm_checks
 from inflight.bench.studies.swarm.allowances import allowances
