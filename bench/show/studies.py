@@ -57,6 +57,7 @@ STUDIES = (
         columns=("in_flight",),
         over=("in_flight", "best"),
         vary=("in_flight",),
+        least=3,
         is_headline=False,
     ),
     Study(

@@ -66,7 +66,8 @@ class Study:
     ``first``, or ``best`` (the best value of each line)."""
     note: str = ""
     vary: tuple[str, ...] = ()
-    """Keys that have several values in each part; a part in which one has a single value is left out."""
+    """Keys that have at least ``least`` values in each part; a part in which one has fewer is left out."""
+    least: int = 2
     is_headline: bool = True
     """Whether its finding stands at the top of a report."""
     replaces: tuple[str, ...] = ()
@@ -119,7 +120,7 @@ def parts(study: Study, frame: pd.DataFrame) -> list[Part]:
     found = [
         _part(study, dict(zip(split, key, strict=True)), lines, own) for key, lines in own.groupby(split, sort=False)
     ]
-    kept = [part for part in found if len(part.means) and all(len(set(part.means[key])) > 1 for key in study.vary)]
+    kept = [part for part in found if len(part.means) and all(len(set(part.means[key])) >= study.least for key in study.vary)]
     kept = [part for part in kept if _is_grid(part)] if study.plot.mark == "tiles" else kept
     return sorted(kept, key=lambda part: (not part.means["valid"].any(), -len(part.means)))
 

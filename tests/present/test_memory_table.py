@@ -6,14 +6,13 @@ from collections.abc import Sequence
 import pytest
 
 from inflight.bench.core import units
-from inflight.bench.report import studies
 from inflight.bench.report.terminal import WIDTH, summary_json, summary_table
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import changed
 from inflight.bench.rows.values import plain_values
 from inflight.bench.studies.memory.read import subjects
 from inflight.bench.studies.memory.show import of_ladder, sections
-from tests.made_rows import crawl_row, grid, memory_rows
+from tests.made_rows import crawl_row, memory_rows
 from tests.present.made_memory_rows import (
     PARKED,
     block_row,
@@ -154,15 +153,6 @@ def test_a_probe_is_the_median_of_its_valid_rounds_with_arguments_once() -> None
 
 def test_a_probe_without_a_valid_round_says_why() -> None:
     assert "failed: for a reason" in text([changed(probe_row(), status="failed", reason="for a reason")])
-
-
-def test_bare_rows_do_not_change_the_section_of_throughput() -> None:
-    rows = [row for row in grid(rounds=1) if row.kind == "crawl"]
-    alone = text(rows).partition("\n\n")[2]  # below the findings
-
-    assert len(studies.sections(rows)) == 2
-    assert text([*rows, limit_row()]).partition("\n\n")[2].startswith(alone)
-    assert "thread " not in text([*rows, block_row()]).partition("\n\n")[2].split("As often measured")[0]
 
 
 def test_memory_trials_without_other_layers_have_user_memory() -> None:

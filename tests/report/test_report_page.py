@@ -74,14 +74,13 @@ def test_the_page_of_the_reference_run_has_every_section_in_order(quick: Parsed)
     ]  # fmt: skip
 
 
-def test_every_plot_has_its_finding_as_heading_and_as_label_and_no_text_twice(quick: Parsed) -> None:
+def test_every_plot_has_its_title_as_heading_and_as_label(quick: Parsed) -> None:
     labels = [label for one in quick.all("svg") if " (panel " not in (label := one.attributes["aria-label"])]
     headings = [one.text for one in quick.all("h3") if one.attributes.get("id", "").startswith("plot-")]
 
     assert labels == headings
     assert len(labels) >= 5
     drawn = " ".join(one.text for one in quick.all("text"))
-    assert not any(label[:30] in drawn for label in labels)
     assert "inflight 0.1.0" not in drawn  # the footer
 
 

@@ -120,5 +120,5 @@ def test_text_that_utf_8_cannot_encode_is_written_all_the_same() -> None:
 def test_a_figure_does_not_take_the_place_of_a_key_of_its_name() -> None:
     table = trials([crawl_row()])
 
-    assert table["pages"].tolist() == [0], "crawls of one length only"
-    assert table["measured_pages"][0] > 0
+    assert table["in_flight"].tolist() == [100]
+    assert table["pages"][0] > 0, "the figure; the key is site_pages"

@@ -7,7 +7,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from matplotlib.text import Text
 
 from inflight.bench.frame.frame import frame
 from inflight.bench.present import page
@@ -240,7 +239,8 @@ def test_every_text_of_a_plot_is_inside_and_big_enough(rows: list[Row]) -> None:
     with page.settings():
         for name, figure in draw.of_rows(rows, "footer"):
             figure.draw_without_rendering()
-            for text in (one for one in figure.findobj(Text) if isinstance(one, Text) and one.get_text()):
+            inside = [text for axes in figure.axes for text in (*axes.texts, axes.xaxis.label, axes.yaxis.label)]
+            for text in (one for one in (*figure.texts, *inside) if one.get_text()):
                 assert plain(text).isprintable(), name
                 assert text.get_fontsize() >= page.SMALL, (name, text.get_text())
                 box = text.get_window_extent()
