@@ -108,7 +108,8 @@ KINDS = {"crawl": "whole crawls", "arm": "blocks"}
 def parts(study: Study, frame: pd.DataFrame) -> list[Part]:
     """Return the parts of a study, the one with the most workloads first; empty if the frame has none."""
     own = frame[frame["figure"].isin([*study.figures, *SERVED]) & (frame["comparison"] == "")]
-    own = own[(own["kind"] != "crawl") | (own["site_pages"] >= own["in_flight"])]  # a shorter crawl never has so many
+    is_full = (own["kind"] != "crawl") | (own["site_pages"] >= own["in_flight"])  # a shorter crawl never has so many
+    own = own[is_full] if is_full.any() else own
     own = own.query(study.select) if study.select else own
     if own.empty:
         return []
@@ -120,7 +121,11 @@ def parts(study: Study, frame: pd.DataFrame) -> list[Part]:
     found = [
         _part(study, dict(zip(split, key, strict=True)), lines, own) for key, lines in own.groupby(split, sort=False)
     ]
-    kept = [part for part in found if len(part.means) and all(len(set(part.means[key])) >= study.least for key in study.vary)]
+    kept = [
+        part
+        for part in found
+        if len(part.means) and all(len(set(part.means[key])) >= study.least for key in study.vary)
+    ]
     kept = [part for part in kept if _is_grid(part)] if study.plot.mark == "tiles" else kept
     return sorted(kept, key=lambda part: (not part.means["valid"].any(), -len(part.means)))
 
