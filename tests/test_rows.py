@@ -12,7 +12,7 @@ from inflight.bench.report.trial_lines import trial_line
 from inflight.bench.rows import files as rows
 from inflight.bench.rows import records, schema
 from inflight.bench.rows.files import Kind, Row, RowsError
-from inflight.bench.rows.values import plain, plain_values
+from inflight.bench.rows.values import plain_values
 from tests.made_blocks import block, lost
 from tests.made_rows import RED, arm_row, bare_row, crawl_row, memory_row, times
 
@@ -232,40 +232,6 @@ def test_what_never_was_a_format_is_no_row(number: object) -> None:
 def test_a_row_of_an_unknown_kind_is_refused_by_its_name() -> None:
     with pytest.raises(ValueError, match="kind: invalid value 'dance'"):
         Row.from_json(json.dumps(changed(crawl_row(), kind="dance")))
-
-
-@pytest.mark.parametrize("row", [crawl_row(), bare_row("limit", "threads", LIMIT_ASKED, LIMIT)])
-def test_a_row_of_the_third_format_is_valid_by_the_schema_as_it_is(row: Row) -> None:
-    VALIDATOR.validate(changed(row, format=3))
-
-
-@pytest.mark.parametrize("row", SCALE_ROWS, ids=lambda row: row.kind)
-def test_there_were_no_swarms_and_no_other_clients_before_the_fourth_format(row: Row) -> None:
-    assert is_refused(changed(row, format=3))
-
-
-@pytest.mark.parametrize("row", [crawl_row(), memory_row(), crawl_row(status="timeout")], ids=lambda row: row.kind)
-def test_a_row_of_the_second_format_is_valid_by_the_schema_as_it_is(row: Row) -> None:
-    VALIDATOR.validate(changed(row, format=2))
-
-
-def test_there_was_no_arm_before_the_fifth_format() -> None:
-    assert is_refused(changed(block()[0], format=4))
-
-
-def test_a_row_of_a_kind_that_is_gone_is_refused_with_what_to_do() -> None:
-    line = json.dumps(json.loads(crawl_row().to_json()) | {"kind": "pair", "format": 3})
-
-    with pytest.raises(
-        ValueError, match=r"^a row of kind pair was written by inflight 0\.1; run the comparison again$"
-    ):
-        Row.from_json(line)
-
-
-def test_a_row_of_the_first_format_is_still_read(tmp_path: Path) -> None:
-    write(tmp_path, json.dumps(changed(crawl_row(), format=1)), "\n")
-
-    assert [row.format for row in rows.read(tmp_path)] == [1]
 
 
 @pytest.mark.parametrize(
@@ -604,9 +570,43 @@ def test_a_check_with_a_verdict_that_is_none_is_refused() -> None:
         Row.from_json(text)
 
 
-@pytest.mark.parametrize("largest", [2**63 - 1, 1 - 2**63])
-def test_a_value_without_a_known_type_has_integers_of_64_bits(largest: int) -> None:
-    plain({"x": [largest]}, "table")
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("a\x1b[31m\nb\tc\x00", "a?[31m b c?"),
+        ("\N{RIGHT-TO-LEFT OVERRIDE}\x7f\x85\N{LINE SEPARATOR}", "??  "),
+        ("\ud83d half", "? half"),
+        ('"é" \\n \N{SNOWMAN}', '"é" \\n \N{SNOWMAN}'),
+    ],
+    ids=["control characters", "invisible characters", "half a character", "printable"],
+)
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_all_texts_are_printable_once_they_are_read(text: str, read: str, ascii_only: bool) -> None:
+    values = json.loads(SCALE_ROWS[0].to_json()) | {"strategy": text, "trial": text, "knobs": {text: [text]}}
+    values["checks"][0]["detail"] = text
+    values["measured"] |= {"errors": {text: 1}, "held_disturbed": text}
 
-    with pytest.raises(ValueError, match=re.escape("Number out of range - at `table.x[0]`")):
-        plain({"x": [largest + (1 if largest > 0 else -1)]}, "table")
+    row: Any = Row.from_json(json.dumps(values, ensure_ascii=ascii_only))
+
+    assert {row.strategy, row.trial, row.checks[0].detail, row.measured.held_disturbed} == {read}
+    assert (row.knobs, row.measured.errors) == ({read: [read]}, {read: 1})
+
+
+def test_only_a_traceback_has_lines() -> None:
+    figures = {"text": "one\n  two\x1b", "lost": ["one\ntwo"]}
+    row = bare_row("probe", "stack_ripping", {"probe": "stack_ripping", "arguments": {}}, figures)
+
+    assert (row.measured.text, row.measured.lost) == ("one\n  two?", ["one two"])
+
+
+def test_the_error_of_a_hostile_line_is_printable() -> None:
+    line = json.dumps(changed(crawl_row(), stack="\x1b\n"))
+
+    with pytest.raises(ValueError, match=r"^stack: invalid enum value '\? '$"):
+        Row.from_json(line)
+
+
+def test_a_number_too_small_to_divide_by_is_read_as_0() -> None:
+    row: Any = scale_row("client", "wrk", CLIENT_ASKED, CLIENT | {"completed_per_s": 5e-324})
+
+    assert row.measured.completed_per_s == 0

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from inflight.bench.rows.parts import Crawled, Needed, SiteWorkload, TimesTold, Window
+from inflight.bench.rows.parts import Needed, Row, SiteWorkload, TimesTold, Window
 from inflight.bench.rows.values import Count, Maybe, Number, PositiveCount, PositiveNumber
 
 
@@ -30,10 +30,9 @@ class ClientMeasured(Window, frozen=True, kw_only=True):
     """Requests in Locust's statistics, if the client is Locust."""
 
 
-class Client(Crawled, frozen=True, kw_only=True):
+class Client(Row, frozen=True, kw_only=True):
     """Measurements of one of several clients of the same server, in a closed loop."""
 
-    SINCE = 4
     NEEDED: ClassVar[Needed] = {"measured": ("completed", "failed", "completed_per_s", "service", "server_requests")}
 
     workload: ClientWorkload

@@ -3,14 +3,13 @@
 from typing import ClassVar, Literal
 
 from inflight.bench.rows.parts import (
-    Crawled,
     Layers,
     Needed,
+    Row,
     Samples,
     SiteWorkload,
     Timeline,
     Times,
-    Uncrawled,
     Workload,
 )
 from inflight.bench.rows.values import (
@@ -21,7 +20,6 @@ from inflight.bench.rows.values import (
     Maybe,
     Name,
     Ns,
-    Number,
     PositiveCount,
     PositiveNs,
     Text,
@@ -107,12 +105,6 @@ class CrawlWorkload(SiteWorkload, frozen=True, kw_only=True):
 class Measured(Layers, frozen=True, kw_only=True):
     """Measurements of the client; empty if the trial ended before them."""
 
-    pages_per_s: Maybe[Number] = None
-    """Throughput: verified pages per second of makespan."""
-    makespan_ns: Maybe[Ns] = None
-    """Time from the call of crawl to its return."""
-    cpu_per_page_ns: Maybe[Ns] = None
-    """CPU time of the client process during the crawl, user and system, per verified page."""
     cpu_user_ns: Maybe[Ns] = None
     """User CPU time of the client process during the crawl (getrusage)."""
     cpu_system_ns: Maybe[Ns] = None
@@ -121,28 +113,14 @@ class Measured(Layers, frozen=True, kw_only=True):
     """Number of voluntary context switches: the process waited."""
     involuntary_switches: Maybe[Count] = None
     """Number of involuntary context switches: the process was preempted."""
-    switches_per_page: Maybe[Number] = None
-    """Context switches of both kinds, per page."""
     gc_collections: Maybe[Count] = None
     """Number of garbage collections during the crawl."""
     gc_total_ns: Maybe[Ns] = None
     """Total time of these collections."""
     gc_max_ns: Maybe[Ns] = None
     """Time of the longest one."""
-    peak_in_flight: Maybe[Count] = None
-    """Maximum number of fetches in flight at a time, counted by the client."""
-    peak_threads: Maybe[PositiveCount] = None
-    """Maximum number of threads seen in samples; the true maximum may be higher."""
     uss_bytes: Maybe[Bytes] = None
     """Private memory of the worker (USS), at rest after the crawl."""
-    pss_bytes: Maybe[Bytes] = None
-    """USS and the proportional share of shared memory (PSS), at rest after the crawl, if the system reports it."""
-    rss_bytes: Maybe[Bytes] = None
-    """Resident memory (RSS), at rest after the crawl."""
-    held_in_flight: Maybe[Count] = None
-    """Number of requests that the server had received and not answered when memory was read."""
-    service: Maybe[Times] = None
-    """Service times: started to finished."""
     response: Maybe[Times] = None
     """Response times: admitted to the frontier, to finished. The loop is closed, so independent users would see others.
     """
@@ -158,32 +136,18 @@ class Measured(Layers, frozen=True, kw_only=True):
     """Time in which the client's main thread was runnable but waited for its core; absent if unknown."""
     samples: Maybe[Samples] = None
     """Samples of the worker taken from outside during the crawl."""
-    work_units: Maybe[PositiveCount] = None
-    """CPU work per page, in units of inflight.strategies.core.work; absent: none."""
-    work_ns: Maybe[Ns] = None
-    """CPU time of the CPU work of one page in this worker, measured after its crawl: median of five."""
-    worked_pages: Maybe[Count] = None
-    """Number of responses with the CPU work done."""
     warm_up_ns: Maybe[Ns] = None
     """Time from the call of crawl until the cap was reached in started fetches; null if there were no more fetches.
     Older rows lack it.
     """
-    port_refusals: Maybe[Count] = None
-    """Number of pages that failed because the client had no free port (EADDRNOTAVAIL)."""
-    ephemeral_ports: Maybe[Count] = None
-    """Size of the kernel's ephemeral port range; null if unknown."""
     others_ns: Maybe[Ns] = None
     """Time in which other processes used the client's core during the crawl (its busy time minus the client's CPU
     time), in ticks of 10 ms; absent unless the client is pinned to one core.
     """
-    reach_ns: Maybe[Ns] = None
-    """Time from the order to crawl until the gate confirmed that all were in flight."""
     reach_cpu_ns: Maybe[Ns] = None
     """CPU time of the worker in that time, in ticks of 10 ms."""
     reach_server_cpu_ns: Maybe[Ns] = None
     """CPU time of the server in that time."""
-    drain_ns: Maybe[Ns] = None
-    """Time from opening the gate to the end of the crawl."""
     started: Maybe[Count] = None
     """Number of building blocks started."""
     start_ns: Maybe[Ns] = None
@@ -192,8 +156,6 @@ class Measured(Layers, frozen=True, kw_only=True):
     """CPU time to start them."""
     ps_rss_bytes: Maybe[Bytes] = None
     """Resident memory as shown by ps -o rss=."""
-    held_disturbed: Maybe[Text] = None
-    """How other processes changed the system-wide layers between base and held; null: they did not."""
     parked_disturbed: Maybe[Text] = None
     """How other processes changed them between base and parked; null: they did not."""
 
@@ -227,7 +189,7 @@ _SIZES = ("held_uss_bytes", "held_rss_bytes")
 _RAN_WITH = ("strategy", "python", "implementation", "gil")
 
 
-class Crawl(Crawled, frozen=True, kw_only=True):
+class Crawl(Row, frozen=True, kw_only=True):
     """A timed crawl."""
 
     NEEDED: ClassVar[Needed] = {"measured": _ANSWER, "server": _SERVED, "knobs": _RAN_WITH}
@@ -237,7 +199,7 @@ class Crawl(Crawled, frozen=True, kw_only=True):
     measured: Measured
 
 
-class Memory(Crawled, frozen=True, kw_only=True):
+class Memory(Row, frozen=True, kw_only=True):
     """A crawl in which the server holds all responses while the layers of memory are read.
 
     Of its times, only reach_ns and drain_ns are meaningful.
@@ -254,12 +216,12 @@ class Memory(Crawled, frozen=True, kw_only=True):
     measured: Measured
 
 
-class Block(Uncrawled, frozen=True, kw_only=True):
+class Block(Row, frozen=True, kw_only=True):
     """N of one building block, held while memory is read."""
 
-    SINCE = 2
     NEEDED: ClassVar[Needed] = {"measured": ("started", "start_ns", "cpu_ns", *_SIZES)}
     ABOVE_0 = _SIZES
 
+    stack: Literal["none"]
     workload: BlockWorkload
     measured: Measured

@@ -2,8 +2,8 @@
 
 from typing import ClassVar, Literal
 
-from inflight.bench.rows.parts import Crawled, LocustCounts, Needed, Site, Times, Window, Workload, same_length
-from inflight.bench.rows.values import Closed, Count, Maybe, Name, Ns, Number, PositiveCount, PositiveNumber
+from inflight.bench.rows.parts import LocustCounts, Needed, Row, Site, Times, Window, Workload
+from inflight.bench.rows.values import Count, Lists, Maybe, Name, Ns, Number, PositiveCount, PositiveNumber
 
 
 class OpenWorkload(Workload, frozen=True, kw_only=True):
@@ -25,17 +25,13 @@ class OpenWorkload(Workload, frozen=True, kw_only=True):
     """The URL requested instead of the synthetic site; null: the site."""
 
 
-class Backlog(Closed, frozen=True, kw_only=True):
+class Backlog(Lists, frozen=True, kw_only=True):
     """The number of waiting arrivals over time."""
 
     at_ns: list[Ns]
     """Times since the window began."""
     waiting: list[Count]
     """Number of arrivals that were due and not yet started."""
-
-    def __post_init__(self) -> None:
-        """Refuse lists of different lengths."""
-        same_length(self.at_ns, self.waiting)
 
 
 class OpenMeasured(Window, frozen=True, kw_only=True):
@@ -67,10 +63,9 @@ class OpenMeasured(Window, frozen=True, kw_only=True):
     """Why the rate was not kept, in words; null where it was."""
 
 
-class OpenLoop(Crawled, tag="open", frozen=True, kw_only=True):
+class OpenLoop(Row, tag="open", frozen=True, kw_only=True):
     """Requests at a constant rate of arrivals, independent of answers."""
 
-    SINCE = 4
     NEEDED: ClassVar[Needed] = {
         "measured": (
             *("offered_per_s", "arrivals", "started", "completed", "failed", "completed_per_s", "peak_in_flight"),

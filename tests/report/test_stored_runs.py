@@ -13,7 +13,6 @@ from inflight.bench.report.answer import MOST as MOST_SENTENCES
 from inflight.bench.report.check_words import MEANINGS
 from inflight.bench.report.markdown import MOST
 from inflight.bench.rows import files as rows
-from inflight.bench.rows.parts import RENAMED
 from tests.cli.command import call
 
 pytestmark = pytest.mark.ci
@@ -25,12 +24,10 @@ MAY_BE_NULL = {"reason", "ramp_per_s", "processes", "latency", "mean_latency_ns"
 
 
 def known(value: Any) -> Any:
-    """Return a value of a row without what is null in it or retired, and with the checks' names of today."""
+    """Return a value of a row without what is null in it or retired."""
     if isinstance(value, dict):
         retired = RETIRED if {"windows", "cycle", "timeline"} & set(value) else ()
         own = {name: one for name, one in value.items() if name not in retired}
-        if "verdict" in own and "name" in own:
-            own["name"] = RENAMED.get(own["name"], own["name"])
         return {name: known(one) for name, one in own.items() if one is not None or name in MAY_BE_NULL}
     return [known(own) if isinstance(own, dict) else own for own in value] if isinstance(value, list) else value
 

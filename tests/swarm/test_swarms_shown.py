@@ -237,13 +237,13 @@ def test_the_plots_name_times_limits_and_stages() -> None:
 
 
 def test_the_number_held_stays_level_across_a_gap_of_the_timeline() -> None:
-    line = {"at_ns": [4 * S, 1 * S], "held": [0, 300], "used_bytes": [10**9, 3 * 10**9]}
+    line = {"at_ns": [1 * S, 4 * S], "held": [300, 0], "used_bytes": [3 * 10**9, 10**9]}
     more = {"timeline": line, "held_in_flight": 300, "reach_ns": 1 * S, "makespan_ns": 4 * S, "drain_ns": 1 * S}
     counts, sizes = plot.lines_of(swarm_row(asked=300, more=more))
 
     assert counts == [(0, 0), (1, 300), (3, 300), (4, 0)]
     assert sizes == [(1, 3), (3, 3), (4, 1)]
-    unknown = {"at_ns": [2, 1], "held": [5, 4], "used_bytes": [None, 7]}
+    unknown = {"at_ns": [1, 2], "held": [4, 5], "used_bytes": [7, None]}
     assert plot.lines_of(swarm_row(more={"timeline": unknown}))[1][0] == (1e-9, 7e-9)
 
 
