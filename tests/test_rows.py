@@ -14,7 +14,7 @@ from inflight.bench.rows import records, schema
 from inflight.bench.rows.files import Kind, Row, RowsError
 from inflight.bench.rows.values import plain_values
 from tests.made_blocks import block, lost
-from tests.made_rows import RED, arm_row, bare_row, crawl_row, memory_row, times
+from tests.made_rows import FAILED, arm_row, bare_row, crawl_row, memory_row, times
 
 SCHEMA = json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -106,9 +106,9 @@ ALL_KINDS = [
     *SCALE_ROWS,
     scale_row("swarm", "thread_pool", SWARM_ASKED, {}, status="failed", reason="no port left", checks=()),
     crawl_row(times_ns=[1, 2, 3_000_000]),
-    crawl_row(red=True),
+    crawl_row(invalid=True),
     arm_row(times_ns=[1, 2, 3_000_000], role="reference"),
-    arm_row("callbacks again", role="placebo", red=True),
+    arm_row("callbacks again", role="placebo", invalid=True),
     arm_row("generators", in_flight=1000, latency="10ms", connection="per-fetch", others=0.02),
     *(arm_row(status=status) for status in ("wrong", "failed", "timeout", "skipped")),
     memory_row(),
@@ -117,7 +117,7 @@ ALL_KINDS = [
     bare_row("limit", "threads", LIMIT_ASKED, LIMIT),
     bare_row("block", "thread", {"block": "thread", "n": 9}, {}, status="skipped", reason="RLIMIT_NPROC is 8"),
     *block(memory=0.1),
-    *block(red=True, memory_red="3 connections"),
+    *block(invalid=True, memory_invalid="3 connections"),
     *block(failed="B", status="wrong", reason="1 pages missing"),
     *lost(1),
     crawl_row(status="wrong", reason="page 3 is missing"),
@@ -285,8 +285,8 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
 
 def test_a_row_is_valid_when_it_is_ok_and_no_check_failed() -> None:
     assert crawl_row().valid
-    assert not crawl_row(red=True).valid
-    assert crawl_row(red=True).failed_checks == (RED,)
+    assert not crawl_row(invalid=True).valid
+    assert crawl_row(invalid=True).failed_checks == (FAILED,)
     assert not crawl_row(status="timeout").valid
 
 

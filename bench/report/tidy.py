@@ -110,7 +110,7 @@ def table(name: str, rows: Sequence[Row]) -> "pd.DataFrame":
 
 
 def _cells(rows: Sequence[Row]) -> Iterator[Line]:
-    """Yield a line for each strategy on each crawl workload; without valid trials, the figures of red ones."""
+    """Yield a line for each strategy on each crawl workload; without valid trials, the figures of invalid ones."""
     for cell in c.cells(rows, "crawl"):
         rate, cpu = cell.figure(c.pages_per_s), cell.figure(c.cpu_per_page_ns)
         moves = sensitivity(cell.valid_rows)

@@ -115,7 +115,7 @@ def _figures(row: Row) -> list[str]:
 def _verdict(row: Row, coloured: bool) -> str:
     if row.valid:
         return _paint("ok", GREEN, coloured)
-    reasons = "; ".join(words.plain(reason) for reason in row.why_red)
+    reasons = "; ".join(words.plain(reason) for reason in row.invalid_reasons)
     return _paint(reasons, DIM, coloured) if row.status == "skipped" else _paint(f"✗ {reasons}", RED, coloured)
 
 

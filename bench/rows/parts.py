@@ -519,7 +519,7 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
         return tuple(check for check in self.checks if check.verdict == "failed")
 
     @property
-    def why_red(self) -> list[str]:
+    def invalid_reasons(self) -> list[str]:
         """The reasons for which it is not valid: its status, if it did not end well, or else its failed checks."""
         if self.status != "ok":
             return [f"{self.status}: {self.reason}" if self.reason else self.status]

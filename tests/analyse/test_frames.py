@@ -35,7 +35,7 @@ def test_integers_stay_integers_where_some_rows_have_none() -> None:
 
 
 def test_validity_and_its_reasons_are_columns() -> None:
-    table = frame([crawl_row(), crawl_row(red=True), crawl_row(status="timeout", reason="too slow")])
+    table = frame([crawl_row(), crawl_row(invalid=True), crawl_row(status="timeout", reason="too slow")])
 
     assert table["valid"].tolist() == [True, False, False]
     assert table["failed_checks"].tolist() == ["", "server had room", ""]

@@ -96,7 +96,7 @@ def test_a_setting_among_several_is_named() -> None:
     [
         ([], "plot_throughput", {}, "no throughput in this run"),
         ([crawl_row(status="failed")], "plot_cpu", {}, "no CPU times in this run"),
-        ([crawl_row(red=True, times_ns=[1])], "plot_times", {}, "no valid trial with times in this run"),
+        ([crawl_row(invalid=True, times_ns=[1])], "plot_times", {}, "no valid trial with times in this run"),
         ([crawl_row(times_ns=[1])], "plot_times", {"kind": "queueing"}, "no kind of time 'queueing' in this run: it"),
         ([crawl_row()], "plot_throughput", {"latency": "7ms"}, "no added latency '7ms' in this run: it has 0"),
         ([crawl_row()], "plot_cpu", {"in_flight": 3}, "no number in flight 3 in this run: it has 100"),

@@ -72,7 +72,7 @@ def test_a_table_is_the_callers_own_to_change() -> None:
 def test_cells_have_the_mean_and_the_interval_of_the_valid_rounds() -> None:
     rates = [(1, 100.0), (2, 130.0), (3, 110.0)]
     rows = [crawl_row(number=number, pages_per_s=rate) for number, rate in rates]
-    (cell,) = made([*rows, crawl_row(number=4, pages_per_s=900.0, red=True)]).cells.to_dict("records")
+    (cell,) = made([*rows, crawl_row(number=4, pages_per_s=900.0, invalid=True)]).cells.to_dict("records")
 
     assert cell["pages_per_s"] == pytest.approx((100 * 130 * 110) ** (1 / 3))
     assert cell["pages_per_s_low"] < 100
@@ -83,7 +83,7 @@ def test_cells_have_the_mean_and_the_interval_of_the_valid_rounds() -> None:
 
 
 def test_cells_without_a_valid_trial_say_so() -> None:
-    table = made([crawl_row("one", red=True, pages_per_s=5.0), crawl_row("two", status="timeout")]).cells
+    table = made([crawl_row("one", invalid=True, pages_per_s=5.0), crawl_row("two", status="timeout")]).cells
 
     assert table["valid"].tolist() == [False, False]
     assert table["rounds"].tolist() == [1, 0]
@@ -156,7 +156,7 @@ def test_other_measurements_of_the_same_name_are_left_alone() -> None:
 
 
 def test_checks_have_a_line_each() -> None:
-    table = made([crawl_row(red=True)]).checks
+    table = made([crawl_row(invalid=True)]).checks
 
     assert table["verdict"].tolist() == ["passed", "failed"]
     assert table["name"][1] == "server had room"

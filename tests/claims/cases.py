@@ -20,7 +20,7 @@ from tests.claims.made_claim_rows import (
     probe_rows,
     timed_rows,
 )
-from tests.made_rows import RED, bare_row, edited
+from tests.made_rows import FAILED, bare_row, edited
 
 Case = tuple[str, str, list[Row], Word]
 """Claim, what the rows are like, the rows, the verdict."""
@@ -119,7 +119,7 @@ def ceilings() -> Iterator[Case]:
     yield "c10k", "none", [_refused(name, "limit") for name in names], NOT_HERE
     yield "c10k", "a page failed", [held_row("callbacks", 10_000, changes={"failed_pages": 1})], NOT_HERE
     yield "c10k", "budget", [*able, _refused("aiohttp_client", "memory budget")], UNSURE
-    yield "c10k", "one use is red", [*able[:-1], held_row("native_asyncio", 10_000, red=True)], UNSURE
+    yield "c10k", "one use is invalid", [*able[:-1], held_row("native_asyncio", 10_000, invalid=True)], UNSURE
 
 
 def speed() -> Iterator[Case]:
@@ -294,11 +294,11 @@ def demonstrations() -> Iterator[Case]:
     yield "xkcd", "some", _makespans(2.1 * S, 3.1 * S), DIFFERS
     yield "xkcd", "none", _makespans(3.0 * S, 3.1 * S), NOT_HERE
     known = _makespans(2.1 * S, 2.2 * S)
-    unknown = [changed(row, checks=(RED,)) for row in known if row.strategy == "thread_pool"]
-    yield "xkcd", "one red", [*known[:2], *unknown], UNSURE
+    unknown = [changed(row, checks=(FAILED,)) for row in known if row.strategy == "thread_pool"]
+    yield "xkcd", "one invalid", [*known[:2], *unknown], UNSURE
     across = timed_rows("callbacks", 2.9 * S, 3.1 * S, read="makespan_ns", latency="100ms", pages=1500)
     yield "xkcd", "across", across, UNSURE
-    yield "xkcd", "red", timed_rows("callbacks", 2 * S, 2 * S, read="makespan_ns", red=True), UNSURE
+    yield "xkcd", "invalid", timed_rows("callbacks", 2 * S, 2 * S, read="makespan_ns", invalid=True), UNSURE
     yield "spin-wastes", "wastes", _spin(0.97, 0.01), HOLDS
     yield "spin-wastes", "half a core", _spin(0.50, 0.049), HOLDS
     yield "spin-wastes", "nobody rests", _spin(0.97, 0.05), DIFFERS
@@ -346,7 +346,12 @@ def behaviour() -> Iterator[Case]:
     yield "redirects-coalesce", "one twice", [_redirected("callbacks"), _redirected("generators", 601)], DIFFERS
     yield "redirects-coalesce", "all twice", [_redirected("callbacks", 900)], NOT_HERE
     yield "redirects-coalesce", "no redirect", [_redirected("callbacks", redirects=0)], UNSURE
-    yield "redirects-coalesce", "one red", [_redirected("callbacks"), _redirected("generators", red=True)], UNSURE
+    yield (
+        "redirects-coalesce",
+        "one invalid",
+        [_redirected("callbacks"), _redirected("generators", invalid=True)],
+        UNSURE,
+    )
     yield "cancel-workers", "both complain", _workers("pending!", "pending!"), HOLDS
     yield "cancel-workers", "run cleans up", _workers("pending!", ""), DIFFERS
     yield "cancel-workers", "something left", _workers("pending!", "pending!", left=1), DIFFERS
@@ -724,10 +729,10 @@ def _ripped(**names_starter: bool) -> list[Row]:
     ]
 
 
-def _redirected(name: str, requests: int = 600, *, redirects: int = 300, red: bool = False) -> Row:
+def _redirected(name: str, requests: int = 600, *, redirects: int = 300, invalid: bool = False) -> Row:
     statuses = {"200": 600 - redirects, "302": redirects}
     server = {"requests": requests, "responses_by_status": statuses}
-    return held_row(name, 10, red=red, changes={"pages": 600}, server=server, site={"redirect_targets": 5})
+    return held_row(name, 10, invalid=invalid, changes={"pages": 600}, server=server, site={"redirect_targets": 5})
 
 
 def _workers(closed: str, run: str, left: int = 0) -> list[Row]:

@@ -54,7 +54,7 @@ def sockets() -> Case:
         limit_row("ports", None, "ip_local_port_range", stopped_by="not tried", predicted=28_232),
         *[held_row("callbacks", n) for n in (7000, 9000, 8000)],
         held_row("thread_pool", 500),
-        held_row("thread_pool", 10_000, red=True),
+        held_row("thread_pool", 10_000, invalid=True),
     ]
     return (
         "threads-before-sockets",

@@ -315,17 +315,17 @@ SKIPPED = crawl_row("client", status="skipped", reason="not installed: aiohttp")
     ("found", "number"),
     [
         ([crawl_row(), SKIPPED], 0),
-        ([crawl_row(), crawl_row(red=True)], 1),
+        ([crawl_row(), crawl_row(invalid=True)], 1),
         ([crawl_row(), crawl_row(status="wrong"), crawl_row(status="failed"), crawl_row(status="timeout")], 3),
     ],
-    ids=["skipped ones do not count", "a red one does", "so does each that ended badly"],
+    ids=["skipped ones do not count", "an invalid one does", "so does each that ended badly"],
 )
 def test_a_row_is_bad_unless_it_is_valid_or_skipped(found: list[Row], number: int) -> None:
     assert len(bad_rows(found)) == number
 
 
 def test_strict_counts_failed_checks_and_names_skipped_trials() -> None:
-    found = [crawl_row(), crawl_row(red=True), crawl_row(red=True), crawl_row(status="timeout"), SKIPPED]
+    found = [crawl_row(), crawl_row(invalid=True), crawl_row(invalid=True), crawl_row(status="timeout"), SKIPPED]
 
     assert strictly(found) == [
         "strict: 3 of 5 trials are not valid",
@@ -337,7 +337,7 @@ def test_strict_counts_failed_checks_and_names_skipped_trials() -> None:
 
 
 def test_strict_exits_with_1_where_one_row_of_two_is_invalid(finished: Path) -> None:
-    text = crawl_row().to_json() + "\n" + crawl_row("thread_pool", red=True).to_json() + "\n"
+    text = crawl_row().to_json() + "\n" + crawl_row("thread_pool", invalid=True).to_json() + "\n"
     (finished / rows.ROWS_FILE).write_text(text, encoding="utf-8")
 
     codes = [call("run", "--resume", finished, *options).code for options in (["--strict"], [])]

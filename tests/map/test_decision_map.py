@@ -164,9 +164,9 @@ def test_a_round_without_throughput_is_left_out_and_one_below_a_page_a_second_co
     assert [one.per_s for one in tile.ranking] == pytest.approx([0.9, 0.5], rel=0.01)
 
 
-def test_red_rows_never_count() -> None:
+def test_invalid_rows_never_count() -> None:
     rows = rows_at({"callbacks": 1500.0, "thread_pool": 1000.0}, noise=0.001)
-    rows += [arm_row("generators", number=number, pages_per_s=9000.0, red=True) for number in (1, 2, 3)]
+    rows += [arm_row("generators", number=number, pages_per_s=9000.0, invalid=True) for number in (1, 2, 3)]
 
     tile = the_tile(rows)
 
@@ -176,7 +176,7 @@ def test_red_rows_never_count() -> None:
 
 def test_a_strategy_with_one_valid_round_of_three_is_not_compared() -> None:
     rows = rows_at({"callbacks": 1500.0, "thread_pool": 1000.0}, noise=0.001)
-    rows += [arm_row("generators", number=number, pages_per_s=9000.0, red=number > 1) for number in (1, 2, 3)]
+    rows += [arm_row("generators", number=number, pages_per_s=9000.0, invalid=number > 1) for number in (1, 2, 3)]
 
     tile = the_tile(rows)
 

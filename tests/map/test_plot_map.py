@@ -172,12 +172,12 @@ def test_the_section_has_a_line_for_each_workload_and_the_rule() -> None:
 
 def test_the_table_has_harmless_names_and_says_what_is_missing() -> None:
     rows = map_rows({HOSTILE: MODELS["callbacks"], "b": MODELS["thread_pool"]}, caps=(100,), works=("0", "1ms"))
-    rows += [crawl_row("red_one", number=number, red=True) for number in (1, 2)]
+    rows += [crawl_row("invalid_one", number=number, invalid=True) for number in (1, 2)]
 
     (section,) = map_table.sections(rows)
 
     assert not any("\x1b" in cell for table in section.tables for line in table.cells for cell in line)
-    assert any("Too few valid trials: red_one" in note for note in section.notes)
+    assert any("Too few valid trials: invalid_one" in note for note in section.notes)
 
 
 def test_a_run_has_a_map_where_its_crawls_differ_in_latency_and_in_cpu_work() -> None:

@@ -58,7 +58,7 @@ def block_row(
     each: Sequence[int] | None = None,
     *,
     number: int = 1,
-    red: bool = False,
+    invalid: bool = False,
     jitter: int = 0,
     unknown: Sequence[str] = (),
     status: Status = "ok",
@@ -75,7 +75,7 @@ def block_row(
     }
     ended = status == "ok"
     return changed(
-        memory_row(block, n, red=red, status=status, number=number),
+        memory_row(block, n, invalid=invalid, status=status, number=number),
         kind="block",
         stack="none",
         trial=f"block/{block}/n={n}/round={number}",
@@ -91,7 +91,7 @@ def held_row(
     each: Sequence[int] | None = None,
     *,
     number: int = 1,
-    red: bool = False,
+    invalid: bool = False,
     jitter: int = 0,
     stack: str = "shared",
     connection: str = "keep-alive",
@@ -103,7 +103,7 @@ def held_row(
 ) -> Row:
     """Make the row of a memory trial in layers, with the way to N and back in its timeline."""
     row = memory_row(
-        strategy, n, red=red, stack=stack, connection=connection, number=number, status=status, reason=reason
+        strategy, n, invalid=invalid, stack=stack, connection=connection, number=number, status=status, reason=reason
     )
     if status != "ok":
         return row
@@ -192,7 +192,7 @@ def c10k_run(rounds: int = 2, strategies: Sequence[str] = tuple(IN_FLIGHT)) -> l
 
 
 def limit_row(
-    resource: str = "threads", *, number: int = 1, red: bool = False, status: Status = "ok", **measured: Any
+    resource: str = "threads", *, number: int = 1, invalid: bool = False, status: Status = "ok", **measured: Any
 ) -> Row:
     """Make the row of a limit that was looked for; by default, threads that ran into vm.max_map_count."""
     found = {
@@ -215,7 +215,7 @@ def limit_row(
         "parent_could_fork": True,
     } | measured
     return changed(
-        memory_row(resource, number=number, status=status, red=red),
+        memory_row(resource, number=number, status=status, invalid=invalid),
         kind="limit",
         stack="none",
         trial=f"limit/{resource}/round={number}",

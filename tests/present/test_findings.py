@@ -53,7 +53,7 @@ def test_the_title_of_throughput_states_the_gain_in_flight_or_compares_strategie
 
 def test_the_section_on_throughput_does_not_repeat_the_first_finding_as_its_title() -> None:
     assert [bool(title) for title in titles([*rounds("a", (900, 910)), *rounds("b", (500, 510))])] == [True, False]
-    assert titles([crawl_row(red=True)]) == [""]
+    assert titles([crawl_row(invalid=True)]) == [""]
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ def test_clients_with_a_stack_of_their_own_are_not_compared_with_the_models() ->
     assert "client" not in " ".join(titles([*models, *rounds("client", (90_000, 90_000), stack="own")]))
 
 
-def test_red_rows_conclude_nothing() -> None:
-    assert titles([*rounds("a", (900, 910)), *rounds("b", (1, 1), red=True)])[0].endswith("900 ns with a")
+def test_invalid_rows_conclude_nothing() -> None:
+    assert titles([*rounds("a", (900, 910)), *rounds("b", (1, 1), invalid=True)])[0].endswith("900 ns with a")
 
 
 def test_one_setting_among_several_is_named() -> None:

@@ -55,11 +55,11 @@ def test_the_median_has_an_interval_over_the_blocks() -> None:
     assert found.median.low < MS < 4 * MS < found.median.high
 
 
-def test_red_trials_and_placebos_do_not_count() -> None:
-    red = lag_row("callbacks", [MS] * 30, red=True)
+def test_invalid_trials_and_placebos_do_not_count() -> None:
+    invalid = lag_row("callbacks", [MS] * 30, invalid=True)
     placebo = lag_row("callbacks again", [MS] * 30, role="placebo")
 
-    assert read.lags([red, placebo]) == []
+    assert read.lags([invalid, placebo]) == []
 
 
 def test_the_title_names_the_shortest_and_the_longest_median() -> None:

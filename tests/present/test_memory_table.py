@@ -93,8 +93,8 @@ def test_a_subject_without_a_slope_is_named() -> None:
     assert "No slope for generators: valid trials at too few numbers." in text(rows)
 
 
-def test_red_rows_are_explained_and_part_of_no_slope() -> None:
-    found = text([block_row(n=n, red=True) for n in SIZES])
+def test_invalid_rows_are_explained_and_part_of_no_slope() -> None:
+    found = text([block_row(n=n, invalid=True) for n in SIZES])
 
     assert "No valid trial among 5: nothing here supports a conclusion" in found
     assert 'thread: all 5 trials are invalid: failed "server had room" 5 times' in found
@@ -116,8 +116,8 @@ def test_a_cpu_time_below_a_clock_tick_is_less_than_a_tick(cpu_ns: int | None, s
     assert summary_json(rows)["held"][0]["reach_cpu_ns"] == cpu_ns
 
 
-def test_red_times_are_marked() -> None:
-    assert lines([held_row(red=True)], "callbacks")[0].startswith("callbacks ✗ keep-alive 10,000")
+def test_invalid_times_are_marked() -> None:
+    assert lines([held_row(invalid=True)], "callbacks")[0].startswith("callbacks ✗ keep-alive 10,000")
 
 
 def test_a_limit_of_memory_is_a_size() -> None:
@@ -311,4 +311,4 @@ def test_the_title_of_held_fetches_names_first_and_last_of_each_setting() -> Non
         "connections: b after 8.00 s, a after 9.00 s; keep-alive connections: a after 1.00 s, b after 4.00 s"
     )
     assert sections(rows[:1])[-1].title.endswith("at once; a after 1.0 s (one round)")
-    assert "nothing to conclude" in sections([held_row(red=True)])[-1].title
+    assert "nothing to conclude" in sections([held_row(invalid=True)])[-1].title

@@ -198,8 +198,8 @@ def test_noise_below_zero_is_drawn_as_zero_and_said() -> None:
     assert min(widths) == 0
 
 
-def test_layers_of_red_trials_conclude_nothing() -> None:
-    assert layers([block_row(n=n, red=True) for n in SIZES]) is None
+def test_layers_of_invalid_trials_conclude_nothing() -> None:
+    assert layers([block_row(n=n, invalid=True) for n in SIZES]) is None
 
 
 def test_a_bent_line_is_a_range() -> None:
@@ -208,9 +208,9 @@ def test_a_bent_line_is_a_range() -> None:
     assert "A range: the slope is not constant." in drawn(layers, rows)
 
 
-def test_red_trials_are_hollow_and_conclude_nothing() -> None:
+def test_invalid_trials_are_hollow_and_conclude_nothing() -> None:
     with page.settings():
-        figure = steps([block_row(n=n, red=True) for n in SIZES])
+        figure = steps([block_row(n=n, invalid=True) for n in SIZES])
     assert figure is not None
     lines: list[Any] = [line for line in figure.axes[0].lines if line.get_marker() == name_looks.look("thread").marker]
     faces = [line.get_markerfacecolor() for line in lines if len(line.get_xdata())]
@@ -273,8 +273,8 @@ def test_two_limits_too_close_to_distinguish_are_ambiguous() -> None:
     )
 
 
-def test_a_red_ramp_concludes_nothing() -> None:
-    assert "No valid ramp of threads: nothing to conclude" in drawn(ramp, [limit_row(red=True)])
+def test_an_invalid_ramp_concludes_nothing() -> None:
+    assert "No valid ramp of threads: nothing to conclude" in drawn(ramp, [limit_row(invalid=True)])
 
 
 def test_in_flight_shows_both_uses_of_connections_and_the_time_to_reach() -> None:
@@ -299,8 +299,8 @@ def test_in_flight_names_failed_strategies_with_the_reason() -> None:
     assert "thread_pool: failed: RLIMIT_NPROC allows 900 threads." in text
 
 
-def test_in_flight_of_red_trials_concludes_nothing() -> None:
-    text = drawn(in_flight, [held_row(red=True)])
+def test_in_flight_of_invalid_trials_concludes_nothing() -> None:
+    text = drawn(in_flight, [held_row(invalid=True)])
 
     assert "0 of 1 strategy held 10,000 fetches in flight at once: nothing to conclude" in text
     assert "Hollow marks: invalid trials." in text

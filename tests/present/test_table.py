@@ -63,7 +63,7 @@ def test_no_rows() -> None:
 
 def test_no_valid_row() -> None:
     assert "No valid trial among 2: nothing here supports a conclusion" in sentences(
-        [crawl_row(red=True), crawl_row("other", status="failed")]
+        [crawl_row(invalid=True), crawl_row("other", status="failed")]
     )
 
 
@@ -85,8 +85,8 @@ def test_two_rounds_have_an_interval_and_unsteady_ones_lose_a_digit() -> None:
     assert "Means over 2 rounds, ± half of their 95 % interval" in sentences(steady + shaky)
 
 
-def test_red_figures_are_marked_and_explained() -> None:
-    rows = [crawl_row(red=True, pages_per_s=9800), crawl_row("other")]
+def test_invalid_figures_are_marked_and_explained() -> None:
+    rows = [crawl_row(invalid=True, pages_per_s=9800), crawl_row("other")]
 
     assert "9,800✗" in text(rows)
     assert "✗: from invalid trials only, and excluded from conclusions." in sentences(rows)
@@ -94,8 +94,8 @@ def test_red_figures_are_marked_and_explained() -> None:
     assert 'callbacks: the only trial is invalid: failed "server had room" (80 % of its core, limit 70 %).' in told
 
 
-def test_a_ratio_of_red_trials_is_left_out_but_not_called_not_measured() -> None:
-    rows = [crawl_row(number=n) for n in (1, 2)] + [crawl_row("other", number=n, red=True) for n in (1, 2)]
+def test_a_ratio_of_invalid_trials_is_left_out_but_not_called_not_measured() -> None:
+    rows = [crawl_row(number=n) for n in (1, 2)] + [crawl_row("other", number=n, invalid=True) for n in (1, 2)]
 
     notes = [note for section in show.sections(rows) for table in section.tables for note in table.notes]
 
@@ -103,8 +103,8 @@ def test_a_ratio_of_red_trials_is_left_out_but_not_called_not_measured() -> None
     assert "-: not measured." not in notes
 
 
-def test_red_figures_are_dimmed() -> None:
-    table = summary_table([crawl_row(red=True, pages_per_s=9800)])
+def test_invalid_figures_are_dimmed() -> None:
+    table = summary_table([crawl_row(invalid=True, pages_per_s=9800)])
 
     styles = [span.style for span in table.spans if "✗" in table.plain[span.start : span.end]]
     assert "dim red" in styles
@@ -119,8 +119,8 @@ def test_all_skipped() -> None:
     assert "callbacks skipped - " in sentences(rows)
 
 
-def test_red_and_skipped_trials_are_told_apart() -> None:
-    rows = [crawl_row(red=True), crawl_row(number=2, status="skipped", reason="too few files"), crawl_row(number=3)]
+def test_invalid_and_skipped_trials_are_told_apart() -> None:
+    rows = [crawl_row(invalid=True), crawl_row(number=2, status="skipped", reason="too few files"), crawl_row(number=3)]
 
     assert "callbacks: 1 of its 3 trials in this run is invalid: failed" in sentences(rows)
     assert "; 1 of 3 trials were skipped: too few files." in sentences(rows)
@@ -135,9 +135,9 @@ def test_a_workload_that_was_only_skipped_is_not_called_measured() -> None:
     assert "Measured, but not in this table" not in sentences(rows)
 
 
-def test_red_trials_of_many_strategies_are_counted() -> None:
+def test_invalid_trials_of_many_strategies_are_counted() -> None:
     assert "18 more strategies have invalid trials; the rows say why." in sentences(
-        [crawl_row(f"s{n:02}", red=True) for n in range(30)]
+        [crawl_row(f"s{n:02}", invalid=True) for n in range(30)]
     )
 
 
@@ -163,7 +163,7 @@ def test_a_hundred_strategies_fit(width: int) -> None:
 @settings(deadline=None, max_examples=50)
 @given(st.text(min_size=1, max_size=60))
 def test_no_name_breaks_the_table(name: str) -> None:
-    lines = text([*grid([name], rounds=1), crawl_row(name, red=True)]).splitlines()
+    lines = text([*grid([name], rounds=1), crawl_row(name, invalid=True)]).splitlines()
 
     assert all(line.isprintable() for line in lines)
     assert max(map(len, lines)) <= WIDTH
@@ -175,10 +175,10 @@ def test_a_name_is_no_markup() -> None:
 
 def test_nothing_is_coloured_in_a_file() -> None:
     file = io.StringIO()
-    print_summary([crawl_row(red=True), *grid()], file)
+    print_summary([crawl_row(invalid=True), *grid()], file)
 
     assert "\x1b" not in file.getvalue()
-    assert file.getvalue() == text([crawl_row(red=True), *grid()]) + "\n"
+    assert file.getvalue() == text([crawl_row(invalid=True), *grid()]) + "\n"
 
 
 @pytest.mark.parametrize(("lines", "times"), [("10", 2), ("1000", 1)])
@@ -196,7 +196,7 @@ def test_a_terminal_that_is_too_low_shows_the_findings_again_at_its_end(
 
 
 def test_json_has_the_same_figures() -> None:
-    rows = [*grid(["one"]), crawl_row("two", red=True), crawl_row("three", status="timeout", reason="too slow")]
+    rows = [*grid(["one"]), crawl_row("two", invalid=True), crawl_row("three", status="timeout", reason="too slow")]
     found = json.loads(json.dumps(summary_json(rows), allow_nan=False))
 
     assert found["trials"] == {"planned": len(rows), "valid": len(rows) - 2, "by_status": {"ok": 27, "timeout": 1}}
@@ -208,11 +208,11 @@ def test_json_has_the_same_figures() -> None:
     assert [cell["pages_per_s"] for cell in found["cells"] if cell["strategy"] == "three"] == [None]
     assert [cell["pages_per_s"]["valid"] for cell in found["cells"] if cell["strategy"] == "two"] == [False]
     assert round(found["memory"][0]["slope"]["per_fetch"]) == pytest.approx(1000, abs=5)
-    assert [(one["strategy"], one["status"], one["reason"]) for one in found["red"]] == [
+    assert [(one["strategy"], one["status"], one["reason"]) for one in found["invalid"]] == [
         ("two", "ok", None),
         ("three", "timeout", "too slow"),
     ]
-    assert found["red"][0]["failed_checks"][0]["name"] == "server had room"
+    assert found["invalid"][0]["failed_checks"][0]["name"] == "server had room"
 
 
 def test_json_says_why_there_is_no_slope() -> None:
@@ -232,10 +232,10 @@ def test_json_keys_are_documented() -> None:
 
 
 def test_the_summary_has_the_sensitivity_of_each_throughput() -> None:
-    valid, red = summary_json([crawl_row(pages_per_s=20_000.0), crawl_row("red", red=True)])["cells"]
+    valid, invalid = summary_json([crawl_row(pages_per_s=20_000.0), crawl_row("invalid", invalid=True)])["cells"]
 
     assert valid["pages_per_s"]["sensitivity"] == [1.0, 1.0]
-    assert red["pages_per_s"]["sensitivity"] is None
+    assert invalid["pages_per_s"]["sensitivity"] is None
     assert "sensitivity" not in valid["cpu_per_page_ns"]
 
 

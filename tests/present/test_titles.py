@@ -70,14 +70,14 @@ def test_the_title_of_times_states_the_marks() -> None:
 
 def test_the_title_of_throughput_is_of_the_longest_latency_that_is_valid() -> None:
     rows = [crawl_row(in_flight=cap, number=number, pages_per_s=cap * 10.0) for cap in (1, 100) for number in (1, 2)]
-    rows += [crawl_row(latency="50ms", in_flight=cap, red=True) for cap in (1, 100)]
+    rows += [crawl_row(latency="50ms", in_flight=cap, invalid=True) for cap in (1, 100)]
 
     assert "From 1 to 100 in flight, callbacks gets 100x faster" in title_of(drawn(rows)["throughput"])
 
 
 def test_beside_what_is_valid_nothing_is_drawn_that_allows_no_conclusion() -> None:
-    """A self-test has one crawl of its own, which says how late the server is, and is red on a noisy machine."""
+    """A self-test has one crawl of its own, which says how late the server is, and is invalid on a noisy machine."""
     rows = [memory_row(held=held, number=number) for held in (10, 20) for number in (1, 2)]
 
-    assert not {"throughput", "cpu", "times"} & set(drawn([*rows, crawl_row(red=True)]))
-    assert "throughput" in drawn([crawl_row(red=True)]), "what is red is shown where there is nothing else"
+    assert not {"throughput", "cpu", "times"} & set(drawn([*rows, crawl_row(invalid=True)]))
+    assert "throughput" in drawn([crawl_row(invalid=True)]), "what is invalid is shown where there is nothing else"

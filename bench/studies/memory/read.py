@@ -53,7 +53,7 @@ class Subject:
         return [row for row in self.rows if row.valid]
 
     @property
-    def red_rows(self) -> list[Row]:
+    def invalid_rows(self) -> list[Row]:
         """The rows with a failed check."""
         return [row for row in self.rows if not row.valid]
 
@@ -171,8 +171,8 @@ def is_parked(row: Row) -> bool:
 
 
 def held(cell: Cell) -> dict[str, Any]:
-    """Return times and memory of a cell's held fetches, from valid rows, or red ones if there are no others."""
-    rows = cell.valid_rows or cell.red_rows
+    """Return times and memory of a cell's held fetches, from valid rows, or invalid ones if there are no others."""
+    rows = cell.valid_rows or cell.invalid_rows
     keys = ("reach_ns", "reach_cpu_ns", "reach_server_cpu_ns", "drain_ns")
     return {
         "strategy": cell.strategy,

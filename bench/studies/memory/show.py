@@ -350,7 +350,7 @@ def _held_line(cell: Cell) -> tuple[str, ...]:
     if found["reach_ns"] is None:
         times[0] = next((row.status for row in cell.rows if row.status != "ok"), "-")
     return (
-        words.name(cell.strategy) + (" ✗" if cell.red_rows and not found["valid"] else ""),
+        words.name(cell.strategy) + (" ✗" if cell.invalid_rows and not found["valid"] else ""),
         cell.setting.connection,
         units.count(cell.in_flight),
         *times,

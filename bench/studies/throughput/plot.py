@@ -68,7 +68,7 @@ def draw(found: Sequence[Cell], looks: Mapping[str, Look], about: str, footer: s
     height = page.HEIGHT + (-(-len(panels) // 2) - 1) * PANEL_HEIGHT
     sheet = page.sheet(title.of_rates(shown), told, footer, height)
     ends = {(cell.strategy, not cell.valid_rows) for cell in shown if cell.strategy in looks}
-    labels.share_width(sheet, min(2, len(panels)), [labels.name_of(name, red=red) for name, red in ends])
+    labels.share_width(sheet, min(2, len(panels)), [labels.name_of(name, invalid=invalid) for name, invalid in ends])
     sheet.subplots_adjust(hspace=0.3)
     for axes, latency in zip(marks.panels(sheet, len(panels)), panels, strict=True):
         panel([cell for cell in shown if cell.latency == latency], looks, axes, ceiling_of(shown))
@@ -122,7 +122,7 @@ def panel(found: Sequence[Cell], looks: Mapping[str, Look], axes: "Axes", ceilin
 
 
 def _rates(found: Sequence[Cell]) -> list[float]:
-    return [rate for cell in found for rate in c.present(map(c.pages_per_s, (*cell.valid_rows, *cell.red_rows)))]
+    return [rate for cell in found for rate in c.present(map(c.pages_per_s, (*cell.valid_rows, *cell.invalid_rows)))]
 
 
 def _has_a_long_bar(found: Sequence[Cell]) -> bool:
@@ -172,9 +172,9 @@ def _lines(found: Sequence[Cell], looks: Mapping[str, Look], axes: "Axes") -> li
     for name in c.strategies_of(found):
         own = [cell for cell in found if cell.strategy == name]
         known = [(cell.in_flight, figure) for cell in own if (figure := cell.valid_figure(c.pages_per_s))]
-        red = [(cell.in_flight, rate) for cell in own for row in cell.red_rows if (rate := c.pages_per_s(row))]
+        invalid = [(cell.in_flight, rate) for cell in own for row in cell.invalid_rows if (rate := c.pages_per_s(row))]
         points = [Point(x, figure.estimate, *(figure.ends or ())) for x, figure in known]
-        points += [Point(x, y, red=True) for x, y in red]
+        points += [Point(x, y, invalid=True) for x, y in invalid]
         ends.append(marks.series(axes, name, points, looks.get(name)))
     return [end for end in ends if end]
 
@@ -185,7 +185,7 @@ def _about_marks(found: Sequence[Cell], panels: Sequence[str]) -> str:
         "Points: means over the rounds; bars: 95 % intervals.",
         any(_has_a_long_bar([cell for cell in found if cell.latency == latency]) for latency in panels)
         and "Some bars end below the axis.",
-        any(cell.red_rows for cell in found) and "Hollow: invalid trials, not part of the lines.",
+        any(cell.invalid_rows for cell in found) and "Hollow: invalid trials, not part of the lines.",
         any(models([cell for cell in found if cell.latency == latency]) for latency in panels)
         and "Thin dashes: the formula min(N / (L + r), 1 / c), fitted to these points if the core became full; +: its "
         "knee. N: in flight; L: latency; r: the time of a fetch besides L; c: CPU time per page.",

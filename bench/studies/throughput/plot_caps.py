@@ -69,7 +69,7 @@ def draw(
         _about_latency(found[0].latency),
         "Points: means over the rounds; bars: 95 % intervals.",
         small_multiples.about_reference(reference),
-        any(point.red for points in drawn.values() for point in points)
+        any(point.invalid for points in drawn.values() for point in points)
         and "Hollow: invalid trials, not part of the lines.",
         any(one.failed for one in kept.values()) and "Cross: failed.",
         ceiling and "Dotted line: what a client that parses nothing got from the server.",
@@ -84,7 +84,7 @@ def draw(
     for name, axes in panels.items():
         _scale(axes, caps, [*every, *([ceiling] if ceiling else [])], quantity)
         if reference and name != reference:
-            line = [point for point in drawn[reference] if not point.red]
+            line = [point for point in drawn[reference] if not point.invalid]
             axes.plot([point.x for point in line], [point.y for point in line], **small_multiples.REFERENCE)
         if ceiling:
             axes.axhline(ceiling, color=page.GREY, linewidth=1.2, linestyle=":", zorder=1)

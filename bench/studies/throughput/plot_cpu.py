@@ -94,7 +94,7 @@ def _is_divided(bars: Sequence[tuple[Cell, Figure]]) -> bool:
 
 def user_share(cell: Cell, figure: Figure) -> float | None:
     """Return the share of user time in a cell's CPU time; None for arms, and if there is too little CPU time."""
-    rows = cell.valid_rows if figure.valid else cell.red_rows
+    rows = cell.valid_rows if figure.valid else cell.invalid_rows
     user_ns, system_ns = (
         sum(getattr(row.measured, f"cpu_{kind}_ns", None) or 0 for row in rows) for kind in ("user", "system")
     )
