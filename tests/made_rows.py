@@ -9,7 +9,7 @@ import msgspec
 from inflight.bench.plan.arm import Role
 from inflight.bench.rows import records
 from inflight.bench.rows.bare import LimitFound
-from inflight.bench.rows.crawls import Block
+from inflight.bench.rows.crawls import Idle
 from inflight.bench.rows.files import Check, Kind, Row, Status
 from inflight.bench.rows.probes import PROBES, Probed
 from inflight.bench.rows.records import changed
@@ -69,7 +69,7 @@ def needed(kind: Kind, subject: str) -> Sequence[str]:
     """Return the names of the figures that a row of a block, a probe or a limit needs."""
     if kind == "probe":
         return PROBES.get(subject, Probed).NEEDED
-    return (Block if kind == "block" else LimitFound).NEEDED["measured"]
+    return (Idle if kind == "idle" else LimitFound).NEEDED["measured"]
 
 
 def crawl_row(
@@ -269,7 +269,7 @@ def memory_rows(
 
 
 def bare_row(
-    kind: Literal["block", "probe", "limit"],
+    kind: Literal["idle", "probe", "limit"],
     subject: str,
     workload: dict[str, Any],
     measured: dict[str, Any],

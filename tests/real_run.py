@@ -40,8 +40,8 @@ parked = true
 rounds = 1
 site = { links = 0 }
 
-[[block]]
-blocks = ["thread"]
+[[idle]]
+what = ["thread"]
 n = [40, 80, 120, 160, 200]
 rounds = 1
 

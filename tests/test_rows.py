@@ -20,7 +20,7 @@ SCHEMA = json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 LIMIT_ASKED = {"resource": "threads", "through_shared": False}
 SIZES = {"held_uss_bytes": 20_000_000, "held_rss_bytes": 25_000_000}
-BLOCK = {"started": 1000, "start_ns": 5, "cpu_ns": 4, **SIZES, "held_disturbed": None}
+IDLE = {"started": 1000, "start_ns": 5, "cpu_ns": 4, **SIZES, "held_disturbed": None}
 LIMIT: dict[str, Any] = {
     "found": 21_000,
     "bound_by": "vm.max_map_count",
@@ -112,10 +112,10 @@ ALL_KINDS = [
     arm_row("generators", in_flight=1000, latency="10ms", connection="per-fetch", others=0.02),
     *(arm_row(status=status) for status in ("wrong", "failed", "timeout", "skipped")),
     memory_row(),
-    bare_row("block", "thread", {"block": "thread", "n": 1000}, BLOCK),
+    bare_row("idle", "thread", {"what": "thread", "n": 1000}, IDLE),
     bare_row("probe", "other", {"probe": "other", "arguments": {"how": "spin"}}, {"wall_ns": 1, "of": "anything"}),
     bare_row("limit", "threads", LIMIT_ASKED, LIMIT),
-    bare_row("block", "thread", {"block": "thread", "n": 9}, {}, status="skipped", reason="RLIMIT_NPROC is 8"),
+    bare_row("idle", "thread", {"what": "thread", "n": 9}, {}, status="skipped", reason="RLIMIT_NPROC is 8"),
     *block(memory=0.1),
     *block(invalid=True, memory_invalid="3 connections"),
     *block(failed="B", status="wrong", reason="1 pages missing"),
@@ -237,15 +237,15 @@ def test_a_row_of_an_unknown_kind_is_refused_by_its_name() -> None:
 @pytest.mark.parametrize(
     ("kind", "wrong"),
     [
-        ("block", {"block": "thread"}),
-        ("block", {"block": "thread", "n": 0}),
+        ("idle", {"what": "thread"}),
+        ("idle", {"what": "thread", "n": 0}),
         ("probe", {"probe": "spin"}),
         ("limit", {"resource": "patience", "through_shared": False}),
     ],
 )
 def test_each_kind_has_a_workload_of_its_own(kind: Any, wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="workload"):
-        bare_row(kind, "thread", wrong, BLOCK | LIMIT)
+        bare_row(kind, "thread", wrong, IDLE | LIMIT)
 
 
 @pytest.mark.parametrize("line", ["", "null", "[]", "{}", "not JSON", '"text"', '{"format": {}}'])

@@ -1,6 +1,6 @@
-"""Cells without a crawl: the tables of building blocks, probes and limits.
+"""Cells without a crawl: the tables of idle threads and tasks, probes and limits.
 
-- A **block** is a building block of concurrency (a thread, a task ...), held N times.
+- **Idle** is a thread or a task that only waits, held N times.
 - A **probe** is a small program that tests one claim: ``inflight.bench.studies.probes.programs``.
 - A **limit** is the amount of a resource that this machine allows a process: ``inflight.bench.measure.limits``.
 
@@ -16,10 +16,10 @@ from typing import Any, Literal
 
 from inflight.bench.plan import judge
 
-BareKind = Literal["block", "probe", "limit", "swarm", "open", "client"]
+BareKind = Literal["idle", "probe", "limit", "swarm", "open", "client"]
 
-BLOCKS = ("thread", "generator", "generator_task", "asyncio_task", "asyncio_task_socket", "asyncio_task_stream")
-"""The building blocks; ``bench/measure/building_blocks.py`` has the program of each."""
+IDLE = ("thread", "generator", "generator_task", "asyncio_task", "asyncio_task_socket", "asyncio_task_stream")
+"""What may be idle; ``bench/measure/idle.py`` has the program of each."""
 WITH_SOCKET = frozenset({"asyncio_task_socket", "asyncio_task_stream"})
 RESOURCES = ("threads", "descriptors", "ports", "backlog", "memory")
 PROGRAMS = Path(__file__).parents[1] / "studies" / "probes" / "programs"
@@ -30,7 +30,7 @@ MOST_N = 2_000_000
 
 _LIMIT_NS = 10_000_000_000
 _PROBE_NS = 1_500_000_000
-_BLOCK_NS = 600_000_000
+_IDLE_NS = 600_000_000
 _EACH_NS = {"thread": 60_000, "asyncio_task_socket": 150_000, "asyncio_task_stream": 250_000}
 _COROUTINE_NS = 6_000
 
@@ -41,7 +41,7 @@ class Bare:
 
     kind: BareKind
     subject: str
-    """The ``strategy`` of its rows: the block, the probe or the resource; for ``scale``, the strategy or client."""
+    """The ``strategy`` of its rows: what is idle, the probe or the resource; for ``scale``, the strategy or client."""
     values: dict[str, Any]
     """The workload of its rows, including ``id``."""
     expected_ns: int
@@ -71,17 +71,17 @@ class BareGrid:
 
 
 def parse(kind: BareKind, table: Any, where: str) -> BareGrid:
-    """Parse a [[block]], [[probe]] or [[limit]] table. Raises ExperimentError."""
+    """Parse a [[idle]], [[probe]] or [[limit]] table. Raises ExperimentError."""
     judge.need(isinstance(table, dict), f"{where} must be a table")
     return BareGrid(kind, dict(table), tuple(_READERS[kind](table, where)), judge.rounds(table, where))
 
 
-def block(name: str, n: int, variables: Mapping[str, str] | None = None) -> Bare:
-    """Return the cell of one building block at one N, in a process with these environment variables."""
+def idle(name: str, n: int, variables: Mapping[str, str] | None = None) -> Bare:
+    """Return the cell of N idle threads or tasks of one kind, in a process with these environment variables."""
     each_ns = _EACH_NS.get(name, _COROUTINE_NS)
     told = "".join(f"/{key}={value}" for key, value in sorted((variables or {}).items()))
-    values = {"id": f"block/{name}/n={n}{told}", "block": name, "n": n}
-    return Bare("block", name, values | ({"variables": dict(variables)} if variables else {}), _BLOCK_NS + n * each_ns)
+    values = {"id": f"idle/{name}/n={n}{told}", "what": name, "n": n}
+    return Bare("idle", name, values | ({"variables": dict(variables)} if variables else {}), _IDLE_NS + n * each_ns)
 
 
 def probe(name: str, arguments: Mapping[str, Any]) -> Bare:
@@ -98,16 +98,16 @@ def limit(resource: str, *, through_shared: bool) -> Bare:
     return Bare("limit", resource, values, _LIMIT_NS)
 
 
-def _blocks(table: dict[str, Any], where: str) -> Iterable[Bare]:
-    judge.check_keys(table, ("blocks", "n", "variables", "rounds"), where)
-    blocks, sizes = table.get("blocks", list(BLOCKS)), table.get("n")
-    judge.check_list(blocks, str, f"{where}: blocks")
+def _idle(table: dict[str, Any], where: str) -> Iterable[Bare]:
+    judge.check_keys(table, ("what", "n", "variables", "rounds"), where)
+    kinds, sizes = table.get("what", list(IDLE)), table.get("n")
+    judge.check_list(kinds, str, f"{where}: what")
     judge.check_list(sizes, int, f"{where}: n")
     variables = judge.variables(table.get("variables", {}), f"{where}: variables")
-    for name in judge.distinct(blocks, f"{where}: blocks"):
-        judge.check_known(name, BLOCKS, "block", where)
+    for name in judge.distinct(kinds, f"{where}: what"):
+        judge.check_known(name, IDLE, "thread or task", where)
         for n in judge.distinct(sizes or (), f"{where}: n"):
-            yield block(name, judge.whole(n, 1, MOST_N, f"{where}: n"), variables)
+            yield idle(name, judge.whole(n, 1, MOST_N, f"{where}: n"), variables)
 
 
 def _probes(table: dict[str, Any], where: str) -> Iterable[Bare]:
@@ -137,5 +137,5 @@ def _limits(table: dict[str, Any], where: str) -> Iterable[Bare]:
         yield limit(resource, through_shared=through)
 
 
-_READERS = {"block": _blocks, "probe": _probes, "limit": _limits}
-KINDS: tuple[BareKind, ...] = ("block", "probe", "limit")
+_READERS = {"idle": _idle, "probe": _probes, "limit": _limits}
+KINDS: tuple[BareKind, ...] = ("idle", "probe", "limit")

@@ -1,6 +1,6 @@
 """Experiments, loaded from a preset or a TOML file. All user input is validated here.
 
-An experiment has grids (``grid``), whose cells the strategies crawl, and tables of building blocks, probes and limits
+An experiment has grids (``grid``), whose cells the strategies crawl, and tables of idle tasks, probes and limits
 (``bare``), of swarms and of open loops (``scale``). One cell, run once, is a trial (``plan``). The presets in
 ``bench/plan/presets/`` are examples of the format.
 """

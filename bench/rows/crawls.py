@@ -1,4 +1,4 @@
-"""Records of crawls, and of building blocks, whose memory is read in the same way."""
+"""Records of crawls, and of idle threads and tasks, whose memory is read in the same way."""
 
 from typing import ClassVar, Literal
 
@@ -149,7 +149,7 @@ class Measured(Layers, frozen=True, kw_only=True):
     reach_server_cpu_ns: Maybe[Ns] = None
     """CPU time of the server in that time."""
     started: Maybe[Count] = None
-    """Number of building blocks started."""
+    """Number of idle threads or tasks started."""
     start_ns: Maybe[Ns] = None
     """Time to start them."""
     cpu_ns: Maybe[Ns] = None
@@ -166,13 +166,13 @@ class Measured(Layers, frozen=True, kw_only=True):
                 raise ValueError("times of the same fetches that differ in their number")
 
 
-class BlockWorkload(Workload, frozen=True, kw_only=True):
-    """Workload of a building block."""
+class IdleWorkload(Workload, frozen=True, kw_only=True):
+    """Workload of idle threads or tasks."""
 
-    block: Name
-    """Name of the building block."""
+    what: Name
+    """The kind of thread or task."""
     n: PositiveCount
-    """Number of blocks to start."""
+    """Number to start."""
     variables: Maybe[dict[Name, Text]] = None
     """Environment variables of the process; absent: none."""
 
@@ -216,12 +216,12 @@ class Memory(Row, frozen=True, kw_only=True):
     measured: Measured
 
 
-class Block(Row, frozen=True, kw_only=True):
-    """N of one building block, held while memory is read."""
+class Idle(Row, frozen=True, kw_only=True):
+    """N idle threads or tasks of one kind, held while memory is read."""
 
     NEEDED: ClassVar[Needed] = {"measured": ("started", "start_ns", "cpu_ns", *_SIZES)}
     ABOVE_0 = _SIZES
 
     stack: Literal["none"]
-    workload: BlockWorkload
+    workload: IdleWorkload
     measured: Measured

@@ -27,7 +27,7 @@ from inflight.bench.rows.values import (
     Text,
 )
 
-Kind = Literal["crawl", "memory", "block", "probe", "limit", "swarm", "open", "client", "arm"]
+Kind = Literal["crawl", "memory", "idle", "probe", "limit", "swarm", "open", "client", "arm"]
 Status = Literal["ok", "wrong", "failed", "timeout", "skipped"]
 """ok: right answer. wrong: wrong answer. failed: crash, invalid output or dead server. timeout: killed at its deadline.
 skipped: never started.
@@ -426,8 +426,8 @@ class Knobs(Open, frozen=True, kw_only=True):
     """Maximum number of open descriptors; -1: no limit."""
     variables: Maybe[dict[Name, Text | None]] = None
     """Values of the arm's environment variables, as seen by its worker; null if one was not set."""
-    block: Maybe[Text] = None
-    """The building block that was started."""
+    idle: Maybe[Text] = None
+    """What was started to be idle: a kind of thread or task."""
     stack_bytes: Maybe[Limit] = None
     """Stack size (address space) of each thread; null if the system does not report it."""
     locust: Maybe[Text] = None
@@ -460,7 +460,7 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
     round: Annotated[int, Meta(ge=1, le=10**6)]
     """Number of the round, from 1."""
     strategy: Name
-    """Id of the strategy (the name of its file in strategies/); for other kinds, the building block, the probe, the
+    """Id of the strategy (the name of its file in strategies/); for other kinds, the thread or task, the probe, the
     resource or the client (locust, wrk).
     """
     stack: Literal["shared", "own", "none"]

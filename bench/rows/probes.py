@@ -27,7 +27,7 @@ class Probed(Open, frozen=True, kw_only=True):
 
 
 class Attribution(Probed, frozen=True, kw_only=True):
-    """Where the bytes of a building block go: bytes per block, the largest pieces first."""
+    """Where the bytes of an idle thread or task go: bytes of each, the largest pieces first."""
 
     NEEDED = ("n", "started")
 

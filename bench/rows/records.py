@@ -18,7 +18,7 @@ __all__ = ["Arm", "Memory", "Record", "changed", "make", "read"]
 Record = (
     crawls.Crawl
     | Memory
-    | crawls.Block
+    | crawls.Idle
     | bare.Probe
     | bare.LimitFound
     | swarm.Swarm

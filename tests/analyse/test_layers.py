@@ -17,7 +17,7 @@ def block(n: int, *, invalid: bool = False, **changes: Any) -> Row:
     measured |= {f"base_{name}": size for name, size in START.items()} | {"base_socket_bytes": 0}
     measured |= {f"held_{name}": START[name] + each * n for name, each in EACH.items()} | {"held_socket_bytes": 0}
     measured |= {"base_rss_bytes": 20_000_000, "held_rss_bytes": 20_000_000 + 16_600 * n}
-    return bare_row("block", "thread", {"block": "thread", "n": n}, measured | changes, invalid=invalid)
+    return bare_row("idle", "thread", {"what": "thread", "n": n}, measured | changes, invalid=invalid)
 
 
 def test_each_layer_has_its_slope_and_all_together_have_theirs() -> None:

@@ -13,9 +13,9 @@ from inflight.bench.studies.claims.rules.memory import by_variables
 from inflight.bench.studies.claims.verdicts import Word
 from tests.claims.made_claim_rows import (
     arm_rows,
-    block_rows,
     held_row,
     held_rows,
+    idle_rows,
     limit_row,
     probe_rows,
     timed_rows,
@@ -46,10 +46,10 @@ def memory() -> Iterator[Case]:
         ("below tens", 9_000, NOT_HERE),
         ("a hundred and more", 110_000, NOT_HERE),
     ):
-        yield "thread-memory", told, block_rows("thread", each, user=0.4, ps_bytes=20_000), word
-    yield "thread-memory", "across ten", block_rows("thread", 10_000, jitter=0.2), UNSURE
-    yield "thread-memory", "four sizes", block_rows("thread", 45_000, sizes=(1, 2, 3, 4)), UNSURE
-    rows = block_rows("thread", 45_000)
+        yield "thread-memory", told, idle_rows("thread", each, user=0.4, ps_bytes=20_000), word
+    yield "thread-memory", "across ten", idle_rows("thread", 10_000, jitter=0.2), UNSURE
+    yield "thread-memory", "four sizes", idle_rows("thread", 45_000, sizes=(1, 2, 3, 4)), UNSURE
+    rows = idle_rows("thread", 45_000)
     disturbed = [edited(row, measured={"held_disturbed": "+9 tasks"}) for row in rows]
     yield "thread-memory", "disturbed", disturbed, UNSURE
     yield "coroutine-memory", "all below", _coroutines(600, 700, 1200, 3000, 3400), HOLDS
@@ -62,13 +62,13 @@ def memory() -> Iterator[Case]:
     yield "memory-ratio", "neither", _ratio(11_000, 1200, 57_000, 13_000), NOT_HERE
     yield "memory-ratio", "no threads in flight", _ratio(45_000, 1200, 57_000, 13_000)[:20], UNSURE
     yield "memory-ratio", "no asyncio in flight", _ratio(45_000, 1200, 57_000, 13_000)[:-10], UNSURE
-    across = [*block_rows("thread", 10_000, jitter=0.2), *block_rows("asyncio_task", 1000, sizes=MANY)]
+    across = [*idle_rows("thread", 10_000, jitter=0.2), *idle_rows("asyncio_task", 1000, sizes=MANY)]
     yield "memory-ratio", "across ten", [*across, *_ratio(1, 1, 57_000, 13_000)[20:]], UNSURE
-    yield "thread-megabytes", "kilobytes", block_rows("thread", 45_000), NOT_HERE
-    yield "thread-megabytes", "gigabytes", block_rows("thread", 200_000), DIFFERS
-    yield "thread-megabytes", "a megabyte each", block_rows("thread", 1_000_000), HOLDS
-    yield "thread-megabytes", "across a gigabyte", block_rows("thread", 100_000, jitter=0.2), UNSURE
-    yield "thread-megabytes", "no threads", block_rows("thread", 45_000)[:4], UNSURE
+    yield "thread-megabytes", "kilobytes", idle_rows("thread", 45_000), NOT_HERE
+    yield "thread-megabytes", "gigabytes", idle_rows("thread", 200_000), DIFFERS
+    yield "thread-megabytes", "a megabyte each", idle_rows("thread", 1_000_000), HOLDS
+    yield "thread-megabytes", "across a gigabyte", idle_rows("thread", 100_000, jitter=0.2), UNSURE
+    yield "thread-megabytes", "no threads", idle_rows("thread", 45_000)[:4], UNSURE
     yield "arena-max", "cured", _arenas(0.4, 0.4, 0.4), HOLDS
     yield "arena-max", "less", _arenas(0.6, 0.6, 0.6), DIFFERS
     yield "arena-max", "less after a crawl", _arenas(1.0, 1.0, 0.6), DIFFERS
@@ -365,26 +365,26 @@ def _coroutines(*each_bytes: int) -> list[Row]:
     return [
         row
         for name, each in zip(names, each_bytes, strict=False)
-        for row in block_rows(name, each, sizes=MANY if name in parked else (2000, 4000, 6000, 8000, 10_000))
+        for row in idle_rows(name, each, sizes=MANY if name in parked else (2000, 4000, 6000, 8000, 10_000))
     ]
 
 
 def _jittery(each_bytes: int) -> list[Row]:
-    return block_rows("asyncio_task_stream", each_bytes, jitter=0.2)
+    return idle_rows("asyncio_task_stream", each_bytes, jitter=0.2)
 
 
 def _ratio(thread: int, task: int, pool: int, asyncio: int) -> list[Row]:
-    parked = [*block_rows("thread", thread, user=0.4), *block_rows("asyncio_task", task, sizes=MANY)]
+    parked = [*idle_rows("thread", thread, user=0.4), *idle_rows("asyncio_task", task, sizes=MANY)]
     return [*parked, *held_rows("thread_pool", pool), *held_rows("native_asyncio", asyncio)]
 
 
 def _started(slowest_ns: int) -> list[Row]:
     kinds = ("generator", "generator_task", "asyncio_task")
-    return [block_rows(kind, 1000, sizes=(500_000,), start_ns=slowest_ns)[0] for kind in kinds]
+    return [idle_rows(kind, 1000, sizes=(500_000,), start_ns=slowest_ns)[0] for kind in kinds]
 
 
 def _not_started(cause: Cause | None, kind: str = "asyncio_task") -> Row:
-    made = bare_row("block", kind, {"block": kind, "n": 500_000}, {}, status="failed", reason="it broke off")
+    made = bare_row("idle", kind, {"what": kind, "n": 500_000}, {}, status="failed", reason="it broke off")
     return changed(made, cause=cause)
 
 
@@ -507,8 +507,8 @@ ARENAS = {"MALLOC_ARENA_MAX": "2"}
 def _arenas(parked: float, flying: float, crawled: float, jitter: float = 0.0) -> list[Row]:
     """Make the rows of arena-max: memory with the variable as a multiple of that without."""
     return [
-        *block_rows("thread", 45_000, user=0.4),
-        *block_rows("thread", round(45_000 * parked), user=0.4, jitter=jitter, variables=ARENAS),
+        *idle_rows("thread", 45_000, user=0.4),
+        *idle_rows("thread", round(45_000 * parked), user=0.4, jitter=jitter, variables=ARENAS),
         *held_rows("thread_pool", 57_000),
         *held_rows("thread_pool", round(57_000 * flying), variables=ARENAS),
         *_resident("thread_pool", _around(45_000_000.0, 0.0)),

@@ -41,13 +41,13 @@ site = {{ links = 0 }}
 strategies = ["callbacks"]
 in_flight = [5000]
 
-[[block]]
-blocks = ["generator"]
+[[idle]]
+what = ["generator"]
 n = [100, 500000]
 
 [[probe]]
 probe = "attribution"
-each = {{ block = ["generator_task"], look = ["python", "outside"] }}
+each = {{ idle = ["generator_task"], look = ["python", "outside"] }}
 """
 
 
@@ -104,7 +104,7 @@ def test_a_run_has_a_row_for_every_trial_and_arm(real_run: RealRun, tmp_path: Pa
     table = list(csv.DictReader(StringIO((real_run.folder / "rows.csv").read_text(encoding="utf-8"))))
     assert [line["trial"] for line in table] == [row.trial for row in found]
     assert {line["n"] for line in table if line["strategy"] == "thread"} == {"40", "80", "120", "160", "200"}
-    assert all(int(line["held_page_tables_bytes"]) > 0 for line in table if line["kind"] in {"memory", "block"})
+    assert all(int(line["held_page_tables_bytes"]) > 0 for line in table if line["kind"] in {"memory", "idle"})
 
 
 def test_the_experiment_is_kept_as_it_was_run(real_run: RealRun, tmp_path: Path) -> None:

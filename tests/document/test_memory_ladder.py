@@ -6,7 +6,7 @@ import pytest
 
 from inflight.bench.rows.files import Row
 from tests.document.made_runs import store
-from tests.present.made_memory_rows import block_row, held_row
+from tests.present.made_memory_rows import held_row, idle_row
 from tests.swarm.made_swarm_rows import c100k_run
 from tools.document import memory
 from tools.document.stored import DocumentError
@@ -22,7 +22,7 @@ LOCKED, FLYING, WAITING = (
 
 def memory_rows() -> list[Row]:
     return [
-        *(block_row("thread", n, LOCKED) for n in SIZES),
+        *(idle_row("thread", n, LOCKED) for n in SIZES),
         *(held_row("thread_pool", n, FLYING, parked=WAITING) for n in SIZES),
     ]
 
@@ -59,11 +59,11 @@ def test_the_table_says_what_each_bar_adds_to_which(runs: Path) -> None:
 
 
 def test_a_run_without_a_layer_is_refused_and_a_dash_in_the_other_runs(runs: Path) -> None:
-    store(runs / "20260102T0-h-quick", [block_row("thread", n, LOCKED, unknown=("slab_bytes",)) for n in SIZES])
+    store(runs / "20260102T0-h-quick", [idle_row("thread", n, LOCKED, unknown=("slab_bytes",)) for n in SIZES])
 
     assert "| 3 | 44.0 ±0.0 kB | 44.0 ±0.0 kB | - |" in memory.ladder(runs, runs)
 
-    store(runs / "20260102T0-h-memory", [block_row("thread", n, LOCKED, unknown=("slab_bytes",)) for n in SIZES])
+    store(runs / "20260102T0-h-memory", [idle_row("thread", n, LOCKED, unknown=("slab_bytes",)) for n in SIZES])
     with pytest.raises(DocumentError, match="no slope of memory of thread_pool"):
         memory.bars(runs)
 

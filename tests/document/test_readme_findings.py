@@ -9,7 +9,7 @@ from inflight.bench.rows.files import Row
 from tests.document.made_runs import store
 from tests.made_rows import arm_row, block_rows
 from tests.map.made_maps import map_rows
-from tests.present.made_memory_rows import block_row, held_row
+from tests.present.made_memory_rows import held_row, idle_row
 from tools.document import findings
 from tools.document.stored import DocumentError
 
@@ -27,7 +27,7 @@ def held(flying: Mapping[str, Sequence[int]], task: Sequence[int] = LIGHT) -> li
     """Make the rows of parked threads and tasks, and of fetches in flight, with these layers each."""
     parked = {"thread": PARKED, "asyncio_task": task}
     return [
-        *(block_row(name, n, each) for name, each in parked.items() for n in SIZES),
+        *(idle_row(name, n, each) for name, each in parked.items() for n in SIZES),
         *(held_row(name, n, each) for name, each in flying.items() for n in SIZES),
     ]
 
@@ -113,7 +113,7 @@ def test_otherwise_neither_the_ratio_nor_the_connection_is_said_to_matter() -> N
 
 def test_a_run_without_slopes_is_no_basis() -> None:
     with pytest.raises(DocumentError, match="no slope of memory of thread"):
-        findings.one_more([block_row("thread", 1000)])
+        findings.one_more([idle_row("thread", 1000)])
 
 
 def test_each_finding_names_the_command_that_shows_it(tmp_path: Path) -> None:

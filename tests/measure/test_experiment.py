@@ -310,8 +310,8 @@ def test_junk_is_read_or_refused_and_never_crashes(values: dict[str, Any], cell:
 
 
 BARE = """
-[[block]]
-blocks = ["thread", "asyncio_task"]
+[[idle]]
+what = ["thread", "asyncio_task"]
 n = [100, 200]
 
 [[limit]]
@@ -325,10 +325,10 @@ def test_tables_of_blocks_and_limits_are_an_experiment_without_any_crawl() -> No
 
     assert experiment.grids == ()
     assert [cell.values["id"] for table in experiment.bare for cell in table.cells] == [
-        "block/thread/n=100",
-        "block/thread/n=200",
-        "block/asyncio_task/n=100",
-        "block/asyncio_task/n=200",
+        "idle/thread/n=100",
+        "idle/thread/n=200",
+        "idle/asyncio_task/n=100",
+        "idle/asyncio_task/n=200",
         "limit/descriptors",
     ]
 
@@ -344,17 +344,17 @@ def test_such_an_experiment_reads_back_as_it_was_written() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[[block]]\nn = [1]\nblocks = ['tread']", "unknown block 'tread'; did you mean \"thread\"?"),
-        ("[[block]]\nblocks = ['thread']", "[[block]] number 1: n must be a list of whole numbers, not None"),
-        ("[[block]]\nn = [0]", "n must be a whole number from 1 to 2000000, not 0"),
-        ("[[block]]\nn = [1]\nm = 2", '[[block]] number 1: unknown key "m"'),
+        ("[[idle]]\nn = [1]\nwhat = ['tread']", "unknown thread or task 'tread'; did you mean \"thread\"?"),
+        ("[[idle]]\nwhat = ['thread']", "[[idle]] number 1: n must be a list of whole numbers, not None"),
+        ("[[idle]]\nn = [0]", "n must be a whole number from 1 to 2000000, not 0"),
+        ("[[idle]]\nn = [1]\nm = 2", '[[idle]] number 1: unknown key "m"'),
         ("[[probe]]\nprobe = 3", "probe must be the name of one, not 3"),
         ("[[probe]]\nprobe = 'spinn'", "unknown probe 'spinn'; did you mean \"spin\"?"),
         ("[[probe]]\nprobe = 'spin'\neach = {how = 'spin'}", "each must give a list of values for each argument"),
         ("[[probe]]\nprobe = 'spin'\neach = {hwo = ['spin']}", "unknown argument of spin 'hwo'; did you mean \"how\"?"),
         ("[[probe]]\nprobe = 'spin'\neach = {wait_ms = [nan]}", "wait_ms must be a list of texts or whole numbers"),
         ("[[probe]]\nprobe = 'spin'\neach = {how = ['spin', 'spin']}", "how names the same value twice"),
-        ("[[block]]\nn = [5]\n[[block]]\nn = [5]", "its tables together names the same value twice"),
+        ("[[idle]]\nn = [5]\n[[idle]]\nn = [5]", "its tables together names the same value twice"),
         ("[[limit]]\nthrough_shared = 1", "through_shared must be true or false, not 1"),
         ("[limit]\nresources = ['threads']", "limit must be written with two brackets, as [[limit]]"),
         ("[[memory]]\nwaves = 0", "[[memory]] number 1: waves must be a whole number from 1 to 100, not 0"),

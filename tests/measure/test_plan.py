@@ -139,7 +139,7 @@ def test_a_model_that_needs_threads_says_how_many_a_fetch() -> None:
 
 def test_blocks_probes_and_limits_are_trials_like_others() -> None:
     tables = (
-        bare.parse("block", {"blocks": ["thread", "generator"], "n": [10, 20]}, "x"),
+        bare.parse("idle", {"what": ["thread", "generator"], "n": [10, 20]}, "x"),
         bare.parse("probe", {"probe": "spin", "each": {"wait_ms": [1, 2], "how": ["spin"]}, "rounds": 1}, "x"),
         bare.parse("limit", {"resources": ["threads"]}, "x"),
     )
@@ -148,11 +148,11 @@ def test_blocks_probes_and_limits_are_trials_like_others() -> None:
     trials = expand(experiment, DESCRIBED)
 
     kinds = [Counter(trial.kind for trial in trials if trial.round == n) for n in (1, 2)]
-    assert kinds == [{"crawl": 1, "block": 4, "probe": 2, "limit": 1}, {"crawl": 1, "block": 4, "limit": 1}]
+    assert kinds == [{"crawl": 1, "idle": 4, "probe": 2, "limit": 1}, {"crawl": 1, "idle": 4, "limit": 1}]
     assert len({trial.id for trial in trials}) == len(trials)
     assert "probe/spin/how=spin/wait_ms=1/round=1" in {trial.id for trial in trials}
     assert {part.stack for trial in trials if trial.kind != "crawl" for part in row_trials(trial)} == {"none"}
-    subjects = {"crawl": {"many"}, "block": {"thread", "generator"}, "probe": {"spin"}, "limit": {"threads"}}
+    subjects = {"crawl": {"many"}, "idle": {"thread", "generator"}, "probe": {"spin"}, "limit": {"threads"}}
     assert {kind: {trial.strategy for trial in trials if trial.kind == kind} for kind in subjects} == subjects
 
 
@@ -259,14 +259,14 @@ def test_a_memory_trial_has_the_settings_of_its_table() -> None:
     assert "arm" not in plain.values
 
 
-def test_building_blocks_with_other_variables_are_other_cells() -> None:
-    table = {"blocks": ["thread"], "n": [10]}
-    values = {"strategies": [], "block": [table, table | {"variables": {"A": "1"}}]}
+def test_idle_threads_with_other_variables_are_other_cells() -> None:
+    table = {"what": ["thread"], "n": [10]}
+    values = {"strategies": [], "idle": [table, table | {"variables": {"A": "1"}}]}
     experiment = parse(values, "x", DESCRIBED, "x.toml")
 
     trials = expand(experiment, DESCRIBED)
 
-    assert {trial.id for trial in trials} == {"block/thread/n=10/round=1", "block/thread/n=10/A=1/round=1"}
+    assert {trial.id for trial in trials} == {"idle/thread/n=10/round=1", "idle/thread/n=10/A=1/round=1"}
     assert sorted(map(str, (trial.values.get("variables") for trial in trials))) == ["None", "{'A': '1'}"]
     assert parse(experiment.to_dict(), "x", DESCRIBED, "x.toml") == experiment
 

@@ -9,11 +9,11 @@ import pytest
 from inflight.bench.measure.process import SkipError, TrialError, WorkerError, WorkerTimeoutError
 from inflight.bench.measure.server import Server, ServerError
 from inflight.bench.measure.trial import Observation, conduct
-from inflight.bench.plan.bare import block
+from inflight.bench.plan.bare import idle
 from inflight.bench.plan.trials import BareTrial
 from inflight.bench.rows.files import Check, Row
 
-CELL = block("thread", 5)
+CELL = idle("thread", 5)
 TRIAL = BareTrial(f"{CELL.id}/round=1", 1, CELL)
 FIGURES = {"started": 5}
 

@@ -52,8 +52,8 @@ def stage(name: str, n: int, each: Sequence[int], jitter: int = 0) -> dict[str, 
     }
 
 
-def block_row(
-    block: str = "thread",
+def idle_row(
+    what: str = "thread",
     n: int = 1000,
     each: Sequence[int] | None = None,
     *,
@@ -63,8 +63,8 @@ def block_row(
     unknown: Sequence[str] = (),
     status: Status = "ok",
 ) -> Row:
-    """Make the row of N building blocks; ``unknown`` layers are null, as where the system does not tell."""
-    costs = PARKED.get(block, (1000, 0, 0, 0)) if each is None else each
+    """Make the row of N idle threads or tasks; ``unknown`` layers are null, as where the system does not tell."""
+    costs = PARKED.get(what, (1000, 0, 0, 0)) if each is None else each
     measured = {
         **stage("base", 0, (0, 0, 0, 0)),
         **stage("held", n, costs, jitter),
@@ -75,11 +75,11 @@ def block_row(
     }
     ended = status == "ok"
     return changed(
-        memory_row(block, n, invalid=invalid, status=status, number=number),
-        kind="block",
+        memory_row(what, n, invalid=invalid, status=status, number=number),
+        kind="idle",
         stack="none",
-        trial=f"block/{block}/n={n}/round={number}",
-        workload={"id": f"block/{block}/n={n}", "block": block, "n": n},
+        trial=f"idle/{what}/n={n}/round={number}",
+        workload={"id": f"idle/{what}/n={n}", "what": what, "n": n},
         measured=(measured | {key: None for key in measured if key.partition("_")[2] in unknown}) if ended else {},
         server={},
     )
@@ -134,8 +134,8 @@ def ladder(
     """Make the rows of blocks over several N, each a little off the line."""
     random = Random(seed)
     return [
-        block_row(block, n, each, number=number, jitter=random.randrange(-noise, noise))
-        for block, each in costs.items()
+        idle_row(what, n, each, number=number, jitter=random.randrange(-noise, noise))
+        for what, each in costs.items()
         for n in numbers
         for number in range(1, rounds + 1)
     ]

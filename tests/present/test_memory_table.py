@@ -16,9 +16,9 @@ from inflight.bench.studies.memory.show import of_ladder, sections
 from tests.made_rows import crawl_row, grid, memory_rows
 from tests.present.made_memory_rows import (
     PARKED,
-    block_row,
     c10k_run,
     held_row,
+    idle_row,
     ladder,
     limit_row,
     memory_run,
@@ -71,7 +71,7 @@ def test_no_line_is_too_wide() -> None:
 
 
 def test_an_unknown_layer_is_a_dash_and_never_zero() -> None:
-    [layers, _] = lines([block_row(n=n, unknown=("slab_bytes", "kernel_stack_bytes")) for n in SIZES], "thread")
+    [layers, _] = lines([idle_row(n=n, unknown=("slab_bytes", "kernel_stack_bytes")) for n in SIZES], "thread")
 
     assert layers == "thread 16,460 ±0 4,154 ±0 - - - 16,460 ±0 14.4 MB"
 
@@ -94,7 +94,7 @@ def test_a_subject_without_a_slope_is_named() -> None:
 
 
 def test_invalid_rows_are_explained_and_part_of_no_slope() -> None:
-    found = text([block_row(n=n, invalid=True) for n in SIZES])
+    found = text([idle_row(n=n, invalid=True) for n in SIZES])
 
     assert "No valid trial among 5: nothing here supports a conclusion" in found
     assert 'thread: all 5 trials are invalid: failed "server had room" 5 times' in found
@@ -162,7 +162,7 @@ def test_bare_rows_do_not_change_the_section_of_throughput() -> None:
 
     assert len(studies.sections(rows)) == 2
     assert text([*rows, limit_row()]).partition("\n\n")[2].startswith(alone)
-    assert "thread " not in text([*rows, block_row()]).partition("\n\n")[2].split("As often measured")[0]
+    assert "thread " not in text([*rows, idle_row()]).partition("\n\n")[2].split("As often measured")[0]
 
 
 def test_memory_trials_without_other_layers_have_user_memory() -> None:
@@ -216,7 +216,7 @@ def test_the_usual_blocks_are_compared_or_else_the_ends_of_the_shared_stack() ->
 
 def test_without_all_layers_the_title_says_user_memory() -> None:
     unknown = ("slab_bytes", "kernel_stack_bytes")
-    rows = [block_row(name, n, unknown=unknown) for name in ("thread", "asyncio_task") for n in SIZES]
+    rows = [idle_row(name, n, unknown=unknown) for name in ("thread", "asyncio_task") for n in SIZES]
 
     assert title(rows) == (
         "Each additional waiting thread or task takes 16.5 kB of user memory with thread, "
@@ -233,7 +233,7 @@ def test_overlapping_intervals_and_bent_lines_give_no_ratio() -> None:
         for n, off in zip(SIZES, jitter, strict=True)
     ]
     numbers = (2000, 4000, 6000, 8000, 10_000, 12_000, 14_000)
-    bent = [block_row(n=n, each=(500 + 4500 * max(0, n - 6000) // n, 0, 0, 0)) for n in numbers]
+    bent = [idle_row(n=n, each=(500 + 4500 * max(0, n - 6000) // n, 0, 0, 0)) for n in numbers]
 
     assert title(near).endswith(": the intervals overlap")
     assert title(bent) == "No slope of memory: nothing to conclude"

@@ -8,8 +8,8 @@ from inflight.bench.studies.probes.show import sections, tables
 from tests.made_rows import bare_row, crawl_row
 
 
-def look(block: str, name: str, *, invalid: bool = False, **found: Any) -> Row:
-    arguments = {"block": block, "look": name}
+def look(what: str, name: str, *, invalid: bool = False, **found: Any) -> Row:
+    arguments = {"idle": what, "look": name}
     return bare_row("probe", "attribution", {"probe": "attribution", "arguments": arguments}, found, invalid=invalid)
 
 

@@ -109,8 +109,8 @@ def _rounds(experiment: Experiment, rounds: int | None) -> int:
 def _table(one: Bare, rounds: int) -> BareGrid:
     """Return a table of the experiment with only this cell."""
     values = one.values
-    if one.kind == "block":
-        table: dict[str, Any] = {"blocks": [values["block"]], "n": [values["n"]]}
+    if one.kind == "idle":
+        table: dict[str, Any] = {"what": [values["what"]], "n": [values["n"]]}
         table |= {"variables": values["variables"]} if "variables" in values else {}
     elif one.kind == "probe":
         table = {"probe": values["probe"], "each": {name: [value] for name, value in values["arguments"].items()}}

@@ -11,7 +11,7 @@ from inflight.bench.core.cells import Cell
 from inflight.bench.core.figures import Slope, Spread, spread
 from inflight.bench.core.layers import FULL, Cost, Point
 from inflight.bench.present import words
-from inflight.bench.rows.crawls import Block, Memory
+from inflight.bench.rows.crawls import Idle, Memory
 from inflight.bench.rows.files import Row
 
 BLOCKS, PARKED, IN_FLIGHT = GROUPS = (
@@ -119,19 +119,19 @@ def by_setting(rows: Sequence[Row]) -> list[tuple[c.Setting | None, list[Subject
     found = c.cells(rows, "memory")
     settings: list[c.Setting | None] = [*c.settings(found)] or [None]
     own = [[row for cell in found if cell.setting == setting for row in cell.rows] for setting in settings]
-    own[0] += [row for row in rows if isinstance(row, Block)]
+    own[0] += [row for row in rows if isinstance(row, Idle)]
     return [(setting, subjects(some)) for setting, some in zip(settings, own, strict=True)]
 
 
 def subjects(rows: Sequence[Row]) -> list[Subject]:
-    """Return the subjects of memory and block rows of one setting, by group, the cheapest first."""
-    read = [row for row in rows if isinstance(row, Memory | Block) and row.status == "ok"]
+    """Return the subjects of memory and idle rows of one setting, by group, the cheapest first."""
+    read = [row for row in rows if isinstance(row, Memory | Idle) and row.status == "ok"]
     found = []
     for strategy in dict.fromkeys(row.strategy for row in read):
         own = [row for row in read if row.strategy == strategy]
-        blocks, crawls = ([row for row in own if isinstance(row, kind)] for kind in (Block, Memory))
+        idle, crawls = ([row for row in own if isinstance(row, kind)] for kind in (Idle, Memory))
         parked = [row for row in crawls if layers.size_of(row, "user", "parked") is not None]
-        for group, stage, some in ((BLOCKS, "held", blocks), (PARKED, "parked", parked), (IN_FLIGHT, "held", crawls)):
+        for group, stage, some in ((BLOCKS, "held", idle), (PARKED, "parked", parked), (IN_FLIGHT, "held", crawls)):
             if some:
                 found.append(Subject(strategy, some[0].stack, group, stage, tuple(some), layers.cost(some, stage)))
     return sorted(found, key=_rank)
