@@ -9,9 +9,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from inflight.bench.rows import bare, clients, crawls, open_loop, swarm
-from inflight.bench.rows.arms import Arm
-from inflight.bench.rows.crawls import Memory
+from inflight.bench.rows import bare, crawls, loads, swarm
+from inflight.bench.rows.crawls import Arm, Memory
 from inflight.bench.rows.parts import NEWEST_FORMAT, Row
 
 __all__ = ["Arm", "Memory", "Record", "changed", "make", "read"]
@@ -22,8 +21,8 @@ Record = (
     | bare.Probe
     | bare.LimitFound
     | swarm.Swarm
-    | open_loop.OpenLoop
-    | clients.Client
+    | loads.OpenLoop
+    | loads.Client
     | Arm
 )
 MOST_SHOWN = 200

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from inflight.bench.rows.arms import Arm, ArmMeasured
+from inflight.bench.rows.crawls import Arm, ArmMeasured
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import changed
 from inflight.bench.rows.values import plain_values

@@ -9,8 +9,8 @@ from inflight.bench.core.cells import spread_of
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Group, Line, Table
-from inflight.bench.rows.clients import Client
 from inflight.bench.rows.files import Row
+from inflight.bench.rows.loads import Client
 from inflight.bench.studies.clients.read import FULL_SHARE, Comparison, by_workload, compare
 
 _MS = 1_000_000

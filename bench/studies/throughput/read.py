@@ -13,7 +13,7 @@ from inflight.bench.core import cells as c
 from inflight.bench.core import workloads
 from inflight.bench.core.cells import Cell, role
 from inflight.bench.frame.statistics import Interval, t_interval
-from inflight.bench.rows.arms import Arm, ArmWorkload
+from inflight.bench.rows.crawls import Arm, ArmWorkload
 from inflight.bench.rows.files import Row
 
 MOST_COLUMNS = 4
