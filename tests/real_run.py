@@ -1,4 +1,4 @@
-"""One real run per test session: models in blocks and crawls, an arm beside a busy thread, memory, building blocks."""
+"""One real run per test session: models in blocks and crawls, an arm beside a busy thread, memory, idle tasks."""
 
 import fcntl
 import json

@@ -117,7 +117,7 @@ def test_memory_in_layers_has_a_line_each() -> None:
     table = inflight.load(reference("memory")).memory
 
     assert table["layer"].nunique() == 6
-    assert set(table["group"]) == {"building blocks", "parked strategies", "fetches in flight"}
+    assert set(table["group"]) == {"idle threads and tasks", "parked strategies", "fetches in flight"}
     assert (table["connection"].isna() == (table["stack"] == "none")).all()
     whole = table[table["group"] == "fetches in flight"].pivot_table(
         index="strategy", columns="layer", values="bytes_per_fetch"

@@ -69,7 +69,15 @@ def test_a_run_prints_tables_and_its_progress(real_run: RealRun) -> None:
 
     assert done.code == code_of(real_run.rows)
     total = done.err.split(maxsplit=1)[0]
-    for name in ("callbacks", "thread_pool", "building blocks", "thread", "fetches in flight", "tables", "stacks"):
+    for name in (
+        "callbacks",
+        "thread_pool",
+        "idle threads and tasks",
+        "thread",
+        "fetches in flight",
+        "tables",
+        "stacks",
+    ):
         assert name in done.out
     assert f" 1/{total}  " in done.err
     assert f"{total}/{total}  " in done.err

@@ -53,7 +53,7 @@ def test_the_tables_as_a_teacher_shows_them() -> None:
         "Memory per additional thread, task or fetch (bytes)",
         "page kernel slab, all empty",
         "user tables stacks sockets layers resident process",
-        "─── building blocks ".ljust(WIDTH, "─"),
+        "─── idle threads and tasks ".ljust(WIDTH, "─"),
         "thread 16,460 ±0 4,154 ±0 16,384 ±0 7,820 ±0 44,818 ±0 16,460 ±0 14.4 MB",
         "─── fetches in flight ".ljust(WIDTH, "─"),
         "callbacks 400 ±0 1 ±0 0 ±0 8,300 ±0 8,701 ±0 400 ±0 14.4 MB",
@@ -66,7 +66,7 @@ def test_no_line_is_too_wide() -> None:
     found = text(rows)
 
     assert max(map(len, found.splitlines())) <= WIDTH
-    for group in ("building blocks", "parked strategies", "fetches in flight"):
+    for group in ("idle threads and tasks", "parked strategies", "fetches in flight"):
         assert f"─── {group} " in found
 
 

@@ -142,8 +142,8 @@ def test_settings_have_pages_of_their_own_with_the_blocks_on_the_first() -> None
     found = run([*rows, *ladder({"thread": PARKED["thread"]}, SIZES)])
 
     assert list(found) == ["layers", "ladder", "layers-2", "ladder-2", "in_flight"]
-    assert "Building blocks" in text_of(found["layers"])
-    assert "Building blocks" not in text_of(found["layers-2"])
+    assert "Idle threads and tasks" in text_of(found["layers"])
+    assert "Idle threads and tasks" not in text_of(found["layers-2"])
 
 
 PUBLISHED = (

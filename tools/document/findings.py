@@ -15,7 +15,7 @@ from inflight.bench.present.markdown import code, row
 from inflight.bench.rows.files import Row
 from inflight.bench.studies.decision_map.read import Ranked, Tile, of_rows
 from inflight.bench.studies.decision_map.show import latency
-from inflight.bench.studies.memory.read import BLOCKS, IN_FLIGHT
+from inflight.bench.studies.memory.read import IDLE, IN_FLIGHT
 from inflight.bench.studies.memory.show import size
 from inflight.bench.studies.scaling.read import scalings
 from tools.document import series
@@ -226,7 +226,7 @@ def one_more(rows: Sequence[Row]) -> str:
 
     The ratio shrinks in flight if all that the intervals allow of the first is above all that they allow of the second.
     """
-    thread, task = (slope(rows, name, BLOCKS) for name in ("thread", "asyncio_task"))
+    thread, task = (slope(rows, name, IDLE) for name in ("thread", "asyncio_task"))
     with_fetch = tuple(slope(rows, name, IN_FLIGHT) for name in (THREADS, ASYNCIO))
     pairs = [_ratio(thread, task), _ratio(*with_fetch)]
     parked, flying = (units.times(one.estimate) for one in pairs)

@@ -11,7 +11,7 @@ from inflight.bench.present import section, words
 from inflight.bench.present.markdown import escaped, row
 from inflight.bench.present.table import Table
 from inflight.bench.rows.files import Row
-from inflight.bench.studies.memory.read import BLOCKS, IN_FLIGHT, PARKED, by_setting
+from inflight.bench.studies.memory.read import IDLE, IN_FLIGHT, PARKED, by_setting
 from inflight.bench.studies.memory.show import grids
 from inflight.bench.studies.swarm import read as swarms
 from tools.document.stored import DocumentError, Run, joined, newest
@@ -35,13 +35,13 @@ class Step:
 
 
 STEPS = (
-    Step("waits for a lock,\nthe process alone", "thread", BLOCKS, (USER,), 0, "its stack, and Python's records of it"),
+    Step("waits for a lock,\nthe process alone", "thread", IDLE, (USER,), 0, "its stack, and Python's records of it"),
     Step(
         "has a fetch in flight,\nthe process alone", "thread_pool", IN_FLIGHT, (USER,),
         1, "stack and heap that the code of a fetch uses, and the objects of the connection",
     ),
     Step(
-        "waits for a lock,\nwith the kernel", "thread", BLOCKS, LAYERS,
+        "waits for a lock,\nwith the kernel", "thread", IDLE, LAYERS,
         1, "page tables, a second stack in the kernel, and the kernel's records of the thread",
     ),
     Step(
@@ -89,7 +89,7 @@ def bars(runs: Path) -> list[Bar]:
 
 
 def cost(rows: Sequence[Row], strategy: str, group: str) -> Cost:
-    """Return the memory of one more of a strategy or building block. Raises DocumentError where there is none."""
+    """Return the memory of one more of a strategy or idle thread or task. Raises DocumentError where there is none."""
     for _, subjects in by_setting(rows):
         for one in subjects:
             if (one.strategy, one.group) == (strategy, group) and isinstance(one.cost.user, Slope):

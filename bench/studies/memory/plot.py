@@ -14,7 +14,7 @@ from inflight.bench.present.marks import UNKNOWN
 from inflight.bench.present.name_looks import Look
 from inflight.bench.rows.files import Row
 from inflight.bench.studies.memory import plot_in_flight, show
-from inflight.bench.studies.memory.read import BLOCKS, GROUPS, IN_FLIGHT, Subject, by_setting, line_start, positive
+from inflight.bench.studies.memory.read import GROUPS, IDLE, IN_FLIGHT, Subject, by_setting, line_start, positive
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,13 +40,13 @@ DEEP = 40
 GUIDES = (100, 1_000, 10_000, 100_000)
 """Bytes per task of the faint guide lines."""
 _TITLES = {
-    BLOCKS: ("Building blocks", "waiting threads or tasks"),
+    IDLE: ("Idle threads and tasks", "waiting threads or tasks"),
     IN_FLIGHT: ("Fetches in flight", "fetches in flight"),
 }
 
 
 def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> "Iterator[tuple[str, Figure | None]]":
-    """Draw ``layers`` and ``ladder`` of each setting, the building blocks with the first; then ``in_flight``."""
+    """Draw ``layers`` and ``ladder`` of each setting, the idle threads and tasks with the first; then ``in_flight``."""
     every = by_setting(rows)
     names = c.setting_names([setting for setting, _ in every if setting is not None])
     for number, (setting, own) in enumerate(every[: marks.MOST_SETTINGS], start=1):

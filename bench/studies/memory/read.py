@@ -1,4 +1,4 @@
-"""The subjects of memory trials, building blocks and strategies: memory per task, and what was held at once. Pure."""
+"""The subjects of memory trials, strategies and idle tasks: memory per task, and what was held at once. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from inflight.bench.present import words
 from inflight.bench.rows.crawls import Idle, Memory
 from inflight.bench.rows.files import Row
 
-BLOCKS, PARKED, IN_FLIGHT = GROUPS = (
-    "building blocks",
+IDLE, PARKED, IN_FLIGHT = GROUPS = (
+    "idle threads and tasks",
     "parked strategies",
     "fetches in flight",
 )
@@ -30,7 +30,7 @@ _BLOCK_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A building block, or a strategy in one setting: its completed trials and the memory per task."""
+    """An idle thread or task, or a strategy in one setting: its completed trials and the memory per task."""
 
     strategy: str
     stack: str
@@ -43,7 +43,7 @@ class Subject:
     @property
     def name(self) -> str:
         """The displayed name: printable and short."""
-        if self.group != BLOCKS:
+        if self.group != IDLE:
             return words.name(self.strategy)
         return words.name(_BLOCK_NAMES.get(self.strategy, self.strategy))
 
@@ -115,7 +115,7 @@ def line_start(points: Sequence[Point], slope: Slope) -> float:
 
 
 def by_setting(rows: Sequence[Row]) -> list[tuple[c.Setting | None, list[Subject]]]:
-    """Return the subjects of each setting of the memory trials; building blocks belong to the first."""
+    """Return the subjects of each setting of the memory trials; idle threads and tasks belong to the first."""
     found = c.cells(rows, "memory")
     settings: list[c.Setting | None] = [*c.settings(found)] or [None]
     own = [[row for cell in found if cell.setting == setting for row in cell.rows] for setting in settings]
@@ -131,7 +131,7 @@ def subjects(rows: Sequence[Row]) -> list[Subject]:
         own = [row for row in read if row.strategy == strategy]
         idle, crawls = ([row for row in own if isinstance(row, kind)] for kind in (Idle, Memory))
         parked = [row for row in crawls if layers.size_of(row, "user", "parked") is not None]
-        for group, stage, some in ((BLOCKS, "held", idle), (PARKED, "parked", parked), (IN_FLIGHT, "held", crawls)):
+        for group, stage, some in ((IDLE, "held", idle), (PARKED, "parked", parked), (IN_FLIGHT, "held", crawls)):
             if some:
                 found.append(Subject(strategy, some[0].stack, group, stage, tuple(some), layers.cost(some, stage)))
     return sorted(found, key=_rank)

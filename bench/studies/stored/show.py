@@ -247,7 +247,7 @@ def _missing(comparison: Comparison) -> Iterator[str]:
     for name, run in (("BASE", comparison.base), ("HEAD", comparison.head)):
         if run.left_out:
             trials = words.counted(run.left_out, "trial")
-            yield f"Not compared in {name}: {trials} of building blocks, probes or limits."
+            yield f"Not compared in {name}: {trials} of idle threads and tasks, probes or limits."
 
 
 def _side_line(name: str, side: Side) -> str:

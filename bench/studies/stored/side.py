@@ -84,7 +84,7 @@ class Side:
     """The marks of all valid trials."""
     skipped: int = 0
     left_out: int = 0
-    """Valid trials of kinds that are not compared: building blocks, probes, limits."""
+    """Valid trials of kinds that are not compared: idle threads and tasks, probes, limits."""
     ceiling_per_s: float | None = None
     """Throughput of a null client before the trials: the negative control."""
 
