@@ -9,7 +9,7 @@ from inflight.bench.rows.files import Check, Row, Status
 from inflight.bench.rows.records import changed
 from inflight.bench.studies.compare.read import Block
 from inflight.bench.studies.compare.read import blocks as read_blocks
-from tests.made_rows import GREEN, MS, RED, RUN, edited, made_site, make, memory_row, times
+from tests.made_rows import FAILED, MS, PASSED, RUN, edited, made_site, make, memory_row, times
 
 CPU_NS, PER_S = 33_300, 28_000.0
 FEW, MANY, BASE_BYTES, HELD_BYTES = 240, 2200, 12_000_000, 2_000_000
@@ -23,13 +23,13 @@ def block(
     *,
     throughput: float | None = None,
     memory: float | None = None,
-    memory_red: str = "",
+    memory_invalid: str = "",
     placebo: float = 0.0,
     placebo_throughput: float = 0.0,
     failed: Literal["", "A", "B"] = "",
     status: Status = "failed",
     reason: str = "it broke",
-    red: bool = False,
+    invalid: bool = False,
     labels: tuple[str, str] = ("callbacks", "generators"),
     metrics: Sequence[str] = (*TIMED, "memory"),
     gated: Sequence[str] | None = None,
@@ -40,7 +40,7 @@ def block(
 ) -> Rows:
     """Make the rows of a block in which B is worse by these logarithms; throughput as CPU time unless it is given.
 
-    ``failed`` is the side that broke off; ``memory_red`` why a reading is not to be
+    ``failed`` is the side that broke off; ``memory_invalid`` why a reading is not to be
     believed; ``share`` how full the core was.
     """
     comparison = {"name": name, "metrics": list(metrics), "gated": list(metrics if gated is None else gated)}
@@ -62,11 +62,11 @@ def block(
             _row(
                 arm, number, latency, said, status if broken else "ok", reason if broken else None,
                 measured if broken else measured | _measured(round(cpu_ns), per_s, share),
-                () if broken else (GREEN, RED) if red and arm == "A" else (GREEN,), python[side],
+                () if broken else (PASSED, FAILED) if invalid and arm == "A" else (PASSED,), python[side],
             )
         )  # fmt: skip
-    if memory is not None or memory_red:
-        rows += _memory(number, rows, memory or 0.0, memory_red)
+    if memory is not None or memory_invalid:
+        rows += _memory(number, rows, memory or 0.0, memory_invalid)
     return rows
 
 
@@ -101,14 +101,14 @@ def blocks(found: Iterable[Rows]) -> list[Block]:
     return read_blocks(flat(found))
 
 
-def _memory(number: int, arms: Rows, change: float, red: str) -> Rows:
+def _memory(number: int, arms: Rows, change: float, invalid: str) -> Rows:
     made = []
     for arm in arms[:2]:
         held = HELD_BYTES if arm.strategy == "A" else round(_times(HELD_BYTES, change))
         for size, uss_bytes in ((FEW, BASE_BYTES), (MANY, BASE_BYTES + held)):
             row = memory_row(arm.workload.arm.strategy, size, uss_bytes, number=number)
             said = {"arm": arm.workload.arm, "comparison": arm.workload.comparison}
-            checks = (Check("no listen drops", "failed", red),) if red and arm.strategy == "B" else row.checks
+            checks = (Check("no listen drops", "failed", invalid),) if invalid and arm.strategy == "B" else row.checks
             made.append(edited(row, workload=said, checks=checks, knobs=arm.knobs or row.knobs))
     return made
 

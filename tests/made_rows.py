@@ -9,7 +9,7 @@ import msgspec
 from inflight.bench.plan.arm import Role
 from inflight.bench.rows import records
 from inflight.bench.rows.bare import LimitFound
-from inflight.bench.rows.crawls import Block
+from inflight.bench.rows.crawls import Idle
 from inflight.bench.rows.files import Check, Kind, Row, Status
 from inflight.bench.rows.probes import PROBES, Probed
 from inflight.bench.rows.records import changed
@@ -27,8 +27,8 @@ MACHINE: dict[str, Any] = {
 }
 _MEANS = {"0": 0, "10ms": 10 * MS, "50ms": 50 * MS, "200ms": 200 * MS, "500ms": 500 * MS}
 _WORKS = {"0": 0, "100us": MS // 10, "1ms": MS, "10ms": 10 * MS}
-GREEN = Check("server had room", "passed", "20 % of its core, limit 70 %")
-RED = Check("server had room", "failed", "80 % of its core, limit 70 %")
+PASSED = Check("server had room", "passed", "20 % of its core, limit 70 %")
+FAILED = Check("server had room", "failed", "80 % of its core, limit 70 %")
 
 
 def make(**values: Any) -> Row:
@@ -69,7 +69,7 @@ def needed(kind: Kind, subject: str) -> Sequence[str]:
     """Return the names of the figures that a row of a block, a probe or a limit needs."""
     if kind == "probe":
         return PROBES.get(subject, Probed).NEEDED
-    return (Block if kind == "block" else LimitFound).NEEDED["measured"]
+    return (Idle if kind == "idle" else LimitFound).NEEDED["measured"]
 
 
 def crawl_row(
@@ -84,7 +84,7 @@ def crawl_row(
     stack: str = "shared",
     status: Status = "ok",
     reason: str | None = None,
-    red: bool = False,
+    invalid: bool = False,
     connection: str = "keep-alive",
     pages: int = 5000,
     site: dict[str, Any] | None = None,
@@ -101,7 +101,7 @@ def crawl_row(
         stack,
         status,
         reason,
-        red,
+        invalid,
         connection,
         pages,
         measured,
@@ -122,7 +122,7 @@ def arm_row(
     stack: str = "shared",
     status: Status = "ok",
     reason: str | None = None,
-    red: bool = False,
+    invalid: bool = False,
     connection: str = "keep-alive",
     cycles: int = 3,
     others: float | None = None,
@@ -150,7 +150,7 @@ def arm_row(
         stack=stack,
         status=status,
         reason=reason,
-        red=red,
+        invalid=invalid,
         connection=connection,
         pages=1000,
         site=site,
@@ -243,7 +243,7 @@ def memory_row(
     stack: str = "shared",
     status: Status = "ok",
     reason: str | None = None,
-    red: bool = False,
+    invalid: bool = False,
     connection: str = "keep-alive",
 ) -> Row:
     """Make the row of a memory trial."""
@@ -253,7 +253,7 @@ def memory_row(
         told = {"held_in_flight": held, "reach_ns": 1_000_000}
         measured = _measured(held, 1000.0, 90_000, (), held) | told | sizes
     return _row(
-        "memory", strategy, "0", held, number, stack, status, reason, red, connection, held, measured, {"links": 0}
+        "memory", strategy, "0", held, number, stack, status, reason, invalid, connection, held, measured, {"links": 0}
     )
 
 
@@ -269,7 +269,7 @@ def memory_rows(
 
 
 def bare_row(
-    kind: Literal["block", "probe", "limit"],
+    kind: Literal["idle", "probe", "limit"],
     subject: str,
     workload: dict[str, Any],
     measured: dict[str, Any],
@@ -277,7 +277,7 @@ def bare_row(
     number: int = 1,
     status: Status = "ok",
     reason: str | None = None,
-    red: bool = False,
+    invalid: bool = False,
 ) -> Row:
     """Make the row of a trial in which no strategy crawls."""
     told = "/".join(f"{key}={value}" for key, value in workload.items())
@@ -294,7 +294,7 @@ def bare_row(
         started_at="2026-01-02T03:04:05.678+00:00",
         duration_ns=0 if status == "skipped" else 300 * MS,
         measured=completed(measured, needed(kind, subject)) if status == "ok" else measured,
-        checks=() if status != "ok" else (GREEN, RED) if red else (GREEN,),
+        checks=() if status != "ok" else (PASSED, FAILED) if invalid else (PASSED,),
     )
 
 
@@ -390,7 +390,7 @@ def _row(
     stack: str,
     status: Status,
     reason: str | None,
-    red: bool,
+    invalid: bool,
     connection: str,
     pages: int,
     measured: dict[str, Any],
@@ -420,7 +420,7 @@ def _row(
         measured=measured,
         server=_server(pages, in_flight) if ended else {},
         knobs={"strategy": strategy, "python": "3.11.7", "implementation": "cpython", "gil": True} if began else {},
-        checks=((GREEN, RED) if red else (GREEN,)) if ended else (),
+        checks=((PASSED, FAILED) if invalid else (PASSED,)) if ended else (),
     )
 
 

@@ -1,4 +1,4 @@
-"""One real run per test session: models in blocks and crawls, an arm beside a busy thread, memory, building blocks."""
+"""One real run per test session: models in blocks and crawls, an arm beside a busy thread, memory, idle tasks."""
 
 import fcntl
 import json
@@ -40,8 +40,8 @@ parked = true
 rounds = 1
 site = { links = 0 }
 
-[[block]]
-blocks = ["thread"]
+[[idle]]
+what = ["thread"]
 n = [40, 80, 120, 160, 200]
 rounds = 1
 

@@ -53,7 +53,7 @@ SUBJECTS = {
 }
 """The studies whose subject are other ones: the self-test is one of comparisons and of clients, a history one of stored
 runs."""
-EXHIBITS = {"bench.measure.building_blocks": {"strategies.generators"}}
+EXHIBITS = {"bench.measure.idle": {"strategies.generators"}}
 """The programs whose very subject is a part of one strategy: the block that is a Task of our own."""
 LOCUST = {"locust", "gevent"}
 PATCHED = {

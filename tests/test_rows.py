@@ -12,15 +12,15 @@ from inflight.bench.report.trial_lines import trial_line
 from inflight.bench.rows import files as rows
 from inflight.bench.rows import records, schema
 from inflight.bench.rows.files import Kind, Row, RowsError
-from inflight.bench.rows.values import plain, plain_values
+from inflight.bench.rows.values import plain_values
 from tests.made_blocks import block, lost
-from tests.made_rows import RED, arm_row, bare_row, crawl_row, memory_row, times
+from tests.made_rows import FAILED, arm_row, bare_row, crawl_row, memory_row, times
 
 SCHEMA = json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 LIMIT_ASKED = {"resource": "threads", "through_shared": False}
 SIZES = {"held_uss_bytes": 20_000_000, "held_rss_bytes": 25_000_000}
-BLOCK = {"started": 1000, "start_ns": 5, "cpu_ns": 4, **SIZES, "held_disturbed": None}
+IDLE = {"started": 1000, "start_ns": 5, "cpu_ns": 4, **SIZES, "held_disturbed": None}
 LIMIT: dict[str, Any] = {
     "found": 21_000,
     "bound_by": "vm.max_map_count",
@@ -106,18 +106,18 @@ ALL_KINDS = [
     *SCALE_ROWS,
     scale_row("swarm", "thread_pool", SWARM_ASKED, {}, status="failed", reason="no port left", checks=()),
     crawl_row(times_ns=[1, 2, 3_000_000]),
-    crawl_row(red=True),
+    crawl_row(invalid=True),
     arm_row(times_ns=[1, 2, 3_000_000], role="reference"),
-    arm_row("callbacks again", role="placebo", red=True),
+    arm_row("callbacks again", role="placebo", invalid=True),
     arm_row("generators", in_flight=1000, latency="10ms", connection="per-fetch", others=0.02),
     *(arm_row(status=status) for status in ("wrong", "failed", "timeout", "skipped")),
     memory_row(),
-    bare_row("block", "thread", {"block": "thread", "n": 1000}, BLOCK),
+    bare_row("idle", "thread", {"what": "thread", "n": 1000}, IDLE),
     bare_row("probe", "other", {"probe": "other", "arguments": {"how": "spin"}}, {"wall_ns": 1, "of": "anything"}),
     bare_row("limit", "threads", LIMIT_ASKED, LIMIT),
-    bare_row("block", "thread", {"block": "thread", "n": 9}, {}, status="skipped", reason="RLIMIT_NPROC is 8"),
+    bare_row("idle", "thread", {"what": "thread", "n": 9}, {}, status="skipped", reason="RLIMIT_NPROC is 8"),
     *block(memory=0.1),
-    *block(red=True, memory_red="3 connections"),
+    *block(invalid=True, memory_invalid="3 connections"),
     *block(failed="B", status="wrong", reason="1 pages missing"),
     *lost(1),
     crawl_row(status="wrong", reason="page 3 is missing"),
@@ -234,52 +234,18 @@ def test_a_row_of_an_unknown_kind_is_refused_by_its_name() -> None:
         Row.from_json(json.dumps(changed(crawl_row(), kind="dance")))
 
 
-@pytest.mark.parametrize("row", [crawl_row(), bare_row("limit", "threads", LIMIT_ASKED, LIMIT)])
-def test_a_row_of_the_third_format_is_valid_by_the_schema_as_it_is(row: Row) -> None:
-    VALIDATOR.validate(changed(row, format=3))
-
-
-@pytest.mark.parametrize("row", SCALE_ROWS, ids=lambda row: row.kind)
-def test_there_were_no_swarms_and_no_other_clients_before_the_fourth_format(row: Row) -> None:
-    assert is_refused(changed(row, format=3))
-
-
-@pytest.mark.parametrize("row", [crawl_row(), memory_row(), crawl_row(status="timeout")], ids=lambda row: row.kind)
-def test_a_row_of_the_second_format_is_valid_by_the_schema_as_it_is(row: Row) -> None:
-    VALIDATOR.validate(changed(row, format=2))
-
-
-def test_there_was_no_arm_before_the_fifth_format() -> None:
-    assert is_refused(changed(block()[0], format=4))
-
-
-def test_a_row_of_a_kind_that_is_gone_is_refused_with_what_to_do() -> None:
-    line = json.dumps(json.loads(crawl_row().to_json()) | {"kind": "pair", "format": 3})
-
-    with pytest.raises(
-        ValueError, match=r"^a row of kind pair was written by inflight 0\.1; run the comparison again$"
-    ):
-        Row.from_json(line)
-
-
-def test_a_row_of_the_first_format_is_still_read(tmp_path: Path) -> None:
-    write(tmp_path, json.dumps(changed(crawl_row(), format=1)), "\n")
-
-    assert [row.format for row in rows.read(tmp_path)] == [1]
-
-
 @pytest.mark.parametrize(
     ("kind", "wrong"),
     [
-        ("block", {"block": "thread"}),
-        ("block", {"block": "thread", "n": 0}),
+        ("idle", {"what": "thread"}),
+        ("idle", {"what": "thread", "n": 0}),
         ("probe", {"probe": "spin"}),
         ("limit", {"resource": "patience", "through_shared": False}),
     ],
 )
 def test_each_kind_has_a_workload_of_its_own(kind: Any, wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="workload"):
-        bare_row(kind, "thread", wrong, BLOCK | LIMIT)
+        bare_row(kind, "thread", wrong, IDLE | LIMIT)
 
 
 @pytest.mark.parametrize("line", ["", "null", "[]", "{}", "not JSON", '"text"', '{"format": {}}'])
@@ -319,8 +285,8 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
 
 def test_a_row_is_valid_when_it_is_ok_and_no_check_failed() -> None:
     assert crawl_row().valid
-    assert not crawl_row(red=True).valid
-    assert crawl_row(red=True).failed_checks == (RED,)
+    assert not crawl_row(invalid=True).valid
+    assert crawl_row(invalid=True).failed_checks == (FAILED,)
     assert not crawl_row(status="timeout").valid
 
 
@@ -604,9 +570,43 @@ def test_a_check_with_a_verdict_that_is_none_is_refused() -> None:
         Row.from_json(text)
 
 
-@pytest.mark.parametrize("largest", [2**63 - 1, 1 - 2**63])
-def test_a_value_without_a_known_type_has_integers_of_64_bits(largest: int) -> None:
-    plain({"x": [largest]}, "table")
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("a\x1b[31m\nb\tc\x00", "a?[31m b c?"),
+        ("\N{RIGHT-TO-LEFT OVERRIDE}\x7f\x85\N{LINE SEPARATOR}", "??  "),
+        ("\ud83d half", "? half"),
+        ('"é" \\n \N{SNOWMAN}', '"é" \\n \N{SNOWMAN}'),
+    ],
+    ids=["control characters", "invisible characters", "half a character", "printable"],
+)
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_all_texts_are_printable_once_they_are_read(text: str, read: str, ascii_only: bool) -> None:
+    values = json.loads(SCALE_ROWS[0].to_json()) | {"strategy": text, "trial": text, "knobs": {text: [text]}}
+    values["checks"][0]["detail"] = text
+    values["measured"] |= {"errors": {text: 1}, "held_disturbed": text}
 
-    with pytest.raises(ValueError, match=re.escape("Number out of range - at `table.x[0]`")):
-        plain({"x": [largest + (1 if largest > 0 else -1)]}, "table")
+    row: Any = Row.from_json(json.dumps(values, ensure_ascii=ascii_only))
+
+    assert {row.strategy, row.trial, row.checks[0].detail, row.measured.held_disturbed} == {read}
+    assert (row.knobs, row.measured.errors) == ({read: [read]}, {read: 1})
+
+
+def test_only_a_traceback_has_lines() -> None:
+    figures = {"text": "one\n  two\x1b", "lost": ["one\ntwo"]}
+    row = bare_row("probe", "stack_ripping", {"probe": "stack_ripping", "arguments": {}}, figures)
+
+    assert (row.measured.text, row.measured.lost) == ("one\n  two?", ["one two"])
+
+
+def test_the_error_of_a_hostile_line_is_printable() -> None:
+    line = json.dumps(changed(crawl_row(), stack="\x1b\n"))
+
+    with pytest.raises(ValueError, match=r"^stack: invalid enum value '\? '$"):
+        Row.from_json(line)
+
+
+def test_a_number_too_small_to_divide_by_is_read_as_0() -> None:
+    row: Any = scale_row("client", "wrk", CLIENT_ASKED, CLIENT | {"completed_per_s": 5e-324})
+
+    assert row.measured.completed_per_s == 0

@@ -46,8 +46,8 @@ class Done:
     err: str
 
     @property
-    def red(self) -> int:
-        """How many trials were red, by their lines on standard error."""
+    def invalid(self) -> int:
+        """How many trials were invalid, by their lines on standard error."""
         return self.err.count("✗")
 
 
@@ -94,9 +94,11 @@ def renew(path: Path) -> list[str]:
             done = perform(run.command, folder)
             wrong = went_wrong(run, done)
             problems += wrong
-            if done.red:
-                problems.append(f"{run.command}: {done.red} invalid trials, not quoted; try again on an idle machine")
-            if not wrong and not done.red:
+            if done.invalid:
+                problems.append(
+                    f"{run.command}: {done.invalid} invalid trials, not quoted; try again on an idle machine"
+                )
+            if not wrong and not done.invalid:
                 text = text[: run.begin] + quotation(run, done, folder, path) + text[run.end :]
     path.write_text(text, encoding="utf-8")
     return problems + written_wrong(read(path))
@@ -133,7 +135,7 @@ def went_wrong(run: Run, done: Done) -> list[str]:
     A run of which every trial is invalid ends with 1. That is the machine's doing and not the page's.
     """
     problems = missing(run, done.out)
-    if done.code != run.exit_code and not (done.code == 1 and done.red):
+    if done.code != run.exit_code and not (done.code == 1 and done.invalid):
         last = done.err.strip().rpartition("\n")[2]
         problems.append(f"{run.command}: ended with {done.code} instead of {run.exit_code}: {last}")
     return problems

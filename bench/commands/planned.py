@@ -27,7 +27,7 @@ _STUDIES = {
     "arm": _Study("throughput, in blocks where all strategies take turns", "in flight", "in_flight"),
     "crawl": _Study("whole crawls, one strategy after the other", "in flight", "in_flight"),
     "memory": _Study("memory of fetches that the server holds", "in flight", "in_flight"),
-    "block": _Study("memory of building blocks", "number held", "n"),
+    "idle": _Study("memory of idle threads and tasks", "number held", "n"),
     "swarm": _Study("swarms of many processes", "in flight", "in_flight"),
     "open": _Study("requests at constant rates", "requests/s", "rate_per_s"),
     "probe": _Study("probes", "program"),

@@ -77,7 +77,7 @@ class Figure:
     high: float
     """Infinite for a single round."""
     valid: bool
-    """False: made of red rows only, no basis for any conclusion."""
+    """False: made of invalid rows only, no basis for any conclusion."""
     logs: Logs
     """The logarithm of each round's value."""
 
@@ -138,13 +138,13 @@ class Cell:
         return tuple(row for row in self.rows if row.valid)
 
     @property
-    def red_rows(self) -> tuple[Row, ...]:
+    def invalid_rows(self) -> tuple[Row, ...]:
         """The rows with status ok and a failed check."""
         return tuple(row for row in self.rows if row.status == "ok" and not row.valid)
 
     def figure(self, read: Read) -> Figure | None:
-        """Return the figure of the valid rows, or else of the red rows; None if neither have it."""
-        for rows, valid in ((self.valid_rows, True), (self.red_rows, False)):
+        """Return the figure of the valid rows, or else of the invalid rows; None if neither have it."""
+        for rows, valid in ((self.valid_rows, True), (self.invalid_rows, False)):
             if (found := spread_of(rows, read)) and found.logs:
                 return figure_of(found.logs, valid=valid)
         return None

@@ -1,6 +1,6 @@
-"""Memory in layers: the memory per additional fetch or building block, of its process and of the kernel. Pure.
+"""Memory in layers: the memory per additional fetch, thread or task, of its process and of the kernel. Pure.
 
-The rows are memory trials of one strategy, or rows of one building block, over several N;
+The rows are memory trials of one strategy, or rows of one kind of idle thread or task, over several N;
 ``inflight.bench.measure.memory`` describes what is read. An unknown layer is left out and never counted as 0. The
 system-wide layers of the kernel are unknown in a row that other processes disturbed.
 """
@@ -54,7 +54,7 @@ def cost(rows: Iterable[Row], stage: str = "held") -> Cost:
 
 
 def n_of(row: Row) -> int:
-    """Return N: the number of fetches held in flight, or of building blocks."""
+    """Return N: the number of fetches held in flight, or of idle threads and tasks."""
     return row.measured.held_in_flight or 0 if isinstance(row, Memory) else int(row.workload.n)
 
 

@@ -131,7 +131,7 @@ def _keys(row: "Row") -> dict[str, Any]:
         "round": row.round,
         "status": row.status,
         "valid": row.valid,
-        "why": "; ".join(row.why_red),
+        "why": "; ".join(row.invalid_reasons),
         "started_at": row.started_at,
     }
     return {key: _encodable(value) for key, value in found.items()}

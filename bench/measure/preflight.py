@@ -16,7 +16,7 @@ def shortage(trial: RowTrial) -> str | None:
     """Describe the limit that forbids this trial, and what it allows; None when none does."""
     if isinstance(trial, ArmTrial):
         return _of_arm(trial)
-    return _of_block(trial) if isinstance(trial, BareTrial) else _of_crawl(trial)
+    return _of_bare(trial) if isinstance(trial, BareTrial) else _of_crawl(trial)
 
 
 def _of_arm(trial: ArmTrial) -> str | None:
@@ -62,7 +62,7 @@ def _opens_again(trial: Trial) -> bool:
     return workload.connection == "per-fetch" and workload.site.pages > workload.in_flight
 
 
-def _of_block(trial: BareTrial) -> str | None:
+def _of_bare(trial: BareTrial) -> str | None:
     if trial.strategy == "thread":
         return _of_threads(trial.values["n"])
     if trial.kind == "open":

@@ -40,7 +40,7 @@ from inflight.bench.rows.files import MACHINE_FILE, Cause, Kind, Row
 from inflight.bench.rows.values import plain_values
 from inflight.bench.studies.clients.run import run_client
 from inflight.bench.studies.limits.run import run_limit
-from inflight.bench.studies.memory.run import run_building_block
+from inflight.bench.studies.memory.run import run_idle
 from inflight.bench.studies.open_loop.run import run_open
 from inflight.bench.studies.probes.run import run_probe
 from inflight.bench.studies.swarm.run import run_swarm
@@ -380,7 +380,7 @@ def measured(
 _ON_THE_SERVER: dict[Kind, Callable[[Any, Server, Setting], Row]] = {
     "crawl": run_trial,
     "memory": run_trial,
-    "block": run_building_block,
+    "idle": run_idle,
     "probe": run_probe,
     "open": run_open,
     "client": run_client,

@@ -1,6 +1,6 @@
-"""Cells without a crawl: the tables of building blocks, probes and limits.
+"""Cells without a crawl: the tables of idle threads and tasks, probes and limits.
 
-- A **block** is a building block of concurrency (a thread, a task ...), held N times.
+- **Idle** is a thread or a task that only waits, held N times.
 - A **probe** is a small program that tests one claim: ``inflight.bench.studies.probes.programs``.
 - A **limit** is the amount of a resource that this machine allows a process: ``inflight.bench.measure.limits``.
 
@@ -18,13 +18,13 @@ from msgspec import Meta, field
 
 from inflight.bench.plan.judge import Table, check_known, need
 
-BareKind = Literal["block", "probe", "limit", "swarm", "open", "client"]
-BlockName = Literal[
+BareKind = Literal["idle", "probe", "limit", "swarm", "open", "client"]
+IdleName = Literal[
     "thread", "generator", "generator_task", "asyncio_task", "asyncio_task_socket", "asyncio_task_stream"
 ]
-"""The building blocks; ``bench/measure/building_blocks.py`` has the program of each."""
+"""What may be idle; ``bench/measure/idle.py`` has the program of each."""
 Resource = Literal["threads", "descriptors", "ports", "backlog", "memory"]
-BLOCKS: tuple[str, ...] = get_args(BlockName)
+IDLE: tuple[str, ...] = get_args(IdleName)
 RESOURCES: tuple[str, ...] = get_args(Resource)
 WITH_SOCKET = frozenset({"asyncio_task_socket", "asyncio_task_stream"})
 PROGRAMS = Path(__file__).parents[1] / "studies" / "probes" / "programs"
@@ -35,7 +35,7 @@ MOST_N = 2_000_000
 
 _LIMIT_NS = 10_000_000_000
 _PROBE_NS = 1_500_000_000
-_BLOCK_NS = 600_000_000
+_IDLE_NS = 600_000_000
 _EACH_NS = {"thread": 60_000, "asyncio_task_socket": 150_000, "asyncio_task_stream": 250_000}
 _COROUTINE_NS = 6_000
 
@@ -46,7 +46,7 @@ class BareTrial:
 
     kind: BareKind
     strategy: str
-    """The subject: the block, the probe, the resource, or for ``scale`` the strategy or client."""
+    """The subject: what is idle, the probe, the resource, or for ``scale`` the strategy or client."""
     values: dict[str, Any]
     """What the row says of the workload, with the id of the workload."""
     expected_ns: int
@@ -72,18 +72,18 @@ class BareTable(Table, frozen=True, kw_only=True):
         raise NotImplementedError
 
 
-class Block(BareTable, frozen=True, kw_only=True):
-    """Building blocks, each at each of the numbers."""
+class Idle(BareTable, frozen=True, kw_only=True):
+    """Idle threads or tasks, each kind at each of the numbers."""
 
-    kind = "block"
-    blocks: tuple[BlockName, ...] = get_args(BlockName)
+    kind = "idle"
+    what: tuple[IdleName, ...] = get_args(IdleName)
     n: tuple[Annotated[int, Meta(ge=1, le=MOST_N)], ...]
     variables: dict[str, str] = field(default_factory=dict)
     """Environment variables of the process."""
 
     def trials(self, _strategies: Sequence[str] = ()) -> list[BareTrial]:
-        """Return a trial of each block at each number."""
-        return [block(name, n, self.variables) for name in self.blocks for n in self.n]
+        """Return a trial of each kind at each number."""
+        return [idle(name, n, self.variables) for name in self.what for n in self.n]
 
 
 class Probe(BareTable, frozen=True, kw_only=True):
@@ -133,9 +133,9 @@ class Limit(BareTable, frozen=True, kw_only=True):
         ]
 
 
-def block(name: str, n: int, variables: Mapping[str, str] | None = None) -> BareTrial:
-    """Return the trial of one building block at one N, in a process with these environment variables."""
-    expected_ns = _BLOCK_NS + n * _EACH_NS.get(name, _COROUTINE_NS)
+def idle(name: str, n: int, variables: Mapping[str, str] | None = None) -> BareTrial:
+    """Return the trial of N idle threads or tasks of one kind, in a process with these environment variables."""
+    expected_ns = _IDLE_NS + n * _EACH_NS.get(name, _COROUTINE_NS)
     told = "".join(f"/{key}={value}" for key, value in sorted((variables or {}).items()))
-    values = {"id": f"block/{name}/n={n}{told}", "block": name, "n": n}
-    return BareTrial("block", name, values | ({"variables": dict(variables)} if variables else {}), expected_ns)
+    values = {"id": f"idle/{name}/n={n}{told}", "what": name, "n": n}
+    return BareTrial("idle", name, values | ({"variables": dict(variables)} if variables else {}), expected_ns)

@@ -1,8 +1,8 @@
 """Experiments, loaded from a preset or a TOML file. All user input is validated here.
 
 The structs are the format: each key of a file is a field, whose type says what is allowed. An experiment has tables of
-crawls (``grid``), of building blocks, probes and limits (``bare``), and of swarms and open loops (``scale``). One cell
-of a table, run once, is a trial (``trials``). The presets in ``bench/plan/presets/`` are examples of the format.
+crawls (``grid``), of idle threads and tasks, probes and limits (``bare``), and of swarms and open loops (``scale``).
+One cell of a table, run once, is a trial (``trials``). The presets in ``bench/plan/presets/`` are examples.
 """
 
 import os
@@ -15,7 +15,7 @@ import msgspec
 
 from inflight import strategies
 from inflight.bench.plan import judge
-from inflight.bench.plan.bare import BareTable, Block, Limit, Probe
+from inflight.bench.plan.bare import BareTable, Idle, Limit, Probe
 from inflight.bench.plan.grid import Against, Crawl, Grid, Memory, Throughput, Workload
 from inflight.bench.plan.judge import ExperimentError, Rounds, Seconds
 from inflight.bench.plan.scale import NOT_IN_A_SWARM, Open, Swarm, host_of, is_loopback
@@ -24,7 +24,7 @@ PRESETS = Path(__file__).with_name("presets")
 MOST_SEED = 2**63 - 1
 HEAD = ("about", "strategies", "rounds", "seed", "pin", "deadline_s", "site", "python")
 """The keys of a file beside its tables."""
-TABLES: tuple[type[Grid | BareTable], ...] = (Crawl, Memory, Throughput, Block, Probe, Limit, Swarm, Open)
+TABLES: tuple[type[Grid | BareTable], ...] = (Crawl, Memory, Throughput, Idle, Probe, Limit, Swarm, Open)
 
 __all__ = ["Experiment", "ExperimentError", "Grid", "Workload", "load", "named", "parse", "preset_names"]
 
@@ -44,7 +44,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     crawl: tuple[Crawl, ...] = ()
     memory: tuple[Memory, ...] = ()
     throughput: tuple[Throughput, ...] = ()
-    block: tuple[Block, ...] = ()
+    idle: tuple[Idle, ...] = ()
     probe: tuple[Probe, ...] = ()
     limit: tuple[Limit, ...] = ()
     swarm: tuple[Swarm, ...] = ()
@@ -60,7 +60,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     @property
     def bare(self) -> tuple[BareTable, ...]:
         """The other tables."""
-        return (*self.block, *self.probe, *self.limit, *self.swarm, *self.open)
+        return (*self.idle, *self.probe, *self.limit, *self.swarm, *self.open)
 
     def cells(self) -> list[tuple[Grid, Workload]]:
         """Return the workloads of all grids, each with its grid."""

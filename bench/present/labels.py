@@ -150,9 +150,9 @@ def spaced(wanted: Sequence[float], pitch: float) -> list[float]:
     return found
 
 
-def name_of(strategy: str, *, red: bool = False) -> str:
+def name_of(strategy: str, *, invalid: bool = False) -> str:
     """Return a strategy's name as it is drawn: printable, and cut to the room for it."""
-    return words.name(strategy) + (" (invalid)" if red else "")
+    return words.name(strategy) + (" (invalid)" if invalid else "")
 
 
 def about_parts(found: "Iterable[Cell]") -> str:

@@ -3,7 +3,7 @@
 A name without a look has no colour of its own: it is drawn pale and thin, behind the others. A plot of lines with one
 panel per latency::
 
-    sheet = page.sheet(title, marks.notes("Points: means.", is_red and "Hollow: invalid trials."), footer)
+    sheet = page.sheet(title, marks.notes("Points: means.", is_invalid and "Hollow: invalid trials."), footer)
     for axes, latency in zip(marks.panels(sheet, len(latencies)), latencies):
         ends = [marks.series(axes, name, points[name, latency], looks.get(name)) for name in names]
         axes.set_ylim(...)  # the limits before the names at the ends
@@ -47,13 +47,13 @@ MOST_NAMES = 3
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One point of a line, with its interval; a red one is hollow, and not part of the line."""
+    """One point of a line, with its interval; an invalid one is hollow, and not part of the line."""
 
     x: float
     y: float
     low: float = math.nan
     high: float = math.nan
-    red: bool = False
+    invalid: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +136,10 @@ def line(axes: "Axes", points: Points, look: Look | None, width: float = 2.2, **
 
 def series(axes: "Axes", name: str, points: Sequence[Point], look: Look | None, *, width: float = 2.2) -> Label | None:
     """Draw the points of a name, their intervals, and a line through valid points; return the label of its end."""
-    good, red = ([point for point in points if point.red is is_red] for is_red in (False, True))
+    good, invalid = ([point for point in points if point.invalid is is_invalid] for is_invalid in (False, True))
     line(axes, [(point.x, point.y) for point in good], look, width)
     dots(axes, [(point.x, point.y) for point in good], look)
-    dots(axes, [(point.x, point.y) for point in red], look, hollow=True, markeredgewidth=1.6)
+    dots(axes, [(point.x, point.y) for point in invalid], look, hollow=True, markeredgewidth=1.6)
     ranges = [point for point in good if point.low < point.high]
     if ranges:
         reach = [[point.y - point.low for point in ranges], [point.high - point.y for point in ranges]]
@@ -147,8 +147,8 @@ def series(axes: "Axes", name: str, points: Sequence[Point], look: Look | None, 
         axes.errorbar([p.x for p in ranges], [p.y for p in ranges], reach, capsize=4, linestyle="none", **style)
     if look is None or not points:
         return None
-    end = max(good or red, key=lambda point: (point.x, point.y))
-    return Label(end.x, end.y, labels.name_of(name, red=not good), look.colour)
+    end = max(good or invalid, key=lambda point: (point.x, point.y))
+    return Label(end.x, end.y, labels.name_of(name, invalid=not good), look.colour)
 
 
 def stacked(

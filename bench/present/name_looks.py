@@ -32,7 +32,7 @@ ROWS = (
         "null_client loop_per_thread interpreter_pool urllib3_threads httpx2_client requests_threads "
         "niquests_client pycurl_multi"
     ),
-    # Building blocks of memory, then load generators.
+    # Idle threads and tasks of memory, then load generators.
     "asyncio_task generator asyncio_task_socket thread asyncio_task_stream generator_task wrk locust",
     "core_client gevent_greenlets uvloop_streams - - uvloop_sockets asyncio_protocol asyncio_tasks",
     "- - - - - - uvloop_protocol -",

@@ -15,8 +15,8 @@ LEAST_NAME = 16
 """Length of ``aiohttp_client *``. The column of names is never narrower, even if lines get wider than the terminal."""
 LONGEST_NAME = 20
 """Length of the longest name of a strategy with its star. If there is no room for it, columns move closer together."""
-RED = r"\S+( \(?±\S+ %\)?)?✗"
-"""A figure from red trials only."""
+INVALID = r"\S+( \(?±\S+ %\)?)?✗"
+"""A figure from invalid trials only."""
 MOST_LINES = 3
 """Maximum number of lines of a name; the rest is cut."""
 
@@ -35,7 +35,7 @@ def styled(tables: Sequence[Table], width: int) -> "Text":
         for note in table.notes:
             text.append(wrapped(note, width) + "\n", "dim")
         text.append("\n")
-    text.highlight_regex(RED, "dim red")
+    text.highlight_regex(INVALID, "dim red")
     text.rstrip()
     return text
 

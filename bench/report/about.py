@@ -14,7 +14,7 @@ from inflight.bench.report.check_words import MEANINGS
 from inflight.bench.rows.files import Row
 from inflight.bench.studies.compare.read import SIDES
 
-MOST_RED = 12
+MOST_INVALID = 12
 """Maximum number of invalid trials shown of a check, and of reasons; the rest are counted."""
 MOST_EXPLAINED = 12
 """Maximum number of strategies whose invalid trials are explained; the rest are counted."""
@@ -37,7 +37,7 @@ def nothing_valid(rows: Sequence[Row]) -> str:
     return f"No valid trial among {units.count(len(rows))}: nothing here supports a conclusion."
 
 
-def about_red(rows: Sequence[Row]) -> list[str]:
+def about_invalid(rows: Sequence[Row]) -> list[str]:
     """Say for each strategy how many of its trials are invalid, and why."""
     by_strategy: dict[str, list[Row]] = {}
     for row in rows:
@@ -59,8 +59,8 @@ def about_red(rows: Sequence[Row]) -> list[str]:
 def _about_bad(own: Sequence[Row], where: str) -> str:
     """Say how many trials of a strategy are invalid, how many were skipped, and why; empty if all are valid."""
     skipped = [row for row in own if row.status == "skipped"]
-    red = [row for row in own if not row.valid and row.status != "skipped"]
-    told = [f"{_of(len(red), len(own), where)} invalid: {_reasons(red)}"] if red else []
+    invalid = [row for row in own if not row.valid and row.status != "skipped"]
+    told = [f"{_of(len(invalid), len(own), where)} invalid: {_reasons(invalid)}"] if invalid else []
     if skipped:
         which = "the only trial was" if len(own) == 1 else f"all {len(own)} trials were"
         which = which if len(skipped) == len(own) else f"{len(skipped)} of {len(own)} trials were"
@@ -84,7 +84,7 @@ def _reasons(bad: Sequence[Row]) -> str:
     kinds: Counter[str] = Counter()
     examples: dict[str, str] = {}
     for row in bad:
-        for reason in row.why_red:
+        for reason in row.invalid_reasons:
             kind, _, detail = reason.partition(": ")
             kinds[kind] += 1
             examples.setdefault(kind, detail)
@@ -108,7 +108,7 @@ class Judged:
     name: str
     passed: int
     not_applicable: int
-    red: tuple[tuple[str, str], ...]
+    invalid: tuple[tuple[str, str], ...]
     """(trial, detail)"""
 
 
@@ -117,12 +117,12 @@ def validity(rows: Sequence[Row]) -> Section:
     if not rows:
         return Section("", first=("No trial has been run, so nothing has been checked.",))
     found = judged(rows)
-    red, green = [one for one in found if one.red], [one for one in found if one.passed and not one.red]
-    tables = (_checks("Checks that failed", red), _red(found), endings(rows))
+    invalid, green = [one for one in found if one.invalid], [one for one in found if one.passed and not one.invalid]
+    tables = (_checks("Checks that failed", invalid), _invalid(found), endings(rows))
     return Section(
         valid_told(rows),
         tuple(table for table in tables if table.lines),
-        (EXCLUDED,) if red else (),
+        (EXCLUDED,) if invalid else (),
         details=(_green(green, found),) if green else (),
     )
 
@@ -130,9 +130,9 @@ def validity(rows: Sequence[Row]) -> Section:
 def _green(green: Sequence[Judged], found: Sequence[Judged]) -> Detail:
     """Return the checks that no trial failed, folded into one line."""
     passed = words.counted(len(green), "check")
-    is_all = len(green) == len([one for one in found if one.passed or one.red])
+    is_all = len(green) == len([one for one in found if one.passed or one.invalid])
     told = f"All {passed}" if is_all and len(green) > 1 else passed
-    unused = [words.plain(one.name, 80) for one in found if not one.passed and not one.red]
+    unused = [words.plain(one.name, 80) for one in found if not one.passed and not one.invalid]
     about = (f"Not applicable to any trial of this run: {words.listed(unused)}.",) if unused else ()
     summary = f"{told} passed in every trial to which {'it applies' if len(green) == 1 else 'they apply'}"
     return Detail(summary, about, tables=(_checks("Checks that passed", green),))
@@ -145,28 +145,30 @@ def valid_told(rows: Sequence[Row]) -> str:
 
 
 def judged(rows: Sequence[Row]) -> list[Judged]:
-    """Count the verdicts of each check: checks with red rows first, then those that passed."""
+    """Count the verdicts of each check: checks with invalid rows first, then those that passed."""
     verdicts: dict[str, Counter[str]] = {}
-    red: dict[str, list[tuple[str, str]]] = {}
+    invalid: dict[str, list[tuple[str, str]]] = {}
     for row in rows:
         for check in row.checks:
             verdicts.setdefault(check.name, Counter())[check.verdict] += 1
             if check.verdict == "failed":
-                red.setdefault(check.name, []).append((row.trial, check.detail))
+                invalid.setdefault(check.name, []).append((row.trial, check.detail))
     checked = sum(bool(row.checks) for row in rows)
     found = [
-        Judged(name, counts["passed"], max(0, checked - counts["passed"] - counts["failed"]), tuple(red.get(name, ())))
+        Judged(
+            name, counts["passed"], max(0, checked - counts["passed"] - counts["failed"]), tuple(invalid.get(name, ()))
+        )
         for name, counts in verdicts.items()
     ]
-    return sorted(found, key=lambda one: (-len(one.red), not one.passed))
+    return sorted(found, key=lambda one: (-len(one.invalid), not one.passed))
 
 
 def _checks(title: str, found: Sequence[Judged]) -> Table:
     lines = tuple(
         (
-            Cell(f"{_sign(one)} {words.plain(one.name, 80)}", MEANINGS.get(one.name, ""), red=bool(one.red)),
+            Cell(f"{_sign(one)} {words.plain(one.name, 80)}", MEANINGS.get(one.name, ""), red=bool(one.invalid)),
             units.count(one.passed),
-            Cell(units.count(len(one.red)), red=bool(one.red)),
+            Cell(units.count(len(one.invalid)), red=bool(one.invalid)),
             units.count(one.not_applicable),
         )
         for one in found
@@ -175,15 +177,17 @@ def _checks(title: str, found: Sequence[Judged]) -> Table:
 
 
 def _sign(one: Judged) -> str:
-    return "✗" if one.red else "✓" if one.passed else "–"  # noqa: RUF001  (a dash: neither)
+    return "✗" if one.invalid else "✓" if one.passed else "–"  # noqa: RUF001  (a dash: neither)
 
 
-def _red(found: Sequence[Judged]) -> Table:
+def _invalid(found: Sequence[Judged]) -> Table:
     lines: list[Line] = []
     for one in found:
         name = words.plain(one.name, 80)
-        lines += [(words.plain(trial, 200), name, words.plain(detail, 300)) for trial, detail in one.red[:MOST_RED]]
-        more = len(one.red) - MOST_RED
+        lines += [
+            (words.plain(trial, 200), name, words.plain(detail, 300)) for trial, detail in one.invalid[:MOST_INVALID]
+        ]
+        more = len(one.invalid) - MOST_INVALID
         lines += [(f"{units.count(more)} more", name, "see the raw data")] if more > 0 else []
     return Table("Trials that failed, by check", ("trial", "check", "reason"), tuple(lines))
 
@@ -197,9 +201,9 @@ def endings(rows: Sequence[Row]) -> Table:
     ordered = sorted(reasons.items(), key=lambda item: (-len(item[1]), item[0]))
     lines: list[Line] = [
         (status, Cell(units.count(len(who)), red=status != "skipped"), _names(who), reason)
-        for (status, reason), who in ordered[:MOST_RED]
+        for (status, reason), who in ordered[:MOST_INVALID]
     ]
-    if rest := ordered[MOST_RED:]:
+    if rest := ordered[MOST_INVALID:]:
         number = units.count(sum(len(who) for _, who in rest))
         lines.append(("more", number, "", f"{units.count(len(rest))} other reasons"))
     return Table("Trials that were skipped or failed", ("ended as", "trials", "of", "reason"), tuple(lines))

@@ -42,7 +42,7 @@ def coverage(rows: Sequence[Row]) -> str:
 
 def reasons(rows: Sequence[Row]) -> str:
     """Count the reasons of trials that are not valid: statuses and failed checks; a single reason has its text."""
-    bad = [why for row in rows if not row.valid for why in row.why_red]
+    bad = [why for row in rows if not row.valid for why in row.invalid_reasons]
     if not bad:
         return ""
     kinds = Counter(words.plain(why.partition(": ")[0], 80) for why in bad)

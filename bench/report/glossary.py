@@ -22,7 +22,7 @@ def glossary() -> list[tuple[str, str]]:
 def used(text: str) -> list[tuple[str, str]]:
     """Return the terms that a text of a page or their meanings use; words with an everyday meaning are left out.
 
-    A term within a longer one does not count: "building block" is not a "block".
+    A term within a longer one does not count: "block noise" is not a "block".
     """
     found = set[str]()
     while text:

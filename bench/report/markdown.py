@@ -19,7 +19,7 @@ from inflight.bench.rows.files import Row
 
 MOST = 60_000
 """Maximum number of characters of a report."""
-_ROOM_FOR_SECTIONS, _ROOM_FOR_VERDICTS, _ROOM_FOR_RED = 32_000, 12_000, 6_000
+_ROOM_FOR_SECTIONS, _ROOM_FOR_VERDICTS, _ROOM_FOR_INVALID = 32_000, 12_000, 6_000
 
 
 def markdown(rows: Sequence[Row], machine: Mapping[str, Any], decided: Sequence[Section] = ()) -> str:
@@ -37,10 +37,10 @@ def markdown(rows: Sequence[Row], machine: Mapping[str, Any], decided: Sequence[
 
 
 def headline(rows: Sequence[Row], machine: Mapping[str, Any], found: Sequence[Section]) -> str:
-    """Return some sections of a run, with its command, machine and date, and its red trials."""
-    red = "\n".join(f"- {escaped(sentence, MOST_TEXT)}" for sentence in about.about_red(rows))
+    """Return some sections of a run, with its command, machine and date, and its invalid trials."""
+    invalid = "\n".join(f"- {escaped(sentence, MOST_TEXT)}" for sentence in about.about_invalid(rows))
     made = provenance.markdown(rows, machine)
-    return "\n\n".join(filter(None, [made, *map(section.markdown, found), red]))
+    return "\n\n".join(filter(None, [made, *map(section.markdown, found), invalid]))
 
 
 def _sections(rows: Sequence[Row], machine: Mapping[str, Any]) -> list[str]:
@@ -66,18 +66,18 @@ def _validity(rows: Sequence[Row]) -> str:
     head = f"**{about.valid_told(rows)}.**"
     if all(row.valid for row in rows):
         return head
-    return f"{head}\n\n{folded('Failed checks and reasons', _within(_reasons(rows), _ROOM_FOR_RED))}"
+    return f"{head}\n\n{folded('Failed checks and reasons', _within(_reasons(rows), _ROOM_FOR_INVALID))}"
 
 
 def _reasons(rows: Sequence[Row]) -> str:
-    red = [
-        f"- **{escaped(one.name)}**: {units.count(len(one.red))} failed, {units.count(one.passed)} passed, "
+    invalid = [
+        f"- **{escaped(one.name)}**: {units.count(len(one.invalid))} failed, {units.count(one.passed)} passed, "
         f"{units.count(one.not_applicable)} not applicable. {escaped(MEANINGS.get(one.name, ''))}".rstrip()
         for one in about.judged(rows)
-        if one.red
+        if one.invalid
     ]
     endings = about.endings(rows)
-    return "\n".join([*red, "", section.table_markdown(endings) if endings.lines else ""]).strip()
+    return "\n".join([*invalid, "", section.table_markdown(endings) if endings.lines else ""]).strip()
 
 
 def _within(text: str, most: int) -> str:

@@ -92,7 +92,7 @@ def _settled(found: Sequence[Cell], what: str) -> tuple[list[Cell], str]:
 def _held(rows: Sequence[Row]) -> tuple[list[Subject], str]:
     """Return the subjects of memory trials in the first setting, and its name if there are others."""
     found, where = c.cells(rows, "memory"), ""
-    if found or not any(row.kind == "block" for row in rows):
+    if found or not any(row.kind == "idle" for row in rows):
         _, where = _settled(found, "memory trial")
     return by_setting(rows)[0][1], where
 

@@ -193,8 +193,8 @@ def _answer(rows: Sequence[Row], decided: Sequence[Section], missing: Sequence[s
 
 
 def _figures(rows: Sequence[Row]) -> Markup:
-    """Return the sections, and the red trials below them."""
-    return _sections(shown(rows)) + html.listed(about.about_red(rows), html.BAD) if rows else Markup()
+    """Return the sections, and the invalid trials below them."""
+    return _sections(shown(rows)) + html.listed(about.about_invalid(rows), html.BAD) if rows else Markup()
 
 
 def _sections(found: Iterable[Section]) -> Markup:

@@ -101,7 +101,7 @@ class Results:
 
     @property
     def memory(self) -> "pd.DataFrame":
-        """One line for each slope of memory over the number held, of each strategy or building block and each layer.
+        """One line for each slope of memory over the number held, of each strategy or idle task, and each layer.
 
         ``strategy``, ``stack``, ``group``, ``connection``, ``layer``; ``bytes_per_fetch``, ``bytes_per_fetch_low``,
         ``bytes_per_fetch_high`` (the interval of 95 %; the range where the line is bent), ``intercept_bytes``;
@@ -149,7 +149,7 @@ class Results:
         return onto_axes.figure_of(axes)
 
     def plot_memory(self, ax: "Axes | None" = None) -> "Figure":
-        """Plot the memory of one more fetch in flight, or building block (kB), layer by layer."""
+        """Plot the memory of one more fetch in flight, thread or task (kB), layer by layer."""
         with onto_axes.drawing(ax) as axes:
             onto_axes.memory(self.rows, axes)
         return onto_axes.figure_of(axes)

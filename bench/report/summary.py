@@ -14,7 +14,7 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
 
     ``format`` is the format of the rows, ``runs`` has the names of their runs, ``trials`` the numbers of ``planned``
     and ``valid`` trials and of trials ``by_status``. ``strategies`` has one object per strategy: ``strategy``,
-    ``stack``, ``trials``, ``valid``. ``red`` has one object for each trial that is not valid: ``trial``, ``strategy``,
+    ``stack``, ``trials``, ``valid``. ``invalid`` has one object for each invalid trial: ``trial``, ``strategy``,
     ``status``, ``reason`` and ``failed_checks`` (``name``, ``detail``). The other keys belong to the studies,
     and are explained at ``figures`` in their ``show.py``, those of timed trials at ``as_json`` in
     ``bench/show/sections.py``: ``map``, ``interpreters``, ``cores``, ``throughput``, ``retention``, ``cpu``, ``times``,
@@ -30,7 +30,7 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
         },
         "strategies": _strategies(rows),
         **studies.figures(rows),
-        "red": [_red(row) for row in rows if not row.valid],
+        "invalid": [_invalid(row) for row in rows if not row.valid],
     }
 
 
@@ -47,7 +47,7 @@ def _strategies(rows: Sequence[Row]) -> list[dict[str, Any]]:
     ]
 
 
-def _red(row: Row) -> dict[str, Any]:
+def _invalid(row: Row) -> dict[str, Any]:
     return {
         "trial": row.trial,
         "strategy": row.strategy,

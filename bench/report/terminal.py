@@ -22,7 +22,7 @@ WIDTH = 100
 def summary_table(
     rows: Sequence[Row], width: int = WIDTH, decided: Sequence[Section] = (), neighbour: str | None = None
 ) -> "Text":
-    """Return the findings and the sections of a run, at most ``width`` columns wide, with its red trials below.
+    """Return the findings and the sections of a run, at most ``width`` columns wide, with its invalid trials below.
 
     ``decided`` are its decisions (``verdicts.sections``), ``neighbour`` is the program that disturbed it on purpose.
     """
@@ -42,7 +42,7 @@ def _texts(rows: Sequence[Row], width: int, decided: Sequence[Section], neighbou
     for one in [*decided, *studies.sections(rest)]:
         is_told = f"{one.title}." in found
         text.append_text(section.text(replace(one, title="") if is_told else one, width)).append("\n\n")
-    for sentence in about.about_red(rows):
+    for sentence in about.about_invalid(rows):
         text.append(text_grid.wrapped(sentence, width) + "\n", "red")
     text.rstrip()
     return findings, text

@@ -163,8 +163,8 @@ def study_table(name: str, frame: "pd.DataFrame") -> "pd.DataFrame":
 
 def _memory(rows: Sequence[Row]) -> Iterator[Line]:
     """Yield a line per slope: of each layer if layers were read, else of user memory; or why there is none."""
-    blocks = [row for row in rows if row.kind == "block"]
-    yield from _slopes(blocks, None)
+    idle = [row for row in rows if row.kind == "idle"]
+    yield from _slopes(idle, None)
     found = c.cells(rows, "memory")
     for setting in c.settings(found):
         own = [cell for cell in found if cell.setting == setting]

@@ -75,8 +75,8 @@ def _where(row: Row) -> str:
     """Return the workload in few words."""
     asked = row.workload
     match row.kind:
-        case "block":
-            return f"block  {units.count(asked.n)}"
+        case "idle":
+            return f"idle  {units.count(asked.n)}"
         case "probe":
             return words.plain(", ".join(f"{key} {value}" for key, value in asked.arguments.items()), 60)
         case "limit":
@@ -100,7 +100,7 @@ def _figures(row: Row) -> list[str]:
     found = row.measured
     if row.status != "ok":
         return []
-    if row.kind in {"memory", "block"}:
+    if row.kind in {"memory", "idle"}:
         return [f"{units.size(found.held_uss_bytes):>9} held (USS)"]
     if row.kind == "swarm" and found.reach_ns is not None:
         return [f"{units.count(found.held_in_flight)} held after {units.duration(found.reach_ns, 2)}"]
@@ -115,7 +115,7 @@ def _figures(row: Row) -> list[str]:
 def _verdict(row: Row, coloured: bool) -> str:
     if row.valid:
         return _paint("ok", GREEN, coloured)
-    reasons = "; ".join(words.plain(reason) for reason in row.why_red)
+    reasons = "; ".join(words.plain(reason) for reason in row.invalid_reasons)
     return _paint(reasons, DIM, coloured) if row.status == "skipped" else _paint(f"✗ {reasons}", RED, coloured)
 
 

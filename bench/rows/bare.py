@@ -3,7 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from inflight.bench.rows.parts import Needed, Uncrawled, Workload
+import msgspec
+from msgspec.structs import force_setattr
+
+from inflight.bench.rows.parts import Needed, Row, Workload, refuse_gaps
+from inflight.bench.rows.probes import PROBES, Probed
 from inflight.bench.rows.values import Bytes, Closed, Count, Limit, Maybe, Name, Ns, Number, Open, PositiveCount, Text
 
 Argument = Name | Count | bool
@@ -27,28 +31,24 @@ class LimitWorkload(Workload, frozen=True, kw_only=True):
     """Whether the search may exhaust limits shared with other processes."""
 
 
-class Ceiling(Closed, frozen=True, kw_only=True):
-    """One limit of a resource."""
-
-    name: Name
-    """The limit's name."""
-    most: Limit
-    """Remaining amount of the resource; below 0 if more is in use than allowed."""
-    shared: bool
-    """Whether other processes share the limit, so that using it up affects them."""
-    evidence: Text
-    """Figures of the limit, in a sentence."""
-    remedy: Text
-    """How to raise the limit."""
-
-
 class NextCeiling(Closed, frozen=True, kw_only=True):
     """The next limit after the one that was reached."""
 
     name: Name
     """The limit's name."""
     most: Limit
-    """Remaining amount of the resource."""
+    """Remaining amount of the resource; below 0 if more is in use than allowed."""
+
+
+class Ceiling(NextCeiling, frozen=True, kw_only=True):
+    """One limit of a resource."""
+
+    shared: bool
+    """Whether other processes share the limit, so that using it up affects them."""
+    evidence: Text
+    """Figures of the limit, in a sentence."""
+    remedy: Text
+    """How to raise the limit."""
 
 
 LimitNames = Text | list[Text]
@@ -97,23 +97,34 @@ class LimitMeasured(Open, frozen=True, kw_only=True):
     """Amount that a process reached with the smaller stack."""
 
 
-class LimitFound(Uncrawled, tag="limit", frozen=True, kw_only=True):
+class LimitFound(Row, tag="limit", frozen=True, kw_only=True):
     """Amount of a resource that this machine allows a process."""
 
-    SINCE = 2
     NEEDED: ClassVar[Needed] = {"measured": ("stopped_by", "evidence")}
     IS_CHECKED = False
 
+    stack: Literal["none"]
     workload: LimitWorkload
     measured: LimitMeasured
 
 
-class Probe(Uncrawled, frozen=True, kw_only=True):
+class Probe(Row, frozen=True, kw_only=True):
     """A small program that tests one claim."""
 
-    SINCE = 2
     IS_CHECKED = False
 
+    stack: Literal["none"]
     workload: ProbeWorkload
     measured: Any
     """Result of the program; bench/rows/probes.py has a record for each probe."""
+
+    def __post_init__(self) -> None:
+        """Turn the result into the record of this probe. Raises ValueError if it does not fit."""
+        Row.__post_init__(self)
+        try:
+            measured = msgspec.convert(self.measured, PROBES.get(self.workload.probe, Probed))
+        except msgspec.ValidationError as error:
+            raise ValueError(str(error).replace("`$", "`$.measured")) from error
+        force_setattr(self, "measured", measured)
+        if self.status == "ok" and not measured.is_excused:
+            refuse_gaps(measured, measured.NEEDED, "measured")

@@ -1,20 +1,13 @@
-"""Records of crawls, and of building blocks, whose memory is read in the same way."""
+"""Records of crawls, of the arms of blocks, and of idle threads and tasks, whose memory is read like that of crawls."""
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from inflight.bench.rows.parts import (
-    Crawled,
-    Layers,
-    Needed,
-    Samples,
-    SiteWorkload,
-    Timeline,
-    Times,
-    Uncrawled,
-    Workload,
-)
+from msgspec import Meta
+
+from inflight.bench.rows.parts import Answer, Layers, Needed, Row, Samples, SiteWorkload, Timeline, Times, Workload
 from inflight.bench.rows.values import (
     Bytes,
+    ClockNs,
     Closed,
     Connection,
     Count,
@@ -22,8 +15,10 @@ from inflight.bench.rows.values import (
     Name,
     Ns,
     Number,
+    Open,
     PositiveCount,
     PositiveNs,
+    Share,
     Text,
 )
 
@@ -107,12 +102,6 @@ class CrawlWorkload(SiteWorkload, frozen=True, kw_only=True):
 class Measured(Layers, frozen=True, kw_only=True):
     """Measurements of the client; empty if the trial ended before them."""
 
-    pages_per_s: Maybe[Number] = None
-    """Throughput: verified pages per second of makespan."""
-    makespan_ns: Maybe[Ns] = None
-    """Time from the call of crawl to its return."""
-    cpu_per_page_ns: Maybe[Ns] = None
-    """CPU time of the client process during the crawl, user and system, per verified page."""
     cpu_user_ns: Maybe[Ns] = None
     """User CPU time of the client process during the crawl (getrusage)."""
     cpu_system_ns: Maybe[Ns] = None
@@ -121,28 +110,14 @@ class Measured(Layers, frozen=True, kw_only=True):
     """Number of voluntary context switches: the process waited."""
     involuntary_switches: Maybe[Count] = None
     """Number of involuntary context switches: the process was preempted."""
-    switches_per_page: Maybe[Number] = None
-    """Context switches of both kinds, per page."""
     gc_collections: Maybe[Count] = None
     """Number of garbage collections during the crawl."""
     gc_total_ns: Maybe[Ns] = None
     """Total time of these collections."""
     gc_max_ns: Maybe[Ns] = None
     """Time of the longest one."""
-    peak_in_flight: Maybe[Count] = None
-    """Maximum number of fetches in flight at a time, counted by the client."""
-    peak_threads: Maybe[PositiveCount] = None
-    """Maximum number of threads seen in samples; the true maximum may be higher."""
     uss_bytes: Maybe[Bytes] = None
     """Private memory of the worker (USS), at rest after the crawl."""
-    pss_bytes: Maybe[Bytes] = None
-    """USS and the proportional share of shared memory (PSS), at rest after the crawl, if the system reports it."""
-    rss_bytes: Maybe[Bytes] = None
-    """Resident memory (RSS), at rest after the crawl."""
-    held_in_flight: Maybe[Count] = None
-    """Number of requests that the server had received and not answered when memory was read."""
-    service: Maybe[Times] = None
-    """Service times: started to finished."""
     response: Maybe[Times] = None
     """Response times: admitted to the frontier, to finished. The loop is closed, so independent users would see others.
     """
@@ -158,42 +133,26 @@ class Measured(Layers, frozen=True, kw_only=True):
     """Time in which the client's main thread was runnable but waited for its core; absent if unknown."""
     samples: Maybe[Samples] = None
     """Samples of the worker taken from outside during the crawl."""
-    work_units: Maybe[PositiveCount] = None
-    """CPU work per page, in units of inflight.strategies.core.work; absent: none."""
-    work_ns: Maybe[Ns] = None
-    """CPU time of the CPU work of one page in this worker, measured after its crawl: median of five."""
-    worked_pages: Maybe[Count] = None
-    """Number of responses with the CPU work done."""
     warm_up_ns: Maybe[Ns] = None
     """Time from the call of crawl until the cap was reached in started fetches; null if there were no more fetches.
     Older rows lack it.
     """
-    port_refusals: Maybe[Count] = None
-    """Number of pages that failed because the client had no free port (EADDRNOTAVAIL)."""
-    ephemeral_ports: Maybe[Count] = None
-    """Size of the kernel's ephemeral port range; null if unknown."""
     others_ns: Maybe[Ns] = None
     """Time in which other processes used the client's core during the crawl (its busy time minus the client's CPU
     time), in ticks of 10 ms; absent unless the client is pinned to one core.
     """
-    reach_ns: Maybe[Ns] = None
-    """Time from the order to crawl until the gate confirmed that all were in flight."""
     reach_cpu_ns: Maybe[Ns] = None
     """CPU time of the worker in that time, in ticks of 10 ms."""
     reach_server_cpu_ns: Maybe[Ns] = None
     """CPU time of the server in that time."""
-    drain_ns: Maybe[Ns] = None
-    """Time from opening the gate to the end of the crawl."""
     started: Maybe[Count] = None
-    """Number of building blocks started."""
+    """Number of idle threads or tasks started."""
     start_ns: Maybe[Ns] = None
     """Time to start them."""
     cpu_ns: Maybe[Ns] = None
     """CPU time to start them."""
     ps_rss_bytes: Maybe[Bytes] = None
     """Resident memory as shown by ps -o rss=."""
-    held_disturbed: Maybe[Text] = None
-    """How other processes changed the system-wide layers between base and held; null: they did not."""
     parked_disturbed: Maybe[Text] = None
     """How other processes changed them between base and parked; null: they did not."""
 
@@ -204,13 +163,13 @@ class Measured(Layers, frozen=True, kw_only=True):
                 raise ValueError("times of the same fetches that differ in their number")
 
 
-class BlockWorkload(Workload, frozen=True, kw_only=True):
-    """Workload of a building block."""
+class IdleWorkload(Workload, frozen=True, kw_only=True):
+    """Workload of idle threads or tasks."""
 
-    block: Name
-    """Name of the building block."""
+    what: Name
+    """The kind of thread or task."""
     n: PositiveCount
-    """Number of blocks to start."""
+    """Number to start."""
     variables: Maybe[dict[Name, Text]] = None
     """Environment variables of the process; absent: none."""
 
@@ -227,7 +186,7 @@ _SIZES = ("held_uss_bytes", "held_rss_bytes")
 _RAN_WITH = ("strategy", "python", "implementation", "gil")
 
 
-class Crawl(Crawled, frozen=True, kw_only=True):
+class Crawl(Row, frozen=True, kw_only=True):
     """A timed crawl."""
 
     NEEDED: ClassVar[Needed] = {"measured": _ANSWER, "server": _SERVED, "knobs": _RAN_WITH}
@@ -237,7 +196,7 @@ class Crawl(Crawled, frozen=True, kw_only=True):
     measured: Measured
 
 
-class Memory(Crawled, frozen=True, kw_only=True):
+class Memory(Row, frozen=True, kw_only=True):
     """A crawl in which the server holds all responses while the layers of memory are read.
 
     Of its times, only reach_ns and drain_ns are meaningful.
@@ -254,12 +213,94 @@ class Memory(Crawled, frozen=True, kw_only=True):
     measured: Measured
 
 
-class Block(Uncrawled, frozen=True, kw_only=True):
-    """N of one building block, held while memory is read."""
+class Idle(Row, frozen=True, kw_only=True):
+    """N idle threads or tasks of one kind, held while memory is read."""
 
-    SINCE = 2
     NEEDED: ClassVar[Needed] = {"measured": ("started", "start_ns", "cpu_ns", *_SIZES)}
     ABOVE_0 = _SIZES
 
-    workload: BlockWorkload
+    stack: Literal["none"]
+    workload: IdleWorkload
     measured: Measured
+
+
+class ArmWorkload(CrawlWorkload, frozen=True, kw_only=True):
+    """What was asked for."""
+
+    arm: ArmOf
+
+
+class Window(Open, frozen=True, kw_only=True):
+    """The part of one slice that counts."""
+
+    cycle: Count
+    """Which cycle of slices it belongs to, from 0; a cycle has one slice of each arm."""
+    begin_ns: ClockNs
+    """When it began, on the monotonic clock."""
+    wall_ns: PositiveNs
+    """How long it was."""
+    cpu_ns: Ns
+    """CPU time of the worker in it, all threads, user and system."""
+    server_cpu_ns: Ns
+    """CPU time of the server in it."""
+    pages: Annotated[float, Meta(ge=0, le=1e15)]
+    """Pages that were finished in it; with an added latency, a fraction of a page at its ends is counted too."""
+    faults: Maybe[Count] = None
+    """Page faults of the worker in it; absent: unknown. Older rows lack it, and the next ones."""
+    switches: Maybe[Count] = None
+    """Context switches of the worker in it; absent: unknown."""
+    late_ns: Maybe[Ns] = None
+    """How late the server answered in it, median; absent without an added latency."""
+
+
+class ArmMeasured(Answer, frozen=True, kw_only=True):
+    """What was measured; empty when the arm did not get that far."""
+
+    block: Maybe[Name] = None
+    """The id of the block: its arms were alive at the same time."""
+    windows: Maybe[list[Window]] = None
+    """The windows of the arm's slices, in their order."""
+    settle_ns: Maybe[Ns] = None
+    """How long the gate was open before each window."""
+    cpu_share: Maybe[Number] = None
+    """CPU time of the worker and its children as a share of the time, in the windows; with several cores, above 1."""
+    clock: Maybe[Literal["task clock", "in band", "process clock"]] = None
+    """By which clock the CPU time of all arms of the block was read: the kernel's task clock; in band, so the worker's
+    own, between two pages; or the CPU clock of another process. Older rows lack it, and have the last."""
+    clock_step_ns: Maybe[PositiveNs] = None
+    """Resolution of that clock."""
+    faults_per_page: Maybe[Number] = None
+    """Page faults per page, in the windows; absent: unknown."""
+    late_ns: Maybe[Ns] = None
+    """How late the server answered: median of the windows; absent without an added latency."""
+    others_share: Maybe[Share] = None
+    """Share of the core of the block's arms that other programs used while these took turns; absent: unknown."""
+    unit_ns: Maybe[PositiveNs] = None
+    """CPU time of a fixed amount of work, a unit of inflight.strategies.core.work, in this worker after its crawl."""
+    requests: Maybe[Count] = None
+    """Requests of the arm that the server received, from its first to its last page."""
+    processes: Maybe[PositiveCount] = None
+    """Number of processes: the worker and its children; absent: 1."""
+    beside_server: Maybe[Literal[True]] = None
+    """One of its cores was also the server's; absent: none was."""
+    lag: Maybe[Times] = None
+    """How late a timer of 10 ms fired in the model's loop, at each due time within a window; of threads, how late a
+    thread that sleeps woke up. Absent: not asked for, or the model has no timer."""
+    server_lost: Maybe[Literal[True]] = None
+    """The server was lost in mid-block: the failure is not the arm's."""
+
+
+class Arm(Row, frozen=True, kw_only=True):
+    """One arm of a block."""
+
+    NEEDED: ClassVar[Needed] = {
+        "measured": (
+            *("block", "windows", "settle_ns", "cpu_per_page_ns", "pages_per_s", "cpu_share"),
+            *("requests", "pages", "failed_pages", "tries", "peak_in_flight", "held_in_flight", "service"),
+        ),
+        "knobs": _RAN_WITH,
+    }
+    ABOVE_0 = ("pages_per_s", "cpu_per_page_ns")
+
+    workload: ArmWorkload
+    measured: ArmMeasured

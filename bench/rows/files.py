@@ -3,15 +3,10 @@
 ``inflight.bench.rows.records`` defines what a row may hold and validates each line; ``row.schema.json`` is generated
 from it.
 
-Format history (``format`` in every row; ``parts.RENAMED`` lists checks that were renamed):
+Format history (``format`` in every row):
 
-1   2026-11: first.
-2   2026-11: the kinds block, probe and limit, in which no strategy crawls (``stack`` is "none"); layers of memory.
-3   2026-11: the kind pair, two sides that take turns; no longer written, and rejected.
-4   2026-11: the kinds swarm, open and client: many processes at once, constant rates of arrivals, and other clients.
-5   2026-11: the kind arm: one arm of a block, in which all arms are alive at once and take turns; the rows of a
-    comparison name it (``workload.comparison``); ``stack`` is "none" for null clients; ``cause``. Unknown figures are
-    absent, where older rows have null; both mean the same.
+1-4 2026-11: before the first release. Stored rows have null for unknown figures, and lack what was added later.
+5   2026-11: all present kinds. Unknown figures are absent; null means the same.
 
 Integers are nanoseconds (``_ns``) and bytes (``_bytes``); shares are between 0 and 1.
 """

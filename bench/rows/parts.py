@@ -1,12 +1,11 @@
 """The row, and the parts that records of several kinds share."""
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from msgspec import Meta, Struct, defstruct
-from msgspec.structs import force_setattr
+import msgspec
+from msgspec import Meta, defstruct
 
 from inflight.bench.rows.values import (
     MOST_NS,
@@ -16,6 +15,7 @@ from inflight.bench.rows.values import (
     Closed,
     Count,
     Limit,
+    Lists,
     Maybe,
     Name,
     Ns,
@@ -23,11 +23,11 @@ from inflight.bench.rows.values import (
     Open,
     PositiveCount,
     Share,
+    Table,
     Text,
-    plain_values,
 )
 
-Kind = Literal["crawl", "memory", "block", "probe", "limit", "swarm", "open", "client", "arm"]
+Kind = Literal["crawl", "memory", "idle", "probe", "limit", "swarm", "open", "client", "arm"]
 Status = Literal["ok", "wrong", "failed", "timeout", "skipped"]
 """ok: right answer. wrong: wrong answer. failed: crash, invalid output or dead server. timeout: killed at its deadline.
 skipped: never started.
@@ -42,24 +42,14 @@ StartedAt = Annotated[
 ]
 
 
-def same_length(*lists: Sequence[object]) -> None:
-    """Raise ValueError unless all lists of a time line have the same length."""
-    if len({len(values) for values in lists}) > 1:
-        raise ValueError("lists of different lengths in a time line")
+def refuse_gaps(part: Table, names: Iterable[str], name: str) -> None:
+    """Raise ValueError unless a part of a row has all these figures."""
+    for missing in [one for one in names if getattr(part, one) is None]:
+        raise ValueError(f"the status is ok, but {name} has no {missing}")
 
 
-RENAMED = {
-    "limits allow it": "limits high enough",
-    "knobs reached the worker": "settings applied",
-    "nobody was lost": "all processes survived",
-    "reporting was cheap": "reporting overhead low",
-    "long enough to tell": "window long enough",
-}
-"""Checks by their names in rows that were written before 2026-11-23."""
-
-
-class Check(Struct, frozen=True, forbid_unknown_fields=True):
-    """One validity check of a trial; an earlier name is replaced by the present one."""
+class Check(Closed, frozen=True):
+    """One validity check of a trial."""
 
     name: Name
     """The check's name."""
@@ -67,10 +57,6 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
     """Its outcome."""
     detail: Text
     """The figures that it is based on."""
-
-    def __post_init__(self) -> None:
-        if self.name in RENAMED:
-            force_setattr(self, "name", RENAMED[self.name])
 
 
 class Disturbances(Open, frozen=True, kw_only=True):
@@ -83,6 +69,66 @@ class Disturbances(Open, frozen=True, kw_only=True):
     """Share of CPU time that the hypervisor took away, on the pinned cores; null where this is not counted."""
 
 
+class Histogram(Closed, frozen=True, kw_only=True):
+    """Histogram of durations."""
+
+    significant_bits: Annotated[int, Meta(ge=1, le=64)]
+    """Number of bits after the first one in which all values of a bucket agree. A bucket is at most
+    2**-significant_bits of its values wide.
+    """
+    counts: Annotated[list[tuple[Ns, PositiveCount]], Meta(min_length=1)]
+    """[least value of the bucket in nanoseconds, count], in ascending order, without empty buckets."""
+
+    def __post_init__(self) -> None:
+        """Reject buckets that are not in ascending order."""
+        starts = [start_ns for start_ns, _ in self.counts]
+        if any(one >= other for one, other in pairwise(starts)):
+            raise ValueError("buckets that do not rise")
+
+    @property
+    def total(self) -> int:
+        """Number of values counted."""
+        return sum(count for _, count in self.counts)
+
+
+class TimesTold(Closed, frozen=True, kw_only=True):
+    """Summary of durations, as far as a client reports it."""
+
+    count: Count
+    """Number of durations."""
+    mean_ns: Maybe[Ns] = None
+    """Mean."""
+    min_ns: Maybe[Ns] = None
+    """Minimum."""
+    p50_ns: Maybe[Ns] = None
+    """Median. All quantiles are nearest-rank, so they are real samples."""
+    p90_ns: Maybe[Ns] = None
+    """90 % quantile."""
+    p99_ns: Maybe[Ns] = None
+    """99 % quantile; unreliable below 1,000 samples."""
+    p999_ns: Maybe[Ns] = None
+    """99.9 % quantile."""
+    max_ns: Maybe[Ns] = None
+    """Maximum."""
+    histogram: Maybe[Histogram] = None
+    """Histogram of all durations."""
+
+
+class Times(TimesTold, frozen=True, kw_only=True):
+    """Summary of the durations of all finished fetches."""
+
+    def __post_init__(self) -> None:
+        """Reject missing quantiles, quantiles out of order, and a histogram with another count."""
+        rising = (self.min_ns, self.p50_ns, self.p90_ns, self.p99_ns, self.p999_ns, self.max_ns)
+        known = [value for value in rising if value is not None]
+        if self.count and (len(known) < len(rising) or self.mean_ns is None or self.histogram is None):
+            raise ValueError("durations without a mean, a quantile or a histogram")
+        if known != sorted(known):
+            raise ValueError("quantiles that do not rise")
+        if self.histogram is not None and self.histogram.total != self.count:
+            raise ValueError(f"a histogram of {self.histogram.total} durations instead of {self.count}")
+
+
 class Answer(Disturbances, frozen=True, kw_only=True):
     """The answer of a crawl, in counts."""
 
@@ -92,6 +138,43 @@ class Answer(Disturbances, frozen=True, kw_only=True):
     """Pages that failed after all their tries, or whose strategy process was lost; they are no throughput."""
     tries: Maybe[Count] = None
     """Attempts to fetch a page, over all pages."""
+    pages_per_s: Maybe[Number] = None
+    """Throughput: verified pages per second of the makespan, or of the windows."""
+    cpu_per_page_ns: Maybe[Ns] = None
+    """CPU time of the client and its children, user and system, per verified page of the crawl or of the windows."""
+    switches_per_page: Maybe[Number] = None
+    """Context switches per page in that time; absent: unknown."""
+    peak_in_flight: Maybe[Count] = None
+    """Maximum number of fetches in flight at a time, counted by the client."""
+    held_in_flight: Maybe[Count] = None
+    """Number of requests held behind the gates, all at once: received and not answered."""
+    peak_threads: Maybe[PositiveCount] = None
+    """Maximum number of threads of the worker and its children seen in samples; the true maximum may be higher."""
+    rss_bytes: Maybe[Bytes] = None
+    """Resident memory of the worker (RSS) after the crawl, or after its slices if it has no children."""
+    pss_bytes: Maybe[Bytes] = None
+    """Memory of the worker and its children at the same time, with their share of shared memory (PSS); absent: unknown.
+    """
+    service: Maybe[Times] = None
+    """Service times, started to finished: of all fetches, or of those that began and ended within one window."""
+    work_units: Maybe[PositiveCount] = None
+    """CPU work per page, in units of inflight.strategies.core.work; absent: none."""
+    work_ns: Maybe[Ns] = None
+    """CPU time of the CPU work of one page in this worker, measured after its crawl: median of five."""
+    worked_pages: Maybe[Count] = None
+    """Number of responses with the CPU work done."""
+    makespan_ns: Maybe[Ns] = None
+    """Time from the call of crawl to its return; of a swarm, from its start until its last strategy process is done."""
+    reach_ns: Maybe[Ns] = None
+    """Time from the order to crawl, or the start of a swarm, until the gates confirmed that all were in flight."""
+    drain_ns: Maybe[Ns] = None
+    """Time from opening the gates to the end of the last crawl."""
+    ephemeral_ports: Maybe[Count] = None
+    """Size of the kernel's ephemeral port range; null if unknown."""
+    port_refusals: Maybe[Count] = None
+    """Number of pages that failed because the client had no free port (EADDRNOTAVAIL)."""
+    held_disturbed: Maybe[Text] = None
+    """How other processes changed the system-wide layers between base and held; null: they did not."""
 
 
 LAYERS = {
@@ -187,67 +270,7 @@ class SiteWorkload(Workload, frozen=True, kw_only=True):
     site: Site
 
 
-class Histogram(Closed, frozen=True, kw_only=True):
-    """Histogram of durations."""
-
-    significant_bits: Annotated[int, Meta(ge=1, le=64)]
-    """Number of bits after the first one in which all values of a bucket agree. A bucket is at most
-    2**-significant_bits of its values wide.
-    """
-    counts: Annotated[list[tuple[Ns, PositiveCount]], Meta(min_length=1)]
-    """[least value of the bucket in nanoseconds, count], in ascending order, without empty buckets."""
-
-    def __post_init__(self) -> None:
-        """Reject buckets that are not in ascending order."""
-        starts = [start_ns for start_ns, _ in self.counts]
-        if any(one >= other for one, other in pairwise(starts)):
-            raise ValueError("buckets that do not rise")
-
-    @property
-    def total(self) -> int:
-        """Number of values counted."""
-        return sum(count for _, count in self.counts)
-
-
-class TimesTold(Closed, frozen=True, kw_only=True):
-    """Summary of durations, as far as a client reports it."""
-
-    count: Count
-    """Number of durations."""
-    mean_ns: Maybe[Ns] = None
-    """Mean."""
-    min_ns: Maybe[Ns] = None
-    """Minimum."""
-    p50_ns: Maybe[Ns] = None
-    """Median. All quantiles are nearest-rank, so they are real samples."""
-    p90_ns: Maybe[Ns] = None
-    """90 % quantile."""
-    p99_ns: Maybe[Ns] = None
-    """99 % quantile; unreliable below 1,000 samples."""
-    p999_ns: Maybe[Ns] = None
-    """99.9 % quantile."""
-    max_ns: Maybe[Ns] = None
-    """Maximum."""
-    histogram: Maybe[Histogram] = None
-    """Histogram of all durations."""
-
-
-class Times(TimesTold, frozen=True, kw_only=True):
-    """Summary of the durations of all finished fetches."""
-
-    def __post_init__(self) -> None:
-        """Reject missing quantiles, quantiles out of order, and a histogram with another count."""
-        rising = (self.min_ns, self.p50_ns, self.p90_ns, self.p99_ns, self.p999_ns, self.max_ns)
-        known = [value for value in rising if value is not None]
-        if self.count and (len(known) < len(rising) or self.mean_ns is None or self.histogram is None):
-            raise ValueError("durations without a mean, a quantile or a histogram")
-        if known != sorted(known):
-            raise ValueError("quantiles that do not rise")
-        if self.histogram is not None and self.histogram.total != self.count:
-            raise ValueError(f"a histogram of {self.histogram.total} durations instead of {self.count}")
-
-
-class Timeline(Closed, frozen=True, kw_only=True):
+class Timeline(Lists, frozen=True, kw_only=True):
     """The crawl over time."""
 
     bin_ns: BinNs
@@ -259,12 +282,12 @@ class Timeline(Closed, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Reject lists of different lengths, and a total time above the maximum."""
-        same_length(self.completions, self.in_flight)
+        Lists.__post_init__(self)
         if self.bin_ns * len(self.completions) > MOST_NS:
             raise ValueError("bins of a time line that are too long")
 
 
-class Samples(Closed, frozen=True, kw_only=True):
+class Samples(Lists, frozen=True, kw_only=True):
     """Samples of the worker taken from outside during the crawl: lists of equal length, at most 200 long."""
 
     at_ns: list[Ns]
@@ -275,12 +298,6 @@ class Samples(Closed, frozen=True, kw_only=True):
     """Resident memory (RSS)."""
     cpu_ns: list[Ns | None]
     """CPU time since the order to crawl; null if unknown."""
-
-    def __post_init__(self) -> None:
-        """Reject lists of different lengths, and times out of order."""
-        same_length(self.at_ns, self.threads, self.rss_bytes, self.cpu_ns)
-        if self.at_ns != sorted(self.at_ns):
-            raise ValueError("times that do not rise")
 
 
 class Window(Disturbances, frozen=True, kw_only=True):
@@ -307,6 +324,8 @@ class LocustCounts(Closed, frozen=True, kw_only=True):
     """Number of requests."""
     failures: Count
     """Number of failed requests."""
+    version: Maybe[Name] = None
+    """Locust's version, of a swarm."""
 
 
 class Server(Open, frozen=True, kw_only=True):
@@ -407,8 +426,8 @@ class Knobs(Open, frozen=True, kw_only=True):
     """Maximum number of open descriptors; -1: no limit."""
     variables: Maybe[dict[Name, Text | None]] = None
     """Values of the arm's environment variables, as seen by its worker; null if one was not set."""
-    block: Maybe[Text] = None
-    """The building block that was started."""
+    idle: Maybe[Text] = None
+    """What was started to be idle: a kind of thread or task."""
     stack_bytes: Maybe[Limit] = None
     """Stack size (address space) of each thread; null if the system does not report it."""
     locust: Maybe[Text] = None
@@ -423,8 +442,6 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
     ``measured``, ``server`` and ``knobs`` are empty if the trial ended before they were known.
     """
 
-    SINCE: ClassVar[int] = 1
-    """The first format with this kind."""
     NEEDED: ClassVar[Needed] = {}
     """Figures that are present if the status is ok, by part of the row."""
     ABOVE_0: ClassVar[tuple[str, ...]] = ()
@@ -443,7 +460,7 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
     round: Annotated[int, Meta(ge=1, le=10**6)]
     """Number of the round, from 1."""
     strategy: Name
-    """Id of the strategy (the name of its file in strategies/); for other kinds, the building block, the probe, the
+    """Id of the strategy (the name of its file in strategies/); for other kinds, the thread or task, the probe, the
     resource or the client (locust, wrk).
     """
     stack: Literal["shared", "own", "none"]
@@ -473,19 +490,12 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Reject values that contradict the status. Raises ValueError."""
-        if self.format < self.SINCE:
-            raise ValueError(f"a row of format {self.format}, which did not have this kind")
         if (self.status == "ok") != (self.reason is None) or self.reason == "":
             raise ValueError("a status that is not ok needs a reason, and ok has none")
-        if self.status == "ok":
-            self._refuse_gaps()
-
-    def _refuse_gaps(self) -> None:
+        if self.status != "ok":
+            return
         for part, names in self.NEEDED.items():
-            found = getattr(self, part)
-            for name in names:
-                if getattr(found, name) is None:
-                    raise ValueError(f"the status is ok, but {part} has no {name}")
+            refuse_gaps(getattr(self, part), names, part)
         for name in self.ABOVE_0:
             if not getattr(self.measured, name):
                 raise ValueError(f"the status is ok, but measured.{name} is not above 0")
@@ -509,7 +519,7 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
         return tuple(check for check in self.checks if check.verdict == "failed")
 
     @property
-    def why_red(self) -> list[str]:
+    def invalid_reasons(self) -> list[str]:
         """The reasons for which it is not valid: its status, if it did not end well, or else its failed checks."""
         if self.status != "ok":
             return [f"{self.status}: {self.reason}" if self.reason else self.status]
@@ -522,7 +532,7 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
 
     def to_json(self) -> str:
         """Return the row as one line of JSON, without a newline."""
-        return json.dumps(plain_values(self), separators=(",", ":"), allow_nan=False)
+        return msgspec.json.encode(self).decode()
 
     @staticmethod
     def from_json(line: str) -> "Row":
@@ -530,15 +540,3 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
         from inflight.bench.rows import records
 
         return records.read(line)
-
-
-class Crawled(Row, frozen=True, kw_only=True):
-    """A trial in which a strategy or another client crawls."""
-
-    stack: Literal["shared", "own", "none"]
-
-
-class Uncrawled(Row, frozen=True, kw_only=True):
-    """A trial in which no strategy crawls."""
-
-    stack: Literal["none"]

@@ -1,8 +1,6 @@
 """The measurements of each probe, by the name of its program in bench/studies/probes/programs/."""
 
-from typing import Any, ClassVar, Literal
-
-import msgspec
+from typing import ClassVar, Literal
 
 from inflight.bench.rows.values import Closed, Count, Maybe, Name, Ns, Number, Open, PositiveCount, PositiveNs, Text
 
@@ -22,9 +20,14 @@ class Probed(Open, frozen=True, kw_only=True):
     error: Maybe[Text] = None
     """The underlying error; null where there was none."""
 
+    @property
+    def is_excused(self) -> bool:
+        """Whether it says why there is no measurement."""
+        return bool(self.EXCUSED_BY and getattr(self, self.EXCUSED_BY) is not None)
+
 
 class Attribution(Probed, frozen=True, kw_only=True):
-    """Where the bytes of a building block go: bytes per block, the largest pieces first."""
+    """Where the bytes of an idle thread or task go: bytes of each, the largest pieces first."""
 
     NEEDED = ("n", "started")
 
@@ -160,20 +163,3 @@ PROBES: dict[str, type[Probed]] = {
     "stack_ripping": StackRipping,
     "thread_per_fetch": ThreadPerFetch,
 }
-
-
-def judged(probe: str, measured: dict[str, Any], path: str, *, is_ok: bool) -> Probed:
-    """Return the record of a probe's measurement; for an unknown probe, only the fields of all probes.
-
-    Raises ValueError for a measurement that does not fit the record.
-    """
-    kind = PROBES.get(probe, Probed)
-    try:
-        found = msgspec.convert(measured, kind)
-    except msgspec.ValidationError as error:
-        raise ValueError(str(error).replace("`$", f"`{path}")) from error
-    if is_ok and not (kind.EXCUSED_BY and getattr(found, kind.EXCUSED_BY) is not None):
-        for name in kind.NEEDED:
-            if getattr(found, name) is None:
-                raise ValueError(f"the status is ok, but measured has no {name}")
-    return found

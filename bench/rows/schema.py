@@ -4,15 +4,15 @@ import argparse
 import ast
 import inspect
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, get_args
 
 import msgspec
-from msgspec import Struct
 
 from inflight.bench.rows.files import SCHEMA_FILE
 from inflight.bench.rows.parts import NEWEST_FORMAT, Row
 from inflight.bench.rows.records import Record
+from inflight.bench.rows.values import Table
 
 _HEAD = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -29,10 +29,12 @@ def schema() -> dict[str, Any]:
     definitions = found["$defs"]
     for kind in get_args(Record):
         definitions[kind.__name__] |= _rules(kind)
-    for part in _structs(get_args(Record)):
-        if part.__name__ in definitions:
-            _describe(definitions[part.__name__], part)
-    for definition in definitions.values():
+    for part in _below(Table):
+        definition = definitions.get(part.__name__, {"properties": {}})
+        for base in reversed(part.__mro__):
+            for name, words in _field_texts(base):
+                if name in definition["properties"]:
+                    definition["properties"][name] = {"description": words} | definition["properties"][name]
         if "description" in definition:  # a docstring; Python before 3.13 keeps its indentation
             definition["description"] = inspect.cleandoc(definition["description"])
     return _HEAD | found
@@ -53,29 +55,17 @@ def _rules(kind: type[Row]) -> dict[str, Any]:
     if kind.IS_CHECKED:
         parts["checks"] = {"minItems": 1}
     return {
-        "allOf": [{"properties": {"format": {"minimum": kind.SINCE}}}],
         "if": {"properties": {"status": {"const": "ok"}}},
         "then": {"properties": {"reason": {"type": "null"}, **parts}},
         "else": {"properties": {"reason": {"type": "string", "minLength": 1}}},
     }
 
 
-def _structs(kinds: Iterable[type[Struct]]) -> Iterator[type[Struct]]:
-    """Yield all structs in the modules of the records and of their base classes."""
-    modules = {inspect.getmodule(base) for kind in kinds for base in kind.__mro__}
-    for module in modules:
-        for value in vars(module).values():
-            if isinstance(value, type) and issubclass(value, Struct):
-                yield value
-
-
-def _describe(definition: dict[str, Any], part: type[Struct]) -> None:
-    """Add the docstring of each field, own or inherited, to its property."""
-    for base in reversed(part.__mro__):
-        for name, words in _field_texts(base):
-            if name in definition["properties"]:
-                own = definition["properties"][name]
-                definition["properties"][name] = {"description": words} | own
+def _below(part: type[Table]) -> Iterator[type[Table]]:
+    """Yield all records and parts of records that are made from one."""
+    for own in part.__subclasses__():
+        yield own
+        yield from _below(own)
 
 
 def _field_texts(part: type) -> Iterator[tuple[str, str]]:

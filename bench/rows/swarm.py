@@ -1,20 +1,25 @@
 """The record of a swarm: one strategy in many processes, each with a server of its own."""
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from inflight.bench.rows.parts import Crawled, Layers, LocustCounts, Needed, Site, Workload, same_length
+from inflight.bench.rows.parts import Layers, LocustCounts, Needed, Row, Site, Workload
 from inflight.bench.rows.values import (
     ChangeBytes,
     Closed,
     Count,
+    Limit,
+    Lists,
     Maybe,
     Name,
     Ns,
+    Number,
     PositiveCount,
     PositiveNs,
     Share,
     Text,
 )
+
+Knob = Text | Limit | Number | bool | None
 
 
 class SwarmWorkload(Workload, frozen=True, kw_only=True):
@@ -72,7 +77,7 @@ class BoundBy(Closed, frozen=True, kw_only=True):
     """The limit, and how to raise it."""
 
 
-class SwarmTimeline(Closed, frozen=True, kw_only=True):
+class SwarmTimeline(Lists, frozen=True, kw_only=True):
     """The swarm over time."""
 
     at_ns: list[Ns]
@@ -81,17 +86,6 @@ class SwarmTimeline(Closed, frozen=True, kw_only=True):
     """Number of requests held by the gates."""
     used_bytes: list[ChangeBytes | None]
     """Decrease of the system's available memory since the start; null where unknown."""
-
-    def __post_init__(self) -> None:
-        """Refuse lists of different lengths."""
-        same_length(self.at_ns, self.held, self.used_bytes)
-
-
-class Locust(LocustCounts, frozen=True, kw_only=True):
-    """What Locust counted during a swarm."""
-
-    version: Name
-    """Locust's version."""
 
 
 class SwarmMeasured(Layers, frozen=True, kw_only=True):
@@ -109,14 +103,6 @@ class SwarmMeasured(Layers, frozen=True, kw_only=True):
     """Number of Locust workers; each runs some of the strategy processes."""
     hosts: Maybe[Count] = None
     """Number of machines."""
-    held_in_flight: Maybe[Count] = None
-    """Number of requests held at once, confirmed by the gates of all servers."""
-    reach_ns: Maybe[Ns] = None
-    """From the start until the gates held all; absent or null when they never did."""
-    drain_ns: Maybe[Ns] = None
-    """From opening the gates until the last strategy process had finished."""
-    makespan_ns: Maybe[Ns] = None
-    """From the start until the last strategy process had finished."""
     timeline: Maybe[SwarmTimeline] = None
     """The swarm over time."""
     errors: Maybe[dict[Name, PositiveCount]] = None
@@ -129,27 +115,20 @@ class SwarmMeasured(Layers, frozen=True, kw_only=True):
     """CPU time of the Locust master and workers in that time."""
     reporting_share: Maybe[Share] = None
     """Share of the strategy processes' CPU time that went into reporting to Locust."""
-    locust: Maybe[Locust] = None
+    locust: Maybe[LocustCounts] = None
     """What Locust counted."""
     lost: Maybe[list[Loss]] = None
     """Processes that were lost before they had finished."""
     late: Maybe[list[Latecomer]] = None
     """Processes that came late."""
-    ephemeral_ports: Maybe[Count] = None
-    """Number of ports that the kernel gives to clients; null where unknown."""
-    port_refusals: Maybe[Count] = None
-    """Pages that failed because the client had no port left (EADDRNOTAVAIL)."""
-    held_disturbed: Maybe[Text] = None
-    """What else changed the system's layers of memory between the two readings; null: nothing."""
 
 
-class Swarm(Crawled, frozen=True, kw_only=True):
+class Swarm(Row, frozen=True, kw_only=True):
     """One strategy in many processes, with as many servers, steered by Locust.
 
     The servers hold every response while the layers of memory are read.
     """
 
-    SINCE = 4
     NEEDED: ClassVar[Needed] = {
         "measured": (
             *("planned_in_flight", "client_processes", "server_processes", "nodes", "hosts"),
@@ -160,5 +139,5 @@ class Swarm(Crawled, frozen=True, kw_only=True):
 
     workload: SwarmWorkload
     measured: SwarmMeasured
-    knobs: dict[str, Any]  # type: ignore[assignment]
+    knobs: dict[Name, Knob | dict[Name, Knob] | list[Knob | dict[Name, Knob] | list[Knob]]]  # type: ignore[assignment]
     """What the strategy processes say they ran with: one value where all agree, else a list of all."""

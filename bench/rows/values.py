@@ -1,4 +1,7 @@
-"""Value types of records: bounded numbers, text, and tables with or without unknown keys."""
+"""Value types of records: bounded numbers, text, and tables with or without unknown keys.
+
+``records.read`` makes texts printable and very small numbers 0.
+"""
 
 from typing import Annotated, Any, Literal, Optional, TypeVar
 
@@ -13,10 +16,7 @@ MOST_NS = 10**17
 """Three years. Sums of such durations are exact integers, and a product of two fits into a float."""
 MOST_BYTES = 10**16
 MOST = 10**12
-DEEPEST = 20
-"""Maximum nesting depth of tables whose keys are not known."""
-LEAST_NUMBER, MOST_NUMBER = 1e-20, 1e15
-"""Bounds of the absolute value of a float other than 0, so that its reciprocal and its square are finite."""
+MOST_NUMBER = 1e15
 
 Ns = Annotated[int, Meta(ge=0, le=MOST_NS)]
 PositiveNs = Annotated[int, Meta(ge=1, le=MOST_NS)]
@@ -53,6 +53,18 @@ class Open(Table, frozen=True, kw_only=True):
     """A table that ignores unknown keys, so that a new figure needs no new format."""
 
 
+class Lists(Closed, frozen=True, kw_only=True):
+    """Lists of equal length: entries at the same place belong together."""
+
+    def __post_init__(self) -> None:
+        """Reject lists of different lengths, and times out of order. Raises ValueError."""
+        found = {name: own for name in self.__struct_fields__ if isinstance(own := getattr(self, name), list)}
+        if len(set(map(len, found.values()))) > 1:
+            raise ValueError("lists of different lengths in a time line")
+        if (times := found.get("at_ns", [])) != sorted(times):
+            raise ValueError("times that do not rise")
+
+
 def whole_values(table: Struct) -> dict[str, Any]:
     """Return a table as JSON values, with None for absent figures."""
     return dict.fromkeys(table.__struct_fields__) | plain_values(table)
@@ -62,27 +74,3 @@ def plain_values(table: Struct) -> dict[str, Any]:
     """Return a table as JSON values, without absent figures."""
     found: dict[str, Any] = msgspec.to_builtins(table)
     return found
-
-
-class NumberOutOfRange:
-    """Placeholder for a number out of range; no record type accepts it."""
-
-
-def number(digits: str) -> Any:
-    """Parse a JSON float; return a ``NumberOutOfRange`` if it is out of bounds."""
-    value = float(digits)
-    return value if value == 0 or LEAST_NUMBER <= abs(value) <= MOST_NUMBER else NumberOutOfRange()
-
-
-def plain(value: Any, path: str, depth: int = 0) -> None:
-    """Raise ValueError unless a value without a known type is plain JSON with numbers within bounds."""
-    if isinstance(value, NumberOutOfRange) or (isinstance(value, int) and abs(value) >= 2**63):
-        raise ValueError(f"Number out of range - at `{path}`")
-    if depth > DEEPEST:
-        raise ValueError(f"Tables within tables beyond {DEEPEST} - at `{path}`")
-    if isinstance(value, dict):
-        for name, own in value.items():
-            plain(own, f"{path}.{name[:40]}", depth + 1)
-    elif isinstance(value, list):
-        for place, own in enumerate(value):
-            plain(own, f"{path}[{place}]", depth + 1)

@@ -11,7 +11,6 @@ from inflight.bench.frame.contrast import records, summary
 from inflight.bench.frame.figures import FIGURES
 from inflight.bench.frame.frame import frame
 from inflight.bench.present import labels, marks, name_looks, page, scales
-from inflight.bench.present.name_looks import COLOURS
 from inflight.bench.show.sections import evenly, tile_text
 from inflight.bench.show.studies import shown
 from inflight.bench.show.study import (
@@ -42,6 +41,8 @@ MAX_PANELS = 4
 PANEL_HEIGHT = 5.6
 LINE = 0.34
 """Inches for a bar or a row of dots."""
+QUANTILES = ("#262626", "#7F7F7F", "#BFBFBF")
+"""The colours of dots: no name has one of them."""
 ALIKE = "#E8E8E8"
 """The fill of a tile where no difference is certain."""
 
@@ -187,7 +188,7 @@ def _lines(axes: "Axes", study: Study, part: Part, columns: Sequence[tuple[Any, 
         for one in records(found[found["line"] == name]):
             x = getattr(one, study.plot.x) if is_number else steps.index(getattr(one, study.plot.x))
             low, high = (one.low, one.high) if one.n > 1 else (math.nan, math.nan)
-            points.append(marks.Point(x, one.estimate, low, high, red=not one.valid))
+            points.append(marks.Point(x, one.estimate, low, high, invalid=not one.valid))
         shown.append(marks.series(axes, name, sorted(points, key=lambda point: point.x), looks.get(name)))
     axes.set_xlabel(f"{value_words(study.plot.x)}{' (log scale)' if is_number else ''}")
     against = f"ratio to {value_name(study.over[0], study.over[1])}" if study.over and study.plot.is_ratio else ""
@@ -237,7 +238,7 @@ def _dots(axes: "Axes", study: Study, part: Part, columns: Sequence[tuple[Any, .
         found = _means(part._replace(means=summary(own, ["line", *study.columns])), study, columns)
         found = found[found["line"].isin(names)]
         places = [names.index(line) for line in found["line"]]
-        colour = COLOURS[(0, 1, 5)[number % 3]]
+        colour = QUANTILES[number % 3]
         axes.plot(
             found["estimate"],
             places,

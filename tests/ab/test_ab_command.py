@@ -136,7 +136,11 @@ MANY: dict[str, tuple[Callable[[BlockTrial], Mapping[str, Any]], float, Ends]] =
     "a failing B": (always(failed="B"), 0.0, Ends("regression", 0, "B failed in 3 of 3 blocks, A in none")),
     "a wrong B": (always(failed="B", status="wrong"), 0.0, Ends("regression", 0, "B failed in 3 of 3 blocks")),
     "a failing A": (always(failed="A"), 0.0, Ends("inconclusive", 0, "A failed in 3 of 3 blocks: B cannot be")),
-    "a busy machine": (always(red=True), 0.0, Ends("inconclusive", 0, "24 of 24 blocks were left out on an outside")),
+    "a busy machine": (
+        always(invalid=True),
+        0.0,
+        Ends("inconclusive", 0, "24 of 24 blocks were left out on an outside"),
+    ),
     "a B that fails once": (
         lambda trial: {"failed": "B"} if trial.round == 5 else {},
         0.0,
@@ -219,11 +223,11 @@ def test_recorded_blocks_of_a_planted_slowdown_are_the_regression_that_was_store
 def test_a_side_that_cannot_do_the_work_is_refused_by_name(
     laboratory: Laboratory, tmp_path: Path, scratch: Path
 ) -> None:
-    red = Check("requests counted alike", "failed", "1 of 2")
+    invalid = Check("requests counted alike", "failed", "1 of 2")
     cannot: dict[str, list[Row]] = {
         "A, callbacks: it broke": block(failed="A"),
         "B, generators: it broke": block(failed="B"),
-        "A, callbacks: requests counted alike: 1 of 2": [changed(row, checks=(red,)) for row in block()],
+        "A, callbacks: requests counted alike: 1 of 2": [changed(row, checks=(invalid,)) for row in block()],
         "the fake server died in mid-block": lost(1),
     }
     for why, found in cannot.items():

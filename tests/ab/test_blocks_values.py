@@ -63,8 +63,8 @@ def test_only_requested_metrics_have_values() -> None:
     assert set(read.values(one(metrics=("memory", "cpu_per_page")))) == {"cpu_per_page"}
 
 
-def test_a_reading_of_memory_that_is_red_gives_no_value_and_the_block_is_good() -> None:
-    found = one(memory_red="3 connections were lost")
+def test_a_reading_of_memory_that_is_invalid_gives_no_value_and_the_block_is_good() -> None:
+    found = one(memory_invalid="3 connections were lost")
 
     assert found.good
     assert "memory" not in read.values(found)
@@ -121,7 +121,7 @@ def test_the_gated_metrics_are_fixed_before_the_first_block() -> None:
 def test_blocks_are_good_failed_or_dropped() -> None:
     made = [
         *series(2),
-        block(3, red=True),
+        block(3, invalid=True),
         block(4, failed="A", reason="the strategy raised X"),
         block(5, failed="B", status="wrong", reason="1 pages missing"),
         block(6, failed="B", status="timeout", reason="late"),
@@ -146,9 +146,9 @@ def test_blocks_are_good_failed_or_dropped() -> None:
 
 def test_a_failed_check_of_an_arm_is_its_failure_whatever_its_times() -> None:
     a, b, again = block()
-    red = Check("cap reached, never exceeded", "failed", "101")
+    invalid = Check("cap reached, never exceeded", "failed", "101")
 
-    of = {arm.strategy: changed(arm, checks=(red,)) for arm in (a, b, again)}
+    of = {arm.strategy: changed(arm, checks=(invalid,)) for arm in (a, b, again)}
     assert blocks([[a, of["B"], again]])[0].failed == "B"
     assert blocks([[of["A"], b, again]])[0].failed == "A"
     assert blocks([[a, b, of["A again"]]])[0].failed == "A"
@@ -214,7 +214,7 @@ def test_failures_of_b_alone_are_a_regression_and_failures_of_both_are_not() -> 
 
 
 def test_a_run_of_dropped_blocks_ends() -> None:
-    rows = [block(n, red=True) for n in range(1, 2 * SHORT.looks[0] + 1)]
+    rows = [block(n, invalid=True) for n in range(1, 2 * SHORT.looks[0] + 1)]
 
     assert not decided(rows[:-1]).final
     assert decided(rows).final

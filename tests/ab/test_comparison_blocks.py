@@ -17,7 +17,7 @@ from inflight.bench.measure.blocks.sides import prepare
 from inflight.bench.measure.run import ServerKeeper
 from inflight.bench.measure.trial import Setting
 from inflight.bench.plan.arm import Arm
-from inflight.bench.rows.arms import Window
+from inflight.bench.rows.crawls import Window
 from inflight.bench.rows.files import SCHEMA_FILE, Row
 from inflight.bench.studies.compare import loop, read, run
 from inflight.bench.studies.compare.comparison import MEMORY_SIZES, Comparison, comparison

@@ -131,7 +131,7 @@ def test_the_reason_of_an_inconclusive_verdict_is_the_title(rows: list[Rows], be
 
 def test_every_block_is_drawn_once_in_each_metric_or_marked_as_lost() -> None:
     rows = series(30, 0.01, 0.02, metrics=TIMED)
-    rows[3], rows[7], rows[11] = block(4, red=True), block(8, failed="A"), block(12, failed="B")
+    rows[3], rows[7], rows[11] = block(4, invalid=True), block(8, failed="A"), block(12, failed="B")
     rows[20] = block(21, 1.5, throughput=-1.5, metrics=TIMED)
     cpu, throughput, controls = drawn(rows).axes
 
@@ -167,7 +167,7 @@ def test_values_of_both_controls_beyond_the_axis_have_one_label(change: float) -
 
 def test_blocks_without_memory_are_crosses_in_its_panel_alone(tmp_path: Path) -> None:
     rows = series(14, metrics=["cpu_per_page", "memory"])
-    rows[4] = block(5, 0.001, memory_red="too late", metrics=["cpu_per_page", "memory"])
+    rows[4] = block(5, 0.001, memory_invalid="too late", metrics=["cpu_per_page", "memory"])
     cpu, memory, _ = drawn(rows).axes
 
     assert marks(cpu, "x") == []
@@ -177,7 +177,7 @@ def test_blocks_without_memory_are_crosses_in_its_panel_alone(tmp_path: Path) ->
 
 
 def test_without_a_good_block_nothing_is_written(tmp_path: Path) -> None:
-    for rows in ([], [block(1, red=True), block(2, failed="A")]):
+    for rows in ([], [block(1, invalid=True), block(2, failed="A")]):
         assert save_comparison(result(rows), MACHINE, tmp_path / "plots") == []
     assert not (tmp_path / "plots").exists()
 

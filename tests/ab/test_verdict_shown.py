@@ -67,7 +67,7 @@ def told(found: Sequence[Rows], rates: dict[str, Any] | None = None) -> dict[str
 
 
 FAILED = [block(n, failed="B", reason=f"it broke: {HOSTILE}") for n in (1, 2, 3)]
-NO_MEMORY: dict[str, Any] = {"memory_red": f"3 connections {HOSTILE}", "metrics": (*TIMED, "memory")}
+NO_MEMORY: dict[str, Any] = {"memory_invalid": f"3 connections {HOSTILE}", "metrics": (*TIMED, "memory")}
 ALL = {
     "pass": series(),
     "regression": series(0.2),
@@ -79,7 +79,7 @@ ALL = {
     "memory_alone_failed": series(**NO_MEMORY | {"metrics": ("memory",)}),
     "all_failed": FAILED,
     "two_good_and_the_rest_failed": [*series(number=2, noise=2.0), *(block(n, failed="B") for n in (3, 4, 5))],
-    "no_good_block": [block(n, red=True) for n in range(1, 9)],
+    "no_good_block": [block(n, invalid=True) for n in range(1, 9)],
     "one_block": series(number=1),
     "huge": series(18.0),
     "hostile": series(0.2, labels=(HOSTILE, f"callbacks@{HOSTILE}")),
@@ -267,7 +267,7 @@ def test_each_block_is_one_line_and_a_look_has_its_decision() -> None:
     assert show.block_line(last, open_still).count("\n") == 1
 
 
-@pytest.mark.parametrize("rows", [*FAILED, block(5, red=True)], ids=range(4))
+@pytest.mark.parametrize("rows", [*FAILED, block(5, invalid=True)], ids=range(4))
 def test_a_block_that_is_left_out_is_one_line_too(rows: Rows) -> None:
     line = show.block_line(blocks([rows])[0], decided([rows]))
 
@@ -286,6 +286,6 @@ def test_a_stored_verdict_is_kept_and_without_one_the_blocks_so_far_decide() -> 
 
 
 def test_blocks_of_several_comparisons_are_counted() -> None:
-    (found,) = show.sections(flat([*series(number=3), block(9, name="other", red=True)]))
+    (found,) = show.sections(flat([*series(number=3), block(9, name="other", invalid=True)]))
 
     assert found.tables[0].cells == [("ab", "3", "3"), ("other", "1", "0")]

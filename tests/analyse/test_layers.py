@@ -12,12 +12,12 @@ START = {"uss_bytes": 9_000_000, "page_tables_bytes": 80_000, "kernel_stack_byte
 SIZES = (1000, 2000, 4000, 7000, 10000)
 
 
-def block(n: int, *, red: bool = False, **changes: Any) -> Row:
+def block(n: int, *, invalid: bool = False, **changes: Any) -> Row:
     measured: dict[str, Any] = {"started": n, "start_ns": 1, "cpu_ns": 1, "held_disturbed": None}
     measured |= {f"base_{name}": size for name, size in START.items()} | {"base_socket_bytes": 0}
     measured |= {f"held_{name}": START[name] + each * n for name, each in EACH.items()} | {"held_socket_bytes": 0}
     measured |= {"base_rss_bytes": 20_000_000, "held_rss_bytes": 20_000_000 + 16_600 * n}
-    return bare_row("block", "thread", {"block": "thread", "n": n}, measured | changes, red=red)
+    return bare_row("idle", "thread", {"what": "thread", "n": n}, measured | changes, invalid=invalid)
 
 
 def test_each_layer_has_its_slope_and_all_together_have_theirs() -> None:
@@ -59,8 +59,8 @@ def test_a_disturbed_row_counts_for_the_process_and_not_for_the_system() -> None
     assert round(found.full.per_fetch) == sum(EACH.values())
 
 
-def test_red_rows_are_left_out() -> None:
-    assert isinstance(cost(block(n, red=n == 1000) for n in SIZES).full, NoSlope)
+def test_invalid_rows_are_left_out() -> None:
+    assert isinstance(cost(block(n, invalid=n == 1000) for n in SIZES).full, NoSlope)
 
 
 def test_without_rows_the_cost_is_unknown() -> None:

@@ -16,7 +16,9 @@ from tests.made_rows import crawl_row
 MS = 1_000_000
 
 
-def row(in_flight: int, *, turn_ns: float, cpu_ns: int, number: int = 1, noise: float = 1.0, red: bool = False) -> Row:
+def row(
+    in_flight: int, *, turn_ns: float, cpu_ns: int, number: int = 1, noise: float = 1.0, invalid: bool = False
+) -> Row:
     """Make the row of a loop at 50 ms whose fetches take ``turn_ns`` in all."""
     rate = min(in_flight / turn_ns * 1e9, 1e9 / cpu_ns) * noise
     return crawl_row(
@@ -26,7 +28,7 @@ def row(in_flight: int, *, turn_ns: float, cpu_ns: int, number: int = 1, noise: 
         pages_per_s=rate,
         cpu_per_page_ns=cpu_ns,
         pages=max(10, 5 * in_flight),
-        red=red,
+        invalid=invalid,
     )
 
 
@@ -105,7 +107,7 @@ def test_noise_widens_the_interval_of_the_knee() -> None:
         (curve((1, 10, 1000)), "needs 4 numbers in flight with valid trials, has 3"),
         (curve((1, 3, 10, 30)), "the core was not full with 30 in flight: the ceiling was not reached"),
         (curve((1000, 2000, 3000, 4000)), "the knee is below"),
-        ([row(n, turn_ns=52 * MS, cpu_ns=10**5, red=True) for n in (1, 10, 100, 1000)], "has 0"),
+        ([row(n, turn_ns=52 * MS, cpu_ns=10**5, invalid=True) for n in (1, 10, 100, 1000)], "has 0"),
         ([crawl_row(latency="50ms", in_flight=n, pages=10) for n in (1, 10, 100, 1000)], "has 2"),
         (
             [
@@ -208,7 +210,7 @@ def test_the_rows_of_a_cell_have_one_sensitivity() -> None:
 
 def test_without_a_valid_row_there_is_no_sensitivity() -> None:
     assert model.sensitivity([]) is None
-    assert model.sensitivity([crawl_row(red=True), crawl_row(status="skipped")]) is None
+    assert model.sensitivity([crawl_row(invalid=True), crawl_row(status="skipped")]) is None
 
 
 def test_more_may_be_in_flight_than_there_are_pages() -> None:

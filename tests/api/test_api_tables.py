@@ -80,7 +80,7 @@ def test_a_table_is_the_callers_own_to_change() -> None:
 def test_a_study_has_the_mean_and_the_interval_of_the_valid_rounds() -> None:
     rates = [(1, 100.0), (2, 130.0), (3, 110.0)]
     rows = [crawl_row(number=number, pages_per_s=rate) for number, rate in rates]
-    table = made([*rows, crawl_row(number=4, pages_per_s=900.0, red=True)]).table("throughput")
+    table = made([*rows, crawl_row(number=4, pages_per_s=900.0, invalid=True)]).table("throughput")
     (line,) = table.to_dict("records")
 
     assert list(line) == ["part", "line", "latency", "in_flight", "estimate", "low", "high", "n", "valid"]
@@ -93,7 +93,9 @@ def test_a_study_has_the_mean_and_the_interval_of_the_valid_rounds() -> None:
 
 
 def test_a_study_without_a_valid_trial_says_so() -> None:
-    table = made([crawl_row("one", red=True, pages_per_s=5.0), crawl_row("two", status="timeout")]).table("throughput")
+    table = made([crawl_row("one", invalid=True, pages_per_s=5.0), crawl_row("two", status="timeout")]).table(
+        "throughput"
+    )
 
     assert table["valid"].tolist() == [False]
     assert table["estimate"][0] == pytest.approx(5)
@@ -151,7 +153,7 @@ def test_memory_in_layers_has_a_line_each() -> None:
     table = inflight.load(reference("memory")).memory
 
     assert table["layer"].nunique() == 6
-    assert set(table["group"]) == {"building blocks", "parked strategies", "fetches in flight"}
+    assert set(table["group"]) == {"idle threads and tasks", "parked strategies", "fetches in flight"}
     assert (table["connection"].isna() == (table["stack"] == "none")).all()
     whole = table[table["group"] == "fetches in flight"].pivot_table(
         index="strategy", columns="layer", values="bytes_per_fetch"
@@ -189,7 +191,7 @@ def test_other_measurements_of_the_same_name_are_left_alone() -> None:
 
 
 def test_checks_have_a_line_each() -> None:
-    table = made([crawl_row(red=True)]).checks
+    table = made([crawl_row(invalid=True)]).checks
 
     assert table["verdict"].tolist() == ["passed", "failed"]
     assert table["name"][1] == "server had room"

@@ -13,14 +13,14 @@ from inflight.bench.studies.claims.rules.memory import by_variables
 from inflight.bench.studies.claims.verdicts import Word
 from tests.claims.made_claim_rows import (
     arm_rows,
-    block_rows,
     held_row,
     held_rows,
+    idle_rows,
     limit_row,
     probe_rows,
     timed_rows,
 )
-from tests.made_rows import RED, bare_row, edited
+from tests.made_rows import FAILED, bare_row, edited
 
 Case = tuple[str, str, list[Row], Word]
 """Claim, what the rows are like, the rows, the verdict."""
@@ -46,10 +46,10 @@ def memory() -> Iterator[Case]:
         ("below tens", 9_000, NOT_HERE),
         ("a hundred and more", 110_000, NOT_HERE),
     ):
-        yield "thread-memory", told, block_rows("thread", each, user=0.4, ps_bytes=20_000), word
-    yield "thread-memory", "across ten", block_rows("thread", 10_000, jitter=0.2), UNSURE
-    yield "thread-memory", "four sizes", block_rows("thread", 45_000, sizes=(1, 2, 3, 4)), UNSURE
-    rows = block_rows("thread", 45_000)
+        yield "thread-memory", told, idle_rows("thread", each, user=0.4, ps_bytes=20_000), word
+    yield "thread-memory", "across ten", idle_rows("thread", 10_000, jitter=0.2), UNSURE
+    yield "thread-memory", "four sizes", idle_rows("thread", 45_000, sizes=(1, 2, 3, 4)), UNSURE
+    rows = idle_rows("thread", 45_000)
     disturbed = [edited(row, measured={"held_disturbed": "+9 tasks"}) for row in rows]
     yield "thread-memory", "disturbed", disturbed, UNSURE
     yield "coroutine-memory", "all below", _coroutines(600, 700, 1200, 3000, 3400), HOLDS
@@ -62,13 +62,13 @@ def memory() -> Iterator[Case]:
     yield "memory-ratio", "neither", _ratio(11_000, 1200, 57_000, 13_000), NOT_HERE
     yield "memory-ratio", "no threads in flight", _ratio(45_000, 1200, 57_000, 13_000)[:20], UNSURE
     yield "memory-ratio", "no asyncio in flight", _ratio(45_000, 1200, 57_000, 13_000)[:-10], UNSURE
-    across = [*block_rows("thread", 10_000, jitter=0.2), *block_rows("asyncio_task", 1000, sizes=MANY)]
+    across = [*idle_rows("thread", 10_000, jitter=0.2), *idle_rows("asyncio_task", 1000, sizes=MANY)]
     yield "memory-ratio", "across ten", [*across, *_ratio(1, 1, 57_000, 13_000)[20:]], UNSURE
-    yield "thread-megabytes", "kilobytes", block_rows("thread", 45_000), NOT_HERE
-    yield "thread-megabytes", "gigabytes", block_rows("thread", 200_000), DIFFERS
-    yield "thread-megabytes", "a megabyte each", block_rows("thread", 1_000_000), HOLDS
-    yield "thread-megabytes", "across a gigabyte", block_rows("thread", 100_000, jitter=0.2), UNSURE
-    yield "thread-megabytes", "no threads", block_rows("thread", 45_000)[:4], UNSURE
+    yield "thread-megabytes", "kilobytes", idle_rows("thread", 45_000), NOT_HERE
+    yield "thread-megabytes", "gigabytes", idle_rows("thread", 200_000), DIFFERS
+    yield "thread-megabytes", "a megabyte each", idle_rows("thread", 1_000_000), HOLDS
+    yield "thread-megabytes", "across a gigabyte", idle_rows("thread", 100_000, jitter=0.2), UNSURE
+    yield "thread-megabytes", "no threads", idle_rows("thread", 45_000)[:4], UNSURE
     yield "arena-max", "cured", _arenas(0.4, 0.4, 0.4), HOLDS
     yield "arena-max", "less", _arenas(0.6, 0.6, 0.6), DIFFERS
     yield "arena-max", "less after a crawl", _arenas(1.0, 1.0, 0.6), DIFFERS
@@ -119,7 +119,7 @@ def ceilings() -> Iterator[Case]:
     yield "c10k", "none", [_refused(name, "limit") for name in names], NOT_HERE
     yield "c10k", "a page failed", [held_row("callbacks", 10_000, changes={"failed_pages": 1})], NOT_HERE
     yield "c10k", "budget", [*able, _refused("aiohttp_client", "memory budget")], UNSURE
-    yield "c10k", "one use is red", [*able[:-1], held_row("native_asyncio", 10_000, red=True)], UNSURE
+    yield "c10k", "one use is invalid", [*able[:-1], held_row("native_asyncio", 10_000, invalid=True)], UNSURE
 
 
 def speed() -> Iterator[Case]:
@@ -294,11 +294,11 @@ def demonstrations() -> Iterator[Case]:
     yield "xkcd", "some", _makespans(2.1 * S, 3.1 * S), DIFFERS
     yield "xkcd", "none", _makespans(3.0 * S, 3.1 * S), NOT_HERE
     known = _makespans(2.1 * S, 2.2 * S)
-    unknown = [changed(row, checks=(RED,)) for row in known if row.strategy == "thread_pool"]
-    yield "xkcd", "one red", [*known[:2], *unknown], UNSURE
+    unknown = [changed(row, checks=(FAILED,)) for row in known if row.strategy == "thread_pool"]
+    yield "xkcd", "one invalid", [*known[:2], *unknown], UNSURE
     across = timed_rows("callbacks", 2.9 * S, 3.1 * S, read="makespan_ns", latency="100ms", pages=1500)
     yield "xkcd", "across", across, UNSURE
-    yield "xkcd", "red", timed_rows("callbacks", 2 * S, 2 * S, read="makespan_ns", red=True), UNSURE
+    yield "xkcd", "invalid", timed_rows("callbacks", 2 * S, 2 * S, read="makespan_ns", invalid=True), UNSURE
     yield "spin-wastes", "wastes", _spin(0.97, 0.01), HOLDS
     yield "spin-wastes", "half a core", _spin(0.50, 0.049), HOLDS
     yield "spin-wastes", "nobody rests", _spin(0.97, 0.05), DIFFERS
@@ -346,7 +346,12 @@ def behaviour() -> Iterator[Case]:
     yield "redirects-coalesce", "one twice", [_redirected("callbacks"), _redirected("generators", 601)], DIFFERS
     yield "redirects-coalesce", "all twice", [_redirected("callbacks", 900)], NOT_HERE
     yield "redirects-coalesce", "no redirect", [_redirected("callbacks", redirects=0)], UNSURE
-    yield "redirects-coalesce", "one red", [_redirected("callbacks"), _redirected("generators", red=True)], UNSURE
+    yield (
+        "redirects-coalesce",
+        "one invalid",
+        [_redirected("callbacks"), _redirected("generators", invalid=True)],
+        UNSURE,
+    )
     yield "cancel-workers", "both complain", _workers("pending!", "pending!"), HOLDS
     yield "cancel-workers", "run cleans up", _workers("pending!", ""), DIFFERS
     yield "cancel-workers", "something left", _workers("pending!", "pending!", left=1), DIFFERS
@@ -360,26 +365,26 @@ def _coroutines(*each_bytes: int) -> list[Row]:
     return [
         row
         for name, each in zip(names, each_bytes, strict=False)
-        for row in block_rows(name, each, sizes=MANY if name in parked else (2000, 4000, 6000, 8000, 10_000))
+        for row in idle_rows(name, each, sizes=MANY if name in parked else (2000, 4000, 6000, 8000, 10_000))
     ]
 
 
 def _jittery(each_bytes: int) -> list[Row]:
-    return block_rows("asyncio_task_stream", each_bytes, jitter=0.2)
+    return idle_rows("asyncio_task_stream", each_bytes, jitter=0.2)
 
 
 def _ratio(thread: int, task: int, pool: int, asyncio: int) -> list[Row]:
-    parked = [*block_rows("thread", thread, user=0.4), *block_rows("asyncio_task", task, sizes=MANY)]
+    parked = [*idle_rows("thread", thread, user=0.4), *idle_rows("asyncio_task", task, sizes=MANY)]
     return [*parked, *held_rows("thread_pool", pool), *held_rows("native_asyncio", asyncio)]
 
 
 def _started(slowest_ns: int) -> list[Row]:
     kinds = ("generator", "generator_task", "asyncio_task")
-    return [block_rows(kind, 1000, sizes=(500_000,), start_ns=slowest_ns)[0] for kind in kinds]
+    return [idle_rows(kind, 1000, sizes=(500_000,), start_ns=slowest_ns)[0] for kind in kinds]
 
 
 def _not_started(cause: Cause | None, kind: str = "asyncio_task") -> Row:
-    made = bare_row("block", kind, {"block": kind, "n": 500_000}, {}, status="failed", reason="it broke off")
+    made = bare_row("idle", kind, {"what": kind, "n": 500_000}, {}, status="failed", reason="it broke off")
     return changed(made, cause=cause)
 
 
@@ -502,8 +507,8 @@ ARENAS = {"MALLOC_ARENA_MAX": "2"}
 def _arenas(parked: float, flying: float, crawled: float, jitter: float = 0.0) -> list[Row]:
     """Make the rows of arena-max: memory with the variable as a multiple of that without."""
     return [
-        *block_rows("thread", 45_000, user=0.4),
-        *block_rows("thread", round(45_000 * parked), user=0.4, jitter=jitter, variables=ARENAS),
+        *idle_rows("thread", 45_000, user=0.4),
+        *idle_rows("thread", round(45_000 * parked), user=0.4, jitter=jitter, variables=ARENAS),
         *held_rows("thread_pool", 57_000),
         *held_rows("thread_pool", round(57_000 * flying), variables=ARENAS),
         *_resident("thread_pool", _around(45_000_000.0, 0.0)),
@@ -724,10 +729,10 @@ def _ripped(**names_starter: bool) -> list[Row]:
     ]
 
 
-def _redirected(name: str, requests: int = 600, *, redirects: int = 300, red: bool = False) -> Row:
+def _redirected(name: str, requests: int = 600, *, redirects: int = 300, invalid: bool = False) -> Row:
     statuses = {"200": 600 - redirects, "302": redirects}
     server = {"requests": requests, "responses_by_status": statuses}
-    return held_row(name, 10, red=red, changes={"pages": 600}, server=server, site={"redirect_targets": 5})
+    return held_row(name, 10, invalid=invalid, changes={"pages": 600}, server=server, site={"redirect_targets": 5})
 
 
 def _workers(closed: str, run: str, left: int = 0) -> list[Row]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from inflight.bench.rows.arms import Arm, ArmMeasured
+from inflight.bench.rows.crawls import Arm, ArmMeasured
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import changed
 from inflight.bench.rows.values import plain_values
@@ -14,8 +14,8 @@ _MEANS = {"0": 0, "5ms": 5 * MS, "50ms": 50 * MS, "100ms": 100 * MS, "lognormal 
 _BASE = 10_000_000
 
 
-def block_rows(
-    block: str,
+def idle_rows(
+    what: str,
     each_bytes: int,
     *,
     user: float = 1.0,
@@ -27,11 +27,11 @@ def block_rows(
     **more: Any,
 ) -> list[Row]:
     """Make two rounds of a ladder: ``user`` is the share of user memory; the rounds differ by ``jitter`` either way."""
-    asked = {"block": block} | ({"variables": variables} if variables else {})
+    asked = {"what": what} | ({"variables": variables} if variables else {})
     return [
         bare_row(
-            "block",
-            block,
+            "idle",
+            what,
             asked | {"n": n},
             _layers(n, each_bytes * (1 + (jitter if number == 1 else -jitter)), user)
             | {"started": n, "start_ns": start_ns, "cpu_ns": start_ns}

@@ -14,9 +14,9 @@ from inflight.strategies.core import record
 from tests.claims.cases import left_behind
 from tests.claims.made_claim_rows import (
     arm_rows,
-    block_rows,
     held_row,
     held_rows,
+    idle_rows,
     limit_row,
     probe_rows,
     timed_rows,
@@ -31,7 +31,7 @@ Case = tuple[str, list[Row], dict[str, Value]]
 
 
 def memory_ratios() -> Case:
-    rows = [*block_rows("thread", 60_000, user=0.4), *block_rows("asyncio_task", 5000, sizes=MANY, user=0.8)]
+    rows = [*idle_rows("thread", 60_000, user=0.4), *idle_rows("asyncio_task", 5000, sizes=MANY, user=0.8)]
     rows += [*held_rows("thread_pool", 120_000), *held_rows("native_asyncio", 20_000)]
     return (
         "memory-ratio",
@@ -54,7 +54,7 @@ def sockets() -> Case:
         limit_row("ports", None, "ip_local_port_range", stopped_by="not tried", predicted=28_232),
         *[held_row("callbacks", n) for n in (7000, 9000, 8000)],
         held_row("thread_pool", 500),
-        held_row("thread_pool", 10_000, red=True),
+        held_row("thread_pool", 10_000, invalid=True),
     ]
     return (
         "threads-before-sockets",

@@ -7,7 +7,7 @@ from inflight.bench.rows.records import changed
 from inflight.bench.studies.claims.rules.evidence import Figure, Range, Unknown, of_type
 from inflight.bench.studies.claims.rules.libraries import kept_by
 from tests.claims.made_claim_rows import timed_rows
-from tests.made_rows import RED
+from tests.made_rows import FAILED
 
 
 def shares(found: Figure) -> tuple[float, float, float]:
@@ -33,9 +33,9 @@ def test_a_client_that_is_fastest_at_the_largest_cap_keeps_everything() -> None:
 
 def test_a_client_that_failed_at_the_largest_cap_keeps_an_unknown_share() -> None:
     rows = crawls(at_1=(900, 900), at_16=(1000, 1000), at_64=(500, 500), at_200=(400, 400))
-    red = [changed(row, checks=(RED,)) if row.workload.in_flight == 200 else row for row in rows]
+    invalid = [changed(row, checks=(FAILED,)) if row.workload.in_flight == 200 else row for row in rows]
 
-    assert kept_by(of_type(red, Crawl))["a_client"] == Unknown("no valid row with 200 in flight")
+    assert kept_by(of_type(invalid, Crawl))["a_client"] == Unknown("no valid row with 200 in flight")
 
 
 def test_one_round_has_no_interval_and_so_no_verdict() -> None:
@@ -44,6 +44,8 @@ def test_one_round_has_no_interval_and_so_no_verdict() -> None:
 
 def test_a_crawl_that_is_not_valid_does_not_count() -> None:
     rows = crawls(at_16=(1000, 1000, 1000), at_64=(900, 900, 900), at_200=(500, 500, 10))
-    red = [changed(row, checks=(RED,)) if (row.round, row.workload.in_flight) == (3, 200) else row for row in rows]
+    invalid = [
+        changed(row, checks=(FAILED,)) if (row.round, row.workload.in_flight) == (3, 200) else row for row in rows
+    ]
 
-    assert shares(kept_by(of_type(red, Crawl))["a_client"])[0] == pytest.approx(0.5)
+    assert shares(kept_by(of_type(invalid, Crawl))["a_client"])[0] == pytest.approx(0.5)

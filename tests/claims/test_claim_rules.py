@@ -16,7 +16,7 @@ from inflight.bench.studies.claims.rules.evidence import Range, ratio
 from inflight.bench.studies.claims.verdicts import WORDS, Word, places
 from tests.claims.cases import CASES, Case
 from tests.claims.made_claim_rows import arm_rows, held_row
-from tests.made_rows import RED, edited
+from tests.made_rows import FAILED, edited
 
 KNOWN = strategies.names()
 
@@ -99,7 +99,7 @@ def test_every_verdict_is_possible(claim_id: str) -> None:
 
 @pytest.mark.parametrize("claim_id", RULES)
 def test_invalid_rows_are_part_of_no_conclusion(claim_id: str) -> None:
-    rows = [changed(row, checks=(RED,)) for row in rows_that_hold(claim_id)]
+    rows = [changed(row, checks=(FAILED,)) for row in rows_that_hold(claim_id)]
 
     assert RULES[claim_id](rows).verdict == "inconclusive"
 
@@ -167,7 +167,7 @@ def test_one_block_alone_has_no_interval() -> None:
 
 def test_a_c10k_row_with_listen_drops_does_not_decide() -> None:
     rows = rows_that_hold("c10k")
-    dropped = [edited(row, checks=(RED,), measured={"listen_drops": 40}) for row in rows[:1]]
+    dropped = [edited(row, checks=(FAILED,), measured={"listen_drops": 40}) for row in rows[:1]]
 
     outcome = RULES["c10k"]([*dropped, *rows[1:]])
 

@@ -23,7 +23,7 @@ from inflight.bench.studies.claims import reuse
 from inflight.bench.studies.claims.cells import Key
 from inflight.bench.studies.claims.command import Needed, work_out
 from tests.claims.made_claim_rows import arm_rows
-from tests.made_rows import RED, crawl_row
+from tests.made_rows import FAILED, crawl_row
 
 LATER = "2026-02-02T00:00:00.000+00:00"
 
@@ -42,7 +42,7 @@ def trial_of(needed: Needed, kind: str) -> tuple[Key, AnyTrial]:
     return next((key, trial) for key, trial in needed.trials.items() if trial.kind == kind)
 
 
-def row_of(asked: AnyTrial, status: Status = "ok", *, red: bool = False, started_at: str | None = None) -> Row:
+def row_of(asked: AnyTrial, status: Status = "ok", *, invalid: bool = False, started_at: str | None = None) -> Row:
     (trial,) = row_trials(asked)
     made = crawl_row(trial.strategy, status=status)
     return changed(
@@ -53,7 +53,7 @@ def row_of(asked: AnyTrial, status: Status = "ok", *, red: bool = False, started
         round=trial.round,
         workload=trial.values | {"id": "as the other run named it"},
         measured=RACED if trial.kind == "probe" else made.measured,
-        checks=(*made.checks, RED) if red else made.checks,
+        checks=(*made.checks, FAILED) if invalid else made.checks,
         started_at=started_at or made.started_at,
     )
 
@@ -91,25 +91,25 @@ def test_the_newest_valid_row_is_taken(tmp_path: Path, needed: Needed) -> None:
 @pytest.mark.parametrize("status", ["ok", "failed", "timeout", "wrong"])
 def test_an_invalid_row_is_measured_once_more(tmp_path: Path, needed: Needed, status: Status) -> None:
     key, trial = trial_of(needed, "crawl")
-    make_run(tmp_path, row_of(trial, status, red=True), name="one")
+    make_run(tmp_path, row_of(trial, status, invalid=True), name="one")
     assert reuse.find(tmp_path, needed.trials) == {}
 
-    make_run(tmp_path, row_of(trial, status, red=True, started_at=LATER), name="two")
+    make_run(tmp_path, row_of(trial, status, invalid=True, started_at=LATER), name="two")
     assert reuse.find(tmp_path, needed.trials)[key][0].run == "two"
 
 
 def test_a_reused_row_counts_once(tmp_path: Path, needed: Needed) -> None:
     _, trial = trial_of(needed, "crawl")
-    folder = make_run(tmp_path, row_of(trial, red=True), name="one")
+    folder = make_run(tmp_path, row_of(trial, invalid=True), name="one")
     copied = make_run(tmp_path, name="two")
     rows.append(copied, rows.read(folder)[0])
 
     assert reuse.find(tmp_path, needed.trials) == {}
 
 
-def test_a_valid_row_is_preferred_to_newer_red_ones(tmp_path: Path, needed: Needed) -> None:
+def test_a_valid_row_is_preferred_to_newer_invalid_ones(tmp_path: Path, needed: Needed) -> None:
     key, trial = trial_of(needed, "crawl")
-    make_run(tmp_path, row_of(trial), row_of(trial, red=True, started_at=LATER))
+    make_run(tmp_path, row_of(trial), row_of(trial, invalid=True, started_at=LATER))
 
     assert reuse.find(tmp_path, needed.trials)[key][0].valid
 
@@ -217,7 +217,7 @@ def test_claims_that_share_a_trial_share_the_run(tmp_path: Path, needed: Needed)
 
 def test_an_invalid_time_is_measured_again_with_all_compared_trials(tmp_path: Path, needed: Needed) -> None:
     group = group_of(needed)
-    own = [row_of(needed.trials[key], red=key == group[0]) for key in group]
+    own = [row_of(needed.trials[key], invalid=key == group[0]) for key in group]
     make_run(tmp_path, *own, name="one")
     assert reuse.find(tmp_path, needed.trials, [group]) == {}
 

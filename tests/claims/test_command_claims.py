@@ -18,7 +18,7 @@ from inflight.bench.studies.claims.command import estimated_ns, judge, work_out
 from inflight.bench.studies.claims.verdicts import load
 from tests.cli.command import call, inflight
 from tests.laboratory import Laboratory, only_run, recorded
-from tests.made_rows import RED
+from tests.made_rows import FAILED
 
 (REFERENCE,) = (Path(__file__).parents[2] / "results" / "reference").glob("*-claims")
 CHOSEN = ("async-not-faster", "spin-wastes", "races", "stack-ripping", "redirects-coalesce", "cancel-workers", "xkcd",
@@ -113,11 +113,11 @@ def test_stored_rows_are_reused_unless_fresh_ones_are_wanted_and_a_single_claim_
 @pytest.mark.parametrize(
     ("changes", "code", "verdict", "told"),
     [
-        ({"checks": (RED,)}, 0, "inconclusive", ""),
+        ({"checks": (FAILED,)}, 0, "inconclusive", ""),
         ({"status": "failed", "reason": "it broke"}, 1, "inconclusive", "could not be tested: races"),
         ({"status": "skipped", "reason": "for want of it", "cause": "not installed"}, 0, "not tested", ""),
     ],
-    ids=["red", "failed", "skipped"],
+    ids=["invalid", "failed", "skipped"],
 )
 def test_rows_that_are_not_valid_decide_nothing(
     lab: Laboratory, reference: list[Row], tmp_path: Path, changes: dict[str, Any], code: int, verdict: str, told: str

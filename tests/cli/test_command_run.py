@@ -41,13 +41,13 @@ site = {{ links = 0 }}
 strategies = ["callbacks"]
 in_flight = [5000]
 
-[[block]]
-blocks = ["generator"]
+[[idle]]
+what = ["generator"]
 n = [100, 500000]
 
 [[probe]]
 probe = "attribution"
-each = {{ block = ["generator_task"], look = ["python", "outside"] }}
+each = {{ idle = ["generator_task"], look = ["python", "outside"] }}
 """
 
 
@@ -69,7 +69,15 @@ def test_a_run_prints_tables_and_its_progress(real_run: RealRun) -> None:
 
     assert done.code == code_of(real_run.rows)
     total = done.err.split(maxsplit=1)[0]
-    for name in ("callbacks", "thread_pool", "building blocks", "thread", "fetches in flight", "tables", "stacks"):
+    for name in (
+        "callbacks",
+        "thread_pool",
+        "idle threads and tasks",
+        "thread",
+        "fetches in flight",
+        "tables",
+        "stacks",
+    ):
         assert name in done.out
     assert f" 1/{total}  " in done.err
     assert f"{total}/{total}  " in done.err
@@ -104,7 +112,7 @@ def test_a_run_has_a_row_for_every_trial_and_arm(real_run: RealRun, tmp_path: Pa
     table = list(csv.DictReader(StringIO((real_run.folder / "rows.csv").read_text(encoding="utf-8"))))
     assert [line["trial"] for line in table] == [row.trial for row in found]
     assert {line["in_flight"] for line in table if line["strategy"] == "thread"} == {"40", "80", "120", "160", "200"}
-    assert all(int(line["held_page_tables_bytes"]) > 0 for line in table if line["kind"] in {"memory", "block"})
+    assert all(int(line["held_page_tables_bytes"]) > 0 for line in table if line["kind"] in {"memory", "idle"})
 
 
 def test_the_experiment_is_kept_as_it_was_run(real_run: RealRun, tmp_path: Path) -> None:
@@ -310,17 +318,17 @@ SKIPPED = crawl_row("client", status="skipped", reason="not installed: aiohttp")
     ("found", "number"),
     [
         ([crawl_row(), SKIPPED], 0),
-        ([crawl_row(), crawl_row(red=True)], 1),
+        ([crawl_row(), crawl_row(invalid=True)], 1),
         ([crawl_row(), crawl_row(status="wrong"), crawl_row(status="failed"), crawl_row(status="timeout")], 3),
     ],
-    ids=["skipped ones do not count", "a red one does", "so does each that ended badly"],
+    ids=["skipped ones do not count", "an invalid one does", "so does each that ended badly"],
 )
 def test_a_row_is_bad_unless_it_is_valid_or_skipped(found: list[Row], number: int) -> None:
     assert len(bad_rows(found)) == number
 
 
 def test_strict_counts_failed_checks_and_names_skipped_trials() -> None:
-    found = [crawl_row(), crawl_row(red=True), crawl_row(red=True), crawl_row(status="timeout"), SKIPPED]
+    found = [crawl_row(), crawl_row(invalid=True), crawl_row(invalid=True), crawl_row(status="timeout"), SKIPPED]
 
     assert strictly(found) == [
         "strict: 3 of 5 trials are not valid",
@@ -332,7 +340,7 @@ def test_strict_counts_failed_checks_and_names_skipped_trials() -> None:
 
 
 def test_strict_exits_with_1_where_one_row_of_two_is_invalid(finished: Path) -> None:
-    text = crawl_row().to_json() + "\n" + crawl_row("thread_pool", red=True).to_json() + "\n"
+    text = crawl_row().to_json() + "\n" + crawl_row("thread_pool", invalid=True).to_json() + "\n"
     (finished / rows.ROWS_FILE).write_text(text, encoding="utf-8")
 
     codes = [call("run", "--resume", finished, *options).code for options in (["--strict"], [])]

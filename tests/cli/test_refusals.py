@@ -198,7 +198,7 @@ TABLE: list[tuple[str, int, tuple[str, ...]]] = [
     ("compare base file", 2, ("file", "two run folders")),
     ("compare base empty", 2, ("empty", "not a run")),
     ("compare base none", 2, ("none", "no rows")),
-    ("compare base red", 2, ("red", "no valid row among 2")),
+    ("compare base invalid", 2, ("invalid", "no valid row among 2")),
     ("compare base others", 2, ("others", "no cell in common")),
     ("compare base probes", 2, ("probes", "neither crawls nor memory")),
     ("compare base newer", 2, ("newer", f"format {rows.FORMAT + 1}")),
@@ -286,7 +286,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "empty").mkdir()
     runs: dict[str, list[Row]] = {
         "base": noisy_run(1), "head": noisy_run(2), "none": [], "others": noisy_run(2, strategies=("thread_pool",)),
-        "red": [crawl_row(number=number, red=True) for number in (1, 2)],
+        "invalid": [crawl_row(number=number, invalid=True) for number in (1, 2)],
         "probes": [row for row in rows.read(reference("claims")) if row.kind == "probe"],
         "memory": [memory_row("callbacks"), memory_row("generators")],
         "raced": [runner("callbacks", [5, 5]), runner("sequential", [1] * 10)],

@@ -32,11 +32,11 @@ def test_small(benchmark):
 
 def test_crawl(benchmark):
     benchmark.extra_info["cpu_per_page_ns"] = [50_000, 51_000, 50_500]
-    benchmark.extra_info["red"] = []
+    benchmark.extra_info["invalid"] = []
     benchmark.pedantic(work, args=(20_000,), rounds=3)
 
-def test_red(benchmark):
-    benchmark.extra_info["red"] = ["server had room"]
+def test_invalid(benchmark):
+    benchmark.extra_info["invalid"] = ["server had room"]
     benchmark.pedantic(work, args=(20_000,), rounds=3)
 
 def test_once(benchmark):
@@ -98,8 +98,10 @@ def test_a_file_of_pytest_benchmark_is_read(real: Path) -> None:
     assert small.number == 12
     assert 1e-6 < math.exp(small.log_mean) < 1
     assert isinstance(side.entries[Key("test_work.py::test_crawl", "", CPU)].figure, Sample)
-    assert side.entries[Key("test_work.py::test_red", "", WALL)].figure == "no valid trial (failed: server had room)"
-    assert (side.trials, side.red) == (4, 1)
+    assert (
+        side.entries[Key("test_work.py::test_invalid", "", WALL)].figure == "no valid trial (failed: server had room)"
+    )
+    assert (side.trials, side.invalid) == (4, 1)
     assert side.hardware["system"]
     assert side.hardware["cores"]
 
@@ -131,9 +133,9 @@ def test_the_command_compares_a_real_file_with_one_saved_without_its_rounds(real
     assert done.code == 1
     assert {one["strategy"] for one in found["cells"] if one["verdict"] == "regression"} >= {"test_work.py::test_small"}
     assert {one["strategy"] for one in found["cells"]} == {
-        f"test_work.py::test_{name}" for name in ("small", "crawl", "red", "once")
+        f"test_work.py::test_{name}" for name in ("small", "crawl", "invalid", "once")
     }
-    assert found["base"]["red"] == 1
+    assert found["base"]["invalid"] == 1
 
 
 def test_the_command_finds_what_became_slower_in_a_real_file(real: Path, tmp_path: Path) -> None:
@@ -198,9 +200,9 @@ def test_a_copy_of_a_file_cannot_pass() -> None:
     assert compared(values, values).verdict == "inconclusive"
 
 
-def test_a_red_benchmark_is_excluded_from_the_verdict() -> None:
+def test_an_invalid_benchmark_is_excluded_from_the_verdict() -> None:
     values = [1.0, 1.01, 0.99]
-    found = compared(file(timed("a", values)), file(timed("a", values, 9.0, red=["server had room"])))
+    found = compared(file(timed("a", values)), file(timed("a", values, 9.0, invalid=["server had room"])))
 
     assert found.verdict == "inconclusive"
     assert found.compared[0].why == "HEAD: no valid trial (failed: server had room)"

@@ -308,13 +308,13 @@ def test_memory_sizes_need_not_agree_to_the_byte(head_bytes: int, same: bool) ->
 # What is missing
 
 
-def test_red_rows_are_counted_and_excluded() -> None:
-    red = [crawl_row(cpu_per_page_ns=9_000_000, number=4, red=True)]
+def test_invalid_rows_are_counted_and_excluded() -> None:
+    invalid = [crawl_row(cpu_per_page_ns=9_000_000, number=4, invalid=True)]
 
-    found = compared(noisy_run(1), noisy_run(2) + red)
+    found = compared(noisy_run(1), noisy_run(2) + invalid)
 
-    assert cell(found, CPU).head_red == 1
-    assert found.head.red == 1
+    assert cell(found, CPU).head_invalid == 1
+    assert found.head.invalid == 1
     assert found.verdict == "pass"
 
 
@@ -341,7 +341,7 @@ def test_a_cell_that_was_skipped_in_both_is_reported_and_not_gated() -> None:
     assert found.verdict == "pass"
     assert cell(found, CPU, "thread_pool").why == "both: no valid trial (skipped)"
     assert found.base.skipped == 2
-    assert found.base.red == 0
+    assert found.base.invalid == 0
 
 
 def test_cells_of_one_run_only_are_listed() -> None:
@@ -370,7 +370,7 @@ def test_a_sample_is_of_positive_numbers(values: list[float]) -> None:
 
 def test_a_memory_slope_without_enough_sizes_on_one_side_decides_nothing() -> None:
     head = [memory_row(held=held) for held in (400, 800, 1200)] + [
-        memory_row(held=held, red=True) for held in (1600, 2000)
+        memory_row(held=held, invalid=True) for held in (1600, 2000)
     ]
 
     one = cell(compared(memory_rows(), head), MEMORY)

@@ -168,7 +168,7 @@ def test_the_worst_is_on_top() -> None:
 
 
 def test_without_any_change_nothing_is_drawn(tmp_path: Path) -> None:
-    broken = [crawl_row(number=n, red=True) for n in (1, 2)]
+    broken = [crawl_row(number=n, invalid=True) for n in (1, 2)]
 
     assert save_forest(compared(broken, broken), tmp_path) == []
 

@@ -20,7 +20,7 @@ from inflight.bench.studies.demo import live, show
 from inflight.bench.studies.demo.run import CRAWLS, SITE, trials
 from inflight.fake_server.site import SiteConfig
 from tests.cli.command import ENVIRONMENT, INFLIGHT, await_end, call, running
-from tests.made_rows import RED, crawl_row, edited
+from tests.made_rows import FAILED, crawl_row, edited
 
 
 def said(*found: Row) -> str:
@@ -126,7 +126,7 @@ def test_the_title_says_how_many_times_faster() -> None:
 
 
 def test_failed_checks_are_told() -> None:
-    failed = changed(FAST, checks=[RED])
+    failed = changed(FAST, checks=[FAILED])
 
     assert "rough" not in said(SLOW, FAST)
     assert "The figures are rough" in said(SLOW, failed)

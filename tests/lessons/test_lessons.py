@@ -81,10 +81,10 @@ def test_quoted_words_missing_from_the_output_are_named(tmp_path: Path) -> None:
 
 
 def test_failed_checks_are_no_problem_of_the_page() -> None:
-    all_red = Done(1, "hello", "1/1  callbacks  ✗ failed")
+    all_invalid = Done(1, "hello", "1/1  callbacks  ✗ failed")
 
-    assert went_wrong(run_of(), all_red) == []
-    assert all_red.red == 1
+    assert went_wrong(run_of(), all_invalid) == []
+    assert all_invalid.invalid == 1
     assert went_wrong(run_of(), Done(1, "hello", "inflight: no such file")) == [
         "inflight run x.toml: ended with 1 instead of 0: inflight: no such file"
     ]

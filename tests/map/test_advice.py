@@ -126,7 +126,7 @@ def test_of_equally_fast_ones_the_one_with_clearly_less_memory_is_taken() -> Non
 
 def test_of_equally_fast_ones_the_shortest_program_is_taken_where_memory_is_no_reason() -> None:
     little: dict[str, Slope | NoSlope] = {name: slope(2_000 * (n + 1)) for n, name in enumerate(MODELS)}
-    some: dict[str, Slope | NoSlope] = little | {"callbacks": NoSlope("red")}
+    some: dict[str, Slope | NoSlope] = little | {"callbacks": NoSlope("invalid")}
 
     for memory in ({}, little, some):
         assert advise(costs(), Wanted(200 * MS, 0, 50), Facts(memory=memory, lines=LINES)).advised == "native_asyncio"
@@ -163,7 +163,7 @@ def test_the_cost_of_a_page_is_from_the_nearest_number_in_flight() -> None:
         arms(100, blocks=1),
         arms(100, latency="10ms"),
         arms(100, work="1ms"),
-        arms(100, red=True),
+        arms(100, invalid=True),
         arms(100, strategy="callbacks again", role="placebo"),
         arms(100, asked={"revision": "v1"}),
         arms(100, strategy="A", asked={"strategy": "callbacks"}),
@@ -175,11 +175,11 @@ def test_other_rows_have_no_cost(rows: list[Row]) -> None:
     assert nearest(rows, 100, SITE) is None
 
 
-def measured(found: Advice, factors: Sequence[float], red: bool = False) -> list[Row]:
+def measured(found: Advice, factors: Sequence[float], invalid: bool = False) -> list[Row]:
     """Return the rows of a run of that very workload, so many times as fast as expected."""
     return [
         arm_row(
-            one.strategy, latency="50ms", in_flight=10, number=number, red=red,
+            one.strategy, latency="50ms", in_flight=10, number=number, invalid=invalid,
             pages_per_s=one.per_s.estimate * factor * (1 + number / 1000),
         )
         for one, factor in zip(candidates(found), factors, strict=True)
@@ -207,7 +207,7 @@ def test_a_verification_states_the_error_of_the_advice() -> None:
 def test_a_verification_without_a_valid_block_verifies_nothing() -> None:
     found = advise(costs(), Wanted(50 * MS, 0, 10), Facts(lines=LINES))
 
-    verified = verify(candidates(found), c.cells(measured(found, (1, 1), red=True)))
+    verified = verify(candidates(found), c.cells(measured(found, (1, 1), invalid=True)))
 
     assert (worst_off(verified), worst_off([]), holds(verified), holds([])) == (None, None, False, False)
     assert "could not be verified" in show.verified_text(verified, "folder")

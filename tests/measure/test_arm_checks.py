@@ -27,7 +27,7 @@ def measured(**other: Any) -> Evidence:
     return replace(GOOD, measured=MEASURED | other)
 
 
-RED = [
+FAILED = [
     ("answer correct", replace(GOOD, answer_difference="1 of 10 pages are missing"), "1 of 10 pages are missing"),
     ("no unexpected failures", measured(failed_pages=2), "2 pages failed"),
     (
@@ -56,22 +56,22 @@ RED = [
 ]
 
 
-def test_an_arm_with_good_figures_has_no_red_check() -> None:
+def test_an_arm_with_good_figures_has_no_invalid_check() -> None:
     found = judge(CHECKS, GOOD)
 
     assert {one.name: one.verdict for one in found} == dict.fromkeys(CHECKS, "passed")
 
 
-@pytest.mark.parametrize(("name", "evidence", "words"), RED)
+@pytest.mark.parametrize(("name", "evidence", "words"), FAILED)
 def test_each_check_fails_on_its_own_figures_and_reports_them(name: str, evidence: Evidence, words: str) -> None:
-    red = [one for one in judge(CHECKS, evidence) if one.verdict == "failed"]
+    invalid = [one for one in judge(CHECKS, evidence) if one.verdict == "failed"]
 
-    assert [one.name for one in red] == [name]
-    assert words in red[0].detail
+    assert [one.name for one in invalid] == [name]
+    assert words in invalid[0].detail
 
 
 def test_each_check_failed_once() -> None:
-    assert {name for name, _, _ in RED} == set(CHECKS)
+    assert {name for name, _, _ in FAILED} == set(CHECKS)
 
 
 def test_unused_checks_are_not_applicable() -> None:

@@ -321,8 +321,8 @@ def test_junk_is_read_or_refused_and_never_crashes(values: dict[str, Any], cell:
 
 
 BARE = """
-[[block]]
-blocks = ["thread", "asyncio_task"]
+[[idle]]
+what = ["thread", "asyncio_task"]
 n = [100, 200]
 
 [[limit]]
@@ -336,10 +336,10 @@ def test_tables_of_blocks_and_limits_are_an_experiment_without_any_crawl() -> No
 
     assert experiment.grids == ()
     assert [trial.values["id"] for table in experiment.bare for trial in table.trials()] == [
-        "block/thread/n=100",
-        "block/thread/n=200",
-        "block/asyncio_task/n=100",
-        "block/asyncio_task/n=200",
+        "idle/thread/n=100",
+        "idle/thread/n=200",
+        "idle/asyncio_task/n=100",
+        "idle/asyncio_task/n=200",
         "limit/descriptors",
     ]
 
@@ -356,12 +356,12 @@ def test_such_an_experiment_reads_back_as_it_was_written() -> None:
     ("text", "said"),
     [
         (
-            "[[block]]\nn = [1]\nblocks = ['tread']",
-            "[[block]] number 1: blocks: unknown value 'tread'; did you mean \"thread\"?",
+            "[[idle]]\nn = [1]\nwhat = ['tread']",
+            "[[idle]] number 1: what: unknown value 'tread'; did you mean \"thread\"?",
         ),
-        ("[[block]]\nblocks = ['thread']", "[[block]] number 1 needs a value for n"),
-        ("[[block]]\nn = [0]", "a value of n must be a whole number of at least 1, not 0"),
-        ("[[block]]\nn = [1]\nm = 2", '[[block]] number 1: unknown key "m"'),
+        ("[[idle]]\nwhat = ['thread']", "[[idle]] number 1 needs a value for n"),
+        ("[[idle]]\nn = [0]", "a value of n must be a whole number of at least 1, not 0"),
+        ("[[idle]]\nn = [1]\nm = 2", '[[idle]] number 1: unknown key "m"'),
         ("[[probe]]\nprobe = 3", "probe must be text, not 3"),
         ("[[probe]]\nprobe = 'spinn'", "unknown probe 'spinn'; did you mean \"spin\"?"),
         ("[[probe]]\nprobe = 'spin'\neach = {how = 'spin'}", "a value of each must be a list, not {'how': 'spin'}"),
@@ -371,7 +371,7 @@ def test_such_an_experiment_reads_back_as_it_was_written() -> None:
             "a value of each must be true or false or a whole number or text, not {'wait_ms': [nan]}",
         ),
         ("[[probe]]\nprobe = 'spin'\neach = {how = ['spin', 'spin']}", "each: how must be a list of distinct values"),
-        ("[[block]]\nn = [5]\n[[block]]\nn = [5]", "my.toml: its tables together have the same trial twice"),
+        ("[[idle]]\nn = [5]\n[[idle]]\nn = [5]", "my.toml: its tables together have the same trial twice"),
         ("[[limit]]\nthrough_shared = 1", "through_shared must be true or false, not 1"),
         ("[limit]\nresources = ['threads']", "limit must be written with two brackets, as [[limit]]"),
         ("[[memory]]\nwaves = 0", "[[memory]] number 1: waves must be a whole number of at least 1, not 0"),

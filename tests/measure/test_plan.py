@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inflight.bench.plan.arm import BlockTrial
-from inflight.bench.plan.bare import Block, Limit, Probe
+from inflight.bench.plan.bare import Idle, Limit, Probe
 from inflight.bench.plan.experiment import Experiment, load, parse
 from inflight.bench.plan.grid import Crawl, Memory
 from inflight.bench.plan.trials import Trial, above_limits, estimate_ns, expand, row_trials
@@ -146,7 +146,7 @@ def test_blocks_probes_and_limits_are_trials_like_others() -> None:
         strategies=("many",),
         rounds=2,
         crawl=(Crawl(),),
-        block=(Block(blocks=("thread", "generator"), n=(10, 20)),),
+        idle=(Idle(what=("thread", "generator"), n=(10, 20)),),
         probe=(Probe(probe="spin", each={"wait_ms": (1, 2), "how": ("spin",)}, rounds=1),),
         limit=(Limit(resources=("threads",)),),
     )
@@ -154,11 +154,11 @@ def test_blocks_probes_and_limits_are_trials_like_others() -> None:
     trials = expand(experiment, DESCRIBED)
 
     kinds = [Counter(trial.kind for trial in trials if trial.round == n) for n in (1, 2)]
-    assert kinds == [{"crawl": 1, "block": 4, "probe": 2, "limit": 1}, {"crawl": 1, "block": 4, "limit": 1}]
+    assert kinds == [{"crawl": 1, "idle": 4, "probe": 2, "limit": 1}, {"crawl": 1, "idle": 4, "limit": 1}]
     assert len({trial.id for trial in trials}) == len(trials)
     assert "probe/spin/how=spin/wait_ms=1/round=1" in {trial.id for trial in trials}
     assert {part.stack for trial in trials if trial.kind != "crawl" for part in row_trials(trial)} == {"none"}
-    subjects = {"crawl": {"many"}, "block": {"thread", "generator"}, "probe": {"spin"}, "limit": {"threads"}}
+    subjects = {"crawl": {"many"}, "idle": {"thread", "generator"}, "probe": {"spin"}, "limit": {"threads"}}
     assert {kind: {trial.strategy for trial in trials if trial.kind == kind} for kind in subjects} == subjects
 
 
@@ -265,14 +265,14 @@ def test_a_memory_trial_has_the_settings_of_its_table() -> None:
     assert "arm" not in plain.values
 
 
-def test_building_blocks_with_other_variables_are_other_cells() -> None:
-    table = {"blocks": ["thread"], "n": [10]}
-    values = {"strategies": [], "block": [table, table | {"variables": {"A": "1"}}]}
+def test_idle_threads_with_other_variables_are_other_cells() -> None:
+    table = {"what": ["thread"], "n": [10]}
+    values = {"strategies": [], "idle": [table, table | {"variables": {"A": "1"}}]}
     experiment = parse(values, "x", DESCRIBED, "x.toml")
 
     trials = expand(experiment, DESCRIBED)
 
-    assert {trial.id for trial in trials} == {"block/thread/n=10/round=1", "block/thread/n=10/A=1/round=1"}
+    assert {trial.id for trial in trials} == {"idle/thread/n=10/round=1", "idle/thread/n=10/A=1/round=1"}
     assert sorted(map(str, (trial.values.get("variables") for trial in trials))) == ["None", "{'A': '1'}"]
     assert parse(experiment.to_dict(), "x", DESCRIBED, "x.toml") == experiment
 

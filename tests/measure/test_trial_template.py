@@ -9,10 +9,10 @@ import pytest
 from inflight.bench.measure.process import SkipError, TrialError, WorkerError, WorkerTimeoutError
 from inflight.bench.measure.server import Server, ServerError
 from inflight.bench.measure.trial import Observation, conduct
-from inflight.bench.plan.bare import block
+from inflight.bench.plan.bare import idle
 from inflight.bench.rows.files import Check, Row
 
-TRIAL = block("thread", 5)
+TRIAL = idle("thread", 5)
 FIGURES = {"started": 5}
 
 

@@ -211,7 +211,7 @@ def test_each_end_of_a_worker_has_its_reason(endings: dict[str, Row]) -> None:
         VALIDATOR.validate(json.loads(row.to_json()))
 
 
-def test_a_wrong_answer_keeps_its_figures_and_has_a_red_check(endings: dict[str, Row]) -> None:
+def test_a_wrong_answer_keeps_its_figures_and_has_an_invalid_check(endings: dict[str, Row]) -> None:
     for name in ("forgets_one", "lies_about_the_size", "fails_all"):
         row = endings[name]
         assert row.measured.makespan_ns > 0

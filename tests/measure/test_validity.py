@@ -147,9 +147,9 @@ def test_a_check_applies_its_bound_and_reports_its_figures(
 
 
 def test_every_check_is_tested_on_both_sides() -> None:
-    red = {name for name, _, verdict, _ in BOTH_SIDES if verdict == "failed"}
+    invalid = {name for name, _, verdict, _ in BOTH_SIDES if verdict == "failed"}
 
-    assert red == set(CHECKS)
+    assert invalid == set(CHECKS)
 
 
 def test_a_failed_check_fails_no_other() -> None:
@@ -164,5 +164,5 @@ def test_a_crawl_without_pages_can_be_checked() -> None:
 
     made = judge(CHECKS, evidence(measured=nothing, server=idle, answer_difference="10 pages missing"))
 
-    red = {found.name for found in made if found.verdict == "failed"}
-    assert red == {"answer correct", "cap reached, never exceeded"}
+    invalid = {found.name for found in made if found.verdict == "failed"}
+    assert invalid == {"answer correct", "cap reached, never exceeded"}

@@ -130,7 +130,7 @@ def run(python: Path, project: Path, *words: str) -> Done:
 
 
 def statuses(done: Done, project: Path) -> set[str]:
-    """Return how the trials of a run ended. A machine that has other things to do makes rows red, which is 1."""
+    """Return how the trials of a run ended. A machine that has other things to do makes rows invalid, which is 1."""
     assert done.returncode in {0, 1}, done.stderr
     assert "Traceback" not in done.stderr
     (folder,) = (project / "results").iterdir()

@@ -41,7 +41,7 @@ def test_a_benchmark_records_its_turns_and_two_runs_can_be_compared(tmp_path: Pa
         assert [turn["pages"] for turn in extra["warm_up"]] == [CRAWL.site.pages]
         assert list(extra["checks"]) == list(CHECKS)
         assert extra["checks"]["answer correct"]["verdict"] == "passed"
-        assert extra["red"] == [name for name, made in extra["checks"].items() if made["verdict"] == "failed"]
+        assert extra["invalid"] == [name for name, made in extra["checks"].items() if made["verdict"] == "failed"]
         assert extra["uss_bytes"] > 0
         assert extra["server_share"] > 0
         assert extra["knobs"]["strategy"] == "callbacks"
@@ -71,9 +71,9 @@ def test_failed_checks_are_recorded_with_a_warning_and_a_wrong_answer_fails(tmp_
     assert "1 pages missing, 0 too many, 0 different" in done.stdout
     assert "RedBenchmarkWarning: pages, timid: invalid (" in done.stdout
     made = json.loads((tmp_path / "made.json").read_text(encoding="utf-8"))["benchmarks"]
-    red = {benchmark["extra_info"]["strategy"]: benchmark["extra_info"]["red"] for benchmark in made}
-    assert "cap reached, never exceeded" in red["timid"]
-    assert "answer correct" in red["forgetful"]
+    invalid = {benchmark["extra_info"]["strategy"]: benchmark["extra_info"]["invalid"] for benchmark in made}
+    assert "cap reached, never exceeded" in invalid["timid"]
+    assert "answer correct" in invalid["forgetful"]
 
 
 @pytest.mark.ci

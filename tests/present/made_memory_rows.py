@@ -52,19 +52,19 @@ def stage(name: str, n: int, each: Sequence[int], jitter: int = 0) -> dict[str, 
     }
 
 
-def block_row(
-    block: str = "thread",
+def idle_row(
+    what: str = "thread",
     n: int = 1000,
     each: Sequence[int] | None = None,
     *,
     number: int = 1,
-    red: bool = False,
+    invalid: bool = False,
     jitter: int = 0,
     unknown: Sequence[str] = (),
     status: Status = "ok",
 ) -> Row:
-    """Make the row of N building blocks; ``unknown`` layers are null, as where the system does not tell."""
-    costs = PARKED.get(block, (1000, 0, 0, 0)) if each is None else each
+    """Make the row of N idle threads or tasks; ``unknown`` layers are null, as where the system does not tell."""
+    costs = PARKED.get(what, (1000, 0, 0, 0)) if each is None else each
     measured = {
         **stage("base", 0, (0, 0, 0, 0)),
         **stage("held", n, costs, jitter),
@@ -75,11 +75,11 @@ def block_row(
     }
     ended = status == "ok"
     return changed(
-        memory_row(block, n, red=red, status=status, number=number),
-        kind="block",
+        memory_row(what, n, invalid=invalid, status=status, number=number),
+        kind="idle",
         stack="none",
-        trial=f"block/{block}/n={n}/round={number}",
-        workload={"id": f"block/{block}/n={n}", "block": block, "n": n},
+        trial=f"idle/{what}/n={n}/round={number}",
+        workload={"id": f"idle/{what}/n={n}", "what": what, "n": n},
         measured=(measured | {key: None for key in measured if key.partition("_")[2] in unknown}) if ended else {},
         server={},
     )
@@ -91,7 +91,7 @@ def held_row(
     each: Sequence[int] | None = None,
     *,
     number: int = 1,
-    red: bool = False,
+    invalid: bool = False,
     jitter: int = 0,
     stack: str = "shared",
     connection: str = "keep-alive",
@@ -103,7 +103,7 @@ def held_row(
 ) -> Row:
     """Make the row of a memory trial in layers, with the way to N and back in its timeline."""
     row = memory_row(
-        strategy, n, red=red, stack=stack, connection=connection, number=number, status=status, reason=reason
+        strategy, n, invalid=invalid, stack=stack, connection=connection, number=number, status=status, reason=reason
     )
     if status != "ok":
         return row
@@ -134,8 +134,8 @@ def ladder(
     """Make the rows of blocks over several N, each a little off the line."""
     random = Random(seed)
     return [
-        block_row(block, n, each, number=number, jitter=random.randrange(-noise, noise))
-        for block, each in costs.items()
+        idle_row(what, n, each, number=number, jitter=random.randrange(-noise, noise))
+        for what, each in costs.items()
         for n in numbers
         for number in range(1, rounds + 1)
     ]
@@ -192,7 +192,7 @@ def c10k_run(rounds: int = 2, strategies: Sequence[str] = tuple(IN_FLIGHT)) -> l
 
 
 def limit_row(
-    resource: str = "threads", *, number: int = 1, red: bool = False, status: Status = "ok", **measured: Any
+    resource: str = "threads", *, number: int = 1, invalid: bool = False, status: Status = "ok", **measured: Any
 ) -> Row:
     """Make the row of a limit that was looked for; by default, threads that ran into vm.max_map_count."""
     found = {
@@ -215,7 +215,7 @@ def limit_row(
         "parent_could_fork": True,
     } | measured
     return changed(
-        memory_row(resource, number=number, status=status, red=red),
+        memory_row(resource, number=number, status=status, invalid=invalid),
         kind="limit",
         stack="none",
         trial=f"limit/{resource}/round={number}",

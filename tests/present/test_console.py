@@ -49,7 +49,7 @@ def test_a_memory_trial_shows_what_was_held() -> None:
 
 
 def test_a_failed_check_is_named_with_its_figures() -> None:
-    line = trial_line(1, 2, crawl_row(red=True), colour=False)
+    line = trial_line(1, 2, crawl_row(invalid=True), colour=False)
 
     assert line.endswith('✗ failed "server had room": 80 % of its core, limit 70 %')
 
@@ -82,10 +82,10 @@ def test_a_name_or_a_reason_cannot_move_the_cursor_or_break_the_line() -> None:
     assert len(line) < 350
 
 
-def test_red_is_red() -> None:
-    assert console.RED in trial_line(1, 2, crawl_row(red=True), colour=True)
+def test_invalid_is_red() -> None:
+    assert console.RED in trial_line(1, 2, crawl_row(invalid=True), colour=True)
     assert console.GREEN in trial_line(1, 2, crawl_row(), colour=True)
-    assert "\x1b" not in trial_line(1, 2, crawl_row(red=True), colour=False)
+    assert "\x1b" not in trial_line(1, 2, crawl_row(invalid=True), colour=False)
 
 
 def test_colour_needs_a_terminal_and_no_no_color(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ def the_report() -> str:
         *grid([LINKS, "b"], caps=(100,)),
         *memory_rows(LINKS, 1000),
         crawl_row(LINKS, status="failed", reason=LINKS),
-        crawl_row("b", number=9, red=True),
+        crawl_row("b", number=9, invalid=True),
     ]
     told = MACHINE | {"cpu": LINKS, "command": ["inflight", "run", LINKS], "host": "none"}
     renamed = [changed(row, run=f"20260102T030405678Z-none-{LINKS}") for row in rows]

@@ -19,18 +19,18 @@ def sheet() -> Any:
 def test_a_line_goes_through_the_valid_points_only(sheet: Any) -> None:
     axes: Any = marks.panels(sheet, 1)[0]
 
-    label = marks.series(axes, "callbacks", [Point(1, 10, 9, 12), Point(2, 20), Point(3, 5, red=True)], LOOK)
+    label = marks.series(axes, "callbacks", [Point(1, 10, 9, 12), Point(2, 20), Point(3, 5, invalid=True)], LOOK)
 
-    line, good, red = axes.lines[:3]
+    line, good, invalid = axes.lines[:3]
     assert list(line.get_xdata()) == list(good.get_xdata()) == [1, 2]
-    assert list(red.get_xdata()) == [3]
-    assert red.get_markerfacecolor() == "white"
+    assert list(invalid.get_xdata()) == [3]
+    assert invalid.get_markerfacecolor() == "white"
     assert label is not None
     assert (label.x, label.y, label.text, label.colour) == (2, 20, "callbacks", LOOK.colour)
 
 
-def test_a_line_of_red_points_has_a_label_that_says_so(sheet: Any) -> None:
-    label = marks.series(marks.panels(sheet, 1)[0], "callbacks", [Point(3, 5, red=True)], LOOK)
+def test_a_line_of_invalid_points_has_a_label_that_says_so(sheet: Any) -> None:
+    label = marks.series(marks.panels(sheet, 1)[0], "callbacks", [Point(3, 5, invalid=True)], LOOK)
 
     assert label is not None
     assert label.text == "callbacks (invalid)"

@@ -15,9 +15,9 @@ from inflight.bench.studies.memory.show import of_ladder, sections
 from tests.made_rows import crawl_row, memory_rows
 from tests.present.made_memory_rows import (
     PARKED,
-    block_row,
     c10k_run,
     held_row,
+    idle_row,
     ladder,
     limit_row,
     memory_run,
@@ -52,7 +52,7 @@ def test_the_tables_as_a_teacher_shows_them() -> None:
         "Memory per additional thread, task or fetch (bytes)",
         "page kernel slab, all empty",
         "user tables stacks sockets layers resident process",
-        "─── building blocks ".ljust(WIDTH, "─"),
+        "─── idle threads and tasks ".ljust(WIDTH, "─"),
         "thread 16,460 ±0 4,154 ±0 16,384 ±0 7,820 ±0 44,818 ±0 16,460 ±0 14.4 MB",
         "─── fetches in flight ".ljust(WIDTH, "─"),
         "callbacks 400 ±0 1 ±0 0 ±0 8,300 ±0 8,701 ±0 400 ±0 14.4 MB",
@@ -65,12 +65,12 @@ def test_no_line_is_too_wide() -> None:
     found = text(rows)
 
     assert max(map(len, found.splitlines())) <= WIDTH
-    for group in ("building blocks", "parked strategies", "fetches in flight"):
+    for group in ("idle threads and tasks", "parked strategies", "fetches in flight"):
         assert f"─── {group} " in found
 
 
 def test_an_unknown_layer_is_a_dash_and_never_zero() -> None:
-    [layers, _] = lines([block_row(n=n, unknown=("slab_bytes", "kernel_stack_bytes")) for n in SIZES], "thread")
+    [layers, _] = lines([idle_row(n=n, unknown=("slab_bytes", "kernel_stack_bytes")) for n in SIZES], "thread")
 
     assert layers == "thread 16,460 ±0 4,154 ±0 - - - 16,460 ±0 14.4 MB"
 
@@ -92,8 +92,8 @@ def test_a_subject_without_a_slope_is_named() -> None:
     assert "No slope for generators: valid trials at too few numbers." in text(rows)
 
 
-def test_red_rows_are_explained_and_part_of_no_slope() -> None:
-    found = text([block_row(n=n, red=True) for n in SIZES])
+def test_invalid_rows_are_explained_and_part_of_no_slope() -> None:
+    found = text([idle_row(n=n, invalid=True) for n in SIZES])
 
     assert "No valid trial among 5: nothing here supports a conclusion" in found
     assert 'thread: all 5 trials are invalid: failed "server had room" 5 times' in found
@@ -115,8 +115,8 @@ def test_a_cpu_time_below_a_clock_tick_is_less_than_a_tick(cpu_ns: int | None, s
     assert summary_json(rows)["held"][0]["reach_cpu_ns"] == cpu_ns
 
 
-def test_red_times_are_marked() -> None:
-    assert lines([held_row(red=True)], "callbacks")[0].startswith("callbacks ✗ keep-alive 10,000")
+def test_invalid_times_are_marked() -> None:
+    assert lines([held_row(invalid=True)], "callbacks")[0].startswith("callbacks ✗ keep-alive 10,000")
 
 
 def test_a_limit_of_memory_is_a_size() -> None:
@@ -206,7 +206,7 @@ def test_the_usual_blocks_are_compared_or_else_the_ends_of_the_shared_stack() ->
 
 def test_without_all_layers_the_title_says_user_memory() -> None:
     unknown = ("slab_bytes", "kernel_stack_bytes")
-    rows = [block_row(name, n, unknown=unknown) for name in ("thread", "asyncio_task") for n in SIZES]
+    rows = [idle_row(name, n, unknown=unknown) for name in ("thread", "asyncio_task") for n in SIZES]
 
     assert title(rows) == (
         "Each additional waiting thread or task takes 16.5 kB of user memory with thread, "
@@ -223,7 +223,7 @@ def test_overlapping_intervals_and_bent_lines_give_no_ratio() -> None:
         for n, off in zip(SIZES, jitter, strict=True)
     ]
     numbers = (2000, 4000, 6000, 8000, 10_000, 12_000, 14_000)
-    bent = [block_row(n=n, each=(500 + 4500 * max(0, n - 6000) // n, 0, 0, 0)) for n in numbers]
+    bent = [idle_row(n=n, each=(500 + 4500 * max(0, n - 6000) // n, 0, 0, 0)) for n in numbers]
 
     assert title(near).endswith(": the intervals overlap")
     assert title(bent) == "No slope of memory: nothing to conclude"
@@ -301,4 +301,4 @@ def test_the_title_of_held_fetches_names_first_and_last_of_each_setting() -> Non
         "connections: b after 8.00 s, a after 9.00 s; keep-alive connections: a after 1.00 s, b after 4.00 s"
     )
     assert sections(rows[:1])[-1].title.endswith("at once; a after 1.0 s (one round)")
-    assert "nothing to conclude" in sections([held_row(red=True)])[-1].title
+    assert "nothing to conclude" in sections([held_row(invalid=True)])[-1].title

@@ -160,7 +160,7 @@ def test_no_two_names_of_a_plot_have_the_same_colour_and_marker() -> None:
     assert looks[min(alike)] == name_looks.look(min(alike))
 
 
-def test_building_blocks_have_looks_of_their_own() -> None:
+def test_idle_threads_and_tasks_have_looks_of_their_own() -> None:
     rows = ladder({"thread": (9000, 4000, 8000, 3000), "asyncio_task": (3000, 10, 0, 0)}, (1000, 2000, 4000))
     found = {pair for figure in figures(rows) for pair in pairs_of(figure)}
 

@@ -58,9 +58,9 @@ def test_trials_that_never_ended_give_no_plots(tmp_path: Path) -> None:
     assert drawn([crawl_row(status="skipped"), memory_row(status="timeout")], tmp_path) == []
 
 
-def test_without_a_valid_row_the_red_ones_are_shown_and_nothing_is_concluded(tmp_path: Path) -> None:
-    rows = [crawl_row(in_flight=cap, red=True, times_ns=[5, 6]) for cap in (1, 10)]
-    rows += [memory_row(held=n, red=True) for n in (10, 20)]
+def test_without_a_valid_row_the_invalid_ones_are_shown_and_nothing_is_concluded(tmp_path: Path) -> None:
+    rows = [crawl_row(in_flight=cap, invalid=True, times_ns=[5, 6]) for cap in (1, 10)]
+    rows += [memory_row(held=n, invalid=True) for n in (10, 20)]
 
     assert drawn(rows, tmp_path) == ["throughput", "cpu"]
     assert "fastest" not in words(tmp_path / "throughput.svg")

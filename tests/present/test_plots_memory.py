@@ -17,10 +17,10 @@ from inflight.bench.studies.memory.read import subjects
 from tests.made_rows import MACHINE, crawl_row, memory_row
 from tests.present.made_memory_rows import (
     PARKED,
-    block_row,
     c10k_run,
     ceiling,
     held_row,
+    idle_row,
     ladder,
     limit_row,
     memory_run,
@@ -130,7 +130,7 @@ def run(rows: Sequence[Row]) -> "dict[str, Figure]":
         ([crawl_row(), *(held_row(n=n) for n in SIZES), held_row("thread_pool", status="failed")],
          ["throughput", "cpu", "layers", "ladder", "in_flight"]),
         ([memory_row(held=n) for n in SIZES], ["layers"]),
-        ([crawl_row(), block_row(), probe_row()], ["throughput", "cpu"]),
+        ([crawl_row(), idle_row(), probe_row()], ["throughput", "cpu"]),
     ],
 )  # fmt: skip
 def test_each_kind_of_row_has_its_plots(rows: list[Row], names: list[str]) -> None:
@@ -142,8 +142,8 @@ def test_settings_have_pages_of_their_own_with_the_blocks_on_the_first() -> None
     found = run([*rows, *ladder({"thread": PARKED["thread"]}, SIZES)])
 
     assert list(found) == ["layers", "ladder", "layers-2", "ladder-2", "in_flight"]
-    assert "Building blocks" in text_of(found["layers"])
-    assert "Building blocks" not in text_of(found["layers-2"])
+    assert "Idle threads and tasks" in text_of(found["layers"])
+    assert "Idle threads and tasks" not in text_of(found["layers-2"])
 
 
 PUBLISHED = (
@@ -175,7 +175,7 @@ def blocks(rounds: int = 1) -> list[Row]:
 
 
 def test_without_rows_nothing_is_drawn() -> None:
-    failed = [block_row(status="failed"), held_row(status="skipped"), limit_row(status="failed")]
+    failed = [idle_row(status="failed"), held_row(status="skipped"), limit_row(status="failed")]
 
     for draw in (layers, steps, in_flight, ramp):
         assert draw([]) is None
@@ -183,14 +183,14 @@ def test_without_rows_nothing_is_drawn() -> None:
 
 
 def test_an_unknown_layer_is_unknown_and_never_zero() -> None:
-    text = drawn(layers, [block_row(n=n, unknown=("slab_bytes", "kernel_stack_bytes")) for n in SIZES])
+    text = drawn(layers, [idle_row(n=n, unknown=("slab_bytes", "kernel_stack_bytes")) for n in SIZES])
 
     assert "21 kB and more" in text
     assert "Some layers are unknown: thread (this kernel does not report all layers)." in text
 
 
 def test_noise_below_zero_is_drawn_as_zero_and_said() -> None:
-    figure = plot_memory.draw_layers(subjects([block_row(n=n, each=(1000, 0, 0, -5)) for n in SIZES]), "", "")
+    figure = plot_memory.draw_layers(subjects([idle_row(n=n, each=(1000, 0, 0, -5)) for n in SIZES]), "", "")
 
     assert figure is not None
     assert "Slopes below zero (noise) are drawn as 0." in text_of(figure)
@@ -198,19 +198,19 @@ def test_noise_below_zero_is_drawn_as_zero_and_said() -> None:
     assert min(widths) == 0
 
 
-def test_layers_of_red_trials_conclude_nothing() -> None:
-    assert layers([block_row(n=n, red=True) for n in SIZES]) is None
+def test_layers_of_invalid_trials_conclude_nothing() -> None:
+    assert layers([idle_row(n=n, invalid=True) for n in SIZES]) is None
 
 
 def test_a_bent_line_is_a_range() -> None:
-    rows = [block_row(n=n, each=(500 + 4500 * max(0, n - 6000) // n, 0, 0, 0)) for n in (*SIZES, 12_000, 14_000)]
+    rows = [idle_row(n=n, each=(500 + 4500 * max(0, n - 6000) // n, 0, 0, 0)) for n in (*SIZES, 12_000, 14_000)]
 
     assert "A range: the slope is not constant." in drawn(layers, rows)
 
 
-def test_red_trials_are_hollow_and_conclude_nothing() -> None:
+def test_invalid_trials_are_hollow_and_conclude_nothing() -> None:
     with page.settings():
-        figure = steps([block_row(n=n, red=True) for n in SIZES])
+        figure = steps([idle_row(n=n, invalid=True) for n in SIZES])
     assert figure is not None
     lines: list[Any] = [line for line in figure.axes[0].lines if line.get_marker() == name_looks.look("thread").marker]
     faces = [line.get_markerfacecolor() for line in lines if len(line.get_xdata())]
@@ -221,11 +221,11 @@ def test_red_trials_are_hollow_and_conclude_nothing() -> None:
 
 
 def test_a_ladder_without_all_layers_says_so() -> None:
-    assert "no trial has every layer" in drawn(steps, [block_row(n=n, unknown=("slab_bytes",)) for n in SIZES])
+    assert "no trial has every layer" in drawn(steps, [idle_row(n=n, unknown=("slab_bytes",)) for n in SIZES])
 
 
 def test_one_size_is_no_ladder() -> None:
-    assert steps([block_row()]) is None
+    assert steps([idle_row()]) is None
 
 
 def test_the_ramp_names_the_limit_that_bound() -> None:
@@ -273,8 +273,8 @@ def test_two_limits_too_close_to_distinguish_are_ambiguous() -> None:
     )
 
 
-def test_a_red_ramp_concludes_nothing() -> None:
-    assert "No valid ramp of threads: nothing to conclude" in drawn(ramp, [limit_row(red=True)])
+def test_an_invalid_ramp_concludes_nothing() -> None:
+    assert "No valid ramp of threads: nothing to conclude" in drawn(ramp, [limit_row(invalid=True)])
 
 
 def test_in_flight_shows_both_uses_of_connections_and_the_time_to_reach() -> None:
@@ -299,8 +299,8 @@ def test_in_flight_names_failed_strategies_with_the_reason() -> None:
     assert "thread_pool: failed: RLIMIT_NPROC allows 900 threads." in text
 
 
-def test_in_flight_of_red_trials_concludes_nothing() -> None:
-    text = drawn(in_flight, [held_row(red=True)])
+def test_in_flight_of_invalid_trials_concludes_nothing() -> None:
+    text = drawn(in_flight, [held_row(invalid=True)])
 
     assert "0 of 1 strategy held 10,000 fetches in flight at once: nothing to conclude" in text
     assert "Hollow marks: invalid trials." in text
@@ -331,9 +331,9 @@ def test_parked_tasks_end_the_way_down_without_the_one_that_stays() -> None:
     ("draw", "rows"),
     [
         (layers, [held_row(name, n, (900, 1, 2, 8000), jitter=n % 7) for name in HOSTILE for n in SIZES]),
-        (layers, [block_row(name, n, (10**6, 1, 2, 80)) for name in HOSTILE for n in SIZES]),
+        (layers, [idle_row(name, n, (10**6, 1, 2, 80)) for name in HOSTILE for n in SIZES]),
         (layers, [held_row(f"s{number}", n, (100 * number, 1, 2, 80)) for number in range(31) for n in SIZES]),
-        (layers, [block_row(n=n) for n in SIZES]),
+        (layers, [idle_row(n=n) for n in SIZES]),
         (steps, [held_row(name, n, (900, 1, 2, 8000)) for name in HOSTILE for n in SIZES]),
         (steps, [*blocks(), *(held_row(f"s{number}", n) for number in range(12) for n in SIZES)]),
         (in_flight, [held_row(name, reach_ms=100 * number) for number, name in enumerate(HOSTILE, 1)]),

@@ -68,8 +68,8 @@ def test_a_skipped_trial_is_no_failure() -> None:
     assert kept(rows)["fading"].failed == ()
 
 
-def test_red_trials_do_not_count() -> None:
-    rows = [*swept({"steady": STEADY}), *swept({"fading": FADING}), *swept({"fading": {4096: 5000}}, red=True)]
+def test_invalid_trials_do_not_count() -> None:
+    rows = [*swept({"steady": STEADY}), *swept({"fading": FADING}), *swept({"fading": {4096: 5000}}, invalid=True)]
 
     assert (kept(rows)["fading"].most.in_flight, kept(rows)["fading"].failed) == (256, (4096,))
 

@@ -39,12 +39,12 @@ def test_no_rows() -> None:
 
 def test_no_valid_row() -> None:
     assert "No valid trial among 2: nothing here supports a conclusion" in sentences(
-        [crawl_row(red=True), crawl_row("other", status="failed")]
+        [crawl_row(invalid=True), crawl_row("other", status="failed")]
     )
 
 
 def test_red_figures_are_dimmed() -> None:
-    table = summary_table([crawl_row(red=True, pages_per_s=9800)])
+    table = summary_table([crawl_row(invalid=True, pages_per_s=9800)])
 
     styles = [span.style for span in table.spans if "✗" in table.plain[span.start : span.end]]
     assert "dim red" in styles
@@ -58,8 +58,8 @@ def test_all_skipped() -> None:
     assert "invalid" not in told
 
 
-def test_red_and_skipped_trials_are_told_apart() -> None:
-    rows = [crawl_row(red=True), crawl_row(number=2, status="skipped", reason="too few files"), crawl_row(number=3)]
+def test_invalid_and_skipped_trials_are_told_apart() -> None:
+    rows = [crawl_row(invalid=True), crawl_row(number=2, status="skipped", reason="too few files"), crawl_row(number=3)]
 
     assert "callbacks: 1 of its 3 trials in this run is invalid: failed" in sentences(rows)
     assert "; 1 of 3 trials were skipped: too few files." in sentences(rows)
@@ -67,7 +67,7 @@ def test_red_and_skipped_trials_are_told_apart() -> None:
 
 def test_red_trials_of_many_strategies_are_counted() -> None:
     assert "18 more strategies have invalid trials; the rows say why." in sentences(
-        [crawl_row(f"s{n:02}", red=True) for n in range(30)]
+        [crawl_row(f"s{n:02}", invalid=True) for n in range(30)]
     )
 
 
@@ -84,7 +84,7 @@ def test_a_hundred_strategies_fit(width: int) -> None:
 @settings(deadline=None, max_examples=50)
 @given(st.text(min_size=1, max_size=60))
 def test_no_name_breaks_the_table(name: str) -> None:
-    lines = text([*grid([name], rounds=1), crawl_row(name, red=True)]).splitlines()
+    lines = text([*grid([name], rounds=1), crawl_row(name, invalid=True)]).splitlines()
 
     assert all(line.isprintable() for line in lines)
     assert max(map(len, lines)) <= WIDTH
@@ -96,10 +96,10 @@ def test_a_name_is_no_markup() -> None:
 
 def test_nothing_is_coloured_in_a_file() -> None:
     file = io.StringIO()
-    print_summary([crawl_row(red=True), *grid()], file)
+    print_summary([crawl_row(invalid=True), *grid()], file)
 
     assert "\x1b" not in file.getvalue()
-    assert file.getvalue() == text([crawl_row(red=True), *grid()]) + "\n"
+    assert file.getvalue() == text([crawl_row(invalid=True), *grid()]) + "\n"
 
 
 @pytest.mark.parametrize(("lines", "times"), [("10", 2), ("1000", 1)])
@@ -117,7 +117,7 @@ def test_a_terminal_that_is_too_low_shows_the_findings_again_at_its_end(
 
 
 def test_json_has_the_same_figures() -> None:
-    rows = [*grid(["one"]), crawl_row("two", red=True), crawl_row("three", status="timeout", reason="too slow")]
+    rows = [*grid(["one"]), crawl_row("two", invalid=True), crawl_row("three", status="timeout", reason="too slow")]
     found = json.loads(json.dumps(summary_json(rows), allow_nan=False))
 
     assert found["trials"] == {"planned": len(rows), "valid": len(rows) - 2, "by_status": {"ok": 27, "timeout": 1}}
@@ -128,11 +128,11 @@ def test_json_has_the_same_figures() -> None:
     assert [one["valid"] for one in found["throughput"] if one["line"] == "two"] == [False]
     assert "three" not in {one["line"] for one in found["throughput"]}
     assert round(found["memory"][0]["slope"]["per_fetch"]) == pytest.approx(1000, abs=5)
-    assert [(one["strategy"], one["status"], one["reason"]) for one in found["red"]] == [
+    assert [(one["strategy"], one["status"], one["reason"]) for one in found["invalid"]] == [
         ("two", "ok", None),
         ("three", "timeout", "too slow"),
     ]
-    assert found["red"][0]["failed_checks"][0]["name"] == "server had room"
+    assert found["invalid"][0]["failed_checks"][0]["name"] == "server had room"
 
 
 def test_json_says_why_there_is_no_slope() -> None:

@@ -54,8 +54,8 @@ def test_the_title_of_what_was_held_states_the_marks_of_each_setting(run: str) -
 
 
 def test_beside_what_is_valid_nothing_is_drawn_that_allows_no_conclusion() -> None:
-    """A self-test has one crawl of its own, which says how late the server is, and is red on a noisy machine."""
+    """A self-test has one crawl of its own, which says how late the server is, and is invalid on a noisy machine."""
     rows = [memory_row(held=held, number=number) for held in (10, 20) for number in (1, 2)]
 
-    assert not {"throughput", "cpu", "times"} & set(drawn([*rows, crawl_row(red=True)]))
-    assert "throughput" in drawn([crawl_row(red=True)]), "what is red is shown where there is nothing else"
+    assert not {"throughput", "cpu", "times"} & set(drawn([*rows, crawl_row(invalid=True)]))
+    assert "throughput" in drawn([crawl_row(invalid=True)]), "what is invalid is shown where there is nothing else"

@@ -8,9 +8,9 @@ from inflight.bench.studies.probes.show import sections, tables
 from tests.made_rows import bare_row, crawl_row
 
 
-def look(block: str, name: str, *, red: bool = False, **found: Any) -> Row:
-    arguments = {"block": block, "look": name}
-    return bare_row("probe", "attribution", {"probe": "attribution", "arguments": arguments}, found, red=red)
+def look(what: str, name: str, *, invalid: bool = False, **found: Any) -> Row:
+    arguments = {"idle": what, "look": name}
+    return bare_row("probe", "attribution", {"probe": "attribution", "arguments": arguments}, found, invalid=invalid)
 
 
 PYTHON = look("thread", "python", n=1000, python=[["a.py:1 x = 1", 760], ["all else", 40]])
@@ -36,10 +36,10 @@ def test_each_look_has_its_pieces_and_their_sum_python_first() -> None:
     )
 
 
-def test_red_rows_have_no_pieces_and_other_rows_no_section() -> None:
-    red = look("thread", "python", red=True, n=1000, python=[["all else", 1]])
+def test_invalid_rows_have_no_pieces_and_other_rows_no_section() -> None:
+    invalid = look("thread", "python", invalid=True, n=1000, python=[["all else", 1]])
 
-    assert [table.title for table in tables([crawl_row(), red])] == ["Probes"]
+    assert [table.title for table in tables([crawl_row(), invalid])] == ["Probes"]
     assert sections([crawl_row()]) == []
 
 

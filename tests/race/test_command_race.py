@@ -92,6 +92,6 @@ def test_without_a_run_the_preset_is_measured_and_raced(tmp_path: Path) -> None:
     assert folder.name.endswith("-race")
     found = read(folder)
     assert [row.status for row in found] == ["ok"] * 6
-    assert done.code == (0 if any(row.valid for row in found) else 1), "on a busy machine all trials may be red"
+    assert done.code == (0 if any(row.valid for row in found) else 1), "on a busy machine all trials may be invalid"
     assert (folder / "race.html").is_file()
     assert "callbacks" in done.out

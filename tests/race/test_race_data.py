@@ -62,27 +62,27 @@ def test_single_rounds_share_a_place_below_a_fifth() -> None:
     assert places(only(runner("callbacks", QUICK), near, far)) == {"callbacks": 1, "generators": 1, "thread_pool": 3}
 
 
-def test_a_red_lane_runs_without_a_place() -> None:
-    race = only(runner("callbacks", QUICK, red=True), runner("generators", MIDDLE), runner("thread_pool", SLOW))
+def test_an_invalid_lane_runs_without_a_place() -> None:
+    race = only(runner("callbacks", QUICK, invalid=True), runner("generators", MIDDLE), runner("thread_pool", SLOW))
 
     assert places(race) == {"callbacks": None, "generators": 1, "thread_pool": 2}
-    assert lanes(race)["callbacks"].red == 'failed "server had room": 80 % of its core, limit 70 %'
+    assert lanes(race)["callbacks"].invalid == 'failed "server had room": 80 % of its core, limit 70 %'
     assert lanes(race)["callbacks"].finish_ns == 100 * MS
 
 
-def test_a_valid_round_is_preferred_to_a_red_one() -> None:
+def test_a_valid_round_is_preferred_to_an_invalid_one() -> None:
     race = only(
-        runner("callbacks", QUICK, red=True), runner("callbacks", MIDDLE, number=2), runner("thread_pool", SLOW)
+        runner("callbacks", QUICK, invalid=True), runner("callbacks", MIDDLE, number=2), runner("thread_pool", SLOW)
     )
 
     assert lanes(race)["callbacks"].finish_ns == 200 * MS
-    assert lanes(race)["callbacks"].red is None
+    assert lanes(race)["callbacks"].invalid is None
 
 
-def test_a_wrong_answer_is_red() -> None:
+def test_a_wrong_answer_is_invalid() -> None:
     race = only(runner("callbacks", QUICK, status="wrong"), runner("generators", MIDDLE), runner("thread_pool", SLOW))
 
-    assert lanes(race)["callbacks"].red == "wrong: for a reason"
+    assert lanes(race)["callbacks"].invalid == "wrong: for a reason"
 
 
 def test_who_was_skipped_or_killed_is_named_with_the_reason() -> None:
@@ -174,7 +174,7 @@ def test_a_race_takes_two_and_time_lines() -> None:
 
 
 def test_one_valid_lane_is_not_the_last_to_finish() -> None:
-    race = only(runner("good"), runner("bad", red=True), runner("worse", red=True))
+    race = only(runner("good"), runner("bad", invalid=True), runner("worse", invalid=True))
 
     assert finding(race).endswith(" with good, the only valid lane")
     assert sum("are invalid and have no place" in note for note in notes(race)) == 1
@@ -189,8 +189,8 @@ def test_the_findings_of_a_run_begin_with_its_race() -> None:
     assert finding(race).startswith(f"{race.pages} pages took ")
 
 
-def test_all_red_is_still_shown() -> None:
-    assert places(only(runner("callbacks", red=True), runner("generators", red=True))) == {
+def test_all_invalid_is_still_shown() -> None:
+    assert places(only(runner("callbacks", invalid=True), runner("generators", invalid=True))) == {
         "callbacks": None,
         "generators": None,
     }

@@ -168,14 +168,14 @@ def test_cpu_time_that_was_unknown_for_a_while_is_null_then() -> None:
     assert lane["samples"]["cpu"] == [5_000, None, 15_000]
 
 
-def test_long_reasons_of_red_lanes_are_shown_whole() -> None:
+def test_long_reasons_of_invalid_lanes_are_shown_whole() -> None:
     reason = "a long sentence about a check, " * 10 + "and its end"
     bad = changed(runner("bad"), checks=[{"name": "long", "verdict": "failed", "detail": reason}])
     found = fragment([bad, runner("good"), runner("other")])
     assert found is not None
 
     assert "and its end" in found.html
-    assert data(found)["races"][0]["lanes"][0]["red"].endswith("and its end")
+    assert data(found)["races"][0]["lanes"][0]["invalid"].endswith("and its end")
 
 
 def test_a_client_with_a_stack_of_its_own_is_marked() -> None:
@@ -188,12 +188,12 @@ def test_a_client_with_a_stack_of_its_own_is_marked() -> None:
     ]  # fmt: skip
 
 
-def test_a_red_lane_says_so_everywhere() -> None:
-    found = fragment([runner("bad", red=True), runner("good"), runner("slow", [0] * 30 + [10])])
+def test_an_invalid_lane_says_so_everywhere() -> None:
+    found = fragment([runner("bad", invalid=True), runner("good"), runner("slow", [0] * 30 + [10])])
     assert found is not None
     lanes = {lane["name"]: lane for lane in data(found)["races"][0]["lanes"]}
 
-    assert lanes["bad"]["red"].startswith('failed "server had room"')
+    assert lanes["bad"]["invalid"].startswith('failed "server had room"')
     assert (lanes["bad"]["place"], lanes["good"]["place"]) == (None, 1)
     assert '<th scope="row" class="words">bad</th><td>invalid</td>' in found.html
     assert "bad is invalid and has no place" in found.html

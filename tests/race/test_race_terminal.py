@@ -68,8 +68,8 @@ def test_a_finished_lane_keeps_place_and_time(race: Race) -> None:
     assert shown(race, 140)[6].endswith(" 2nd  140 ms")
 
 
-def test_a_red_lane_has_no_place() -> None:
-    (race,) = races([runner("callbacks", QUICK, red=True), runner("thread_pool", SLOW)])
+def test_an_invalid_lane_has_no_place() -> None:
+    (race,) = races([runner("callbacks", QUICK, invalid=True), runner("thread_pool", SLOW)])
 
     assert shown(race, 10)[4].endswith(" invalid")
     assert shown(race, 100)[4].endswith(" invalid  30.0 ms")

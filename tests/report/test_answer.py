@@ -30,8 +30,8 @@ def test_it_is_the_findings_of_the_sections_and_how_many_trials_they_rest_on() -
     assert last == f"{len(found)} of {len(found)} trials are valid, over 2 rounds on one machine."
 
 
-def test_red_rows_never_count_and_are_counted_with_their_reason() -> None:
-    found = [*rounds("a", (900, 910)), *rounds("b", (500, 510)), *rounds("hasty", (9000, 9100), red=True)]
+def test_invalid_rows_never_count_and_are_counted_with_their_reason() -> None:
+    found = [*rounds("a", (900, 910)), *rounds("b", (500, 510)), *rounds("hasty", (9000, 9100), invalid=True)]
 
     text = " ".join(answer(found))
 
@@ -43,7 +43,7 @@ def test_red_rows_never_count_and_are_counted_with_their_reason() -> None:
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        (crawl_row(red=True), "server had room"),
+        (crawl_row(invalid=True), "server had room"),
         (crawl_row(status="skipped", reason="no aiohttp"), "skipped: no aiohttp"),
         (crawl_row(status="timeout", reason="too slow"), "timeout: too slow"),
     ],

@@ -1,15 +1,10 @@
 """Every validity check has its words, and nothing else has."""
 
-import json
 from pathlib import Path
-
-import msgspec
-import pytest
 
 from inflight.bench.measure import validity
 from inflight.bench.measure.blocks import checks as arm_checks
 from inflight.bench.report.check_words import MEANINGS, OLDER
-from inflight.bench.rows.parts import RENAMED, Check
 from inflight.bench.studies.clients import checks as client_checks
 from inflight.bench.studies.memory import run as block_trials
 from inflight.bench.studies.open_loop import checks as open_checks
@@ -30,11 +25,3 @@ def test_every_check_has_an_entry_and_no_entry_is_without_a_check() -> None:
 
 def test_what_only_older_rows_have_is_no_check_any_more() -> None:
     assert not OLDER & names_in_source()
-
-
-@pytest.mark.parametrize("name", RENAMED)
-def test_a_check_of_an_older_row_is_read_under_its_present_name(name: str) -> None:
-    line = json.dumps({"name": name, "verdict": "passed", "detail": ""})
-
-    assert msgspec.json.decode(line, type=Check).name == RENAMED[name]
-    assert RENAMED[name] in names_in_source()

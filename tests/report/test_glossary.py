@@ -28,9 +28,12 @@ def test_a_part_of_a_word_is_not_found() -> None:
     assert names("gateway, blockade, pSSt") == []
 
 
-def test_a_word_within_a_longer_term_does_not_count() -> None:
-    assert "block" not in names("each building block")
-    assert {"block", "building block"} <= set(names("each building block in its block"))
+def test_a_word_within_a_longer_term_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    terms = {"on_pages": {"block": "A turn of all.", "block noise": "How much they differ."}}
+    monkeypatch.setattr("inflight.bench.report.glossary._terms", lambda: terms)
+
+    assert names("the block noise") == ["block noise"]
+    assert set(names("the block noise of each block")) == {"block", "block noise"}
 
 
 def test_the_words_of_a_meaning_are_explained_too() -> None:

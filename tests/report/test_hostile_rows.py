@@ -80,9 +80,9 @@ HOSTILE = [
     ("crawl", "stack", f'"{HUGER}"'),
     ("crawl", "stack", '"two\\nlines"'),
     *(("memory", "measured.held_uss_bytes", value) for value in ("-1", "0", "null")),
-    *(("block", f"measured.held_{size}_bytes", value) for size in ("uss", "rss") for value in ("0", "null")),
+    *(("idle", f"measured.held_{size}_bytes", value) for size in ("uss", "rss") for value in ("0", "null")),
     ("memory", "measured.held_slab_bytes", HUGE),
-    ("block", "workload.n", "0"),
+    ("idle", "workload.n", "0"),
     ("probe", "workload.arguments", "null"),
     ("limit", "measured.found", "-1"),
     ("limit", "measured.ceilings", '["threads-max"]'),
@@ -157,7 +157,7 @@ def test_the_cpu_work_of_a_page_is_in_words_and_in_nanoseconds(name: str) -> Non
 
 
 def test_a_block_has_the_resident_size_that_claims_compare() -> None:
-    row = stored("block")
+    row = stored("idle")
     del row["measured"]["held_rss_bytes"]
 
     with pytest.raises(ValueError, match="the status is ok, but measured has no held_rss_bytes"):

@@ -33,8 +33,8 @@ def test_it_has_title_answer_table_and_validity_in_this_order() -> None:
     assert text.endswith("**28 of 28 trials are valid.**\n")
 
 
-def test_red_checks_are_counted_and_explained_in_a_fold() -> None:
-    found = [crawl_row("a"), crawl_row("a", number=2, red=True), crawl_row("b", status="skipped", reason="no b")]
+def test_invalid_checks_are_counted_and_explained_in_a_fold() -> None:
+    found = [crawl_row("a"), crawl_row("a", number=2, invalid=True), crawl_row("b", status="skipped", reason="no b")]
     text = markdown(found, MACHINE)
 
     assert "**1 of 3 trials are valid.**" in text
@@ -94,7 +94,7 @@ def test_hostile_names_reasons_and_machines_stay_text() -> None:
     found = [
         *grid([HOSTILE, "b"], caps=(100,)),
         crawl_row(HOSTILE, status="failed", reason=HOSTILE),
-        crawl_row("b", number=9, red=True),
+        crawl_row("b", number=9, invalid=True),
     ]
     machine = MACHINE | {"cpu": HOSTILE, "command": ["inflight", "run", HOSTILE]}
     text = markdown(found, machine, decided((HOSTILE, HOSTILE)))

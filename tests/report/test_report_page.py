@@ -98,17 +98,17 @@ def test_every_check_of_the_run_is_shown_with_its_meaning(quick: Parsed) -> None
     assert all(" ".join(MEANINGS[name].split()) in told for name in applied)
 
 
-def test_red_trials_are_named_with_their_detail(tmp_path: Path) -> None:
+def test_invalid_trials_are_named_with_their_detail(tmp_path: Path) -> None:
     for file in ("machine.json", "experiment.toml"):
         shutil.copy(reference("quick") / file, tmp_path)
-    red = Check("server had room", "failed", "all of its core & more")
+    invalid = Check("server had room", "failed", "all of its core & more")
     kept = rows.read(reference("quick"))[:6]
-    for row in (changed(kept[0], checks=(*kept[0].checks[:-1], red)), *kept[1:]):
+    for row in (changed(kept[0], checks=(*kept[0].checks[:-1], invalid)), *kept[1:]):
         rows.append(tmp_path, row)
 
     page = check(written(tmp_path))
     assert kept[0].trial in [one.text for one in page.all("th")]
-    assert red.detail in [one.text for one in page.all("td")]
+    assert invalid.detail in [one.text for one in page.all("td")]
 
 
 def test_a_page_says_before_its_findings_what_was_measured(tmp_path: Path) -> None:
@@ -230,7 +230,11 @@ def test_blocks_that_all_failed_have_a_page(tmp_path: Path) -> None:
 
 
 def test_a_run_without_a_valid_row_says_that_nothing_follows() -> None:
-    found = [crawl_row(red=True), crawl_row(in_flight=10, status="timeout"), crawl_row("sequential", status="skipped")]
+    found = [
+        crawl_row(invalid=True),
+        crawl_row(in_flight=10, status="timeout"),
+        crawl_row("sequential", status="skipped"),
+    ]
 
     page = check(report_page.page(found, MACHINE, EXTRAS))
 
@@ -319,7 +323,7 @@ def test_files_that_are_missing_are_named_and_the_page_is_made(tmp_path: Path) -
 def test_hostile_text_stays_text() -> None:
     found = [
         changed(
-            crawl_row(text, in_flight=cap, red=True, times_ns=[MS] * 30),
+            crawl_row(text, in_flight=cap, invalid=True, times_ns=[MS] * 30),
             run=text,
             trial=f"{text}{cap}",
             checks=(Check(text, "failed", text),),
@@ -376,8 +380,8 @@ def test_checks_that_passed_are_one_folded_line(quick: Parsed) -> None:
 
 
 def test_a_check_that_failed_is_open_and_says_what_is_excluded() -> None:
-    red, green = Check("server had room", "failed", "99 %"), Check("answer correct", "passed", "")
-    found = [changed(crawl_row(number=n), checks=(green, red) if n == 1 else (green,)) for n in (1, 2)]
+    invalid, green = Check("server had room", "failed", "99 %"), Check("answer correct", "passed", "")
+    found = [changed(crawl_row(number=n), checks=(green, invalid) if n == 1 else (green,)) for n in (1, 2)]
 
     section = about.validity(found)
 

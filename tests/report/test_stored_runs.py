@@ -4,7 +4,7 @@ import csv
 import io
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import jsonschema
 import pytest
@@ -13,11 +13,12 @@ from inflight.bench.report.answer import MOST as MOST_SENTENCES
 from inflight.bench.report.check_words import MEANINGS
 from inflight.bench.report.markdown import MOST
 from inflight.bench.rows import files as rows
-from inflight.bench.rows.parts import RENAMED
+from inflight.bench.rows.files import Row
 from tests.cli.command import call
 
 pytestmark = pytest.mark.ci
-RUNS = rows.folders_in(Path(__file__).parents[2] / "results" / "reference")
+RESULTS = Path(__file__).parents[2] / "results"
+RUNS = rows.folders_in(RESULTS / "reference")
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8")))
 RETIRED = {"kept", "replaced", "cpu_per_page_all_ns", "missing_share", "disturbed", "steady"}
 """Figures of former checks, and of cycles that were called disturbed."""
@@ -25,12 +26,10 @@ MAY_BE_NULL = {"reason", "ramp_per_s", "processes", "latency", "mean_latency_ns"
 
 
 def known(value: Any) -> Any:
-    """Return a value of a row without what is null in it or retired, and with the checks' names of today."""
+    """Return a value of a row without what is null in it or retired."""
     if isinstance(value, dict):
         retired = RETIRED if {"windows", "cycle", "timeline"} & set(value) else ()
         own = {name: one for name, one in value.items() if name not in retired}
-        if "verdict" in own and "name" in own:
-            own["name"] = RENAMED.get(own["name"], own["name"])
         return {name: known(one) for name, one in own.items() if one is not None or name in MAY_BE_NULL}
     return [known(own) if isinstance(own, dict) else own for own in value] if isinstance(value, list) else value
 
@@ -57,3 +56,12 @@ def test_a_stored_run_is_read_as_it_stands_and_reported(run: Path, tmp_path: Pat
     assert told["md"].out.count("<details>") == told["md"].out.count("</details>")
     assert [line["trial"] for line in csv.DictReader(io.StringIO(told["csv"].out))] == [row.trial for row in found]
     assert 2 <= len(json.loads(told["json"].out)["answer"]) <= MOST_SENTENCES
+
+
+def test_every_stored_row_is_read_and_written_again_with_the_same_values() -> None:
+    folders = rows.folders_in(RESULTS, "*/*")
+    found = [row for folder in folders for row in rows.read(folder)]
+
+    assert len({folder.parent for folder in folders}) == 3
+    assert {row.kind for row in found} == set(get_args(rows.Kind))
+    assert all(Row.from_json(row.to_json()) == row for row in found)

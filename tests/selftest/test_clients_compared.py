@@ -196,11 +196,11 @@ def test_without_added_latency_nothing_is_compared() -> None:
     assert "70 %, 99 %, server" in told
 
 
-def test_red_rows_are_excluded_and_missing_clients_are_named() -> None:
-    red = [client_row("callbacks", 100, failed=7)]
+def test_invalid_rows_are_excluded_and_missing_clients_are_named() -> None:
+    invalid = [client_row("callbacks", 100, failed=7)]
     gone = [client_row("wrk", status="skipped", reason="wrk is not installed; get it with: apt install wrk")]
 
-    told = text([*client_rows({"locust": (981, 982)}), *red, *gone])
+    told = text([*client_rows({"locust": (981, 982)}), *invalid, *gone])
 
     assert 'no figure: failed "no unexpected failures": 7 of 3000 requests, most frequent: socket: read' in told
     assert "no figure: wrk is not installed; get it with: apt install wrk" in told

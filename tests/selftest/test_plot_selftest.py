@@ -36,7 +36,7 @@ MADE = {
     "aa": series(30, name="aa"),
     "aa-thread_pool": series(12, sd=0.03, labels=("thread_pool",) * 2, name="aa-thread_pool"),
     "planted-10": series(12, math.log(1.081), 0.0001, name="planted-10"),
-    "planted-5": [*series(12, math.log(1.048), 0.0001, name="planted-5"), block(13, red=True, name="planted-5")],
+    "planted-5": [*series(12, math.log(1.048), 0.0001, name="planted-5"), block(13, invalid=True, name="planted-5")],
 }
 
 
@@ -78,9 +78,9 @@ def test_a_self_test_of_few_blocks_claims_no_rate(tmp_path: Path) -> None:
 
 
 def test_a_self_test_without_a_good_block_is_not_drawn(tmp_path: Path) -> None:
-    red = [block(1, red=True, name="aa")]
+    invalid = [block(1, invalid=True, name="aa")]
 
-    assert save_selftest(selftest({"aa": []}), flat(red), MACHINE, tmp_path / "plots") == []
+    assert save_selftest(selftest({"aa": []}), flat(invalid), MACHINE, tmp_path / "plots") == []
     assert not (tmp_path / "plots").exists()
 
 

@@ -49,10 +49,10 @@ def test_the_difference_of_two_interpreters_is_no_alarm_and_no_part_of_a_planted
 
 def test_blocks_that_are_left_out_are_counted_and_excluded_from_all_figures() -> None:
     broken = blocks([block(n, 5.0, failed="B") for n in range(1, 4)])
-    red = blocks([block(n, 5.0, red=True) for n in range(4, 6)])
+    invalid = blocks([block(n, 5.0, invalid=True) for n in range(4, 6)])
 
-    assert self_test.noise([*SAME, *broken, *red]) == self_test.noise(SAME)
-    lost = self_test.left_out([[*SAME, *broken, *red]])
+    assert self_test.noise([*SAME, *broken, *invalid]) == self_test.noise(SAME)
+    lost = self_test.left_out([[*SAME, *broken, *invalid]])
     assert (lost["tried"], lost["left_out"]) == (101, 5)
     assert lost["reasons"] == {"server had room": 2, "B: it broke": 3}
 

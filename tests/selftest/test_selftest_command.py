@@ -117,7 +117,7 @@ def test_the_next_verdict_quotes_it(laboratory: Laboratory, tmp_path: Path) -> N
     [
         ({"cpu": 0.1}, 1, (2, 2), [], {}),
         ({"cpu": -0.1}, 0, (0, 2), [], {}),
-        ({"red": True}, 3, (0, 0), ["callbacks"], {"server had room": 72}),
+        ({"invalid": True}, 3, (0, 0), ["callbacks"], {"server had room": 72}),
         ({"failed": "B"}, 3, (0, 0), ["callbacks"], {"B: it broke": 72}),
     ],
 )

@@ -88,11 +88,11 @@ def test_clients_with_a_stack_of_their_own_are_not_compared_with_models() -> Non
 
 def test_one_block_and_invalid_trials_conclude_nothing() -> None:
     assert findings(block_rows(blocks=1), "throughput") == ()
-    assert findings([crawl_row(red=True, number=n) for n in BLOCKS], "throughput") == ()
+    assert findings([crawl_row(invalid=True, number=n) for n in BLOCKS], "throughput") == ()
 
 
 def test_invalid_figures_are_shown_with_a_mark_only_where_no_trial_is_valid() -> None:
-    both = [crawl_row(pages_per_s=100.0), crawl_row(number=2, red=True, pages_per_s=900.0)]
+    both = [crawl_row(pages_per_s=100.0), crawl_row(number=2, invalid=True, pages_per_s=900.0)]
 
     assert lines(both, "throughput")["callbacks"] == ("100",)
     assert lines(both[1:], "throughput")["callbacks"] == ("900✗",)
@@ -242,7 +242,7 @@ def test_every_text_of_a_plot_is_inside_and_big_enough(rows: list[Row]) -> None:
             inside = [text for axes in figure.axes for text in (*axes.texts, axes.xaxis.label, axes.yaxis.label)]
             for text in (one for one in (*figure.texts, *inside) if one.get_text()):
                 assert plain(text).isprintable(), name
-                assert text.get_fontsize() >= page.SMALL, (name, text.get_text())
+                assert float(text.get_fontsize()) >= page.SMALL, (name, text.get_text())
                 box = text.get_window_extent()
                 assert box.x1 <= figure.bbox.width + 1, (name, text.get_text())
 

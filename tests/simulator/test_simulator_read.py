@@ -115,7 +115,7 @@ def test_every_measured_cell_is_held_against_its_prediction() -> None:
         ([edited(row, measured={"cpu_share": 1.6}) for row in made({"gevent": {10: 40 * US}})], "more than one core"),
         (made({"sequential": {1: 30 * US}}), "one fetch in flight only"),
         (made({"sequential": {1: 30 * US}}, latency="10ms"), "not measured at no added latency"),
-        (made({"trio_tasks": {100: 30 * US}}, red=True), "no valid trial"),
+        (made({"trio_tasks": {100: 30 * US}}, invalid=True), "no valid trial"),
         (made({"null_client": {100: 5 * US}}, stack="none"), "not a model"),
         (
             made({"callbacks (python=oldest)": {100: 9 * US}}, asked={"strategy": "callbacks", "python": "oldest"}),

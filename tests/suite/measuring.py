@@ -53,7 +53,7 @@ def measure(
     seen = _seen(worker, turns, before, after, server.ceiling_per_s)
     evidence = evidence_of(worker.trial, cpus, seen, answer)
     checks = judge({name: validity.CHECKS[name] for name in CHECKS}, evidence)
-    red = [check.name for check in checks if check.verdict == "failed"]
+    invalid = [check.name for check in checks if check.verdict == "failed"]
     benchmark.extra_info |= {
         "strategy": strategy,
         "workload": workload.to_dict(),
@@ -65,10 +65,10 @@ def measure(
         "rss_bytes": at_rest["rss_bytes"],
         "server_share": seen.server["cpu_share"],
         "checks": {check.name: {"verdict": check.verdict, "detail": check.detail} for check in checks},
-        "red": red,
+        "invalid": invalid,
         "knobs": worker.knobs,
     }
-    if red:
+    if invalid:
         details = "; ".join(f"{check.name}: {check.detail}" for check in checks if check.verdict == "failed")
         warnings.warn(f"{workload.id}, {strategy}: invalid ({details})", RedBenchmarkWarning, stacklevel=2)
     return evidence.answer_difference

@@ -17,8 +17,8 @@ CORE = "the client's core was full"
 _MOST_TIMES = 2000
 """Maximum number of durations in a row. Each stands for as many requests as the count needs."""
 _SITE = SiteConfig(pages=1000, links=10, body_bytes=1200).to_dict()
-_GREEN = Check("no listen drops", "passed", "0 in /proc/net/netstat during the trial")
-_RED = Check("no listen drops", "failed", "40 in /proc/net/netstat during the trial")
+_PASSED = Check("no listen drops", "passed", "0 in /proc/net/netstat during the trial")
+_FAILED = Check("no listen drops", "failed", "40 in /proc/net/netstat during the trial")
 
 
 def open_row(
@@ -28,7 +28,7 @@ def open_row(
     target: str | None = None,
     status: Status = "ok",
     reason: str | None = None,
-    red: bool = False,
+    invalid: bool = False,
     users: int = USERS,
     seconds: int = SECONDS,
     ceiling: float = CEILING,
@@ -62,7 +62,7 @@ def open_row(
         measured=_measured(rate, number, seconds, ceiling, why, target) if status in {"ok", "wrong"} else {},
         server={"requests": round(min(rate, ceiling) * seconds), "cpu_share": 0.3} if status == "ok" else {},
         knobs={} if status == "skipped" else {"python": "3.11.7", "implementation": "cpython", "gil": True},
-        checks=() if status != "ok" else (_GREEN, _RED) if red else (_GREEN,),
+        checks=() if status != "ok" else (_PASSED, _FAILED) if invalid else (_PASSED,),
     )
 
 

@@ -59,7 +59,7 @@ def swarm_row(
     number: int = 1,
     status: Status = "ok",
     reason: str | None = None,
-    red: str | None = None,
+    invalid: str | None = None,
     disturbed: str | None = None,
     lost: Sequence[dict[str, Any]] = (),
     late: Sequence[dict[str, Any]] = (),
@@ -68,7 +68,7 @@ def swarm_row(
     model: Model | None = None,
     more: dict[str, Any] | None = None,
 ) -> Swarm:
-    """Make the row of a swarm; ``red`` is the name of a check that failed, ``more`` replaces what was measured."""
+    """Make the row of a swarm; ``invalid`` is the name of a check that failed, ``more`` replaces what was measured."""
     cell = f"swarm/in_flight={asked}" + (f"/ramp={ramp_per_s}" if ramp_per_s else "")
     ended = status in {"ok", "wrong"}
     model = model or MODELS.get(strategy, MODELS["callbacks"])
@@ -97,7 +97,7 @@ def swarm_row(
         duration_ns=0 if status == "skipped" else 30 * S,
         measured=measured | (more or {}),
         knobs={"strategy": strategy, "python": "3.11.7", "implementation": "cpython", "gil": True} if ended else {},
-        checks=_checks(red) if ended else (),
+        checks=_checks(invalid) if ended else (),
     )
     assert isinstance(row, Swarm)
     return row
@@ -124,7 +124,7 @@ def lossy_row(strategy: str = "generators", asked: int = 100_000) -> Row:
     """Make the row of a trial in which a strategy process was killed, and a Locust worker joined late."""
     sentence = "16,666 answers are missing: a strategy process was killed by signal 9 (SIGKILL)"
     return swarm_row(
-        strategy, asked, status="wrong", reason=sentence, red="all processes survived", lost=[KILLED], late=[LATE]
+        strategy, asked, status="wrong", reason=sentence, invalid="all processes survived", lost=[KILLED], late=[LATE]
     )
 
 
@@ -207,7 +207,7 @@ def _timeline(planned: int, held: int, reach_ns: int, drain_ns: int, each: int) 
     }
 
 
-def _checks(red: str | None) -> tuple[Check, ...]:
+def _checks(invalid: str | None) -> tuple[Check, ...]:
     names = (
         "all in flight, confirmed",
         "answer correct",
@@ -217,4 +217,4 @@ def _checks(red: str | None) -> tuple[Check, ...]:
         "no listen drops",
         "Locust counted alike",
     )
-    return tuple(Check(name, "failed" if name == red else "passed", "made") for name in names)
+    return tuple(Check(name, "failed" if name == invalid else "passed", "made") for name in names)

@@ -59,12 +59,12 @@ def test_figures_are_medians_over_the_rounds_with_their_range() -> None:
     assert (spread.low, spread.median, spread.high, spread.rounds) == (900, 980, 1000, 3)
 
 
-def test_red_trials_count_only_where_there_is_no_valid_one_and_never_for_a_conclusion() -> None:
-    red = open_row(red=True, number=2)
-    mixed, alone = only([open_row(), red]), only([red])
+def test_invalid_trials_count_only_where_there_is_no_valid_one_and_never_for_a_conclusion() -> None:
+    invalid = open_row(invalid=True, number=2)
+    mixed, alone = only([open_row(), invalid]), only([invalid])
 
     assert (len(mixed.points[0].shown), mixed.points[0].valid) == (1, True)
-    assert (alone.points[0].shown, alone.points[0].valid) == ((red,), False)
+    assert (alone.points[0].shown, alone.points[0].valid) == ((invalid,), False)
     assert (alone.highest_kept, alone.lowest_lost) == (None, None)
 
 
@@ -112,12 +112,12 @@ def test_the_title_has_the_highest_rate_that_was_kept_and_its_times(rows: list[R
 @given(st.lists(st.tuples(st.integers(1, 9), st.booleans(), st.booleans()), min_size=1, max_size=12))
 def test_the_highest_kept_rate_is_below_every_lost_one(cases: list[tuple[int, bool, bool]]) -> None:
     rows = [
-        measured(open_row(rate, number=n, red=red, seconds=1), kept=kept, why=None if kept else "x")
-        for n, (rate, kept, red) in enumerate(cases, start=1)
+        measured(open_row(rate, number=n, invalid=invalid, seconds=1), kept=kept, why=None if kept else "x")
+        for n, (rate, kept, invalid) in enumerate(cases, start=1)
     ]
     curve = only(rows)
-    lost = {rate for rate, kept, red in cases if not kept and not red}
-    kept = {rate for rate, kept, red in cases if kept and not red} - lost
+    lost = {rate for rate, kept, invalid in cases if not kept and not invalid}
+    kept = {rate for rate, kept, invalid in cases if kept and not invalid} - lost
 
     assert rate_of(curve.highest_kept) == max(
         (rate for rate in kept if all(rate < other for other in lost)), default=None

@@ -31,7 +31,7 @@ HOSTILE = ["$x^{2}$<b>&", "a\x00b\x1b[31m\n\N{PILE OF POO}", "x" * 200]
 EVERYTHING = [
     *open_run(),
     *open_run((100, 1000, 2000), rounds=1, target=TARGET),
-    open_row(3000, red=True),
+    open_row(3000, invalid=True),
     open_row(16_000, status="failed", reason="boom"),
     open_row(32_000, status="skipped"),
 ]
@@ -126,10 +126,10 @@ def test_the_plots_name_times_and_rates() -> None:
         [open_row(100)],
         open_run((4000, 8000)),
         open_run((0.5, 1, 100_000), rounds=1),
-        [open_row(red=True)],
+        [open_row(invalid=True)],
         [row for n in range(4) for row in open_run((10, 5000), rounds=1, target=f"http://127.0.0.1:{n}/")],
     ],
-    ids=["everything", "one rate", "all lost", "far apart", "red", "many places"],
+    ids=["everything", "one rate", "all lost", "far apart", "invalid", "many places"],
 )
 def test_no_texts_of_a_plot_overlap(rows: list[Row]) -> None:
     drawn(rows)

@@ -70,7 +70,7 @@ def test_every_arrival_of_a_low_rate_is_counted(server: Server) -> None:
     assert "locust" not in sys.modules
 
 
-def test_a_target_without_answers_makes_failures_and_a_red_row(server: Server) -> None:
+def test_a_target_without_answers_makes_failures_and_an_invalid_row(server: Server) -> None:
     port = free_port()
 
     row = measured(server, rates=[20], seconds=0.2, users=2, target=f"http://127.0.0.1:{port}/where?x=1")

@@ -21,7 +21,7 @@ def run_of(folder: Path) -> Path:
 
 
 def code_of(found: list[Row]) -> int:
-    """Return the exit code that --help promises for these rows; which of them are red depends on the machine."""
+    """Return the exit code that --help promises for these rows; which of them are invalid depends on the machine."""
     return 0 if any(row.valid for row in found) else 1
 
 
@@ -65,5 +65,5 @@ def test_a_target_receives_the_requests_that_the_rows_count_and_json_has_their_f
     assert [(one["workload"], one["arrivals"], one["completed"]) for one in told] == [
         (row.workload.id, row.measured.arrivals, row.measured.completed) for row in found
     ]
-    assert [one["red"] for one in told] == [[check.name for check in row.failed_checks] for row in found]
+    assert [one["invalid"] for one in told] == [[check.name for check in row.failed_checks] for row in found]
     assert requests >= sum(ARRIVALS.values())  # those of the warm-up come on top

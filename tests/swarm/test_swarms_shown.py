@@ -122,10 +122,10 @@ def test_disturbed_layers_of_the_system_are_unknown_and_those_of_processes_are_k
     assert found["client user"] == pytest.approx(1_300, abs=1)
 
 
-def test_red_trials_and_those_that_held_none_cost_nothing() -> None:
+def test_invalid_trials_and_those_that_held_none_cost_nothing() -> None:
     row = swarm_row()
 
-    assert each(swarm_row(red="no listen drops"))["bytes_per_fetch"] is None
+    assert each(swarm_row(invalid="no listen drops"))["bytes_per_fetch"] is None
     assert each(edited(row, measured={"held_in_flight": 0}))["bytes_per_fetch"] is None
 
 
@@ -169,7 +169,7 @@ def test_the_table_has_the_number_held_the_times_and_the_limit() -> None:
     assert any("sysctl kernel.pid_max=131072" in note for note in sections([STOPPED])[0].tables[0].notes)
 
 
-def test_lost_red_and_skipped_trials_are_in_the_table_or_its_notes() -> None:
+def test_lost_invalid_and_skipped_trials_are_in_the_table_or_its_notes() -> None:
     rows = [*c100k_run(), lossy_row(), skipped_row()]
     lines = {line[:2]: line for line in cells(rows)}
     notes = " ".join(sections(rows)[0].tables[0].notes)
@@ -212,7 +212,7 @@ def test_the_title_has_each_strategys_time_or_its_limit_and_is_part_of_the_answe
         ([crawl_row(), skipped_row()], []),
         ([swarm_row(disturbed="others", more={"timeline": {"at_ns": [], "held": [], "used_bytes": []}})], []),
     ],
-    ids=["c100k", "c1m", "every", "lossy", "red and green", "hostile", "none", "nothing known"],
+    ids=["c100k", "c1m", "every", "lossy", "invalid and valid", "hostile", "none", "nothing known"],
 )
 def test_no_text_of_a_plot_overlaps_another_or_leaves_the_page(rows: list[Row], names: list[str]) -> None:
     found = drawn(rows)
@@ -225,23 +225,25 @@ def test_no_text_of_a_plot_overlaps_another_or_leaves_the_page(rows: list[Row], 
 
 
 def test_the_plots_name_times_limits_and_stages() -> None:
-    c100k, c1m, red = (text_of(drawn(rows)["swarm"]) for rows in (c100k_run(), c1m_run(), [lossy_row(), swarm_row()]))
+    c100k, c1m, invalid = (
+        text_of(drawn(rows)["swarm"]) for rows in (c100k_run(), c1m_run(), [lossy_row(), swarm_row()])
+    )
 
     for told in ("callbacks: 6.3 s", "29,000: kernel.pid_max"):
         assert told in c100k
     for told in ("all in flight: 62.6 s", "gates opened: 64.6 s", "finished: 120 s", "all together 14 GB"):
         assert told in c1m
-    assert "generators (invalid)" in red
+    assert "generators (invalid)" in invalid
 
 
 def test_the_number_held_stays_level_across_a_gap_of_the_timeline() -> None:
-    line = {"at_ns": [4 * S, 1 * S], "held": [0, 300], "used_bytes": [10**9, 3 * 10**9]}
+    line = {"at_ns": [1 * S, 4 * S], "held": [300, 0], "used_bytes": [3 * 10**9, 10**9]}
     more = {"timeline": line, "held_in_flight": 300, "reach_ns": 1 * S, "makespan_ns": 4 * S, "drain_ns": 1 * S}
     counts, sizes = plot.lines_of(swarm_row(asked=300, more=more))
 
     assert counts == [(0, 0), (1, 300), (3, 300), (4, 0)]
     assert sizes == [(1, 3), (3, 3), (4, 1)]
-    unknown = {"at_ns": [2, 1], "held": [5, 4], "used_bytes": [None, 7]}
+    unknown = {"at_ns": [1, 2], "held": [4, 5], "used_bytes": [7, None]}
     assert plot.lines_of(swarm_row(more={"timeline": unknown}))[1][0] == (1e-9, 7e-9)
 
 

@@ -8,7 +8,7 @@ from msgspec.structs import asdict, replace
 
 from inflight.bench.measure import run as runs
 from inflight.bench.plan.arm import BlockTrial
-from inflight.bench.plan.bare import BareTable, BareTrial, Block, Limit, Probe
+from inflight.bench.plan.bare import BareTable, BareTrial, Idle, Limit, Probe
 from inflight.bench.plan.experiment import TABLES, Experiment
 from inflight.bench.plan.grid import Grid, Throughput, Workload
 from inflight.bench.plan.trials import AnyTrial, RowTrial, row_trials
@@ -111,8 +111,8 @@ def _rounds(experiment: Experiment, rounds: int | None) -> int:
 def _table(one: BareTrial, rounds: int) -> BareTable:
     """Return a table of the experiment with only this trial."""
     values = one.values
-    if one.kind == "block":
-        return Block(blocks=(values["block"],), n=(values["n"],), variables=values.get("variables", {}), rounds=rounds)
+    if one.kind == "idle":
+        return Idle(what=(values["what"],), n=(values["n"],), variables=values.get("variables", {}), rounds=rounds)
     if one.kind == "probe":
         each: dict[str, Any] = {name: (value,) for name, value in values["arguments"].items()}
         return Probe(probe=values["probe"], each=each, rounds=rounds)

@@ -14,8 +14,8 @@ from typing import Any, Literal
 from inflight.bench.core import workloads
 from inflight.bench.core.cells import present
 from inflight.bench.core.figures import Spread, spread
-from inflight.bench.rows.clients import Client as ClientRow
 from inflight.bench.rows.files import Row
+from inflight.bench.rows.loads import Client as ClientRow
 
 PER_S_SHARE = 0.03
 """Maximum deviation of a throughput from the expected one, as a share. wrk counts from its first connect to the end of

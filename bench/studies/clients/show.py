@@ -9,8 +9,8 @@ from inflight.bench.core.cells import spread_of
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Group, Line, Table
-from inflight.bench.rows.clients import Client
 from inflight.bench.rows.files import Row
+from inflight.bench.rows.loads import Client
 from inflight.bench.studies.clients.read import FULL_SHARE, Comparison, by_workload, compare
 
 _MS = 1_000_000
@@ -51,7 +51,7 @@ def _line(client: str, rows: Sequence[Client]) -> tuple[str, ...]:
     valid = [row for row in rows if row.valid]
     shown = valid or [row for row in rows if row.status == "ok"]
     rate = spread_of(shown, lambda row: row.measured.completed_per_s)
-    red = len(rows) - len(valid)
+    invalid = len(rows) - len(valid)
     return (
         words.name(client) + (" ✗" if shown and not valid else ""),
         rows[-1].status if rate is None else units.number(rate.median, words.digits(rate)),
@@ -60,7 +60,7 @@ def _line(client: str, rows: Sequence[Client]) -> tuple[str, ...]:
             for name in ("mean_ns", "p50_ns", "p99_ns")
         ),
         *(words.percent(spread_of(shown, attrgetter(f"measured.{side}_cpu_share"))) for side in ("client", "server")),
-        f"{red}/{len(rows)} invalid" if red else f"{len(rows)} ok",
+        f"{invalid}/{len(rows)} invalid" if invalid else f"{len(rows)} ok",
     )
 
 

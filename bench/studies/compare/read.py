@@ -81,8 +81,8 @@ class Block:
         blamed = self.failed
         if blamed is not None:
             return [f"{blamed}: {reason(row)}" for row in self.side(blamed) if failed(row)][:1]
-        red = [row for row in self.arms.values() if not row.valid]
-        names = ([check.name for check in row.failed_checks] or [str(row.reason)] for row in red)
+        invalid = [row for row in self.arms.values() if not row.valid]
+        names = ([check.name for check in row.failed_checks] or [str(row.reason)] for row in invalid)
         return list(dict.fromkeys(name for own in names for name in own))
 
     def side(self, side: Side) -> list[Row]:
@@ -289,14 +289,14 @@ def core_share(row: Arm) -> float:
 
 def why_no_memory(found: Sequence[Block]) -> str | None:
     """Return why memory has no figure: the reason of the first invalid reading; None if all are valid."""
-    red = [row for block in found for own in block.memory.values() for row in own if not row.valid]
-    return reason(red[0]) if red else None
+    invalid = [row for block in found for own in block.memory.values() for row in own if not row.valid]
+    return reason(invalid[0]) if invalid else None
 
 
 def failed(row: Row) -> bool:
     """Tell whether a row is a failure of its arm: it ended early or wrong, or failed a check that depends on the arm.
 
-    A red reading of memory is not a failure; it gives no figure.
+    An invalid reading of memory is not a failure; it gives no figure.
     """
     if row.status != "ok":
         return not (isinstance(row, Arm) and row.measured.server_lost)

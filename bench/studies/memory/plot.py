@@ -14,7 +14,7 @@ from inflight.bench.present.marks import UNKNOWN
 from inflight.bench.present.name_looks import Look
 from inflight.bench.rows.files import Row
 from inflight.bench.studies.memory import plot_in_flight, show
-from inflight.bench.studies.memory.read import BLOCKS, GROUPS, IN_FLIGHT, Subject, by_setting, line_start, positive
+from inflight.bench.studies.memory.read import GROUPS, IDLE, IN_FLIGHT, Subject, by_setting, line_start, positive
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,13 +40,13 @@ DEEP = 40
 GUIDES = (100, 1_000, 10_000, 100_000)
 """Bytes per task of the faint guide lines."""
 _TITLES = {
-    BLOCKS: ("Building blocks", "waiting threads or tasks"),
+    IDLE: ("Idle threads and tasks", "waiting threads or tasks"),
     IN_FLIGHT: ("Fetches in flight", "fetches in flight"),
 }
 
 
 def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> "Iterator[tuple[str, Figure | None]]":
-    """Draw ``layers`` and ``ladder`` of each setting, the building blocks with the first; then ``in_flight``."""
+    """Draw ``layers`` and ``ladder`` of each setting, the idle threads and tasks with the first; then ``in_flight``."""
     every = by_setting(rows)
     names = c.setting_names([setting for setting, _ in every if setting is not None])
     for number, (setting, own) in enumerate(every[: marks.MOST_SETTINGS], start=1):
@@ -207,14 +207,14 @@ def draw_ladder(found: Sequence[Subject], looks: Mapping[str, Look], about: str,
         any(isinstance(subject.cost.full, Slope) for subject in shown)
         and "Lines: least squares. The title has the sizes of the lines; without a line, the median of the trials.",
         bent and f"Not a straight line: {words.listed(bent[:3])}.",
-        any(subject.red_rows for subject in shown) and "Hollow: invalid trials, excluded from the fits.",
+        any(subject.invalid_rows for subject in shown) and "Hollow: invalid trials, excluded from the fits.",
         any(len(s.added(s.rows)) < len(s.rows) for s in shown) and "Trials without all layers are not shown.",
         marks.about_grey(
             (s.strategy for s in shown), {name: one for own in drawn.values() for name, one in own.items()}
         ),
     )
     sheet = page.sheet(show.of_ladder(shown), notes, footer)
-    ends = [labels.name_of(subject.name, red=not subject.valid_rows) for subject in shown]
+    ends = [labels.name_of(subject.name, invalid=not subject.valid_rows) for subject in shown]
     labels.share_width(sheet, len(panels), ends, between=0.95)
     sheet.subplots_adjust(top=sheet.subplotpars.top - 0.22 / page.HEIGHT)  # for the labels of the guide lines
     for axes, (group, own) in zip(sheet.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
@@ -252,16 +252,16 @@ def panel_ladder(found: Sequence[Subject], looks: Mapping[str, Look], axes: "Axe
 
 
 def _draw_subject(subject: Subject, look: Look | None, axes: "Axes") -> Label | None:
-    good, red = (positive(subject.added(rows)) for rows in (subject.valid_rows, subject.red_rows))
+    good, invalid = (positive(subject.added(rows)) for rows in (subject.valid_rows, subject.invalid_rows))
     marks.dots(axes, good, look)
-    marks.dots(axes, red, look, hollow=True)
+    marks.dots(axes, invalid, look, hollow=True)
     if good:
         _draw_fit(good, subject.cost.full, axes, look, 2.2)
         _draw_fit(positive(subject.added(subject.valid_rows, "user")), subject.cost.user, axes, look, 0.9)
-    if look is None or not (good or red):
+    if look is None or not (good or invalid):
         return None
-    name = subject.name if good else labels.name_of(subject.name, red=True)
-    return Label(*max(good or red), name, look.colour)
+    name = subject.name if good else labels.name_of(subject.name, invalid=True)
+    return Label(*max(good or invalid), name, look.colour)
 
 
 def _draw_fit(points: Sequence[Point], slope: object, axes: "Axes", look: Look | None, width: float) -> None:

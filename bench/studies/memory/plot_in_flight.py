@@ -113,8 +113,8 @@ def _draw_ways(own: Sequence[Way], look: Look | None, left: "Axes", right: "Axes
 
 
 def ways_of(cell: Cell) -> list[Way]:
-    """Return the timed trials, the one with the median time first; red ones only if there are no others."""
-    rows = [row for row in cell.valid_rows if is_timed(row)] or [row for row in cell.red_rows if is_timed(row)]
+    """Return the timed trials, the one with the median time first; invalid ones only if there are no others."""
+    rows = [row for row in cell.valid_rows if is_timed(row)] or [row for row in cell.invalid_rows if is_timed(row)]
     ordered = sorted(rows, key=lambda row: (row.measured.reach_ns, row.round))
     middle = (len(ordered) - 1) // 2
     return [_way(row) for row in (*ordered[middle : middle + 1], *ordered[:middle], *ordered[middle + 1 :])]

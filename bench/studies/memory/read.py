@@ -1,4 +1,4 @@
-"""The subjects of memory trials, building blocks and strategies: memory per task, and what was held at once. Pure."""
+"""The subjects of memory trials, strategies and idle tasks: memory per task, and what was held at once. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from inflight.bench.core.cells import Cell
 from inflight.bench.core.figures import Slope, Spread, spread
 from inflight.bench.core.layers import FULL, Cost, Point
 from inflight.bench.present import words
-from inflight.bench.rows.crawls import Block, Memory
+from inflight.bench.rows.crawls import Idle, Memory
 from inflight.bench.rows.files import Row
 
-BLOCKS, PARKED, IN_FLIGHT = GROUPS = (
-    "building blocks",
+IDLE, PARKED, IN_FLIGHT = GROUPS = (
+    "idle threads and tasks",
     "parked strategies",
     "fetches in flight",
 )
@@ -30,7 +30,7 @@ _BLOCK_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A building block, or a strategy in one setting: its completed trials and the memory per task."""
+    """An idle thread or task, or a strategy in one setting: its completed trials and the memory per task."""
 
     strategy: str
     stack: str
@@ -43,7 +43,7 @@ class Subject:
     @property
     def name(self) -> str:
         """The displayed name: printable and short."""
-        if self.group != BLOCKS:
+        if self.group != IDLE:
             return words.name(self.strategy)
         return words.name(_BLOCK_NAMES.get(self.strategy, self.strategy))
 
@@ -53,7 +53,7 @@ class Subject:
         return [row for row in self.rows if row.valid]
 
     @property
-    def red_rows(self) -> list[Row]:
+    def invalid_rows(self) -> list[Row]:
         """The rows with a failed check."""
         return [row for row in self.rows if not row.valid]
 
@@ -115,23 +115,23 @@ def line_start(points: Sequence[Point], slope: Slope) -> float:
 
 
 def by_setting(rows: Sequence[Row]) -> list[tuple[c.Setting | None, list[Subject]]]:
-    """Return the subjects of each setting of the memory trials; building blocks belong to the first."""
+    """Return the subjects of each setting of the memory trials; idle threads and tasks belong to the first."""
     found = c.cells(rows, "memory")
     settings: list[c.Setting | None] = [*c.settings(found)] or [None]
     own = [[row for cell in found if cell.setting == setting for row in cell.rows] for setting in settings]
-    own[0] += [row for row in rows if isinstance(row, Block)]
+    own[0] += [row for row in rows if isinstance(row, Idle)]
     return [(setting, subjects(some)) for setting, some in zip(settings, own, strict=True)]
 
 
 def subjects(rows: Sequence[Row]) -> list[Subject]:
-    """Return the subjects of memory and block rows of one setting, by group, the cheapest first."""
-    read = [row for row in rows if isinstance(row, Memory | Block) and row.status == "ok"]
+    """Return the subjects of memory and idle rows of one setting, by group, the cheapest first."""
+    read = [row for row in rows if isinstance(row, Memory | Idle) and row.status == "ok"]
     found = []
     for strategy in dict.fromkeys(row.strategy for row in read):
         own = [row for row in read if row.strategy == strategy]
-        blocks, crawls = ([row for row in own if isinstance(row, kind)] for kind in (Block, Memory))
+        idle, crawls = ([row for row in own if isinstance(row, kind)] for kind in (Idle, Memory))
         parked = [row for row in crawls if layers.size_of(row, "user", "parked") is not None]
-        for group, stage, some in ((BLOCKS, "held", blocks), (PARKED, "parked", parked), (IN_FLIGHT, "held", crawls)):
+        for group, stage, some in ((IDLE, "held", idle), (PARKED, "parked", parked), (IN_FLIGHT, "held", crawls)):
             if some:
                 found.append(Subject(strategy, some[0].stack, group, stage, tuple(some), layers.cost(some, stage)))
     return sorted(found, key=_rank)
@@ -171,8 +171,8 @@ def is_parked(row: Row) -> bool:
 
 
 def held(cell: Cell) -> dict[str, Any]:
-    """Return times and memory of a cell's held fetches, from valid rows, or red ones if there are no others."""
-    rows = cell.valid_rows or cell.red_rows
+    """Return times and memory of a cell's held fetches, from valid rows, or invalid ones if there are no others."""
+    rows = cell.valid_rows or cell.invalid_rows
     keys = ("reach_ns", "reach_cpu_ns", "reach_server_cpu_ns", "drain_ns")
     return {
         "strategy": cell.strategy,

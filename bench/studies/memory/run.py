@@ -1,4 +1,4 @@
-"""Run one trial of a building block: N of them in a fresh process, with memory in layers before and at N."""
+"""Run one trial of idle threads or tasks: N of them in a fresh process, with memory in layers before and at N."""
 
 import os
 import time
@@ -21,7 +21,7 @@ from inflight.bench.rows.files import Row
 PROGRAM = "inflight.bench.studies.memory.worker"
 
 
-def run_building_block(trial: BareTrial, server: Server, setting: Setting) -> Row:
+def run_idle(trial: BareTrial, server: Server, setting: Setting) -> Row:
     """Run a trial to its end, or to its deadline or budget, and return its row."""
     return conduct(trial, setting.run, partial(_observe, trial, server, setting), server)
 
@@ -30,7 +30,7 @@ def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observati
     server.clear()
     variables = trial.values.get("variables", {})
     setting = replace(setting, runtime=replace(setting.runtime, variables=variables))
-    order = {"block": trial.values["block"], "n": trial.values["n"], "port": server.port}
+    order = {"what": trial.values["what"], "n": trial.values["n"], "port": server.port}
     with working(trial, setting, PROGRAM, order, seen) as worker:
         seen.measured |= layers("base", worker, server)
         guard = Guard(setting.budget_bytes, worker.pid)
@@ -42,7 +42,7 @@ def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observati
         if trial.strategy in WITH_SOCKET:
             _wait_for_the_server(server, seen.measured["base_connections"] + trial.values["n"], worker.deadline_s)
         seen.measured |= layers_since(seen.measured, "held", worker, server) | {"ps_rss_bytes": _rss_by_ps(worker.pid)}
-    wanted = {"block": trial.strategy} | ({"variables": variables} if variables else {})
+    wanted = {"idle": trial.strategy} | ({"variables": variables} if variables else {})
     seen.checks = judge(CHECKS, Evidence(trial.values["n"], seen.measured["started"], wanted, seen.knobs))
 
 

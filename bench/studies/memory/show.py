@@ -1,4 +1,4 @@
-"""The sections of memory: memory per building block or fetch, layer by layer, and what was held at once. Pure."""
+"""The sections of memory: memory per thread, task or fetch, layer by layer, and what was held at once. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -14,7 +14,7 @@ from inflight.bench.present.section import Section
 from inflight.bench.present.table import Group, Line, Table
 from inflight.bench.rows.files import Row
 from inflight.bench.studies.memory import read
-from inflight.bench.studies.memory.read import BLOCKS, GROUPS, IN_FLIGHT, PARKED, Subject, by_setting, held, reach, tops
+from inflight.bench.studies.memory.read import GROUPS, IDLE, IN_FLIGHT, PARKED, Subject, by_setting, held, reach, tops
 
 Value = TypeVar("Value")
 
@@ -25,13 +25,13 @@ MOST_NAMES = 4
 NARROW = 0.4
 """Slopes whose interval is wider than this share of them are not compared as a ratio."""
 _UNITS = {
-    BLOCKS: ("waiting thread or task", "waiting threads or tasks"),
+    IDLE: ("waiting thread or task", "waiting threads or tasks"),
     IN_FLIGHT: ("fetch in flight", "fetches in flight"),
     PARKED: ("parked worker", "parked workers"),
 }
 """Singular and plural of the members of each group."""
 _PAIR = {"thread", "asyncio_task"}
-"""The two building blocks that are usually compared."""
+"""The idle thread and the idle task that are usually compared."""
 TICK_NS = 10_000_000
 """Resolution of the client's CPU time until all were held: a clock tick."""
 
@@ -89,7 +89,7 @@ def _subject_json(subject: Subject, setting: c.Setting | None) -> dict[str, Any]
     return {
         "subject": subject.strategy,
         "group": subject.group,
-        "connection": None if setting is None or subject.group == BLOCKS else setting.connection,
+        "connection": None if setting is None or subject.group == IDLE else setting.connection,
         "largest_n": subject.cost.largest_n,
         "slopes": {name: asdict(slope) if isinstance(slope, Slope) else None for name, slope in slopes.items()},
         "reasons": {name: slope.reason for name, slope in slopes.items() if isinstance(slope, NoSlope)},
@@ -100,9 +100,9 @@ def _subject_json(subject: Subject, setting: c.Setting | None) -> dict[str, Any]
 
 
 def of_layers(found: Sequence[Subject]) -> str:
-    """Compare the most expensive and the cheapest building block, and strategy: in flight, or else parked."""
-    blocks, in_flight, parked = (_of_group(found, group) for group in (BLOCKS, IN_FLIGHT, PARKED))
-    texts = [text for text in (blocks, in_flight or parked) if text]
+    """Compare the most expensive and the cheapest: what is idle, and the strategies in flight, or else parked."""
+    idle, in_flight, parked = (_of_group(found, group) for group in (IDLE, IN_FLIGHT, PARKED))
+    texts = [text for text in (idle, in_flight or parked) if text]
     return f"Each additional {'; each additional '.join(texts)}" if texts else "No slope of memory: nothing to conclude"
 
 
@@ -150,7 +150,7 @@ def of_ladder(found: Sequence[Subject]) -> str:
 
     Without a common N, state that of the larger N alone.
     """
-    for group in (BLOCKS, IN_FLIGHT):
+    for group in (IDLE, IN_FLIGHT):
         own = [subject for subject in found if subject.group == group and subject.numbers]
         if own:
             pair, number = ends_of_ladder(own)
@@ -232,7 +232,7 @@ def _first_and_last_told(times: dict[str, Spread]) -> str:
 
 def _ends(ordered: Sequence[tuple[Subject, Value]]) -> tuple[tuple[Subject, Value], tuple[Subject, Value]]:
     """Return the two to compare: the usual blocks, else the ends; of the shared stack, if possible."""
-    pair = [one for one in ordered if one[0].group == BLOCKS and one[0].strategy in _PAIR]
+    pair = [one for one in ordered if one[0].group == IDLE and one[0].strategy in _PAIR]
     shared = [one for one in ordered if one[0].stack == "shared"]
     chosen = pair if len(pair) == 2 else shared if len(shared) > 1 else ordered
     return chosen[0], chosen[-1]
@@ -300,7 +300,7 @@ def _protocol_table(found: Sequence[Subject]) -> Table:
     lines = []
     for subject in found:
         sizes: dict[int, list[int]] = {}
-        for row in subject.valid_rows if subject.group == BLOCKS else ():
+        for row in subject.valid_rows if subject.group == IDLE else ():
             if (read := row.measured.ps_rss_bytes) is not None:
                 sizes.setdefault(row.workload.n, []).append(read)
         if sizes:
@@ -350,7 +350,7 @@ def _held_line(cell: Cell) -> tuple[str, ...]:
     if found["reach_ns"] is None:
         times[0] = next((row.status for row in cell.rows if row.status != "ok"), "-")
     return (
-        words.name(cell.strategy) + (" ✗" if cell.red_rows and not found["valid"] else ""),
+        words.name(cell.strategy) + (" ✗" if cell.invalid_rows and not found["valid"] else ""),
         cell.setting.connection,
         units.count(cell.in_flight),
         *times,

@@ -1,4 +1,4 @@
-"""The worker of a building block: start N of them, report it, and wait until the input ends.
+"""The worker of idle threads or tasks: start N of them, report it, and wait until the input ends.
 
 Memory is read before and after; the harness sends ``start`` between the two.
 """
@@ -9,33 +9,33 @@ import threading
 import time
 from typing import Any
 
-from inflight.bench.measure import building_blocks as blocks
+from inflight.bench.measure import idle
 from inflight.bench.measure.worker import Part, Say, serve
 
 
-class Block(Part):
-    """N of one building block."""
+class Idle(Part):
+    """N idle threads or tasks of one kind."""
 
     def __init__(self, order: dict[str, Any], say: Say) -> None:
         super().__init__(order, say)
         self._order = order
-        self._start = blocks.BLOCKS[order["block"]]
-        with contextlib.suppress(blocks.ShortageError):
+        self._start = idle.KINDS[order["what"]]
+        with contextlib.suppress(idle.ShortageError):
             self._first = self._start(1, order["port"])  # imports and the first arena belong to the baseline
 
     def knobs(self) -> dict[str, Any]:
-        """Add the name of the block and the address space of a new thread's stack (pthread_create(3))."""
+        """Add what is idle, and the address space of a new thread's stack (pthread_create(3))."""
         stack = threading.stack_size() or resource.getrlimit(resource.RLIMIT_STACK)[0]
-        return {"block": self._order["block"]} | super().knobs() | {"stack_bytes": stack}
+        return {"idle": self._order["what"]} | super().knobs() | {"stack_bytes": stack}
 
     def start(self) -> dict[str, Any]:
         """Start all, and return how many there are."""
-        error, cause, held = None, None, blocks.Held(0, None)
+        error, cause, held = None, None, idle.Held(0, None)
         begin_ns, cpu_begin_ns = time.perf_counter_ns(), time.process_time_ns()
         try:
             held = self._held = self._start(self._order["n"], self._order["port"])
-        except blocks.ShortageError as shortage:
-            error, cause, held = str(shortage), "limit", blocks.Held(shortage.started, None)
+        except idle.ShortageError as shortage:
+            error, cause, held = str(shortage), "limit", idle.Held(shortage.started, None)
         except MemoryError:
             error, cause = "MemoryError", "limit"
         spent = {"start_ns": time.perf_counter_ns() - begin_ns, "cpu_ns": time.process_time_ns() - cpu_begin_ns}
@@ -43,8 +43,8 @@ class Block(Part):
 
     def end(self) -> None:
         """End at once: cancelling a million tasks one by one takes minutes."""
-        blocks.end()
+        idle.end()
 
 
 if __name__ == "__main__":
-    serve(Block)
+    serve(Idle)

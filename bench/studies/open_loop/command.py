@@ -109,7 +109,7 @@ def _figures(row: Row) -> dict[str, Any]:
         "round": row.round,
         "status": row.status,
         "reason": row.reason,
-        "red": [check.name for check in row.failed_checks],
+        "invalid": [check.name for check in row.failed_checks],
         **{name: getattr(row.measured, name) for name in names},
         **{kind: {name: getattr(own, name, None) for name in quantiles} for kind, own in times.items()},
     }

@@ -14,7 +14,7 @@ from inflight.bench.core.cells import spread_of
 from inflight.bench.core.figures import P99_SAMPLES, Spread
 from inflight.bench.present import words
 from inflight.bench.rows.files import Row
-from inflight.bench.rows.open_loop import OpenLoop, OpenWorkload
+from inflight.bench.rows.loads import OpenLoop, OpenWorkload
 
 Read = Callable[[OpenLoop], float | None]
 """Function that reads a figure of one trial."""

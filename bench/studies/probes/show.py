@@ -1,4 +1,4 @@
-"""Tables of the probes: a line of figures for each, and where the bytes of each block go. Pure."""
+"""Tables of the probes: a line of figures for each, and where the bytes of each idle thread or task go. Pure."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -45,25 +45,25 @@ def figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def tables(rows: Sequence[Row]) -> Iterator[Table]:
-    """Yield a table of all probes, with medians over the valid rounds, and one of bytes for each block."""
+    """Yield a table of all probes, with medians over the valid rounds, and one of bytes for each thread or task."""
     workloads: dict[str, list[Probe]] = {}
-    blocks: dict[Any, list[Probe]] = {}
+    idle: dict[Any, list[Probe]] = {}
     for row in _probes(rows):
         if row.strategy == "attribution" and row.valid:
-            blocks.setdefault(row.workload.arguments.get("block", "thread"), []).append(row)
+            idle.setdefault(row.workload.arguments.get("idle", "thread"), []).append(row)
         else:
             workloads.setdefault(row.workload.id, []).append(row)
     if workloads:
         notes = (_ABOUT_ROUNDS,) if any(len(own) > 1 for own in workloads.values()) else ()
         yield Table("Probes", (), tuple(map(_line, workloads.values())), notes)
-    for block, own in blocks.items():
-        title = f"Where the bytes of one {words.plain(block)} go"
+    for what, own in idle.items():
+        title = f"Where the bytes of one {words.plain(what)} go"
         lines = (line for look, head in _LOOKS.items() for row in own for line in _pieces(row, look, head))
         yield Table(title, ("what", "bytes each"), tuple(lines))
 
 
 def _pieces(row: Probe, look: str, head: str) -> Iterator[Line]:
-    """Yield the largest pieces of one look at a block, and their sum."""
+    """Yield the largest pieces of one look, and their sum."""
     if (row.workload.arguments.get("look", "python") == "python") != (look == "python"):
         return
     yield Group(f"{head}, mean of {units.count(row.measured.n)}")

@@ -94,7 +94,7 @@ def _lane_values(one: Lane, race: Race, bins: int, samples: int) -> dict[str, An
         "cap": one.in_flight,
         "place": one.place,
         "placed": None if one.place is None else race.place_of(one),
-        "red": one.red,
+        "invalid": one.invalid,
         "finish_us": None if one.finish_ns is None else -(-one.finish_ns // 1000),
         "finish": None if one.finish_ns is None else units.duration(one.finish_ns),
         "end_us": -(-one.end_ns // 1000),

@@ -68,9 +68,9 @@ class Lane:
         return int(self.row.workload.in_flight)
 
     @property
-    def red(self) -> str | None:
+    def invalid(self) -> str | None:
         """Why the trial is not valid; None if it is."""
-        return None if self.row.valid else words.plain("; ".join(self.row.why_red), MOST_REASON)
+        return None if self.row.valid else words.plain("; ".join(self.row.invalid_reasons), MOST_REASON)
 
     @property
     def bin_ns(self) -> int:
@@ -154,9 +154,9 @@ class Race:
         return sorted((one for one in self.lanes if one.place is not None), key=lambda one: one.end_ns)
 
     def place_of(self, one: Lane) -> str:
-        """Write a lane's place: ``1st``, ``=2nd`` if it is shared, ``red``, a dash for none."""
+        """Write a lane's place: ``1st``, ``=2nd`` if it is shared, ``invalid``, a dash for none."""
         if one.place is None:
-            return "-" if one.red is None else "invalid"
+            return "-" if one.invalid is None else "invalid"
         ending = "th" if one.place % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(one.place % 10, "th")
         sharers = sum(other.place == one.place for other in self.lanes)
         return f"{'=' if sharers > 1 else ''}{one.place}{ending}"
@@ -254,7 +254,7 @@ def _placed(lanes: Sequence[Lane]) -> list[Lane]:
     A lane shares the place of the first that has it if the two differ by less than 2 % (with one round: 20 %), or not
     significantly.
     """
-    runners = (one for one in lanes if one.red is None and one.finish_ns is not None)
+    runners = (one for one in lanes if one.invalid is None and one.finish_ns is not None)
     places: dict[str, int] = {}
     first, place = None, 0
     for number, one in enumerate(sorted(runners, key=lambda one: one.end_ns), start=1):
@@ -290,7 +290,7 @@ def _but_for_size(row: Row) -> str:
 
 
 def _why_absent(row: Row) -> str:
-    reason = "; ".join(row.why_red) or "no time line"
+    reason = "; ".join(row.invalid_reasons) or "no time line"
     return f"{words.plain(row.strategy, 40)} ({words.plain(reason, 80)})"
 
 

@@ -44,7 +44,7 @@ def heading(race: Race) -> str:
 
 def finish(race: Race) -> Table:
     """Return the lanes with a place, then those that never finished, then invalid ones."""
-    ordered = sorted(race.lanes, key=lambda one: (one.red is not None, one.place is None, one.end_ns))
+    ordered = sorted(race.lanes, key=lambda one: (one.invalid is not None, one.place is None, one.end_ns))
     return Table(heading(race), HEADS, tuple(_line(one, race) for one in ordered))
 
 
@@ -64,22 +64,22 @@ def _line(one: Lane, race: Race) -> tuple[str | Cell, ...]:
     )
 
 
-def _reds(race: Race) -> dict[str, list[str]]:
+def _all_invalid(race: Race) -> dict[str, list[str]]:
     """Return the names of invalid lanes by their reason, without its full stop."""
     found: dict[str, list[str]] = {}
     for one in race.lanes:
-        if one.red:
-            found.setdefault(one.red.rstrip("."), []).append(one.name)
+        if one.invalid:
+            found.setdefault(one.invalid.rstrip("."), []).append(one.name)
     return found
 
 
-def _are_red(names: list[str]) -> str:
+def _are_invalid(names: list[str]) -> str:
     return f"{words.listed(names)} {'is invalid and has' if len(names) == 1 else 'are invalid and have'}"
 
 
 def notes(race: Race) -> list[str]:
     """Return notes on the recordings of a race, invalid lanes, and missing strategies."""
-    alive = [one for one in race.lanes if one.red is None]
+    alive = [one for one in race.lanes if one.invalid is None]
     own = [one.name for one in race.lanes if one.row.stack != "shared"]
     return [
         *(
@@ -92,7 +92,7 @@ def notes(race: Race) -> list[str]:
             for one in race.lanes
             if recorded(one.row) > race.pages
         ),
-        *(f"{_are_red(names)} no place: {reason}." for reason, names in _reds(race).items()),
+        *(f"{_are_invalid(names)} no place: {reason}." for reason, names in _all_invalid(race).items()),
         *([f"With an HTTP stack of {'its' if len(own) == 1 else 'their'} own: {words.listed(own)}."] if own else []),
         *([f"{units.count(race.left_out)} slower strategies are left out."] if race.left_out else []),
         *([f"Not recorded: {words.plain(', '.join(race.absent), 400)}."] if race.absent else []),

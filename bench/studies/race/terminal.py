@@ -104,20 +104,20 @@ def _bar(one: Lane, race: Race, at_ns: float, columns: tuple[int, int], blocks: 
     room = max(4, width - named - VERDICT - 2)
     full = room * done // race.pages
     open_ = min(room, -(-room * (done + flying) // race.pages))
-    style = "red" if one.red is not None else _STYLES[one.colour]
+    style = "red" if one.invalid is not None else _STYLES[one.colour]
     line = Text()
-    line.append(f"{words.name(one.strategy):{named}} ", "bold red" if one.red is not None else "bold")
+    line.append(f"{words.name(one.strategy):{named}} ", "bold red" if one.invalid is not None else "bold")
     line.append(blocks[0] * full, style)
     line.append(blocks[1] * (open_ - full), style)
     line.append(blocks[2] * (room - open_), "dim")
-    line.append(f" {_verdict(one, race, at_ns):>{VERDICT}}", "red" if one.red is not None else "")
+    line.append(f" {_verdict(one, race, at_ns):>{VERDICT}}", "red" if one.invalid is not None else "")
     return line
 
 
 def _verdict(one: Lane, race: Race, at_ns: float) -> str:
     if one.finish_ns is not None and at_ns >= one.finish_ns:
         return f"{race.place_of(one)}  {units.duration(one.finish_ns)}"
-    if one.red is not None:
+    if one.invalid is not None:
         return "invalid"
     if at_ns >= one.end_ns:
         return "recording ends"

@@ -3,7 +3,7 @@
 The format is that of ``Metadata.as_dict`` and ``pytest_benchmark_generate_json`` in pytest-benchmark 4 and 5:
 durations are seconds per iteration. ``stats.data`` has a value for each round if it was saved; otherwise mean, standard
 deviation and number of rounds are used. These keys of ``extra_info`` are read: ``cpu_per_page_ns`` and ``pages_per_s``
-(lists, one value per round), ``user_bytes_per_fetch``, and ``red`` (names of failed checks; such a benchmark is not
+(lists, one value per round), ``user_bytes_per_fetch``, and ``invalid`` (names of failed checks; such a benchmark is not
 part of the verdict).
 """
 
@@ -37,7 +37,7 @@ def parse(text: str) -> dict[str, Any]:
 def of_json(name: str, values: Mapping[str, Any]) -> Side:
     """Return a file's side of a comparison. Raises BenchmarkError for a missing or duplicate name."""
     entries: dict[Key, Entry] = {}
-    red = 0
+    invalid = 0
     for place, benchmark in enumerate(values["benchmarks"], 1):
         own = benchmark if isinstance(benchmark, dict) else {}
         subject = own.get("fullname") or own.get("name")
@@ -46,7 +46,7 @@ def of_json(name: str, values: Mapping[str, Any]) -> Side:
         if Key(subject, "", WALL) in entries:
             raise BenchmarkError(f"has two benchmarks named {subject}")
         entries |= _entries(subject, own)
-        red += bool(_red(own))
+        invalid += bool(_invalid(own))
     machine = _table(values, "machine_info")
     return Side(
         name=name,
@@ -55,13 +55,13 @@ def of_json(name: str, values: Mapping[str, Any]) -> Side:
         software=_software(values, machine),
         decides_memory=tuple(machine.get(key) for key in _DECIDES_MEMORY),
         trials=len(values["benchmarks"]),
-        red=red,
+        invalid=invalid,
         marks=frozenset(mark for entry in entries.values() for mark in entry.marks),
     )
 
 
 def _entries(subject: str, benchmark: Mapping[str, Any]) -> dict[Key, Entry]:
-    extra, reasons = _table(benchmark, "extra_info"), _red(benchmark)
+    extra, reasons = _table(benchmark, "extra_info"), _invalid(benchmark)
     figures: dict[str, Sample | str] = {WALL: _wall(_table(benchmark, "stats"))}
     for metric in (CPU, THROUGHPUT, MEMORY):
         found = extra.get(metric)
@@ -100,8 +100,8 @@ def _wall(stats: Mapping[str, Any]) -> Sample | str:
     return Sample(found.log_mean - variance / 2, variance, rounds)
 
 
-def _red(benchmark: Mapping[str, Any]) -> list[str]:
-    reasons = _table(benchmark, "extra_info").get("red")
+def _invalid(benchmark: Mapping[str, Any]) -> list[str]:
+    reasons = _table(benchmark, "extra_info").get("invalid")
     return [str(reason) for reason in reasons] if isinstance(reasons, list) else []
 
 

@@ -113,7 +113,7 @@ def _benchmarks(path: Path) -> Side:
         raise CompareError(f"{path} {error}; {_GIVE}") from error
     if not side.entries:
         raise CompareError(f"{path} contains no benchmark: all were skipped or failed")
-    if side.red == side.trials:
+    if side.invalid == side.trials:
         raise CompareError(f"{path} has no valid benchmark among {side.trials}: each failed a check")
     return side
 

@@ -82,8 +82,8 @@ class Compared:
     base_rounds: int
     head_rounds: int
     """Rounds, readings of a slope, or cells of a mean."""
-    base_red: int
-    head_red: int
+    base_invalid: int
+    head_invalid: int
     shared: int
     """Number of trials that both sides have: they cannot show a change, so they cannot pass."""
     base: float | None = None
@@ -247,8 +247,8 @@ def _estimated(key: Key, base: Entry, head: Entry, pooled: tuple[Pooled, Pooled]
         label=base.label or head.label,
         base_rounds=_rounds(base),
         head_rounds=_rounds(head),
-        base_red=base.red,
-        head_red=head.red,
+        base_invalid=base.invalid,
+        head_invalid=head.invalid,
         shared=len(base.marks & head.marks),
         base=_value(base),
         head=_value(head),
@@ -354,8 +354,8 @@ def _means(found: Sequence[Compared], pooled: tuple[Pooled, Pooled]) -> list[Com
                 label=f"mean of {len(own)} workloads",
                 base_rounds=len(own),
                 head_rounds=len(own),
-                base_red=sum(one.base_red for one in own),
-                head_red=sum(one.head_red for one in own),
+                base_invalid=sum(one.base_invalid for one in own),
+                head_invalid=sum(one.head_invalid for one in own),
                 shared=sum(one.shared for one in own),
                 gated=True,
                 samples=tuple(pair for one in own for pair in one.samples),

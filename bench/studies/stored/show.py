@@ -30,7 +30,7 @@ COUNTED: tuple[State, ...] = ("tied", "undecided", "not gated")
 """The states that a terminal counts instead of listing their figures."""
 _IN_JSON = (
     *("label", "base", "head", "gated", "verdict", "why"),
-    *("base_rounds", "head_rounds", "base_red", "head_red", "sensitivity"),
+    *("base_rounds", "head_rounds", "base_invalid", "head_invalid", "sensitivity"),
 )
 """Attributes that have the same name in JSON."""
 _LONELY = {
@@ -247,12 +247,12 @@ def _missing(comparison: Comparison) -> Iterator[str]:
     for name, run in (("BASE", comparison.base), ("HEAD", comparison.head)):
         if run.left_out:
             trials = words.counted(run.left_out, "trial")
-            yield f"Not compared in {name}: {trials} of building blocks, probes or limits."
+            yield f"Not compared in {name}: {trials} of idle threads and tasks, probes or limits."
 
 
 def _side_line(name: str, side: Side) -> str:
     parts = [words.counted(side.trials, "trial")]
-    parts += [f"{side.red} invalid and excluded"] if side.red else []
+    parts += [f"{side.invalid} invalid and excluded"] if side.invalid else []
     parts += [f"{side.skipped} skipped"] if side.skipped else []
     return f"{name}: {words.plain(side.name, 120)} ({', '.join(parts)})"
 
@@ -267,7 +267,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _side_json(side: Side) -> dict[str, Any]:
-    names = ("name", "trials", "red", "skipped", "left_out", "ceiling_per_s")
+    names = ("name", "trials", "invalid", "skipped", "left_out", "ceiling_per_s")
     return {name: getattr(side, name) for name in names} | {"hardware": dict(side.hardware)}
 
 

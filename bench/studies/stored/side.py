@@ -59,7 +59,7 @@ class Entry:
     figure: Sample | Slope | str
     label: str
     """Short name of the workload."""
-    red: int
+    invalid: int
     workload: str = ""
     """The whole workload as JSON: the same id may mean another workload in another experiment."""
     sensitivity: float | None = None
@@ -79,12 +79,12 @@ class Side:
     decides_memory: tuple[Any, ...]
     """The values on which the memory of a process depends."""
     trials: int
-    red: int
+    invalid: int
     marks: frozenset[str]
     """The marks of all valid trials."""
     skipped: int = 0
     left_out: int = 0
-    """Valid trials of kinds that are not compared: building blocks, probes, limits."""
+    """Valid trials of kinds that are not compared: idle threads and tasks, probes, limits."""
     ceiling_per_s: float | None = None
     """Throughput of a null client before the trials: the negative control."""
 
@@ -108,7 +108,7 @@ def of_rows(name: str, rows: Sequence[Row], machine: Mapping[str, Any]) -> Side:
         software=_software(machine, rows),
         decides_memory=tuple(machine.get(key) for key in _DECIDES_MEMORY),
         trials=len(rows),
-        red=sum(not row.valid and row.status != "skipped" for row in rows),
+        invalid=sum(not row.valid and row.status != "skipped" for row in rows),
         marks=_marks(rows),
         skipped=sum(row.status == "skipped" for row in rows),
         left_out=sum(row.valid and row.kind not in c.CRAWLED for row in rows),
@@ -179,8 +179,8 @@ def _entry(
     rows: Sequence[Row], figure: Sample | Slope | str, label: str, asked_for: str, sensitivity: float | None = None
 ) -> Entry:
     skipped = sum(row.status == "skipped" for row in rows)
-    red = sum(not row.valid for row in rows) - skipped
-    return Entry(figure, label, red, asked_for, sensitivity, _marks(rows))
+    invalid = sum(not row.valid for row in rows) - skipped
+    return Entry(figure, label, invalid, asked_for, sensitivity, _marks(rows))
 
 
 def _labels(found: Sequence[Cell]) -> dict[str, str]:

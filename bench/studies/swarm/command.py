@@ -168,7 +168,7 @@ def _run(
         return 130
     for row in found:
         if not row.valid:
-            complain(f"this supports no conclusion: {'; '.join(row.why_red)}")
+            complain(f"this supports no conclusion: {'; '.join(row.invalid_reasons)}")
     return 0 if found and all(row.valid for row in found) else 1
 
 

@@ -135,11 +135,11 @@ def _held_line(swarm: Swarm) -> tuple[str, ...]:
 
 
 def _verdict(swarm: Swarm) -> str:
-    red, trials = sum(not row.valid for row in swarm.rows), len(swarm.rows)
+    invalid, trials = sum(not row.valid for row in swarm.rows), len(swarm.rows)
     if not swarm.shown:
         return swarm.rows[0].status
-    if red:
-        return f"{red}/{trials} invalid"
+    if invalid:
+        return f"{invalid}/{trials} invalid"
     return "all held" if swarm.bound is None else words.plain(swarm.bound.name, 18)
 
 

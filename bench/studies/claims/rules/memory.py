@@ -6,7 +6,7 @@ from dataclasses import replace
 from inflight.bench.core import units
 from inflight.bench.core.figures import NoSlope, Slope, memory_slope
 from inflight.bench.core.layers import RSS, cost, n_of, size_of
-from inflight.bench.rows.crawls import Block, Memory
+from inflight.bench.rows.crawls import Idle, Memory
 from inflight.bench.rows.files import Row
 from inflight.bench.studies.claims.rules.evidence import (
     SPAN,
@@ -55,7 +55,7 @@ _WHERE = {"parked": "parked", "flying": "in flight"}
 
 def thread_memory(rows: Sequence[Row]) -> Outcome:
     """Judge whether a parked thread costs tens of kilobytes, and the published 50k within a quarter."""
-    threads = of_type(rows, Block, "thread")
+    threads = of_type(rows, Idle, "thread")
     found, by_ps = cost(threads), slope(_by_ps(threads))
     full = slope(found.full)
     edges = PUBLISHED_BYTES / MATCH, PUBLISHED_BYTES * MATCH
@@ -80,7 +80,7 @@ def thread_memory(rows: Sequence[Row]) -> Outcome:
 
 def thread_megabytes(rows: Sequence[Row]) -> Outcome:
     """Judge whether 10,000 threads take gigabytes, and at least half of the 10 GB that they are said to take."""
-    each = slope(cost(of_type(rows, Block, "thread")).full)
+    each = slope(cost(of_type(rows, Idle, "thread")).full)
     found: Figure = each
     if isinstance(each, Range):
         value, low, high = (MANY_THREADS * size for size in (each.value, each.low, each.high))
@@ -95,7 +95,7 @@ def thread_megabytes(rows: Sequence[Row]) -> Outcome:
 
 def arena_max(rows: Sequence[Row]) -> Outcome:
     """Judge whether MALLOC_ARENA_MAX=2 reduces the memory of threads: per thread, and after a crawl."""
-    parked, parked_plain = by_variables(of_type(rows, Block, "thread"))
+    parked, parked_plain = by_variables(of_type(rows, Idle, "thread"))
     flying, flying_plain = by_variables(of_type(rows, Memory, "thread_pool"))
     crawled, crawled_plain = by_variables(arms(rows, "thread_pool"))
     of = "memory with the variable over memory without it"
@@ -114,14 +114,14 @@ def by_variables(rows: Iterable[R]) -> tuple[list[R], list[R]]:
     """Return the rows whose process had environment variables, and those without."""
     found: tuple[list[R], list[R]] = [], []
     for row in rows:
-        settings = row.workload if row.kind == "block" else row.workload.arm
+        settings = row.workload if row.kind == "idle" else row.workload.arm
         found[0 if settings is not None and settings.variables else 1].append(row)
     return found
 
 
 def coroutine_memory(rows: Sequence[Row]) -> Outcome:
     """Judge which kinds of coroutines cost barely 3k."""
-    costs = {name: cost(of_type(rows, Block, name)) for name in COROUTINES}
+    costs = {name: cost(of_type(rows, Idle, name)) for name in COROUTINES}
     full = {name: slope(found.full) for name, found in costs.items()}
     user = {name: slope(found.user) for name, found in costs.items()}
     parts = [
@@ -133,7 +133,7 @@ def coroutine_memory(rows: Sequence[Row]) -> Outcome:
 
 def memory_ratio(rows: Sequence[Row]) -> Outcome:
     """Judge whether threads cost ten times as much as coroutines in all layers: parked, and in flight."""
-    thread, task = (cost(of_type(rows, Block, name)) for name in ("thread", "asyncio_task"))
+    thread, task = (cost(of_type(rows, Idle, name)) for name in ("thread", "asyncio_task"))
     pool, asyncio = (cost(of_type(rows, Memory, name)) for name in ("thread_pool", "native_asyncio"))
     full = {"parked": slopes(thread.full, task.full), "flying": slopes(pool.full, asyncio.full)}
     user = {"parked": slopes(thread.user, task.user), "flying": slopes(pool.user, asyncio.user)}
@@ -146,7 +146,7 @@ def memory_ratio(rows: Sequence[Row]) -> Outcome:
 
 def many_coroutines(rows: Sequence[Row]) -> Outcome:
     """Judge whether hundreds of thousands of coroutines start, each kind within a minute."""
-    tried = [row for row in of_type(rows, Block) if row.workload.n >= HUNDREDS_OF_THOUSANDS]
+    tried = [row for row in of_type(rows, Idle) if row.workload.n >= HUNDREDS_OF_THOUSANDS]
     started = [row for row in tried if row.valid]  # a check of each row says whether all were started
     parts = [part for name in PARKED for part in _started(name, [row for row in tried if row.strategy == name])]
     found: dict[str, Value] = {
@@ -158,7 +158,7 @@ def many_coroutines(rows: Sequence[Row]) -> Outcome:
     return outcome(tried, parts, found)
 
 
-def _started(name: str, rows: Sequence[Block]) -> list[Part]:
+def _started(name: str, rows: Sequence[Idle]) -> list[Part]:
     """Return whether coroutines of a kind start, and within a minute; the figure is of the largest trial."""
     broken, valid = [row for row in rows if row.status != "ok"], [row for row in rows if row.valid]
     so = False if any(map(shows_a_limit, broken)) else True if valid and not broken else None
@@ -174,7 +174,7 @@ def _started(name: str, rows: Sequence[Block]) -> list[Part]:
     return [replace(starts, figure=figure), replace(quick, figure="")]
 
 
-def _by_ps(rows: Sequence[Block]) -> Slope | NoSlope:
+def _by_ps(rows: Sequence[Idle]) -> Slope | NoSlope:
     """Return the slope of the resident memory that ps shows."""
     points = [(n_of(row), size) for row in rows if row.valid and (size := row.measured.ps_rss_bytes) is not None]
     return memory_slope(*zip(*points, strict=True)) if points else NoSlope("no valid row")

@@ -141,7 +141,7 @@ def _asked(row: Row) -> dict[str, Any]:
     match row.kind:
         case "limit":
             return {"limit": row.strategy}
-        case "block":
+        case "idle":
             return {row.strategy: workload.n}
         case "probe":
             return {_ARGUMENTS.get(name, name.replace("_", " ")): v for name, v in workload.arguments.items()}

@@ -1,6 +1,6 @@
 """Attribute the bytes of a thread, a task or a stream to lines of Python, mappings and kinds of kernel objects.
 
-Three looks at the same N building blocks (``inflight.bench.measure.building_blocks``):
+Three looks at the same N idle threads or tasks (``inflight.bench.measure.idle``):
 
 - ``python``: tracemalloc, by the line of source that allocated. It sees what Python's allocators give out, but no
   stacks. It records every allocation, so the size of the process means nothing in this look.
@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
-    "block": ("thread", "generator_task", "asyncio_task", "asyncio_task_stream"),
+    "idle": ("thread", "generator_task", "asyncio_task", "asyncio_task_stream"),
     "look": ("python", "outside"),
 }
 BOUNDS: dict[str, tuple[int, int]] = {}
@@ -28,21 +28,21 @@ SITE = {"pages": 1}
 
 MOST_LINES = 14
 LEAST_BYTES = 8
-"""Minimum size of a piece per block; smaller ones are summed up."""
+"""Minimum size of a piece of one of them; smaller ones are summed up."""
 _N = {"thread": 1000, "asyncio_task_stream": 1000}
 _MANY = 20_000
 _alive: list[Any] = []
 
 
-def measure(base: str, block: str, look: str) -> dict[str, Any]:
-    """Return bytes per block, the largest pieces first: a list of [what, bytes] for each look."""
-    from inflight.bench.measure import building_blocks as blocks
+def measure(base: str, idle: str, look: str) -> dict[str, Any]:
+    """Return the bytes of each, the largest pieces first: a list of [what, bytes] for each look."""
+    from inflight.bench.measure import idle as programs
 
-    n, port = _N.get(block, _MANY), urlsplit(base).port or 0
+    n, port = _N.get(idle, _MANY), urlsplit(base).port or 0
     logging.getLogger("asyncio").disabled = True  # it would warn of every task that is left at the end
-    _alive.append(blocks.BLOCKS[block](1, port))  # excludes what is allocated only once
+    _alive.append(programs.KINDS[idle](1, port))  # excludes what is allocated only once
     seen = _by_line if look == "python" else _from_outside
-    return {"n": n} | seen(blocks.BLOCKS[block], n, port)
+    return {"n": n} | seen(programs.KINDS[idle], n, port)
 
 
 def _by_line(start: Any, n: int, port: int) -> dict[str, Any]:

@@ -69,7 +69,7 @@
   }
 
   function verdict(lane, now) {
-    if (lane.red !== null) return ["invalid", now.finished ? lane.finish : ""];
+    if (lane.invalid !== null) return ["invalid", now.finished ? lane.finish : ""];
     if (now.finished) return [lane.placed, lane.finish];
     if (now.ended) return ["", "recording ends"];
     if (lane.isSlow && state.us >= state.race.replay_us) {
@@ -100,7 +100,7 @@
       for (const done of lane.done) sums.push(sums[sums.length - 1] + done);
       const isSlow = lane.end_us > race.replay_us;
       const reach = isSlow ? at({ ...lane, sums }, race.replay_us).done : race.pages;
-      const row = element("div", `race-lane race-c${lane.colour}${lane.red === null ? "" : " race-red"}`);
+      const row = element("div", `race-lane race-c${lane.colour}${lane.invalid === null ? "" : " race-invalid"}`);
       const name = element("div", "race-name");
       const about = `${count(lane.cap)} in flight${lane.own ? ", own HTTP stack" : ""}`;
       name.append(element("b", "", breakable(lane.name)), element("small", "", about));
@@ -164,7 +164,7 @@
       const now = at(lane, state.us);
       figures(lane, now).forEach((text, n) => write(lane.spans[n], text));
       verdict(lane, now).forEach((text, n) => write(lane.texts[n], text));
-      lane.row.classList.toggle("race-done", now.finished && lane.red === null);
+      lane.row.classList.toggle("race-done", now.finished && lane.invalid === null);
       paint(lane, now);
     }
   }
@@ -181,7 +181,7 @@
     const inner = side * (1 - GAP);
     const done = now.done / state.perSquare;
     const open = Math.min(squares, (now.done + now.flying) / state.perSquare);
-    const colour = lane.red === null ? colours[lane.colour] : colours.red;
+    const colour = lane.invalid === null ? colours[lane.colour] : colours.red;
     pen.clearRect(0, 0, lane.canvas.width, lane.canvas.height);
     for (let n = 0; n < squares; n += 1) {
       const x = Math.floor(n / rows) * side, y = (n % rows) * side;
@@ -256,7 +256,7 @@
   function tell(before, after) {
     const said = state.lanes
       .filter((lane) => lane.finish_us !== null && lane.finish_us > before && lane.finish_us <= after)
-      .map((lane) => `${lane.name}: ${lane.red === null ? lane.placed : "invalid"}, ${lane.finish}`);
+      .map((lane) => `${lane.name}: ${lane.invalid === null ? lane.placed : "invalid"}, ${lane.finish}`);
     if (said.length) live.textContent = said.join("; ");
   }
 

@@ -1,4 +1,4 @@
-"""Building blocks: the requested number, read at rest, with nothing left afterwards."""
+"""Idle threads and tasks: the requested number, read at rest, with nothing left afterwards."""
 
 import json
 import resource
@@ -10,34 +10,33 @@ import jsonschema
 import psutil
 import pytest
 
-from inflight.bench.measure import building_blocks as blocks
-from inflight.bench.measure import host
+from inflight.bench.measure import host, idle
 from inflight.bench.measure.preflight import shortage
 from inflight.bench.measure.process import environment
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Setting
 from inflight.bench.plan import bare
 from inflight.bench.rows.files import SCHEMA_FILE, Row
-from inflight.bench.studies.memory.run import run_building_block
+from inflight.bench.studies.memory.run import run_idle
 from tests.patience import FOREVER_S, until
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
-FEW = {name: 40 if name in bare.WITH_SOCKET or name == "thread" else 2000 for name in bare.BLOCKS}
+FEW = {name: 40 if name in bare.WITH_SOCKET or name == "thread" else 2000 for name in bare.IDLE}
 
 
 def run(fake: Server, name: str, n: int, budget_bytes: int | None = None) -> Row:
-    return run_building_block(
-        bare.block(name, n),
+    return run_idle(
+        bare.idle(name, n),
         fake,
         Setting("run", host.Cpus(None, None), lambda _: FOREVER_S, budget_bytes),
     )
 
 
 def test_every_block_has_a_program_and_every_program_a_block() -> None:
-    assert set(blocks.BLOCKS) == set(bare.BLOCKS)
+    assert set(idle.KINDS) == set(bare.IDLE)
 
 
-@pytest.mark.parametrize("name", bare.BLOCKS)
+@pytest.mark.parametrize("name", bare.IDLE)
 def test_the_requested_number_of_blocks_is_held_and_read(fake: Server, name: str) -> None:
     row = run(fake, name, FEW[name])
 
@@ -76,11 +75,11 @@ def shortage_in_a_process(name: str, n: int, port: int, descriptors: int) -> tup
     """Start blocks in a process with this many descriptors; return how many it started, and its message."""
     program = f"""
 import os, resource
-from inflight.bench.measure import building_blocks as blocks
+from inflight.bench.measure import idle
 resource.setrlimit(resource.RLIMIT_NOFILE, ({descriptors}, {descriptors}))
 try:
-    blocks.BLOCKS[{name!r}]({n}, {port})
-except blocks.ShortageError as error:
+    idle.KINDS[{name!r}]({n}, {port})
+except idle.ShortageError as error:
     print(error.started, error, flush=True)
     os._exit(0)
 """
@@ -113,7 +112,7 @@ def test_too_many_sockets_are_refused_before_the_start() -> None:
     if hard == resource.RLIM_INFINITY:
         pytest.skip("no descriptor limit here")
 
-    reason = shortage(bare.block("asyncio_task_stream", hard))
+    reason = shortage(bare.idle("asyncio_task_stream", hard))
 
     assert reason is not None
     assert "RLIMIT_NOFILE" in reason
@@ -121,7 +120,7 @@ def test_too_many_sockets_are_refused_before_the_start() -> None:
 
 
 def test_too_many_threads_are_refused_with_the_name_of_the_limit() -> None:
-    reason = shortage(bare.block("thread", bare.MOST_N))
+    reason = shortage(bare.idle("thread", bare.MOST_N))
 
     assert reason is not None
     assert reason.startswith("2,000,000 threads are more than ")
@@ -129,7 +128,7 @@ def test_too_many_threads_are_refused_with_the_name_of_the_limit() -> None:
 
 
 def test_a_million_coroutines_are_allowed() -> None:
-    assert shortage(bare.block("asyncio_task", 1_000_000)) is None
+    assert shortage(bare.idle("asyncio_task", 1_000_000)) is None
 
 
 def test_a_worker_without_its_controller_ends_at_once_and_silently() -> None:
@@ -140,9 +139,7 @@ def test_a_worker_without_its_controller_ends_at_once_and_silently() -> None:
         assert worker.stdin is not None
         assert worker.stdout is not None
         assert worker.stderr is not None
-        worker.stdin.write(
-            json.dumps({"block": "asyncio_task", "n": 20_000, "port": 0, "lifetime_s": FOREVER_S}) + "\n"
-        )
+        worker.stdin.write(json.dumps({"what": "asyncio_task", "n": 20_000, "port": 0, "lifetime_s": FOREVER_S}) + "\n")
         worker.stdin.flush()
         assert json.loads(worker.stdout.readline())["event"] == "ready"
         worker.stdout.close()

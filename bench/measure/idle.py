@@ -1,6 +1,6 @@
-"""Building blocks of concurrency, such as threads and tasks: N of one kind that wait and do nothing else.
+"""Idle threads and tasks: N of one kind that wait and do nothing else.
 
-``BLOCKS`` maps a name to the function that starts N of them and returns the objects that keep them alive. Threads and
+``KINDS`` maps a name to the function that starts N of them and returns the objects that keep them alive. Threads and
 tasks wait for a held lock, as in the scripts of the authors whose figures are tested (docs/claims.md).
 """
 
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 
 class Held(NamedTuple):
-    """The number of started blocks, and the objects that keep them alive."""
+    """The number that was started, and the objects that keep them alive."""
 
     started: int
     alive: Any
@@ -128,7 +128,7 @@ class Arrivals:
 _CONNECTING = 256
 """Maximum number of concurrent attempts, as in ``strategies.native_asyncio``: it bounds the memory for connecting."""
 
-BLOCKS: dict[str, Callable[[int, int], Held]] = {
+KINDS: dict[str, Callable[[int, int], Held]] = {
     "thread": threads,
     "generator": generators,
     "generator_task": generator_tasks,
@@ -163,7 +163,7 @@ def _connected(n: int, wait: Callable[[Arrivals], Coroutine[Any, Any, None]]) ->
 
 
 def end() -> None:
-    """End this process without freeing the blocks one by one, which takes minutes for a million."""
+    """End this process without freeing them one by one, which takes minutes for a million."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)

@@ -1,9 +1,9 @@
-"""The record of an open loop: requests at a constant rate."""
+"""Records of loads from one process: open loops at a constant rate, and closed loops of other clients."""
 
 from typing import ClassVar, Literal
 
-from inflight.bench.rows.parts import Crawled, LocustCounts, Needed, Site, Times, Window, Workload, same_length
-from inflight.bench.rows.values import Closed, Count, Maybe, Name, Ns, Number, PositiveCount, PositiveNumber
+from inflight.bench.rows.parts import LocustCounts, Needed, Row, Site, SiteWorkload, Times, TimesTold, Window, Workload
+from inflight.bench.rows.values import Count, Lists, Maybe, Name, Ns, Number, PositiveCount, PositiveNumber
 
 
 class OpenWorkload(Workload, frozen=True, kw_only=True):
@@ -25,17 +25,13 @@ class OpenWorkload(Workload, frozen=True, kw_only=True):
     """The URL requested instead of the synthetic site; null: the site."""
 
 
-class Backlog(Closed, frozen=True, kw_only=True):
+class Backlog(Lists, frozen=True, kw_only=True):
     """The number of waiting arrivals over time."""
 
     at_ns: list[Ns]
     """Times since the window began."""
     waiting: list[Count]
     """Number of arrivals that were due and not yet started."""
-
-    def __post_init__(self) -> None:
-        """Refuse lists of different lengths."""
-        same_length(self.at_ns, self.waiting)
 
 
 class OpenMeasured(Window, frozen=True, kw_only=True):
@@ -67,10 +63,9 @@ class OpenMeasured(Window, frozen=True, kw_only=True):
     """Why the rate was not kept, in words; null where it was."""
 
 
-class OpenLoop(Crawled, tag="open", frozen=True, kw_only=True):
+class OpenLoop(Row, tag="open", frozen=True, kw_only=True):
     """Requests at a constant rate of arrivals, independent of answers."""
 
-    SINCE = 4
     NEEDED: ClassVar[Needed] = {
         "measured": (
             *("offered_per_s", "arrivals", "started", "completed", "failed", "completed_per_s", "peak_in_flight"),
@@ -81,3 +76,36 @@ class OpenLoop(Crawled, tag="open", frozen=True, kw_only=True):
 
     workload: OpenWorkload
     measured: OpenMeasured
+
+
+class ClientWorkload(SiteWorkload, frozen=True, kw_only=True):
+    """What was asked for, of a row of kind client."""
+
+    in_flight: PositiveCount
+    """Number of connections, each with a request in flight."""
+    seconds: PositiveNumber
+    """Length of the window, after the warm-up."""
+
+
+class ClientMeasured(Window, frozen=True, kw_only=True):
+    """What one client measured; empty when the trial did not get that far."""
+
+    service: Maybe[TimesTold] = None
+    """Service times, as far as the client reports them."""
+    server_requests: Maybe[Count] = None
+    """Requests that the server counted in the same window."""
+    run_delay_share: Maybe[Number] = None
+    """Time that the client waited for a core, as a share of the window; null where the system does not say."""
+    requests: Maybe[Count] = None
+    """Requests sent, by the client's count."""
+    locust_requests: Maybe[Count] = None
+    """Requests in Locust's statistics, if the client is Locust."""
+
+
+class Client(Row, frozen=True, kw_only=True):
+    """Measurements of one of several clients of the same server, in a closed loop."""
+
+    NEEDED: ClassVar[Needed] = {"measured": ("completed", "failed", "completed_per_s", "service", "server_requests")}
+
+    workload: ClientWorkload
+    measured: ClientMeasured
