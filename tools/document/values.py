@@ -220,7 +220,7 @@ def cost(run: Run, strategy: str, stage: str = "held") -> Cost:
     """Return the memory of one more, in the setting with the most sizes. Raises DocumentError without a slope."""
     settings: dict[str, list[Any]] = {}
     for row in run.rows:
-        if row.kind in {"memory", "block"} and row.strategy == strategy and row.status == "ok":
+        if row.kind in {"memory", "idle"} and row.strategy == strategy and row.status == "ok":
             settings.setdefault(_setting(row), []).append(row)
     costs = [layers.cost(rows, stage) for rows in settings.values()]
     known = [(one.user.sizes, one) for one in costs if isinstance(one.user, Slope)]
@@ -230,8 +230,8 @@ def cost(run: Run, strategy: str, stage: str = "held") -> Cost:
 
 
 def _setting(row: Any) -> str:
-    """Return what rows of one slope have in common: their workload without its size; nothing for building blocks."""
-    if row.kind == "block":
+    """Return what rows of one slope have in common: their workload without its size; nothing for idle ones."""
+    if row.kind == "idle":
         return ""
     values = plain_values(row.workload)
     site = {key: value for key, value in (values.get("site") or {}).items() if key != "pages"}
