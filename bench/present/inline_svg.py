@@ -84,7 +84,7 @@ def _inlined(name: str, svg: str, prefix: str, styles: _Styles) -> Inlined:
     texts = _taken_out(root)
     finding = _told(texts.get("title", [])) or name
     wanted = {match for element in root.iter() for match in _targets(element)}
-    label = words.plain(finding, MOST_LABEL)
+    label = words.plain(": ".join(filter(None, (finding, _told(texts.get("subtitle", []))))), MOST_LABEL)
     _take_out_paper(root)
     drawings = _panels(root) or {_cut(root, texts): list(root)}
     svgs = []

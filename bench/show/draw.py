@@ -39,6 +39,8 @@ MAX_PARTS = 6
 """Maximum number of parts with plots of their own."""
 MAX_PANELS = 4
 PANEL_HEIGHT = 5.6
+TEXT = 2.0
+"""Inches for the figure beside a bar."""
 LINE = 0.34
 """Inches for a bar or a row of dots."""
 QUANTILES = ("#262626", "#7F7F7F", "#BFBFBF")
@@ -80,13 +82,12 @@ def draw(study: Study, part: Part, footer: str) -> "Figure":
         sheet.subplots_adjust(hspace=0.3)
     else:
         widest = labels.inches(sheet, names, page.TEXT) if rows else 0.9
-        marks.margins(sheet, 0.5 + widest, 0.4, top=0.5 if mark == "dots" else 0.1)
-        sheet.subplots_adjust(hspace=0.35, wspace=0.1 if rows else 0.2)
+        marks.margins(sheet, 0.65 + widest, 0.4, top=0.5 if mark == "dots" else 0.1)
+        room = (page.WIDTH - 0.9 - columns * (0.65 + widest)) / columns  # inches of a panel, without its names
+        sheet.subplots_adjust(hspace=0.35, wspace=(0.65 + widest) / room)
     drawn = marks.panels(sheet, len(panels), columns)
-    for number, (axes, here) in enumerate(zip(drawn, panels, strict=True)):
+    for axes, here in zip(drawn, panels, strict=True):
         draw_panel(axes, study, part, here, mark)
-        if rows and number % columns:
-            axes.set_yticklabels([])
     if mark == "dots":
         handles, _ = drawn[0].get_legend_handles_labels()
         page.key(sheet, handles, sheet.subplotpars.left, sheet.subplotpars.top + 0.4 / height)
@@ -223,7 +224,8 @@ def _bars(axes: "Axes", study: Study, part: Part, columns: Sequence[tuple[Any, .
             ends[-1] = mean.high
         marks.beside(axes, text(study.figure, mean), ends[-1], place)
     marks.name_rows(axes, names)
-    axes.set_xlim(0, 1.6 * max(ends))
+    panel = axes.get_position().width * page.WIDTH
+    axes.set_xlim(0, max(ends) * panel / max(0.3 * panel, panel - TEXT))
     axes.locator_params(axis="x", nbins=5)
     axes.xaxis.set_major_formatter(lambda value, _: _tick(study)(value))
     axes.set_xlabel(study.figure.words)

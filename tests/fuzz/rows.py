@@ -176,7 +176,7 @@ def _tables(run: Path, out: Path) -> None:
     import inflight
 
     results = inflight.load(run)
-    for name in ("trials", "cells", "memory", "timeline", "samples", "checks", "times"):
+    for name in ("frame", "trials", "memory", "timeline", "samples", "checks"):
         getattr(results, name).to_csv(out / f"{name}.csv")
     json.dumps(results.summary(), allow_nan=False)
     results.answer()

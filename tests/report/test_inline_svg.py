@@ -136,7 +136,7 @@ def test_panels_with_ticks_of_their_own_become_drawings_that_can_be_stacked(shar
     assert len(svgs) == number
     assert plot.is_split is not shared
     labels = [one.attributes["aria-label"] for one in svgs]
-    assert labels == ["The finding", "The finding (panel 2 of 2)"][:number]
+    assert labels == ["The finding: How to read it", "The finding: How to read it (panel 2 of 2)"][:number]
     for one in svgs:
         assert one.attributes["viewBox".lower()].split()[2:] == [one.attributes["width"], one.attributes["height"]]
 
