@@ -41,6 +41,8 @@ MAX_PANELS = 4
 PANEL_HEIGHT = 5.6
 TEXT = 2.0
 """Inches for the figure beside a bar."""
+MAX_NAME = 3.0
+"""Inches of a name from which on panels with names have no other one beside them."""
 LINE = 0.34
 """Inches for a bar or a row of dots."""
 QUANTILES = ("#262626", "#7F7F7F", "#BFBFBF")
@@ -71,17 +73,18 @@ def draw(study: Study, part: Part, footer: str) -> "Figure":
     panels = evenly(_panels(study, part, mark), 2 if mark == "dots" else MAX_PANELS)
     names = [name for name, _ in ordered(study, part)]
     rows = min(page.MOST_BARS, len(names)) if mark in {"bars", "dots"} else 0
-    height = (
-        max(page.HEIGHT, 3.4 + LINE * rows) if len(panels) < 3 else 3.2 + 2 * max(PANEL_HEIGHT - 1.5, 1.2 + LINE * rows)
-    )
+    widest = labels.inches(page.sheet("", "", ""), names, page.TEXT) if rows else 0.9
+    columns = min(2 if widest < MAX_NAME else 1, len(panels))
+    stories = -(-len(panels) // columns)
+    height = max(page.HEIGHT, 3.4 + LINE * rows)
+    if stories > 1:
+        height = 3.2 + stories * max(PANEL_HEIGHT - 1.5, 1.2 + LINE * rows)
     title = ", ".join(filter(None, [study.title, part.name]))
     sheet = page.sheet(title, marks.notes(about, NOTES[mark]), footer, height)
-    columns = min(2, len(panels))
     if mark == "lines":
         labels.share_width(sheet, columns, names[: page.MOST_LINES])
         sheet.subplots_adjust(hspace=0.3)
     else:
-        widest = labels.inches(sheet, names, page.TEXT) if rows else 0.9
         marks.margins(sheet, 0.65 + widest, 0.4, top=0.5 if mark == "dots" else 0.1)
         room = (page.WIDTH - 0.9 - columns * (0.65 + widest)) / columns  # inches of a panel, without its names
         sheet.subplots_adjust(hspace=0.35, wspace=(0.65 + widest) / room)

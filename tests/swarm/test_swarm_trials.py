@@ -101,6 +101,7 @@ def test_a_killed_strategy_process_is_counted_and_named_and_the_others_finish(at
 
     row = run_swarm(trial(), SETTING)
 
+    assert pids, row.reason
     (loss,) = row.measured.lost
     assert loss.what == "strategy process"
     assert loss.pid == pids[0]
