@@ -63,8 +63,12 @@ def family() -> Iterator[list[psutil.Process]]:
 
 
 def ours() -> list[psutil.Process]:
-    """Return the swarm processes that this process has started, without others such as a browser."""
-    started = [child for child in psutil.Process().children() if set(PROGRAMS).intersection(child.cmdline())]
+    """Return the swarm processes that this process has started, without others such as a browser.
+
+    A zombie, which another test may have left, has no command line.
+    """
+    living = [child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE]
+    started = [child for child in living if set(PROGRAMS).intersection(child.cmdline())]
     return [*started, *(child for one in started for child in one.children(recursive=True))]
 
 
