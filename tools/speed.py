@@ -175,7 +175,7 @@ def _measure_rates(
 
 
 def _measure_memory(found: dict[str, list[float]], server: Server, setting: Setting) -> None:
-    from inflight.bench.core.figures import NoSlope, memory_slope
+    from inflight.bench.frame.slopes import NoSlope, memory_slope
 
     for key in TARGETS:
         kind, _, name = key.partition("/")

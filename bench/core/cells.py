@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from inflight.bench.core import units, workloads
-from inflight.bench.core.figures import P50_SAMPLES, STEADY, NoSlope, Slope, Spread, memory_slope, spread
+from inflight.bench.core.figures import P50_SAMPLES, STEADY, Spread, spread
+from inflight.bench.frame.slopes import NoSlope, Slope, memory_slope
 from inflight.bench.frame.statistics import Interval, Logs, compare, t_interval
 from inflight.bench.rows.crawls import ArmOf
 from inflight.bench.rows.files import Row

@@ -8,7 +8,7 @@ system-wide layers of the kernel are unknown in a row that other processes distu
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from inflight.bench.core.figures import NoSlope, Slope, memory_slope
+from inflight.bench.frame.slopes import NoSlope, Slope, memory_slope
 from inflight.bench.rows.crawls import Memory
 from inflight.bench.rows.files import Row
 

@@ -61,7 +61,10 @@ SETTINGS = ("revision", "repository", "python", "requirements", "variables", "co
 """Settings of an arm that are no part of its workload."""
 SAMPLES = {"p50_ns": 20, "p90_ns": 100, "p99_ns": 1_000, "p999_ns": 10_000}
 """Minimum number of samples for a quantile, ten of which are beyond it."""
-_OF_WORKLOAD = {"id", "arm", "latency", "mean_latency_ns", "in_flight", "connection", "cpu", "cpu_ns", "comparison"}
+_OF_WORKLOAD = {
+    *("id", "arm", "latency", "mean_latency_ns", "in_flight", "connection", "cpu", "cpu_ns", "comparison"),
+    *("what", "n", "variables"),
+}
 _OF_SERVER = (
     *("requests", "peak_in_flight", "cpu_share", "run_delay_share", "cpu_ns"),
     *("lateness_p50_ns", "lateness_p99_ns", "ceiling_per_s"),
@@ -76,12 +79,12 @@ def frame(rows: Iterable["Row"]) -> pd.DataFrame:
     """
     wide = trials(rows)
     keys = [*KEYS, "valid", "why"]
-    figures = [column for column in wide.columns if column not in {*KEYS, *OF_TRIAL}]
+    figures = [name for name in wide.select_dtypes("number") if name not in {*KEYS, *OF_TRIAL}]
     return wide.melt(keys, figures, var_name="figure").dropna(subset="value").astype({"value": float})
 
 
 def trials(rows: Iterable["Row"]) -> pd.DataFrame:
-    """Return one line for each trial: KEYS, OF_TRIAL, and a column for each figure."""
+    """Return one line for each trial: KEYS, OF_TRIAL, and a column for each figure and each text."""
     many = list(rows)
     wide = pd.DataFrame([_keys(row) | dict(_figures(row)) for row in many])
     if wide.empty:
@@ -103,7 +106,7 @@ def _keys(row: "Row") -> dict[str, Any]:
     site = dict(values.get("site") or {})
     rest = site | {key: value for key, value in values.items() if key not in {*_OF_WORKLOAD, "site"}}
     rest = {key: value for key, value in rest.items() if key not in {"delay", "pages"}}
-    settings = {key: value for key, value in (plain_values(arm) if arm else {}).items() if key in SETTINGS}
+    settings = {key: value for key, value in (plain_values(arm) if arm else values).items() if key in SETTINGS}
     label = ", ".join(_setting(key, value) for key, value in settings.items())
     found = {
         "run": row.run,
@@ -149,10 +152,10 @@ def _setting(key: str, value: object) -> str:
     return key if value is True else f"{key}={value}" if isinstance(value, int) else str(value)
 
 
-def _figures(row: "Row") -> Iterator[tuple[str, float]]:
-    """Yield each number that was measured, by its name; ``service_p50_ns`` is a number of the part ``service``.
+def _figures(row: "Row") -> Iterator[tuple[str, float | str]]:
+    """Yield each number and text that was measured, by its name; ``service_p50_ns`` is one of the part ``service``.
 
-    A number with the name of a key has ``measured_`` before it.
+    Those with the name of a key have ``measured_`` before it. A list of texts is one text.
     """
     if isinstance(row.measured, msgspec.Struct):
         for name in row.measured.__struct_fields__:
@@ -161,8 +164,10 @@ def _figures(row: "Row") -> Iterator[tuple[str, float]]:
                 count = getattr(value, "count", math.inf)
                 parts = ((key, getattr(value, key)) for key in value.__struct_fields__ if count >= SAMPLES.get(key, 0))
                 yield from ((f"{name}_{key}", number) for key, number in parts if _is_number(number))
-            elif _is_number(value):
-                yield f"measured_{name}" if name in KEYS else name, value
+            elif isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+                yield name, " or ".join(map(_encodable, value))
+            elif _is_number(value) or isinstance(value, str):
+                yield f"measured_{name}" if name in {*KEYS, *OF_TRIAL} else name, _encodable(value)
     for name in _OF_SERVER:
         if (value := getattr(row.server, name, None)) is not None:
             yield f"server_{name}", value

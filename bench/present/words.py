@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from inflight.bench.core import units
-from inflight.bench.core.figures import STEADY, NoSlope, Slope, Spread
+from inflight.bench.core.figures import STEADY, Spread
+from inflight.bench.frame.slopes import NoSlope, Slope
 
 MOST_NAME = 40
 """Maximum length of the name of a strategy, or of another arm, as it is shown."""

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from inflight.bench.core import cells as c
-from inflight.bench.core.figures import NoSlope, Slope
 from inflight.bench.core.layers import FULL, RSS
+from inflight.bench.frame.slopes import NoSlope, Slope
 from inflight.bench.plan import judge
 from inflight.bench.present import words
 from inflight.bench.rows.files import Row
@@ -121,9 +121,8 @@ def trials(rows: Iterable[Row]) -> "pd.DataFrame":
 def csv(rows: Iterable[Row]) -> str:
     """Return the trials as CSV with a header line. No spreadsheet reads a text of it as a formula."""
     found = trials(rows)
-    for name, kind in _TRIALS.items():
-        if kind == TEXT and name in found:
-            found[name] = found[name].map(_harmless)
+    for name in found.select_dtypes("string").columns:
+        found[name] = found[name].map(_harmless, na_action="ignore")
     return found.to_csv(index=False, lineterminator="\n")
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from inflight.bench.core.figures import NoSlope, Slope
 from inflight.bench.core.layers import FULL, LAYERS, added, cost, size_of
+from inflight.bench.frame.slopes import NoSlope, Slope
 from inflight.bench.rows.files import Row
 from tests.made_rows import bare_row, edited, memory_row
 

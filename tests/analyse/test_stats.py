@@ -10,17 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inflight.bench.core.figures import (
-    BEND,
-    NoSlope,
-    Slope,
     Spread,
     bucket_width,
     exceedance,
-    memory_slope,
     merge,
     quantile,
     spread,
 )
+from inflight.bench.frame.slopes import MAX_BEND, NoSlope, Slope, memory_slope
 from inflight.bench.frame.statistics import differs
 from inflight.bench.rows.parts import Histogram
 
@@ -183,7 +180,7 @@ def test_a_bend_smaller_than_the_noise_is_ignored() -> None:
 
 
 def test_a_bend_that_is_not_visible_is_ignored() -> None:
-    slight = round(1000 * BEND / 2)
+    slight = round(1000 * MAX_BEND / 2)
     found = memory_slope(SIZES, [1000 * n if n <= 1200 else 1_200_000 + (1000 + slight) * (n - 1200) for n in SIZES])
 
     assert isinstance(found, Slope)

@@ -9,8 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from inflight.bench.frame import slopes
 from inflight.bench.frame.contrast import WORKLOAD, contrast, summary
-from inflight.bench.frame.frame import TIMED, frame
+from inflight.bench.frame.frame import TIMED, frame, trials
 from inflight.bench.rows.files import read
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -112,3 +113,24 @@ def test_speed_ups_on_more_cores(run: str) -> None:
 def test_median_lateness_of_a_timer(run: str) -> None:
     own = timed(run, "lag_p50_ns").query("role != 'placebo'")
     assert_equal(keyed(first_ids(summary(own, [*WORKLOAD, "arm"]), own), "workload", "arm"), golden(run, "lag p50", 2))
+
+
+OLD_GROUPS = slopes.GROUPS | {"idle": "building blocks"}
+
+
+@pytest.mark.parametrize("run", sorted(set(GOLDENS[GOLDENS["study"] == "slope"]["run"])))
+def test_slopes_of_memory(run: str) -> None:
+    """The old code made one slope of trials with and without environment variables."""
+    lines = slopes.slopes(slopes.layers(trials(read(next(RESULTS.glob(f"*/{run}"))))))
+    lines = lines[lines["reason"] == ""].assign(
+        group=lines["group"].map(OLD_GROUPS),
+        connection=lines["connection"].where(lines["group"] != "idle", "None"),
+        layer=lines["layer"].replace(slopes.RSS, "resident"),
+        n=lines["sizes"],
+    )
+    found, expected = keyed(lines, "group", "arm", "connection", "layer"), golden(run, "slope", 4)
+    if run == CLAIMS:
+        merged = r"\|thread(?:_pool)?(?: \(MALLOC_ARENA_MAX=\d\))?\|"
+        found, expected = (one[~one.index.str.contains(merged)] for one in (found, expected))
+
+    assert_equal(found, expected)

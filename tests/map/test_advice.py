@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inflight.bench.core import cells as c
-from inflight.bench.core.figures import NoSlope, Slope
 from inflight.bench.core.model import bound_per_s, knee
+from inflight.bench.frame.slopes import NoSlope, Slope
 from inflight.bench.frame.statistics import Logs
 from inflight.bench.rows.files import Row
 from inflight.bench.studies.advice import show

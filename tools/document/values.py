@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from inflight.bench.core import layers, noise, units
-from inflight.bench.core.figures import NoSlope, Slope
 from inflight.bench.core.layers import FULL, Cost
 from inflight.bench.frame import statistics as stats
 from inflight.bench.frame.contrast import contrast, records, summary
+from inflight.bench.frame.slopes import NoSlope, Slope
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Table

@@ -11,7 +11,7 @@ from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import say, seconds
 from inflight.bench.core import cells as c
 from inflight.bench.core import noise
-from inflight.bench.core.figures import Slope
+from inflight.bench.frame.slopes import Slope
 from inflight.bench.measure import host
 from inflight.bench.measure import run as runs
 from inflight.bench.plan.experiment import Experiment

@@ -12,8 +12,8 @@ from statistics import fmean
 from typing import Any, Literal
 
 from inflight.bench.core.cells import Cell, pages_per_s, spread_of
-from inflight.bench.core.figures import NoSlope, Slope
 from inflight.bench.core.model import bound_per_s, knee
+from inflight.bench.frame.slopes import NoSlope, Slope
 from inflight.bench.frame.statistics import Answer, Interval, Logs, adjusted, answer, compare, differs, t_interval
 from inflight.bench.rows.files import Row
 

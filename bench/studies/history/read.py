@@ -15,7 +15,7 @@ from typing import Any, Literal
 from inflight.bench.core import cells as c
 from inflight.bench.core import workloads
 from inflight.bench.core.cells import Cell, Figure
-from inflight.bench.core.figures import Slope
+from inflight.bench.frame.slopes import Slope
 from inflight.bench.frame.statistics import CONFIDENCE, Estimate, Interval
 from inflight.bench.rows.files import Row
 from inflight.bench.studies.history.changes import LEAST_RUNS, MISSING, Find, Split

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from inflight.bench.core import cells as c
 from inflight.bench.core import units
-from inflight.bench.core.figures import Slope
 from inflight.bench.core.layers import LAYERS, Point
+from inflight.bench.frame.slopes import Slope
 from inflight.bench.present import labels, marks, page, scales, words
 from inflight.bench.present.labels import Label
 from inflight.bench.present.marks import UNKNOWN

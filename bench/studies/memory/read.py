@@ -8,8 +8,9 @@ from typing import Any
 from inflight.bench.core import cells as c
 from inflight.bench.core import layers
 from inflight.bench.core.cells import Cell
-from inflight.bench.core.figures import Slope, Spread, spread
+from inflight.bench.core.figures import Spread, spread
 from inflight.bench.core.layers import FULL, Cost, Point
+from inflight.bench.frame.slopes import Slope
 from inflight.bench.present import words
 from inflight.bench.rows.crawls import Idle, Memory
 from inflight.bench.rows.files import Row

@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 from inflight.bench.core import cells as c
 from inflight.bench.core import units
 from inflight.bench.core.cells import Cell
-from inflight.bench.core.figures import STEADY, NoSlope, Slope, Spread, spread
+from inflight.bench.core.figures import STEADY, Spread, spread
 from inflight.bench.core.layers import FULL
+from inflight.bench.frame.slopes import NoSlope, Slope
 from inflight.bench.present import labels, words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Group, Line, Table

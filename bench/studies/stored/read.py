@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from inflight.bench.core import units
-from inflight.bench.core.figures import Slope
+from inflight.bench.frame.slopes import Slope
 from inflight.bench.frame.statistics import CONFIDENCE, MARGIN, t_quantile
 from inflight.bench.studies.stored.side import (
     MEMORY,

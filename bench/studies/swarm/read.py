@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from inflight.bench.core import workloads
 from inflight.bench.core.cells import present, spread_of
-from inflight.bench.core.figures import Slope, Spread, memory_slope, spread
+from inflight.bench.core.figures import Spread, spread
 from inflight.bench.core.layers import Point
+from inflight.bench.frame.slopes import Slope, memory_slope
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.swarm import BoundBy
 from inflight.bench.rows.swarm import Swarm as Trial

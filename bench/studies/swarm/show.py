@@ -5,7 +5,8 @@ from operator import attrgetter
 from typing import Any
 
 from inflight.bench.core import units
-from inflight.bench.core.figures import Slope, Spread
+from inflight.bench.core.figures import Spread
+from inflight.bench.frame.slopes import Slope
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Table

@@ -7,8 +7,9 @@ from typing import Literal, TypeVar
 
 from inflight.bench.core import units
 from inflight.bench.core.cells import Read
-from inflight.bench.core.figures import NoSlope, Slope, spread
+from inflight.bench.core.figures import spread
 from inflight.bench.frame import statistics as stats
+from inflight.bench.frame.slopes import NoSlope, Slope
 from inflight.bench.rows.bare import Probe
 from inflight.bench.rows.files import Row
 from inflight.bench.studies.claims.verdicts import Value

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from inflight.bench.core import units
-from inflight.bench.core.figures import NoSlope, Slope, memory_slope
 from inflight.bench.core.layers import RSS, cost, n_of, size_of
+from inflight.bench.frame.slopes import NoSlope, Slope, memory_slope
 from inflight.bench.rows.crawls import Idle, Memory
 from inflight.bench.rows.files import Row
 from inflight.bench.studies.claims.rules.evidence import (

@@ -1,0 +1,186 @@
+"""Memory per additional fetch, thread or task: in layers, as slopes over the number held. Pure.
+
+``inflight.bench.measure.memory`` describes what is read. An unknown layer is left out and never counted as 0. The
+system-wide layers of the kernel are unknown in a trial that other processes disturbed.
+"""
+
+import math
+import operator
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+from typing import TYPE_CHECKING, Any
+
+from inflight.bench.frame.statistics import Estimate
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+GROUPS = {"idle": "idle threads and tasks", "parked": "parked strategies", "held": "fetches in flight"}
+"""What is held, in display order."""
+LAYERS = ("user", "page tables", "kernel stacks", "slab and sockets")
+"""In order: from the memory that the process sees to that which only the kernel sees."""
+FULL = "all layers"
+RSS = "resident (RSS)"
+BY = ("group", "connection", "site", "cpu", "arm", "stack")
+"""The columns in which the trials behind a slope are equal."""
+MIN_SIZES = 5
+"""Minimum number of different numbers in flight for a slope."""
+MAX_BEND = 0.20
+"""Maximum difference between the slopes of the two halves of a straight line, as a share of the whole slope."""
+
+_OF_PROCESS = {"user": "uss_bytes", "page tables": "page_tables_bytes", RSS: "rss_bytes"}
+_OF_SYSTEM = {"kernel stacks": ("kernel_stack_bytes",), "slab and sockets": ("slab_bytes", "socket_bytes")}
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """What one more fetch in flight costs, in bytes.
+
+    ``low`` to ``high`` is the 95 % interval of the slope. A line that is not ``straight`` has no one slope: then it is
+    the range from the flatter half to the steeper one, intervals included, and that range is what should be shown.
+    """
+
+    per_fetch: float
+    low: float
+    high: float
+    intercept: float
+    """Bytes at no fetch in flight, of the fitted line."""
+    straight: bool
+    points: int
+    sizes: int
+
+    @property
+    def error(self) -> float:
+        """The greater half of the interval."""
+        return max(self.high - self.per_fetch, self.per_fetch - self.low)
+
+
+@dataclass(frozen=True, slots=True)
+class NoSlope:
+    """Why there is no slope."""
+
+    reason: str
+
+
+def layers(trials: "pd.DataFrame") -> "pd.DataFrame":
+    """Return one line for each trial of memory, group and layer, with the number held as ``n``.
+
+    ``size``: the bytes of the layer: of a layer of the process all of it, of a system-wide one its growth since nothing
+    was held. ``added``: its growth. Both are NaN where unknown. LAYERS, FULL and RSS are the layers.
+    """
+    import pandas as pd
+
+    own = trials[trials["kind"].isin(("memory", "idle")) & (trials["status"] == "ok")]
+    stages = {"idle": ("idle", "held"), "parked": ("memory", "parked"), "held": ("memory", "held")}
+    return pd.concat(
+        [_layers(own[own["kind"] == kind], group, stage) for group, (kind, stage) in stages.items()], ignore_index=True
+    )
+
+
+def _layers(own: "pd.DataFrame", group: str, stage: str) -> "pd.DataFrame":
+    import pandas as pd
+
+    def read(name: str, kind: type = float) -> "pd.Series[Any]":
+        return own[name].astype(kind) if name in own else pd.Series(math.nan, own.index)
+
+    def change(name: str) -> "pd.Series[float]":
+        return read(f"{stage}_{name}") - read(f"base_{name}")
+
+    is_quiet = (
+        own[f"{stage}_disturbed"].isna() if f"{stage}_disturbed" in own else pd.Series(data=True, index=own.index)
+    )
+    added = {layer: change(name) for layer, name in _OF_PROCESS.items()}
+    added |= {layer: _sum(map(change, names)).where(is_quiet) for layer, names in _OF_SYSTEM.items()}
+    size = added | {layer: read(f"{stage}_{name}") for layer, name in _OF_PROCESS.items()}
+    n = own["in_flight"] if group == "idle" else read("held_in_flight").fillna(0).astype(int)
+    own = own[[name for name in BY if name != "group"] + ["trial", "run", "unit", "valid", "why"]].assign(
+        group=group, n=n
+    )
+    own = own[size["user"].notna()] if group == "parked" else own
+    for sizes in (size, added):
+        sizes[FULL] = _sum(sizes[layer] for layer in LAYERS)
+    many = [own.assign(layer=name, size=size[name], added=added[name]) for name in (*LAYERS, FULL, RSS)]
+    return pd.DataFrame(pd.concat(many))
+
+
+def _sum(sizes: "Iterable[pd.Series[float]]") -> "pd.Series[float]":
+    """Return the sums; NaN where one is unknown."""
+    return reduce(operator.add, sizes)
+
+
+def slopes(lines: "pd.DataFrame", by: Sequence[str] = BY) -> "pd.DataFrame":
+    """Return one line for each layer of each group of ``layers`` that is equal in ``by``, of its valid trials.
+
+    ``estimate``, ``low``, ``high``, ``intercept``, ``is_straight``, ``points``, ``sizes``: as in Slope. ``reason``: why
+    there is no slope, else empty.
+    """
+    import pandas as pd
+
+    keys = [*by, "layer"]
+    found = []
+    for key, group in lines.groupby(keys, sort=False, dropna=False):
+        own = group[group["valid"] & group["size"].notna()]
+        one = memory_slope(list(own["n"]), list(own["size"])) if len(own) else NoSlope("unknown here")
+        numbers = (
+            (one.per_fetch, one.low, one.high, one.intercept, one.straight, one.points, one.sizes, "")
+            if isinstance(one, Slope)
+            else (*[math.nan] * 4, True, len(own), own["n"].nunique(), one.reason)
+        )
+        found.append((*key, *numbers))
+    return pd.DataFrame(
+        found, columns=[*keys, "estimate", "low", "high", "intercept", "is_straight", "points", "sizes", "reason"]
+    )
+
+
+def memory_slope(in_flight: Sequence[int], memory_bytes: Sequence[float]) -> Slope | NoSlope:
+    """Fit memory over fetches in flight: least squares on the median of each size, with a t interval of 95 %.
+
+    The unit of analysis is the size. Processes of one size agree to some 20 kB, but all of them have the same steps of
+    memory on them (tables that grow by doubling, arenas): 50 to 300 kB, which only other sizes can show. In simulations
+    with such steps this interval covers 93 to 97 %; a bootstrap over the processes of each size covers 10 to 20 %, and
+    residuals of single readings 83 %. One process per size is enough; the median guards against a wild one of three.
+
+    Linearity: two lines that meet in the middle size are fitted as well. Where their slopes differ by more than chance
+    and by more than MAX_BEND of the whole slope, the line is bent.
+    """
+    return _memory_slope(tuple(in_flight), tuple(memory_bytes))
+
+
+@lru_cache(maxsize=1024)
+def _memory_slope(in_flight: tuple[int, ...], memory_bytes: tuple[float, ...]) -> Slope | NoSlope:
+    """Fit once what table, plots and JSON of a run all show."""
+    import numpy as np
+
+    sizes = sorted(set(in_flight))
+    if len(sizes) < MIN_SIZES:
+        return NoSlope(f"needs {MIN_SIZES} different numbers in flight, has {len(sizes)}")
+    readings = list(zip(in_flight, memory_bytes, strict=True))
+    medians = [statistics.median(memory for n, memory in readings if n == size) for size in sizes]
+    x, middle = np.array(sizes, dtype=float), sizes[len(sizes) // 2]
+    start, slope = _least_squares([x], medians, [(1, 0), (0, 1)])
+    halves = [np.minimum(x, middle), np.maximum(x - middle, 0)]
+    lower, upper, bend = _least_squares(halves, medians, [(0, 1, 0), (0, 0, 1), (0, -1, 1)])
+    apart = bend.interval()
+    straight = apart.low <= 0 <= apart.high or abs(bend.value) <= MAX_BEND * abs(slope.value)
+    ends = [one.interval() for one in ([slope] if straight else [lower, upper])]
+    low, high = min(one.low for one in ends), max(one.high for one in ends)
+    return Slope(slope.value, low, high, start.value, straight, len(in_flight), len(sizes))
+
+
+def _least_squares(
+    columns: Sequence[Any], values: Sequence[float], wanted: Sequence[Sequence[int]]
+) -> Iterator[Estimate]:
+    """Yield each wanted sum of the coefficients (the constant's first), by ordinary least squares."""
+    import numpy as np
+
+    design, y = np.column_stack([np.ones(len(values)), *columns]), np.array(values, dtype=float)
+    scale = np.abs(design).max(axis=0)
+    coefficients, *_ = np.linalg.lstsq(design / scale, y, rcond=None)
+    left, freedom = y - design / scale @ coefficients, len(y) - len(scale)
+    covariance = np.linalg.inv((design / scale).T @ (design / scale)) * float(left @ left) / freedom
+    for weights in wanted:
+        sums = np.array(weights) / scale
+        error = math.sqrt(max(0.0, float(sums @ covariance @ sums)))
+        yield Estimate(float(sums @ coefficients), error, freedom, len(y))
