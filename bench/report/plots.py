@@ -4,9 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from inflight.bench.core import cells as c
 from inflight.bench.present import page
-from inflight.bench.present.name_looks import Look
 from inflight.bench.report import provenance, studies
 from inflight.bench.report.studies import Named
 from inflight.bench.rows.files import Row
@@ -24,17 +22,4 @@ def save_all(rows: Sequence[Row], machine: dict[str, Any], folder: Path) -> list
 
 def figures(rows: Sequence[Row], machine: dict[str, Any]) -> Iterator[Named]:
     """Draw these plots one after another, each with its name. Call and save them under ``page.settings()``."""
-    yield from studies.plots(rows, looks_of(rows), provenance.source(rows, machine))
-
-
-def looks_of(rows: Sequence[Row]) -> dict[str, Look]:
-    """Return the looks of the strategies; of too many, those with the highest throughput."""
-    swarms = [row for row in rows if row.kind == "swarm"]
-    names = list(c.strategies([*c.cells(rows, "crawl"), *c.cells(rows, "memory")]) | c.strategies(swarms))
-    if len(names) > page.MOST_LINES:
-        best: dict[str, float] = dict.fromkeys(names, 0.0)
-        for cell in c.cells(rows, "crawl"):
-            rate = cell.valid_figure(c.pages_per_s)
-            best[cell.strategy] = max(best[cell.strategy], rate.estimate if rate else 0.0)
-        names = sorted(names, key=lambda name: (-best[name], name))[: page.MOST_LINES]
-    return page.looks(names)
+    yield from studies.plots(rows, provenance.source(rows, machine))

@@ -1,21 +1,15 @@
-"""The studies, one line each. Terminal, Markdown, page, JSON, plots and answer are loops over them.
+"""The studies of a run. Terminal, Markdown, page, JSON, plots and answer are loops over them.
 
-Those of timed trials are data (``inflight.bench.show.studies``). Any other is a folder of ``inflight.bench.studies``.
-Its ``show.py`` has ``sections(rows)`` (an empty list if the rows have nothing for the study) and ``figures(rows)``, its
-values as JSON. Its ``plot.py``, if it has one, has ``plots(rows, looks, footer)``, which yields each plot with the name
-of its file. They are imported when rows are shown.
+Those of timed trials and listings are data (``inflight.bench.show.studies``); memory and comparisons have code of their
+own.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from importlib import import_module
-from importlib.util import find_spec
-from itertools import chain
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from inflight.bench.core import noise, units
 from inflight.bench.present import page
-from inflight.bench.present.name_looks import Look
 from inflight.bench.present.section import Section
 from inflight.bench.rows.files import Row
 
@@ -26,66 +20,24 @@ Named = tuple[str, "Figure"]
 """The name of a plot's file, and the plot."""
 
 
-@dataclass(frozen=True, slots=True)
-class Study:
-    """One study with code of its own: its folder, and the key of its figures in the JSON of a run."""
-
-    name: str
-    key: str = ""
-    """If empty, ``figures`` returns several values by their keys."""
-    is_timed: bool = False
-    """Whether its findings compare times."""
-
-    def sections(self, rows: Sequence[Row]) -> list[Section]:
-        """Return its sections."""
-        found: list[Section] = self._offered("show", "sections")(rows)
-        return found
-
-    def figures(self, rows: Sequence[Row]) -> dict[str, Any]:
-        """Return its values as JSON, by their keys."""
-        found = self._offered("show", "figures")(rows)
-        return {self.key: found} if self.key else dict(found)
-
-    def plots(self, rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> Iterator[Named]:
-        """Draw its plots one after another, without empty ones."""
-        for name, figure in self._offered("plot", "plots")(rows, looks, footer):
-            if figure is not None:
-                yield name, figure
-
-    def _offered(self, part: str, name: str) -> Callable[..., Any]:
-        """Return a function of one of its modules; ``_nothing`` if the study does not have it."""
-        module = f"..studies.{self.name}.{part}"
-        return (
-            getattr(import_module(module, __package__), name, _nothing) if find_spec(module, __package__) else _nothing
-        )
-
-
-STUDIES = (
-    Study("memory"),
-    Study("limits", key="limits"),
-    Study("probes", key="probes"),
-    Study("swarm", key="swarms"),
-    Study("open_loop", key="offered", is_timed=True),
-    Study("clients", is_timed=True),
-    Study("compare"),
-)
-"""In the order in which they are shown, behind those of the frame (``inflight.bench.show.studies``)."""
-
-
 def sections(rows: Sequence[Row]) -> list[Section]:
     """Return the sections of all studies; of a noisy run, those of timed ones have tables only, and say why first."""
-    from inflight.bench.show.sections import sections as of_frame
+    from inflight.bench.frame.frame import long, trials
+    from inflight.bench.show import listing, memory
+    from inflight.bench.show import sections as timed
+    from inflight.bench.show.studies import LISTINGS
+    from inflight.bench.studies.compare import show as compare
 
+    wide = trials(rows)
     is_noisy = noise.is_noisy(rows)
-    timed = of_frame(rows)
-    timed = [_without_findings(section) for section in timed] if is_noisy else timed
-    others = [
-        _without_findings(section) if is_noisy and study.is_timed else section
-        for study in STUDIES
-        for section in study.sections(rows)
-    ]
-    told = [Section("", first=(warning(rows),), findings=(warning(rows),))] if is_noisy else []
-    return [*told, *timed, *others]
+    found = [(True, one) for one in timed.sections(long(wide))]
+    found += [(False, one) for one in memory.sections(wide)]
+    for study in LISTINGS:
+        if own := listing.parts(study, wide):
+            found.append((study.is_timed, listing.section(study, own)))
+    found += [(False, one) for one in compare.sections(rows)]
+    warned = [Section("", first=(warning(rows),), findings=(warning(rows),))] if is_noisy else []
+    return [*warned, *(_without_findings(one) if is_noisy and is_timed else one for is_timed, one in found)]
 
 
 def warning(rows: Sequence[Row]) -> str:
@@ -103,25 +55,34 @@ def _without_findings(section: Section) -> Section:
 
 
 def figures(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return the values of all studies as JSON, by their keys."""
-    from inflight.bench.show.sections import figures as of_frame
+    """Return the values of all studies as JSON, by their names."""
+    from inflight.bench.frame.frame import long, trials
+    from inflight.bench.show import listing, memory
+    from inflight.bench.show import sections as timed
+    from inflight.bench.show.studies import LISTINGS
 
-    return of_frame(rows) | {key: value for study in STUDIES for key, value in study.figures(rows).items()}
+    wide = trials(rows)
+    listed = {study.name: listing.as_json(study, listing.parts(study, wide)) for study in LISTINGS}
+    return timed.figures(long(wide)) | {"memory": memory.as_json(wide)} | listed
 
 
-def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> Iterator[Named]:
+def plots(rows: Sequence[Row], footer: str) -> Iterator[Named]:
     """Draw the plots of all studies one after another; of a noisy run, those of timed ones have that as their title."""
-    from inflight.bench.show.draw import of_rows
+    from inflight.bench.frame.frame import long, trials
+    from inflight.bench.frame.moments import moments
+    from inflight.bench.show import draw, draw_listing, listing, memory
+    from inflight.bench.show.studies import LISTINGS
 
-    timed = ((True, one) for one in of_rows(rows, footer))
-    others = ((study.is_timed, one) for study in STUDIES for one in study.plots(rows, looks, footer))
+    wide, over_time = trials(rows), moments(rows)
     is_noisy = noise.is_noisy(rows)
-    for is_timed, (name, figure) in chain(timed, others):
-        if is_noisy and is_timed:
+
+    def titled(figure: "Figure") -> "Figure":
+        if is_noisy:
             page.retitle(figure, f"Noisy run: others took {_taken(rows)} of the client's core")
-        yield name, figure
+        return figure
 
-
-def _nothing(*_: object) -> tuple[()]:
-    """Stand in for a function that a study does not have."""
-    return ()
+    yield from ((name, titled(figure)) for name, figure in draw.of_frame(long(wide), footer))
+    yield from memory.plots(wide, footer)
+    for study in LISTINGS:
+        for name, figure in draw_listing.plots(study, listing.parts(study, wide), over_time, footer):
+            yield name, titled(figure) if study.is_timed else figure

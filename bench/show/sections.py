@@ -1,17 +1,16 @@
 """The tables, the findings and the JSON of studies."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from inflight.bench.core import units
 from inflight.bench.frame.contrast import CONTRAST, SUMMARY, records, summary
 from inflight.bench.frame.figures import FIGURES
-from inflight.bench.frame.frame import frame
 from inflight.bench.present.section import Detail, Section
 from inflight.bench.present.table import ONLY_INVALID, Group, Line, Table
 from inflight.bench.present.text_bars import Bar, Bars
@@ -38,9 +37,6 @@ from inflight.bench.show.study import (
     value_words,
 )
 
-if TYPE_CHECKING:
-    from inflight.bench.rows.files import Row
-
 MAX_COLUMNS = 4
 MAX_RATIOS = 3
 MAX_PARTS = 6
@@ -50,15 +46,13 @@ SERVED = "≥: the server was full; at: the latency that was served."
 INTERVALS = "Means over blocks, ± half of their 95 % interval."
 
 
-def sections(rows: "Iterable[Row]") -> list[Section]:
-    """Return the sections of all studies that the rows have something for, without those that others replace."""
-    lines = frame(rows)
+def sections(lines: pd.DataFrame) -> list[Section]:
+    """Return the sections of all studies that the frame has something for, without those that others replace."""
     return [section(study, lines) for study in shown(lines)]
 
 
-def figures(rows: "Iterable[Row]") -> dict[str, Any]:
+def figures(lines: pd.DataFrame) -> dict[str, Any]:
     """Return the values of all studies as JSON, by their names."""
-    lines = frame(rows)
     return {study.name: as_json(study, lines) for study in STUDIES}
 
 

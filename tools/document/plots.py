@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from inflight.bench.core import units
-from inflight.bench.core.layers import LAYERS
+from inflight.bench.frame.slopes import LAYERS, SERVER
 from inflight.bench.present import marks, page
 from inflight.bench.report import files as report_files
 from inflight.bench.report import plots
@@ -23,7 +23,7 @@ from tools.document.values import ladder
 
 FOLDER = "plots"
 LADDER = Path("docs/pictures/thread.svg")
-FILLS = dict(zip((*LAYERS, "server"), marks.FILLS, strict=True))
+FILLS = dict(zip((*LAYERS, SERVER), marks.FILLS, strict=True))
 NAMES = ("the process", "page tables", "kernel's stack", "kernel's records", "the server's process")
 """What the layers are called in the key."""
 ABOUT = "Memory per additional thread. Each bar says what the thread does, and what is counted."
