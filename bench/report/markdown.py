@@ -9,13 +9,13 @@ from typing import Any
 
 from inflight.bench.core import units
 from inflight.bench.present import section, words
-from inflight.bench.present.markdown import MOST_TEXT, escaped
+from inflight.bench.present.markdown import escaped
 from inflight.bench.present.section import Section, folded
-from inflight.bench.report import about, provenance
+from inflight.bench.report import provenance
 from inflight.bench.report.answer import answer
-from inflight.bench.report.check_words import MEANINGS
 from inflight.bench.report.terminal import shown
 from inflight.bench.rows.files import Row
+from inflight.bench.show import missing
 
 MOST = 60_000
 """Maximum number of characters of a report."""
@@ -38,8 +38,8 @@ def markdown(rows: Sequence[Row], machine: Mapping[str, Any], decided: Sequence[
 
 def headline(rows: Sequence[Row], machine: Mapping[str, Any], found: Sequence[Section]) -> str:
     """Return some sections of a run, with its command, machine and date, and its invalid trials."""
-    invalid = "\n".join(f"- {escaped(sentence, MOST_TEXT)}" for sentence in about.about_invalid(rows))
-    made = provenance.markdown(rows, machine)
+    made, uncounted = provenance.markdown(rows, machine), missing.table(rows)
+    invalid = section.table_markdown(uncounted) if uncounted else ""
     return "\n\n".join(filter(None, [made, *map(section.markdown, found), invalid]))
 
 
@@ -60,24 +60,10 @@ def _name(one: Section) -> str:
 
 
 def _validity(rows: Sequence[Row]) -> str:
-    """Say how many trials are valid, with the failed checks and their reasons folded below."""
-    if not rows:
-        return ""
-    head = f"**{about.valid_told(rows)}.**"
+    """Return the trials that do not count, and the checks, folded."""
     if all(row.valid for row in rows):
-        return head
-    return f"{head}\n\n{folded('Failed checks and reasons', _within(_reasons(rows), _ROOM_FOR_INVALID))}"
-
-
-def _reasons(rows: Sequence[Row]) -> str:
-    invalid = [
-        f"- **{escaped(one.name)}**: {units.count(len(one.invalid))} failed, {units.count(one.passed)} passed, "
-        f"{units.count(one.not_applicable)} not applicable. {escaped(MEANINGS.get(one.name, ''))}".rstrip()
-        for one in about.judged(rows)
-        if one.invalid
-    ]
-    endings = about.endings(rows)
-    return "\n".join([*invalid, "", section.table_markdown(endings) if endings.lines else ""]).strip()
+        return ""
+    return folded("Not counted", _within(section.markdown(missing.section(rows)), _ROOM_FOR_INVALID))
 
 
 def _within(text: str, most: int) -> str:

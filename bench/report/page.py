@@ -31,6 +31,7 @@ from inflight.bench.report.files import Extras
 from inflight.bench.report.terminal import shown
 from inflight.bench.report.tidy import csv
 from inflight.bench.rows.files import Row, read
+from inflight.bench.show import missing
 from inflight.bench.studies.race import page as race
 from inflight.bench.studies.simulator import page as simulator
 
@@ -121,7 +122,7 @@ def page(rows: Sequence[Row], machine: dict[str, Any], extras: Extras, drawn: Dr
     scripted = {"race": race.fragment(others), "simulator": simulator.fragment(others)}
     title = _title(rows, machine, extras)
     answer_, verdicts_, figures_ = _answer(rows, decided, extras.missing), _sections(decided), _figures(others)
-    validity_ = html.section(about.validity(rows))
+    validity_ = html.section(missing.section(rows))
     told = [answer_, verdicts_, plots_, figures_, validity_, _what(extras.experiment_toml, machine)]
     glossary_ = html.section(glossary.section(unescape(_TAG.sub(" ", " ".join(told)))))
 
@@ -193,8 +194,7 @@ def _answer(rows: Sequence[Row], decided: Sequence[Section], missing: Sequence[s
 
 
 def _figures(rows: Sequence[Row]) -> Markup:
-    """Return the sections, and the invalid trials below them."""
-    return _sections(shown(rows)) + html.listed(about.about_invalid(rows), html.BAD) if rows else Markup()
+    return _sections(shown(rows)) if rows else Markup()
 
 
 def _sections(found: Iterable[Section]) -> Markup:

@@ -70,7 +70,7 @@ def plots(rows: Sequence[Row], footer: str) -> Iterator[Named]:
     """Draw the plots of all studies one after another; of a noisy run, those of timed ones have that as their title."""
     from inflight.bench.frame.frame import long, trials
     from inflight.bench.frame.moments import moments
-    from inflight.bench.show import draw, draw_listing, listing, memory
+    from inflight.bench.show import draw, draw_listing, listing, memory, windows
     from inflight.bench.show.studies import LISTINGS
 
     wide, over_time = trials(rows), moments(rows)
@@ -82,6 +82,7 @@ def plots(rows: Sequence[Row], footer: str) -> Iterator[Named]:
         return figure
 
     yield from ((name, titled(figure)) for name, figure in draw.of_frame(long(wide), footer))
+    yield from ((name, titled(figure)) for name, figure in windows.plots(over_time, footer))
     yield from memory.plots(wide, footer)
     for study in LISTINGS:
         for name, figure in draw_listing.plots(study, listing.parts(study, wide), over_time, footer):
