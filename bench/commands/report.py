@@ -76,9 +76,10 @@ def _csv(_folder: Path, found: list[Row], out: Path | None) -> None:
 
 def _json(folder: Path, found: list[Row], out: Path | None) -> None:
     from inflight.bench.report.answer import answer
+    from inflight.bench.report.studies import Studies
     from inflight.bench.report.summary import summary_json
 
-    told = summary_json(found) | {"answer": answer(found) if found else [], "folder": str(folder)}
+    told = summary_json(found) | {"answer": answer(Studies(found)) if found else [], "folder": str(folder)}
     _put(json.dumps(told, allow_nan=False), out)
 
 

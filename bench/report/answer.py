@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from inflight.bench.present.section import Section
-from inflight.bench.report import studies
+from inflight.bench.report.studies import Studies
 from inflight.bench.rows.files import Row
 from inflight.bench.show import missing
 from inflight.bench.studies.race import show as race
@@ -12,16 +12,16 @@ MAX_SENTENCES = 8
 """Maximum number of sentences; the last one is the number of valid trials."""
 
 
-def answer(rows: Sequence[Row], decided: Sequence[Section] = ()) -> list[str]:
+def answer(found: Studies, decided: Sequence[Section] = (), every: Sequence[Row] = ()) -> list[str]:
     """Return the findings of the decisions, or of the studies if there are none, and the number of valid trials.
 
-    A run that is a single race begins with its result.
+    A run that is a single race begins with its result. ``every`` are all rows, by default those of the studies.
     """
-    found = decided or (_measured(rows) if any(row.valid for row in rows) else [])
-    sentences = [sentence for section in found for sentence in section.found]
-    return [*sentences[: MAX_SENTENCES - 1], missing.coverage(rows)]
+    shown = decided or (_measured(found) if any(row.valid for row in found.rows) else [])
+    sentences = [sentence for section in shown for sentence in section.found]
+    return [*sentences[: MAX_SENTENCES - 1], missing.coverage(every or found.rows)]
 
 
-def _measured(rows: Sequence[Row]) -> list[Section]:
-    races = race.sections(rows)
-    return [*(races if len(races) == 1 else []), *studies.sections(rows)]
+def _measured(found: Studies) -> list[Section]:
+    races = race.sections(found.rows)
+    return [*(races if len(races) == 1 else []), *found.sections]

@@ -13,6 +13,7 @@ from inflight.bench.present.markdown import escaped
 from inflight.bench.present.section import Section, folded
 from inflight.bench.report import provenance
 from inflight.bench.report.answer import answer
+from inflight.bench.report.studies import Studies
 from inflight.bench.report.terminal import shown
 from inflight.bench.rows.files import Row
 from inflight.bench.show import missing
@@ -26,11 +27,12 @@ def markdown(rows: Sequence[Row], machine: Mapping[str, Any], decided: Sequence[
     """Return the report of a run, with its decisions (``verdicts.sections``)."""
     disturbed = [words.neighbour(str(kind))] if (kind := machine.get("neighbour")) else []
     run = max((row.run for row in rows), default="nothing was run")
+    found = Studies([row for row in rows if not (decided and row.of_comparison)])
     parts = [
         f"## inflight: {escaped(provenance.experiment(run, machine), 60)}",
-        "\n".join(f"- {escaped(sentence)}" for sentence in [*disturbed, *answer(rows, decided)]),
+        "\n".join(f"- {escaped(sentence)}" for sentence in [*disturbed, *answer(found, decided, rows)]),
         *(_within(section.markdown(one), _ROOM_FOR_VERDICTS // len(decided)) for one in decided),
-        *_sections([row for row in rows if not (decided and row.of_comparison)], machine),
+        *_sections(found, machine),
         _validity(rows),
     ]
     return _within("\n\n".join(part for part in parts if part), MOST) + "\n"
@@ -43,16 +45,16 @@ def headline(rows: Sequence[Row], machine: Mapping[str, Any], found: Sequence[Se
     return "\n\n".join(filter(None, [made, *map(section.markdown, found), invalid]))
 
 
-def _sections(rows: Sequence[Row], machine: Mapping[str, Any]) -> list[str]:
+def _sections(studies: Studies, machine: Mapping[str, Any]) -> list[str]:
     """Return the provenance of the run, its first section, and the other sections folded."""
-    if not rows:
+    if not studies.rows:
         return []
     # Between backticks nothing can be escaped, so the words of the command are made harmless first.
     told = dict(machine) | {"command": [words.plain(str(word)) for word in machine.get("command") or ()]}
-    found = shown(rows)
+    found = shown(studies)
     texts = [_within(section.markdown(one), _ROOM_FOR_SECTIONS // len(found)) for one in found]
     more = [folded(_name(one), text) for one, text in zip(found[1:], texts[1:], strict=True)]
-    return [provenance.markdown(rows, told), *texts[:1], *more]
+    return [provenance.markdown(studies.rows, told), *texts[:1], *more]
 
 
 def _name(one: Section) -> str:

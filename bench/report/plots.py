@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from inflight.bench.present import page
-from inflight.bench.report import provenance, studies
-from inflight.bench.report.studies import Named
+from inflight.bench.report import provenance
+from inflight.bench.report.studies import Named, Studies
 from inflight.bench.rows.files import Row
 
 
@@ -22,4 +22,4 @@ def save_all(rows: Sequence[Row], machine: dict[str, Any], folder: Path) -> list
 
 def figures(rows: Sequence[Row], machine: dict[str, Any]) -> Iterator[Named]:
     """Draw these plots one after another, each with its name. Call and save them under ``page.settings()``."""
-    yield from studies.plots(rows, provenance.source(rows, machine))
+    yield from Studies(rows).plots(provenance.source(rows, machine))

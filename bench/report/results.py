@@ -138,8 +138,9 @@ class Results:
     def answer(self) -> list[str]:
         """Return the findings in a few sentences."""
         from inflight.bench.report.answer import answer
+        from inflight.bench.report.studies import Studies
 
-        return answer(self.rows)
+        return answer(Studies(self.rows))
 
     def report(self, path: "str | PathLike[str] | None" = None) -> Path:
         """Write the page of the whole run, by default ``report.html`` in its folder, and return its path."""

@@ -1,11 +1,12 @@
 """The studies of a run. Terminal, Markdown, page, JSON, plots and answer are loops over them.
 
 Those of timed trials and listings are data (``inflight.bench.show.studies``); memory and comparisons have code of their
-own.
+own. pandas and Matplotlib are imported when something is shown.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from inflight.bench.core import noise, units
@@ -14,76 +15,111 @@ from inflight.bench.present.section import Section
 from inflight.bench.rows.files import Row
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
+
+    from inflight.bench.show import listing, study
 
 Named = tuple[str, "Figure"]
 """The name of a plot's file, and the plot."""
 
 
-def sections(rows: Sequence[Row]) -> list[Section]:
-    """Return the sections of all studies; of a noisy run, those of timed ones have tables only, and say why first."""
-    from inflight.bench.frame.frame import long, trials
-    from inflight.bench.show import listing, memory
-    from inflight.bench.show import sections as timed
-    from inflight.bench.show.studies import LISTINGS
-    from inflight.bench.studies.compare import show as compare
+@dataclass(frozen=True)
+class Studies:
+    """All studies of some rows; what several outputs need is computed once."""
 
-    wide = trials(rows)
-    is_noisy = noise.is_noisy(rows)
-    found = [(True, one) for one in timed.sections(long(wide))]
-    found += [(False, one) for one in memory.sections(wide)]
-    for study in LISTINGS:
-        if own := listing.parts(study, wide):
-            found.append((study.is_timed, listing.section(study, own)))
-    found += [(False, one) for one in compare.sections(rows)]
-    warned = [Section("", first=(warning(rows),), findings=(warning(rows),))] if is_noisy else []
-    return [*warned, *(_without_findings(one) if is_noisy and is_timed else one for is_timed, one in found)]
+    rows: Sequence[Row]
 
+    @cached_property
+    def _trials(self) -> "pd.DataFrame":
+        from inflight.bench.frame.frame import trials
 
-def warning(rows: Sequence[Row]) -> str:
-    """Return the first line of a noisy run."""
-    taken = _taken(rows)
-    return f"This run is noisy: others took {taken} of the client's core, so its tables compare nothing. Run it again."
+        return trials(self.rows)
 
+    @cached_property
+    def _timed(self) -> "list[tuple[study.Study, list[study.Part]]]":
+        from inflight.bench.frame.frame import long
+        from inflight.bench.show.studies import shown
 
-def _taken(rows: Sequence[Row]) -> str:
-    return units.percent(noise.taken_share(rows) or 0.0)
+        return shown(long(self._trials))
+
+    @cached_property
+    def _listed(self) -> "list[tuple[listing.Listing, list[listing.Part]]]":
+        from inflight.bench.show.listing import parts
+        from inflight.bench.show.studies import LISTINGS
+
+        return [(study, parts(study, self._trials)) for study in LISTINGS]
+
+    @cached_property
+    def _is_noisy(self) -> bool:
+        return noise.is_noisy(self.rows)
+
+    @cached_property
+    def sections(self) -> list[Section]:
+        """The sections; of a noisy run, those of timed studies have tables only, and the first says why."""
+        from inflight.bench.show import listing, memory
+        from inflight.bench.show.sections import section
+        from inflight.bench.studies.compare import show as compare
+
+        found = [(True, section(study, parts)) for study, parts in self._timed]
+        found += [(False, one) for one in memory.sections(self._trials)]
+        found += [(study.is_timed, listing.section(study, parts)) for study, parts in self._listed if parts]
+        found += [(False, one) for one in compare.sections(self.rows)]
+        warned = [Section("", first=(self.warning,), findings=(self.warning,))] if self._is_noisy else []
+        return [
+            *warned, *(_without_findings(one) if self._is_noisy and is_timed else one for is_timed, one in found),
+        ]  # fmt: skip
+
+    @property
+    def warning(self) -> str:
+        """The first line of a noisy run."""
+        return (
+            f"This run is noisy: others took {self._taken} of the client's core, so its tables compare nothing. "
+            "Run it again."
+        )
+
+    @property
+    def _taken(self) -> str:
+        return units.percent(noise.taken_share(self.rows) or 0.0)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the values of all studies as JSON, by their names."""
+        from inflight.bench.show import listing, memory
+        from inflight.bench.show.sections import as_json
+        from inflight.bench.show.studies import STUDIES
+        from inflight.bench.show.study import parts
+
+        lines = self._lines
+        found = {study.name: as_json(study, parts(study, lines)) for study in STUDIES}
+        listed = {study.name: listing.as_json(study, own) for study, own in self._listed}
+        return found | {"memory": memory.as_json(self._trials)} | listed
+
+    @cached_property
+    def _lines(self) -> "pd.DataFrame":
+        from inflight.bench.frame.frame import long
+
+        return long(self._trials)
+
+    def plots(self, footer: str) -> Iterator[Named]:
+        """Draw all plots one after another; of a noisy run, those of timed studies have that as their title."""
+        from inflight.bench.frame.moments import moments
+        from inflight.bench.show import draw, draw_listing, memory, windows
+
+        over_time = moments(self.rows)
+        for study, parts in self._timed:
+            yield from self._titled(draw.plots(study, parts, footer))
+        yield from self._titled(windows.plots(over_time, footer))
+        yield from memory.plots(self._trials, footer)
+        for listing, own in self._listed:
+            drawn = draw_listing.plots(listing, own, over_time, footer)
+            yield from self._titled(drawn) if listing.is_timed else drawn
+
+    def _titled(self, drawn: Iterator[Named]) -> Iterator[Named]:
+        for name, figure in drawn:
+            if self._is_noisy:
+                page.retitle(figure, f"Noisy run: others took {self._taken} of the client's core")
+            yield name, figure
 
 
 def _without_findings(section: Section) -> Section:
     return replace(section, title="", findings=(), bars=None)
-
-
-def figures(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return the values of all studies as JSON, by their names."""
-    from inflight.bench.frame.frame import long, trials
-    from inflight.bench.show import listing, memory
-    from inflight.bench.show import sections as timed
-    from inflight.bench.show.studies import LISTINGS
-
-    wide = trials(rows)
-    listed = {study.name: listing.as_json(study, listing.parts(study, wide)) for study in LISTINGS}
-    return timed.figures(long(wide)) | {"memory": memory.as_json(wide)} | listed
-
-
-def plots(rows: Sequence[Row], footer: str) -> Iterator[Named]:
-    """Draw the plots of all studies one after another; of a noisy run, those of timed ones have that as their title."""
-    from inflight.bench.frame.frame import long, trials
-    from inflight.bench.frame.moments import moments
-    from inflight.bench.show import draw, draw_listing, listing, memory, windows
-    from inflight.bench.show.studies import LISTINGS
-
-    wide, over_time = trials(rows), moments(rows)
-    is_noisy = noise.is_noisy(rows)
-
-    def titled(figure: "Figure") -> "Figure":
-        if is_noisy:
-            page.retitle(figure, f"Noisy run: others took {_taken(rows)} of the client's core")
-        return figure
-
-    yield from ((name, titled(figure)) for name, figure in draw.of_frame(long(wide), footer))
-    yield from ((name, titled(figure)) for name, figure in windows.plots(over_time, footer))
-    yield from memory.plots(wide, footer)
-    for study in LISTINGS:
-        for name, figure in draw_listing.plots(study, listing.parts(study, wide), over_time, footer):
-            yield name, titled(figure) if study.is_timed else figure

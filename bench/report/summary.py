@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from inflight.bench.core import cells as c
-from inflight.bench.report import studies
+from inflight.bench.report.studies import Studies
 from inflight.bench.rows.files import FORMAT, Row
 
 
@@ -29,7 +29,7 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
             "by_status": dict(sorted(Counter(row.status for row in rows).items())),
         },
         "strategies": _strategies(rows),
-        **studies.figures(rows),
+        **Studies(rows).as_json(),
         "invalid": [_invalid(row) for row in rows if not row.valid],
     }
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, TextIO
 
 from inflight.bench.present import section, text_grid, words
 from inflight.bench.present.section import Section
-from inflight.bench.report import studies
 from inflight.bench.report.answer import answer
+from inflight.bench.report.studies import Studies
 from inflight.bench.report.summary import summary_json
 from inflight.bench.rows.files import Row
 from inflight.bench.show import missing
@@ -33,21 +33,24 @@ def summary_table(
     """
     from rich.text import Text
 
-    rest = [row for row in rows if not (decided and row.of_comparison)]
+    found = Studies([row for row in rows if not (decided and row.of_comparison)])
     text = Text()
-    for one in [*decided, *shown(rest), *([before] if before else [])]:
+    for one in [*decided, *shown(found), *([before] if before else [])]:
         text.append_text(section.text(one, width)).append("\n\n")
     if (uncounted := missing.table(rows)) is not None:
         text.append_text(section.text(Section("", (uncounted,)), width)).append("\n\n")
-    findings = [*([words.neighbour(neighbour)] if neighbour else []), *answer(rows, decided)]
+    findings = [
+        *([words.neighbour(neighbour)] if neighbour else []),
+        *answer(found, decided, rows),
+    ]
     findings[-1:-1] = before.found if before else ()
     text.append("\n".join(text_grid.wrapped(f"• {sentence}", width) for sentence in findings), "bold")
     return text
 
 
-def shown(rows: Sequence[Row]) -> list[Section]:
-    """Return the sections of the studies that have a table or say something first."""
-    return [one for one in studies.sections(rows) if one.tables or one.first]
+def shown(found: Studies) -> list[Section]:
+    """Return the sections that have a table or say something first."""
+    return [one for one in found.sections if one.tables or one.first]
 
 
 def print_summary(

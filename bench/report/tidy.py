@@ -124,7 +124,7 @@ def study_table(name: str, wide: "pd.DataFrame") -> "pd.DataFrame":
     from inflight.bench.frame.frame import long
     from inflight.bench.show import listing, memory
     from inflight.bench.show.sections import as_json
-    from inflight.bench.show.study import Study
+    from inflight.bench.show.study import Study, parts
 
     study = study_of(name)
     if isinstance(study, str):
@@ -133,7 +133,7 @@ def study_table(name: str, wide: "pd.DataFrame") -> "pd.DataFrame":
         return pd.DataFrame(listing.as_json(study, listing.parts(study, wide))).convert_dtypes()
     found: list[dict[str, Any]] = [
         one | {f"ratio_{key}": value for key, value in (one["ratio"] or {}).items()}
-        for one in as_json(study, long(wide))
+        for one in as_json(study, parts(study, long(wide)))
     ]
     ratios = [f"ratio_{key}" for key in _RATIO] if isinstance(study, Study) and study.over else []
     columns = ["part", "line", *study.columns, "estimate", "low", "high", "n", "valid", *ratios]

@@ -11,14 +11,12 @@ from inflight.bench.frame.contrast import records, summary
 from inflight.bench.frame.figures import FIGURES, Write
 from inflight.bench.present import labels, marks, name_looks, page, scales
 from inflight.bench.show.sections import evenly, tile_text
-from inflight.bench.show.studies import shown
 from inflight.bench.show.study import (
     Part,
     Study,
     at,
     findings,
     ordered,
-    parts,
     ratios,
     short_name,
     text,
@@ -49,15 +47,10 @@ ALIKE = "#E8E8E8"
 """The fill of a tile where no difference is certain."""
 
 
-def of_frame(lines: pd.DataFrame, footer: str) -> "Iterator[tuple[str, Figure]]":
-    """Draw the studies that the frame has something for; yield each plot with the name of its file."""
-    for study in shown(lines):
-        yield from plots(study, lines, footer)
-
-
-def plots(study: Study, lines: pd.DataFrame, footer: str) -> "Iterator[tuple[str, Figure]]":
+def plots(study: Study, many: Sequence[Part], footer: str) -> "Iterator[tuple[str, Figure]]":
     """Draw each part of a study with a valid trial; in a run without any, those of invalid trials."""
-    found = [part for part in parts(study, lines) if part.means["valid"].any() or not lines["valid"].any()]
+    valid = [part for part in many if part.means["valid"].any()]
+    found = valid or many
     for number, part in enumerate(found[:MAX_PARTS], start=1):
         yield marks.numbered(study.name, number), draw(study, part, footer)
 

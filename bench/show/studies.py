@@ -3,7 +3,7 @@
 import pandas as pd
 
 from inflight.bench.show.listing import Listing, ranked, rate_kept, reached
-from inflight.bench.show.study import Plot, Study, parts
+from inflight.bench.show.study import Part, Plot, Study, parts
 
 TIMED = "kind in ('crawl', 'arm')"
 
@@ -87,11 +87,11 @@ STUDIES = (
 )
 
 
-def shown(lines: pd.DataFrame) -> list[Study]:
-    """Return the studies that a frame has something for, without those that others replace."""
-    found = [study for study in STUDIES if parts(study, lines)]
-    replaced = {name for study in found for name in study.replaces}
-    return [study for study in found if study.name not in replaced]
+def shown(lines: pd.DataFrame) -> list[tuple[Study, list[Part]]]:
+    """Return the studies that a frame has something for, with their parts, without those that others replace."""
+    found = [(study, own) for study in STUDIES if (own := parts(study, lines))]
+    replaced = {name for study, _ in found for name in study.replaces}
+    return [(study, own) for study, own in found if study.name not in replaced]
 
 
 LISTINGS = (

@@ -47,7 +47,7 @@ def parts(run: Run, name: str) -> list[shows.Part]:
 
 def shown(run: Run, name: str) -> Section:
     """Return the tables and the findings of a study. Raises DocumentError if the run has nothing for it."""
-    found = section(_study(name), run.lines)
+    found = section(_study(name), parts(run, name)) if parts(run, name) else Section("")
     if not found.tables:
         raise DocumentError(f"{run.folder} has nothing for the study {name}")
     return found
