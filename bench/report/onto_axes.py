@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from inflight.bench.present import marks, page, words
-from inflight.bench.report.tidy import LADDER, NotInRunError, study_of
+from inflight.bench.report.tidy import LADDER, MEMORY, NotInRunError, study_of
 from inflight.bench.rows.files import Row
 
 if TYPE_CHECKING:
@@ -59,10 +59,11 @@ def _memory(axes: "Axes", name: str, rows: Sequence[Row]) -> bool:
     from inflight.bench.frame.frame import trials
     from inflight.bench.show import memory
 
-    found = memory.usual(trials(rows))
+    found = [part for part in memory.usual(trials(rows)) if name == MEMORY or memory.ladders(part)]
     for part in found:
         if name == LADDER:
-            memory.draw_ladder(axes, part, "held" if "held" in set(part.lines["group"]) else "idle")
+            groups = memory.ladders(part)
+            memory.draw_ladder(axes, part, "held" if "held" in groups else groups[0])
             axes.set_title("Memory added over the number held", pad=10)
         else:
             memory.draw_layers(axes, part)

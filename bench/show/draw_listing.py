@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from inflight.bench.rows.files import Row
 
 MAX_PANELS = 4
+MAX_NAME = 30
+"""Maximum length of a name for which two panels of bars fit side by side."""
 
 
 def plots(
@@ -31,7 +33,7 @@ def plots(
     title = ", ".join(filter(None, [listing.title, part.name]))
     shown = [name for name in listing.bars if name in part.lines and part.lines[name].notna().any()][:MAX_PANELS]
     if shown:
-        yield listing.name, _bars(listing, part, shown, page.sheet(title, said, footer, _height(part, len(shown))))
+        yield listing.name, _bars(listing, part, shown, (title, said, footer))
     own = moments[moments["trial"].isin(part.trials["trial"]) & moments["figure"].isin(listing.over_time)]
     if len(own):
         name = f"{listing.name}_over_time" if shown else listing.name
@@ -40,14 +42,12 @@ def plots(
         yield name, _over_time(listing, part, own, figures, sheet)
 
 
-def _height(part: Part, panels: int) -> float:
-    return max(page.HEIGHT, 3.2 + -(-panels // 2) * (1.3 + LINE * min(page.MOST_BARS, len(part.lines))))
-
-
-def _bars(listing: Listing, part: Part, shown: Sequence[str], sheet: "Figure") -> "Figure":
+def _bars(listing: Listing, part: Part, shown: Sequence[str], texts: tuple[str, str, str]) -> "Figure":
     lines = part.lines.head(page.MOST_BARS)
     names = [f"{line_name(listing, line)}{'' if line['valid'] else ' ✗'}" for _, line in lines.iterrows()]
-    columns = min(2, len(shown))
+    columns = min(2 if max(map(len, names)) <= MAX_NAME else 1, len(shown))
+    height = 3.2 + -(-len(shown) // columns) * (1.3 + LINE * len(lines))
+    sheet = page.sheet(*texts, max(page.HEIGHT, height))
     widest = labels.inches(sheet, names, page.TEXT)
     marks.margins(sheet, 0.65 + widest, 0.4, top=0.1)
     room = (page.WIDTH - 0.9 - columns * (0.65 + widest)) / columns
@@ -77,10 +77,10 @@ def _over_time(listing: Listing, part: Part, own: pd.DataFrame, figures: Sequenc
     lines = part.lines
     lines = lines[lines["in_flight"] == lines["in_flight"].max()] if "in_flight" in listing.keys else lines
     trials = {line_name(listing, line): _middle(listing, part, line) for _, line in lines.iterrows()}
-    labels.share_width(sheet, 1, trials)
+    labels.share_width(sheet, 1, trials, left=1.6)
     sheet.subplots_adjust(hspace=0.3)
     for axes, figure in zip(marks.panels(sheet, len(figures), 1), figures, strict=True):
-        draw_over_time(axes, own[own["figure"] == figure], figure, trials, is_by_arm=len(set(part.lines["arm"])) > 1)
+        draw_over_time(axes, own[own["figure"] == figure], figure, trials)
     return sheet
 
 
@@ -94,14 +94,18 @@ def _middle(listing: Listing, part: Part, line: "pd.Series[Any]") -> str:
     return str(own["trial"].iloc[(len(own) - 1) // 2])
 
 
-def draw_over_time(axes: "Axes", own: pd.DataFrame, name: str, trials: dict[str, str], *, is_by_arm: bool) -> None:
-    """Draw a line for each trial, with its name at its end."""
+def draw_over_time(axes: "Axes", own: pd.DataFrame, name: str, trials: dict[str, str]) -> None:
+    """Draw a line for each trial, with its name at its end; it has the look of its arm, if it is alone in that."""
     figure, ends = figure_of(name), []
     known = {line: trial for line, trial in trials.items() if trial in set(own["trial"])}
-    looks = name_looks.looks([line if is_by_arm else str(number) for number, line in enumerate(known)])
+    arm_of = dict(zip(own["trial"], own["arm"], strict=True))
+    arms = [arm_of[trial] for trial in known.values()]
+    is_by_arm = len(set(arms)) == len(arms)
+    names = arms if is_by_arm else [str(number) for number in range(len(arms))]
+    looks = name_looks.looks(names)
     for number, (line, trial) in enumerate(known.items()):
         here = own[own["trial"] == trial].sort_values("at_ns")
-        look = looks[line if is_by_arm else str(number)] if number < page.MOST_LINES else None
+        look = looks[names[number]] if number < page.MOST_LINES else None
         points = list(zip(here["at_ns"] / 1e9, here["value"], strict=True))
         marks.line(axes, points, look)
         if look:
@@ -134,6 +138,6 @@ def draw_first(axes: "Axes", listing: Listing, found: Sequence[Part], rows: "Seq
         trials = {
             name: _middle(listing, part, line) for name, (_, line) in zip(names, part.lines.iterrows(), strict=True)
         }
-        draw_over_time(axes, own, listing.over_time[0], trials, is_by_arm=len(set(part.lines["arm"])) > 1)
+        draw_over_time(axes, own, listing.over_time[0], trials)
     axes.set_title(", ".join(filter(None, [listing.title, part.name])), pad=10)
     return True

@@ -58,7 +58,7 @@ class Listing:
     over_time: tuple[str, ...] = ()
     """Figures of ``frame.moments`` that are drawn over time, each in a panel."""
     is_largest: bool = False
-    """Whether only trials with the most in flight of each part count."""
+    """Whether only trials with the most in flight count: of each arm, if that is a key, else of the part."""
     is_turned: bool = False
     """Whether the table has a line for each figure, and a column for each arm."""
     is_timed: bool = False
@@ -81,7 +81,8 @@ def parts(listing: Listing, trials: pd.DataFrame) -> list[Part]:
 
 def _part(listing: Listing, values: dict[str, Any], own: pd.DataFrame, every: pd.DataFrame) -> Part:
     if listing.is_largest:
-        own = own[own["in_flight"] == own["in_flight"].max()]
+        alike = own.groupby("arm") if "in_flight" in listing.keys else own.groupby("kind")
+        own = own[own["in_flight"] == alike["in_flight"].transform("max")]
     differing = [key for key in values if len(set(every[key])) > 1]
     name = ", ".join(filter(None, (value_name(key, values[key]) for key in differing)))
     keys = ["arm", *listing.keys]
@@ -90,10 +91,9 @@ def _part(listing: Listing, values: dict[str, Any], own: pd.DataFrame, every: pd
     wanted = {*listing.figures, *listing.texts, listing.below, listing.order} if listing.figures else set(counted)
     measured = [name for name in counted if name in wanted and name not in {*KEYS, *OF_TRIAL}]
     numbers = [name for name in counted[measured].select_dtypes("number") if counted[name].notna().any()]
-    lines = counted.groupby(keys, sort=False).agg(
-        dict.fromkeys(("stack", "valid", "status", *measured), "first") | dict.fromkeys(numbers, "median")
-    )
-    lines = lines.reset_index()
+    groups = counted.groupby(keys, sort=False)
+    texts = ["stack", "valid", *(name for name in measured if name not in numbers)]
+    lines = groups[texts].first().join(groups[numbers].median()).reset_index()
     if listing.keys:
         lines = lines.sort_values(keys)
     elif listing.order in lines:
@@ -152,7 +152,7 @@ def _tables(listing: Listing, part: Part) -> Iterator[Table]:
         return
     for first in range(0, len(cells), MAX_COLUMNS):
         some = cells[first : first + MAX_COLUMNS]
-        turned = [line for line in zip(heads, *(line[1:] for line in some), strict=True) if set(line[1:]) != {"-"}]
+        turned = [line for line in zip(heads, *(line[1:] for line in some), strict=True) if set(line[1:]) - {"-", ""}]
         yield Table(title, ("", *(line[0] for line in some)), tuple(turned), notes if not first else ())
 
 
@@ -168,8 +168,10 @@ def as_json(listing: Listing, found: Sequence[Part]) -> list[dict[str, Any]]:
     """Return one object for each line: ``part``, ``line``, the keys, ``valid``, figures and texts; null: unknown."""
     many: list[dict[str, Any]] = []
     for part in found:
-        names = [*listing.keys, "valid", *figures_of(listing, part), *(t for t in listing.texts if t in part.lines)]
-        own = part.lines[names].astype(object).where(part.lines[names].notna(), None)
+        own = part.lines.reindex(
+            columns=[*listing.keys, "valid", *(listing.figures or figures_of(listing, part)), *listing.texts]
+        )
+        own = own.astype(object).where(own.notna(), None)
         many += [
             {"part": part.name, "line": words.name(arm)} | values
             for arm, values in zip(part.lines["arm"], _records(own), strict=True)
@@ -186,13 +188,12 @@ def _records(own: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def ranked(listing: Listing, part: Part) -> Iterator[str]:
-    """Say which lines have the best and the worst of the figure that orders them, of those with the most in flight."""
+    """Say which lines have the best and the worst of the figure that orders them, of those that held the most."""
     own = part.lines[part.lines["valid"].astype(bool)]
     if listing.order not in own:
         return
     own = own[own[listing.order].notna()]
-    if "in_flight" in listing.keys and len(own):
-        own = own[own["in_flight"] == own["in_flight"].max()]
+    own = own[own["held_in_flight"] == own["held_in_flight"].max()]
     shared = own[own["stack"] == "shared"]
     own = _ranked(listing, shared if len(shared) > 1 else own)
     figure = figure_of(listing.order)
@@ -205,7 +206,8 @@ def ranked(listing: Listing, part: Part) -> Iterator[str]:
 
 def rate_kept(listing: Listing, part: Part) -> Iterator[str]:
     """Say which is the highest rate that was kept in every round, below the lowest one that was not."""
-    valid = part.lines[part.lines["valid"].astype(bool) & part.lines["kept"].notna()]
+    lines = part.lines.reindex(columns=["valid", "rate_per_s", "kept"])
+    valid = lines[lines["valid"].astype(bool) & lines["kept"].notna()]
     lost = valid[valid["kept"] < 1]["rate_per_s"].min()
     rates = valid[(valid["kept"] == 1) & ~(valid["rate_per_s"] >= lost)]["rate_per_s"]
     if len(valid):
@@ -216,7 +218,7 @@ def rate_kept(listing: Listing, part: Part) -> Iterator[str]:
 def reached(_listing: Listing, part: Part) -> Iterator[str]:
     """Say how much of each resource a process reached, and which limit binds."""
     for line in part.lines.to_dict("records"):
-        if line["valid"] and not pd.isna(line["found"]):
+        if line["valid"] and not pd.isna(line.get("found")):
             bound = line.get("bound_by")
             limit = (
                 f"bound by {words.plain(bound, 70)}" if isinstance(bound, str) else f"stopped by: {line['stopped_by']}"

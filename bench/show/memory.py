@@ -159,7 +159,7 @@ def plots(trials: pd.DataFrame, footer: str) -> "Iterator[tuple[str, Figure]]":
     for number, part in enumerate(parts(trials)[: marks.MOST_SETTINGS], start=1):
         if part.slopes["estimate"].notna().any():
             yield marks.numbered("memory", number), _of_layers(part, footer)
-        if part.lines[part.lines["added"] > 0].groupby("line")["n"].nunique().max() > 1:
+        if ladders(part):
             yield marks.numbered("ladder", number), _of_ladder(part, footer)
 
 
@@ -221,15 +221,20 @@ def _head(group: str) -> str:
 
 
 def _of_ladder(part: Part, footer: str) -> "Figure":
-    added = {group: own for group in GROUPS if len(set((own := _added(part, group))["n"])) > 1 and group != "parked"}
+    groups = ladders(part)
     notes = "Added since nothing was held, all layers. Lines: least squares. Hollow: invalid trials."
     sheet = page.sheet("Memory added over the number held", notes, footer)
-    names = [name for own in added.values() for name in set(own["line"])]
-    labels.share_width(sheet, len(added), names, between=0.95)
-    for axes, group in zip(sheet.subplots(1, len(added), squeeze=False)[0], added, strict=True):
+    names = [name for group in groups for name in set(_added(part, group)["line"])]
+    labels.share_width(sheet, len(groups), names, between=0.95)
+    for axes, group in zip(sheet.subplots(1, len(groups), squeeze=False)[0], groups, strict=True):
         draw_ladder(axes, part, group)
         axes.set_title(_head(group), pad=10)
     return sheet
+
+
+def ladders(part: Part) -> list[str]:
+    """Return the groups of which several numbers were held, with all layers known."""
+    return [group for group in GROUPS if group != "parked" and len(set(_added(part, group)["n"])) > 1]
 
 
 def _added(part: Part, group: str) -> pd.DataFrame:
