@@ -15,10 +15,10 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
     ``format`` is the format of the rows, ``runs`` has the names of their runs, ``trials`` the numbers of ``planned``
     and ``valid`` trials and of trials ``by_status``. ``strategies`` has one object per strategy: ``strategy``,
     ``stack``, ``trials``, ``valid``. ``invalid`` has one object for each invalid trial: ``trial``, ``strategy``,
-    ``status``, ``reason`` and ``failed_checks`` (``name``, ``detail``). The other keys belong to the studies,
-    and are explained at ``figures`` in their ``show.py``, those of timed trials at ``as_json`` in
-    ``bench/show/sections.py``: ``map``, ``interpreters``, ``cores``, ``throughput``, ``retention``, ``cpu``, ``times``,
-    ``lag``; ``memory``, ``layers``, ``held``; ``limits``; ``probes``; ``swarms``; ``offered``.
+    ``status``, ``reason`` and ``failed_checks`` (``name``, ``detail``). The other keys are the studies, each a list:
+    of timed trials (``show.sections.as_json``) ``map``, ``interpreters``, ``cores``, ``throughput``, ``retention``,
+    ``cpu``, ``times``, ``lag``; ``memory`` (``show.memory.as_json``); and listings (``show.listing.as_json``) ``held``,
+    ``ps``, ``limits``, ``probes``, ``swarm``, ``open_loop``, ``clients``.
     """
     return {
         "format": FORMAT,
