@@ -130,6 +130,7 @@ def draw_first(axes: "Axes", listing: Listing, found: Sequence[Part], rows: "Seq
     shown = [name for name in listing.bars if name in figures_of(listing, part)]
     if shown:
         draw_bars(axes, shown[0], part.lines, names)
+        axes.set_xlabel(figure_of(shown[0]).words)
     else:
         over_time = moments(rows)
         own = over_time[over_time["trial"].isin(part.trials["trial"]) & over_time["figure"].isin(listing.over_time[:1])]
