@@ -4,7 +4,7 @@ Those of timed trials and listings are data (``inflight.bench.show.studies``); m
 own. pandas and Matplotlib are imported when something is shown.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -100,19 +100,25 @@ class Studies:
 
         return long(self._trials)
 
-    def plots(self, footer: str) -> Iterator[Named]:
-        """Draw all plots one after another; of a noisy run, those of timed studies have that as their title."""
+    def plots(self, footer: str, only: Collection[str] | None = None) -> Iterator[Named]:
+        """Draw all plots, or those of the studies in ``only``, one after another.
+
+        In a noisy run, those of timed studies have that as their title.
+        """
         from inflight.bench.frame.moments import moments
         from inflight.bench.show import draw, draw_listing, memory, windows
 
         over_time = moments(self.rows)
-        for study, parts in self._timed:
-            yield from self._titled(draw.plots(study, parts, footer))
-        yield from self._titled(windows.plots(over_time, footer))
-        yield from memory.plots(self._trials, footer)
+        drawn = [(study.name, True, draw.plots(study, parts, footer)) for study, parts in self._timed]
+        drawn += [
+            ("windows", True, windows.plots(over_time, footer)),
+            ("memory", False, memory.plots(self._trials, footer)),
+        ]
         for listing, own in self._listed:
-            drawn = draw_listing.plots(listing, own, over_time, footer)
-            yield from self._titled(drawn) if listing.is_timed else drawn
+            drawn.append((listing.name, listing.is_timed, draw_listing.plots(listing, own, over_time, footer)))
+        for study, is_timed, figures in drawn:
+            if only is None or study in only:
+                yield from self._titled(figures) if is_timed else figures
 
     def _titled(self, drawn: Iterator[Named]) -> Iterator[Named]:
         for name, figure in drawn:

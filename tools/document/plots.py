@@ -5,6 +5,7 @@ The same rows and the same versions of matplotlib give the same files.
 
 import shutil
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 
 from inflight.bench.core import units
@@ -37,13 +38,13 @@ def renew(runs: Runs) -> None:
             old.unlink()
     for run, names in runs.plots.items():
         with tempfile.TemporaryDirectory() as made:
-            save(run, Path(made))
+            save(run, Path(made), {name.partition(".")[0].partition("-")[0] for name in names})
             (run / FOLDER).mkdir(exist_ok=True)
             for name in names:
                 shutil.copyfile(Path(made) / name, run / FOLDER / name)
 
 
-def save(run: Path, folder: Path) -> list[Path]:
+def save(run: Path, folder: Path, only: Collection[str] | None = None) -> list[Path]:
     """Write the plots that the command which made a run saved, into a folder; return the files."""
     rows = read(run)
     machine, extras = report_files.read(run)
@@ -56,7 +57,7 @@ def save(run: Path, folder: Path) -> list[Path]:
     if extras.verdict is not None:
         result = read_comparisons.result(rows, extras.verdict)
         return [] if result is None else plot_comparison.save_comparison(result, machine, folder)
-    return plots.save_all(rows, machine, folder)
+    return plots.save_all(rows, machine, folder, only)
 
 
 def save_ladder(runs: Runs, root: Path) -> None:
