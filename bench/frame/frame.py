@@ -62,6 +62,9 @@ OF_TRIAL = ("round", "status", "valid", "why", "started_at")
 """The columns of a trial beside its keys and its figures. ``started_at``: the time in UTC (ISO 8601)."""
 SETTINGS = ("revision", "repository", "python", "requirements", "variables", "cores", "busy_threads", "lag")
 """Settings of an arm that are no part of its workload."""
+DERIVED = ("held_added_bytes", "held_added_bytes_each", "ps_rss_bytes_each")
+"""Figures that are calculated from others of the same trial: what all layers of memory grew by, and that for each one
+held; the resident size for each one. The schema of rows explains all others."""
 SAMPLES = {"p50_ns": 20, "p90_ns": 100, "p99_ns": 1_000, "p999_ns": 10_000}
 """Minimum number of samples for a quantile, ten of which are beyond it."""
 _OF_WORKLOAD = {
