@@ -27,6 +27,7 @@ FIGURES = {
     "faults_per_page": Figure("page faults per page", units.number, "lowest", "highest"),
     "switches_per_page": Figure("context switches per page", units.number, "lowest", "highest"),
     "pss_bytes": Figure("memory of all processes (PSS)", units.size, "smallest", "largest"),
+    "user_bytes_per_fetch": Figure("memory per fetch in flight", units.size, "smallest", "largest"),
     "service_p50_ns": Figure("service time, median", units.duration, "shortest", "longest"),
     "service_p90_ns": Figure("service time, 90 %", units.duration, "shortest", "longest"),
     "service_p99_ns": Figure("service time, 99 %", units.duration, "shortest", "longest"),
