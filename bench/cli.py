@@ -380,7 +380,7 @@ def claims(**options: Any) -> None:
 @MARKDOWN
 @QUIET
 def compare(**options: Any) -> None:
-    """Compare stored runs: the last with the first, and all in one table and one plot.
+    """Compare stored runs, the last with the first.
 
     \b
     inflight compare results/20261120T101500000Z-laptop-quick results/20261121T090000000Z-laptop-quick
