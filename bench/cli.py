@@ -43,8 +43,8 @@ from inflight.fake_server.options import OPTIONS, Option, settings
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 
 READING = frozenset(
-    {"commands.report"}
-    | {f"studies.{study}.command" for study in ("advice", "claims", "compare", "history", "race", "selftest", "stored")}
+    {"commands.report", "runs.command"}
+    | {f"studies.{study}.command" for study in ("advice", "claims", "compare", "race", "selftest")}
 )
 """Modules whose commands cannot work without numpy and scipy: they check the address space first."""
 
@@ -374,60 +374,22 @@ def claims(**options: Any) -> None:
 
 
 @main.command(epilog=told("compare"))
-@click.argument("base", type=PLACE, shell_complete=RUN_OR_FILE)
-@click.argument("head", type=PLACE, shell_complete=RUN_OR_FILE)
-@click.option("--unlike", is_flag=True, help="Compare runs of different machines. Times then get no verdict.")
-@option("--all", "every", note="Show also figures that are tied, undecided or not gated.")
-@option("--out", note="The files are compare.json, compare.md and forest.png/.svg.")
+@click.argument("places", nargs=-1, metavar="RUN RUN...", type=PLACE, shell_complete=RUN_OR_FILE)
+@option("--out", note="The files are compare.json, compare.md and compare.png/.svg.")
 @JSON
 @MARKDOWN
 @QUIET
 def compare(**options: Any) -> None:
-    """Compare two stored runs, or two files of pytest-benchmark.
+    """Compare stored runs, the last with the first.
 
     \b
     inflight compare results/20261120T101500000Z-laptop-quick results/20261121T090000000Z-laptop-quick
-    inflight compare before.json after.json --markdown report.md
+    inflight compare results/*-quick --out compared
 
-    Stored runs were measured at different times. `inflight ab` detects smaller changes: its sides take turns.
+    Times are ratios to the baseline of the same run, so that a busy hour does not look like a change. `inflight ab`
+    detects smaller changes: its sides take turns.
     """
-    _do("studies.stored.command", options)
-
-
-@main.command(epilog=told("history"))
-@click.argument("places", nargs=-1, metavar="[RUN...]", type=PLACE, shell_complete=RUN_OR_FILE)
-@click.option(
-    "--by",
-    type=click.Choice(["date", "python", "version", "commit"]),
-    default="date",
-    help="Order the runs by date, or by the version of Python, the version of inflight-bench or the commit.",
-)
-@click.option(
-    "--against",
-    "reference",
-    metavar="NAME",
-    help="Strategy that the others are divided by. [default: callbacks]",
-    shell_complete=STRATEGY,
-)
-@option("--all", "every", note="Each run of the series without a change, too.")
-@option("--out", note="The files are history.json, history.md and history.png/.svg.")
-@JSON
-@MARKDOWN
-@QUIET
-def history(**options: Any) -> None:
-    """Show how the figures of stored runs change from run to run.
-
-    The runs are folders of `inflight run`, folders of such runs, or files of pytest-benchmark. [default: results]
-
-    \b
-    inflight history                       all runs of the machine with the most of them
-    inflight history results/reference --by version --out history
-    inflight history .benchmarks --json
-
-    Strategies are followed by their ratio to the reference strategy of the same run, so that a busy hour does not look
-    like a change. Change points need Apache Otava: pip install 'inflight-bench[history]'.
-    """
-    _do("studies.history.command", options)
+    _do("runs.command", options)
 
 
 @main.command(epilog=told("ab"))

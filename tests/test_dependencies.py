@@ -49,10 +49,8 @@ COMMANDS = {
 """The modules of a study between the two: they plan, and call the one half and the other."""
 SUBJECTS = {
     "bench.studies.selftest": {"bench.studies.compare", "bench.studies.clients"},
-    "bench.studies.history": {"bench.studies.stored"},
 }
-"""The studies whose subject are other ones: the self-test is one of comparisons and of clients, a history one of stored
-runs."""
+"""The studies whose subject are other ones: the self-test is one of comparisons and of clients."""
 EXHIBITS = {"bench.measure.idle": {"strategies.generators"}}
 """The programs whose very subject is a part of one strategy: the block that is a Task of our own."""
 LOCUST = {"locust", "gevent"}
@@ -238,7 +236,11 @@ def parts_of_studies(wanted: Callable[[str], bool]) -> list[str]:
 SHARED = ["bench.core", "bench.rows", "bench.plan", "bench.frame"]
 MEASURING = [*modules("bench.measure"), *parts_of_studies(lambda name: name in RUNNERS)]
 READING = [
-    *modules("bench.present", "bench.show", "bench.report"),
+    *(
+        name
+        for name in modules("bench.present", "bench.show", "bench.report", "bench.runs")
+        if name != "bench.runs.command"
+    ),
     *parts_of_studies(lambda name: name not in RUNNERS | COMMANDS | {"record", "programs", "pulse"}),
 ]
 
@@ -438,4 +440,4 @@ def canonical(name: str) -> str:
 def test_only_the_frame_and_what_reads_it_know_pandas() -> None:
     for name, found in imports(modules("bench")):
         if top(found) == "pandas":
-            assert within(name, ["bench.frame", "bench.show", "bench.report"]), name
+            assert within(name, ["bench.frame", "bench.show", "bench.report", "bench.runs"]), name

@@ -15,7 +15,6 @@ _OWN: dict[str, dict[int, str]] = {
     "report": {0: "report written"},
     "advise": {0: "model recommended", 3: "no confident recommendation, or --verify contradicts it"},
     "compare": _VERDICTS,
-    "history": {0: "history shown, whatever has changed"},
     "ab": _VERDICTS,
     "claims": {0: "claims judged, whatever the verdicts", 1: "a claim could not be tested"},
     "limits": {0: "limits measured or predicted"},

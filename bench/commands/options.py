@@ -51,7 +51,6 @@ class Shared(NamedTuple):
 
 _FLAG: dict[str, Any] = {"is_flag": True}
 SHARED = {
-    "--all": Shared("Show everything.", None, _FLAG),
     "--budget": Shared(
         "Planned time of one comparison, e.g. 5m; the limit is 1.5 times that. [default: 12 to 48 blocks]", "TIME"
     ),

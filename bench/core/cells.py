@@ -201,11 +201,6 @@ def served_latency_ns(cell: Cell) -> float | None:
     return cell.mean_latency_ns + statistics.median(late_ns)
 
 
-def server_ceiling(row: Row) -> float | None:
-    """Return the server's maximum responses per second, measured by a null client before the trials."""
-    return row.server.ceiling_per_s
-
-
 def knob(row: Row, name: str) -> Any:
     """Return a setting that the process of a row reported; of a swarm, that of all its processes."""
     knobs: Any = row.knobs

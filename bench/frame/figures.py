@@ -47,6 +47,7 @@ FIGURES = {
     "lag_p50_ns": _time("lateness of a timer, median"),
     "lag_p90_ns": _time("lateness of a timer, 90 %"),
     "lag_p99_ns": _time("lateness of a timer, 99 %"),
+    "user_bytes_per_fetch": _size("memory per fetch in flight"),
     "held_added_bytes": _size("memory added"),
     "held_added_bytes_each": _size("each"),
     "held_in_flight": _count("held", best="fewest", worst="most", is_more_better=True),

@@ -97,12 +97,6 @@ def set_axis(axes: "Axes", shown: Range, direction: int = 1) -> None:
     axes.set_yticks(*_ticks(shown, direction))
 
 
-def set_axis_across(axes: "Axes", shown: Range) -> None:
-    """Set limits and ticks of an axis on which worse is to the right."""
-    axes.set_xlim(shown.low, shown.high)
-    axes.set_xticks(*_ticks(shown, 1), size=page.SMALL)
-
-
 def _ticks(shown: Range, direction: int) -> tuple[list[float], list[str]]:
     changes = ticks(shown, direction)
     return [direction * math.log1p(change) for change in changes], [_tick(change) for change in changes]

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from inflight.bench.present import words
 from inflight.bench.present.section import Detail, Section
 from inflight.bench.report.files import Extras
 from inflight.bench.report.studies import Named
@@ -64,8 +63,6 @@ def _claim(one: Verdict) -> Detail:
 
 def _stored(found: Mapping[str, Any]) -> Section:
     """Return the verdict that ``inflight compare`` wrote into the folder."""
-    sides = (found.get("base"), found.get("head"))
-    names = [str(side.get("name") or side.get("path") or "") for side in sides if isinstance(side, Mapping)]
-    between = f"Between {words.listed(names)}." if len(names) == 2 and all(names) else ""
-    told = (str(found.get("why") or ""), between)
-    return Section(str(found.get("headline") or "Comparison of stored runs"), notes=tuple(filter(None, told)))
+    runs = found.get("runs")
+    names = [str(run.get("name")) for run in (runs if isinstance(runs, list) else ()) if isinstance(run, Mapping)]
+    return Section(str(found.get("headline") or "Comparison of stored runs"), notes=tuple(names))

@@ -14,7 +14,7 @@ from inflight.bench.frame.frame import KEYS, OF_TRIAL
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import ONLY_INVALID, Table
-from inflight.bench.show.study import STACKS, differences, value_name, value_words
+from inflight.bench.show.study import STACKS, site_differences, value_name, value_words
 
 MAX_COLUMNS = 5
 """Maximum number of arms beside each other in a table whose lines are figures."""
@@ -72,7 +72,7 @@ def parts(listing: Listing, trials: pd.DataFrame) -> list[Part]:
     own = own[own["comparison"] == ""]
     if own.empty:
         return []
-    own = own.assign(site=differences(own["site"]))
+    own = own.assign(site=site_differences(own["site"]))
     split = [key for key in SPLIT if key not in listing.keys and (key, listing.is_largest) != ("in_flight", True)]
     groups = own.groupby(split, sort=False, dropna=False)
     found = [_part(listing, dict(zip(split, key, strict=True)), group, own) for key, group in groups]

@@ -14,7 +14,7 @@ from inflight.bench.present.labels import Label
 from inflight.bench.present.name_looks import look
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Group, Line, Table
-from inflight.bench.show.study import differences, value_name
+from inflight.bench.show.study import site_differences, value_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,7 +58,7 @@ def parts(trials: pd.DataFrame) -> list[Part]:
     if lines.empty:
         return []
     idle = lines["group"] == "idle"
-    sites = differences(lines["site"][~idle]).reindex(lines.index, fill_value="{}")
+    sites = site_differences(lines["site"][~idle]).reindex(lines.index, fill_value="{}")
     lines = lines.assign(line=lines["arm"].map(words.name), site=sites)
     settings = lines[~idle].groupby(["connection", "site"]).size().sort_values(ascending=False, kind="stable").index
     found = []

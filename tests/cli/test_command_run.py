@@ -21,9 +21,9 @@ from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
 from inflight.strategies import describe, models, names
 from tests.cli.command import Done, call, inflight
-from tests.compare.made_runs import saved
 from tests.made_rows import crawl_row
 from tests.real_run import EXPERIMENT, RealRun
+from tests.runs.made_runs import saved
 
 LATE = "strategies = ['callbacks', 'thread_pool']\ndeadline_s = 0.001\n[[crawl]]\npages = 5\n"
 FINISHED = "strategies = ['callbacks', 'thread_pool']\nrounds = 1\n[[crawl]]\npages = 5000\nin_flight = [100]\n"

@@ -183,13 +183,11 @@ def _tables(run: Path, out: Path) -> None:
 
 
 def _compare(run: Path, out: Path) -> None:
-    from inflight.bench.studies.stored import command as compare_command
+    from inflight.bench.runs import command as compare_command
 
     for base, head in ((run.parent / "before", run), (run, run.parent / "before")):
         with contextlib.suppress(*compare_command.REFUSALS):
-            compare_command.run(
-                base=base, head=head, unlike=True, every=True, out=out, as_json=False, markdown=out / "compare.md"
-            )
+            compare_command.run(places=(base, head), out=out, as_json=False, markdown=out / "compare.md")
 
 
 def _race(run: Path, out: Path) -> None:

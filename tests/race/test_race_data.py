@@ -3,6 +3,7 @@
 import pytest
 
 from inflight.bench.report.answer import answer
+from inflight.bench.report.studies import Studies
 from inflight.bench.studies.race.read import MOST_LANES, MOST_RACES, Lane, Race, races
 from inflight.bench.studies.race.show import finding, notes
 from tests.made_rows import MS, edited, memory_row
@@ -185,7 +186,7 @@ def test_the_findings_of_a_run_begin_with_its_race() -> None:
     found = [runner("callbacks", QUICK), runner("thread_pool", SLOW)]
     (race,) = races(found)
 
-    assert answer(found)[0] == f"{finding(race)}."
+    assert answer(Studies(found))[0] == f"{finding(race)}."
     assert finding(race).startswith(f"{race.pages} pages took ")
 
 

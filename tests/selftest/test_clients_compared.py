@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from inflight.bench.report.answer import answer
+from inflight.bench.report.studies import Studies
 from inflight.bench.rows.files import Row
 from inflight.bench.studies.clients import plot as plot_clients
 from inflight.bench.studies.clients import read as clients
@@ -266,4 +267,4 @@ def test_a_run_has_a_table_of_its_clients_and_their_title_is_part_of_its_answer(
         ("locust", "failed", *"-----", "1/1 invalid"),
         ("wrk", "1,000", "50.4 ms", "50.4 ms", "51.4 ms", "10 %", "5 %", "2 ok"),
     ]
-    assert answer(rows)[0] == f"{section.title}."
+    assert answer(Studies(rows))[0] == f"{section.title}."

@@ -68,7 +68,7 @@ ROOMS = {
         (
             "tests/analyse", "tests/core/test_core_stats.py", "tests/present/test_retention.py",
             "tests/present/test_memory_table.py",
-            "tests/swarm/test_arrivals.py", "tests/compare/test_compare_rule.py",
+            "tests/swarm/test_arrivals.py",
         ),
     ),
     "verdict": Room(

@@ -9,22 +9,16 @@ from typing import Any
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import MACHINE_FILE, Row
 from inflight.bench.rows.records import changed
-from inflight.bench.studies.stored.read import Comparison, compare_sides
-from inflight.bench.studies.stored.side import of_rows
+from inflight.bench.runs.compare import Comparison, Run, compare
 from tests.made_rows import MACHINE, crawl_row, edited, memory_rows
 
 STRATEGIES = ("callbacks", "generators")
 
 
-def compare(
-    base: Sequence[Row],
-    head: Sequence[Row],
-    base_machine: dict[str, Any] = MACHINE,
-    head_machine: dict[str, Any] = MACHINE,
-    names: tuple[str, str] = ("BASE", "HEAD"),
-) -> Comparison:
-    """Compare two runs, each given by its rows and its ``machine.json``."""
-    return compare_sides(of_rows(names[0], base, base_machine), of_rows(names[1], head, head_machine))
+def compared(*runs: Sequence[Row], machine: dict[str, Any] = MACHINE) -> Comparison:
+    """Compare runs given by their rows; the last one was made on this machine."""
+    machines = [MACHINE] * (len(runs) - 1) + [machine]
+    return compare([Run(f"run {n}", *made) for n, made in enumerate(zip(runs, machines, strict=True), 1)])
 
 
 def noisy_run(
@@ -51,24 +45,28 @@ def noisy_run(
     return [changed(row, run=f"run-{seed}") for row in found]
 
 
-def slowed(many: Iterable[Row], factor: float, strategy: str = "callbacks") -> list[Row]:
+def slowed(many: Iterable[Row], factor: float, strategy: str = "generators") -> list[Row]:
     """Return rows in which each page of one strategy cost so many times the CPU time."""
+    return scaled(many, "cpu_per_page_ns", factor, strategy)
+
+
+def busy(many: Iterable[Row], factor: float) -> list[Row]:
+    """Return rows of a busy hour, in which all strategies need so many times the CPU time."""
+    return slowed(slowed(many, factor, "callbacks"), factor)
+
+
+def scaled(many: Iterable[Row], key: str, factor: float, strategy: str = "generators") -> list[Row]:
+    """Return rows with one figure of one strategy multiplied; whole numbers stay whole."""
+
+    def new(value: float) -> float:
+        return round(value * factor) if isinstance(value, int) else value * factor
+
     return [
-        row if row.strategy != strategy or row.kind != "crawl" else scaled(row, "cpu_per_page_ns", factor)
+        edited(row, measured={key: new(value)})
+        if row.strategy == strategy and (value := getattr(row.measured, key, None))
+        else row
         for row in many
     ]
-
-
-def scaled(row: Row, key: str, factor: float) -> Row:
-    """Return the row with one figure multiplied; whole numbers stay whole."""
-    value = getattr(row.measured, key)
-    new = round(value * factor) if isinstance(value, int) else value * factor
-    return edited(row, measured={key: new})
-
-
-def with_ceiling(many: Iterable[Row], per_s: float | None) -> list[Row]:
-    """Return rows whose null client got so many responses a second."""
-    return [edited(row, server={"ceiling_per_s": per_s}) for row in many]
 
 
 def saved(folder: Path, many: Iterable[Row], machine: dict[str, Any] | None = None) -> Path:
