@@ -74,6 +74,8 @@ FIGURES = {
     "server_processes": _count("servers"),
     "lost": _count("lost"),
     "predicted": _count("predicted"),
+    "predicted_bytes": _size("predicted size"),
+    "found_bytes": _size("reached size"),
     "found": _count("reached", best="most", worst="fewest", is_more_better=True),
     "in_flight": _count("fetches in flight"),
     "threads": _count("living threads"),

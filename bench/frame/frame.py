@@ -129,6 +129,7 @@ def _keys(row: "Row") -> dict[str, Any]:
     values = plain_values(workload)
     site = dict(values.get("site") or {})
     rest = site | {key: value for key, value in values.items() if key not in {*_OF_WORKLOAD, "site"}}
+    rest |= rest.pop("arguments", {})
     rest = {key: value for key, value in rest.items() if key not in {"delay", "pages"}}
     settings = {key: value for key, value in (plain_values(arm) if arm else values).items() if key in SETTINGS}
     label = ", ".join(_setting(key, value) for key, value in settings.items())
@@ -190,8 +191,11 @@ def _figures(row: "Row") -> Iterator[tuple[str, float | str]]:
     for name in _OF_SERVER:
         if (value := getattr(row.server, name, None)) is not None:
             found.setdefault(f"server_{name}", value)
+    renamed = {name: f"measured_{name}" for name in (*KEYS, *OF_TRIAL)}
+    if getattr(row.workload, "resource", None) == "memory":
+        renamed |= {name: f"{name}_bytes" for name in ("predicted", "found")}
     for name, value in found.items():
-        yield f"measured_{name}" if name in {*KEYS, *OF_TRIAL} else name, _encodable(value)
+        yield renamed.get(name, name), _encodable(value)
 
 
 def _values(name: str, value: Any) -> Iterator[tuple[str, float | str]]:

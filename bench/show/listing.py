@@ -83,7 +83,8 @@ def _part(listing: Listing, values: dict[str, Any], own: pd.DataFrame, every: pd
     if listing.is_largest:
         alike = own.groupby("arm") if "in_flight" in listing.keys else own.groupby("kind")
         own = own[own["in_flight"] == alike["in_flight"].transform("max")]
-    differing = [key for key in values if len(set(every[key])) > 1]
+    named = {"connection", *(["latency"] if values.get("latency") != "0" else [])}
+    differing = [key for key in values if key in named or len(set(every[key])) > 1]
     name = ", ".join(filter(None, (value_name(key, values[key]) for key in differing)))
     keys = ["arm", *listing.keys]
     has_valid = own.groupby(keys)["valid"].transform("any")
@@ -169,7 +170,10 @@ def as_json(listing: Listing, found: Sequence[Part]) -> list[dict[str, Any]]:
     many: list[dict[str, Any]] = []
     for part in found:
         own = part.lines.reindex(
-            columns=[*listing.keys, "valid", *(listing.figures or figures_of(listing, part)), *listing.texts]
+            columns=[
+                *(*listing.keys, "valid", *(listing.figures or figures_of(listing, part)), *listing.texts),
+                *([listing.below] if listing.below else []),
+            ]
         )
         own = own.astype(object).where(own.notna(), None)
         many += [
