@@ -239,6 +239,7 @@ SHARED = ["bench.core", "bench.rows", "bench.plan", "bench.frame"]
 MEASURING = [*modules("bench.measure"), *parts_of_studies(lambda name: name in RUNNERS)]
 READING = [
     *modules("bench.present", "bench.show", "bench.report"),
+    *(name for name in modules("bench.race", "bench.predict") if name.rpartition(".")[2] not in COMMANDS | {"demo"}),
     *parts_of_studies(lambda name: name not in RUNNERS | COMMANDS | {"record", "programs", "pulse"}),
 ]
 

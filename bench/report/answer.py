@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
+from inflight.bench.race.lanes import races
+from inflight.bench.race.page import section
 from inflight.bench.report import about, studies
 from inflight.bench.rows.files import Row
-from inflight.bench.studies.race import show as race
 
 MOST_REASONS = 3
 """Maximum number of reasons in a sentence."""
@@ -26,8 +27,8 @@ def answer(rows: Sequence[Row], decided: Sequence[Section] = ()) -> list[str]:
 
 
 def _measured(rows: Sequence[Row]) -> list[Section]:
-    races = race.sections(rows)
-    return [*(races if len(races) == 1 else []), *studies.sections(rows)]
+    found = races(rows)
+    return [*(map(section, found) if len(found) == 1 else []), *studies.sections(rows)]
 
 
 def coverage(rows: Sequence[Row]) -> str:

@@ -25,13 +25,13 @@ from inflight.bench.present import html, words
 from inflight.bench.present import page as sheets
 from inflight.bench.present.inline_svg import inline
 from inflight.bench.present.section import Section
+from inflight.bench.race import page as race
 from inflight.bench.report import about, files, glossary, plots, provenance, verdicts
 from inflight.bench.report.answer import answer
 from inflight.bench.report.files import Extras
 from inflight.bench.report.terminal import shown
 from inflight.bench.report.tidy import csv
 from inflight.bench.rows.files import Row, read
-from inflight.bench.studies.race import page as race
 from inflight.bench.studies.simulator import page as simulator
 
 if TYPE_CHECKING:

@@ -193,8 +193,8 @@ def _compare(run: Path, out: Path) -> None:
 
 
 def _race(run: Path, out: Path) -> None:
+    from inflight.bench.race import command as race_command
     from inflight.bench.rows.files import RowsError
-    from inflight.bench.studies.race import command as race_command
 
     with contextlib.suppress(RowsError):
         race_command.run(folder=run, chosen=(), speed=1.0, out=out)

@@ -1,4 +1,4 @@
-"""The command ``inflight race``: measure or read a run, write the page, replay the race, print its result."""
+"""The command ``inflight race``: measure or read a run, write the page, play the race, print its result."""
 
 import shutil
 import sys
@@ -10,49 +10,45 @@ from inflight.bench.commands.output import say
 from inflight.bench.measure import run as runs
 from inflight.bench.plan.experiment import ExperimentError, named
 from inflight.bench.present import section
+from inflight.bench.present.console import wants_live
+from inflight.bench.race.lanes import Race, races
+from inflight.bench.race.page import REPLAY_S, fragment, page
+from inflight.bench.race.page import section as result
+from inflight.bench.race.terminal import watch
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.crawls import Crawl
 from inflight.bench.rows.files import Row, RowsError
-from inflight.bench.studies.race import show
-from inflight.bench.studies.race.page import fragment, page
-from inflight.bench.studies.race.read import races
-from inflight.bench.studies.race.terminal import is_watched, watch
 
 PRESET = "race"
-PAGE_FILE = "race.html"
-WIDEST = 100
-RESULTS = Path("results")
+MAX_WIDTH = 100
 REFUSALS = commands.REFUSALS
 
 
 def run(*, folder: Path | None, chosen: Sequence[str], speed: float, out: Path | None) -> int:
-    """Replay a run, or a new one of the preset; return the exit code.
-
-    0; 1 when a new run has no valid row. Raises RowsError for a run without a race, ExperimentError for an unknown
-    strategy, and KeyboardInterrupt.
-    """
-    run_folder = folder or _measured(chosen, out or RESULTS)
+    """Replay a run, or a new one of the preset; return 0, or 1 if a new run has no valid row."""
+    run_folder = folder or _measured(chosen, out or Path("results"))
     found = rows.read(run_folder)
-    raced = _chosen(found, chosen)
+    raced = _chosen(found, chosen) if chosen else found
     shown = fragment(raced)
     if shown is None:
         raise RowsError(f"{run_folder} has no two strategies on one workload with a time line")
     _write(page(shown, f"inflight: the race of {run_folder.resolve().name}"), run_folder, out if folder else None)
-    best = races(raced)[0]
-    if is_watched():
-        with commands.interruptible():
-            watch(best, speed)
-    width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns) if sys.stdout.isatty() else WIDEST
-    print(section.text(show.section(best), width).plain)
+    show(races(raced)[0], REPLAY_S / speed)
     return 0 if folder or any(row.valid for row in found) else 1
 
 
-def _write(text: str, folder: Path, out: Path | None) -> None:
-    """Write the page into ``out``, by default into the folder of the run.
+def show(race: Race, seconds: float) -> None:
+    """Play a race on a terminal, and print its result."""
+    if wants_live(sys.stdout):
+        with commands.interruptible():
+            watch(race, seconds)
+    width = shutil.get_terminal_size((MAX_WIDTH, 24)).columns if sys.stdout.isatty() else MAX_WIDTH
+    print(section.text(result(race), min(width, MAX_WIDTH)).plain)
 
-    Raises RunError if ``out`` cannot be written. A stored run may be read-only: its race is shown without a page.
-    """
-    path = (out or folder) / PAGE_FILE
+
+def _write(text: str, folder: Path, out: Path | None) -> None:
+    """Write the page, by default into the folder of the run, which may be read-only. Raises RunError for ``out``."""
+    path = (out or folder) / "race.html"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -79,8 +75,6 @@ def _measured(chosen: Sequence[str], out: Path) -> Path:
 
 def _chosen(found: list[Row], names: Sequence[str]) -> list[Row]:
     """Return the rows of the named strategies. Raises ExperimentError for a name that no row has."""
-    if not names:
-        return found
     known = sorted({row.strategy for row in found if isinstance(row, Crawl)})
     chosen = {named(name, "--strategy", known) for name in names}
     return [row for row in found if row.strategy in chosen]

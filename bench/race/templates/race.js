@@ -4,7 +4,7 @@
   const source = document.getElementById("race-data");
   const section = document.getElementById("race");
   if (!source || !section) return;
-  const { races } = JSON.parse(source.textContent);
+  const { races, replay_s: REPLAY_S } = JSON.parse(source.textContent);
   const LENGTHS = [60, 30, 20, 10, 5]; // seconds that a replay may last, the slowest first
   const STEPS = 20; // of a replay for those who want less motion
   const MOST_SQUARES = 400;
@@ -22,7 +22,7 @@
 
   /** Return {done, flying, finished, ended, sample} of a lane; what happens in a bin is spread evenly over it. */
   function at(lane, us) {
-    const finished = lane.finish_us !== null && us >= lane.finish_us;
+    const finished = lane.finished && us >= lane.end_us;
     const ended = finished || us >= lane.end_us;
     const place = Math.floor(us / lane.bin_us);
     const last = lane.done.length - 1;
@@ -35,11 +35,11 @@
   }
 
   function latest(samples, us) {
-    if (!samples || samples.at[0] > us) return null;
-    let [low, high] = [0, samples.at.length];
+    if (!samples || samples.at_ns[0] > us * 1000) return null;
+    let [low, high] = [0, samples.at_ns.length];
     while (high - low > 1) {
       const middle = (low + high) >> 1;
-      if (samples.at[middle] <= us) low = middle;
+      if (samples.at_ns[middle] <= us * 1000) low = middle;
       else high = middle;
     }
     return low;
@@ -50,30 +50,30 @@
   const count = (n) => n.toLocaleString("en-US");
   const seconds = (us) => `${(us / 1e6).toFixed(3)} s`;
   const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
-  const size = (kB) => (kB < 1e6 ? `${(kB / 1e3).toFixed(1)} MB` : `${(kB / 1e6).toFixed(2)} GB`);
+  const size = (bytes) => (bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`);
 
   const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
 
   function figures(lane, now) {
     const s = lane.samples, n = now.sample;
-    const threads = s ? (n === null ? "" : plural(s.threads[n], "thread")) :
-      lane.threads === null ? "" : `at most ${plural(lane.threads, "thread")}`;
-    const busy = s && n !== null && s.cpu[n] !== null && s.at[n] >= 20000; // of a shorter time the share is noise
+    const isSampled = s && n !== null;
+    const busy = isSampled && s.cpu_ns[n] !== null && s.at_ns[n] >= 20e6; // of a shorter time the share is noise
     return [
       `${count(now.done)} of ${count(state.race.pages)} pages`,
       `${count(now.flying)} in flight`,
-      threads,
-      s && n !== null ? size(s.rss[n]) : "",
-      busy ? `CPU ${percent(s.cpu[n] / s.at[n])}` : "",
+      isSampled ? plural(s.threads[n], "thread") : "",
+      isSampled ? size(s.rss_bytes[n]) : "",
+      busy ? `CPU ${percent(s.cpu_ns[n] / s.at_ns[n])}` : "",
     ];
   }
 
   function verdict(lane, now) {
-    if (lane.invalid !== null) return ["invalid", now.finished ? lane.finish : ""];
-    if (now.finished) return [lane.placed, lane.finish];
-    if (now.ended) return ["", "recording ends"];
+    if (lane.invalid) return ["invalid", now.finished ? lane.end : ""];
+    if (now.finished) return [`${lane.rank}.`, lane.end];
+    const left = `${percent(1 - now.done / state.race.pages)} left`;
+    if (now.ended) return ["", `not finished: ${left}`];
     if (lane.isSlow && state.us >= state.race.replay_us) {
-      return ["", `${percent(1 - now.done / state.race.pages)} left${lane.finish ? `, ends after ${lane.finish}` : ""}`];
+      return ["", `not finished: ${left}${lane.finished ? `, ends after ${lane.end}` : ""}`];
     }
     return ["", now.done === state.race.pages ? "still ending" : ""]; // its workers, after the last page
   }
@@ -98,9 +98,9 @@
     state.lanes = race.lanes.map((lane) => {
       const sums = [0];
       for (const done of lane.done) sums.push(sums[sums.length - 1] + done);
-      const isSlow = lane.end_us > race.replay_us;
+      const isSlow = lane.end_us > race.replay_us || !lane.finished;
       const reach = isSlow ? at({ ...lane, sums }, race.replay_us).done : race.pages;
-      const row = element("div", `race-lane race-c${lane.colour}${lane.invalid === null ? "" : " race-invalid"}`);
+      const row = element("div", `race-lane race-c${lane.colour}${lane.invalid ? " race-invalid" : ""}`);
       const name = element("div", "race-name");
       const about = `${count(lane.cap)} in flight${lane.own ? ", own HTTP stack" : ""}`;
       name.append(element("b", "", breakable(lane.name)), element("small", "", about));
@@ -120,10 +120,10 @@
     $("key").textContent =
       `One square is ${perSquare === 1 ? "one page" : `${count(perSquare)} pages`}: ` +
       "filled when done, pale while in flight.";
-    $("scale").textContent = race.scale;
-    $("notes").replaceChildren(...race.notes.map((note) => element("li", "", note)));
+    $("scale").textContent = `The replay shows ${seconds(race.replay_us)} in ${REPLAY_S} s.`;
+    $("notes").replaceChildren(...race.lanes.filter((lane) => lane.invalid).map((lane) => element("li", "", `${lane.name}: ${lane.invalid}`)));
     scrub.max = String(race.replay_us / 1e6);
-    setLength(race.replay_s);
+    setLength(REPLAY_S);
     for (const table of section.querySelectorAll(".race-static")) {
       table.classList.toggle("race-other", table.dataset.race !== String(number));
     }
@@ -164,7 +164,7 @@
       const now = at(lane, state.us);
       figures(lane, now).forEach((text, n) => write(lane.spans[n], text));
       verdict(lane, now).forEach((text, n) => write(lane.texts[n], text));
-      lane.row.classList.toggle("race-done", now.finished && lane.invalid === null);
+      lane.row.classList.toggle("race-done", now.finished && !lane.invalid);
       paint(lane, now);
     }
   }
@@ -181,7 +181,7 @@
     const inner = side * (1 - GAP);
     const done = now.done / state.perSquare;
     const open = Math.min(squares, (now.done + now.flying) / state.perSquare);
-    const colour = lane.invalid === null ? colours[lane.colour] : colours.red;
+    const colour = lane.invalid ? colours.red : colours[lane.colour];
     pen.clearRect(0, 0, lane.canvas.width, lane.canvas.height);
     for (let n = 0; n < squares; n += 1) {
       const x = Math.floor(n / rows) * side, y = (n % rows) * side;
@@ -255,8 +255,8 @@
   /** Say who finished between two times, for those who do not see it. */
   function tell(before, after) {
     const said = state.lanes
-      .filter((lane) => lane.finish_us !== null && lane.finish_us > before && lane.finish_us <= after)
-      .map((lane) => `${lane.name}: ${lane.invalid === null ? lane.placed : "invalid"}, ${lane.finish}`);
+      .filter((lane) => lane.finished && lane.end_us > before && lane.end_us <= after)
+      .map((lane) => `${lane.name}: ${lane.invalid ? "invalid" : `${lane.rank}.`}, ${lane.end}`);
     if (said.length) live.textContent = said.join("; ");
   }
 
@@ -344,7 +344,7 @@
     seek: (s) => seek(Number(s) * 1e6),
     lanes: () => state.lanes.map((lane) => {
       const now = at(lane, state.us);
-      return { strategy: lane.name, pages: state.race.pages, done: now.done, place: now.finished ? lane.place : null };
+      return { strategy: lane.name, pages: state.race.pages, done: now.done, rank: now.finished ? lane.rank : null };
     }),
   });
 })();
