@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from inflight.bench.core import units
+from inflight.bench.predict import simulator
 from inflight.bench.present import html, words
 from inflight.bench.present import page as sheets
 from inflight.bench.present.inline_svg import inline
@@ -32,7 +33,6 @@ from inflight.bench.report.files import Extras
 from inflight.bench.report.terminal import shown
 from inflight.bench.report.tidy import csv
 from inflight.bench.rows.files import Row, read
-from inflight.bench.studies.simulator import page as simulator
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

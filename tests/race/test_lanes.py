@@ -68,7 +68,8 @@ def test_a_lane_is_one_round(rounds: list[Row], end: int) -> None:
 def test_one_who_was_only_measured_alone_joins_on_the_same_site_or_a_smaller_one(
     change: dict[str, Any], joins: bool
 ) -> None:
-    guest = runner("sequential", **{"done": [1] * 10, "in_flight": 1} | change)
+    options: dict[str, Any] = {"done": [1] * 10, "in_flight": 1} | change
+    guest = runner("sequential", **options)
     race = only(guest, runner("callbacks", QUICK), runner("generators", QUICK))
 
     assert ("sequential" in lanes(race)) is joins

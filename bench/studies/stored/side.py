@@ -15,7 +15,7 @@ from inflight.bench.core import cells as c
 from inflight.bench.core import units, workloads
 from inflight.bench.core.cells import Cell
 from inflight.bench.core.figures import NoSlope, Slope
-from inflight.bench.core.model import sensitivity
+from inflight.bench.frame.model import sensitivity
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.parts import Knobs
 from inflight.bench.rows.values import plain_values

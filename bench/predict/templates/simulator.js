@@ -1,5 +1,5 @@
 // The simulator: predicts pages/s from measured costs. Reads #simulator-data; writes text and SVG, never markup.
-// The formula and the sentences are those of read.py and show.py; a test compares them.
+// The formula is that of frame/model.py; a test compares the two.
 (() => {
   "use strict";
   const source = document.getElementById("simulator-data");
@@ -12,6 +12,11 @@
   const [MS, S] = [1e6, 1e9];
   const HALVINGS = 60;
   const LETTER = 7.2; // mean width of a letter of the curves' names, in pixels
+  const MOST = 10000; // the largest number in flight that is drawn
+  const USUAL = { latency: 10 * MS, number: 100 };
+  const MOST_SHOWN = 8; // curves at the start
+  const FAR = 0.25; // error of the predictions from which on the reader is warned
+  const FINE = [1, 1.5, 2, 3, 4, 5, 6, 8], COARSE = [1, 2, 3, 5]; // stops of a slider between two powers of ten
 
   // --- the formula --------------------------------------------------------------------------------------------------
 
@@ -58,12 +63,12 @@
 
   function tied(models, load, n) {
     const rates = models.map((model) => perS(model, n, load));
-    return Math.min(...rates) >= (1 - data.tie) * Math.max(...rates);
+    return Math.max(...rates) <= data.margin * Math.min(...rates);
   }
 
   function tiesUpTo(models, load) {
-    for (let n = 1; n <= data.most; n += 1) if (!tied(models, load, n)) return n - 1;
-    return data.most;
+    for (let n = 1; n <= MOST; n += 1) if (!tied(models, load, n)) return n - 1;
+    return MOST;
   }
 
   // --- words --------------------------------------------------------------------------------------------------------
@@ -115,8 +120,8 @@
 
   function ties(models, load) {
     const last = tiesUpTo(models, load);
-    if (!last) return `With ${ofLoad(load)}, the models shown differ even with 1 fetch in flight.`;
-    const told = `With ${ofLoad(load)}, the ${models.length} models shown tie (within ${Math.round(100 * data.tie)}\u00a0%)`;
+    if (!last) return `With ${ofLoad(load)}, the predictions differ even with 1 fetch in flight.`;
+    const told = `With ${ofLoad(load)}, the predictions for the ${models.length} models shown are equal (within ${Math.round(100 * (data.margin - 1))}\u00a0%)`;
     return last === 1 ? `${told} with 1 in flight, and differ with 2.` : `${told} up to ${count(last)} in flight.`;
   }
 
@@ -126,9 +131,9 @@
     const start = `With ${count(n)} in flight,`;
     if (rated.length === 1) return `${start} ${first} gets ${rate(fastest)}.`;
     if (!tied(models, load, n)) {
-      return `${start} ${first} is the fastest (${rate(fastest)}) and ${last} the slowest (${rate(slowest)}).`;
+      return `${start} ${first} should be the fastest (${rate(fastest)}) and ${last} the slowest (${rate(slowest)}).`;
     }
-    return `${start} they tie: ${number(slowest) === number(fastest) ? "" : `${number(slowest)} to `}${rate(fastest)}.`;
+    return `${start} they are equal: ${number(slowest) === number(fastest) ? "" : `${number(slowest)} to `}${rate(fastest)}.`;
   }
 
   function limits(models, load) {
@@ -142,11 +147,91 @@
     return `${told}.`;
   }
 
+  // --- measured against predicted -----------------------------------------------------------------------------------
+
+  /** The measured points with latency or CPU work, or those without, beside their predictions; largest error first. */
+  function errors(isLoaded) {
+    return data.points
+      .filter(([, latency, work]) => Boolean(latency || work) === isLoaded)
+      .map(([name, latency, work, n, measured]) => {
+        const predicted = perS(named(name), n, { latency, work });
+        return { name, load: { latency, work }, n, measured, predicted, off: predicted / measured - 1 };
+      })
+      .sort((one, other) => Math.abs(other.off) - Math.abs(one.off));
+  }
+
+  const percent = (share) => `${number(100 * share)}\u00a0%`;
+  const change = (share) => `${share < 0 ? "" : "+"}${(100 * share).toFixed(1)}\u00a0%`;
+
+  function median(values) {
+    const sorted = [...values].sort((one, other) => one - other), middle = sorted.length >> 1;
+    return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+  }
+
+  /** Warn of predictions that are far off. With 1 in flight and no latency, server and network are missing in them. */
+  function warning() {
+    const loaded = errors(true).map((one) => Math.abs(one.off));
+    const bare = errors(false).filter((one) => one.n > 1).map((one) => Math.abs(one.off));
+    const off = Math.max(loaded.length ? median(loaded) : 0, ...bare);
+    return off > FAR ? `The predictions differ from this run's measurements by ${percent(off)}. Do not rely on them.` : "";
+  }
+
+  function checked() {
+    const loaded = errors(true), bare = errors(false);
+    const told = loaded.length ? [
+      `Median error of the predicted pages/s at ${count(loaded.length)} measured points with latency or CPU work: ` +
+        `${percent(median(loaded.map((one) => Math.abs(one.off))))}.`,
+    ] : ["This run measured nothing with latency or CPU work, so no prediction with these is checked here."];
+    if (bare.length) {
+      told.push(`Largest error without latency and CPU work, where c was measured: ${change(bare[0].off)} ` +
+        `(${bare[0].name}, ${count(bare[0].n)} in flight). The formula leaves out the time of server and network.`);
+    }
+    if (data.left_out.length) {
+      told.push(`Not simulated, because c is unknown, or for one fetch in flight or several cores only: ${data.left_out.join(", ")}.`);
+    }
+    return told;
+  }
+
+  function errorRow(one) {
+    const { latency, work } = one.load;
+    const cells = [latency ? tick(latency) : "none", work ? tick(work) : "none", count(one.n), number(one.predicted),
+      number(one.measured), change(one.off)];
+    return element("tr", {}, element("th", { scope: "row" }, one.name), ...cells.map((text) => element("td", {}, text)));
+  }
+
   // --- the page -----------------------------------------------------------------------------------------------------
 
-  const state = { shown: new Set(data.models.filter((model) => model.shown)), linear: false };
+  const named = (name) => data.models.find((model) => model.name === name);
+  const values = (place) => data.points.map((point) => point[place]);
+  const loads = [...new Set(data.points.map(([, latency, work]) => `${latency} ${work}`))]
+    .map((text) => text.split(" ").map(Number)).sort((one, other) => one[0] - other[0] || one[1] - other[1]);
 
-  const stop = (name) => data[name].stops[Number($(name).value)];
+  /** The values of a slider: steps in each power of ten, and more values. */
+  function stops(steps, least, most, more) {
+    const found = new Set(more);
+    for (let decade = least; decade <= most; decade *= 10) {
+      for (const step of steps) if (step * decade <= most && Number.isInteger(step * decade)) found.add(step * decade);
+    }
+    return [...found].sort((one, other) => one - other);
+  }
+
+  /** The latency with the most measured points. */
+  function startLatency() {
+    const numbers = new Map();
+    for (const [, latency, work] of data.points) if (latency && !work) numbers.set(latency, (numbers.get(latency) || 0) + 1);
+    const best = [...numbers].sort((one, other) => other[1] - one[1] || one[0] - other[0])[0];
+    return best ? best[0] : USUAL.latency;
+  }
+
+  const sliders = {
+    latency: { stops: stops(FINE, 1e5, S, [0, startLatency(), ...values(1)]), start: startLatency() },
+    work: { stops: stops(COARSE, 1e4, 10 * MS, [0, ...values(2)]), start: 0 },
+    number: { stops: stops(FINE, 1, MOST, values(3)), start: USUAL.number },
+  };
+
+  const state = { shown: new Set(data.models.slice(0, MOST_SHOWN)), linear: false };
+
+  const stop = (name) => sliders[name].stops[Number($(name).value)];
   const load = () => ({ latency: stop("latency"), work: stop("work") });
   const shown = () => data.models.filter((model) => state.shown.has(model));
 
@@ -178,7 +263,7 @@
       write($(`${name}-told`), told[name]);
       $(name).setAttribute("aria-valuetext", told[name]);
     }
-    $("load").value = String(data.loads.findIndex(([latency, work]) => latency === now.latency && work === now.work));
+    $("load").value = String(loads.findIndex(([latency, work]) => latency === now.latency && work === now.work));
     const lines = sentences(models, now, n);
     $("told").replaceChildren(...lines.map((line) => element("p", {}, line)));
     work(models, now, n);
@@ -253,12 +338,12 @@
     const points = data.points
       .map(([name, latency, cpu, inFlight, value]) => ({ name, latency, cpu, inFlight, value }))
       .filter((one) => one.latency === now.latency && one.cpu === now.work && models.some((m) => m.name === one.name));
-    const curve = (model) => places(1, data.most).map((x) => [x, perS(model, x, now)]);
+    const curve = (model) => places(1, MOST).map((x) => [x, perS(model, x, now)]);
     const curves = new Map(models.map((model) => [model, curve(model)]));
     const values = [...[...curves.values()].flat().map(([, y]) => y), ...points.map((one) => one.value)];
     const high = values.length ? Math.max(...values) * (state.linear ? 1.06 : 1.5) : 10;
     const low = state.linear ? 0 : Math.min(high / 10, ...values) * 0.8;
-    const x = (value) => box.left + (Math.log(value) / Math.log(data.most)) * (box.right - box.left);
+    const x = (value) => box.left + (Math.log(value) / Math.log(MOST)) * (box.right - box.left);
     const share = (value) => (state.linear ? value / high : Math.log(value / low) / Math.log(high / low));
     const y = (value) => box.bottom - share(value) * (box.bottom - box.top);
     const parts = [...axes(box, x, y, ticks(low, high), isWide)];
@@ -286,9 +371,9 @@
       const at = { class: "sim-tick", x: box.left - 6, y: y(value) + 4, "text-anchor": "end" };
       parts.push(drawn("text", at, count(rounded(value))));
     }
-    for (let value = 1; value <= data.most; value *= DECADE) {
+    for (let value = 1; value <= MOST; value *= DECADE) {
       parts.push(drawn("line", { class: "sim-grid", x1: x(value), x2: x(value), y1: box.top, y2: box.bottom }));
-      const anchor = value === data.most && !isWide ? "end" : "middle";
+      const anchor = value === MOST && !isWide ? "end" : "middle";
       parts.push(drawn("text", { class: "sim-tick", x: x(value), y: box.bottom + 17, "text-anchor": anchor }, count(value)));
     }
     parts.push(drawn("line", { class: "sim-frame", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }));
@@ -306,7 +391,7 @@
 
   function kneeOf(model, now, x, y) {
     const n = knee(model, now);
-    if (n > data.most || !now.latency) return [];
+    if (n > MOST || !now.latency) return [];
     return [drawn("circle", { class: `sim-knee sim-c${model.colour}`, cx: x(n), cy: y(perS(model, n, now)), r: 5 })];
   }
 
@@ -319,7 +404,7 @@
   /** Names at the right ends of the curves, moved apart. */
   function names(models, now, box, room, y) {
     const PITCH = 16, most = Math.floor((room - 21) / LETTER);
-    const found = models.map((model) => ({ model, end: y(perS(model, data.most, now)) })).sort((a, b) => a.end - b.end);
+    const found = models.map((model) => ({ model, end: y(perS(model, MOST, now)) })).sort((a, b) => a.end - b.end);
     found.forEach((one, at) => { one.y = Math.max(one.end, at ? found[at - 1].y + PITCH : box.top); });
     const over = found.length ? Math.max(0, found[found.length - 1].y - box.bottom) : 0;
     return found.flatMap((one) => [
@@ -334,15 +419,15 @@
 
   function build() {
     for (const name of SLIDERS) {
-      $(name).max = String(data[name].stops.length - 1);
-      $(name).value = String(data[name].start);
+      $(name).max = String(sliders[name].stops.length - 1);
+      $(name).value = String(sliders[name].stops.indexOf(sliders[name].start));
       $(name).addEventListener("input", show);
     }
-    const options = data.loads.map(([latency, cpu], at) =>
+    const options = loads.map(([latency, cpu], at) =>
       element("option", { value: at }, `${latency ? tick(latency) : "no latency"}, ${cpu ? `${tick(cpu)} CPU work` : "no CPU work"}`));
     $("load").append(element("option", { value: -1 }, "choose"), ...options);
     $("load").addEventListener("change", () => {
-      const chosen = data.loads[Number($("load").value)];
+      const chosen = loads[Number($("load").value)];
       if (chosen) set({ latency: chosen[0], work: chosen[1] });
     });
     for (const kind of ["log", "linear"]) {
@@ -371,13 +456,18 @@
   /** Move sliders to values that are among their stops. */
   function set(values) {
     for (const [name, value] of Object.entries(values)) {
-      const at = data[name].stops.indexOf(value);
+      const at = sliders[name].stops.indexOf(value);
       if (at >= 0) $(name).value = String(at);
     }
     show();
   }
 
   build();
+  write($("warning"), warning());
+  $("warning").hidden = !warning();
+  $("checked").replaceChildren(...checked().map((line) => element("li", {}, line)));
+  $("errors").replaceChildren(...errors(true).map(errorRow));
+  $("all-errors").hidden = !errors(true).length;
   for (const part of section.querySelectorAll(".sim-static")) part.hidden = true;
   $("stage").hidden = false;
   show();
@@ -388,7 +478,6 @@
     show();
   }).observe($("plot"));
 
-  const named = (name) => data.models.find((model) => model.name === name);
   window.inflightSimulator = Object.freeze({
     perS: (name, n, latency, work_) => perS(named(name), n, { latency, work: work_ }),
     knee: (name, latency, work_) => knee(named(name), { latency, work: work_ }),

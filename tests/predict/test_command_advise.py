@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from inflight.bench.measure import host
+from inflight.bench.plan.experiment import ExperimentError
 from inflight.bench.plan.trials import row_trials
+from inflight.bench.predict import command as advise_command
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError
-from inflight.bench.studies.advice import command as advise_command
-from inflight.bench.studies.advice.command import AdviseError
 from tests.cli.command import call, inflight
 from tests.laboratory import Laboratory, models, only_run
-from tests.made_rows import arm_row, edited, memory_rows
-from tests.map.made_maps import map_rows
+from tests.made_rows import arm_row, edited
+from tests.predict.made_maps import map_rows
 
 DOCS = Path(__file__).parents[2] / "docs" / "decisions.md"
 COSTS = {"callbacks": 20_000, "generators": 24_000, "native_asyncio": 52_000, "thread_pool": 30_000}
@@ -35,8 +35,6 @@ def results(tmp_path_factory: pytest.TempPathFactory, machine: dict[str, Any]) -
     out = tmp_path_factory.mktemp("results")
     store(out / "reference" / "20260101T000000000Z-here-map", map_rows(COSTS, noise=0.002, works=("0",)), machine)
     store(out / "20260102T000000000Z-here-part", map_rows({"callbacks": 9_000}, works=("0",)), machine)
-    memory = [row for name in COSTS for row in memory_rows(name, 20_000)]
-    store(out / "20260103T000000000Z-here-memory", memory, machine)
     store(out / "20260104T000000000Z-there-map", map_rows(COSTS, noise=0.002), machine | {"cpu": "Other 1"})
     noisy = [edited(row, measured={"others_share": 0.5}) for row in map_rows(COSTS, works=("0",))]
     store(out / "20260104T000000000Z-here-map", noisy, machine)
@@ -75,25 +73,9 @@ def test_it_goes_by_the_newest_run_of_this_machine_that_has_all_strategies(resul
 
     assert (code, found["advised"], found["alike"]) == (0, "callbacks", ["callbacks"])
     assert Path(found["run"]).name == "20260101T000000000Z-here-map"
-    assert Path(found["memory_run"]).name == "20260103T000000000Z-here-memory"
     assert [one["strategy"] for one in found["models"]] == ["callbacks", "generators", "thread_pool", "native_asyncio"]
     assert found["models"][0]["pages_per_s"][0] == pytest.approx(50_000, rel=0.02)
-    assert found["models"][0]["memory_bytes"] == pytest.approx(100 * 20_000, rel=0.02)
     assert found["left_out"] == {"sequential": "never has more than 1 in flight"}
-
-
-def test_memory_is_from_the_newest_run_whose_sizes_give_an_interval_above_0(
-    tmp_path: Path, results: Path, machine: dict[str, Any], told: Any
-) -> None:
-    whole = [row for name in COSTS for row in memory_rows(name, 20_000)]
-    few = [row for row in whole if row.workload.in_flight <= 800]
-    shrinking = [row for name in COSTS for row in memory_rows(name, -10)]
-    for day, found in enumerate((whole, few, shrinking), 1):
-        store(tmp_path / f"2026010{day}T000000000Z-here-memory", found, machine)
-
-    _, found = told(tmp_path, folder=results / "reference" / "20260101T000000000Z-here-map")
-
-    assert Path(found["memory_run"]).name == "20260101T000000000Z-here-memory"
 
 
 def test_models_that_the_blocks_do_not_tell_apart_are_no_recommendation(
@@ -112,7 +94,6 @@ def test_a_run_of_another_machine_is_used_only_when_named_and_said(results: Path
 
     assert code == 0
     assert found["machine_differs"] == [f"cpu Other 1, here {host.machine()['cpu']}"]
-    assert found["memory_run"] is None
 
 
 def test_a_run_without_its_machine_is_said_to_be_of_another(results: Path, tmp_path: Path, told: Any) -> None:
@@ -147,9 +128,7 @@ def test_without_a_run_of_this_machine_it_measures_one_and_says_so_first(
     assert (again.code, json.loads(again.out)["run"], len(laboratory.asked)) == (0, found["run"], asked)
 
 
-@pytest.mark.parametrize(
-    ("off", "code"), [(0.0, 0), (0.095, 0), (0.105, 3)], ids=["as expected", "almost 10 % off", "more than 10 % off"]
-)
+@pytest.mark.parametrize(("off", "code"), [(0.0, 0), (0.3, 0)], ids=["as expected", "30 % off, and the choice holds"])
 def test_verify_measures_the_advised_model_and_the_next_one_on_that_very_workload(
     laboratory: Laboratory, results: Path, tmp_path: Path, off: float, code: int
 ) -> None:
@@ -165,7 +144,7 @@ def test_verify_measures_the_advised_model_and_the_next_one_on_that_very_workloa
     assert found["off"] == pytest.approx(off, abs=0.002)
     assert {row.strategy for row in own} == {one["strategy"] for one in found["models"]}
     assert told["advised"] in {row.strategy for row in own}
-    assert len(own) == 6
+    assert len(own) == 10
     assert {(row.workload.latency, row.workload.cpu, row.workload.in_flight) for row in own} == {("20ms", "100us", 8)}
 
 
@@ -176,7 +155,7 @@ def test_rows_of_failed_blocks_are_no_cost_and_are_kept(laboratory: Laboratory, 
 
     done = call("advise", "--latency", "30ms", "--in-flight", 20, "--quiet", "--out", tmp_path)
 
-    assert done.sentence == f"the CPU time per page could not be measured; the rows are in {only_run(tmp_path)}"
+    assert done.refusal.startswith(f"{only_run(tmp_path)} has no two blocks without latency and CPU work")
     assert {row.status for row in rows.read(only_run(tmp_path))} == {"failed"}
 
 
@@ -213,18 +192,18 @@ def test_the_json_has_what_the_documentation_explains(results: Path, told: Any) 
     ],
 )
 def test_what_cannot_be_read_is_refused_in_a_sentence(changes: dict[str, Any], sentence: str, tmp_path: Path) -> None:
-    with pytest.raises(AdviseError) as refused:
+    with pytest.raises(ExperimentError) as refused:
         ask(tmp_path, **changes)
 
     assert str(refused.value).startswith(sentence)
     assert "\n" not in str(refused.value)
 
 
-def test_a_run_that_is_named_must_have_the_cost_of_a_page(results: Path, tmp_path: Path) -> None:
-    memory = results / "20260103T000000000Z-here-memory"
+def test_a_run_that_is_named_must_have_the_cost_of_a_page(tmp_path: Path) -> None:
+    empty = store(tmp_path / "empty", [], {})
 
-    with pytest.raises(AdviseError, match="no two blocks without added latency and CPU work at about 100 in flight"):
-        ask(tmp_path, folder=memory)
+    with pytest.raises(ExperimentError, match="no two blocks without latency and CPU work at about 100 in flight"):
+        ask(tmp_path, folder=empty)
     with pytest.raises(RowsError, match=r"is not a run: cannot read rows\.jsonl"):
         ask(tmp_path, folder=tmp_path / "nothing")
 
@@ -232,7 +211,7 @@ def test_a_run_that_is_named_must_have_the_cost_of_a_page(results: Path, tmp_pat
 def test_the_command_answers_with_its_exit_code(results: Path) -> None:
     advised = call("advise", "--latency", "30ms", "--in-flight", 100, "--out", results)
     open_ = call(
-        "advise", "--latency", "0", "--in-flight", 1, "--json", "--from", results / "20260102T000000000Z-here-part"
+        "advise", "--latency", "100us", "--in-flight", 1, "--json", "--from", results / "20260102T000000000Z-here-part"
     )
 
     assert (advised.code, advised.out.split()[0]) == (0, "Use")
@@ -251,4 +230,4 @@ def test_a_real_measurement_is_kept_and_gives_the_advice_of_its_rows(tmp_path: P
     assert told["run_in_flight"] == 20
     assert done.code == (0 if told["verified"]["holds"] and told["advised"] else 3)
     again = json.loads(call("advise", *words, "--from", told["run"]).out)
-    assert {**again, "verified": None, "memory_run": None} == {**told, "verified": None, "memory_run": None}
+    assert {**again, "verified": None} == {**told, "verified": None}
