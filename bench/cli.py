@@ -43,7 +43,7 @@ from inflight.fake_server.options import OPTIONS, Option, settings
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 
 READING = frozenset(
-    {"commands.report", "predict.command"}
+    {"commands.report", "commands.advise"}
     | {f"studies.{study}.command" for study in ("claims", "compare", "history", "selftest", "stored")}
 )
 """Modules whose commands cannot work without numpy and scipy: they check the address space first."""
@@ -576,7 +576,7 @@ def advise(**options: Any) -> None:
 
     The advice is based on the CPU time per page on this machine. If no stored run has it, it is measured first.
     """
-    _do("predict.command", options)
+    _do("commands.advise", options)
 
 
 @main.command(epilog=told("check"))

@@ -23,8 +23,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from inflight.bench.api import load
+from inflight.bench.commands import advise as advise_command
 from inflight.bench.commands import report as report_command
-from inflight.bench.predict import command as advise_command
 from inflight.bench.race import command as race_command
 from inflight.bench.report import terminal as table
 from inflight.bench.report.plots import save_all

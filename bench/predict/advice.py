@@ -8,13 +8,12 @@ which c was measured, so that models are compared within blocks. A workload that
 import json
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+from pandas import DataFrame
 
 from inflight.bench.frame.contrast import contrast, records, summary
 from inflight.bench.frame.model import bound_per_s, knee
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 MIN_TURN_NS = 1_000_000
 """Shorter fetches depend on the time of server and network, about 0.1 ms, which the formula leaves out."""
@@ -33,7 +32,7 @@ class Wanted(NamedTuple):
     near: int
 
 
-def costs_near(lines: "DataFrame", site: Mapping[str, Any], in_flight: int) -> "DataFrame":
+def costs_near(lines: DataFrame, site: Mapping[str, Any], in_flight: int) -> DataFrame:
     """Return the CPU time per page, without latency and CPU work, at the nearest number in flight; may be empty."""
     found = _plain(lines, site, "cpu_per_page_ns")
     found = found[(found["latency_ns"] == 0) & (found["cpu_ns"] == 0)]
@@ -42,17 +41,17 @@ def costs_near(lines: "DataFrame", site: Mapping[str, Any], in_flight: int) -> "
     return found[found["in_flight"] == nearest]
 
 
-def _plain(lines: "DataFrame", site: Mapping[str, Any], figure: str) -> "DataFrame":
+def _plain(lines: DataFrame, site: Mapping[str, Any], figure: str) -> DataFrame:
     """Return the lines of plain strategies in blocks on pages like those of ``site``."""
     own = lines.query(f"{PLAIN} and connection == 'keep-alive' and figure == '{figure}'")
     return own[own["site"].map(lambda text: json.loads(text).items() >= site.items()).astype(bool)]
 
 
-def _in_two_blocks(lines: "DataFrame") -> "DataFrame":
+def _in_two_blocks(lines: DataFrame) -> DataFrame:
     return lines[lines.groupby(["in_flight", "strategy"])["unit"].transform("nunique") > 1]
 
 
-def advise(lines: "DataFrame", site: Mapping[str, Any], wanted: Wanted, lengths: Mapping[str, int]) -> dict[str, Any]:
+def advise(lines: DataFrame, site: Mapping[str, Any], wanted: Wanted, lengths: Mapping[str, int]) -> dict[str, Any]:
     """Return the advice and the figures of each model, the fastest first, as JSON values (docs/decisions.md).
 
     Of models that are surely equally fast, the one with the shortest program is advised; ``lengths`` are those of the
@@ -105,7 +104,7 @@ def _ends(*ends: float) -> list[float | None]:
     return [end if math.isfinite(end) else None for end in ends]
 
 
-def verify(lines: "DataFrame", chosen: list[dict[str, Any]]) -> dict[str, Any]:
+def verify(lines: DataFrame, chosen: list[dict[str, Any]]) -> dict[str, Any]:
     """Return how far off the expected figures are, and whether the choice holds: no other model is surely faster."""
     rates = lines.query("figure == 'pages_per_s' and valid and role != 'placebo'")
     means = {one.strategy: _ends(one.estimate, one.low, one.high) for one in records(summary(rates, ["strategy"]))}

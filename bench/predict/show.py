@@ -1,6 +1,5 @@
 """Advice as text, from its JSON values. Pure."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from inflight.bench.core import units
@@ -11,11 +10,8 @@ from inflight.bench.present.table import Table
 
 HEADS = ("strategy", "pages/s", "95 % interval", "verdict", "limited by", "knee", "CPU per page", "core")
 VERDICTS = {None: "fastest", "differs": "slower", "same": "equal", "unknown": "can't tell"}
-FROM = {
-    False: "Expected of a long crawl with a core to itself: min(N / (L + c + w), 1 / (c + w)), with N in flight, added "
-    "latency L, CPU work w, and CPU time c per page. Near the knee real figures are lower. --verify measures this.",
-    True: "The run measured this workload; the pages/s are these measurements.",
-}
+EXPECTED = "Expected: min(N / (L + c + w), 1 / (c + w)) (docs/decisions.md); --verify measures this."
+MEASURED = "The run measured this workload; the pages/s are these measurements."
 
 
 def text(told: dict[str, Any]) -> str:
@@ -25,12 +21,14 @@ def text(told: dict[str, Any]) -> str:
     title = f"Use {told['advised']}" if told["advised"] else "No confident recommendation"
     notes = [
         f"{told['why'][0].upper()}{told['why'][1:]}.",
-        FROM[told["measured"]],
+        MEASURED if told["measured"] else EXPECTED,
         f"The CPU time per page was measured with {words.in_flight(told['run_in_flight'])}.",
         *(f"{name}: left out, {why}." for name, why in told["left_out"].items()),
         *(f"Measured on another machine: {one}." for one in told["machine_differs"]),
     ]
-    return _section(f"{title} for {asked}", HEADS, map(_line, told["models"]), notes, f"From:   {told['run']}")
+    table = Table("", HEADS, tuple(map(_line, told["models"])))
+    notes = [words.plain(note, 400) for note in notes]
+    return _text(Section(f"{title} for {asked}", (table,), tuple(notes)), f"From:   {told['run']}")
 
 
 def _line(one: dict[str, Any]) -> tuple[str, ...]:
@@ -51,11 +49,11 @@ def verified_text(told: dict[str, Any]) -> str:
     """Return the result of --verify, with the path of its run."""
     title = "The choice holds" if told["holds"] else "The measurement does not confirm the choice"
     heads = ("strategy", "expected /s", "measured /s", "95 % interval", "off")
-    lines = (
+    lines = [
         (name, units.number(expected), *_rate(rate or [None] * 3), "-" if off is None else f"{100 * off:+.1f} %")
         for name, expected, rate, off in map(dict.values, told["models"])
-    )
-    return _section(title, heads, lines, (), f"Rows:   {told['folder']}")
+    ]
+    return _text(Section(title, (Table("", heads, tuple(lines)),)), f"Rows:   {told['folder']}")
 
 
 def _rate(ends: list[float | None]) -> tuple[str, str]:
@@ -63,7 +61,5 @@ def _rate(ends: list[float | None]) -> tuple[str, str]:
     return value, f"{low} to {high}"
 
 
-def _section(title: str, heads: tuple[str, ...], lines: Iterable[Any], notes: Iterable[str], place: str) -> str:
-    table = Table("", heads, tuple(lines))
-    shown = Section(title, (table,), tuple(words.plain(note, 400) for note in notes))
+def _text(shown: Section, place: str) -> str:
     return f"{form.text(shown, 100).plain}\n{words.plain(place, 400)}"

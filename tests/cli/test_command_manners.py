@@ -30,7 +30,7 @@ OF_A_MODULE = {
     name: f"commands.{name}" if name in OF_NO_STUDY else f"studies.{STUDIES.get(name, name)}.command"
     for name in COMMANDS
     if name not in {"crawl", "serve", "list", "check"}
-} | {"check": "conformance.command", "race": "race.command", "demo": "race.demo", "advise": "predict.command"}
+} | {"check": "conformance.command", "race": "race.command", "demo": "race.demo", "advise": "commands.advise"}
 """The module of each command that has one of its own."""
 
 

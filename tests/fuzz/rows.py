@@ -201,7 +201,7 @@ def _race(run: Path, out: Path) -> None:
 
 
 def _advise(run: Path, out: Path) -> None:
-    from inflight.bench.predict import command as advise_command
+    from inflight.bench.commands import advise as advise_command
 
     nowhere = run.parent / "none"
     for as_json in (False, True):

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inflight.bench.commands.advise import SITE
 from inflight.bench.frame.frame import frame
 from inflight.bench.frame.model import bound_per_s, knee
 from inflight.bench.predict import show
 from inflight.bench.predict.advice import Wanted, advise, costs_near, verify
-from inflight.bench.predict.command import SITE
 from inflight.bench.rows import files
 from inflight.bench.rows.files import Row
 from inflight.bench.show.studies import STUDIES

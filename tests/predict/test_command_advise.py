@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from inflight.bench.commands import advise as advise_command
 from inflight.bench.measure import host
 from inflight.bench.plan.experiment import ExperimentError
 from inflight.bench.plan.trials import row_trials
-from inflight.bench.predict import command as advise_command
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError
 from tests.cli.command import call, inflight

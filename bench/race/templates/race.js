@@ -52,7 +52,7 @@
   const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
   const size = (bytes) => (bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`);
 
-  const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
+  const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)}\u00a0%`;
 
   function figures(lane, now) {
     const s = lane.samples, n = now.sample;

@@ -41,19 +41,30 @@ def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: 
     grid = Throughput(latency=(delay.text,), in_flight=(in_flight,), cpu=(duration_text(work_ns),), cycles=cycles)
     names = [name for name in strategies.models() if strategies.describe(name).stack == "shared"]
     left_out, near = _left_out(_experiment(grid, names)), min(in_flight, MAX_COSTED)
-    lengths = {name: _length(name) for name in names if name not in left_out}
-    place = folder or newest(out, host.machine(), near, lengths) or _measured(out, near, lengths)
+    programs = Path(strategies.__file__).parent
+    lengths = {
+        name: len((programs / f"{name}.py").read_text("utf-8").splitlines()) for name in names if name not in left_out
+    }
+    what = f"No run of this machine in {out} has the CPU time per page: measuring it with {near:,} in flight"
+    bare = _experiment(Throughput(in_flight=(near,), cycles=CYCLES), lengths)
+    place = folder or newest(out, host.machine(), near, lengths) or _run(out, bare, what)
     wanted = advice.Wanted(delay.text, delay.mean_ns, work_ns, in_flight, near)
     found = advice.advise(frame(rows.read(place)), SITE, wanted, lengths)
     if not found["models"]:
         raise ExperimentError(f"{place} has no two blocks without latency and CPU work at about {near:,} in flight")
-    there, here = _machine(place), host.machine()
-    differing = [
-        f"{key} {there.get(key, 'unknown')}, here {here.get(key)}" for key in machines.differences(there, here)
-    ]
-    asked = {"format": FORMAT, "latency_ns": round(delay.mean_ns), "cpu_ns": work_ns, "in_flight": in_flight}
-    basis = {"run": str(place), "machine_differs": differing, "left_out": left_out, "verified": None}
-    told: dict[str, Any] = asked | found | basis
+    there, here = rows.machine(place), host.machine()
+    told: dict[str, Any] = {
+        "format": FORMAT,
+        "latency_ns": round(delay.mean_ns),
+        "cpu_ns": work_ns,
+        "in_flight": in_flight,
+        **found,
+        "left_out": left_out,
+        "run": str(place),
+        "machine_differs": [f"{key} {there.get(key, 'unknown')}, here {here.get(key)}"
+                            for key in machines.differences(there, here)],
+        "verified": None,
+    }  # fmt: skip
     if not as_json:
         print(show.text(told))
     if verify:
@@ -82,35 +93,18 @@ def _left_out(experiment: Experiment) -> dict[str, str]:
     return found | {part.strategy: short[part.id] for one in trials for part in row_trials(one) if part.id in short}
 
 
-def _length(name: str) -> int:
-    """Return the number of lines of a strategy's program."""
-    return len((Path(strategies.__file__).parent / f"{name}.py").read_text(encoding="utf-8").splitlines())
-
-
 def newest(out: Path, machine: Mapping[str, Any], in_flight: int, names: Collection[str]) -> Path | None:
     """Return the newest quiet run of an equal machine that has the CPU time per page of all these strategies."""
-    folders = [folder for pattern in ("*", "reference/*") for folder in out.glob(pattern) if rows.is_run(folder)]
+    folders = [*rows.folders_in(out), *rows.folders_in(out / "reference")]
     for folder in sorted(folders, key=lambda path: path.name, reverse=True):
         try:
-            found = [] if machines.differences(_machine(folder), machine) else rows.read(folder)
+            found = [] if machines.differences(rows.machine(folder), machine) else rows.read(folder)
         except RowsError:
             continue
         costs = advice.costs_near(frame(found), SITE, in_flight)
         if not noise.is_noisy(found) and set(costs["strategy"]) >= set(names):
             return folder
     return None
-
-
-def _machine(folder: Path) -> dict[str, Any]:
-    try:
-        return rows.machine(folder)
-    except RowsError:
-        return {}
-
-
-def _measured(out: Path, in_flight: int, names: Collection[str]) -> Path:
-    what = f"No run of this machine in {out} has the CPU time per page: measuring it with {in_flight:,} in flight"
-    return _run(out, _experiment(Throughput(in_flight=(in_flight,), cycles=CYCLES), names), what)
 
 
 def _experiment(grid: Throughput, names: Collection[str]) -> Experiment:
