@@ -11,12 +11,11 @@ import pytest
 from inflight.bench.commands import advise as advise_command
 from inflight.bench.measure import host
 from inflight.bench.plan.experiment import ExperimentError
-from inflight.bench.plan.trials import row_trials
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError
 from tests.cli.command import call, inflight
 from tests.laboratory import Laboratory, models, only_run
-from tests.made_rows import arm_row, edited
+from tests.made_rows import edited
 from tests.predict.made_maps import map_rows
 
 DOCS = Path(__file__).parents[2] / "docs" / "decisions.md"
@@ -78,31 +77,11 @@ def test_it_goes_by_the_newest_run_of_this_machine_that_has_all_strategies(resul
     assert found["left_out"] == {"sequential": "never has more than 1 in flight"}
 
 
-def test_models_that_the_blocks_do_not_tell_apart_are_no_recommendation(
-    tmp_path: Path, machine: dict[str, Any], told: Any
-) -> None:
-    store(tmp_path / "a-map", map_rows(COSTS, noise=0.2, works=("0",), caps=(100,)), machine)
-
-    code, found = told(tmp_path, latency="0")
-
-    assert (code, found["advised"]) == (3, None)
-    assert "generators" in found["alike"]
-
-
 def test_a_run_of_another_machine_is_used_only_when_named_and_said(results: Path, told: Any) -> None:
     code, found = told(results, latency="0", folder=results / "20260104T000000000Z-there-map")
 
     assert code == 0
     assert found["machine_differs"] == [f"cpu Other 1, here {host.machine()['cpu']}"]
-
-
-def test_a_run_without_its_machine_is_said_to_be_of_another(results: Path, tmp_path: Path, told: Any) -> None:
-    folder = store(tmp_path / "a-map", map_rows(COSTS, noise=0.002, works=("0",)), {})
-    (folder / "machine.json").unlink()
-
-    _, found = told(results, folder=folder)
-
-    assert any(one.startswith("cpu unknown, here ") for one in found["machine_differs"])
 
 
 def test_without_a_run_of_this_machine_it_measures_one_and_says_so_first(
@@ -128,11 +107,10 @@ def test_without_a_run_of_this_machine_it_measures_one_and_says_so_first(
     assert (again.code, json.loads(again.out)["run"], len(laboratory.asked)) == (0, found["run"], asked)
 
 
-@pytest.mark.parametrize(("off", "code"), [(0.0, 0), (0.3, 0)], ids=["as expected", "30 % off, and the choice holds"])
 def test_verify_measures_the_advised_model_and_the_next_one_on_that_very_workload(
-    laboratory: Laboratory, results: Path, tmp_path: Path, off: float, code: int
+    laboratory: Laboratory, results: Path, tmp_path: Path
 ) -> None:
-    laboratory.answer = models(COSTS, slower=1 / (1 - off))
+    laboratory.answer = models(COSTS, slower=1 / (1 - 0.3))
     command = ("advise", "--latency", "20ms", "--cpu", "100us", "--in-flight", 8, "--verify", "--out", tmp_path)
     run = results / "reference" / "20260101T000000000Z-here-map"
 
@@ -140,23 +118,12 @@ def test_verify_measures_the_advised_model_and_the_next_one_on_that_very_workloa
 
     told = json.loads(done.out)
     found, own = told["verified"], rows.read(Path(told["verified"]["folder"]))
-    assert (done.code, found["holds"]) == (code, code == 0)
-    assert found["off"] == pytest.approx(off, abs=0.002)
+    assert (done.code, found["holds"]) == (0, True)
+    assert found["off"] == pytest.approx(0.3, abs=0.002)
     assert {row.strategy for row in own} == {one["strategy"] for one in found["models"]}
     assert told["advised"] in {row.strategy for row in own}
     assert len(own) == 10
     assert {(row.workload.latency, row.workload.cpu, row.workload.in_flight) for row in own} == {("20ms", "100us", 8)}
-
-
-def test_rows_of_failed_blocks_are_no_cost_and_are_kept(laboratory: Laboratory, tmp_path: Path) -> None:
-    laboratory.answer = lambda trial, _calibrates: [
-        arm_row(status="failed", reason="it broke") for _ in row_trials(trial)
-    ]
-
-    done = call("advise", "--latency", "30ms", "--in-flight", 20, "--quiet", "--out", tmp_path)
-
-    assert done.refusal.startswith(f"{only_run(tmp_path)} has no two blocks without latency and CPU work")
-    assert {row.status for row in rows.read(only_run(tmp_path))} == {"failed"}
 
 
 def test_an_interrupted_measurement_keeps_its_rows_and_gives_no_advice(laboratory: Laboratory, tmp_path: Path) -> None:

