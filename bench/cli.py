@@ -43,8 +43,8 @@ from inflight.fake_server.options import OPTIONS, Option, settings
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 
 READING = frozenset(
-    {"commands.report", "runs.command"}
-    | {f"studies.{study}.command" for study in ("advice", "claims", "compare", "race", "selftest")}
+    {"commands.report", "commands.advise", "runs.command"}
+    | {f"studies.{study}.command" for study in ("claims", "compare", "selftest")}
 )
 """Modules whose commands cannot work without numpy and scipy: they check the address space first."""
 
@@ -189,13 +189,14 @@ def crawl(**options: Any) -> None:
 def demo(**options: Any) -> None:
     """See in ten seconds why it pays to wait for many pages at once.
 
-    It crawls a small site on this machine twice: one page at a time, then up to 100 at a time. Nothing is stored.
+    It records a race on this machine: one page at a time against up to 100 at a time. Then it plays it once. Nothing is
+    stored.
 
     \b
     inflight demo
     inflight demo --json
     """
-    _do("studies.demo.command", options)
+    _do("race.demo", options)
 
 
 @main.command(epilog=told("run"))
@@ -505,10 +506,9 @@ def race(**options: Any) -> None:
     inflight race results/20261120T101500000Z-laptop-quick --speed 0.5
     inflight race --strategy callbacks --strategy thread_pool
 
-    On a terminal: space plays and pauses, + and - change the speed, the arrow keys move back and forth, q quits. The
-    race is also written as the page race.html.
+    A terminal plays the race once, in ten seconds at speed 1. The page race.html has controls.
     """
-    _do("studies.race.command", options)
+    _do("race.command", options)
 
 
 @main.command(epilog=told("advise"))
@@ -538,7 +538,7 @@ def advise(**options: Any) -> None:
 
     The advice is based on the CPU time per page on this machine. If no stored run has it, it is measured first.
     """
-    _do("studies.advice.command", options)
+    _do("commands.advise", options)
 
 
 @main.command(epilog=told("check"))

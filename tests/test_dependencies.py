@@ -241,6 +241,7 @@ READING = [
         for name in modules("bench.present", "bench.show", "bench.report", "bench.runs")
         if name != "bench.runs.command"
     ),
+    *(name for name in modules("bench.race", "bench.predict") if name.rpartition(".")[2] not in COMMANDS | {"demo"}),
     *parts_of_studies(lambda name: name not in RUNNERS | COMMANDS | {"record", "programs", "pulse"}),
 ]
 
@@ -440,4 +441,4 @@ def canonical(name: str) -> str:
 def test_only_the_frame_and_what_reads_it_know_pandas() -> None:
     for name, found in imports(modules("bench")):
         if top(found) == "pandas":
-            assert within(name, ["bench.frame", "bench.show", "bench.report", "bench.runs"]), name
+            assert within(name, ["bench.frame", "bench.show", "bench.report", "bench.predict", "bench.runs"]), name

@@ -23,14 +23,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from inflight.bench.api import load
+from inflight.bench.commands import advise as advise_command
 from inflight.bench.commands import report as report_command
+from inflight.bench.race import command as race_command
 from inflight.bench.report import terminal as table
 from inflight.bench.report.plots import save_all
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import SELFTEST_FILE, RowsError
-from inflight.bench.studies.advice import command as advise_command
 from inflight.bench.studies.compare import read, show
-from inflight.bench.studies.race import command as race_command
 from inflight.bench.studies.selftest import show as selftest
 from tools.document.stored import REFERENCE
 

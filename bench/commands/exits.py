@@ -9,7 +9,7 @@ REFUSED, BUG, INTERRUPTED = 2, 70, 130
 _ALL = {REFUSED: "wrong usage, or environment error", BUG: "internal error", INTERRUPTED: "interrupted"}
 _VERDICTS = {0: "pass", 1: "regression", 3: "inconclusive"}
 _OWN: dict[str, dict[int, str]] = {
-    "demo": {0: "both crawls measured", 1: "a crawl failed"},
+    "demo": {0: "all crawls measured", 1: "a crawl failed"},
     "run": {0: "at least one valid row", 1: "no valid row, or with --strict an invalid one"},
     "race": {0: "race shown", 1: "no valid row in the new run"},
     "report": {0: "report written"},

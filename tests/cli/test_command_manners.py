@@ -23,14 +23,20 @@ TALKS = {
     "open-loop", "check", "serve", "demo",
 }  # fmt: skip
 COMMANDS = sorted(main.commands)
-STUDIES = {"ab": "compare", "advise": "advice", "open-loop": "open_loop"}
+STUDIES = {"ab": "compare", "open-loop": "open_loop"}
 """The studies that have another name than their command."""
 OF_NO_STUDY = {"completion", "report", "run"}
 OF_A_MODULE = {
     name: f"commands.{name}" if name in OF_NO_STUDY else f"studies.{STUDIES.get(name, name)}.command"
     for name in COMMANDS
     if name not in {"crawl", "serve", "list", "check", "compare"}
-} | {"check": "conformance.command", "compare": "runs.command"}
+} | {
+    "check": "conformance.command",
+    "compare": "runs.command",
+    "race": "race.command",
+    "demo": "race.demo",
+    "advise": "commands.advise",
+}
 """The module of each command that has one of its own."""
 
 

@@ -191,15 +191,15 @@ def _compare(run: Path, out: Path) -> None:
 
 
 def _race(run: Path, out: Path) -> None:
+    from inflight.bench.race import command as race_command
     from inflight.bench.rows.files import RowsError
-    from inflight.bench.studies.race import command as race_command
 
     with contextlib.suppress(RowsError):
         race_command.run(folder=run, chosen=(), speed=1.0, out=out)
 
 
 def _advise(run: Path, out: Path) -> None:
-    from inflight.bench.studies.advice import command as advise_command
+    from inflight.bench.commands import advise as advise_command
 
     nowhere = run.parent / "none"
     for as_json in (False, True):

@@ -17,6 +17,7 @@ from inflight.bench.frame.slopes import FULL, NoSlope, Slope
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Table
+from inflight.bench.race.lanes import Race, races
 from inflight.bench.rows import machines
 from inflight.bench.rows.files import MACHINE_FILE, folders_in
 from inflight.bench.show import listing, memory
@@ -28,7 +29,6 @@ from inflight.bench.studies.compare.decide import Decision
 from inflight.bench.studies.compare.read import Block
 from inflight.bench.studies.compare.rule import DESIGNED
 from inflight.bench.studies.compare.simulation import rate_bounds
-from inflight.bench.studies.race.read import Race, races
 from tools.document.stored import DocumentError, Run, Runs
 from tools.selftest_long import DECISIONS_FILE, Kind, kinds, made
 
@@ -313,7 +313,7 @@ def largest_swarm(runs: Runs) -> tuple[int, float, str]:
 def race(run: Run) -> Race:
     """Return the first race of a run. Raises DocumentError."""
     found = races(run.rows)
-    if not found or len(found[0].finishers) < 2:
+    if not found or found[0].lanes[1].rank is None:
         raise DocumentError(f"{run.folder} has no race with two valid crawls")
     return found[0]
 

@@ -62,7 +62,7 @@ ROOMS = {
     ),
     "statistics": Room(
         (
-            "bench/frame/statistics.py", "bench/core/figures.py", "bench/core/model.py", "bench/core/retention.py",
+            "bench/frame/statistics.py", "bench/core/figures.py", "bench/frame/model.py", "bench/core/retention.py",
             "bench/core/layers.py", "bench/plan/arrivals.py",
         ),
         (

@@ -13,7 +13,7 @@ from statistics import fmean, median
 from typing import Any, Literal, get_args
 
 from inflight.bench.core.cells import memory_points
-from inflight.bench.core.model import CLEARLY_ABOVE, knee
+from inflight.bench.frame.model import CLEARLY_ABOVE, knee
 from inflight.bench.plan.arm import Role
 from inflight.bench.rows.crawls import ArmOf, ComparisonOf
 from inflight.bench.rows.files import Row
