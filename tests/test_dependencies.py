@@ -33,12 +33,10 @@ SHARED_BY_BOTH_HALVES = {
     "bench.rows", "bench.rows.files", "bench.rows.machines", "bench.rows.records", "bench.rows.values",
     "bench.core.units",
 }  # fmt: skip
-RUNNERS = {"run", "checks", "worker", "overhead", "crowd", "wrk"}
+RUNNERS = {"run", "checks", "worker", "crowd", "wrk"}
 """The modules of a study that measure; they do it with the laboratory (bench/measure)."""
 COMMANDS = {
     "command",
-    "comparison",
-    "loop",
     "written",
     "layout",
     "allowances",
@@ -48,11 +46,9 @@ COMMANDS = {
 }
 """The modules of a study between the two: they plan, and call the one half and the other."""
 SUBJECTS = {
-    "bench.studies.selftest": {"bench.studies.compare", "bench.studies.clients"},
     "bench.studies.history": {"bench.studies.stored"},
 }
-"""The studies whose subject are other ones: the self-test is one of comparisons and of clients, a history one of stored
-runs."""
+"""The studies whose subject are other ones: a history is one of stored runs."""
 EXHIBITS = {"bench.measure.idle": {"strategies.generators"}}
 """The programs whose very subject is a part of one strategy: the block that is a Task of our own."""
 LOCUST = {"locust", "gevent"}
@@ -237,8 +233,11 @@ def parts_of_studies(wanted: Callable[[str], bool]) -> list[str]:
 
 SHARED = ["bench.core", "bench.rows", "bench.plan", "bench.frame"]
 MEASURING = [*modules("bench.measure"), *parts_of_studies(lambda name: name in RUNNERS)]
+AB = [f"bench.ab.{name}" for name in ("rule", "decide", "blocks", "rates", "show", "plot")]
+"""What decides and shows; the other modules of this room plan and measure."""
 READING = [
     *modules("bench.present", "bench.show", "bench.report"),
+    *AB,
     *parts_of_studies(lambda name: name not in RUNNERS | COMMANDS | {"record", "programs", "pulse"}),
 ]
 

@@ -12,7 +12,6 @@ from inflight.bench.present.table import Cell, Line, Table
 from inflight.bench.report import provenance
 from inflight.bench.report.check_words import MEANINGS
 from inflight.bench.rows.files import Row
-from inflight.bench.studies.compare.read import SIDES
 
 MOST_INVALID = 12
 """Maximum number of invalid trials shown of a check, and of reasons; the rest are counted."""
@@ -39,14 +38,14 @@ def nothing_valid(rows: Sequence[Row]) -> str:
 
 def about_invalid(rows: Sequence[Row]) -> list[str]:
     """Say for each strategy how many of its trials are invalid, and why."""
-    by_strategy: dict[str, list[Row]] = {}
+    by_strategy: dict[tuple[str, bool], list[Row]] = {}
     for row in rows:
-        by_strategy.setdefault(row.strategy, []).append(row)
-    has_sides = any(row.strategy in SIDES for row in rows)
+        by_strategy.setdefault((row.strategy, bool(row.of_comparison)), []).append(row)
+    has_sides = any(is_side for _, is_side in by_strategy)
     told = [
         f"{words.plain(name, 30)}: {bad}."
-        for name, own in sorted(by_strategy.items())
-        if (bad := _about_bad(own, " outside of comparisons" if has_sides and name not in SIDES else " in this run"))
+        for (name, is_side), own in sorted(by_strategy.items())
+        if (bad := _about_bad(own, " outside of comparisons" if has_sides and not is_side else " in this run"))
     ]
     if len(told) > MOST_EXPLAINED:
         told = [

@@ -54,7 +54,7 @@ class Study:
 
     def _offered(self, part: str, name: str) -> Callable[..., Any]:
         """Return a function of one of its modules; ``_nothing`` if the study does not have it."""
-        module = f"..studies.{self.name}.{part}"
+        module = f"..{self.name}.{part}" if self.name == "ab" else f"..studies.{self.name}.{part}"
         return (
             getattr(import_module(module, __package__), name, _nothing) if find_spec(module, __package__) else _nothing
         )
@@ -67,7 +67,7 @@ STUDIES = (
     Study("swarm", key="swarms"),
     Study("open_loop", key="offered", is_timed=True),
     Study("clients", is_timed=True),
-    Study("compare"),
+    Study("ab"),
 )
 """In the order in which they are shown, behind those of the frame (``inflight.bench.show.studies``)."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
+from inflight.bench.ab import show
 from inflight.bench.present.markdown import code, escaped, escaped_in_html
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Table
@@ -15,7 +16,6 @@ from inflight.bench.report import markdown as report_markdown
 from inflight.bench.report import studies
 from inflight.bench.rows.records import changed
 from inflight.bench.studies.claims import show as claims_show
-from inflight.bench.studies.compare import show
 from inflight.bench.studies.stored import show as stored
 from tests.ab.test_verdict_shown import result, series
 from tests.claims.made_verdicts import hostile_verdict, made_report

@@ -18,6 +18,9 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, TemplateError
 
+from inflight.bench.ab import blocks as comparisons
+from inflight.bench.ab import rates
+from inflight.bench.ab import show as comparison
 from inflight.bench.core import units
 from inflight.bench.frame.figures import FIGURES
 from inflight.bench.present import section, words
@@ -26,9 +29,6 @@ from inflight.bench.report.glossary import glossary
 from inflight.bench.rows.files import RowsError
 from inflight.bench.show import study
 from inflight.bench.studies.claims import show as claims
-from inflight.bench.studies.compare import read as comparisons
-from inflight.bench.studies.compare import show as comparison
-from inflight.bench.studies.selftest import show as selftest
 from inflight.bench.studies.simulator import page as simulator_page
 from inflight.bench.studies.simulator import show as simulator
 from inflight.bench.studies.simulator.read import simulated
@@ -60,7 +60,7 @@ GLOBALS = {
     "comparisons": comparisons,
     "folded": section.folded,
     "glossary": glossary,
-    "selftest": selftest,
+    "selftest": rates,
     "simulated": simulated,
     "simulator": simulator,
     "simulator_page": simulator_page,

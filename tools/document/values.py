@@ -9,6 +9,11 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from inflight.bench.ab import blocks as comparisons
+from inflight.bench.ab.blocks import Block
+from inflight.bench.ab.decide import Decision
+from inflight.bench.ab.rates import rate_bounds
+from inflight.bench.ab.rule import DESIGNED
 from inflight.bench.core import layers, noise, units
 from inflight.bench.core.figures import NoSlope, Slope
 from inflight.bench.core.layers import FULL, Cost
@@ -24,11 +29,6 @@ from inflight.bench.rows.values import plain_values
 from inflight.bench.show import study as shows
 from inflight.bench.show.sections import section
 from inflight.bench.show.studies import STUDIES
-from inflight.bench.studies.compare import read as comparisons
-from inflight.bench.studies.compare.decide import Decision
-from inflight.bench.studies.compare.read import Block
-from inflight.bench.studies.compare.rule import DESIGNED
-from inflight.bench.studies.compare.simulation import rate_bounds
 from inflight.bench.studies.race.read import Race, races
 from inflight.bench.studies.swarm import read as swarms
 from tools.document.stored import DocumentError, Run, Runs
@@ -349,8 +349,7 @@ def verdict(good: Sequence[Block], decision: Decision) -> dict[str, Any]:
         "arms": [good[0].arms[role].measured for role in ("reference", "placebo", "compared")],
         "values": [comparisons.values(block)["cpu_per_page"] for block in good],
         "effect": effect,
-        "error": effect.sd / math.sqrt(effect.blocks),
-        "times": stats.t_quantile(effect.blocks - 1, 0.975),
+        "times": stats.t_quantile(effect.mean.freedom, 0.975),
         "rule": DESIGNED,
         "look": look,
         "gated": gated,

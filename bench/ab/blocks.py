@@ -1,4 +1,4 @@
-"""From the rows of a comparison to one value per block for each metric and control, the input of ``decide``. Pure.
+"""From the rows of a comparison to one value per block for each metric and control, and to a decision. Pure.
 
 A value is the logarithm of B over A, with its sign such that B is worse above 0: the sign of throughput is changed. A
 is measured twice in each block, and B is compared with the mean of both. A control is the second measurement of A over
@@ -12,27 +12,23 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import Any, Literal, get_args
 
+from inflight.bench.ab.decide import Decision, Verdict, decide, turned
+from inflight.bench.ab.rule import DESIGNED, Rule, with_looks
 from inflight.bench.core.cells import memory_points
 from inflight.bench.core.model import CLEARLY_ABOVE, knee
 from inflight.bench.plan.arm import Role
 from inflight.bench.rows.crawls import ArmOf, ComparisonOf
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import Arm, Memory
-from inflight.bench.studies.compare.decide import Decision, Verdict, decide
-from inflight.bench.studies.compare.effect import own as turned
-from inflight.bench.studies.compare.rule import DESIGNED, Rule, with_looks
 
 TIMED = ("cpu_per_page", "throughput")
-PLACEBO = "placebo "
-"""Prefix of the names of the controls."""
-CONTROLS = {f"{PLACEBO}CPU per page": "cpu_per_page", f"{PLACEBO}throughput": "throughput"}
+CONTROLS = {"placebo CPU per page": "cpu_per_page", "placebo throughput": "throughput"}
 """The metric of each control."""
-LEAST_SHARE = 0.5
-"""Least share of a slowdown that throughput must show to be gated; below, it would hide slowdowns."""
+MIN_CORE_SHARE = 0.5
+"""Least share of its core that a side must use so that throughput is gated; below, it would hide slowdowns."""
 OUTSIDE = frozenset({"server had room", "no listen drops"})
 """Checks of an arm that fail for causes outside the arm."""
 
-Values = Mapping[str, float]
 Side = Literal["A", "B"]
 SIDES: tuple[Side, ...] = ("A", "B")
 _ROLES: dict[Side, tuple[Role, ...]] = {"A": ("reference", "placebo"), "B": ("compared",)}
@@ -50,16 +46,16 @@ class Block:
     @property
     def rows(self) -> list[Row]:
         """All its rows."""
-        return [*self.arms.values(), *(row for own in self.memory.values() for row in own)]
+        return [*self.arms.values(), *(row for side in SIDES for row in self.memory.get(side, ()))]
 
     @property
-    def duration_ns(self) -> int:
-        """How long it took: its arms run together, and its memory trials one after another."""
-        together = max(row.duration_ns for row in self.arms.values())
-        return together + sum(row.duration_ns for own in self.memory.values() for row in own)
+    def durations_ns(self) -> tuple[int, int]:
+        """How long its arms took together, and its memory trials one after another."""
+        memory_ns = sum(row.duration_ns for rows in self.memory.values() for row in rows)
+        return max(row.duration_ns for row in self.arms.values()), memory_ns
 
     @property
-    def of(self) -> ComparisonOf:
+    def comparison(self) -> ComparisonOf:
         """The comparison that it belongs to."""
         found = self.arms["reference"].workload.comparison
         assert found is not None
@@ -68,7 +64,7 @@ class Block:
     @property
     def failed(self) -> Side | None:
         """The side that failed; A if both did, because B cannot be compared then."""
-        return next((side for side in SIDES if any(map(failed, self.side(side)))), None)
+        return next((side for side in SIDES if any(map(has_failed, self.side(side)))), None)
 
     @property
     def good(self) -> bool:
@@ -78,16 +74,19 @@ class Block:
     @property
     def reasons(self) -> list[str]:
         """Why the block has no values: the names of failed checks, or a failed side with its reason."""
-        blamed = self.failed
-        if blamed is not None:
-            return [f"{blamed}: {reason(row)}" for row in self.side(blamed) if failed(row)][:1]
+        if (blamed := self.failed) is not None:
+            return [f"{blamed}: {reason(row)}" for row in self.side(blamed) if has_failed(row)][:1]
         invalid = [row for row in self.arms.values() if not row.valid]
         names = ([check.name for check in row.failed_checks] or [str(row.reason)] for row in invalid)
-        return list(dict.fromkeys(name for own in names for name in own))
+        return list(dict.fromkeys(name for some in names for name in some))
 
     def side(self, side: Side) -> list[Row]:
         """Return the rows of a side, memory included."""
         return [*(self.arms[role] for role in _ROLES[side]), *self.memory.get(side, ())]
+
+    def arm(self, side: Side) -> ArmOf:
+        """Return the arm of a side as its rows describe it: strategy, settings and label."""
+        return self.arms[_ROLES[side][0]].workload.arm
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,73 +99,12 @@ class Tally:
     dropped: int
     """Number of blocks left out on an outside signal: a failed check, independent of which side was faster."""
     reasons: Mapping[str, int]
-    """Names of failed checks and reasons of failures, with the number of blocks of each."""
-
-    @property
-    def mostly_for(self) -> str:
-        """The most frequent reason; empty if there is none."""
-        return max(self.reasons, key=lambda reason: self.reasons[reason], default="")
+    """Names of failed checks and reasons of failures, with the number of blocks of each, the most frequent first."""
 
     @property
     def lost(self) -> int:
         """Number of blocks without values."""
         return self.failed_a + self.failed_b + self.dropped
-
-
-def comparisons(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """Return the rows of each comparison, by its name."""
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        if row.of_comparison:
-            found.setdefault(row.workload.comparison.name, []).append(row)
-    return found
-
-
-def blocks(rows: Iterable[Row]) -> list[Block]:
-    """Return the blocks of one comparison in their order, without incomplete ones."""
-    arms: dict[int, dict[Role, Arm]] = {}
-    memory: dict[int, dict[str, tuple[Memory, ...]]] = {}
-    for row in rows:
-        if isinstance(row, Arm):
-            arms.setdefault(row.round, {})[row.workload.arm.role] = row
-        elif isinstance(row, Memory) and row.workload.arm is not None:
-            own, name = memory.setdefault(row.round, {}), row.workload.arm.name
-            own[name] = (*own.get(name, ()), row)
-    return [Block(number, own, memory.get(number, {})) for number, own in sorted(arms.items()) if len(own) == 3]
-
-
-def tally(found: Iterable[Block]) -> Tally:
-    """Sort the blocks: good ones, those in which a side failed, and those dropped on an outside signal."""
-    good, failed, dropped = [], Counter[str](), 0
-    reasons: Counter[str] = Counter()
-    for block in found:
-        if block.good:
-            good.append(block)
-            continue
-        reasons.update(block.reasons)
-        if block.failed is None:
-            dropped += 1
-        else:
-            failed[block.failed] += 1
-    return Tally(tuple(good), failed["A"], failed["B"], dropped, reasons)
-
-
-def decided(found: Sequence[Block], rule: Rule) -> Decision:
-    """Decide on the blocks so far; B never passes with a wrong answer.
-
-    A good block without a value of any gated metric counts as dropped, so that a run of such blocks ends.
-    """
-    seen = tally(found)
-    gated = gated_values(found)
-    without = len(seen.good) - max(map(len, gated.values()), default=0) if gated else 0
-    why = "no figure of a gated metric" if without > seen.dropped else seen.mostly_for
-    controls = series([controls_of(block) for block in seen.good])
-    decision = decide(gated, controls, rule, seen.failed_a, seen.failed_b, seen.dropped + without, why)
-    wrong = sum(any(row.status == "wrong" for row in block.side("B")) for block in found)
-    if decision.verdict == "pass" and wrong:
-        why = f"B gave a wrong answer in {wrong} of {len(found)} blocks, so it cannot pass"
-        return replace(decision, verdict="inconclusive", why=f"{why} ({decision.why})")
-    return decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,75 +121,96 @@ class Result:
         return tally(self.blocks)
 
 
+def comparisons(rows: Iterable[Row]) -> dict[str, list[Block]]:
+    """Return the blocks of each comparison, by its name."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.of_comparison:
+            found.setdefault(row.workload.comparison.name, []).append(row)
+    return {name: blocks(some) for name, some in found.items()}
+
+
+def blocks(rows: Iterable[Row]) -> list[Block]:
+    """Return the blocks of one comparison in their order, without incomplete ones."""
+    arms: dict[int, dict[Role, Arm]] = {}
+    memory: dict[int, dict[str, tuple[Memory, ...]]] = {}
+    for row in rows:
+        if isinstance(row, Arm):
+            arms.setdefault(row.round, {})[row.workload.arm.role] = row
+        elif isinstance(row, Memory) and row.workload.arm is not None:
+            sides, name = memory.setdefault(row.round, {}), row.workload.arm.name
+            sides[name] = (*sides.get(name, ()), row)
+    return [Block(number, some, memory.get(number, {})) for number, some in sorted(arms.items()) if len(some) == 3]
+
+
+def tally(found: Sequence[Block]) -> Tally:
+    """Sort the blocks: good ones, those in which a side failed, and those dropped on an outside signal."""
+    lost = [block for block in found if not block.good]
+    sides = Counter(block.failed for block in lost)
+    reasons = Counter(reason for block in lost for reason in block.reasons)
+    good = tuple(block for block in found if block.good)
+    return Tally(good, sides["A"], sides["B"], sides[None], dict(reasons.most_common()))
+
+
+def decided(found: Sequence[Block], rule: Rule) -> Decision:
+    """Decide on the blocks so far; B never passes with a wrong answer.
+
+    A good block without a value of any gated metric counts as dropped, so that a run of such blocks ends.
+    """
+    seen = tally(found)
+    each = series([values(block) for block in seen.good])
+    gated = {str(name): each.get(name, []) for name in (found[0].comparison.gated if found else ())}
+    without = len(seen.good) - max(map(len, gated.values()), default=0) if gated else 0
+    why = "no figure of a gated metric" if without > seen.dropped else next(iter(seen.reasons), "")
+    controls = series([controls_of(block) for block in seen.good])
+    decision = decide(gated, controls, rule, seen.failed_a, seen.failed_b, seen.dropped + without, why)
+    wrong = sum(any(row.status == "wrong" for row in block.side("B")) for block in found)
+    if decision.verdict == "pass" and wrong:
+        why = f"B gave a wrong answer in {wrong} of {len(found)} blocks, so it cannot pass"
+        return replace(decision, verdict="inconclusive", why=why)
+    return decision
+
+
 def result(rows: Iterable[Row], stored: Mapping[str, Any] | None = None) -> Result | None:
     """Return the result of the only comparison in the rows; None without any, or with several, as in a self-test.
 
     ``stored`` is its ``verdict.json``, whose rule and verdict are kept: the run may have ended because of its budget.
     """
-    found = [blocks(own) for own in comparisons(rows).values()]
+    found = list(comparisons(rows).values())
     if len(found) != 1 or not found[0]:
         return None
-    rule = _rule_of(stored or {})
+    try:
+        rule = with_looks(tuple((stored or {}).get("looks") or DESIGNED.looks))
+    except (ValueError, TypeError):  # the file was edited
+        rule = DESIGNED
     decision = decided(found[0], rule)
     if stored is not None and stored.get("verdict") in get_args(Verdict):
         decision = replace(decision, verdict=stored["verdict"], why=str(stored.get("why")), final=True)
     return Result(decision, tuple(found[0]), rule)
 
 
-def _rule_of(stored: Mapping[str, Any]) -> Rule:
-    """Return the rule of a stored verdict: the designed one with the stored looks."""
-    try:
-        return with_looks(tuple(stored.get("looks") or DESIGNED.looks))
-    except (ValueError, TypeError):
-        return DESIGNED
-
-
-def gated_values(found: Sequence[Block]) -> dict[str, list[float]]:
-    """Return the values of the gated metrics in the good blocks."""
-    each = [values(block) for block in found if block.good]
-    names = asked(found, "gated")
-    return {name: [own[name] for own in each if name in own] for name in names}
-
-
-def asked(found: Sequence[Block], what: Literal["metrics", "gated"] = "metrics") -> list[str]:
-    """Return the metrics of a comparison, or its gated ones; nothing without a block."""
-    return [*getattr(found[0].of, what)] if found else []
-
-
-def arm(block: Block, side: Side) -> ArmOf:
-    """Return the arm of a side as its rows describe it."""
-    return block.arms[_ROLES[side][0]].workload.arm
-
-
-def label(block: Block, side: Side) -> str:
-    """Return the label of a side: its strategy and every setting that is not the default."""
-    return arm(block, side).label
-
-
 def values(block: Block) -> dict[str, float]:
     """Return the value of each metric that the block has; a figure of 0 makes the value NaN."""
-    each = {metric: (_log(block, "A", metric), _log(block, "B", metric)) for metric in block.of.metrics}
+    each = {metric: (_log(block, "A", metric), _log(block, "B", metric)) for metric in block.comparison.metrics}
     return {metric: turned(metric, b - a) for metric, (a, b) in each.items() if a is not None and b is not None}
 
 
 def controls_of(block: Block) -> dict[str, float]:
     """Return the value of each control: of the gated metrics that are timed, or of CPU time if none is."""
-    gated = {*block.of.gated} & {*TIMED} or {"cpu_per_page"}
-    of = {metric: [_ln(_timed(block.arms[role], metric)) for role in _ROLES["A"]] for metric in gated}
-    return {name: turned(metric, of[metric][1] - of[metric][0]) for name, metric in CONTROLS.items() if metric in gated}
+    gated = {*block.comparison.gated} & {*TIMED} or {"cpu_per_page"}
+    first, again = (block.arms[role] for role in _ROLES["A"])
+    each = {name: metric for name, metric in CONTROLS.items() if metric in gated}
+    return {name: turned(metric, _timed(again, metric) - _timed(first, metric)) for name, metric in each.items()}
 
 
-def series(each: Sequence[Values]) -> dict[str, list[float]]:
+def series(each: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
     """Return the values of each name over the blocks that have it, in the order of the blocks."""
-    names = dict.fromkeys(name for own in each for name in own)
-    return {name: [own[name] for own in each if name in own] for name in names}
+    names = dict.fromkeys(name for some in each for name in some)
+    return {name: [some[name] for some in each if name in some] for name in names}
 
 
 def figure(good: Sequence[Block], side: Side, metric: str) -> float:
-    """Return the median of a side's figure over the blocks; NaN if no block has it.
-
-    CPU time per page in nanoseconds, pages per second, or bytes of user memory per fetch in flight.
-    """
+    """Return the median of a side's figure (ns, pages per second, bytes) over the blocks; NaN if no block has it."""
     logs = [found for block in good if (found := _log(block, side, metric)) is not None]
     return median(map(math.exp, logs)) if logs else math.nan
 
@@ -259,7 +218,7 @@ def figure(good: Sequence[Block], side: Side, metric: str) -> float:
 def _log(block: Block, side: Side, metric: str) -> float | None:
     """Return the logarithm of a side's figure, the mean of both measurements for A; None if there is no figure."""
     if metric != "memory":
-        return fmean(_ln(_timed(block.arms[role], metric)) for role in _ROLES[side])
+        return fmean(_timed(block.arms[role], metric) for role in _ROLES[side])
     points = sorted(memory_points(row for row in block.memory.get(side, ()) if row.valid))
     if len(points) < 2:
         return None
@@ -268,18 +227,18 @@ def _log(block: Block, side: Side, metric: str) -> float | None:
 
 
 def _timed(row: Arm, metric: str) -> float:
-    found = row.measured.cpu_per_page_ns if metric == "cpu_per_page" else row.measured.pages_per_s
-    return found or 0.0
+    return _ln((row.measured.cpu_per_page_ns if metric == "cpu_per_page" else row.measured.pages_per_s) or 0.0)
 
 
-def moves_throughput(rows: Sequence[Row]) -> bool:
-    """Tell whether more CPU time clearly lowers the throughput of these arms: their core is full, or would be."""
-    return all(core_share(row) >= LEAST_SHARE or _is_above_knee(row) for row in rows if isinstance(row, Arm))
+def _ln(value: float) -> float:
+    """Return the logarithm; NaN for 0 and below, which ``decide`` reports."""
+    return math.log(value) if value > 0 else math.nan
 
 
-def _is_above_knee(row: Arm) -> bool:
-    asked_for = row.workload
-    return asked_for.in_flight >= CLEARLY_ABOVE * knee(asked_for.mean_latency_ns, row.measured.cpu_per_page_ns or 0)
+def moves_throughput(row: Arm) -> bool:
+    """Return whether more CPU time clearly lowers the throughput of an arm: its core is full, or would be."""
+    full = CLEARLY_ABOVE * knee(row.workload.mean_latency_ns, row.measured.cpu_per_page_ns or 0)
+    return core_share(row) >= MIN_CORE_SHARE or row.workload.in_flight >= full
 
 
 def core_share(row: Arm) -> float:
@@ -289,11 +248,11 @@ def core_share(row: Arm) -> float:
 
 def why_no_memory(found: Sequence[Block]) -> str | None:
     """Return why memory has no figure: the reason of the first invalid reading; None if all are valid."""
-    invalid = [row for block in found for own in block.memory.values() for row in own if not row.valid]
+    invalid = [row for block in found for rows in block.memory.values() for row in rows if not row.valid]
     return reason(invalid[0]) if invalid else None
 
 
-def failed(row: Row) -> bool:
+def has_failed(row: Row) -> bool:
     """Tell whether a row is a failure of its arm: it ended early or wrong, or failed a check that depends on the arm.
 
     An invalid reading of memory is not a failure; it gives no figure.
@@ -308,8 +267,3 @@ def reason(row: Row) -> str:
     if row.status != "ok":
         return str(row.reason)
     return "; ".join(f"{check.name}: {check.detail}" for check in row.failed_checks)
-
-
-def _ln(value: float) -> float:
-    """Return the logarithm; NaN for 0 and below, which ``decide`` reports."""
-    return math.log(value) if value > 0 else math.nan
