@@ -11,9 +11,11 @@ from inflight.bench.ab import blocks as read
 from inflight.bench.ab.blocks import Tally
 from inflight.bench.ab.decide import Decision
 from inflight.bench.ab.rule import Rule
+from inflight.bench.report import about
 from inflight.bench.rows.files import Check
 from inflight.bench.rows.records import changed
 from tests.made_blocks import CPU_NS, HELD_BYTES, PER_S, TIMED, Rows, block, blocks, lost, series
+from tests.made_rows import crawl_row
 
 SHORT = Rule(looks=(3,), shares=(1.0,))
 """One look, so that a few rows make a decision."""
@@ -227,3 +229,22 @@ def test_a_run_with_a_metric_in_the_first_block_only_ends() -> None:
         assert len(rows) <= 2 * SHORT.looks[-1]
 
     assert decided(rows).verdict == "inconclusive"
+
+
+# Sides
+
+
+def test_a_strategy_named_a_or_b_is_no_side_of_a_comparison() -> None:
+    run = [crawl_row(name, status=status) for name in ("A", "B", "c") for status in ("ok", "failed")]
+    swapped = block(labels=("B", "A"))
+    invalid = [line for line in about.about_invalid([*run, *block(2, failed="A")]) if line.startswith(("A:", "c:"))]
+
+    assert read.comparisons(run) == {}
+    assert read.comparisons([*run, *swapped]) == {"ab": blocks([swapped])}
+    assert [blocks([swapped])[0].arm(side).strategy for side in read.SIDES] == ["B", "A"]
+    assert all("in this run" in line for line in about.about_invalid(run))
+    assert [line.partition(" invalid")[0] for line in invalid] == [
+        "A: 1 of its 2 trials outside of comparisons is",
+        "A: the only trial is",
+        "c: 1 of its 2 trials outside of comparisons is",
+    ]
