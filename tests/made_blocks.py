@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Any, Literal
 
-from inflight.bench.ab.blocks import Block
-from inflight.bench.ab.blocks import blocks as read_blocks
+from inflight.bench.frame.blocks import Block
+from inflight.bench.frame.blocks import blocks as read_blocks
 from inflight.bench.rows.files import Check, Row, Status
 from inflight.bench.rows.records import changed
 from tests.made_rows import FAILED, MS, PASSED, RUN, edited, made_site, make, memory_row, times

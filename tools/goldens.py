@@ -22,7 +22,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from inflight.bench.ab import blocks as read
+from inflight.bench.ab import decide as deciding
 from inflight.bench.ab import rates, show
 from inflight.bench.api import load
 from inflight.bench.commands import report as report_command
@@ -98,7 +98,7 @@ def outputs(run: Path, out: Path) -> Iterator[tuple[str, str]]:
 def _of_kind(run: Path, found: list[rows.Row]) -> Iterator[tuple[str, str]]:
     """Yield what only some runs have: a verdict, a self-test, a race, advice."""
     if any(row.of_comparison for row in found) and not (run / SELFTEST_FILE).exists():
-        result = read.result(found)
+        result = deciding.result(found)
         assert result is not None
         yield "verdict.txt", show.text(result).plain
         yield "verdict.md", show.markdown(result)

@@ -20,9 +20,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from inflight.bench.ab import blocks as read
 from inflight.bench.ab import command
 from inflight.bench.ab.rule import DESIGNED
+from inflight.bench.frame import blocks as read
 from inflight.bench.measure import host, neighbour
 from inflight.bench.measure.blocks import comparing
 from inflight.bench.measure.blocks.comparing import Place

@@ -15,15 +15,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from inflight.bench.ab import blocks as read
+from inflight.bench.ab import decide as deciding
 from inflight.bench.ab import show
-from inflight.bench.ab.blocks import Block, Result
-from inflight.bench.ab.decide import Decision
+from inflight.bench.ab.decide import Decision, Result
 from inflight.bench.ab.rule import DESIGNED, Rule, budget_for, rule_for, smallest_found
 from inflight.bench.ab.sides import from_words
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import complain, say, say_plots
 from inflight.bench.core import units
+from inflight.bench.frame import blocks as read
+from inflight.bench.frame.blocks import Block
 from inflight.bench.measure import host
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.blocks import comparing
@@ -147,7 +148,7 @@ def decided(
     while True:
         lacks_memory = sum("memory" in read.values(one) for one in found if one.good) < rule.looks[0]
         found.append(where.block(len(found) + 1, memory=memory_is_open or lacks_memory))
-        decision = read.decided(found, rule)
+        decision = deciding.decided(found, rule)
         taken_s = sum(sum(one.durations_ns) for one in found) / 1e9
         if not decision.final and budget_s is not None and taken_s > OVERRUN * budget_s:
             next_look = next((look for look in rule.looks if look > decision.blocks), rule.looks[-1])

@@ -5,20 +5,21 @@ control has the same work on both sides, so its values should be 0. The unit of 
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
-from inflight.bench.ab.rule import DESIGNED, MAX_LOG, Rule
+from inflight.bench.ab.rule import DESIGNED, MAX_LOG, Rule, with_looks
 from inflight.bench.core import units
+from inflight.bench.frame.blocks import Block, comparisons, controls_of, series, turned, values
 from inflight.bench.frame.statistics import Estimate, mean, t_quantile
+from inflight.bench.rows.files import Row
 
 Verdict = Literal["regression", "pass", "inconclusive"]
 Series = Mapping[str, Sequence[float]]
 
 NAMES = {"cpu_per_page": "CPU per page", "throughput": "throughput", "memory": "user memory per fetch"}
-FALLING = frozenset({"throughput"})
-"""Metrics of which less is worse; their changes are written with the sign that people expect."""
 REPEATING = frozenset({"memory"})
 """Metrics that come in steps (pages of 4 KiB), so that values may repeat exactly; those of clocks do not."""
 STILL = 1e-9
@@ -81,9 +82,36 @@ class Decision:
     blocks: int
 
 
-def turned(metric: str, logarithm: float) -> float:
-    """Return a change in the metric's own direction, or back: of throughput, worse is less."""
-    return -logarithm if metric in FALLING else logarithm
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The blocks that were tried, by outcome."""
+
+    good: tuple[Block, ...]
+    failed_a: int
+    failed_b: int
+    dropped: int
+    """Number of blocks left out on an outside signal: a failed check, independent of which side was faster."""
+    reasons: Mapping[str, int]
+    """Names of failed checks and reasons of failures, with the number of blocks of each, the most frequent first."""
+
+    @property
+    def lost(self) -> int:
+        """Number of blocks without values."""
+        return self.failed_a + self.failed_b + self.dropped
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A decision with its blocks and its rule."""
+
+    decision: Decision
+    blocks: tuple[Block, ...]
+    rule: Rule
+
+    @property
+    def tally(self) -> Tally:
+        """Its blocks by outcome."""
+        return tally(self.blocks)
 
 
 def effects_of(metrics: Series, pass_level: float) -> tuple[Effect, ...]:
@@ -123,47 +151,48 @@ def decide(
     level, pass_level = rule.level(max(1, reached), max(1, len(gated))), rule.pass_level(max(1, reached))
     effects, moving = effects_of(gated, pass_level), effects_of(controls, pass_level)
 
-    def decided(verdict: Verdict, why: str, *, final: bool = True) -> Decision:
+    def end(verdict: Verdict, why: str, *, final: bool = True) -> Decision:
         return Decision(verdict, final, why, effects, moving, look, blocks)
 
     if not gated:
-        return decided("inconclusive", "no metric is gated, so there is nothing to decide")
+        return end("inconclusive", "no metric is gated, so there is nothing to decide")
     if failed_a + failed_b >= max(MIN_FAILED_BLOCKS, MIN_FAILED_SHARE * tried):
         if failed_a == 0:
-            return decided("regression", f"B failed in {failed_b} of {tried} blocks, A in none")
-        return decided("inconclusive", f"A failed in {failed_a} of {tried} blocks: B cannot be compared with it")
-    for metric, values in (*gated.items(), *controls.items()):
-        if not all(map(_is_ratio, values)):
-            return decided("inconclusive", f"{_name(metric)} has a value that is not a ratio of two measurements")
-        if look is not None and metric not in REPEATING and len(values) > 1 and _is_still(values):
-            return decided("inconclusive", f"{_name(metric)} has the same value in all blocks: it was not measured")
+            return end("regression", f"B failed in {failed_b} of {tried} blocks, A in none")
+        return end("inconclusive", f"A failed in {failed_a} of {tried} blocks: B cannot be compared with it")
+    for metric, logs in (*gated.items(), *controls.items()):
+        if not all(map(_is_ratio, logs)):
+            return end("inconclusive", f"{_name(metric)} has a value that is not a ratio of two measurements")
+        if look is not None and metric not in REPEATING and len(logs) > 1 and _is_still(logs):
+            return end("inconclusive", f"{_name(metric)} has the same value in all blocks: it was not measured")
     if dropped > tried / 2 and (look is not None or tried >= 2 * rule.looks[0]):
-        return decided("inconclusive", f"{dropped} of {tried} blocks were left out: {dropped_for or 'unknown cause'}")
+        return end("inconclusive", f"{dropped} of {tried} blocks were left out: {dropped_for or 'unknown cause'}")
     if tried >= 2 * rule.looks[-1] and not is_last:
-        return decided("inconclusive", f"only {blocks} of {tried} blocks are good")
+        return end("inconclusive", f"only {blocks} of {tried} blocks are good")
     if look is None and reached == 0:
-        return decided("inconclusive", f"too few blocks: {blocks} of at least {rule.looks[0]}", final=False)
+        return end("inconclusive", f"too few blocks: {blocks} of at least {rule.looks[0]}", final=False)
     if look is None:
         next_look = rule.looks[reached]
-        return decided("inconclusive", f"{blocks} blocks; the next decision is after {next_look}", final=False)
+        return end("inconclusive", f"{blocks} blocks; the next decision is after {next_look}", final=False)
 
     first = rule.looks[0]
-    if moved := [one for one in moving if _has_moved(one, rule)]:
-        return decided("inconclusive", f"a control moved: {_names(moved)}", final=is_last)
-    if few := [name for name, values in controls.items() if len(values) < first]:
-        return decided("inconclusive", f"too few values of a control: {', '.join(few)}", final=is_last)
+    if moved := [one for one in moving if one.mean.p < rule.control_alpha and abs(one.estimate) > rule.control_least]:
+        return end("inconclusive", f"a control moved: {_names(moved)}", final=is_last)
+    if few := [name for name, logs in controls.items() if len(logs) < first]:
+        return end("inconclusive", f"too few values of a control: {', '.join(few)}", final=is_last)
     if worse := [one for one in effects if one.mean.n >= first and one.p < level and one.estimate > rule.least]:
-        return decided("regression", f"B is worse: {_names(worse)}")
-    if few := [_name(name) for name, values in gated.items() if len(values) < first]:
-        return decided("inconclusive", f"too few values: {', '.join(few)}", final=is_last)
-    undecided = [one for one in effects if one.upper >= rule.acceptable or (_looks_worse(one, rule) and not is_last)]
+        return end("regression", f"B is worse: {_names(worse)}")
+    if few := [_name(name) for name, logs in gated.items() if len(logs) < first]:
+        return end("inconclusive", f"too few values: {', '.join(few)}", final=is_last)
+    waiting = [] if is_last else [one for one in effects if one.mean.interval().low > 0 and one.estimate > rule.least]
+    undecided = [one for one in effects if one.upper >= rule.acceptable or one in waiting]  # a pass waits for both
     if undecided and all(one.sd > rule.max_noise and one.estimate < rule.acceptable for one in undecided):
-        return decided("inconclusive", f"too noisy: {_names(undecided)}")
+        return end("inconclusive", f"too noisy: {_names(undecided)}")
     if undecided:
-        return decided("inconclusive", f"neither regression nor pass: {_names(undecided)}", final=is_last)
+        return end("inconclusive", f"neither regression nor pass: {_names(undecided)}", final=is_last)
     if failed_b > MAX_FAILED_SHARE * tried:
-        return decided("inconclusive", f"B failed in {failed_b} of {tried} blocks, too often to pass", final=is_last)
-    return decided("pass", f"B is not more than {units.change_size(rule.acceptable)} worse")
+        return end("inconclusive", f"B failed in {failed_b} of {tried} blocks, too often to pass", final=is_last)
+    return end("pass", f"B is not more than {units.change_size(rule.acceptable)} worse")
 
 
 def _name(metric: str) -> str:
@@ -174,18 +203,58 @@ def _names(effects: Sequence[Effect]) -> str:
     return ", ".join(f"{_name(one.metric)} {one.change}" for one in effects)
 
 
-def _looks_worse(one: Effect, rule: Rule) -> bool:
-    """Return whether a metric may be a regression that more blocks would show; a pass then waits for the next look."""
-    return one.mean.interval().low > 0 and one.estimate > rule.least
-
-
-def _has_moved(one: Effect, rule: Rule) -> bool:
-    return one.mean.p < rule.control_alpha and abs(one.estimate) > rule.control_least
-
-
 def _is_ratio(value: float) -> bool:
     return math.isfinite(value) and abs(value) <= MAX_LOG
 
 
 def _is_still(values: Sequence[float]) -> bool:
     return max(values) - min(values) <= STILL
+
+
+# On blocks
+
+
+def tally(found: Sequence[Block]) -> Tally:
+    """Sort the blocks: good ones, those in which a side failed, and those dropped on an outside signal."""
+    lost = [block for block in found if not block.good]
+    sides = Counter(block.failed for block in lost)
+    reasons = Counter(reason for block in lost for reason in block.reasons)
+    good = tuple(block for block in found if block.good)
+    return Tally(good, sides["A"], sides["B"], sides[None], dict(reasons.most_common()))
+
+
+def decided(found: Sequence[Block], rule: Rule) -> Decision:
+    """Decide on the blocks so far; B never passes with a wrong answer.
+
+    A good block without a value of any gated metric counts as dropped, so that a run of such blocks ends.
+    """
+    seen = tally(found)
+    each = series([values(block) for block in seen.good])
+    gated = {str(name): each.get(name, []) for name in (found[0].comparison.gated if found else ())}
+    without = len(seen.good) - max(map(len, gated.values()), default=0) if gated else 0
+    why = "no figure of a gated metric" if without > seen.dropped else next(iter(seen.reasons), "")
+    controls = series([controls_of(block) for block in seen.good])
+    decision = decide(gated, controls, rule, seen.failed_a, seen.failed_b, seen.dropped + without, why)
+    wrong = sum(any(row.status == "wrong" for row in block.side("B")) for block in found)
+    if decision.verdict == "pass" and wrong:
+        why = f"B gave a wrong answer in {wrong} of {len(found)} blocks, so it cannot pass"
+        return replace(decision, verdict="inconclusive", why=why)
+    return decision
+
+
+def result(rows: Iterable[Row], stored: Mapping[str, Any] | None = None) -> Result | None:
+    """Return the result of the only comparison in the rows; None without any, or with several, as in a self-test.
+
+    ``stored`` is its ``verdict.json``, whose rule and verdict are kept: the run may have ended because of its budget.
+    """
+    found = list(comparisons(rows).values())
+    if len(found) != 1 or not found[0]:
+        return None
+    try:
+        rule = with_looks(tuple((stored or {}).get("looks") or DESIGNED.looks))
+    except (ValueError, TypeError):  # the file was edited
+        rule = DESIGNED
+    decision = decided(found[0], rule)
+    if stored is not None and stored.get("verdict") in get_args(Verdict):
+        decision = replace(decision, verdict=stored["verdict"], why=str(stored.get("why")), final=True)
+    return Result(decision, tuple(found[0]), rule)

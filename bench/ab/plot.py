@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inflight.bench.ab import blocks as read
 from inflight.bench.ab import rates, show
-from inflight.bench.ab.blocks import SIDES, Block, Result
-from inflight.bench.ab.decide import FALLING, NAMES, effects_of
+from inflight.bench.ab.decide import NAMES, Result, effects_of
+from inflight.bench.frame import blocks as read
+from inflight.bench.frame.blocks import FALLING, SIDES, Block
 from inflight.bench.present import change_axis, marks, page, words
 from inflight.bench.present.change_axis import Dot
 from inflight.bench.report import provenance

@@ -5,11 +5,12 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from inflight.bench.ab import blocks as read
-from inflight.bench.ab.blocks import CONTROLS, Block, series
+from inflight.bench.ab import decide as deciding
 from inflight.bench.ab.decide import NAMES, decide
 from inflight.bench.ab.rule import DESIGNED, smallest_found
 from inflight.bench.core import units
+from inflight.bench.frame import blocks as read
+from inflight.bench.frame.blocks import CONTROLS, Block, series
 from inflight.bench.frame.statistics import t_interval
 from inflight.bench.present import section as form
 from inflight.bench.present import words
@@ -30,7 +31,7 @@ def counts(found: Sequence[Block], apart: Values) -> dict[str, Any]:
     ``apart`` is the difference of the sides, which is subtracted from the values of each block; empty for equal sides.
     Blocks at the end that reach no final decision are not counted.
     """
-    good = read.tally(found).good
+    good = deciding.tally(found).good
     each = [
         {name: value - apart.get(name, 0.0) for name, value in read.values(block).items()} | read.controls_of(block)
         for block in good
@@ -65,7 +66,7 @@ def rate_bounds(number: int, decisions: int) -> tuple[float, float]:
 
 def planted(found: Sequence[Block], apart: Values) -> dict[str, Any]:
     """Return the measured size of a planted slowdown with its 95 % interval, and the decisions on its blocks."""
-    good = read.tally(found).good
+    good = deciding.tally(found).good
     values = [read.values(block)["cpu_per_page"] - apart.get("cpu_per_page", 0.0) for block in good]
     seen = t_interval(values) if len(values) > 1 else None
     size = (None, None, None) if seen is None else (seen.estimate, seen.low, seen.high)
@@ -81,7 +82,7 @@ def spreads(each: Sequence[Values]) -> dict[str, float]:
 
 def means(found: Sequence[Block]) -> dict[str, float]:
     """Return the mean of each metric's values: how much the sides differ, as a logarithm."""
-    each = series([read.values(block) for block in read.tally(found).good])
+    each = series([read.values(block) for block in deciding.tally(found).good])
     return {name: statistics.fmean(values) for name, values in each.items()}
 
 
@@ -94,7 +95,7 @@ def block_seconds(good: Sequence[Block]) -> dict[str, float]:
 
 def left_out(each: Iterable[Sequence[Block]]) -> dict[str, Any]:
     """Return the numbers of blocks tried and left out, with the reasons."""
-    every = read.tally([block for blocks in each for block in blocks])
+    every = deciding.tally([block for blocks in each for block in blocks])
     return {"tried": len(every.good) + every.lost, "left_out": every.lost, "reasons": dict(every.reasons)}
 
 

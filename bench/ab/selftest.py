@@ -10,24 +10,26 @@ without a planted slowdown is subtracted from all blocks: what is left has the n
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from inflight import strategies
-from inflight.bench.ab import blocks as read
+from inflight.bench.ab import decide as deciding
 from inflight.bench.ab import rates, show
-from inflight.bench.ab.blocks import Block
 from inflight.bench.ab.command import Measuring, calibrated
 from inflight.bench.ab.rule import DESIGNED
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import complain, say
+from inflight.bench.frame import blocks as read
+from inflight.bench.frame.blocks import Block
 from inflight.bench.measure import host, interpreters, neighbour, process
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.blocks import comparing
 from inflight.bench.plan.arm import Arm
+from inflight.bench.plan.bare import BareTrial
 from inflight.bench.plan.comparison import METRICS, comparison
 from inflight.bench.plan.experiment import Workload, named
 from inflight.bench.plan.judge import need
@@ -45,8 +47,6 @@ SIZES = (5, 10)
 """Nominal sizes of the planted slowdowns, in percent of the CPU time per page."""
 FULL, QUICK = (96, 48, 3), (24, 12, 1)
 """Numbers of good blocks without a change, of those with each planted slowdown, and of rounds of the clients."""
-SEED = 1
-"""Seed of the order in which clients take turns."""
 MAX_TRIES = 3
 """Maximum number of blocks tried for each good one that is needed; with more, the machine is too busy."""
 BLOCK_NS = 4_000_000_000
@@ -120,13 +120,11 @@ class Laboratory:
         comparing.append(self.folder, row)
         return row
 
-    def clients(self, trials: list[Any]) -> Iterator[Row]:
-        """Let Locust, wrk and a strategy load the same server in turns; one that is not installed takes no time."""
-        for trial in trials:
-            row = self.trial(trial)
-            tell = self.shown.skipped if row.status == "skipped" else self.shown.finished
-            tell(client_line(row), trial.expected_ns)
-            yield row
+    def client(self, trial: BareTrial) -> Row:
+        """Let Locust, wrk or a strategy load the server; one that is not installed takes no time."""
+        row = self.trial(trial)
+        (self.shown.skipped if row.status == "skipped" else self.shown.finished)(client_line(row), trial.expected_ns)
+        return row
 
 
 def run(
@@ -144,7 +142,7 @@ def run(
     need(not needed, f"--python: {strategy} needs {needed}; choose a strategy without libraries")
     plan, machine = Plan(strategy, *(QUICK if quick else FULL), pythons), host.machine(disturbed)
     folder = runs.new_folder(out, plan, machine)
-    wanted, trials = plan.same + len(SIZES) * plan.planted, clients.plan(plan.client_rounds, SEED)
+    wanted, trials = plan.same + len(SIZES) * plan.planted, clients.plan(plan.client_rounds, seed=1)
     try:
         with (
             commands.interruptible(),
@@ -153,7 +151,7 @@ def run(
             neighbour.beside(disturbed, place.cpus),
             progress.shown(progress.Stand(wanted + len(trials), wanted * BLOCK_NS + estimate_ns(trials))) as shown,
         ):
-            found = _measure(plan, Laboratory(place, folder, Path(files), shown)) | {"machine": machine}
+            found = _measure(plan, Laboratory(place, folder, Path(files), shown), trials) | {"machine": machine}
     except KeyboardInterrupt:
         complain(f"interrupted; the rows are in {folder}")
         return 130
@@ -170,10 +168,10 @@ def code(found: rates.SelfTest) -> int:
     return 3 if found["too_few"] else 1 if too_often else 0
 
 
-def _measure(plan: Plan, where: Laboratory) -> dict[str, Any]:
+def _measure(plan: Plan, where: Laboratory, trials: Sequence[BareTrial]) -> dict[str, Any]:
     """Run every part; return the content of ``selftest.json``."""
     same = where.blocks("aa", plan.arms(), plan.same, memory=True)
-    good = read.tally(same).good
+    good = deciding.tally(same).good
     apart = rates.means(same) if plan.differ else {}
     _, printed = process.output(["inflight.bench.measure.overhead"], where.place.cpus.client, 60)
     cost, page_ns = json.loads(printed), read.figure(good, "A", "cpu_per_page")
@@ -181,7 +179,7 @@ def _measure(plan: Plan, where: Laboratory) -> dict[str, Any]:
     loops = {size: max(1, round(size / 100 * page_ns / cost["loop_ns"])) for size in SIZES if good}
     slow = {size: where.blocks(f"planted-{size}", plan.arms(loops[size]), plan.planted) for size in loops}
     late = where.trial(trial_of(LATE.id, 1, LATE, strategies.describe(plan.strategy)))
-    compared = client_rows.compare(list(where.clients(clients.plan(plan.client_rounds, SEED))))
+    compared = client_rows.compare([where.client(trial) for trial in trials])
     return plan.to_dict() | {
         "format": rates.FORMAT,
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),

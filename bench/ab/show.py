@@ -4,11 +4,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from inflight.bench.ab import blocks as read
-from inflight.bench.ab.blocks import SIDES, Block, Result
-from inflight.bench.ab.decide import NAMES, Decision, Effect, turned
+from inflight.bench.ab import decide as deciding
+from inflight.bench.ab.decide import NAMES, Decision, Effect, Result
 from inflight.bench.ab.rule import MAX_LOG, smallest_found
 from inflight.bench.core import units
+from inflight.bench.frame import blocks as read
+from inflight.bench.frame.blocks import SIDES, Block, turned
 from inflight.bench.present import section as form
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
@@ -31,7 +32,6 @@ COLUMNS = (
     "detectable: the smallest change that the rule finds 90 % of the time if blocks vary as much as these",
     "block: one measurement of both sides, which take turns in slices; p: of a t test over the blocks, one-sided",
 )
-NOT_STORED = "No verdict is stored here; this is the decision on the blocks so far."
 
 
 def sections(rows: Sequence[Row], stored: Mapping[str, Any] | None = None) -> list[Section]:
@@ -39,8 +39,10 @@ def sections(rows: Sequence[Row], stored: Mapping[str, Any] | None = None) -> li
 
     ``stored`` is its ``verdict.json``, whose verdict is kept; empty if it has none.
     """
-    if (found := read.result(rows, stored)) is not None:
-        return [section(found, first=(NOT_STORED,) if stored == {} else ())]
+    if (found := deciding.result(rows, stored)) is not None:
+        return [
+            section(found, first=("No verdict is stored here; this is the decision so far.",) if stored == {} else ())
+        ]
     counted = read.comparisons(rows)
     lines = tuple((name, str(len(some)), str(sum(block.good for block in some))) for name, some in counted.items())
     table = Table("Blocks without a stored verdict", ("comparison", "blocks", "good"), lines)

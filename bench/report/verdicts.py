@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from inflight.bench.ab import blocks as read
+from inflight.bench.ab import decide as deciding
 from inflight.bench.ab import plot as plot_ab
 from inflight.bench.ab import rates
 from inflight.bench.ab import show as ab
@@ -42,7 +42,7 @@ def _plots(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> "Ite
     if extras.selftest is not None:
         yield "selftest", plot_ab.draw_selftest(extras.selftest, rows)
         yield "clients", plot_clients.draw(rows, machine)
-    elif (result := read.result(rows, extras.verdict)) is not None:
+    elif (result := deciding.result(rows, extras.verdict)) is not None:
         yield "comparison", plot_ab.draw(result, machine)
 
 

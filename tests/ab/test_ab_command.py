@@ -14,13 +14,14 @@ import pytest
 from scipy.stats import t as student
 from scipy.stats import ttest_1samp
 
-from inflight.bench.ab import blocks as read
 from inflight.bench.ab import command as ab
+from inflight.bench.ab import decide as deciding
 from inflight.bench.ab import plot
-from inflight.bench.ab.blocks import Result
 from inflight.bench.ab.command import EXITS, conclude, seconds
+from inflight.bench.ab.decide import Result
 from inflight.bench.ab.rule import DESIGNED
 from inflight.bench.ab.sides import from_words
+from inflight.bench.frame import blocks as read
 from inflight.bench.measure import host
 from inflight.bench.measure.run import RunError, new_folder
 from inflight.bench.measure.trial import Setting
@@ -235,7 +236,7 @@ def test_the_blocks_of_every_stored_decision_decide_as_they_did(folder: Path) ->
 
     assert len(lines) >= 40
     for was in lines:
-        now = read.decided(found[was["name"]], DESIGNED)
+        now = deciding.decided(found[was["name"]], DESIGNED)
         assert (now.verdict, now.blocks, now.final) == (was["verdict"], was["blocks"], True), was["name"]
 
 
@@ -332,7 +333,7 @@ def test_a_summary_that_cannot_be_written_in_the_end_is_one_sentence_and_keeps_t
     found = tuple(blocks(series(12, 0.0, 0.001, metrics=TIMED)))
 
     with pytest.raises(RunError) as caught:
-        conclude(folder, Result(read.decided(found, DESIGNED), found, DESIGNED), missing, as_json=False)
+        conclude(folder, Result(deciding.decided(found, DESIGNED), found, DESIGNED), missing, as_json=False)
 
     assert str(caught.value) == f"cannot write {missing}: No such file or directory; the rows are complete"
     assert (folder / "verdict.json").is_file()
@@ -387,7 +388,7 @@ def test_the_verdict_of_a_real_run_is_that_of_its_rows(tmp_path: Path, scratch: 
 
     folder = only_run(tmp_path / "results")
     verdict, found = stored(tmp_path / "results"), rows.read(folder)
-    again = read.result(found)
+    again = deciding.result(found)
     assert again is not None
     assert done.code == EXITS[verdict["verdict"]]
     assert (again.decision.verdict, again.decision.why) == (verdict["verdict"], verdict["why"])

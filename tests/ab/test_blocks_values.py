@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inflight.bench.ab import blocks as read
-from inflight.bench.ab.blocks import Tally
-from inflight.bench.ab.decide import Decision
+from inflight.bench.ab import decide as deciding
+from inflight.bench.ab.decide import Decision, Tally
 from inflight.bench.ab.rule import Rule
+from inflight.bench.frame import blocks as read
 from inflight.bench.report import about
 from inflight.bench.rows.files import Check
 from inflight.bench.rows.records import changed
@@ -28,7 +28,7 @@ def one(*arguments: Any, **options: Any) -> read.Block:
 
 
 def decided(found: list[Rows], rule: Rule = SHORT) -> Decision:
-    return read.decided(blocks(found), rule)
+    return deciding.decided(blocks(found), rule)
 
 
 # Values
@@ -124,7 +124,7 @@ def test_blocks_are_good_failed_or_dropped() -> None:
     ]
     found = blocks(made)
 
-    assert read.tally(found) == Tally(
+    assert deciding.tally(found) == Tally(
         good=tuple(found[:2]),
         failed_a=1,
         failed_b=2,
@@ -166,7 +166,7 @@ def test_an_incomplete_block_is_left_out() -> None:
 def test_the_most_frequent_reason_is_the_first() -> None:
     found = blocks([lost(n, reason) for n, reason in enumerate(["a", "b", "b", "c"], 1)])
 
-    assert list(read.tally(found).reasons) == ["b", "a", "c"]
+    assert list(deciding.tally(found).reasons) == ["b", "a", "c"]
 
 
 # What is decided on them

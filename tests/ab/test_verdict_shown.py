@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from inflight.bench.ab import blocks as read
+from inflight.bench.ab import decide as deciding
 from inflight.bench.ab import plot, show
-from inflight.bench.ab.blocks import Result
-from inflight.bench.ab.decide import Decision
+from inflight.bench.ab.decide import Decision, Result
 from inflight.bench.ab.rule import DESIGNED, Rule
 from tests.made_blocks import TIMED, Rows, block, blocks, flat
 from tests.made_rows import MACHINE
@@ -41,7 +40,7 @@ def result(found: Sequence[Rows]) -> Result:
 
 
 def decided(found: Sequence[Rows]) -> Decision:
-    return read.decided(blocks(found), RULE)
+    return deciding.decided(blocks(found), RULE)
 
 
 def plain(found: Sequence[Rows]) -> str:
@@ -166,7 +165,7 @@ def test_the_controls_are_shown_with_their_intervals() -> None:
 
 def test_each_block_is_one_line_and_a_look_has_its_decision() -> None:
     first, last = blocks([series(0.2)[0], series(0.2)[-1]])
-    open_still = read.decided(blocks(series(0.045, noise=0.02)), Rule(looks=(4, 8), shares=(0.5, 0.5)))
+    open_still = deciding.decided(blocks(series(0.045, noise=0.02)), Rule(looks=(4, 8), shares=(0.5, 0.5)))
 
     assert show.block_line(first, decided(series(0.2)[:1])).startswith("block  1  CPU per page +")
     assert show.block_line(last, decided(series(0.2))).count("\n") == 0  # the verdict follows by itself
@@ -229,7 +228,7 @@ def test_every_block_is_drawn_once_in_each_metric_or_marked_as_lost() -> None:
     rows = series(number=30, metrics=(*TIMED, "memory"), memory=0.001, python=("3.11.7", "3.13.1"))
     rows[3], rows[7], rows[11] = block(4, invalid=True), block(8, failed="A"), block(12, failed="B")
     rows[20] = block(21, 1.5, throughput=-1.5, metrics=(*TIMED, "memory"))
-    figure = plot.draw(Result(read.decided(blocks(rows), DESIGNED), tuple(blocks(rows)), DESIGNED), MACHINE)
+    figure = plot.draw(Result(deciding.decided(blocks(rows), DESIGNED), tuple(blocks(rows)), DESIGNED), MACHINE)
 
     assert figure is not None
     cpu, throughput, memory, *controls = figure.axes

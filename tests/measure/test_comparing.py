@@ -10,7 +10,8 @@ import jsonschema
 import psutil
 import pytest
 
-from inflight.bench.ab import blocks as read
+from inflight.bench.ab import decide as deciding
+from inflight.bench.frame import blocks as read
 from inflight.bench.measure import host, server
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.blocks import block, comparing
@@ -201,7 +202,7 @@ def test_a_server_that_dies_is_neither_sides_fault(mine: Mine, tmp_path: Path) -
 
     assert (found.good, found.failed) == (False, None)
     assert found.reasons[0].startswith("the fake server died during the trial")
-    assert read.tally([found]).dropped == 1
+    assert deciding.tally([found]).dropped == 1
 
 
 # The size of a block

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from inflight.bench.ab import blocks as read
+from inflight.bench.ab import decide as deciding
 from inflight.bench.ab import rates
-from inflight.bench.ab.blocks import Block
+from inflight.bench.frame import blocks as read
+from inflight.bench.frame.blocks import Block
 from tests.made_blocks import Rows, blocks, flat, series
 from tests.made_rows import MACHINE
 
@@ -16,7 +17,7 @@ SLOWER = {5: blocks(series(48, 0.0488, 0.02, seed=2)), 10: blocks(series(48, 0.0
 
 def made_selftest(same: Sequence[Block] = SAME, *, share: float | None = 0.008) -> dict[str, Any]:
     """Return what ``selftest.json`` would have."""
-    good = read.tally(same).good
+    good = deciding.tally(same).good
     return {
         "format": rates.FORMAT,
         "made_at": "2026-01-02T03:04:05+00:00",

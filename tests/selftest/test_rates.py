@@ -11,6 +11,7 @@ from scipy.stats import binom
 from inflight.bench.ab import plot, rates
 from inflight.bench.ab.rule import smallest_found
 from inflight.bench.core import units
+from inflight.bench.frame import blocks as read
 from inflight.bench.rows import files as rows
 from tests.ab.test_verdict_shown import marks, words
 from tests.made_blocks import block, blocks, flat, series
@@ -114,8 +115,6 @@ def test_what_is_unknown_is_a_dash() -> None:
 
 @pytest.mark.parametrize("folder", sorted(REFERENCE.glob("*-selftest*")), ids=lambda path: path.name)
 def test_stored_self_tests_have_the_same_decisions_and_are_still_shown(folder: Path) -> None:
-    from inflight.bench.ab import blocks as read
-
     was = json.loads((folder / "selftest.json").read_text(encoding="utf-8"))
     found = read.comparisons(rows.read(folder))
 

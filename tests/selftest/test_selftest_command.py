@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.ab import blocks as read
+from inflight.bench.ab import decide as deciding
 from inflight.bench.ab import plot, rates
 from inflight.bench.ab import selftest as selftest_command
+from inflight.bench.frame import blocks as read
 from inflight.bench.measure import interpreters, overhead
 from inflight.bench.plan.arm import BlockTrial
 from inflight.bench.plan.trials import AnyTrial
@@ -155,6 +156,6 @@ def test_a_real_self_test_has_the_code_and_the_figures_of_its_rows(tmp_path: Pat
     every = rows.read(folder)
     series = read.comparisons(every)
     assert found["dropped"] == rates.left_out(series.values())
-    assert (found["too_few"] == []) == (len(read.tally(series["aa"]).good) >= 24)
+    assert (found["too_few"] == []) == (len(deciding.tally(series["aa"]).good) >= 24)
     assert found["false_alarms"]["real"] == rates.counts(series["aa"], {})
     assert {row.strategy for row in every if row.kind == "client"} == {"locust", "wrk", "callbacks"}

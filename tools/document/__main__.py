@@ -18,7 +18,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, TemplateError
 
-from inflight.bench.ab import blocks as comparisons
+from inflight.bench.ab import decide as decisions_of
 from inflight.bench.ab import rates
 from inflight.bench.ab import show as comparison
 from inflight.bench.core import units
@@ -57,7 +57,7 @@ GLOBALS = {
     "change_between": units.change_between,
     "claims": claims,
     "comparison": comparison,
-    "comparisons": comparisons,
+    "decisions_of": decisions_of,
     "folded": section.folded,
     "glossary": glossary,
     "selftest": rates,

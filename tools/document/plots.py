@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from inflight.bench.ab import blocks as comparisons
+from inflight.bench.ab import decide as decisions_of
 from inflight.bench.ab import plot as plot_ab
 from inflight.bench.core import units
 from inflight.bench.core.layers import LAYERS
@@ -53,7 +53,7 @@ def save(run: Path, folder: Path) -> list[Path]:
         saved = plot_ab.save_selftest(extras.selftest, rows, folder)
         return [*saved, *plot_clients.save_clients(rows, machine, folder)]
     if extras.verdict is not None:
-        result = comparisons.result(rows, extras.verdict)
+        result = decisions_of.result(rows, extras.verdict)
         return [] if result is None else plot_ab.save_comparison(result, machine, folder)
     return plots.save_all(rows, machine, folder)
 

@@ -9,15 +9,16 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from inflight.bench.ab import blocks as comparisons
-from inflight.bench.ab.blocks import Block
+from inflight.bench.ab import decide as decisions_of
 from inflight.bench.ab.decide import Decision
 from inflight.bench.ab.rates import rate_bounds
 from inflight.bench.ab.rule import DESIGNED
 from inflight.bench.core import layers, noise, units
 from inflight.bench.core.figures import NoSlope, Slope
 from inflight.bench.core.layers import FULL, Cost
+from inflight.bench.frame import blocks as comparisons
 from inflight.bench.frame import statistics as stats
+from inflight.bench.frame.blocks import Block
 from inflight.bench.frame.contrast import contrast, records, summary
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
@@ -335,7 +336,7 @@ def race(run: Run) -> Race:
 def regression(runs: Runs) -> Run:
     """Return the newest comparison that ended as a regression. Raises DocumentError if there is none."""
     for run in map(runs.run, reversed(runs.all("ab"))):
-        if comparisons.decided(comparisons.blocks(run.rows), DESIGNED).verdict == "regression":
+        if decisions_of.decided(comparisons.blocks(run.rows), DESIGNED).verdict == "regression":
             return run
     raise DocumentError(f"no comparison in {runs.folder} ended as a regression; store one that `inflight ab` made")
 

@@ -1,4 +1,4 @@
-"""From the rows of a comparison to one value per block for each metric and control, and to a decision. Pure.
+"""From the rows of blocks of two sides to one value per block for each metric and control. Pure.
 
 A value is the logarithm of B over A, with its sign such that B is worse above 0: the sign of throughput is changed. A
 is measured twice in each block, and B is compared with the mean of both. A control is the second measurement of A over
@@ -6,14 +6,11 @@ the first: the same code, so it should be 0, and it varies independently of the 
 """
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean, median
-from typing import Any, Literal, get_args
+from typing import Literal
 
-from inflight.bench.ab.decide import Decision, Verdict, decide, turned
-from inflight.bench.ab.rule import DESIGNED, Rule, with_looks
 from inflight.bench.core.cells import memory_points
 from inflight.bench.core.model import CLEARLY_ABOVE, knee
 from inflight.bench.plan.arm import Role
@@ -22,6 +19,8 @@ from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import Arm, Memory
 
 TIMED = ("cpu_per_page", "throughput")
+FALLING = frozenset({"throughput"})
+"""Metrics of which less is worse; their changes are written with the sign that people expect."""
 CONTROLS = {"placebo CPU per page": "cpu_per_page", "placebo throughput": "throughput"}
 """The metric of each control."""
 MIN_CORE_SHARE = 0.5
@@ -89,38 +88,6 @@ class Block:
         return self.arms[_ROLES[side][0]].workload.arm
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """The blocks that were tried, by outcome."""
-
-    good: tuple[Block, ...]
-    failed_a: int
-    failed_b: int
-    dropped: int
-    """Number of blocks left out on an outside signal: a failed check, independent of which side was faster."""
-    reasons: Mapping[str, int]
-    """Names of failed checks and reasons of failures, with the number of blocks of each, the most frequent first."""
-
-    @property
-    def lost(self) -> int:
-        """Number of blocks without values."""
-        return self.failed_a + self.failed_b + self.dropped
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """A decision with its blocks and its rule."""
-
-    decision: Decision
-    blocks: tuple[Block, ...]
-    rule: Rule
-
-    @property
-    def tally(self) -> Tally:
-        """Its blocks by outcome."""
-        return tally(self.blocks)
-
-
 def comparisons(rows: Iterable[Row]) -> dict[str, list[Block]]:
     """Return the blocks of each comparison, by its name."""
     found: dict[str, list[Row]] = {}
@@ -143,50 +110,9 @@ def blocks(rows: Iterable[Row]) -> list[Block]:
     return [Block(number, some, memory.get(number, {})) for number, some in sorted(arms.items()) if len(some) == 3]
 
 
-def tally(found: Sequence[Block]) -> Tally:
-    """Sort the blocks: good ones, those in which a side failed, and those dropped on an outside signal."""
-    lost = [block for block in found if not block.good]
-    sides = Counter(block.failed for block in lost)
-    reasons = Counter(reason for block in lost for reason in block.reasons)
-    good = tuple(block for block in found if block.good)
-    return Tally(good, sides["A"], sides["B"], sides[None], dict(reasons.most_common()))
-
-
-def decided(found: Sequence[Block], rule: Rule) -> Decision:
-    """Decide on the blocks so far; B never passes with a wrong answer.
-
-    A good block without a value of any gated metric counts as dropped, so that a run of such blocks ends.
-    """
-    seen = tally(found)
-    each = series([values(block) for block in seen.good])
-    gated = {str(name): each.get(name, []) for name in (found[0].comparison.gated if found else ())}
-    without = len(seen.good) - max(map(len, gated.values()), default=0) if gated else 0
-    why = "no figure of a gated metric" if without > seen.dropped else next(iter(seen.reasons), "")
-    controls = series([controls_of(block) for block in seen.good])
-    decision = decide(gated, controls, rule, seen.failed_a, seen.failed_b, seen.dropped + without, why)
-    wrong = sum(any(row.status == "wrong" for row in block.side("B")) for block in found)
-    if decision.verdict == "pass" and wrong:
-        why = f"B gave a wrong answer in {wrong} of {len(found)} blocks, so it cannot pass"
-        return replace(decision, verdict="inconclusive", why=why)
-    return decision
-
-
-def result(rows: Iterable[Row], stored: Mapping[str, Any] | None = None) -> Result | None:
-    """Return the result of the only comparison in the rows; None without any, or with several, as in a self-test.
-
-    ``stored`` is its ``verdict.json``, whose rule and verdict are kept: the run may have ended because of its budget.
-    """
-    found = list(comparisons(rows).values())
-    if len(found) != 1 or not found[0]:
-        return None
-    try:
-        rule = with_looks(tuple((stored or {}).get("looks") or DESIGNED.looks))
-    except (ValueError, TypeError):  # the file was edited
-        rule = DESIGNED
-    decision = decided(found[0], rule)
-    if stored is not None and stored.get("verdict") in get_args(Verdict):
-        decision = replace(decision, verdict=stored["verdict"], why=str(stored.get("why")), final=True)
-    return Result(decision, tuple(found[0]), rule)
+def turned(metric: str, logarithm: float) -> float:
+    """Return a change in the metric's own direction, or back: of throughput, worse is less."""
+    return -logarithm if metric in FALLING else logarithm
 
 
 def values(block: Block) -> dict[str, float]:
