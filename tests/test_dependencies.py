@@ -233,7 +233,7 @@ def parts_of_studies(wanted: Callable[[str], bool]) -> list[str]:
 
 SHARED = ["bench.core", "bench.rows", "bench.plan", "bench.frame"]
 MEASURING = [*modules("bench.measure"), *parts_of_studies(lambda name: name in RUNNERS)]
-AB = [f"bench.ab.{name}" for name in ("rule", "decide", "blocks", "rates", "show", "plot")]
+AB = [f"bench.ab.{name}" for name in ("rule", "decide", "rates", "show", "plot")]
 """What decides and shows; the other modules of this room plan and measure."""
 READING = [
     *modules("bench.present", "bench.show", "bench.report"),

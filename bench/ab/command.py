@@ -19,7 +19,6 @@ from inflight.bench.ab import decide as deciding
 from inflight.bench.ab import show
 from inflight.bench.ab.decide import Decision, Result
 from inflight.bench.ab.rule import DESIGNED, Rule, budget_for, rule_for, smallest_found
-from inflight.bench.ab.sides import from_words
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import complain, say, say_plots
 from inflight.bench.core import units
@@ -31,7 +30,7 @@ from inflight.bench.measure.blocks import comparing
 from inflight.bench.measure.blocks.comparing import Arms, Place
 from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.places import without_places
-from inflight.bench.plan.comparison import Comparison
+from inflight.bench.plan.comparison import Comparison, from_words
 from inflight.bench.plan.judge import ExperimentError, judged, need
 from inflight.bench.present import progress, words
 from inflight.bench.rows import files as rows

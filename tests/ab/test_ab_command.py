@@ -20,12 +20,12 @@ from inflight.bench.ab import plot
 from inflight.bench.ab.command import EXITS, conclude, seconds
 from inflight.bench.ab.decide import Result
 from inflight.bench.ab.rule import DESIGNED
-from inflight.bench.ab.sides import from_words
 from inflight.bench.frame import blocks as read
 from inflight.bench.measure import host
 from inflight.bench.measure.run import RunError, new_folder
 from inflight.bench.measure.trial import Setting
 from inflight.bench.plan.arm import BlockTrial
+from inflight.bench.plan.comparison import from_words
 from inflight.bench.plan.judge import ExperimentError
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Check, Row

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from inflight import strategies
-from inflight.bench.ab.sides import from_words
 from inflight.bench.plan.arm import Arm
-from inflight.bench.plan.comparison import METRICS, Comparison
+from inflight.bench.plan.comparison import METRICS, Comparison, from_words
 from inflight.bench.plan.judge import ExperimentError
 from inflight.fake_server.site import SiteConfig
 
