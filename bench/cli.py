@@ -43,8 +43,7 @@ from inflight.fake_server.options import OPTIONS, Option, settings
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 
 READING = frozenset(
-    {"commands.report", "commands.advise", "runs.command"}
-    | {f"studies.{study}.command" for study in ("claims", "compare", "selftest")}
+    {"commands.report", "commands.advise", "ab.command", "ab.selftest", "runs.command", "studies.claims.command"}
 )
 """Modules whose commands cannot work without numpy and scipy: they check the address space first."""
 
@@ -166,12 +165,7 @@ def serve(*, quiet: bool, **options: Any) -> None:
     "--lenient", is_flag=True, help="Also crawl hosts that share the last two labels with a start URL's host."
 )
 @option("--timeout", default="30s", note="A fetch that takes longer fails.")
-@click.option(
-    "--connection",
-    type=click.Choice(["keep-alive", "per-fetch"]),
-    default="keep-alive",
-    help="Reuse connections, or open one for each fetch.",
-)
+@option("--connection", default="keep-alive")
 @option("--json", "as_json", note="One object per URL, then one with the summary.")
 def crawl(**options: Any) -> None:
     """Crawl http sites, and print one line per URL.
@@ -396,16 +390,19 @@ def compare(**options: Any) -> None:
 @main.command(epilog=told("ab"))
 @click.argument("a", metavar="A", shell_complete=STRATEGY)
 @click.argument("b", metavar="[B]", required=False, shell_complete=STRATEGY)
-@option("--repo", "repositories", multiple=True)
-@option("--python", "pythons", multiple=True)
-@option("--with", "requirements", multiple=True)
-@option("--set", "settings", multiple=True)
-@option("--env", "variables", multiple=True)
+@click.option("--a", "of_a", metavar="KEY=VALUE", multiple=True, help="A setting of side A alone. Repeatable.")
+@click.option("--b", "of_b", metavar="KEY=VALUE", multiple=True, help="A setting of side B alone. Repeatable.")
+@option("--repo")
+@option("--python")
+@option("--with", "requirements", multiple=True, note="Repeatable.")
+@option("--env", "variables", multiple=True, note="Repeatable.")
+@option("--in-flight", note="[default: 100]")
+@option("--connection", note="[default: keep-alive]")
 @option("--latency", default="0")
 @option("--links", default=10)
 @option("--cycles")
 @option("--metric", "metrics")
-@option("--budget", "time")
+@option("--budget")
 @OUT
 @MARKDOWN
 @JSON
@@ -414,17 +411,17 @@ def ab(**options: Any) -> None:
     """Compare two sides, and decide whether B is worse than A.
 
     The sides take turns in blocks. A side is a strategy, or strategy@revision of a git repository; without B, both are
-    A. --repo, --python, --with, --set and --env can be given once, for both sides, or twice: first for A, then for B.
+    A. The settings of one side are --a and --b: python, with, env, in_flight, connection or repo. Others are for both.
 
     \b
-    inflight ab callbacks generators
+    inflight ab callbacks generators --in-flight 1000
     inflight ab callbacks@main callbacks                    main against the working tree
     inflight ab callbacks@HEAD~1 callbacks@HEAD --repo ~/my-fork --budget 5m
-    inflight ab aiohttp_client aiohttp_client --with aiohttp==3.10.11 --with aiohttp==3.11.18
-    inflight ab native_asyncio --python python3.11 --python python3.13
-    inflight ab thread_pool --set in_flight=10 --set in_flight=100
+    inflight ab aiohttp_client --a with=aiohttp==3.10.11 --b with=aiohttp==3.11.18
+    inflight ab native_asyncio --a python=python3.11 --b python=python3.13
+    inflight ab callbacks --b env=PYTHONDEVMODE=1
     """
-    _do("studies.compare.command", options)
+    _do("ab.command", options)
 
 
 @main.command(epilog=told("selftest"))
@@ -451,9 +448,9 @@ def selftest(**options: Any) -> None:
     inflight selftest --quick
     inflight selftest --python python3.13 --python python3.14t
 
-    The results are stored. Every later verdict of `inflight ab` on this machine quotes them.
+    The results are stored with their rows.
     """
-    _do("studies.selftest.command", options)
+    _do("ab.selftest", options)
 
 
 @main.command(epilog=told("report"))

@@ -33,12 +33,10 @@ SHARED_BY_BOTH_HALVES = {
     "bench.rows", "bench.rows.files", "bench.rows.machines", "bench.rows.records", "bench.rows.values",
     "bench.core.units",
 }  # fmt: skip
-RUNNERS = {"run", "checks", "worker", "overhead", "crowd", "wrk"}
+RUNNERS = {"run", "checks", "worker", "crowd", "wrk"}
 """The modules of a study that measure; they do it with the laboratory (bench/measure)."""
 COMMANDS = {
     "command",
-    "comparison",
-    "loop",
     "written",
     "layout",
     "allowances",
@@ -47,10 +45,6 @@ COMMANDS = {
     "cells",
 }
 """The modules of a study between the two: they plan, and call the one half and the other."""
-SUBJECTS = {
-    "bench.studies.selftest": {"bench.studies.compare", "bench.studies.clients"},
-}
-"""The studies whose subject are other ones: the self-test is one of comparisons and of clients."""
 EXHIBITS = {"bench.measure.idle": {"strategies.generators"}}
 """The programs whose very subject is a part of one strategy: the block that is a Task of our own."""
 LOCUST = {"locust", "gevent"}
@@ -235,6 +229,8 @@ def parts_of_studies(wanted: Callable[[str], bool]) -> list[str]:
 
 SHARED = ["bench.core", "bench.rows", "bench.plan", "bench.frame"]
 MEASURING = [*modules("bench.measure"), *parts_of_studies(lambda name: name in RUNNERS)]
+AB = [f"bench.ab.{name}" for name in ("rule", "decide", "rates", "show", "plot")]
+"""What decides and shows; the other modules of this room plan and measure."""
 READING = [
     *(
         name
@@ -242,6 +238,7 @@ READING = [
         if name != "bench.runs.command"
     ),
     *(name for name in modules("bench.race", "bench.predict") if name.rpartition(".")[2] not in COMMANDS | {"demo"}),
+    *AB,
     *parts_of_studies(lambda name: name not in RUNNERS | COMMANDS | {"record", "programs", "pulse"}),
 ]
 
@@ -262,8 +259,7 @@ def test_a_study_knows_no_other_study() -> None:
     for name, found in imports(modules("bench.studies")):
         room = ".".join(name.split(".")[:3])
         if name != f"{room}.command":
-            known = {room, *SUBJECTS.get(room, ())}
-            assert not within(found, ["bench.studies"]) or within(found, known), (name, found)
+            assert not within(found, ["bench.studies"]) or within(found, {room}), (name, found)
 
 
 def test_the_suite_imports_strategies_and_the_site_alone() -> None:

@@ -1,6 +1,6 @@
 """What the plots of comparisons share: an axis of changes on which up is worse, and dots of which none is lost.
 
-Values are logarithms of B over A, turned so that B is worse above 0, as in ``inflight.bench.studies.compare.read``.
+Values are logarithms of B over A, turned so that B is worse above 0, as in ``inflight.bench.frame.blocks``.
 What is written is the change in the metric's own direction, as the verdict has it: of throughput, worse is less.
 """
 

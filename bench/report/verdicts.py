@@ -4,6 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from inflight.bench.ab import decide as deciding
+from inflight.bench.ab import plot as plot_ab
+from inflight.bench.ab import rates
+from inflight.bench.ab import show as ab
 from inflight.bench.present.section import Detail, Section
 from inflight.bench.report.files import Extras
 from inflight.bench.report.studies import Named
@@ -11,11 +15,6 @@ from inflight.bench.rows.files import Row
 from inflight.bench.studies.claims import show as claims
 from inflight.bench.studies.claims.verdicts import Report, Verdict
 from inflight.bench.studies.clients import plot as plot_clients
-from inflight.bench.studies.compare import plot as plot_comparison
-from inflight.bench.studies.compare import read
-from inflight.bench.studies.compare import show as compare
-from inflight.bench.studies.selftest import plot as plot_selftest
-from inflight.bench.studies.selftest import show as selftest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,11 +25,7 @@ def sections(rows: Sequence[Row], extras: Extras) -> list[Section]:
     return [
         *([] if extras.claims is None else [_claims(extras.claims)]),
         *([] if extras.comparison is None else [_stored(extras.comparison)]),
-        *(
-            compare.sections(rows, extras.verdict or {})
-            if extras.selftest is None
-            else selftest.sections(extras.selftest)
-        ),
+        *(ab.sections(rows, extras.verdict or {}) if extras.selftest is None else rates.sections(extras.selftest)),
     ]
 
 
@@ -44,10 +39,10 @@ def plots(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> Itera
 
 def _plots(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> "Iterator[tuple[str, Figure | None]]":
     if extras.selftest is not None:
-        yield "selftest", plot_selftest.draw(extras.selftest, rows, machine)
+        yield "selftest", plot_ab.draw_selftest(extras.selftest, rows)
         yield "clients", plot_clients.draw(rows, machine)
-    elif (result := read.result(rows, extras.verdict)) is not None:
-        yield "comparison", plot_comparison.draw(result, machine)
+    elif (result := deciding.result(rows, extras.verdict)) is not None:
+        yield "comparison", plot_ab.draw(result, machine)
 
 
 def _claims(report: Report) -> Section:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
+from inflight.bench.ab import show
 from inflight.bench.present.markdown import code, escaped, escaped_in_html
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Table
@@ -16,7 +17,6 @@ from inflight.bench.report.studies import Studies
 from inflight.bench.rows.records import changed
 from inflight.bench.runs import show as runs
 from inflight.bench.studies.claims import show as claims_show
-from inflight.bench.studies.compare import show
 from tests.ab.test_verdict_shown import result, series
 from tests.claims.made_verdicts import hostile_verdict, made_report
 from tests.made_rows import MACHINE, crawl_row, grid, memory_rows

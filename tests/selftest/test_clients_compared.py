@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from inflight.bench.ab import rates as selftest
 from inflight.bench.report.answer import answer
 from inflight.bench.report.studies import Studies
 from inflight.bench.rows.files import Row
@@ -13,7 +14,6 @@ from inflight.bench.studies.clients import read as clients
 from inflight.bench.studies.clients import show as told_of_clients
 from inflight.bench.studies.clients.read import Comparison, Judged
 from inflight.bench.studies.clients.run import CLIENTS, SECONDS, plan, trial
-from inflight.bench.studies.selftest import show as selftest
 from tests.made_rows import MACHINE, MS
 from tests.selftest.made_clients import AGREEING, client_row, client_rows
 from tests.selftest.made_selftest import made_selftest

@@ -18,6 +18,9 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, TemplateError
 
+from inflight.bench.ab import decide as decisions_of
+from inflight.bench.ab import rates
+from inflight.bench.ab import show as comparison
 from inflight.bench.core import units
 from inflight.bench.frame.figures import FIGURES
 from inflight.bench.predict import simulator
@@ -27,9 +30,6 @@ from inflight.bench.report.glossary import glossary
 from inflight.bench.rows.files import RowsError
 from inflight.bench.show import study
 from inflight.bench.studies.claims import show as claims
-from inflight.bench.studies.compare import read as comparisons
-from inflight.bench.studies.compare import show as comparison
-from inflight.bench.studies.selftest import show as selftest
 from tools.document import plots, race, values
 from tools.document import simulator as simulator_page
 from tools.document.stored import REFERENCE, DocumentError, Run, Runs
@@ -55,10 +55,10 @@ GLOBALS = {
     "change_between": units.change_between,
     "claims": claims,
     "comparison": comparison,
-    "comparisons": comparisons,
+    "decisions_of": decisions_of,
     "folded": section.folded,
     "glossary": glossary,
-    "selftest": selftest,
+    "selftest": rates,
     "simulator": simulator,
     "values": values,
 }

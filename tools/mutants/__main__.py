@@ -72,9 +72,9 @@ ROOMS = {
         ),
     ),
     "verdict": Room(
-        ("bench/studies/compare/rule.py", "bench/studies/compare/decide.py", "bench/studies/compare/effect.py"),
+        ("bench/ab/rule.py", "bench/ab/decide.py", "bench/frame/blocks.py"),
         (
-            "tests/ab/test_decide.py", "tests/ab/test_blocks_values.py", "tests/ab/test_simulation.py",
+            "tests/ab/test_decide.py", "tests/ab/test_blocks_values.py", "tests/ab/test_rule.py",
             "tests/ab/test_ab_command.py", "tests/ab/test_verdict_shown.py",
         ),
     ),

@@ -10,18 +10,19 @@ import jsonschema
 import psutil
 import pytest
 
+from inflight.bench.ab import decide as deciding
+from inflight.bench.frame import blocks as read
 from inflight.bench.measure import host, server
 from inflight.bench.measure import run as runs
-from inflight.bench.measure.blocks import block
+from inflight.bench.measure.blocks import block, comparing
+from inflight.bench.measure.blocks.comparing import Place, cycles_for, slice_sd
 from inflight.bench.measure.blocks.sides import prepare
 from inflight.bench.measure.run import ServerKeeper
 from inflight.bench.measure.trial import Setting
 from inflight.bench.plan.arm import Arm
+from inflight.bench.plan.comparison import MEMORY_SIZES, Comparison, comparison
 from inflight.bench.rows.crawls import Window
 from inflight.bench.rows.files import SCHEMA_FILE, Row
-from inflight.bench.studies.compare import loop, read, run
-from inflight.bench.studies.compare.comparison import MEMORY_SIZES, Comparison, comparison
-from inflight.bench.studies.compare.run import Place, cycles_for, slice_sd
 from inflight.fake_server.site import SiteConfig
 from tests.ab.repositories import arm, commit, copy_strategies, git, name_as_once, with_mine
 from tests.made_blocks import TIMED
@@ -173,11 +174,11 @@ def test_failing_arms_have_their_reasons_and_do_not_stop_the_others(place: Place
 def test_a_side_that_fails_only_when_its_memory_is_read_has_failed(place: Place, mine: Mine, tmp_path: Path) -> None:
     shy = "def crawl(job, frontier):\n    assert job.max_in_flight < 200, 'too many'\n    honest(job, frontier)\n"
     b = mine(shy)
-    planned, prepared = loop.ready(made(CALLBACKS, b, metrics=(*TIMED, "memory")), tmp_path / "sides")
+    planned, prepared = comparing.ready(made(CALLBACKS, b, metrics=(*TIMED, "memory")), tmp_path / "sides")
     assert b.repository is not None
     (b.repository / "strategies" / "mine.py").write_text("raise SystemExit", encoding="utf-8")  # the copy runs
 
-    found = loop.block(tmp_path, planned, 1, prepared, place, memory=True)
+    (found,) = read.blocks(comparing.measure(tmp_path, planned, 1, prepared, place, memory=True))
 
     assert [(row.strategy, row.status) for row in found.arms.values()] == [("A", "ok"), ("B", "ok"), ("A again", "ok")]
     assert [row.workload.in_flight for row in found.memory["A"]] == list(MEMORY_SIZES[1])
@@ -185,7 +186,7 @@ def test_a_side_that_fails_only_when_its_memory_is_read_has_failed(place: Place,
     assert (found.memory["B"][0].status, found.memory["B"][0].reason) == (
         "failed", "the strategy raised AssertionError: too many"
     )  # fmt: skip
-    assert found.duration_ns >= sum(row.duration_ns for own in found.memory.values() for row in own) > 0
+    assert found.durations_ns[1] == sum(row.duration_ns for own in found.memory.values() for row in own) > 0
     assert len((tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines()) == len(found.rows) == 7
 
 
@@ -196,12 +197,12 @@ def test_a_server_that_dies_is_neither_sides_fault(mine: Mine, tmp_path: Path) -
     cpus = host.Cpus(None, None)
     with ServerKeeper(cpus) as keeper:
         kills = mine(body, variables={"SERVER": str(keeper.server().process.pid)})
-        planned, prepared = loop.ready(made(CALLBACKS, kills), tmp_path / "place")
-        found = loop.block(tmp_path, planned, 1, prepared, Place(keeper, cpus))
+        planned, prepared = comparing.ready(made(CALLBACKS, kills), tmp_path / "place")
+        (found,) = read.blocks(comparing.measure(tmp_path, planned, 1, prepared, Place(keeper, cpus)))
 
     assert (found.good, found.failed) == (False, None)
     assert found.reasons[0].startswith("the fake server died during the trial")
-    assert read.tally([found]).dropped == 1
+    assert deciding.tally([found]).dropped == 1
 
 
 # The size of a block
@@ -210,9 +211,9 @@ def test_a_server_that_dies_is_neither_sides_fault(mine: Mine, tmp_path: Path) -
 def test_noisy_slices_need_more_cycles_and_expensive_ones_fewer() -> None:
     assert cycles_for(0.05, 1.2, 0.1) > cycles_for(0.02, 1.2, 0.1)
     assert cycles_for(0.05, 1.2, 0.1) > cycles_for(0.05, 1.2, 0.4)
-    assert cycles_for(0.0, 1.2, 0.1) == run.FEWEST_CYCLES
-    assert cycles_for(9.0, 1.2, 0.001) == run.MOST_CYCLES
-    assert cycles_for(9.0, 1.2, 3.0) == run.FEWEST_CYCLES, "however long a cycle takes"
+    assert cycles_for(0.0, 1.2, 0.1) == comparing.MIN_CYCLES
+    assert cycles_for(9.0, 1.2, 0.001) == comparing.MAX_CYCLES
+    assert cycles_for(9.0, 1.2, 3.0) == comparing.MIN_CYCLES, "however long a cycle takes"
     assert cycles_for(0.03, 1.6, 0.1) == 6 * 1, "0.03 / 0.015 * sqrt(16) = 8, in multiples of 6"
     assert cycles_for(0.0375, 1.6, 0.1) == 6 * 2, "10 is nearer to 12"
     assert cycles_for(0.015, 1.6, 0.1) == 4

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from inflight.bench.measure import interpreters
+from inflight.bench.measure.blocks import comparing
+from inflight.bench.measure.blocks.comparing import Place
 from inflight.bench.measure.blocks.sides import prepare
 from inflight.bench.plan.arm import Arm
+from inflight.bench.plan.comparison import METRICS, Comparison, Metric, comparison
 from inflight.bench.plan.judge import ExperimentError
-from inflight.bench.studies.compare import loop
-from inflight.bench.studies.compare.comparison import METRICS, Comparison, Metric, comparison
-from inflight.bench.studies.compare.run import Place
 from inflight.fake_server.site import SiteConfig
 from tests.ab.repositories import HONEST, arm, commit, git, new_repository, with_mine
 
@@ -59,7 +59,7 @@ def test_a_git_hook_does_not_redirect_to_another_repository(
 
 def test_memory_alone_is_refused_for_a_model_with_one_fetch_in_flight(tmp_path: Path) -> None:
     with pytest.raises(ExperimentError, match="memory per fetch in flight is not defined"):
-        loop.ready(compared(arm("sequential"), arm("sequential"), "memory"), tmp_path)
+        comparing.ready(compared(arm("sequential"), arm("sequential"), "memory"), tmp_path)
 
 
 def test_memory_is_left_out_on_a_free_threaded_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,15 +67,15 @@ def test_memory_is_left_out_on_a_free_threaded_build(tmp_path: Path, monkeypatch
     monkeypatch.setattr(interpreters, "ask", lambda _name, _option="--python": free_threaded)
     side = arm("callbacks", python=sys.executable)
 
-    planned, _ = loop.ready(compared(arm("callbacks"), side, *METRICS), tmp_path / "first")
+    planned, _ = comparing.ready(compared(arm("callbacks"), side, *METRICS), tmp_path / "first")
 
     assert planned.metrics == ("cpu_per_page", "throughput")
     with pytest.raises(ExperimentError, match="memory per fetch in flight is not compared on a free-threaded build"):
-        loop.ready(compared(side, side, "memory"), tmp_path / "second")
+        comparing.ready(compared(side, side, "memory"), tmp_path / "second")
 
 
 def test_more_in_flight_than_there_are_descriptors_is_refused_by_the_limits_name(tmp_path: Path) -> None:
     side = arm("callbacks", in_flight=900_000_000)
-    planned, prepared = loop.ready(compared(side, side, "cpu_per_page"), tmp_path)
+    planned, prepared = comparing.ready(compared(side, side, "cpu_per_page"), tmp_path)
     with pytest.raises(ExperimentError, match="RLIMIT_NOFILE"):
-        loop.calibrated(planned, prepared, Place(None, None), None)  # type: ignore[arg-type]
+        comparing.calibrate(planned, prepared, Place(None, None))  # type: ignore[arg-type]
