@@ -23,14 +23,14 @@ TALKS = {
     "open-loop", "check", "serve", "demo",
 }  # fmt: skip
 COMMANDS = sorted(main.commands)
-STUDIES = {"ab": "compare", "advise": "advice", "compare": "stored", "open-loop": "open_loop"}
+STUDIES = {"advise": "advice", "compare": "stored", "open-loop": "open_loop"}
 """The studies that have another name than their command."""
 OF_NO_STUDY = {"completion", "report", "run"}
 OF_A_MODULE = {
     name: f"commands.{name}" if name in OF_NO_STUDY else f"studies.{STUDIES.get(name, name)}.command"
     for name in COMMANDS
     if name not in {"crawl", "serve", "list", "check"}
-} | {"check": "conformance.command"}
+} | {"check": "conformance.command", "ab": "ab.command", "selftest": "ab.selftest"}
 """The module of each command that has one of its own."""
 
 
