@@ -53,6 +53,10 @@ def run(
     b: str | None,
     of_a: Sequence[str],
     of_b: Sequence[str],
+    in_flight: int | None,
+    connection: str | None,
+    repo: Path | None,
+    python: str | None,
     requirements: Sequence[str],
     variables: Sequence[str],
     latency: str,
@@ -63,12 +67,9 @@ def run(
     out: Path,
     markdown: Path | None,
     as_json: bool,
-    **single: Any,
 ) -> int:
-    """Compare, print the verdict, and return 0 (pass), 1 (regression), 3 (inconclusive) or 130 (interrupted).
-
-    ``single`` are further settings of both sides: in_flight, connection, repo and python, or None.
-    """
+    """Compare, print the verdict, and return 0 (pass), 1 (regression), 3 (inconclusive) or 130 (interrupted)."""
+    single = {"in_flight": in_flight, "connection": connection, "repo": repo, "python": python}
     both = [(f"--{key.replace('_', '-')}", key, str(value)) for key, value in single.items() if value is not None]
     both += [("--with", "with", value) for value in requirements] + [("--env", "env", value) for value in variables]
     planned = from_words(a, b, both=both, of_a=of_a, of_b=of_b, latency=latency, links=links, metrics=metrics)

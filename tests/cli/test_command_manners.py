@@ -23,7 +23,7 @@ TALKS = {
     "open-loop", "check", "serve", "demo",
 }  # fmt: skip
 COMMANDS = sorted(main.commands)
-STUDIES = {"ab": "compare", "open-loop": "open_loop"}
+STUDIES = {"open-loop": "open_loop"}
 """The studies that have another name than their command."""
 OF_NO_STUDY = {"completion", "report", "run"}
 OF_A_MODULE = {
@@ -36,6 +36,8 @@ OF_A_MODULE = {
     "race": "race.command",
     "demo": "race.demo",
     "advise": "commands.advise",
+    "ab": "ab.command",
+    "selftest": "ab.selftest",
 }
 """The module of each command that has one of its own."""
 

@@ -74,7 +74,7 @@ ROOMS = {
     "verdict": Room(
         ("bench/ab/rule.py", "bench/ab/decide.py", "bench/frame/blocks.py"),
         (
-            "tests/ab/test_decide.py", "tests/ab/test_blocks_values.py", "tests/ab/test_rule.py",
+            "tests/ab/test_decide.py", "tests/frame/test_blocks_values.py", "tests/ab/test_rule.py",
             "tests/ab/test_ab_command.py", "tests/ab/test_verdict_shown.py",
         ),
     ),
