@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from inflight.bench.ab import clients_plot as plot_clients
 from inflight.bench.ab import decide as deciding
 from inflight.bench.ab import plot as plot_ab
 from inflight.bench.ab import rates
@@ -14,7 +15,6 @@ from inflight.bench.report.studies import Named
 from inflight.bench.rows.files import Row
 from inflight.bench.studies.claims import show as claims
 from inflight.bench.studies.claims.verdicts import Report, Verdict
-from inflight.bench.studies.clients import plot as plot_clients
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from inflight.bench.ab import clients
+from inflight.bench.ab import clients_plot as plot_clients
+from inflight.bench.ab import clients_show as told_of_clients
 from inflight.bench.ab import rates as selftest
+from inflight.bench.ab.clients import Comparison, Judged
+from inflight.bench.measure.clients.run import CLIENTS, SECONDS, plan, trial
 from inflight.bench.report.answer import answer
 from inflight.bench.report.studies import Studies
 from inflight.bench.rows.files import Row
-from inflight.bench.studies.clients import plot as plot_clients
-from inflight.bench.studies.clients import read as clients
-from inflight.bench.studies.clients import show as told_of_clients
-from inflight.bench.studies.clients.read import Comparison, Judged
-from inflight.bench.studies.clients.run import CLIENTS, SECONDS, plan, trial
 from tests.made_rows import MACHINE, MS
 from tests.selftest.made_clients import AGREEING, client_row, client_rows
 from tests.selftest.made_selftest import made_selftest

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Collection
 from pathlib import Path
 
+from inflight.bench.ab import clients_plot as plot_clients
 from inflight.bench.ab import decide as decisions_of
 from inflight.bench.ab import plot as plot_ab
 from inflight.bench.core import units
@@ -17,7 +18,6 @@ from inflight.bench.report import files as report_files
 from inflight.bench.report import plots
 from inflight.bench.rows.files import read
 from inflight.bench.studies.claims import plot as plot_claims
-from inflight.bench.studies.clients import plot as plot_clients
 from tools.document.stored import Runs
 from tools.document.values import ladder
 
