@@ -55,8 +55,12 @@ else the workload has, without what is a column of its own. ``site_pages``: the 
 ``length``: these, if crawls of several lengths have the same number in flight; else 0. ``comparison``: the comparison
 that the row belongs to, or empty.
 """
-OF_TRIAL = ("round", "status", "valid", "why", "started_at")
-"""The columns of a trial beside its keys and its figures. ``started_at``: the time in UTC (ISO 8601)."""
+OF_TRIAL = ("round", "status", "valid", "why", "cause", "started_at", "settings")
+"""The columns of a trial beside its keys and its figures.
+
+``cause``: what the trial ended by, if that is known, such as ``limit``; else empty. ``started_at``: the time in UTC
+(ISO 8601). ``settings``: as JSON, the settings of the arm, the variables of idle threads, or the arguments of a probe.
+"""
 SETTINGS = ("revision", "repository", "python", "requirements", "variables", "cores", "busy_threads", "lag")
 """Settings of an arm that are no part of its workload."""
 SAMPLES = {"p50_ns": 20, "p90_ns": 100, "p99_ns": 1_000, "p999_ns": 10_000}
@@ -84,7 +88,7 @@ def frame(rows: Iterable["Row"]) -> pd.DataFrame:
 
 
 def trials(rows: Iterable["Row"]) -> pd.DataFrame:
-    """Return one line for each trial: KEYS, OF_TRIAL, and a column for each figure and each text."""
+    """Return one line for each trial: KEYS, OF_TRIAL, and a column for each figure, text and truth."""
     many = list(rows)
     wide = pd.DataFrame([_keys(row) | dict(_figures(row)) for row in many])
     if wide.empty:
@@ -135,7 +139,9 @@ def _keys(row: "Row") -> dict[str, Any]:
         "status": row.status,
         "valid": row.valid,
         "why": "; ".join(row.invalid_reasons),
+        "cause": row.cause or "",
         "started_at": row.started_at,
+        "settings": json.dumps(values.get("arguments") or settings, sort_keys=True),
     }
     return {key: _encodable(value) for key, value in found.items()}
 
@@ -153,7 +159,7 @@ def _setting(key: str, value: object) -> str:
 
 
 def _figures(row: "Row") -> Iterator[tuple[str, float | str]]:
-    """Yield each number and text that was measured, by its name; ``service_p50_ns`` is one of the part ``service``.
+    """Yield each measured number, text and truth, by its name; ``service_p50_ns`` is one of the part ``service``.
 
     Those with the name of a key have ``measured_`` before it. A list of texts is one text.
     """
@@ -165,8 +171,8 @@ def _figures(row: "Row") -> Iterator[tuple[str, float | str]]:
                 parts = ((key, getattr(value, key)) for key in value.__struct_fields__ if count >= SAMPLES.get(key, 0))
                 yield from ((f"{name}_{key}", number) for key, number in parts if _is_number(number))
             elif isinstance(value, list) and value and all(isinstance(one, str) for one in value):
-                yield name, " or ".join(map(_encodable, value))
-            elif _is_number(value) or isinstance(value, str):
+                yield name, ", ".join(map(_encodable, value))
+            elif _is_number(value) or isinstance(value, str | bool):
                 yield f"measured_{name}" if name in {*KEYS, *OF_TRIAL} else name, _encodable(value)
     for name in _OF_SERVER:
         if (value := getattr(row.server, name, None)) is not None:

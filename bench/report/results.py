@@ -83,8 +83,8 @@ class Results:
     def trials(self) -> "pd.DataFrame":
         """One line for each trial, with a column for each figure: the frame, unstacked; the table in ``rows.csv``.
 
-        Columns: those of ``frame`` up to ``why``, ``round``, ``status``, ``started_at``, and the figures. Durations in
-        nanoseconds (``_ns``), sizes in bytes (``_bytes``), shares from 0 to 1.
+        Columns: those of ``frame`` up to ``why``, ``round``, ``status``, ``cause``, ``started_at``, ``settings``, and
+        the figures. Durations in nanoseconds (``_ns``), sizes in bytes (``_bytes``), shares from 0 to 1.
         """
         return tidy.trials(self.rows)
 

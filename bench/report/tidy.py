@@ -86,7 +86,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     "checks": _TRIAL | {"name": TEXT, "verdict": TEXT, "detail": TEXT},
 }
 """The columns of each table in order, each with its pandas type."""
-_TRIALS = COLUMNS["frame"] | {"round": WHOLE, "status": TEXT, "started_at": TEXT}
+_TRIALS = COLUMNS["frame"] | {"round": WHOLE, "status": TEXT, "cause": TEXT, "started_at": TEXT, "settings": TEXT}
 """The columns of trials, without their figures."""
 _MEAN = {"estimate": REAL, "low": REAL, "high": REAL, "n": WHOLE, "valid": TRUTH}
 _RATIO = {
