@@ -370,7 +370,7 @@ def claims(**options: Any) -> None:
     inflight claims --quick
     inflight claims stack-ripping          one claim, with its explanation
     """
-    _do("studies.claims.command", options)
+    _do("claims.command", options)
 
 
 @main.command(epilog=told("compare"))

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from inflight.bench.claims.verdicts import JSON_FILE, ClaimsError, Report, load
 from inflight.bench.rows.files import MACHINE_FILE, SELFTEST_FILE, file_in
-from inflight.bench.studies.claims.verdicts import JSON_FILE, ClaimsError, Report, load
 from inflight.bench.studies.selftest import show as selftest
 
 EXPERIMENT_FILE, VERDICT_FILE, COMPARISON_FILE = "experiment.toml", "verdict.json", "compare.json"

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
+from inflight.bench.claims import show as claims_show
 from inflight.bench.present.markdown import code, escaped, escaped_in_html
 from inflight.bench.present.section import Section
+from inflight.bench.present.section import markdown as section_markdown
 from inflight.bench.present.table import Table
 from inflight.bench.report import markdown as report_markdown
 from inflight.bench.report import studies
 from inflight.bench.rows.records import changed
-from inflight.bench.studies.claims import show as claims_show
 from inflight.bench.studies.compare import show
 from inflight.bench.studies.stored import show as stored
 from tests.ab.test_verdict_shown import result, series
@@ -69,7 +70,7 @@ def the_headline() -> str:
 
 def the_claims() -> str:
     report = made_report(hostile_verdict(LINKS), machine=MACHINE | {"command": ["inflight", LINKS]}, source=LINKS)
-    return "\n\n".join([claims_show.markdown(report), macros(Runs(Path()), Path()).verdicts(report)])
+    return "\n\n".join([section_markdown(claims_show.section(report)), macros(Runs(Path()), Path()).verdicts(report)])
 
 
 def the_verdict() -> str:

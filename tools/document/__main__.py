@@ -18,6 +18,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, TemplateError
 
+from inflight.bench.claims import show as claims
 from inflight.bench.core import units
 from inflight.bench.frame.figures import FIGURES
 from inflight.bench.present import section, words
@@ -25,7 +26,6 @@ from inflight.bench.present.markdown import code, escaped
 from inflight.bench.report.glossary import glossary
 from inflight.bench.rows.files import RowsError
 from inflight.bench.show import study
-from inflight.bench.studies.claims import show as claims
 from inflight.bench.studies.compare import read as comparisons
 from inflight.bench.studies.compare import show as comparison
 from inflight.bench.studies.selftest import show as selftest
