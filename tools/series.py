@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from inflight.bench import api
-from inflight.bench.present.section import Section
 from inflight.bench.report import earlier, terminal
 from inflight.bench.rows import files as rows
 
@@ -48,9 +47,7 @@ def main() -> int:
     machine: dict[str, Any] = rows.machine(folder) | {"digests": code}
     (folder / rows.MACHINE_FILE).write_text(json.dumps(machine, indent=2) + "\n", encoding="utf-8")
     rows.pack(folder)
-    terminal.print_summary(results.rows, sys.stdout)
-    if (found := earlier.table(folder, results.rows)) is not None:
-        terminal.print_section(Section("", (found,)), sys.stdout)
+    terminal.print_summary(results.rows, sys.stdout, before=earlier.section(folder, results.rows))
     print(f"rows:  {folder / rows.PACKED_FILE}")
     if before:
         last = rows.machine(before[-1]).get("digests", {})

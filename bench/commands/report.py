@@ -26,7 +26,7 @@ def run(*, folder: Path | None, form: str, out: Path | None, results: Path) -> i
     found = rows.read(folder)
     _FORMS[form](folder, found, out)
     if found and not any(row.valid for row in found):
-        from inflight.bench.report.answer import coverage
+        from inflight.bench.show.missing import coverage
 
         say(coverage(found))
     return 0
@@ -54,17 +54,18 @@ def _markdown(folder: Path, found: list[Row], out: Path | None) -> None:
 
 def _terminal(folder: Path, found: list[Row], out: Path | None) -> None:
     """Print what ``inflight run`` prints at its end, with the decisions that are stored in the folder."""
+    from inflight.bench.report import earlier, terminal, verdicts
     from inflight.bench.report import files as report_files
-    from inflight.bench.report import terminal, verdicts
 
     machine, extras = report_files.read(folder)
     for sentence in extras.missing:
         say(sentence)
     decided, neighbour = verdicts.sections(found, extras), machine.get("neighbour")
+    before = None if decided else earlier.section(folder, found)
     if out is None:
-        terminal.print_summary(found, sys.stdout, decided, neighbour)
+        terminal.print_summary(found, sys.stdout, decided, neighbour, before)
     else:
-        _put(terminal.summary_table(found, decided=decided, neighbour=neighbour).plain, out)
+        _put(terminal.summary_table(found, decided=decided, neighbour=neighbour, before=before).plain, out)
 
 
 def _csv(_folder: Path, found: list[Row], out: Path | None) -> None:
@@ -75,9 +76,10 @@ def _csv(_folder: Path, found: list[Row], out: Path | None) -> None:
 
 def _json(folder: Path, found: list[Row], out: Path | None) -> None:
     from inflight.bench.report.answer import answer
+    from inflight.bench.report.studies import Studies
     from inflight.bench.report.summary import summary_json
 
-    told = summary_json(found) | {"answer": answer(found) if found else [], "folder": str(folder)}
+    told = summary_json(found) | {"answer": answer(Studies(found)) if found else [], "folder": str(folder)}
     _put(json.dumps(told, allow_nan=False), out)
 
 

@@ -83,9 +83,7 @@ def run(
             return 1
     if any(row.valid for row in found):
         return 0
-    from inflight.bench.report.answer import coverage, reasons
-
-    complain(coverage(found) if as_json else f"no valid trial{reasons(found)}")  # the summary has the rest
+    complain("no valid trial; the table of those that do not count says why")
     return 1
 
 
@@ -252,15 +250,12 @@ def _interrupt(_number: int, _frame: object) -> None:
 def present(folder: Path, found: list[Row], *, as_json: bool) -> None:
     """Print the summary of a run, and save its table, plots and page. Raises RunError."""
     check_room(folder)
-    from inflight.bench.present.section import Section
     from inflight.bench.report import earlier
     from inflight.bench.report import terminal as table
 
     kind = runs.machine_of(folder).get("neighbour")
     if not as_json:
-        table.print_summary(found, sys.stdout, neighbour=kind)
-        if (before := earlier.table(folder, found)) is not None:
-            table.print_section(Section("", (before,)), sys.stdout)
+        table.print_summary(found, sys.stdout, neighbour=kind, before=earlier.section(folder, found))
     files = save(folder, found)
     if as_json:
         print(json.dumps(table.summary_json(found) | files | {"neighbour": kind}))

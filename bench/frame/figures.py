@@ -2,11 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from inflight.bench.core import units
 
 Write = Callable[[float, int], str]
 """Writes a value with a number of significant digits."""
+
+
+def _whole(value: float, _digits: int) -> str:
+    return units.count(round(value))
+
+
+def _share(value: float, _digits: int) -> str:
+    return units.percent(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,23 +24,75 @@ class Figure:
 
     words: str
     write: Write
-    best: str
+    best: str = "lowest"
     """What the strategy with the best value is called."""
-    worst: str
+    worst: str = "highest"
     is_more_better: bool = False
 
+
+_time = partial(Figure, write=units.duration, best="shortest", worst="longest")
+_size = partial(Figure, write=units.size, best="smallest", worst="largest")
+_count = partial(Figure, write=_whole)
 
 FIGURES = {
     "pages_per_s": Figure("pages per second", units.rate, "fastest", "slowest", is_more_better=True),
     "cpu_per_page_ns": Figure("CPU time per page", units.duration, "cheapest", "dearest"),
-    "faults_per_page": Figure("page faults per page", units.number, "lowest", "highest"),
-    "switches_per_page": Figure("context switches per page", units.number, "lowest", "highest"),
-    "pss_bytes": Figure("memory of all processes (PSS)", units.size, "smallest", "largest"),
-    "service_p50_ns": Figure("service time, median", units.duration, "shortest", "longest"),
-    "service_p90_ns": Figure("service time, 90 %", units.duration, "shortest", "longest"),
-    "service_p99_ns": Figure("service time, 99 %", units.duration, "shortest", "longest"),
-    "lag_p50_ns": Figure("lateness of a timer, median", units.duration, "shortest", "longest"),
-    "lag_p90_ns": Figure("lateness of a timer, 90 %", units.duration, "shortest", "longest"),
-    "lag_p99_ns": Figure("lateness of a timer, 99 %", units.duration, "shortest", "longest"),
+    "faults_per_page": Figure("page faults per page", units.number),
+    "switches_per_page": Figure("context switches per page", units.number),
+    "pss_bytes": _size("memory of all processes (PSS)"),
+    "service_mean_ns": _time("service time, mean"),
+    "service_p50_ns": _time("service time, median"),
+    "service_p90_ns": _time("service time, 90 %"),
+    "service_p99_ns": _time("service time, 99 %"),
+    "lag_p50_ns": _time("lateness of a timer, median"),
+    "lag_p90_ns": _time("lateness of a timer, 90 %"),
+    "lag_p99_ns": _time("lateness of a timer, 99 %"),
+    "held_added_bytes": _size("memory added"),
+    "held_added_bytes_each": _size("each"),
+    "held_in_flight": _count("held", best="fewest", worst="most", is_more_better=True),
+    "reach_ns": _time("all held after"),
+    "reach_cpu_ns": _time("CPU"),
+    "reach_server_cpu_ns": _time("server CPU"),
+    "drain_ns": _time("drained in"),
+    "makespan_ns": _time("all answered after"),
+    "held_server_uss_bytes": _size("server memory"),
+    "listen_drops": _count("drops"),
+    "failed_pages": _count("failed"),
+    "failed": _count("failed"),
+    "ps_rss_bytes": _size("ps -o rss"),
+    "ps_rss_bytes_each": _size("rss / N"),
+    "completed_per_s": Figure("completed/s", units.number, "fastest", "slowest", is_more_better=True),
+    "corrected_p50_ns": _time("corrected p50"),
+    "corrected_p99_ns": _time("corrected p99"),
+    "uncorrected_p50_ns": _time("uncorrected p50"),
+    "uncorrected_p99_ns": _time("uncorrected p99"),
+    "client_cpu_share": Figure("client's core", _share),
+    "server_cpu_share": Figure("server's core", _share),
+    "kept": Figure("rate kept", _share, "most often", "least often", is_more_better=True),
+    "client_processes": _count("processes"),
+    "server_processes": _count("servers"),
+    "lost": _count("lost"),
+    "predicted": _count("predicted"),
+    "found": _count("reached", best="most", worst="fewest", is_more_better=True),
+    "in_flight": _count("fetches in flight"),
+    "threads": _count("living threads"),
+    "waiting": _count("requests due and not yet sent"),
+    "held": _count("fetches held at the gates"),
+    "used_bytes": _size("memory added, whole system"),
 }
-"""By the names of the frame's column ``figure``."""
+"""By the names of the frame's column ``figure``, and of the figures over time (``moments``)."""
+_BY_UNIT: dict[str, Write] = {
+    "_ns": units.duration,
+    "_bytes": units.size,
+    "_share": _share,
+    "_per_s": units.number,
+    "": units.number,
+}
+
+
+def figure_of(name: str) -> Figure:
+    """Return a figure; one that FIGURES does not have is called by its name and written by the unit in it."""
+    if name in FIGURES:
+        return FIGURES[name]
+    ending = next(ending for ending in _BY_UNIT if name.endswith(ending))
+    return Figure(name.removesuffix(ending).replace("_", " "), _BY_UNIT[ending])

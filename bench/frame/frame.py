@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pandas as pd
 
+from inflight.bench.frame import slopes
 from inflight.bench.rows.values import plain_values
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ KEYS = (
         "cpu",
         "cpu_ns",
         "in_flight",
+        "rate_per_s",
         "connection",
         "site",
         "site_pages",
@@ -50,10 +52,11 @@ KEYS = (
 ``unit``: the run and the round, which is the block of an arm; values of one unit are compared as pairs. ``arm``: the
 name in tables and plots: the strategy, with the settings in which arms of that name differ. ``role``: ``reference``,
 ``placebo`` (the reference once more) or ``compared``; empty for other kinds. ``reference``: the reference arm of the
-same block; empty for other kinds. ``site``: as JSON, the site and whatever
-else the workload has, without what is a column of its own. ``site_pages``: the pages of a whole crawl; 0 for others.
-``length``: these, if crawls of several lengths have the same number in flight; else 0. ``comparison``: the comparison
-that the row belongs to, or empty.
+same block; empty for other kinds. ``in_flight``: fetches at most in flight, idle threads or tasks, or users.
+``rate_per_s``: requests or fetches to start per second; 0: as many as possible. ``site``: as JSON, the site and
+whatever else the workload has, without what is a column of its own. ``site_pages``: the pages of a whole crawl; 0 for
+others. ``length``: these, if crawls of several lengths have the same number in flight; else 0. ``comparison``: the
+comparison that the row belongs to, or empty.
 """
 OF_TRIAL = ("round", "status", "valid", "why", "cause", "started_at", "settings")
 """The columns of a trial beside its keys and its figures.
@@ -67,7 +70,7 @@ SAMPLES = {"p50_ns": 20, "p90_ns": 100, "p99_ns": 1_000, "p999_ns": 10_000}
 """Minimum number of samples for a quantile, ten of which are beyond it."""
 _OF_WORKLOAD = {
     *("id", "arm", "latency", "mean_latency_ns", "in_flight", "connection", "cpu", "cpu_ns", "comparison"),
-    *("what", "n", "variables"),
+    *("what", "n", "users", "variables", "rate_per_s", "ramp_per_s", "resource", "through_shared", "probe"),
 }
 _OF_SERVER = (
     *("requests", "peak_in_flight", "cpu_share", "run_delay_share", "cpu_ns"),
@@ -81,18 +84,25 @@ def frame(rows: Iterable["Row"]) -> pd.DataFrame:
     Durations are in nanoseconds (``_ns``), sizes in bytes (``_bytes``), shares from 0 to 1. ``why``: the reasons why a
     trial is not valid, else empty.
     """
-    wide = trials(rows)
+    return long(trials(rows))
+
+
+def long(wide: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame of trials."""
     keys = [*KEYS, "valid", "why"]
     figures = [name for name in wide.select_dtypes("number") if name not in {*KEYS, *OF_TRIAL}]
     return wide.melt(keys, figures, var_name="figure").dropna(subset="value").astype({"value": float})
 
 
 def trials(rows: Iterable["Row"]) -> pd.DataFrame:
-    """Return one line for each trial: KEYS, OF_TRIAL, and a column for each figure, text and truth."""
+    """Return one line for each trial: KEYS, OF_TRIAL, and a column for each figure and each text."""
     many = list(rows)
     wide = pd.DataFrame([_keys(row) | dict(_figures(row)) for row in many])
     if wide.empty:
         return pd.DataFrame(columns=[*KEYS, *OF_TRIAL])
+    wide = _derived(wide)
+    for text in ("latency", "cpu"):  # a text has one meaning, whatever rows say
+        wide[f"{text}_ns"] = wide.groupby(text)[f"{text}_ns"].transform("max")
     labels = wide.groupby("arm")["label"].transform("nunique")
     wide["arm"] = wide["arm"].where(labels == 1, wide["label"])
     references = {unit: arm for unit, arm, role in wide[["unit", "arm", "role"]].to_numpy() if role == "reference"}
@@ -101,6 +111,17 @@ def trials(rows: Iterable["Row"]) -> pd.DataFrame:
     several = wide.groupby(alike, dropna=False)["site_pages"].transform("nunique") > 1
     wide["length"] = wide["site_pages"].where(several, 0)
     return wide[[*KEYS, *OF_TRIAL, *(name for name in wide if name not in {*KEYS, *OF_TRIAL, "label"})]]
+
+
+def _derived(wide: pd.DataFrame) -> pd.DataFrame:
+    """Return the trials with the figures that are calculated from others of the same trial."""
+    memory = slopes.layers(wide).query(f"group != 'parked' and layer == '{slopes.FULL}'").set_index("row")
+    if memory["added"].notna().any():
+        each = (memory["added"] / memory["n"]).where(memory["n"] > 0)
+        wide = wide.assign(held_added_bytes=memory["added"], held_added_bytes_each=each)
+    if "ps_rss_bytes" in wide:
+        wide = wide.assign(ps_rss_bytes_each=wide["ps_rss_bytes"] / wide["in_flight"])
+    return wide
 
 
 def _keys(row: "Row") -> dict[str, Any]:
@@ -130,7 +151,8 @@ def _keys(row: "Row") -> dict[str, Any]:
         "latency_ns": getattr(workload, "mean_latency_ns", None) or 0,
         "cpu": getattr(workload, "cpu", None) or "0",
         "cpu_ns": getattr(workload, "cpu_ns", None) or 0,
-        "in_flight": getattr(workload, "in_flight", None) or getattr(workload, "n", None) or 0,
+        "in_flight": next((n for key in ("in_flight", "n", "users") if (n := getattr(workload, key, None))), 0),
+        "rate_per_s": next((n for key in ("rate_per_s", "ramp_per_s") if (n := getattr(workload, key, None))), 0.0),
         "connection": getattr(workload, "connection", None) or "",
         "site": json.dumps(rest, sort_keys=True),
         "site_pages": 0 if row.kind == "arm" else site.get("pages") or 0,
@@ -159,25 +181,38 @@ def _setting(key: str, value: object) -> str:
 
 
 def _figures(row: "Row") -> Iterator[tuple[str, float | str]]:
-    """Yield each measured number, text and truth, by its name; ``service_p50_ns`` is one of the part ``service``.
+    """Yield each number and text that was measured, by its name; ``service_p50_ns`` is one of the part ``service``.
 
-    Those with the name of a key have ``measured_`` before it. A list of texts is one text.
+    A list of texts is one text (of limits that are all possible: ``a or b``), of a list of records their number, and of
+    pairs of a text and a number each number (``kernel: task_struct``). What has the name of a key has ``measured_``
+    before it.
     """
+    found: dict[str, float | str] = {}
     if isinstance(row.measured, msgspec.Struct):
         for name in row.measured.__struct_fields__:
-            value = getattr(row.measured, name)
-            if isinstance(value, msgspec.Struct):
-                count = getattr(value, "count", math.inf)
-                parts = ((key, getattr(value, key)) for key in value.__struct_fields__ if count >= SAMPLES.get(key, 0))
-                yield from ((f"{name}_{key}", number) for key, number in parts if _is_number(number))
-            elif isinstance(value, list) and value and all(isinstance(one, str) for one in value):
-                yield name, ", ".join(map(_encodable, value))
-            elif _is_number(value) or isinstance(value, str | bool):
-                yield f"measured_{name}" if name in {*KEYS, *OF_TRIAL} else name, _encodable(value)
+            found |= _values(name, getattr(row.measured, name))
     for name in _OF_SERVER:
         if (value := getattr(row.server, name, None)) is not None:
-            yield f"server_{name}", value
+            found.setdefault(f"server_{name}", value)
+    for name, value in found.items():
+        yield f"measured_{name}" if name in {*KEYS, *OF_TRIAL} else name, _encodable(value)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _values(name: str, value: Any) -> Iterator[tuple[str, float | str]]:
+    """Yield the numbers and texts of a measurement."""
+    match value:
+        case bool() | int() | float():
+            yield name, float(value) if isinstance(value, float) else int(value)
+        case str():
+            yield name, value
+        case [str(), *_]:
+            yield name, (" or " if name.endswith("_by") else ", ").join(map(str, value))
+        case [msgspec.Struct(), *_]:
+            yield name, len(value)
+        case [[str(), int()], *_]:
+            yield from ((f"{name}: {pair[0]}", pair[1]) for pair in value)
+        case msgspec.Struct():
+            count = getattr(value, "count", math.inf)
+            for key in value.__struct_fields__:
+                if count >= SAMPLES.get(key, 0) and isinstance(one := getattr(value, key), int | float | str):
+                    yield f"{name}_{key}", one

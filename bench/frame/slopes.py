@@ -17,10 +17,17 @@ from inflight.bench.frame.statistics import Estimate
 if TYPE_CHECKING:
     import pandas as pd
 
-GROUPS = {"idle": "idle threads and tasks", "parked": "parked strategies", "held": "fetches in flight"}
+GROUPS = {
+    "idle": "idle threads and tasks",
+    "parked": "parked strategies",
+    "held": "fetches in flight",
+    "swarm": "fetches in a swarm",
+}
 """What is held, in display order."""
 LAYERS = ("user", "page tables", "kernel stacks", "slab and sockets")
 """In order: from the memory that the process sees to that which only the kernel sees."""
+SERVER = "server"
+"""The processes of the server, of a swarm."""
 FULL = "all layers"
 RSS = "resident (RSS)"
 BY = ("group", "connection", "site", "cpu", "arm", "stack")
@@ -32,6 +39,14 @@ MAX_BEND = 0.20
 
 _OF_PROCESS = {"user": "uss_bytes", "page tables": "page_tables_bytes", RSS: "rss_bytes"}
 _OF_SYSTEM = {"kernel stacks": ("kernel_stack_bytes",), "slab and sockets": ("slab_bytes", "socket_bytes")}
+_OF_SERVER = ("server_uss_bytes", "server_page_tables_bytes")
+_STAGES = {
+    "idle": ("idle", "held"),
+    "parked": ("memory", "parked"),
+    "held": ("memory", "held"),
+    "swarm": ("swarm", "held"),
+}
+"""The kind of trial of each group, and when its memory is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +80,17 @@ class NoSlope:
 
 
 def layers(trials: "pd.DataFrame") -> "pd.DataFrame":
-    """Return one line for each trial of memory, group and layer, with the number held as ``n``.
+    """Return one line for each trial of memory, group and layer: BY, ``n`` (the number held), ``row`` (its index).
 
     ``size``: the bytes of the layer: of a layer of the process all of it, of a system-wide one its growth since nothing
-    was held. ``added``: its growth. Both are NaN where unknown. LAYERS, FULL and RSS are the layers.
+    was held. ``added``: its growth. Of a swarm, which has more processes the larger it is, both are the growth. NaN:
+    unknown. LAYERS, FULL and RSS are the layers, and SERVER that of a swarm.
     """
     import pandas as pd
 
-    own = trials[trials["kind"].isin(("memory", "idle")) & (trials["status"] == "ok")]
-    stages = {"idle": ("idle", "held"), "parked": ("memory", "parked"), "held": ("memory", "held")}
-    return pd.concat(
-        [_layers(own[own["kind"] == kind], group, stage) for group, (kind, stage) in stages.items()], ignore_index=True
-    )
+    own = trials[trials["status"] == "ok"]
+    many = (_layers(own[own["kind"] == kind], group, stage) for group, (kind, stage) in _STAGES.items())
+    return pd.concat(many, ignore_index=True)
 
 
 def _layers(own: "pd.DataFrame", group: str, stage: str) -> "pd.DataFrame":
@@ -93,16 +107,15 @@ def _layers(own: "pd.DataFrame", group: str, stage: str) -> "pd.DataFrame":
     )
     added = {layer: change(name) for layer, name in _OF_PROCESS.items()}
     added |= {layer: _sum(map(change, names)).where(is_quiet) for layer, names in _OF_SYSTEM.items()}
-    size = added | {layer: read(f"{stage}_{name}") for layer, name in _OF_PROCESS.items()}
+    added |= {SERVER: _sum(map(change, _OF_SERVER))} if group == "swarm" else {}
+    whole = {} if group == "swarm" else {layer: read(f"{stage}_{name}") for layer, name in _OF_PROCESS.items()}
+    size = added | whole
     n = own["in_flight"] if group == "idle" else read("held_in_flight").fillna(0).astype(int)
-    own = own[[name for name in BY if name != "group"] + ["trial", "run", "unit", "valid", "why"]].assign(
-        group=group, n=n
-    )
-    own = own[size["user"].notna()] if group == "parked" else own
+    own = own[["connection", "site", "cpu", "arm", "stack", "valid"]].assign(group=group, n=n, row=own.index)
     for sizes in (size, added):
-        sizes[FULL] = _sum(sizes[layer] for layer in LAYERS)
-    many = [own.assign(layer=name, size=size[name], added=added[name]) for name in (*LAYERS, FULL, RSS)]
-    return pd.DataFrame(pd.concat(many))
+        sizes[FULL] = _sum(sizes[layer] for layer in (*LAYERS, *([SERVER] if SERVER in sizes else [])))
+    many = pd.DataFrame(pd.concat([own.assign(layer=name, size=size[name], added=added[name]) for name in size]))
+    return many[many["row"].isin(own.index[size["user"].notna()])] if group == "parked" else many
 
 
 def _sum(sizes: "Iterable[pd.Series[float]]") -> "pd.Series[float]":

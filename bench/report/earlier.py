@@ -1,8 +1,8 @@
 """What earlier runs of the same experiment on the same machine found: how far ratios differ from run to run."""
 
+import json
 import statistics
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,43 +10,47 @@ from inflight.bench.core import noise, units
 from inflight.bench.frame.contrast import contrast, records
 from inflight.bench.frame.frame import frame
 from inflight.bench.present import words
+from inflight.bench.present.section import Section
 from inflight.bench.present.table import Table
-from inflight.bench.report.files import EXPERIMENT_FILE
 from inflight.bench.rows import files as rows
 from inflight.bench.rows import machines
 from inflight.bench.rows.files import Row, RowsError
+from inflight.bench.rows.values import plain_values
 
 SERIES = "series"
 """Folder of runs at times that were fixed beforehand, beside other runs."""
 MAX_LINES = 40
+MAX_NAMED = 3
+"""Maximum number of ratios outside of their range that are named."""
 
 Ratios = dict[tuple[str, str], float]
 """CPU time per page over that of the reference, by workload and arm."""
 
 
-def table(folder: Path, found: Sequence[Row]) -> Table | None:
+def section(folder: Path, found: Sequence[Row]) -> Section | None:
     """Return the ratios of a run beside those of earlier ones; None without an earlier run or a ratio."""
     here = ratios(found)
-    machine = rows.machine(folder)
-    alike = _runs_like(folder, machine) if here else ()
+    alike = _runs_like(folder, found) if here else ()
     others = [ratios(run) for run in alike if clock(run) == clock(found)]
     quiet = [one for one in others if one]
-    if not quiet:
-        return None
-    lines = []
+    lines, outside = [], []
     for (workload, arm), ratio in here.items():
         before = [one[workload, arm] for one in quiet if (workload, arm) in one]
         if before:
             ends = f"{min(before):.2f} to {max(before):.2f}"
             median = f"{statistics.median(before):.2f}x"
             lines.append((f"{words.plain(arm, 60)}, {workload}", f"{ratio:.2f}x", median, ends, str(len(before))))
-    left_out = len(others) - len(quiet)
-    notes = [
-        *([f"The first {MAX_LINES} of {len(lines)} ratios."] if len(lines) > MAX_LINES else []),
-        *([f"{words.counted(left_out, 'noisy run')} left out."] if left_out else []),
-    ]
+            if not min(before) <= ratio <= max(before):
+                outside.append(f"{words.plain(arm, 60)} at {workload} {ratio:.2f}x ({ends})")
+    if not lines:
+        return None
+    notes = [*([f"The first {MAX_LINES} of {len(lines)} ratios."] if len(lines) > MAX_LINES else [])]
+    notes += [f"Noisy runs that do not count: {len(others) - len(quiet)}."] if len(others) > len(quiet) else []
     heads = ("ratio of CPU per page to the reference", "this run", "median", "range", "runs")
-    return Table("Earlier runs of this experiment on this machine", heads, tuple(lines[:MAX_LINES]), tuple(notes))
+    table = Table("Earlier runs of this experiment on this machine", heads, tuple(lines[:MAX_LINES]), tuple(notes))
+    counted = f"{len(lines) - len(outside)} of {len(lines)} ratios are within the range of {len(quiet)} earlier runs"
+    others_ = f"; outside: {', '.join(outside[:MAX_NAMED])}" if outside else ""
+    return Section("", (table,), findings=(f"{counted}{others_}.",))
 
 
 def ratios(found: Sequence[Row]) -> Ratios:
@@ -71,9 +75,12 @@ def _workload(one: Any) -> str:
     return f"{units.latency(one.latency)}, {words.in_flight(one.in_flight)}{work}"
 
 
-def _runs_like(folder: Path, machine: Mapping[str, Any]) -> Iterator[list[Row]]:
-    """Yield the rows of the earlier runs of the same experiment on the same machine, without a neighbour on purpose."""
-    experiment = _experiment(folder)
+def _runs_like(folder: Path, found: Sequence[Row]) -> Iterator[list[Row]]:
+    """Yield the rows of the earlier runs of the same experiment on the same machine, without a neighbour on purpose.
+
+    Experiments are the same if the same trials were planned, whichever version of the program wrote them down.
+    """
+    planned, machine = _planned(found), rows.machine(folder)
     pattern = f"*-{folder.name.rpartition('-')[2]}"
     home = folder.resolve().parent
     home = home.parent if home.name == SERIES else home
@@ -81,15 +88,14 @@ def _runs_like(folder: Path, machine: Mapping[str, Any]) -> Iterator[list[Row]]:
         if other.name >= folder.name:
             continue
         try:
-            is_same = not machines.differences({**machine, "neighbour": None}, rows.machine(other))
-            if is_same and _experiment(other) == experiment:
-                yield rows.read(other)
+            if not machines.differences({**machine, "neighbour": None}, rows.machine(other)):
+                before = rows.read(other)
+                if _planned(before) == planned:
+                    yield before
         except RowsError:
             continue  # an unreadable run tells nothing
 
 
-def _experiment(folder: Path) -> dict[str, Any] | None:
-    try:
-        return tomllib.loads((folder / EXPERIMENT_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
+def _planned(found: Sequence[Row]) -> set[tuple[str, str]]:
+    """Return the trials of a run, each with its workload."""
+    return {(row.trial, json.dumps(plain_values(row.workload), sort_keys=True)) for row in found}

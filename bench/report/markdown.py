@@ -9,13 +9,14 @@ from typing import Any
 
 from inflight.bench.core import units
 from inflight.bench.present import section, words
-from inflight.bench.present.markdown import MOST_TEXT, escaped
+from inflight.bench.present.markdown import escaped
 from inflight.bench.present.section import Section, folded
-from inflight.bench.report import about, provenance
+from inflight.bench.report import provenance
 from inflight.bench.report.answer import answer
-from inflight.bench.report.check_words import MEANINGS
+from inflight.bench.report.studies import Studies
 from inflight.bench.report.terminal import shown
 from inflight.bench.rows.files import Row
+from inflight.bench.show import missing
 
 MOST = 60_000
 """Maximum number of characters of a report."""
@@ -26,11 +27,12 @@ def markdown(rows: Sequence[Row], machine: Mapping[str, Any], decided: Sequence[
     """Return the report of a run, with its decisions (``verdicts.sections``)."""
     disturbed = [words.neighbour(str(kind))] if (kind := machine.get("neighbour")) else []
     run = max((row.run for row in rows), default="nothing was run")
+    found = Studies([row for row in rows if not (decided and row.of_comparison)])
     parts = [
         f"## inflight: {escaped(provenance.experiment(run, machine), 60)}",
-        "\n".join(f"- {escaped(sentence)}" for sentence in [*disturbed, *answer(rows, decided)]),
+        "\n".join(f"- {escaped(sentence)}" for sentence in [*disturbed, *answer(found, decided, rows)]),
         *(_within(section.markdown(one), _ROOM_FOR_VERDICTS // len(decided)) for one in decided),
-        *_sections([row for row in rows if not (decided and row.of_comparison)], machine),
+        *_sections(found, machine),
         _validity(rows),
     ]
     return _within("\n\n".join(part for part in parts if part), MOST) + "\n"
@@ -38,21 +40,21 @@ def markdown(rows: Sequence[Row], machine: Mapping[str, Any], decided: Sequence[
 
 def headline(rows: Sequence[Row], machine: Mapping[str, Any], found: Sequence[Section]) -> str:
     """Return some sections of a run, with its command, machine and date, and its invalid trials."""
-    invalid = "\n".join(f"- {escaped(sentence, MOST_TEXT)}" for sentence in about.about_invalid(rows))
-    made = provenance.markdown(rows, machine)
+    made, uncounted = provenance.markdown(rows, machine), missing.table(rows)
+    invalid = section.table_markdown(uncounted) if uncounted else ""
     return "\n\n".join(filter(None, [made, *map(section.markdown, found), invalid]))
 
 
-def _sections(rows: Sequence[Row], machine: Mapping[str, Any]) -> list[str]:
+def _sections(studies: Studies, machine: Mapping[str, Any]) -> list[str]:
     """Return the provenance of the run, its first section, and the other sections folded."""
-    if not rows:
+    if not studies.rows:
         return []
     # Between backticks nothing can be escaped, so the words of the command are made harmless first.
     told = dict(machine) | {"command": [words.plain(str(word)) for word in machine.get("command") or ()]}
-    found = shown(rows)
+    found = shown(studies)
     texts = [_within(section.markdown(one), _ROOM_FOR_SECTIONS // len(found)) for one in found]
     more = [folded(_name(one), text) for one, text in zip(found[1:], texts[1:], strict=True)]
-    return [provenance.markdown(rows, told), *texts[:1], *more]
+    return [provenance.markdown(studies.rows, told), *texts[:1], *more]
 
 
 def _name(one: Section) -> str:
@@ -60,24 +62,10 @@ def _name(one: Section) -> str:
 
 
 def _validity(rows: Sequence[Row]) -> str:
-    """Say how many trials are valid, with the failed checks and their reasons folded below."""
-    if not rows:
-        return ""
-    head = f"**{about.valid_told(rows)}.**"
+    """Return the trials that do not count, and the checks, folded."""
     if all(row.valid for row in rows):
-        return head
-    return f"{head}\n\n{folded('Failed checks and reasons', _within(_reasons(rows), _ROOM_FOR_INVALID))}"
-
-
-def _reasons(rows: Sequence[Row]) -> str:
-    invalid = [
-        f"- **{escaped(one.name)}**: {units.count(len(one.invalid))} failed, {units.count(one.passed)} passed, "
-        f"{units.count(one.not_applicable)} not applicable. {escaped(MEANINGS.get(one.name, ''))}".rstrip()
-        for one in about.judged(rows)
-        if one.invalid
-    ]
-    endings = about.endings(rows)
-    return "\n".join([*invalid, "", section.table_markdown(endings) if endings.lines else ""]).strip()
+        return ""
+    return folded("Not counted", _within(section.markdown(missing.section(rows)), _ROOM_FOR_INVALID))
 
 
 def _within(text: str, most: int) -> str:

@@ -25,12 +25,14 @@ from inflight.bench.present import html, words
 from inflight.bench.present import page as sheets
 from inflight.bench.present.inline_svg import inline
 from inflight.bench.present.section import Section
-from inflight.bench.report import about, files, glossary, plots, provenance, verdicts
+from inflight.bench.report import about, files, glossary, provenance, verdicts
 from inflight.bench.report.answer import answer
 from inflight.bench.report.files import Extras
+from inflight.bench.report.studies import Studies
 from inflight.bench.report.terminal import shown
 from inflight.bench.report.tidy import csv
 from inflight.bench.rows.files import Row, read
+from inflight.bench.show import missing
 from inflight.bench.studies.race import page as race
 from inflight.bench.studies.simulator import page as simulator
 
@@ -84,12 +86,8 @@ def write(
     rows = read(folder)
     machine, extras = files.read(folder)
     target = (folder / PAGE_FILE if path is None else path).resolve()
-    svgs: Drawn = (
-        _told(_svgs(rows, machine, extras), tell)
-        if drawn is None
-        else [(one.stem, one.read_text("utf-8")) for one in drawn if one.suffix == ".svg"]
-    )
-    content = page(rows, machine, replace(extras, so_far=so_far), svgs)
+    svgs = None if drawn is None else [(one.stem, one.read_text("utf-8")) for one in drawn if one.suffix == ".svg"]
+    content = page(rows, machine, replace(extras, so_far=so_far), svgs, tell)
     if target.exists() and not target.is_file():  # a device or a pipe is written to, never replaced
         target.write_text(content, encoding="utf-8", errors="replace", newline="\n")
     else:
@@ -109,19 +107,26 @@ def _replace(target: Path, content: str) -> None:
         raise
 
 
-def page(rows: Sequence[Row], machine: dict[str, Any], extras: Extras, drawn: Drawn | None = None) -> str:
+def page(
+    rows: Sequence[Row],
+    machine: dict[str, Any],
+    extras: Extras,
+    drawn: Drawn | None = None,
+    tell: Callable[[str], None] = _silent,
+) -> str:
     """Return the page of a run, as HTML.
 
     ``machine`` has the values of ``machine.json``, ``extras`` the other contents of the folder, ``drawn`` its plots,
     which are drawn here by default. The same arguments give the same page.
     """
-    others = [row for row in rows if not row.of_comparison]
-    plots_, css = _plots(_svgs(rows, machine, extras) if drawn is None else drawn)
+    found = Studies([row for row in rows if not row.of_comparison])
+    others = found.rows
+    plots_, css = _plots(_told(_svgs(rows, machine, extras, found), tell) if drawn is None else drawn)
     decided = verdicts.sections(rows, extras)
     scripted = {"race": race.fragment(others), "simulator": simulator.fragment(others)}
     title = _title(rows, machine, extras)
-    answer_, verdicts_, figures_ = _answer(rows, decided, extras.missing), _sections(decided), _figures(others)
-    validity_ = html.section(about.validity(rows))
+    answer_, verdicts_, figures_ = _answer(found, rows, decided, extras.missing), _sections(decided), _figures(found)
+    validity_ = html.section(missing.section(rows))
     told = [answer_, verdicts_, plots_, figures_, validity_, _what(extras.experiment_toml, machine)]
     glossary_ = html.section(glossary.section(unescape(_TAG.sub(" ", " ".join(told)))))
 
@@ -187,14 +192,13 @@ def _about(experiment_toml: str | None) -> str:
     return words.plain(found.replace("`", "").strip(), 600) if isinstance(found, str) else ""
 
 
-def _answer(rows: Sequence[Row], decided: Sequence[Section], missing: Sequence[str]) -> Markup:
-    told = answer(rows, decided) if rows else ["This run has no rows: it ended before its first trial."]
+def _answer(found: Studies, rows: Sequence[Row], decided: Sequence[Section], missing: Sequence[str]) -> Markup:
+    told = answer(found, decided, rows) if rows else ["This run has no rows: it ended before its first trial."]
     return html.listed(told, html.ANSWER) + html.listed(missing, html.BAD)
 
 
-def _figures(rows: Sequence[Row]) -> Markup:
-    """Return the sections, and the invalid trials below them."""
-    return _sections(shown(rows)) + html.listed(about.about_invalid(rows), html.BAD) if rows else Markup()
+def _figures(found: Studies) -> Markup:
+    return _sections(shown(found)) if found.rows else Markup()
 
 
 def _sections(found: Iterable[Section]) -> Markup:
@@ -204,11 +208,10 @@ def _sections(found: Iterable[Section]) -> Markup:
 # Plots
 
 
-def _svgs(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> Iterator[tuple[str, str]]:
+def _svgs(rows: Sequence[Row], machine: dict[str, Any], extras: Extras, found: Studies) -> Iterator[tuple[str, str]]:
     """Draw every plot of the rows, one after another."""
-    others = [row for row in rows if not row.of_comparison]
     with sheets.settings():
-        for name, figure in chain(verdicts.plots(rows, machine, extras), plots.figures(others, machine)):
+        for name, figure in chain(verdicts.plots(rows, machine, extras), found.plots(provenance.source(rows, machine))):
             yield name, _svg(figure)
 
 

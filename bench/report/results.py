@@ -77,7 +77,7 @@ class Results:
         ``connection``, ``site`` (JSON), ``site_pages``, ``length``, ``comparison``, ``valid``, ``why`` (why it
         is not valid), ``figure`` (a name such as ``pages_per_s``), ``value`` (in the unit of the figure's name).
         """
-        return self._lines.astype(tidy.COLUMNS["frame"])
+        return tidy.frame(self._lines)
 
     @property
     def trials(self) -> "pd.DataFrame":
@@ -97,46 +97,27 @@ class Results:
         ``ratio_n``, ``ratio_p``, ``ratio_answer`` (``differs``, ``same`` or ``unknown``). Raises NotInRunError for an
         unknown name.
         """
-        return tidy.study_table(study, self._lines)
+        return tidy.study_table(study, self._wide)
 
     @property
-    def memory(self) -> "pd.DataFrame":
-        """One line for each slope of memory over the number held, of each strategy or idle task, and each layer.
+    def moments(self) -> "pd.DataFrame":
+        """One line for each trial, moment and figure over time.
 
-        ``strategy``, ``stack``, ``group``, ``connection``, ``layer``; ``bytes_per_fetch``, ``bytes_per_fetch_low``,
-        ``bytes_per_fetch_high`` (the interval of 95 %; the range where the line is bent), ``intercept_bytes``;
-        ``straight`` (false: the line is bent), ``points`` (trials), ``sizes`` (numbers in flight); ``reason`` (why
-        there is no slope); ``site`` (JSON).
+        The columns of ``trials`` up to ``started_at``, then ``at_ns`` (since the trial began), ``figure``, ``value``.
+        Figures: ``in_flight`` and ``completions`` of crawls in bins, at their ends; ``threads``, ``rss_bytes`` and
+        ``cpu_ns``, seen from outside; ``window_cpu_per_page_ns`` of an arm; ``waiting`` of an open loop; ``held`` and
+        ``used_bytes`` of a swarm; ``found`` of a limit.
         """
-        return self._table("memory")
-
-    @property
-    def timeline(self) -> "pd.DataFrame":
-        """One line for each 10 ms of each crawl.
-
-        ``trial``, ``strategy``, ``kind``, ``latency``, ``in_flight``, ``connection``, ``cpu``, ``round``, ``valid``;
-        ``at_ns`` (the end of the 10 ms, since the crawl began), ``completions`` (pages within them),
-        ``in_flight_then`` (fetches in flight at their end).
-        """
-        return self._table("timeline")
-
-    @property
-    def samples(self) -> "pd.DataFrame":
-        """One line for each sample of a crawling worker from outside: at most 200 per trial; none in older runs.
-
-        ``trial``, ``strategy``, ``kind``, ``latency``, ``in_flight``, ``connection``, ``cpu``, ``round``, ``valid``;
-        ``at_ns`` (since the crawl was ordered), ``threads``, ``rss_bytes``, ``cpu_ns`` (since the crawl began).
-        """
-        return self._table("samples")
+        return tidy.moments(self.rows)
 
     @property
     def checks(self) -> "pd.DataFrame":
         """One line for each validity check of each trial.
 
-        ``trial``, ``strategy``, ``kind``, ``latency``, ``in_flight``, ``connection``, ``cpu``, ``round``, ``valid``;
-        ``name``, ``verdict`` (``passed``, ``failed`` or ``not applicable``), ``detail``.
+        ``trial``, ``strategy``, ``kind``, ``round``, ``valid``; ``name``, ``verdict`` (``passed``, ``failed`` or ``not
+        applicable``), ``detail``.
         """
-        return self._table("checks")
+        return tidy.checks(self.rows)
 
     def plot(self, study: str, ax: "Axes | None" = None) -> "Figure":
         """Plot one panel of a study by its name, such as ``"throughput"``; its title names the workload.
@@ -145,19 +126,7 @@ class Results:
         NotInRunError for an unknown name, and if the run has nothing for the study.
         """
         with onto_axes.drawing(ax) as axes:
-            onto_axes.study(self._lines, study, axes)
-        return onto_axes.figure_of(axes)
-
-    def plot_memory(self, ax: "Axes | None" = None) -> "Figure":
-        """Plot the memory of one more fetch in flight, thread or task (kB), layer by layer."""
-        with onto_axes.drawing(ax) as axes:
-            onto_axes.memory(self.rows, axes)
-        return onto_axes.figure_of(axes)
-
-    def plot_ladder(self, ax: "Axes | None" = None) -> "Figure":
-        """Plot memory added over the number of fetches held in flight (both logarithmic), with the fitted lines."""
-        with onto_axes.drawing(ax) as axes:
-            onto_axes.ladder(self.rows, axes)
+            onto_axes.study(self.rows, study, axes)
         return onto_axes.figure_of(axes)
 
     def summary(self) -> dict[str, Any]:
@@ -169,8 +138,9 @@ class Results:
     def answer(self) -> list[str]:
         """Return the findings in a few sentences."""
         from inflight.bench.report.answer import answer
+        from inflight.bench.report.studies import Studies
 
-        return answer(self.rows)
+        return answer(Studies(self.rows))
 
     def report(self, path: "str | PathLike[str] | None" = None) -> Path:
         """Write the page of the whole run, by default ``report.html`` in its folder, and return its path."""
@@ -178,20 +148,17 @@ class Results:
 
         return report_page.write(self.folder, None if path is None else Path(path))
 
-    def _table(self, name: str) -> "pd.DataFrame":
-        if name not in self._made:
-            self._made[name] = tidy.table(name, self.rows)
-        return self._made[name].copy()
+    @cached_property
+    def _wide(self) -> "pd.DataFrame":
+        from inflight.bench.frame.frame import trials
+
+        return trials(self.rows)
 
     @cached_property
     def _lines(self) -> "pd.DataFrame":
-        from inflight.bench.frame.frame import frame
+        from inflight.bench.frame.frame import long
 
-        return frame(self.rows)
-
-    @cached_property
-    def _made(self) -> "dict[str, pd.DataFrame]":
-        return {}
+        return long(self._wide)
 
 
 def _having(rows: Iterable[Row], what: str, wanted: Collection[object]) -> list[Row]:

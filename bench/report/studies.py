@@ -1,127 +1,131 @@
-"""The studies, one line each. Terminal, Markdown, page, JSON, plots and answer are loops over them.
+"""The studies of a run. Terminal, Markdown, page, JSON, plots and answer are loops over them.
 
-Those of timed trials are data (``inflight.bench.show.studies``). Any other is a folder of ``inflight.bench.studies``.
-Its ``show.py`` has ``sections(rows)`` (an empty list if the rows have nothing for the study) and ``figures(rows)``, its
-values as JSON. Its ``plot.py``, if it has one, has ``plots(rows, looks, footer)``, which yields each plot with the name
-of its file. They are imported when rows are shown.
+Those of timed trials and listings are data (``inflight.bench.show.studies``); memory and comparisons have code of their
+own. pandas and Matplotlib are imported when something is shown.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
-from importlib.util import find_spec
-from itertools import chain
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from inflight.bench.core import noise, units
 from inflight.bench.present import page
-from inflight.bench.present.name_looks import Look
 from inflight.bench.present.section import Section
 from inflight.bench.rows.files import Row
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
+
+    from inflight.bench.show import listing, study
 
 Named = tuple[str, "Figure"]
 """The name of a plot's file, and the plot."""
 
 
-@dataclass(frozen=True, slots=True)
-class Study:
-    """One study with code of its own: its folder, and the key of its figures in the JSON of a run."""
+@dataclass(frozen=True)
+class Studies:
+    """All studies of some rows; what several outputs need is computed once."""
 
-    name: str
-    key: str = ""
-    """If empty, ``figures`` returns several values by their keys."""
-    is_timed: bool = False
-    """Whether its findings compare times."""
+    rows: Sequence[Row]
 
-    def sections(self, rows: Sequence[Row]) -> list[Section]:
-        """Return its sections."""
-        found: list[Section] = self._offered("show", "sections")(rows)
-        return found
+    @cached_property
+    def _trials(self) -> "pd.DataFrame":
+        from inflight.bench.frame.frame import trials
 
-    def figures(self, rows: Sequence[Row]) -> dict[str, Any]:
-        """Return its values as JSON, by their keys."""
-        found = self._offered("show", "figures")(rows)
-        return {self.key: found} if self.key else dict(found)
+        return trials(self.rows)
 
-    def plots(self, rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> Iterator[Named]:
-        """Draw its plots one after another, without empty ones."""
-        for name, figure in self._offered("plot", "plots")(rows, looks, footer):
-            if figure is not None:
-                yield name, figure
+    @cached_property
+    def _timed(self) -> "list[tuple[study.Study, list[study.Part]]]":
+        from inflight.bench.frame.frame import long
+        from inflight.bench.show.studies import shown
 
-    def _offered(self, part: str, name: str) -> Callable[..., Any]:
-        """Return a function of one of its modules; ``_nothing`` if the study does not have it."""
-        module = f"..studies.{self.name}.{part}"
+        return shown(long(self._trials))
+
+    @cached_property
+    def _listed(self) -> "list[tuple[listing.Listing, list[listing.Part]]]":
+        from inflight.bench.show.listing import parts
+        from inflight.bench.show.studies import LISTINGS
+
+        return [(study, parts(study, self._trials)) for study in LISTINGS]
+
+    @cached_property
+    def _is_noisy(self) -> bool:
+        return noise.is_noisy(self.rows)
+
+    @cached_property
+    def sections(self) -> list[Section]:
+        """The sections; of a noisy run, those of timed studies have tables only, and the first says why."""
+        from inflight.bench.show import listing, memory
+        from inflight.bench.show.sections import section
+        from inflight.bench.studies.compare import show as compare
+
+        found = [(True, section(study, parts)) for study, parts in self._timed]
+        found += [(False, one) for one in memory.sections(self._trials)]
+        found += [(study.is_timed, listing.section(study, parts)) for study, parts in self._listed if parts]
+        found += [(False, one) for one in compare.sections(self.rows)]
+        warned = [Section("", first=(self.warning,), findings=(self.warning,))] if self._is_noisy else []
+        return [
+            *warned, *(_without_findings(one) if self._is_noisy and is_timed else one for is_timed, one in found),
+        ]  # fmt: skip
+
+    @property
+    def warning(self) -> str:
+        """The first line of a noisy run."""
         return (
-            getattr(import_module(module, __package__), name, _nothing) if find_spec(module, __package__) else _nothing
+            f"This run is noisy: others took {self._taken} of the client's core, so its tables compare nothing. "
+            "Run it again."
         )
 
+    @property
+    def _taken(self) -> str:
+        return units.percent(noise.taken_share(self.rows) or 0.0)
 
-STUDIES = (
-    Study("memory"),
-    Study("limits", key="limits"),
-    Study("probes", key="probes"),
-    Study("swarm", key="swarms"),
-    Study("open_loop", key="offered", is_timed=True),
-    Study("clients", is_timed=True),
-    Study("compare"),
-)
-"""In the order in which they are shown, behind those of the frame (``inflight.bench.show.studies``)."""
+    def as_json(self) -> dict[str, Any]:
+        """Return the values of all studies as JSON, by their names."""
+        from inflight.bench.show import listing, memory
+        from inflight.bench.show.sections import as_json
+        from inflight.bench.show.studies import STUDIES
+        from inflight.bench.show.study import parts
 
+        lines = self._lines
+        found = {study.name: as_json(study, parts(study, lines)) for study in STUDIES}
+        listed = {study.name: listing.as_json(study, own) for study, own in self._listed}
+        return found | {"memory": memory.as_json(self._trials)} | listed
 
-def sections(rows: Sequence[Row]) -> list[Section]:
-    """Return the sections of all studies; of a noisy run, those of timed ones have tables only, and say why first."""
-    from inflight.bench.show.sections import sections as of_frame
+    @cached_property
+    def _lines(self) -> "pd.DataFrame":
+        from inflight.bench.frame.frame import long
 
-    is_noisy = noise.is_noisy(rows)
-    timed = of_frame(rows)
-    timed = [_without_findings(section) for section in timed] if is_noisy else timed
-    others = [
-        _without_findings(section) if is_noisy and study.is_timed else section
-        for study in STUDIES
-        for section in study.sections(rows)
-    ]
-    told = [Section("", first=(warning(rows),), findings=(warning(rows),))] if is_noisy else []
-    return [*told, *timed, *others]
+        return long(self._trials)
 
+    def plots(self, footer: str, only: Collection[str] | None = None) -> Iterator[Named]:
+        """Draw all plots, or those of the studies in ``only``, one after another.
 
-def warning(rows: Sequence[Row]) -> str:
-    """Return the first line of a noisy run."""
-    taken = _taken(rows)
-    return f"This run is noisy: others took {taken} of the client's core, so its tables compare nothing. Run it again."
+        In a noisy run, those of timed studies have that as their title.
+        """
+        from inflight.bench.frame.moments import moments
+        from inflight.bench.show import draw, draw_listing, memory, windows
 
+        over_time = moments(self.rows)
+        drawn = [(study.name, True, draw.plots(study, parts, footer)) for study, parts in self._timed]
+        drawn += [
+            ("windows", True, windows.plots(over_time, footer)),
+            ("memory", False, memory.plots(self._trials, footer)),
+        ]
+        for listing, own in self._listed:
+            drawn.append((listing.name, listing.is_timed, draw_listing.plots(listing, own, over_time, footer)))
+        for study, is_timed, figures in drawn:
+            if only is None or study in only:
+                yield from self._titled(figures) if is_timed else figures
 
-def _taken(rows: Sequence[Row]) -> str:
-    return units.percent(noise.taken_share(rows) or 0.0)
+    def _titled(self, drawn: Iterator[Named]) -> Iterator[Named]:
+        for name, figure in drawn:
+            if self._is_noisy:
+                page.retitle(figure, f"Noisy run: others took {self._taken} of the client's core")
+            yield name, figure
 
 
 def _without_findings(section: Section) -> Section:
     return replace(section, title="", findings=(), bars=None)
-
-
-def figures(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return the values of all studies as JSON, by their keys."""
-    from inflight.bench.show.sections import figures as of_frame
-
-    return of_frame(rows) | {key: value for study in STUDIES for key, value in study.figures(rows).items()}
-
-
-def plots(rows: Sequence[Row], looks: Mapping[str, Look], footer: str) -> Iterator[Named]:
-    """Draw the plots of all studies one after another; of a noisy run, those of timed ones have that as their title."""
-    from inflight.bench.show.draw import of_rows
-
-    timed = ((True, one) for one in of_rows(rows, footer))
-    others = ((study.is_timed, one) for study in STUDIES for one in study.plots(rows, looks, footer))
-    is_noisy = noise.is_noisy(rows)
-    for is_timed, (name, figure) in chain(timed, others):
-        if is_noisy and is_timed:
-            page.retitle(figure, f"Noisy run: others took {_taken(rows)} of the client's core")
-        yield name, figure
-
-
-def _nothing(*_: object) -> tuple[()]:
-    """Stand in for a function that a study does not have."""
-    return ()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from inflight.bench.core import cells as c
-from inflight.bench.report import studies
+from inflight.bench.report.studies import Studies
 from inflight.bench.rows.files import FORMAT, Row
 
 
@@ -15,10 +15,10 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
     ``format`` is the format of the rows, ``runs`` has the names of their runs, ``trials`` the numbers of ``planned``
     and ``valid`` trials and of trials ``by_status``. ``strategies`` has one object per strategy: ``strategy``,
     ``stack``, ``trials``, ``valid``. ``invalid`` has one object for each invalid trial: ``trial``, ``strategy``,
-    ``status``, ``reason`` and ``failed_checks`` (``name``, ``detail``). The other keys belong to the studies,
-    and are explained at ``figures`` in their ``show.py``, those of timed trials at ``as_json`` in
-    ``bench/show/sections.py``: ``map``, ``interpreters``, ``cores``, ``throughput``, ``retention``, ``cpu``, ``times``,
-    ``lag``; ``memory``, ``layers``, ``held``; ``limits``; ``probes``; ``swarms``; ``offered``.
+    ``status``, ``reason`` and ``failed_checks`` (``name``, ``detail``). The other keys are the studies, each a list:
+    of timed trials (``show.sections.as_json``) ``map``, ``interpreters``, ``cores``, ``throughput``, ``retention``,
+    ``cpu``, ``times``, ``lag``; ``memory`` (``show.memory.as_json``); and listings (``show.listing.as_json``) ``held``,
+    ``ps``, ``limits``, ``probes``, ``swarm``, ``open_loop``, ``clients``.
     """
     return {
         "format": FORMAT,
@@ -29,7 +29,7 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
             "by_status": dict(sorted(Counter(row.status for row in rows).items())),
         },
         "strategies": _strategies(rows),
-        **studies.figures(rows),
+        **Studies(rows).as_json(),
         "invalid": [_invalid(row) for row in rows if not row.valid],
     }
 

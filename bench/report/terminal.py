@@ -1,15 +1,15 @@
-"""A run in the terminal: findings, then the sections of its studies, at most 100 columns wide."""
+"""A run in the terminal, at most 100 columns wide: the tables of its studies, then its findings, which stay in view."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO
 
 from inflight.bench.present import section, text_grid, words
 from inflight.bench.present.section import Section
-from inflight.bench.report import about, studies
 from inflight.bench.report.answer import answer
+from inflight.bench.report.studies import Studies
 from inflight.bench.report.summary import summary_json
 from inflight.bench.rows.files import Row
+from inflight.bench.show import missing
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -20,63 +20,49 @@ WIDTH = 100
 
 
 def summary_table(
-    rows: Sequence[Row], width: int = WIDTH, decided: Sequence[Section] = (), neighbour: str | None = None
+    rows: Sequence[Row],
+    width: int = WIDTH,
+    decided: Sequence[Section] = (),
+    neighbour: str | None = None,
+    before: Section | None = None,
 ) -> "Text":
-    """Return the findings and the sections of a run, at most ``width`` columns wide, with its invalid trials below.
+    """Return the sections of a run, the trials that do not count, and its findings, at most ``width`` columns wide.
 
-    ``decided`` are its decisions (``verdicts.sections``), ``neighbour`` is the program that disturbed it on purpose.
+    ``decided`` are its decisions (``verdicts.sections``), ``neighbour`` is the program that disturbed it on purpose,
+    ``before`` what earlier runs of the same experiment found (``earlier.section``).
     """
-    _, whole = _texts(rows, width, decided, neighbour)
-    return whole
-
-
-def _texts(rows: Sequence[Row], width: int, decided: Sequence[Section], neighbour: str | None) -> tuple["Text", "Text"]:
-    """Return the findings, and the whole text, which begins with them."""
     from rich.text import Text
 
-    found = answer(rows, decided)
-    told = [*([words.neighbour(neighbour)] if neighbour else []), *found]
-    findings = Text().append("\n".join(text_grid.wrapped(f"• {sentence}", width) for sentence in told), "bold")
-    rest = [row for row in rows if not (decided and row.of_comparison)]
-    text = findings.copy().append("\n\n")
-    for one in [*decided, *studies.sections(rest)]:
-        is_told = f"{one.title}." in found
-        text.append_text(section.text(replace(one, title="") if is_told else one, width)).append("\n\n")
-    for sentence in about.about_invalid(rows):
-        text.append(text_grid.wrapped(sentence, width) + "\n", "red")
-    text.rstrip()
-    return findings, text
+    found = Studies([row for row in rows if not (decided and row.of_comparison)])
+    text = Text()
+    for one in [*decided, *shown(found), *([before] if before else [])]:
+        text.append_text(section.text(one, width)).append("\n\n")
+    if (uncounted := missing.table(rows)) is not None:
+        text.append_text(section.text(Section("", (uncounted,)), width)).append("\n\n")
+    findings = [
+        *([words.neighbour(neighbour)] if neighbour else []),
+        *answer(found, decided, rows),
+    ]
+    findings[-1:-1] = before.found if before else ()
+    text.append("\n".join(text_grid.wrapped(f"• {sentence}", width) for sentence in findings), "bold")
+    return text
 
 
-def shown(rows: Sequence[Row]) -> list[Section]:
-    """Return the sections of the studies; if no trial is valid, a sentence above says so."""
-    nothing = about.nothing_valid(rows)
-    return [*([Section("", first=(nothing,))] if nothing else []), *studies.sections(rows)]
+def shown(found: Studies) -> list[Section]:
+    """Return the sections that have a table or say something first."""
+    return [one for one in found.sections if one.tables or one.first]
 
 
 def print_summary(
-    rows: Sequence[Row], file: TextIO, decided: Sequence[Section] = (), neighbour: str | None = None
+    rows: Sequence[Row],
+    file: TextIO,
+    decided: Sequence[Section] = (),
+    neighbour: str | None = None,
+    before: Section | None = None,
 ) -> None:
-    """Print a run as ``summary_table`` does; with colour on a terminal only, and not if NO_COLOR is set.
-
-    On a terminal that is too low for it, the findings are repeated at the end, where they can be seen.
-    """
+    """Print a run as ``summary_table`` does; with colour on a terminal only, and not if NO_COLOR is set."""
     from rich.console import Console
 
     console = Console(file=file, highlight=False, soft_wrap=True)
     width = min(WIDTH, console.width) if file.isatty() else WIDTH
-    findings, text = _texts(rows, width, decided, neighbour)
-    console.print(text)
-    if file.isatty() and text.plain.count("\n") + 1 > console.height:
-        console.print("\nThe findings again:")
-        console.print(findings)
-
-
-def print_section(one: Section, file: TextIO) -> None:
-    """Print one section."""
-    from rich.console import Console
-
-    console = Console(file=file, highlight=False, soft_wrap=True)
-    width = min(WIDTH, console.width) if file.isatty() else WIDTH
-    console.print("")
-    console.print(section.text(one, width))
+    console.print(summary_table(rows, width, decided, neighbour, before))

@@ -1,23 +1,19 @@
 """Rows as tidy tables for pandas, and as CSV. Pure.
 
-``COLUMNS`` has the columns of each table with their types, which are the same for all rows, and for none. Missing
-values are ``pandas.NA``. ``docs/api.md`` has meanings and units.
+Missing values are ``pandas.NA``. ``docs/api.md`` has meanings and units.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from inflight.bench.core import cells as c
-from inflight.bench.core.layers import FULL, RSS
-from inflight.bench.frame.slopes import NoSlope, Slope
 from inflight.bench.plan import judge
 from inflight.bench.present import words
 from inflight.bench.rows.files import Row
-from inflight.bench.studies.memory.read import IN_FLIGHT, subjects
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from inflight.bench.show.listing import Listing
     from inflight.bench.show.study import Study
 
 
@@ -25,103 +21,58 @@ class NotInRunError(ValueError):
     """A value is not in the run; the message lists those that are. Use one of these, or run more."""
 
 
-Line = tuple[Any, ...]
-"""The values of one line, in the order of the columns."""
-
 TEXT, WHOLE, REAL, TRUTH = "string", "Int64", "Float64", "boolean"
-_TRIAL = {
-    "trial": TEXT,
-    "strategy": TEXT,
-    "kind": TEXT,
-    "latency": TEXT,
-    "in_flight": WHOLE,
-    "connection": TEXT,
-    "cpu": TEXT,
-    "round": WHOLE,
-    "valid": TRUTH,
-}
-"""The columns that identify the trial of a line."""
-_SAMPLES = ("at_ns", "threads", "rss_bytes", "cpu_ns")
-_TEXTS = ("run", "unit", "kind", "trial", "workload", "strategy", "arm", "role", "reference", "stack", "interpreter")
+_WHOLE = (
+    "cores",
+    "latency_ns",
+    "cpu_ns",
+    "in_flight",
+    "site_pages",
+    "length",
+    "round",
+    "at_ns",
+    "n",
+    "points",
+    "sizes",
+)
+_REAL = ("rate_per_s", "value", "estimate", "low", "high", "intercept", "ratio_estimate", "ratio_low", "ratio_high")
+_TYPES = dict.fromkeys((*_WHOLE, "ratio_n"), WHOLE) | dict.fromkeys((*_REAL, "ratio_p"), REAL)
+_TYPES |= dict.fromkeys(("valid", "is_straight"), TRUTH)
+_RATIO = ("baseline", "estimate", "low", "high", "n", "p", "answer")
+MEMORY, LADDER = "memory", "ladder"
+"""The study of memory, which has no Study, and its second plot."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """First characters that make a spreadsheet read a cell as a formula."""
 
-COLUMNS: dict[str, dict[str, str]] = {
-    "frame": {
-        **dict.fromkeys(_TEXTS, TEXT),
-        "cores": WHOLE,
-        "latency": TEXT,
-        "latency_ns": WHOLE,
-        "cpu": TEXT,
-        "cpu_ns": WHOLE,
-        "in_flight": WHOLE,
-        "connection": TEXT,
-        "site": TEXT,
-        "site_pages": WHOLE,
-        "length": WHOLE,
-        "comparison": TEXT,
-        "valid": TRUTH,
-        "why": TEXT,
-        "figure": TEXT,
-        "value": REAL,
-    },
-    "memory": {
-        "strategy": TEXT,
-        "stack": TEXT,
-        "group": TEXT,
-        "connection": TEXT,
-        "layer": TEXT,
-        "bytes_per_fetch": REAL,
-        "bytes_per_fetch_low": REAL,
-        "bytes_per_fetch_high": REAL,
-        "intercept_bytes": REAL,
-        "straight": TRUTH,
-        "points": WHOLE,
-        "sizes": WHOLE,
-        "reason": TEXT,
-        "site": TEXT,
-    },
-    "timeline": _TRIAL | {"at_ns": WHOLE, "completions": WHOLE, "in_flight_then": WHOLE},
-    "samples": _TRIAL | dict.fromkeys(_SAMPLES, WHOLE),
-    "checks": _TRIAL | {"name": TEXT, "verdict": TEXT, "detail": TEXT},
-}
-"""The columns of each table in order, each with its pandas type."""
-_TRIALS = COLUMNS["frame"] | {"round": WHOLE, "status": TEXT, "cause": TEXT, "started_at": TEXT, "settings": TEXT}
-"""The columns of trials, without their figures."""
-_MEAN = {"estimate": REAL, "low": REAL, "high": REAL, "n": WHOLE, "valid": TRUTH}
-_RATIO = {
-    "ratio_baseline": TEXT,
-    "ratio_estimate": REAL,
-    "ratio_low": REAL,
-    "ratio_high": REAL,
-    "ratio_n": WHOLE,
-    "ratio_p": REAL,
-    "ratio_answer": TEXT,
-}
+
+def typed(found: "pd.DataFrame", names: Sequence[str]) -> "pd.DataFrame":
+    """Return some columns in order, each with the type that its name always has."""
+    return found.reindex(columns=list(names)).astype({name: _TYPES.get(name, TEXT) for name in names})
 
 
-def table(name: str, rows: Sequence[Row]) -> "pd.DataFrame":
-    """Return one of the tables of ``_LINES``."""
-    import pandas as pd
+def frame(lines: "pd.DataFrame") -> "pd.DataFrame":
+    """Return the frame."""
+    from inflight.bench.frame.frame import KEYS
 
-    return pd.DataFrame(list(_LINES[name](rows)), columns=list(COLUMNS[name]), dtype=object).astype(COLUMNS[name])
+    return typed(lines, [*KEYS, "valid", "why", "figure", "value"])
 
 
 def trials(rows: Iterable[Row]) -> "pd.DataFrame":
-    """Return one line for each trial, with a column for each figure: the frame, unstacked.
+    """Return one line for each trial, with a column for each figure and text: the frame, unstacked.
 
     Figures are ``Int64`` if all their values are whole, else ``Float64``.
     """
-    from inflight.bench.frame import frame
+    from inflight.bench.frame.frame import KEYS, OF_TRIAL
+    from inflight.bench.frame.frame import trials as wide
 
-    found = frame.trials(rows)
-    return found.astype({name: kind for name, kind in _TRIALS.items() if name in found}).convert_dtypes()
+    found = wide(rows)
+    return found.astype({name: _TYPES.get(name, TEXT) for name in (*KEYS, *OF_TRIAL)}).convert_dtypes()
 
 
 def csv(rows: Iterable[Row]) -> str:
     """Return the trials as CSV with a header line. No spreadsheet reads a text of it as a formula."""
     found = trials(rows)
-    for name in found.select_dtypes("string").columns:
+    for name in [name for name, kind in found.dtypes.items() if kind == TEXT]:
         found[name] = found[name].map(_harmless, na_action="ignore")
     return found.to_csv(index=False, lineterminator="\n")
 
@@ -135,98 +86,55 @@ def _harmless(text: str) -> str:
     return f"{chr(39) if text.startswith(_FORMULA) else ''}{text}".replace("\r", "\n")
 
 
-def study_of(name: str) -> "Study":
-    """Return the study with a name. Raises NotInRunError for an unknown one."""
-    from inflight.bench.show.studies import STUDIES
+def moments(rows: Iterable[Row]) -> "pd.DataFrame":
+    """Return the figures over time."""
+    from inflight.bench.frame import moments as over_time
+    from inflight.bench.frame.frame import KEYS, OF_TRIAL
 
-    known = {study.name: study for study in STUDIES}
+    return typed(over_time.moments(rows), [*KEYS, *OF_TRIAL, "at_ns", "figure", "value"])
+
+
+def checks(rows: Iterable[Row]) -> "pd.DataFrame":
+    """Return the validity checks of each trial."""
+    import pandas as pd
+
+    names = ("trial", "strategy", "kind", "round", "valid", "name", "verdict", "detail")
+    found = [
+        (row.trial, row.strategy, row.kind, row.round, row.valid, check.name, check.verdict, check.detail)
+        for row in rows
+        for check in row.checks
+    ]
+    return typed(pd.DataFrame(found, columns=list(names)), names)
+
+
+def study_of(name: str) -> "Study | Listing | str":
+    """Return the study with a name; MEMORY and LADDER are themselves. Raises NotInRunError for an unknown one."""
+    from inflight.bench.show.studies import LISTINGS, STUDIES
+
+    known = {study.name: study for study in (*STUDIES, *LISTINGS)} | {MEMORY: MEMORY, LADDER: LADDER}
     if name not in known:
         raise NotInRunError(words.plain(f"no study {name!r}{judge.nearest(str(name), known)}"))
     return known[name]
 
 
-def study_table(name: str, frame: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the means of a study, and its ratios if it has an axis: one line for each line and column of its table."""
+def study_table(name: str, wide: "pd.DataFrame") -> "pd.DataFrame":
+    """Return a study as one line for each line and column of its table; ``wide`` are the trials."""
     import pandas as pd
 
+    from inflight.bench.frame.frame import long
+    from inflight.bench.show import listing, memory
     from inflight.bench.show.sections import as_json
+    from inflight.bench.show.study import Study, parts
 
     study = study_of(name)
-    keys = {"part": TEXT, "line": TEXT} | {key: COLUMNS["frame"][key] for key in study.columns}
-    found = [
-        one | {f"ratio_{key}": value for key, value in (one["ratio"] or {}).items()} for one in as_json(study, frame)
+    if isinstance(study, str):
+        return typed(pd.DataFrame(memory.as_json(wide)), memory.COLUMNS_OF_JSON)
+    if isinstance(study, listing.Listing):
+        return pd.DataFrame(listing.as_json(study, listing.parts(study, wide))).convert_dtypes()
+    found: list[dict[str, Any]] = [
+        one | {f"ratio_{key}": value for key, value in (one["ratio"] or {}).items()}
+        for one in as_json(study, parts(study, long(wide)))
     ]
-    columns = keys | _MEAN | (_RATIO if study.over else {})
-    return pd.DataFrame(found, columns=list(columns), dtype=object).astype(columns)
-
-
-def _memory(rows: Sequence[Row]) -> Iterator[Line]:
-    """Yield a line per slope: of each layer if layers were read, else of user memory; or why there is none."""
-    idle = [row for row in rows if row.kind == "idle"]
-    yield from _slopes(idle, None)
-    found = c.cells(rows, "memory")
-    for setting in c.settings(found):
-        own = [cell for cell in found if cell.setting == setting]
-        yield from _slopes([row for cell in own for row in cell.rows], setting)
-        layered = {subject.strategy for subject in subjects([row for cell in own for row in cell.rows])}
-        for name, stack in c.strategies(row for cell in own for row in cell.rows).items():
-            if name not in layered:
-                what = (name, stack, IN_FLIGHT, setting.connection, "user")
-                yield *what, *_slope(c.memory_of(own, name)), setting.site
-
-
-def _slopes(rows: Sequence[Row], setting: c.Setting | None) -> Iterator[Line]:
-    for subject in subjects(rows):
-        connection, site = (setting.connection, setting.site) if setting else (None, None)
-        cost = subject.cost
-        for layer, slope in (*cost.layers.items(), (FULL, cost.full), (RSS, cost.resident)):
-            what = (subject.strategy, subject.stack, subject.group, connection, layer)
-            yield *what, *_slope(slope), site
-
-
-def _slope(slope: Slope | NoSlope) -> Line:
-    if isinstance(slope, NoSlope):
-        return (*[None] * 7, slope.reason)
-    middle = (slope.per_fetch, slope.low, slope.high, slope.intercept)
-    return *middle, slope.straight, slope.points, slope.sizes, None
-
-
-def _observed(rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield the rows with time lines and samples: whole crawls; arms have none."""
-    return (row for row in rows if row.kind in c.CRAWLED and row.kind != "arm")
-
-
-def _timeline(rows: Iterable[Row]) -> Iterator[Line]:
-    """Yield a line per bin, at the time of its end."""
-    for row in _observed(rows):
-        if (line := row.measured.timeline) is not None:
-            key = _key(row)
-            for number, values in enumerate(zip(line.completions, line.in_flight, strict=True), start=1):
-                yield *key, number * line.bin_ns, *values
-
-
-def _samples(rows: Iterable[Row]) -> Iterator[Line]:
-    """Yield a line for each sample of the worker from outside."""
-    for row in _observed(rows):
-        if (seen := row.measured.samples) is not None:
-            key = _key(row)
-            for values in zip(*(getattr(seen, name) for name in _SAMPLES), strict=True):
-                yield *key, *values
-
-
-def _checks(rows: Iterable[Row]) -> Iterator[Line]:
-    return ((*_key(row), check.name, check.verdict, check.detail) for row in rows for check in row.checks)
-
-
-def _key(row: Row) -> Line:
-    asked = [getattr(row.workload, name, None) for name in ("latency", "in_flight", "connection")]
-    cpu = row.workload.cpu or "0" if row.kind in c.CRAWLED else None
-    return row.trial, row.strategy, row.kind, *asked, cpu, row.round, row.valid
-
-
-_LINES: dict[str, Callable[[Sequence[Row]], Iterator[Line]]] = {
-    "memory": _memory,
-    "timeline": _timeline,
-    "samples": _samples,
-    "checks": _checks,
-}
+    ratios = [f"ratio_{key}" for key in _RATIO] if isinstance(study, Study) and study.over else []
+    columns = ["part", "line", *study.columns, "estimate", "low", "high", "n", "valid", *ratios]
+    return typed(pd.DataFrame(found), columns)

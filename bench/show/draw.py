@@ -1,25 +1,22 @@
 """The plots of studies: lines, bars, dots and tiles. A panel for each value of the study's facet."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from inflight.bench.core import units
 from inflight.bench.frame.contrast import records, summary
-from inflight.bench.frame.figures import FIGURES
-from inflight.bench.frame.frame import frame
+from inflight.bench.frame.figures import FIGURES, Write
 from inflight.bench.present import labels, marks, name_looks, page, scales
 from inflight.bench.show.sections import evenly, tile_text
-from inflight.bench.show.studies import shown
 from inflight.bench.show.study import (
     Part,
     Study,
     at,
     findings,
     ordered,
-    parts,
     ratios,
     short_name,
     text,
@@ -33,7 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from inflight.bench.rows.files import Row
 
 MAX_PARTS = 6
 """Maximum number of parts with plots of their own."""
@@ -51,16 +47,10 @@ ALIKE = "#E8E8E8"
 """The fill of a tile where no difference is certain."""
 
 
-def of_rows(rows: "Iterable[Row]", footer: str) -> "Iterator[tuple[str, Figure]]":
-    """Draw the studies that the rows have something for; yield each plot with the name of its file."""
-    lines = frame(rows)
-    for study in shown(lines):
-        yield from plots(study, lines, footer)
-
-
-def plots(study: Study, lines: pd.DataFrame, footer: str) -> "Iterator[tuple[str, Figure]]":
+def plots(study: Study, many: Sequence[Part], footer: str) -> "Iterator[tuple[str, Figure]]":
     """Draw each part of a study with a valid trial; in a run without any, those of invalid trials."""
-    found = [part for part in parts(study, lines) if part.means["valid"].any() or not lines["valid"].any()]
+    valid = [part for part in many if part.means["valid"].any()]
+    found = valid or many
     for number, part in enumerate(found[:MAX_PARTS], start=1):
         yield marks.numbered(study.name, number), draw(study, part, footer)
 
@@ -182,8 +172,8 @@ def _lines(axes: "Axes", study: Study, part: Part, columns: Sequence[tuple[Any, 
         *found["estimate"],
         *found["high"][found["high"] < 3 * found["estimate"]],
     ]
-    tick = units.times if study.plot.is_ratio else _tick(study)
-    scales.log_axis(axes.yaxis, tick, [min(ends) / 1.3, max(ends) * 1.3])
+    on_tick = units.times if study.plot.is_ratio else tick(study.figure.write)
+    scales.log_axis(axes.yaxis, on_tick, [min(ends) / 1.3, max(ends) * 1.3])
     names = [name for name, _ in ordered(study, part)]
     looks = name_looks.looks(names[: page.MOST_LINES])
     shown = []
@@ -230,7 +220,7 @@ def _bars(axes: "Axes", study: Study, part: Part, columns: Sequence[tuple[Any, .
     panel = axes.get_position().width * page.WIDTH
     axes.set_xlim(0, max(ends) * panel / max(0.3 * panel, panel - TEXT))
     axes.locator_params(axis="x", nbins=5)
-    axes.xaxis.set_major_formatter(lambda value, _: _tick(study)(value))
+    axes.xaxis.set_major_formatter(lambda value, _: tick(study.figure.write)(value))
     axes.set_xlabel(study.figure.words)
 
 
@@ -255,7 +245,7 @@ def _dots(axes: "Axes", study: Study, part: Part, columns: Sequence[tuple[Any, .
         )
         ends += list(found["estimate"])
     marks.name_rows(axes, names)
-    scales.log_axis(axes.xaxis, _tick(study), [min(ends) / 1.3, max(ends) * 1.3], 6)
+    scales.log_axis(axes.xaxis, tick(study.figure.write), [min(ends) / 1.3, max(ends) * 1.3], 6)
     axes.set_xlabel(f"{study.title[0].lower()}{study.title[1:]} (log scale)")
 
 
@@ -312,21 +302,11 @@ def _ns(part: Part, place: int, column: tuple[Any, ...]) -> Any:
     return part.columns.index(column) if place else [one[place] for one in part.columns].index(column[place])
 
 
-def _tick(study: Study) -> Callable[[float], str]:
+def tick(write: Write) -> Callable[[float], str]:
     """Return the function that writes a value beside a tick."""
-    write = study.figure.write
-    return (
-        units.number_tick
-        if write is units.rate
-        else (lambda value: write(value, 2))
-        if value_is_size(write)
-        else units.duration_tick
-    )
-
-
-def value_is_size(write: object) -> bool:
-    """Return whether a figure is neither a rate nor a duration."""
-    return write not in {units.rate, units.duration}
+    if write is units.duration:
+        return units.duration_tick
+    return units.number_tick if write is units.rate else lambda value: write(value, 2)
 
 
 MARKS: dict[str, Callable[..., None]] = {"lines": _lines, "bars": _bars, "dots": _dots, "tiles": _tiles}

@@ -1,21 +1,19 @@
 """The tables, the findings and the JSON of studies."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from inflight.bench.core import units
 from inflight.bench.frame.contrast import CONTRAST, SUMMARY, records, summary
 from inflight.bench.frame.figures import FIGURES
-from inflight.bench.frame.frame import frame
 from inflight.bench.present.section import Detail, Section
 from inflight.bench.present.table import ONLY_INVALID, Group, Line, Table
 from inflight.bench.present.text_bars import Bar, Bars
-from inflight.bench.show.studies import STUDIES, shown
 from inflight.bench.show.study import (
     HEADINGS,
     Part,
@@ -26,7 +24,6 @@ from inflight.bench.show.study import (
     findings,
     head,
     ordered,
-    parts,
     ratio_text,
     ratios,
     served,
@@ -38,9 +35,6 @@ from inflight.bench.show.study import (
     value_words,
 )
 
-if TYPE_CHECKING:
-    from inflight.bench.rows.files import Row
-
 MAX_COLUMNS = 4
 MAX_RATIOS = 3
 MAX_PARTS = 6
@@ -50,21 +44,8 @@ SERVED = "≥: the server was full; at: the latency that was served."
 INTERVALS = "Means over blocks, ± half of their 95 % interval."
 
 
-def sections(rows: "Iterable[Row]") -> list[Section]:
-    """Return the sections of all studies that the rows have something for, without those that others replace."""
-    lines = frame(rows)
-    return [section(study, lines) for study in shown(lines)]
-
-
-def figures(rows: "Iterable[Row]") -> dict[str, Any]:
-    """Return the values of all studies as JSON, by their names."""
-    lines = frame(rows)
-    return {study.name: as_json(study, lines) for study in STUDIES}
-
-
-def section(study: Study, lines: pd.DataFrame) -> Section:
-    """Return the findings and the tables of a study that the frame has something for."""
-    found = parts(study, lines)
+def section(study: Study, found: Sequence[Part]) -> Section:
+    """Return the findings and the tables of a study that has parts."""
     tables = [table for part in found[:MAX_PARTS] for table in _tables(study, part)]
     more = tuple(table for part in found[:MAX_PARTS] for table in _other_figures(study, part))
     entries = [entry for table in tables for line in table.cells for entry in line[1:]]
@@ -183,14 +164,14 @@ def evenly(values: Sequence[Any], most: int = MAX_COLUMNS) -> list[Any]:
     return [values[round(step * (len(values) - 1) / (most - 1))] for step in range(most)]
 
 
-def as_json(study: Study, lines: pd.DataFrame) -> list[dict[str, Any]]:
+def as_json(study: Study, many: Sequence[Part]) -> list[dict[str, Any]]:
     """Return one object for each line and column of a study: keys, ``estimate``, ``low``, ``high``, ``n``, ``valid``.
 
     With an axis, an object has ``ratio``: ``baseline``, ``estimate``, ``low``, ``high``, ``n``, ``p`` and ``answer``.
     A/A arms have a ratio only. What is not known is null.
     """
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for part in parts(study, lines):
+    for part in many:
         keys = ["line", *study.columns]
         for mean in part.means.to_dict("records"):
             one = {"part": part.name} | {key: mean[key] for key in (*keys, *SUMMARY)} | {"ratio": None}

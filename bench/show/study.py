@@ -113,7 +113,7 @@ def parts(study: Study, frame: pd.DataFrame) -> list[Part]:
     own = own.query(study.select) if study.select else own
     if own.empty:
         return []
-    own = own.assign(site=_differences(own["site"]))
+    own = own.assign(site=differences(own["site"]))
     line = own[list(study.lines)].astype(str).agg(" ".join, axis=1).str.strip()
     own = own.assign(line=line.map(words.name))
     used = {*study.lines, *study.columns, *(("interpreter", "cores") if "arm" in study.lines else ())}
@@ -138,10 +138,10 @@ def _is_grid(part: Part) -> bool:
     return any(len(one & other) > 1 for one, other in combinations(values.values(), 2))
 
 
-def _differences(sites: "pd.Series[str]") -> "pd.Series[str]":
+def differences(sites: "pd.Series[str]") -> "pd.Series[str]":
     """Return of each site, as JSON, the values that another one does not share."""
     values = {site: json.loads(site) for site in sites.unique()}
-    common = set.intersection(*(set(map(repr, one.items())) for one in values.values()))
+    common = set.intersection(*(set(map(repr, one.items())) for one in values.values())) if values else set()
     own = {
         site: json.dumps({k: v for k, v in one.items() if repr((k, v)) not in common}) for site, one in values.items()
     }
@@ -172,9 +172,12 @@ def value_name(key: str, value: Any) -> str:
         case "length":
             return words.counted(value, "page") if value else ""
         case "site":
-            return ", ".join(f"{name.replace('_', ' ')} {one}" for name, one in json.loads(value).items())
+            told = ((name.replace("_", " "), one) for name, one in json.loads(value).items())
+            return ", ".join(name if one is True else f"{name} {one}" for name, one in told)
         case "connection":
-            return f"{value} connections"
+            return f"{value} connections" if value else ""
+        case "rate_per_s":
+            return f"{value:,.10g} offered/s" if value else ""
         case _:
             return words.plain(str(KINDS.get(value, value)), 40)
 
@@ -184,7 +187,13 @@ def head(study: Study, column: Sequence[Any]) -> str:
     return ", ".join(value_name(key, value) for key, value in zip(study.columns, column, strict=True))
 
 
-KEY_WORDS = {"latency": "added latency", "cpu": "CPU work", "in_flight": "in flight"}
+KEY_WORDS = {
+    "latency": "added latency",
+    "cpu": "CPU work",
+    "in_flight": "in flight",
+    "rate_per_s": "offered/s",
+    "site": "",
+}
 SHORT: dict[str, Callable[[Any], str]] = {
     "in_flight": units.count,
     "cpu": lambda text: "none" if text == "0" else units.latency(text),

@@ -157,11 +157,10 @@ print(f"\nPages per second with {most} in flight: mean, and its 95 % interval")
 print(busiest[["line", "latency", "estimate", "low", "high"]].to_string(index=False))
 
 # %%
-memory = results.memory
-user = memory[(memory["layer"] == "user") & memory["bytes_per_fetch"].notna()]
+memory = results.table("memory")
+user = memory[(memory["layer"] == "user") & (memory["group"] == "held") & memory["estimate"].notna()].set_index("line")
 print("\nUser memory per additional fetch in flight (kB), with its 95 % interval (not straight: state the range only)")
-sizes = ["bytes_per_fetch", "bytes_per_fetch_low", "bytes_per_fetch_high"]
-print((user.set_index("strategy")[sizes] / 1000).round(1).join(user.set_index("strategy")["straight"]).to_string())
+print((user[["estimate", "low", "high"]] / 1000).round(1).join(user["is_straight"]).to_string())
 
 # %%
 checks = results.checks

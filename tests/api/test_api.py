@@ -18,7 +18,6 @@ import inflight
 from inflight.bench.api import ExperimentError, NotInRunError, Results, RowsError
 from inflight.bench.measure.process import ROOT
 from inflight.bench.plan.experiment import load as load_experiment
-from inflight.bench.report import tidy
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import append
 from tests.api.made_results import made, reference
@@ -42,16 +41,28 @@ def test_a_stored_run_is_read_whole(quick: Results) -> None:
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("experiment", ["memory", "c10k", "limits", "claims", "selftest"])
-def test_every_reference_run_has_every_table(experiment: str) -> None:
+@pytest.mark.parametrize(
+    ("experiment", "studies"),
+    [
+        ("memory", ["memory", "held", "ps"]),
+        ("c10k", ["held"]),
+        ("limits", ["limits"]),
+        ("claims", ["memory", "probes", "throughput"]),
+        ("selftest", ["clients"]),
+        ("c100k", ["swarm"]),
+        ("open-loop", ["open_loop"]),
+    ],
+)
+def test_every_reference_run_has_every_table(experiment: str, studies: list[str]) -> None:
     results = inflight.load(str(reference(experiment)))
 
     assert len(results.trials) == len(results.rows)
     assert results.frame["value"].notna().all()
     assert len(results.checks) == sum(len(row.checks) for row in results.rows)
-    assert len(results.memory) >= (5 if experiment in {"memory", "c10k", "claims"} else 0)
-    for name in tidy.COLUMNS:
-        assert set(getattr(results, name).columns) == set(tidy.COLUMNS[name])
+    assert set(results.moments["trial"]) <= set(results.trials["trial"])
+    assert results.moments["value"].notna().all()
+    for study in studies:
+        assert len(results.table(study)), study
 
 
 def test_a_folder_that_is_not_a_run_is_refused_in_one_sentence(tmp_path: Path) -> None:
@@ -108,10 +119,11 @@ def test_only_refuses_what_no_row_has(wanted: dict[str, Any], told: str) -> None
 
 def test_summary_and_answer_are_those_of_the_rows(quick: Results) -> None:
     from inflight.bench.report.answer import answer
+    from inflight.bench.report.studies import Studies
     from inflight.bench.report.summary import summary_json
 
     assert quick.summary() == summary_json(quick.rows)
-    assert quick.answer() == answer(quick.rows)
+    assert quick.answer() == answer(Studies(quick.rows))
 
 
 def test_the_page_is_written_to_the_given_path(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import sys
 from io import BytesIO
-from typing import Any
 
 import pytest
 
@@ -11,15 +10,10 @@ from inflight.bench.api import NotInRunError, Results
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import changed
 from tests.api.made_results import HOSTILE, made, reference
-from tests.made_rows import MS, arm_row, crawl_row, edited, grid, memory_row
+from tests.made_rows import MS, arm_row, crawl_row, edited, grid, memory_row, memory_rows
+from tests.present.made_memory_rows import idle_row
 
-PLOTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "throughput": ("plot", {"study": "throughput"}),
-    "cpu": ("plot", {"study": "cpu"}),
-    "times": ("plot", {"study": "times"}),
-    "memory": ("plot_memory", {}),
-    "ladder": ("plot_ladder", {}),
-}
+PLOTS = ("throughput", "cpu", "times", "memory", "ladder", "held")
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +26,7 @@ def test_a_plot_without_axes_is_a_figure_of_its_own(name: str, quick: Results) -
     import matplotlib as mpl
 
     before = dict(mpl.rcParams)
-    method, options = PLOTS[name]
-    figure = getattr(quick, method)(**options)
+    figure = quick.plot(name)
 
     (axes,) = figure.get_axes()
     assert axes.get_title() or axes.get_title(loc="left")
@@ -52,9 +45,8 @@ def test_a_plot_onto_axes_touches_nothing_outside(name: str, quick: Results) -> 
     ours, others = figure.subplots(1, 2)
     others.plot([1, 2])
     before = [len(figure.get_children()), len(others.get_children()), others.get_xlim(), others.get_position().bounds]
-    method, options = PLOTS[name]
 
-    assert getattr(quick, method)(**options, ax=ours) is figure
+    assert quick.plot(name, ax=ours) is figure
 
     assert ours.lines or ours.patches
     assert before == [
@@ -68,8 +60,7 @@ def test_hostile_names_are_names_on_the_callers_own_axes_too() -> None:
     results = made(grid([HOSTILE, "_hidden"], caps=(1, 100), rounds=1))
     figure = Figure(figsize=(20, 12), layout="constrained")
     for axes, name in zip(figure.subplots(2, 2).flat, ("throughput", "cpu", "times", "memory"), strict=True):
-        method, options = PLOTS[name]
-        getattr(results, method)(**options, ax=axes)
+        results.plot(name, ax=axes)
 
     image = BytesIO()
     figure.savefig(image, format="svg")  # outside of our settings
@@ -85,6 +76,12 @@ def test_hostile_names_are_names_on_the_callers_own_axes_too() -> None:
         ("map", "retention", "Pages per second over the number in flight"),
         ("interpreters", "interpreters", "CPU time per page on each interpreter"),
         ("scaling", "cores", "Pages per second on several cores\n2 cores"),
+        ("memory", "memory", "Memory per additional thread, task or fetch"),
+        ("memory", "ladder", "Memory added over the number held"),
+        ("c10k", "held", "Held in flight at once, per-fetch connections, parked"),
+        ("limits", "limits", "Limits of this machine"),
+        ("c100k", "swarm", "Fetches in flight in many processes"),
+        ("open-loop", "open_loop", "Open loop"),
     ],
 )
 def test_each_kind_of_study_has_a_plot(experiment: str, study: str, title: str) -> None:
@@ -116,25 +113,25 @@ def test_ratios_without_their_baseline_have_no_plot() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "method", "options", "told"),
+    ("rows", "study", "told"),
     [
-        ([], "plot", {"study": "throughput"}, "nothing for the study 'throughput' in this run"),
-        ([crawl_row(status="failed")], "plot", {"study": "cpu"}, "nothing for the study 'cpu' in this run"),
-        ([crawl_row(stack="own")], "plot", {"study": "map"}, "nothing for the study 'map' in this run"),
-        ([crawl_row()], "plot", {"study": "mapp"}, "no study 'mapp'; did you mean \"map\"?"),
-        ([crawl_row()], "plot_memory", {}, "no memory trial in this run"),
-        ([memory_row()], "plot_memory", {}, "no memory slope in this run: a slope needs"),
-        ([memory_row()], "plot_ladder", {}, "no memory trial of a strategy in this run has every layer"),
+        ([], "throughput", "nothing for the study 'throughput' in this run"),
+        ([crawl_row(status="failed")], "cpu", "nothing for the study 'cpu' in this run"),
+        ([crawl_row(stack="own")], "map", "nothing for the study 'map' in this run"),
+        ([crawl_row()], "mapp", "no study 'mapp'; did you mean \"map\"?"),
+        ([crawl_row()], "memory", "nothing for the study 'memory' in this run"),
+        ([memory_row()], "memory", "nothing for the study 'memory' in this run"),
+        (memory_rows(), "ladder", "nothing for the study 'ladder' in this run"),
+        ([crawl_row()], "held", "nothing for the study 'held' in this run"),
+        ([idle_row()], "ps", "nothing for the study 'ps' in this run"),
     ],
 )
-def test_missing_data_is_refused_in_one_sentence(
-    rows: list[Row], method: str, options: dict[str, Any], told: str
-) -> None:
+def test_missing_data_is_refused_in_one_sentence(rows: list[Row], study: str, told: str) -> None:
     from matplotlib.figure import Figure
 
     axes = Figure().subplots()
     with pytest.raises(NotInRunError) as refused:
-        getattr(made(rows), method)(**options, ax=axes)
+        made(rows).plot(study, ax=axes)
 
-    assert str(refused.value).startswith(told)
+    assert str(refused.value) == told
     assert [*axes.lines, *axes.patches, *axes.texts] == []

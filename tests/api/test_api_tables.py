@@ -8,11 +8,11 @@ import pytest
 import inflight
 from inflight.bench.api import NotInRunError, Results
 from inflight.bench.measure.process import ROOT
-from inflight.bench.report import tidy
-from inflight.bench.show.studies import STUDIES
+from inflight.bench.show.listing import Listing
+from inflight.bench.show.studies import LISTINGS, STUDIES
 from tests.api.made_results import HOSTILE, made, reference
 from tests.made_blocks import block
-from tests.made_rows import MS, arm_row, bare_row, crawl_row, edited, memory_row, memory_rows
+from tests.made_rows import MS, crawl_row, edited, memory_row, memory_rows
 
 DOCS = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
 
@@ -32,19 +32,14 @@ def types(results: Results, table: str) -> dict[str, str]:
     return {str(name): str(kind) for name, kind in getattr(results, table).dtypes.items()}
 
 
-@pytest.mark.parametrize("table", tidy.COLUMNS)
+@pytest.mark.parametrize("table", ["frame", "moments", "checks"])
 def test_columns_and_types_are_those_of_the_documentation_whatever_the_rows(table: str, quick: Results) -> None:
-    assert documented(table) == tidy.COLUMNS[table]
+    expected = (documented("frame") if table == "moments" else {}) | documented(table)
     for results in (quick, made([]), made([crawl_row(status="skipped"), *block(), memory_row(HOSTILE)])):
-        assert types(results, table) == documented(table)
-        assert list(getattr(results, table).columns) == list(documented(table))
-
-
-@pytest.mark.parametrize("table", tidy.COLUMNS)
-def test_the_docstring_names_every_column(table: str) -> None:
-    text = str(getattr(Results, table).__doc__)
-
-    assert not [column for column in tidy.COLUMNS[table] if f"``{column}``" not in text]
+        found = types(results, table)
+        assert {name: expected[name] for name in found} == found
+        assert set(documented(table)) <= set(found)
+    assert not [column for column in documented(table) if f"``{column}``" not in str(getattr(Results, table).__doc__)]
 
 
 def test_everything_public_is_documented_and_explained() -> None:
@@ -120,7 +115,7 @@ def test_the_columns_of_a_study_are_those_of_the_documentation_whatever_the_rows
 
     assert f"| `{study}` |" in section
     assert len({tuple(table.dtypes.items()) for table in tables}) == 1
-    columns = documented("table(study)") | tidy.COLUMNS["frame"]
+    columns = documented("table(study)") | documented("frame")
     assert not [name for name, kind in tables[0].dtypes.items() if columns[str(name)] != str(kind)]
 
 
@@ -135,59 +130,39 @@ def test_cpu_work_is_part_of_every_trial() -> None:
     results = made([row, worked])
 
     assert sorted(zip(results.trials["cpu"], results.trials["cpu_ns"], strict=True)) == [("0", 0), ("2ms", 2 * MS)]
-    assert set(results.timeline["cpu"]) == {"0", "2ms"}
+    assert set(results.moments["cpu"]) == {"0", "2ms"}
 
 
-def test_memory_without_layers_is_user_memory() -> None:
-    table = made([*memory_rows("one", 1000), memory_row("two", 10)]).memory
-    table = table[table["layer"] == "user"].sort_values("strategy").reset_index()
+def test_memory_has_a_line_for_each_layer_and_says_why_there_is_no_slope(quick: Results) -> None:
+    table = made([*memory_rows("one", 1000), memory_row("two", 10)]).table("memory")
+    one, two = table[table["layer"] == "user"].to_dict("records")
 
-    assert table["strategy"].tolist() == ["one", "two"]
-    assert table["bytes_per_fetch"][0] == pytest.approx(1000, rel=0.05)
-    assert table["bytes_per_fetch_low"][0] <= table["bytes_per_fetch"][0] <= table["bytes_per_fetch_high"][0]
-    assert (table["sizes"][0], table["points"][0], table["straight"][0]) == (5, 10, True)
-    assert table["reason"].tolist()[1] == "needs 5 different numbers in flight, has 1"
-
-
-def test_memory_in_layers_has_a_line_each() -> None:
-    table = inflight.load(reference("memory")).memory
-
-    assert table["layer"].nunique() == 6
-    assert set(table["group"]) == {"idle threads and tasks", "parked strategies", "fetches in flight"}
-    assert (table["connection"].isna() == (table["stack"] == "none")).all()
-    whole = table[table["group"] == "fetches in flight"].pivot_table(
-        index="strategy", columns="layer", values="bytes_per_fetch"
-    )
-    assert (whole["all layers"] >= whole["user"]).all()
+    for results in (quick, made([])):
+        assert {str(name): str(kind) for name, kind in results.table("memory").dtypes.items()} == documented("memory")
+    assert (one["group"], one["line"], one["points"], one["sizes"], one["is_straight"]) == ("held", "one", 10, 5, True)
+    assert one["low"] <= one["estimate"] <= one["high"]
+    assert one["estimate"] == pytest.approx(1000, rel=0.05)
+    assert (two["reason"], pd.isna(two["estimate"])) == ("needs 5 different numbers in flight, has 1", True)
 
 
-def test_the_time_line_has_a_line_per_bin() -> None:
+@pytest.mark.parametrize("study", LISTINGS, ids=[study.name for study in LISTINGS])
+def test_a_listing_has_its_figures_and_is_documented(study: Listing) -> None:
+    section = DOCS.partition("\n### Listings\n")[2].partition("\n#")[0]
+
+    assert f"| `{study.name}` |" in section
+    assert not [name for name in (*study.keys, *study.figures, *study.texts) if f"`{name}`" not in section]
+    assert made([]).table(study.name).empty
+
+
+def test_moments_have_the_figures_over_time_of_each_trial() -> None:
     row = crawl_row(in_flight=7)
     line = {"bin_ns": 10 * MS, "completions": [0, 3, 4], "in_flight": [7, 4, 0]}
-    table = made([edited(row, measured={"timeline": line}), crawl_row(status="failed")]).timeline
+    table = made([edited(row, measured={"timeline": line}), crawl_row(status="failed")]).moments
 
-    assert table["at_ns"].tolist() == [10 * MS, 20 * MS, 30 * MS]
-    assert table["completions"].tolist() == [0, 3, 4]
-    assert table["in_flight_then"].tolist() == [7, 4, 0]
-    assert table["in_flight"].tolist() == [7, 7, 7]
-
-
-def test_samples_have_a_line_each_and_older_rows_have_none() -> None:
-    seen = {"at_ns": [1, 2], "threads": [1, 9], "rss_bytes": [10**10, 3], "cpu_ns": [0, 5]}
-    row = crawl_row()
-    results = made([row, edited(row, measured={"samples": seen})])
-
-    assert results.samples[list(seen)].to_dict("list") == seen
-    assert made([row]).samples.empty
-
-
-def test_other_measurements_of_the_same_name_are_left_alone() -> None:
-    probe = bare_row("probe", "p", {"probe": "p", "arguments": {}}, {"timeline": [[1, 2]], "samples": 3, "service": 4})
-
-    results = made([probe])
-
-    assert results.timeline.empty
-    assert results.samples.empty
+    assert table["in_flight"].unique().tolist() == [7]
+    assert table[table["figure"] == "completions"]["at_ns"].tolist() == [10 * MS, 20 * MS, 30 * MS]
+    assert table[table["figure"] == "completions"]["value"].tolist() == [0, 3, 4]
+    assert table[table["figure"] == "in_flight"]["value"].tolist() == [7, 4, 0]
 
 
 def test_checks_have_a_line_each() -> None:
@@ -196,11 +171,3 @@ def test_checks_have_a_line_each() -> None:
     assert table["verdict"].tolist() == ["passed", "failed"]
     assert table["name"][1] == "server had room"
     assert table["valid"].tolist() == [False, False]
-
-
-@pytest.mark.parametrize("name", ["timeline", "samples"])
-def test_an_arm_has_no_line_over_time_whatever_its_row_holds(name: str) -> None:
-    row = arm_row()
-    strange = edited(row, measured={"timeline": "{x}", "samples": "{x}"})
-
-    assert len(tidy.table(name, [strange])) == 0

@@ -76,7 +76,7 @@ def test_what_is_found_is_said_after_the_plan_and_kept_as_rows_of_a_run(tmp_path
     assert "RLIMIT_NOFILE is 300 descriptors" in said
     assert "\x1b" not in done.out, "not a terminal"
     folder = only_run(tmp_path)
-    assert done.err == f"rows:  {folder / rows.ROWS_FILE}\n"
+    assert done.err == f"rows:  {folder / rows.ROWS_FILE}\nplot:  {folder / 'plots' / 'limits.png'}\n"
     descriptors, memory = rows.read(folder)
     assert (descriptors.kind, descriptors.strategy, descriptors.stack) == ("limit", "descriptors", "none")
     assert descriptors.trial == "limit/descriptors/round=1"

@@ -9,19 +9,14 @@ from hypothesis import strategies as st
 
 from inflight.bench.present import html, text_grid
 from inflight.bench.present.table import Table
-from inflight.bench.report.answer import answer
 from inflight.bench.report.terminal import WIDTH, print_summary, summary_json, summary_table
 from inflight.bench.rows.files import Row
-from tests.made_rows import crawl_row, grid, memory_row
+from inflight.bench.rows.parts import Check
+from inflight.bench.rows.records import changed
+from inflight.bench.show import missing
+from tests.made_rows import crawl_row, grid
 
 HOSTILE = "$x^{2}$<b>&[red]`|\x1b[31m\n"
-
-
-class Terminal(io.StringIO):
-    """A file that says it is a terminal."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 def text(rows: list[Row]) -> str:
@@ -34,11 +29,11 @@ def sentences(rows: list[Row]) -> str:
 
 
 def test_no_rows() -> None:
-    assert text([]) == "• No trial has been run: there is nothing to show."
+    assert text([]).startswith("• Valid trials: 0 of 0")
 
 
 def test_no_valid_row() -> None:
-    assert "No valid trial among 2: nothing here supports a conclusion" in sentences(
+    assert "No valid trial: nothing here supports a conclusion" in sentences(
         [crawl_row(invalid=True), crawl_row("other", status="failed")]
     )
 
@@ -50,25 +45,46 @@ def test_red_figures_are_dimmed() -> None:
     assert "dim red" in styles
 
 
-def test_all_skipped() -> None:
-    rows = [crawl_row(number=n, status="skipped", reason="needs Python 3.12 or newer") for n in (1, 2)]
-    told = sentences([*rows, crawl_row("b")])
+def test_what_does_not_count_stands_in_one_table_by_reason() -> None:
+    rows = [crawl_row(f"s{n}", invalid=True) for n in range(6)]
+    rows += [crawl_row("a", status="skipped", reason="too few files"), crawl_row("b", status="timeout", reason="slow")]
 
-    assert told.count("all 2 trials were skipped: needs Python 3.12 or newer.") == 1
-    assert "invalid" not in told
+    table = missing.table(rows)
+
+    assert table is not None
+    assert [line[:3] for line in table.cells] == [
+        ('failed "server had room"', "6", "s0, s1, s2, s3, 2 more"),
+        ("skipped", "1", "a"),
+        ("timeout", "1", "b"),
+    ]
+    assert [line[3] for line in table.cells[1:]] == ["too few files", "slow"]
+    assert missing.table([crawl_row()]) is None
 
 
-def test_invalid_and_skipped_trials_are_told_apart() -> None:
-    rows = [crawl_row(invalid=True), crawl_row(number=2, status="skipped", reason="too few files"), crawl_row(number=3)]
+def test_reasons_beyond_the_most_frequent_are_counted() -> None:
+    rows = [
+        changed(crawl_row(f"s{n}"), checks=(Check(f"check {n}", "failed", ""),)) for n in range(missing.MAX_LINES + 3)
+    ]
 
-    assert "callbacks: 1 of its 3 trials in this run is invalid: failed" in sentences(rows)
-    assert "; 1 of 3 trials were skipped: too few files." in sentences(rows)
+    table = missing.table(rows)
+
+    assert table is not None
+    assert (len(table.lines), table.notes) == (missing.MAX_LINES, ("More reasons in the rows: 3.",))
 
 
-def test_red_trials_of_many_strategies_are_counted() -> None:
-    assert "18 more strategies have invalid trials; the rows say why." in sentences(
-        [crawl_row(f"s{n:02}", invalid=True) for n in range(30)]
-    )
+def test_every_check_has_a_line_with_its_meaning_the_failed_ones_first() -> None:
+    invalid, green = Check("server had room", "failed", "99 %"), Check("answer correct", "passed", "")
+    rows = [changed(crawl_row(number=n), checks=(green, invalid) if n == 1 else (green,)) for n in (1, 2)]
+
+    section = missing.section(rows)
+
+    assert [table.title for table in section.tables] == ["Not counted", "Validity checks"]
+    assert section.tables[1].cells == [
+        ("✗ server had room", "0", "1", "0"),
+        ("✓ answer correct", "2", "0", "0"),
+    ]
+    assert section.notes == (missing.EXCLUDED,)
+    assert missing.section(rows[1:]).notes == ()
 
 
 @pytest.mark.parametrize("width", [60, 80, 100])
@@ -102,20 +118,6 @@ def test_nothing_is_coloured_in_a_file() -> None:
     assert file.getvalue() == text([crawl_row(invalid=True), *grid()]) + "\n"
 
 
-@pytest.mark.parametrize(("lines", "times"), [("10", 2), ("1000", 1)])
-def test_a_terminal_that_is_too_low_shows_the_findings_again_at_its_end(
-    lines: str, times: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LINES", lines)
-    monkeypatch.setenv("COLUMNS", "100")
-    file = Terminal()
-    print_summary(grid(), file)
-
-    finding = answer(grid())[-1]
-    assert file.getvalue().count(finding) == times
-    assert (finding in file.getvalue().splitlines()[-1]) == (times == 2)
-
-
 def test_json_has_the_same_figures() -> None:
     rows = [*grid(["one"]), crawl_row("two", invalid=True), crawl_row("three", status="timeout", reason="too slow")]
     found = json.loads(json.dumps(summary_json(rows), allow_nan=False))
@@ -127,18 +129,13 @@ def test_json_has_the_same_figures() -> None:
     assert [cpu["low"], cpu["high"]] == pytest.approx([19_523, 20_796], abs=10)
     assert [one["valid"] for one in found["throughput"] if one["line"] == "two"] == [False]
     assert "three" not in {one["line"] for one in found["throughput"]}
-    assert round(found["memory"][0]["slope"]["per_fetch"]) == pytest.approx(1000, abs=5)
+    [user] = [one for one in found["memory"] if (one["line"], one["layer"]) == ("one", "user")]
+    assert user["estimate"] == pytest.approx(1000, abs=5)
     assert [(one["strategy"], one["status"], one["reason"]) for one in found["invalid"]] == [
         ("two", "ok", None),
         ("three", "timeout", "too slow"),
     ]
     assert found["invalid"][0]["failed_checks"][0]["name"] == "server had room"
-
-
-def test_json_says_why_there_is_no_slope() -> None:
-    [memory] = summary_json([memory_row()])["memory"]
-
-    assert (memory["slope"], memory["reason"]) == (None, "needs 5 different numbers in flight, has 1")
 
 
 def test_json_of_nothing_is_whole() -> None:

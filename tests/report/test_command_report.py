@@ -131,4 +131,4 @@ def test_the_terminal_form_is_what_a_run_prints_at_its_end(tmp_path: Path) -> No
 
     assert done.out == file.getvalue()
     assert (tmp_path / "text").read_text(encoding="utf-8") == file.getvalue()
-    assert done.out.startswith("• ")
+    assert done.out.splitlines()[-1].startswith("• Valid trials: ")

@@ -16,20 +16,21 @@ def stored(results: Path, day: int, ratio: float = 1.2, pack: bool = False, **ch
     """Store a run of an experiment in which generators need this multiple of the CPU time of callbacks."""
     folder = results / f"202612{day:02}T000000000Z-here-tiny"
     folder.mkdir(parents=True)
-    others, experiment = changes.pop("others", None), changes.pop("experiment", "rounds = 5\n")
+    others, in_flight = changes.pop("others", None), changes.pop("in_flight", 100)
     clock = changes.pop("clock", "task clock")
-    for row in block_rows({"callbacks": 20_000, "generators": round(20_000 * ratio)}, others=others):
+    for row in block_rows(
+        {"callbacks": 20_000, "generators": round(20_000 * ratio)}, others=others, in_flight=in_flight
+    ):
         rows.append(folder, edited(row, measured={"clock": clock}))
     (folder / rows.MACHINE_FILE).write_text(json.dumps(MACHINE | changes), encoding="utf-8")
-    (folder / "experiment.toml").write_text(experiment, encoding="utf-8")
     if pack:
         rows.pack(folder)
     return folder
 
 
 def lines(folder: Path) -> list[Any]:
-    found = earlier.table(folder, rows.read(folder))
-    return [] if found is None else list(found.lines)
+    found = earlier.section(folder, rows.read(folder))
+    return [] if found is None else list(found.tables[0].lines)
 
 
 def test_median_and_range_are_those_of_all_earlier_runs_and_of_the_series(tmp_path: Path) -> None:
@@ -53,7 +54,7 @@ def test_a_run_of_the_series_is_compared_with_other_runs_too(tmp_path: Path) -> 
     "other",
     [
         {"cpu": "another"}, {"usable_cores": 64}, {"python": "CPython 3.14.0"}, {"system": "Linux 5.1.2"},
-        {"memory_bytes": 1}, {"neighbour": "spin"}, {"experiment": "rounds = 6\n"}, {"clock": "in band"},
+        {"memory_bytes": 1}, {"neighbour": "spin"}, {"in_flight": 10}, {"clock": "in band"},
         {"others": 0.21},
     ],
     ids=lambda other: next(iter(other)),
@@ -62,6 +63,24 @@ def test_runs_that_are_not_alike_are_left_out(other: dict[str, Any], tmp_path: P
     stored(tmp_path, 1, **other)
 
     assert lines(stored(tmp_path, 2)) == []
+
+
+@pytest.mark.parametrize(
+    ("ratio", "sentence"),
+    [
+        (1.2, "1 of 1 ratios are within the range of 2 earlier runs."),
+        (1.4, "0 of 1 ratios are within the range of 2 earlier runs; outside: generators at {} 1.40x (1.10 to 1.30)."),
+    ],
+)
+def test_a_run_ends_with_how_it_compares(ratio: float, sentence: str, tmp_path: Path) -> None:
+    for day, before in ((1, 1.1), (2, 1.3)):
+        stored(tmp_path, day, before)
+    run = stored(tmp_path, 3, ratio)
+
+    found = earlier.section(run, rows.read(run))
+
+    assert found is not None
+    assert found.findings == (sentence.format("no added latency, 100 in flight"),)
 
 
 def test_another_patch_of_the_kernel_and_a_little_less_memory_are_the_same_machine() -> None:
@@ -75,7 +94,7 @@ def test_noisy_runs_are_counted(tmp_path: Path) -> None:
     stored(tmp_path, 2, others=0.5)
     run = stored(tmp_path, 3)
 
-    found = earlier.table(run, rows.read(run))
+    found = earlier.section(run, rows.read(run))
     assert found is not None
-    assert found.notes == ("1 noisy run left out.",)
-    assert earlier.table(stored(tmp_path, 4, others=0.5), block_rows(others=0.5)) is None
+    assert found.tables[0].notes == ("Noisy runs that do not count: 1.",)
+    assert earlier.section(stored(tmp_path, 4, others=0.5), block_rows(others=0.5)) is None

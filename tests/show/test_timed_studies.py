@@ -9,32 +9,34 @@ from typing import Any
 import pytest
 
 from inflight.bench.frame.frame import frame
-from inflight.bench.present import page
 from inflight.bench.present.table import Group, texts
 from inflight.bench.rows.files import Row
-from inflight.bench.show import draw
 from inflight.bench.show.sections import as_json, section
 from inflight.bench.show.studies import STUDIES, shown
 from inflight.bench.show.study import Study, Tile, parts, tile
 from tests.made_rows import MS, arm_row, block_rows, crawl_row, edited, grid
+from tests.show.drawn import HOSTILE, drawn, plain
 
 NAMED = {study.name: study for study in STUDIES}
-HOSTILE = "$x^{2}$<b>&[red]`|\x1b[31m\n"
 BLOCKS = range(1, 7)
 
 
 def names(rows: Iterable[Row]) -> list[str]:
-    return [study.name for study in shown(frame(rows))]
+    return [study.name for study, _ in shown(frame(rows))]
 
 
 def lines(rows: Iterable[Row], study: str, number: int = 0) -> dict[str, tuple[str, ...]]:
     """Return the cells of each line of one of the tables of a study."""
-    table = section(NAMED[study], frame(rows)).tables[number]
+    table = section(NAMED[study], parts(NAMED[study], frame(rows))).tables[number]
     return {line[0]: line[1:] for one in table.lines if not isinstance(one, Group) for line in [texts(one)]}
 
 
 def findings(rows: Iterable[Row], study: str) -> tuple[str, ...]:
-    return section(NAMED[study], frame(rows)).findings or ()
+    return section(NAMED[study], parts(NAMED[study], frame(rows))).findings or ()
+
+
+def objects(rows: Iterable[Row], study: str) -> list[dict[str, Any]]:
+    return as_json(NAMED[study], parts(NAMED[study], frame(rows)))
 
 
 def tiles(rows: Iterable[Row], study: Study = NAMED["map"]) -> list[Tile]:
@@ -107,7 +109,7 @@ def test_the_reference_measured_again_stands_among_the_ratios_alone() -> None:
 
     assert ratio["callbacks again"] == ("1.01x (1.00 to 1.01) =",)
     assert "callbacks again" not in mean
-    assert not [one for one in as_json(NAMED["throughput"], frame(block_rows())) if "again" in one["line"]]
+    assert not [one for one in objects(block_rows(), "throughput") if "again" in one["line"]]
 
 
 def test_an_arm_that_failed_leaves_the_others_their_figures() -> None:
@@ -129,7 +131,9 @@ def test_a_full_server_and_a_late_one_are_marked() -> None:
 def test_workloads_that_differ_in_another_value_have_tables_of_their_own() -> None:
     rows = [*grid(caps=(100,)), *grid(caps=(100,), rounds=2)]
     other = [crawl_row(connection="per-fetch", number=n) for n in (1, 2)]
-    titles = [table.title for table in section(NAMED["throughput"], frame([*rows, *other])).tables]
+    titles = [
+        table.title for table in section(NAMED["throughput"], parts(NAMED["throughput"], frame([*rows, *other]))).tables
+    ]
 
     assert titles == ["Pages per second, keep-alive connections", "Pages per second, per-fetch connections"]
 
@@ -143,7 +147,7 @@ def test_crawls_with_fewer_pages_than_may_be_in_flight_are_left_out() -> None:
 def test_retention_is_the_ratio_to_the_best_number_in_flight() -> None:
     curve = {1: 10.0, 16: 100.0, 256: 90.0}
     rows = [arm_row(in_flight=cap, number=number, pages_per_s=rate) for cap, rate in curve.items() for number in BLOCKS]
-    found = {one["in_flight"]: one["ratio"] for one in as_json(NAMED["retention"], frame(rows))}
+    found = {one["in_flight"]: one["ratio"] for one in objects(rows, "retention")}
 
     assert found[16] is None
     assert (found[256]["estimate"], found[256]["baseline"]) == (pytest.approx(0.9), 16)
@@ -219,13 +223,8 @@ def test_those_that_tie_with_the_fastest_are_named_together() -> None:
 # JSON and plots
 
 
-def plain(text: Any) -> str:
-    """Return a text of a plot without its line breaks and the spaces at which it may not break."""
-    return str(text.get_text()).replace("\n", " ").replace("\N{NO-BREAK SPACE}", " ")
-
-
 def test_json_is_strict_and_ends_that_are_not_known_are_null() -> None:
-    (one, *_) = json.loads(json.dumps(as_json(NAMED["cpu"], frame(block_rows(blocks=1))), allow_nan=False))
+    (one, *_) = json.loads(json.dumps(objects(block_rows(blocks=1), "cpu"), allow_nan=False))
 
     assert (one["low"], one["high"], one["n"]) == (None, None, 1)
 
@@ -236,21 +235,12 @@ def test_json_is_strict_and_ends_that_are_not_known_are_null() -> None:
     ids=["blocks", "crawls", "a map, a hostile name", "one block"],
 )
 def test_every_text_of_a_plot_is_inside_and_big_enough(rows: list[Row]) -> None:
-    with page.settings():
-        for name, figure in draw.of_rows(rows, "footer"):
-            figure.draw_without_rendering()
-            inside = [text for axes in figure.axes for text in (*axes.texts, axes.xaxis.label, axes.yaxis.label)]
-            for text in (one for one in (*figure.texts, *inside) if one.get_text()):
-                assert plain(text).isprintable(), name
-                assert float(text.get_fontsize()) >= page.SMALL, (name, text.get_text())
-                box = text.get_window_extent()
-                assert box.x1 <= figure.bbox.width + 1, (name, text.get_text())
+    assert drawn(rows)
 
 
 def test_a_plot_has_the_studys_name_as_its_title_and_the_finding_below() -> None:
-    with page.settings():
-        drawn = dict(draw.of_rows(rates({"fast": 2000.0, "slow": 1000.0}), "footer"))
-    texts_of = {text.get_gid(): plain(text) for text in drawn["throughput"].texts}
+    figure = drawn(rates({"fast": 2000.0, "slow": 1000.0}))["throughput"]
+    texts_of = {text.get_gid(): plain(text) for text in figure.texts}
 
     assert texts_of["title"] == "Pages per second"
     assert texts_of["subtitle"].startswith("0 ms, 100 in flight: fast is fastest with")

@@ -32,7 +32,6 @@ from inflight.bench.studies.selftest import show as selftest
 from inflight.bench.studies.simulator import page as simulator_page
 from inflight.bench.studies.simulator import show as simulator
 from inflight.bench.studies.simulator.read import simulated
-from inflight.bench.studies.swarm.show import sections as swarms
 from tools.document import plots, race, values
 from tools.document.stored import REFERENCE, DocumentError, Run, Runs
 
@@ -64,7 +63,6 @@ GLOBALS = {
     "simulated": simulated,
     "simulator": simulator,
     "simulator_page": simulator_page,
-    "swarms": swarms,
     "values": values,
 }
 

@@ -5,10 +5,11 @@ The same rows and the same versions of matplotlib give the same files.
 
 import shutil
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 
 from inflight.bench.core import units
-from inflight.bench.core.layers import LAYERS
+from inflight.bench.frame.slopes import LAYERS, SERVER
 from inflight.bench.present import marks, page
 from inflight.bench.report import files as report_files
 from inflight.bench.report import plots
@@ -22,7 +23,7 @@ from tools.document.values import ladder
 
 FOLDER = "plots"
 LADDER = Path("docs/pictures/thread.svg")
-FILLS = dict(zip((*LAYERS, "server"), marks.FILLS, strict=True))
+FILLS = dict(zip((*LAYERS, SERVER), marks.FILLS, strict=True))
 NAMES = ("the process", "page tables", "kernel's stack", "kernel's records", "the server's process")
 """What the layers are called in the key."""
 ABOUT = "Memory per additional thread. Each bar says what the thread does, and what is counted."
@@ -36,13 +37,13 @@ def renew(runs: Runs) -> None:
             old.unlink()
     for run, names in runs.plots.items():
         with tempfile.TemporaryDirectory() as made:
-            save(run, Path(made))
+            save(run, Path(made), {name.partition(".")[0].partition("-")[0] for name in names})
             (run / FOLDER).mkdir(exist_ok=True)
             for name in names:
                 shutil.copyfile(Path(made) / name, run / FOLDER / name)
 
 
-def save(run: Path, folder: Path) -> list[Path]:
+def save(run: Path, folder: Path, only: Collection[str] | None = None) -> list[Path]:
     """Write the plots that the command which made a run saved, into a folder; return the files."""
     rows = read(run)
     machine, extras = report_files.read(run)
@@ -53,7 +54,7 @@ def save(run: Path, folder: Path) -> list[Path]:
     if extras.verdict is not None:
         result = read_comparisons.result(rows, extras.verdict)
         return [] if result is None else plot_comparison.save_comparison(result, machine, folder)
-    return plots.save_all(rows, machine, folder)
+    return plots.save_all(rows, machine, folder, only)
 
 
 def save_ladder(runs: Runs, root: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from inflight.bench.frame.frame import frame
+from inflight.bench.frame.frame import long, trials
 from inflight.bench.report import files as report_files
 from inflight.bench.report import provenance
 from inflight.bench.report.files import Extras
@@ -43,9 +43,14 @@ class Run:
         return provenance.source(self.rows, self.machine)
 
     @cached_property
+    def trials(self) -> pd.DataFrame:
+        """Its trials with their figures."""
+        return trials(self.rows)
+
+    @cached_property
     def lines(self) -> pd.DataFrame:
         """The frame of its rows."""
-        return frame(self.rows)
+        return long(self.trials)
 
 
 @dataclass(frozen=True)

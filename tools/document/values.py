@@ -9,28 +9,26 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from inflight.bench.core import layers, noise, units
-from inflight.bench.core.layers import FULL, Cost
+from inflight.bench.core import noise, units
+from inflight.bench.frame import slopes
 from inflight.bench.frame import statistics as stats
 from inflight.bench.frame.contrast import contrast, records, summary
-from inflight.bench.frame.slopes import NoSlope, Slope
+from inflight.bench.frame.slopes import FULL, NoSlope, Slope
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Table
-from inflight.bench.report import studies
 from inflight.bench.rows import machines
 from inflight.bench.rows.files import MACHINE_FILE, folders_in
-from inflight.bench.rows.values import plain_values
+from inflight.bench.show import listing, memory
 from inflight.bench.show import study as shows
 from inflight.bench.show.sections import section
-from inflight.bench.show.studies import STUDIES
+from inflight.bench.show.studies import LISTINGS, STUDIES
 from inflight.bench.studies.compare import read as comparisons
 from inflight.bench.studies.compare.decide import Decision
 from inflight.bench.studies.compare.read import Block
 from inflight.bench.studies.compare.rule import DESIGNED
 from inflight.bench.studies.compare.simulation import rate_bounds
 from inflight.bench.studies.race.read import Race, races
-from inflight.bench.studies.swarm import read as swarms
 from tools.document.stored import DocumentError, Run, Runs
 from tools.selftest_long import DECISIONS_FILE, Kind, kinds, made
 
@@ -49,16 +47,22 @@ def parts(run: Run, name: str) -> list[shows.Part]:
 
 def shown(run: Run, name: str) -> Section:
     """Return the tables and the findings of a study. Raises DocumentError if the run has nothing for it."""
-    found = section(_study(name), run.lines)
+    found = section(_study(name), parts(run, name)) if parts(run, name) else Section("")
     if not found.tables:
         raise DocumentError(f"{run.folder} has nothing for the study {name}")
     return found
 
 
-def memory_table(run: Run) -> Table:
-    """Return the memory per additional thread, task or fetch, in layers."""
-    tables = [table for one in studies.sections(run.rows) for table in one.tables]
-    return next(table for table in tables if table.title.startswith("Memory per additional"))
+def memory_table(run: Run) -> Table | None:
+    """Return the memory per additional thread, task or fetch, in layers; None without a slope."""
+    found = memory.sections(run.trials)
+    return found[0].tables[0] if found else None
+
+
+def listed(run: Run, name: str) -> Section:
+    """Return the tables and the findings of a listing."""
+    (study,) = (one for one in LISTINGS if one.name == name)
+    return listing.section(study, listing.parts(study, run.trials))
 
 
 def ratio(run: Run, one: str, other: str, figure: str = CPU) -> Any:
@@ -152,7 +156,11 @@ def models(run: Run, column: tuple[str, int]) -> Iterator[tuple[str, str, Any, A
     rates = {one.line: one for one in records(shows.at(study, part.means, column))}
     for name, stack in shows.ordered(study, part):
         if name in rates:
-            yield name, stack, mean(run, name), rates[name], cost(run, name).user
+            try:
+                user: Slope | NoSlope = slope(run, name, layer="user")
+            except DocumentError as error:
+                user = NoSlope(str(error))
+            yield name, stack, mean(run, name), rates[name], user
 
 
 def retention(run: Run) -> Iterator[tuple[Any, Any, Any]]:
@@ -216,34 +224,15 @@ def example(run: Run, strategy: str) -> Example:
 # Memory
 
 
-def cost(run: Run, strategy: str, stage: str = "held") -> Cost:
-    """Return the memory of one more, in the setting with the most sizes. Raises DocumentError without a slope."""
-    settings: dict[str, list[Any]] = {}
-    for row in run.rows:
-        if row.kind in {"memory", "idle"} and row.strategy == strategy and row.status == "ok":
-            settings.setdefault(_setting(row), []).append(row)
-    costs = [layers.cost(rows, stage) for rows in settings.values()]
-    known = [(one.user.sizes, one) for one in costs if isinstance(one.user, Slope)]
-    if not known:
-        raise DocumentError(f"{run.folder}: no slope of memory of {strategy}")
-    return max(known, key=lambda one: one[0])[1]
-
-
-def _setting(row: Any) -> str:
-    """Return what rows of one slope have in common: their workload without its size; nothing for idle ones."""
-    if row.kind == "idle":
-        return ""
-    values = plain_values(row.workload)
-    site = {key: value for key, value in (values.get("site") or {}).items() if key != "pages"}
-    return str(sorted((values | {"site": site, "id": "", "n": 0, "in_flight": 0}).items()))
-
-
-def slope(run: Run, strategy: str, stage: str = "held", layer: str = FULL) -> Slope:
-    """Return the slope of a layer, or of all. Raises DocumentError where there is none."""
-    found = cost(run, strategy, stage).slopes[layer]
-    if isinstance(found, NoSlope):
-        raise DocumentError(f"{run.folder}: no slope of {layer} of {strategy}: {found.reason}")
-    return found
+def slope(run: Run, strategy: str, group: str = "held", layer: str = FULL) -> Slope:
+    """Return the slope of a layer, or of all, in the setting with the most sizes. Raises DocumentError without one."""
+    group = "idle" if strategy in {"thread", "asyncio_task"} else group
+    found = slopes.slopes(slopes.layers(run.trials))
+    own = found.query("group == @group and arm == @strategy and layer == @layer and reason == ''")
+    if own.empty:
+        raise DocumentError(f"{run.folder}: no slope of {layer} of {strategy}")
+    one = own.sort_values("sizes").iloc[-1]
+    return Slope(*(one[name] for name in ("estimate", "low", "high", "intercept", "is_straight", "points", "sizes")))
 
 
 class Bar(NamedTuple):
@@ -270,14 +259,14 @@ class Bar(NamedTuple):
 
 WAITS, FLIES, FETCHED = ("thread", "held"), ("thread_pool", "held"), ("thread_pool", "parked")
 STEPS = (
-    ("waits for a lock", WAITS, layers.LAYERS[:1], 0, "its stack, and Python's records of it"),
-    ("has a fetch in flight", FLIES, layers.LAYERS[:1], 1,
+    ("waits for a lock", WAITS, slopes.LAYERS[:1], 0, "its stack, and Python's records of it"),
+    ("has a fetch in flight", FLIES, slopes.LAYERS[:1], 1,
      "stack and heap that the code of a fetch uses, and the objects of the connection"),
-    ("waits for a lock", WAITS, layers.LAYERS, 1,
+    ("waits for a lock", WAITS, slopes.LAYERS, 1,
      "page tables, a second stack in the kernel, and the kernel's records of the thread"),
-    ("has fetched and waits again", FETCHED, layers.LAYERS, 3,
+    ("has fetched and waits again", FETCHED, slopes.LAYERS, 3,
      "stack and heap that the earlier fetches used; the process keeps them"),
-    ("has a fetch in flight", FLIES, layers.LAYERS, 4, "the kernel's records of the connection, for both of its ends"),
+    ("has a fetch in flight", FLIES, slopes.LAYERS, 4, "the kernel's records of the connection, for both of its ends"),
 )  # fmt: skip
 """What a thread does, where that is stored, what is counted, and what it adds to which row (counted from 1 on)."""
 
@@ -290,11 +279,10 @@ def ladder(runs: Runs) -> list[Bar]:
         what = "with the kernel" if len(counted) > 1 else "the process alone"
         found.append(Bar(does, what, base, adds, sizes, step_slope(run, number)))
     adds = "the server's process for its end of the connection, and the difference between the two runs"
-    held = swarms.cost([one for one in swarms.swarms(runs.newest("c100k").rows) if one.strategy == "thread_pool"])
-    if held is None or held.full is None:
-        raise DocumentError("no swarm of thread_pool with all layers of memory")
-    sizes = {name.removeprefix("client "): size or 0.0 for name, size in held.layers.items()}
-    return [*found, Bar("has a fetch in flight", "with kernel and server", len(STEPS), adds, sizes, held.slope)]
+    held = slopes.layers(runs.newest("c100k").trials).query("group == 'swarm' and arm == 'thread_pool' and valid")
+    held = held[held["n"] == held["n"].max()]
+    sizes = (held["added"] / held["n"]).groupby(held["layer"]).median()[[*slopes.LAYERS, slopes.SERVER]].to_dict()
+    return [*found, Bar("has a fetch in flight", "with kernel and server", len(STEPS), adds, sizes)]
 
 
 def step_slope(run: Run, number: int) -> Slope:
@@ -313,12 +301,10 @@ def step_text(run: Run, number: int) -> str:
 
 def largest_swarm(runs: Runs) -> tuple[int, float, str]:
     """Return the largest number that one strategy held, the negative time until then, and the strategy."""
-    rows = [row for name in ("c100k", "c1m") for row in runs.newest(name).rows]
-    return max(
-        (swarm.asked, -time.median, swarm.strategy)
-        for swarm in swarms.swarms(rows)
-        if swarm.valid and swarm.bound is None and (time := swarm.of(swarms.reach_ns))
-    )
+    trials = pd.concat([runs.newest(name).trials for name in ("c100k", "c1m")])
+    whole = trials[trials["valid"] & trials["bound_by_name"].isna()]
+    held = whole.groupby(["in_flight", "arm"])["reach_ns"].median().dropna().reset_index()
+    return max((one.in_flight, -one.reach_ns, one.arm) for one in records(held))
 
 
 # Other studies

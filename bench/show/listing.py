@@ -1,0 +1,226 @@
+"""A listing is a study of several figures of each trial: a table with a line for each strategy and workload.
+
+Figures are medians over the valid trials of a line. Its plots have bars, a panel for each figure, or lines over time.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from inflight.bench.frame.figures import figure_of
+from inflight.bench.frame.frame import KEYS, OF_TRIAL
+from inflight.bench.present import words
+from inflight.bench.present.section import Section
+from inflight.bench.present.table import ONLY_INVALID, Table
+from inflight.bench.show.study import STACKS, differences, value_name, value_words
+
+MAX_COLUMNS = 5
+"""Maximum number of arms beside each other in a table whose lines are figures."""
+MAX_TEXT = 40
+"""Maximum length of a text that is measured and has a cell; a longer one is in the rows only."""
+SPLIT = ("kind", "connection", "site", "latency", "in_flight")
+
+
+class Part(NamedTuple):
+    """The lines of a listing that differ in nothing but its keys."""
+
+    name: str
+    lines: pd.DataFrame
+    """A line for each arm and value of the keys: ``arm``, the keys, ``stack``, ``valid``, figures and texts."""
+    trials: pd.DataFrame
+    """The trials behind them (``frame.trials``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A table of figures."""
+
+    name: str
+    title: str
+    """A noun phrase."""
+    select: str
+    """A query on the trials."""
+    figures: tuple[str, ...] = ()
+    """Its columns; by default, every number that was measured."""
+    keys: tuple[str, ...] = ()
+    """The keys in which lines of one arm differ."""
+    texts: tuple[str, ...] = ()
+    """Texts that have a column."""
+    below: str = ""
+    """A text of each line that stands below the table."""
+    order: str = ""
+    """The figure by which lines are ordered, the best first; by default, lines are ordered by their keys."""
+    finding: "Callable[[Listing, Part], Iterator[str]] | None" = None
+    bars: tuple[str, ...] = ()
+    """Figures that are drawn as bars, each in a panel."""
+    over_time: tuple[str, ...] = ()
+    """Figures of ``frame.moments`` that are drawn over time, each in a panel."""
+    is_largest: bool = False
+    """Whether only trials with the most in flight count: of each arm, if that is a key, else of the part."""
+    is_turned: bool = False
+    """Whether the table has a line for each figure, and a column for each arm."""
+    is_timed: bool = False
+    """Whether its findings compare times."""
+    note: str = ""
+
+
+def parts(listing: Listing, trials: pd.DataFrame) -> list[Part]:
+    """Return the parts of a listing, the one with the most lines first; empty if there is no such trial."""
+    own = trials.query(listing.select) if len(trials) else trials
+    own = own[own["comparison"] == ""]
+    if own.empty:
+        return []
+    own = own.assign(site=differences(own["site"]))
+    split = [key for key in SPLIT if key not in listing.keys and (key, listing.is_largest) != ("in_flight", True)]
+    groups = own.groupby(split, sort=False, dropna=False)
+    found = [_part(listing, dict(zip(split, key, strict=True)), group, own) for key, group in groups]
+    return sorted(found, key=lambda part: -len(part.lines))
+
+
+def _part(listing: Listing, values: dict[str, Any], own: pd.DataFrame, every: pd.DataFrame) -> Part:
+    if listing.is_largest:
+        alike = own.groupby("arm") if "in_flight" in listing.keys else own.groupby("kind")
+        own = own[own["in_flight"] == alike["in_flight"].transform("max")]
+    differing = [key for key in values if len(set(every[key])) > 1]
+    name = ", ".join(filter(None, (value_name(key, values[key]) for key in differing)))
+    keys = ["arm", *listing.keys]
+    has_valid = own.groupby(keys)["valid"].transform("any")
+    counted = own[own["valid"] | ~has_valid]
+    wanted = {*listing.figures, *listing.texts, listing.below, listing.order} if listing.figures else set(counted)
+    measured = [name for name in counted if name in wanted and name not in {*KEYS, *OF_TRIAL}]
+    numbers = [name for name in counted[measured].select_dtypes("number") if counted[name].notna().any()]
+    groups = counted.groupby(keys, sort=False)
+    texts = ["stack", "valid", *(name for name in measured if name not in numbers)]
+    lines = groups[texts].first().join(groups[numbers].median()).reset_index()
+    if listing.keys:
+        lines = lines.sort_values(keys)
+    elif listing.order in lines:
+        lines = _ranked(listing, lines)
+    return Part(name, lines.reset_index(drop=True), own)
+
+
+def _ranked(listing: Listing, lines: pd.DataFrame) -> pd.DataFrame:
+    """Return the lines of the shared stack first, then the best first."""
+    sign = -1 if figure_of(listing.order).is_more_better else 1
+    ranks = lines.assign(rank=lines["stack"].map(STACKS), by=sign * lines[listing.order])
+    return ranks.sort_values(["rank", "by", "arm"])[list(lines)]
+
+
+def line_name(listing: Listing, line: Any) -> str:
+    """Return what a line is called: its arm, and the values of its keys."""
+    keys = (value_name(key, line[key]) for key in listing.keys)
+    return ", ".join(filter(None, [words.name(line["arm"]), *keys]))
+
+
+def figures_of(listing: Listing, part: Part) -> list[str]:
+    """Return the figures that some trial of the part has."""
+    measured = map(str, part.lines.select_dtypes("number"))
+    wanted = listing.figures or [name for name in measured if name not in listing.keys and name != "valid"]
+    return [name for name in wanted if name in part.lines and part.lines[name].notna().any()]
+
+
+def section(listing: Listing, found: Sequence[Part]) -> Section:
+    """Return the tables of a listing, and its findings."""
+    tables = [table for part in found for table in _tables(listing, part)]
+    said = tuple(listing.finding(listing, found[0])) if listing.finding else ()
+    return Section("", tuple(tables), tuple(filter(None, [listing.note])), findings=said)
+
+
+def _tables(listing: Listing, part: Part) -> Iterator[Table]:
+    title = ", ".join(filter(None, [listing.title, part.name]))
+    names = figures_of(listing, part)
+    keys = [key for key in listing.keys if part.lines[key].astype(bool).any()]
+    texts = [name for name in listing.texts if name in part.lines and part.lines[name].notna().any()]
+    lines = [dict(zip(part.lines, values, strict=True)) for values in part.lines.itertuples(index=False)]
+    heads = [*map(value_words, keys), *(figure_of(name).words for name in names), *map(_words, texts)]
+    cells = [
+        (
+            f"{words.name(line['arm'])}{'' if line['valid'] else ' ✗'}",
+            *(value_name(key, line[key]).removesuffix(f" {value_words(key)}") for key in keys),
+            *(_cell(name, line[name]) for name in names),
+            *(words.plain(line[name], MAX_TEXT) if isinstance(line[name], str) else "-" for name in texts),
+        )
+        for line in lines
+    ]
+    below = [f"{line_name(listing, line)}: {words.plain(line[listing.below], 300)}." for line in lines
+             if listing.below in line and isinstance(line[listing.below], str)]  # fmt: skip
+    notes = (*below, *([ONLY_INVALID] if any(line[0].endswith("✗") for line in cells) else ()))
+    if not listing.is_turned:
+        yield Table(title, ("", *heads), tuple(cells), notes)
+        return
+    for first in range(0, len(cells), MAX_COLUMNS):
+        some = cells[first : first + MAX_COLUMNS]
+        turned = [line for line in zip(heads, *(line[1:] for line in some), strict=True) if set(line[1:]) - {"-", ""}]
+        yield Table(title, ("", *(line[0] for line in some)), tuple(turned), notes if not first else ())
+
+
+def _words(name: str) -> str:
+    return name.removesuffix("_name").replace("_", " ")
+
+
+def _cell(name: str, value: float) -> str:
+    return "-" if pd.isna(value) else figure_of(name).write(value, 2)
+
+
+def as_json(listing: Listing, found: Sequence[Part]) -> list[dict[str, Any]]:
+    """Return one object for each line: ``part``, ``line``, the keys, ``valid``, figures and texts; null: unknown."""
+    many: list[dict[str, Any]] = []
+    for part in found:
+        own = part.lines.reindex(
+            columns=[*listing.keys, "valid", *(listing.figures or figures_of(listing, part)), *listing.texts]
+        )
+        own = own.astype(object).where(own.notna(), None)
+        many += [
+            {"part": part.name, "line": words.name(arm)} | values
+            for arm, values in zip(part.lines["arm"], _records(own), strict=True)
+        ]
+    return many
+
+
+def _records(own: pd.DataFrame) -> list[dict[str, Any]]:
+    found: Any = own.to_dict("records")
+    return list(found)
+
+
+# Findings
+
+
+def ranked(listing: Listing, part: Part) -> Iterator[str]:
+    """Say which lines have the best and the worst of the figure that orders them, of those that held the most."""
+    own = part.lines[part.lines["valid"].astype(bool)]
+    if listing.order not in own:
+        return
+    own = own[own[listing.order].notna()]
+    own = own[own["held_in_flight"] == own["held_in_flight"].max()]
+    shared = own[own["stack"] == "shared"]
+    own = _ranked(listing, shared if len(shared) > 1 else own)
+    figure = figure_of(listing.order)
+    ends = [f"{figure.write(line[listing.order], 2)} with {line_name(listing, line)}" for _, line in own.iterrows()]
+    if ends:
+        held = f"{own['held_in_flight'].max():,.0f} in flight" if listing.is_largest else ""
+        where = ", ".join(filter(None, [listing.title, held, part.name]))
+        yield f"{where}: {figure.words} {' to '.join(dict.fromkeys([ends[0], ends[-1]]))}."
+
+
+def rate_kept(listing: Listing, part: Part) -> Iterator[str]:
+    """Say which is the highest rate that was kept in every round, below the lowest one that was not."""
+    lines = part.lines.reindex(columns=["valid", "rate_per_s", "kept"])
+    valid = lines[lines["valid"].astype(bool) & lines["kept"].notna()]
+    lost = valid[valid["kept"] < 1]["rate_per_s"].min()
+    rates = valid[(valid["kept"] == 1) & ~(valid["rate_per_s"] >= lost)]["rate_per_s"]
+    if len(valid):
+        highest = f"{rates.max():,.10g} requests/s" if len(rates) else "none of those offered"
+        yield f"{', '.join(filter(None, [listing.title, part.name]))}: the highest rate kept is {highest}."
+
+
+def reached(_listing: Listing, part: Part) -> Iterator[str]:
+    """Say how much of each resource a process reached, and which limit binds."""
+    for line in part.lines.to_dict("records"):
+        if line["valid"] and not pd.isna(line.get("found")):
+            bound = line.get("bound_by")
+            limit = (
+                f"bound by {words.plain(bound, 70)}" if isinstance(bound, str) else f"stopped by: {line['stopped_by']}"
+            )
+            yield f"Limit of {words.name(line['arm'])}: {line['found']:,.0f}, {words.plain(limit, 80)}."
