@@ -74,8 +74,8 @@ class Results:
         ``workload``, ``strategy``, ``arm`` (the strategy, with the settings in which arms of that name differ),
         ``role`` (``reference``, ``placebo``, ``compared``, or empty), ``reference`` (the reference arm of the block),
         ``stack``, ``interpreter``, ``cores``, ``latency``, ``latency_ns``, ``cpu``, ``cpu_ns``, ``in_flight``,
-        ``connection``, ``site`` (JSON), ``site_pages``, ``length``, ``comparison``, ``valid``, ``why`` (why it
-        is not valid), ``figure`` (a name such as ``pages_per_s``), ``value`` (in the unit of the figure's name).
+        ``rate_per_s``, ``connection``, ``site`` (JSON), ``site_pages``, ``length``, ``comparison``, ``valid``, ``why``
+        (why it is not valid), ``figure`` (a name such as ``pages_per_s``), ``value`` (in the unit of its name).
         """
         return tidy.frame(self._lines)
 

@@ -109,7 +109,10 @@ class Studies:
         from inflight.bench.show import draw, draw_listing, memory, windows
 
         over_time = moments(self.rows)
-        drawn = [(study.name, True, draw.plots(study, parts, footer)) for study, parts in self._timed]
+        has_valid = any(row.valid for row in self.rows)
+        drawn = [
+            (study.name, True, draw.plots(study, parts, footer, has_valid=has_valid)) for study, parts in self._timed
+        ]
         drawn += [
             ("windows", True, windows.plots(over_time, footer)),
             ("memory", False, memory.plots(self._trials, footer)),

@@ -47,10 +47,9 @@ ALIKE = "#E8E8E8"
 """The fill of a tile where no difference is certain."""
 
 
-def plots(study: Study, many: Sequence[Part], footer: str) -> "Iterator[tuple[str, Figure]]":
-    """Draw each part of a study with a valid trial; in a run without any, those of invalid trials."""
-    valid = [part for part in many if part.means["valid"].any()]
-    found = valid or many
+def plots(study: Study, many: Sequence[Part], footer: str, *, has_valid: bool) -> "Iterator[tuple[str, Figure]]":
+    """Draw each part of a study with a valid trial; in a run that has none, those of invalid trials."""
+    found = [part for part in many if part.means["valid"].any() or not has_valid]
     for number, part in enumerate(found[:MAX_PARTS], start=1):
         yield marks.numbered(study.name, number), draw(study, part, footer)
 

@@ -14,7 +14,7 @@ from inflight.bench.present.section import Section
 from inflight.bench.present.section import markdown as section_markdown
 from inflight.bench.present.table import Table
 from inflight.bench.report import markdown as report_markdown
-from inflight.bench.report import studies
+from inflight.bench.report.studies import Studies
 from inflight.bench.rows.records import changed
 from inflight.bench.studies.compare import show
 from inflight.bench.studies.stored import show as stored
@@ -65,7 +65,7 @@ def the_report() -> str:
 
 def the_headline() -> str:
     rows = grid([LINKS, "b"], caps=(100,))
-    return report_markdown.headline(rows, MACHINE | {"cpu": LINKS}, studies.sections(rows))
+    return report_markdown.headline(rows, MACHINE | {"cpu": LINKS}, Studies(rows).sections)
 
 
 def the_claims() -> str:

@@ -1,44 +1,16 @@
 """Workloads that differ in any value do not share a line of a plot, a cell of a table or a sentence."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from matplotlib.axes import Axes
 
 from inflight.bench.core import cells as c
-from inflight.bench.present import page
-from inflight.bench.report import plots
-from inflight.bench.rows.files import Row
-from inflight.bench.studies.memory import show as memory_table
-from inflight.bench.studies.swarm import read as swarms
-from tests.made_rows import MACHINE, crawl_row, edited, grid, memory_row
+from inflight.bench.frame.frame import trials
+from inflight.bench.show import listing, memory
+from inflight.bench.show.studies import LISTINGS
+from tests.made_rows import crawl_row, edited, grid, memory_row
 from tests.present.made_memory_rows import held_row
 from tests.swarm.made_swarm_rows import swarm_row
-
-CLAIMS = next((Path(__file__).parents[2] / "results" / "reference").glob("*-claims"))
-NAMES = ("callbacks", "thread_pool")
-SITES = {10: (10, 10_000), 50: (10,), 500: (100,), 5000: (1000,)}
-"""Pages to numbers in flight, at one latency: as the claims need them."""
-
-
-def two_sites() -> list[Row]:
-    """Make crawls of two kinds of site: ten pages whatever is in flight, and five pages for each in flight."""
-    return [
-        crawl_row(name, latency="50ms", in_flight=cap, pages=pages, number=number, pages_per_s=rate * pages)
-        for pages, caps in SITES.items()
-        for cap in caps
-        for name, rate in (("callbacks", 3.0), ("thread_pool", 2.0))
-        for number in (1, 2)
-    ]
-
-
-def panels(rows: list[Row], name: str) -> Iterator[Axes]:
-    with page.settings():
-        for found, figure in plots.figures(rows, MACHINE):
-            if found.partition("-")[0] == name:
-                yield from figure.axes
 
 
 def test_a_setting_that_is_alone_in_its_number_of_pages_is_one_curve() -> None:
@@ -78,21 +50,19 @@ def test_memory_of_parked_tasks_and_of_fetches_alone_are_two_settings() -> None:
     assert len(c.settings(found)) == 2
 
 
-def test_swarms_whose_users_share_pages_are_no_swarms_of_the_same_setting() -> None:
-    rows = [edited(row, workload={"site": {"pages": pages}}) for row in [swarm_row()] for pages in (100, 5)]
-
-    assert len(swarms.swarms(rows)) == 2
+def test_listings_of_workloads_that_differ_in_their_site_are_parts_of_their_own() -> None:
+    named = {study.name: study for study in LISTINGS}
+    for name, row in (("held", held_row()), ("swarm", swarm_row())):
+        rows = [row, edited(row, workload={"site": {"links": 7}})]
+        first, second = listing.parts(named[name], trials(rows))
+        assert first.name != second.name
+        assert "7" in f"{first.name} {second.name}"
 
 
 def test_tables_of_memory_that_differ_in_their_site_have_different_titles() -> None:
-    rows = [
-        held_row(n=n, number=number, reach_ms=100 * number)
-        for n in (2000, 4000, 6000, 8000, 10_000)
-        for number in (1, 2)
-    ]
+    rows = [held_row(n=n) for n in (2000, 4000, 6000, 8000, 10_000)]
     others = [edited(row, workload={"site": {"links": 7}}) for row in rows]
 
-    titles = [grid.title for grid in memory_table.grids([*rows, *others])]
+    titles = [table.title for section in memory.sections(trials([*rows, *others])) for table in section.tables]
 
-    assert titles[0] != titles[1]
-    assert "links per page: 7" in " ".join(titles)
+    assert len(set(titles)) == len(titles) == 2

@@ -1,56 +1,40 @@
-"""The registry: each study that shows rows is in it, and what it offers is shown everywhere."""
-
-from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
+"""What studies find is shown everywhere; a noisy run concludes nothing."""
 
 import pytest
 
-from inflight.bench import studies as rooms
 from inflight.bench.core import noise
 from inflight.bench.present.markdown import escaped
-from inflight.bench.report import plots, studies
-from inflight.bench.report.answer import MOST, answer
+from inflight.bench.report import plots
+from inflight.bench.report.answer import MAX_SENTENCES, answer
 from inflight.bench.report.markdown import markdown
+from inflight.bench.report.studies import Studies
 from inflight.bench.report.terminal import summary_table
+from inflight.bench.rows.files import Row
 from tests.made_rows import MACHINE, block_rows, edited, grid
+from tests.present.made_memory_rows import memory_run
 from tests.selftest.made_clients import client_row
-from tests.swarm.made_open_rows import SECONDS, open_row
-
-REFERENCE = Path(__file__).parents[2] / "results" / "reference"
-ELSEWHERE = {"selftest", "race"}
-"""Studies that a page shows in parts of their own: verdicts, and the race."""
+from tests.swarm.made_open_rows import SECONDS, open_row, open_run
 
 
-def offers(study: str, part: str, name: str) -> bool:
-    module = f"{rooms.__name__}.{study}.{part}"
-    return find_spec(module) is not None and hasattr(import_module(module), name)
+def test_no_rows_have_no_studies() -> None:
+    found = Studies([])
+
+    assert found.sections == []
+    assert list(found.plots("")) == []
+    assert set(map(str, found.as_json().values())) == {"[]"}
 
 
-def test_every_study_that_shows_rows_is_in_the_registry() -> None:
-    folders = {path.parent.name for path in Path(rooms.__path__[0]).glob("*/show.py")}
+@pytest.mark.parametrize("rows", [grid(["a", "b"], caps=(1, 100)), memory_run(1), open_run()])
+def test_what_a_study_finds_is_in_every_output(rows: list[Row]) -> None:
+    found = Studies(rows)
+    findings = [sentence for section in found.sections for sentence in section.found]
+    told = answer(found)
 
-    found = {name for name in folders if offers(name, "show", "sections")} - ELSEWHERE
-
-    assert {study.name for study in studies.STUDIES} == found
-
-
-@pytest.mark.parametrize("study", studies.STUDIES, ids=lambda study: study.name)
-def test_a_study_offers_sections_and_has_none_of_no_rows(study: studies.Study) -> None:
-    assert offers(study.name, "show", "sections")
-    assert study.sections([]) == []
-    assert list(study.plots([], {}, "")) == []
-
-
-def test_what_a_study_finds_is_in_every_output() -> None:
-    rows = grid(["a", "b"], caps=(1, 100))
-
-    findings = [sentence for section in studies.sections(rows) for sentence in section.found]
     assert findings
     text = " ".join(summary_table(rows).plain.split())
-    assert answer(rows)[:-1] == findings[: MOST - 1]
-    assert all(sentence in text for sentence in answer(rows))
-    assert all(escaped(sentence) in markdown(rows, MACHINE) for sentence in answer(rows))
+    assert told[:-1] == findings[: MAX_SENTENCES - 1]
+    assert all(sentence in text for sentence in told)
+    assert all(escaped(sentence) in markdown(rows, MACHINE) for sentence in told)
 
 
 def test_what_others_took_from_a_run_is_the_median_of_its_blocks() -> None:
@@ -74,15 +58,15 @@ def test_a_lone_client_that_waits_for_its_core_makes_a_run_noisy() -> None:
 
 
 def test_a_noisy_run_says_so_first_and_concludes_nothing() -> None:
-    quiet, noisy = (studies.sections(block_rows(others=share)) for share in (0.2, 0.21))
+    quiet, noisy = (Studies(block_rows(others=share)).sections for share in (0.2, 0.21))
 
     first, *others = noisy
-    assert first.found == (studies.warning(block_rows(others=0.21)),)
+    assert first.found == (Studies(block_rows(others=0.21)).warning,)
     assert "others took 21 % of the client's core" in first.found[0]
     assert any(section.findings and section.bars for section in quiet)
     assert {(section.findings, section.bars) for section in others} == {((), None)}
     assert [section.tables for section in others] == [section.tables for section in quiet]
-    assert answer(block_rows(others=0.21))[0] == first.found[0]
+    assert answer(Studies(block_rows(others=0.21)))[0] == first.found[0]
 
 
 def test_the_plots_of_a_noisy_run_have_no_finding_as_their_title() -> None:
