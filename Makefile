@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest
 help:            ## say what there is
 	@awk -F'## ' '/^[a-z0-9%-]+:.*## /{split($$1,t,":"); printf "make %-10s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.run   ## see in ten seconds why it pays to wait for many pages at once
+demo: $(VENV)/.run   ## see in ten seconds a race of one page at a time against many
 	$(BIN)/inflight demo
 
 run: $(VENV)/.run    ## run the preset "quick": a page with plots of this machine after 20 seconds, complete in under two minutes

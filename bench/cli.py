@@ -43,8 +43,7 @@ from inflight.fake_server.options import OPTIONS, Option, settings
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 
 READING = frozenset(
-    {"commands.report"}
-    | {f"studies.{study}.command" for study in ("advice", "claims", "compare", "history", "race", "selftest", "stored")}
+    {"commands.report", "commands.advise", "ab.command", "ab.selftest", "runs.command", "claims.command"}
 )
 """Modules whose commands cannot work without numpy and scipy: they check the address space first."""
 
@@ -166,12 +165,7 @@ def serve(*, quiet: bool, **options: Any) -> None:
     "--lenient", is_flag=True, help="Also crawl hosts that share the last two labels with a start URL's host."
 )
 @option("--timeout", default="30s", note="A fetch that takes longer fails.")
-@click.option(
-    "--connection",
-    type=click.Choice(["keep-alive", "per-fetch"]),
-    default="keep-alive",
-    help="Reuse connections, or open one for each fetch.",
-)
+@option("--connection", default="keep-alive")
 @option("--json", "as_json", note="One object per URL, then one with the summary.")
 def crawl(**options: Any) -> None:
     """Crawl http sites, and print one line per URL.
@@ -189,13 +183,14 @@ def crawl(**options: Any) -> None:
 def demo(**options: Any) -> None:
     """See in ten seconds why it pays to wait for many pages at once.
 
-    It crawls a small site on this machine twice: one page at a time, then up to 100 at a time. Nothing is stored.
+    It records a race on this machine: one page at a time against up to 100 at a time. Then it plays it once. Nothing is
+    stored.
 
     \b
     inflight demo
     inflight demo --json
     """
-    _do("studies.demo.command", options)
+    _do("race.demo", options)
 
 
 @main.command(epilog=told("run"))
@@ -374,75 +369,40 @@ def claims(**options: Any) -> None:
 
 
 @main.command(epilog=told("compare"))
-@click.argument("base", type=PLACE, shell_complete=RUN_OR_FILE)
-@click.argument("head", type=PLACE, shell_complete=RUN_OR_FILE)
-@click.option("--unlike", is_flag=True, help="Compare runs of different machines. Times then get no verdict.")
-@option("--all", "every", note="Show also figures that are tied, undecided or not gated.")
-@option("--out", note="The files are compare.json, compare.md and forest.png/.svg.")
+@click.argument("places", nargs=-1, metavar="RUN RUN...", type=PLACE, shell_complete=RUN_OR_FILE)
+@option("--out", note="The files are compare.json, compare.md and compare.png/.svg.")
 @JSON
 @MARKDOWN
 @QUIET
 def compare(**options: Any) -> None:
-    """Compare two stored runs, or two files of pytest-benchmark.
+    """Compare stored runs, the last with the first.
 
     \b
     inflight compare results/20261120T101500000Z-laptop-quick results/20261121T090000000Z-laptop-quick
-    inflight compare before.json after.json --markdown report.md
+    inflight compare results/*-quick --out compared
 
-    Stored runs were measured at different times. `inflight ab` detects smaller changes: its sides take turns.
+    Times are ratios to the baseline of the same run, so that a busy hour does not look like a change. `inflight ab`
+    detects smaller changes: its sides take turns.
     """
-    _do("studies.stored.command", options)
-
-
-@main.command(epilog=told("history"))
-@click.argument("places", nargs=-1, metavar="[RUN...]", type=PLACE, shell_complete=RUN_OR_FILE)
-@click.option(
-    "--by",
-    type=click.Choice(["date", "python", "version", "commit"]),
-    default="date",
-    help="Order the runs by date, or by the version of Python, the version of inflight-bench or the commit.",
-)
-@click.option(
-    "--against",
-    "reference",
-    metavar="NAME",
-    help="Strategy that the others are divided by. [default: callbacks]",
-    shell_complete=STRATEGY,
-)
-@option("--all", "every", note="Each run of the series without a change, too.")
-@option("--out", note="The files are history.json, history.md and history.png/.svg.")
-@JSON
-@MARKDOWN
-@QUIET
-def history(**options: Any) -> None:
-    """Show how the figures of stored runs change from run to run.
-
-    The runs are folders of `inflight run`, folders of such runs, or files of pytest-benchmark. [default: results]
-
-    \b
-    inflight history                       all runs of the machine with the most of them
-    inflight history results/reference --by version --out history
-    inflight history .benchmarks --json
-
-    Strategies are followed by their ratio to the reference strategy of the same run, so that a busy hour does not look
-    like a change. Change points need Apache Otava: pip install 'inflight-bench[history]'.
-    """
-    _do("studies.history.command", options)
+    _do("runs.command", options)
 
 
 @main.command(epilog=told("ab"))
 @click.argument("a", metavar="A", shell_complete=STRATEGY)
 @click.argument("b", metavar="[B]", required=False, shell_complete=STRATEGY)
-@option("--repo", "repositories", multiple=True)
-@option("--python", "pythons", multiple=True)
-@option("--with", "requirements", multiple=True)
-@option("--set", "settings", multiple=True)
-@option("--env", "variables", multiple=True)
+@click.option("--a", "of_a", metavar="KEY=VALUE", multiple=True, help="A setting of side A alone. Repeatable.")
+@click.option("--b", "of_b", metavar="KEY=VALUE", multiple=True, help="A setting of side B alone. Repeatable.")
+@option("--repo")
+@option("--python")
+@option("--with", "requirements", multiple=True, note="Repeatable.")
+@option("--env", "variables", multiple=True, note="Repeatable.")
+@option("--in-flight", note="[default: 100]")
+@option("--connection", note="[default: keep-alive]")
 @option("--latency", default="0")
 @option("--links", default=10)
 @option("--cycles")
 @option("--metric", "metrics")
-@option("--budget", "time")
+@option("--budget")
 @OUT
 @MARKDOWN
 @JSON
@@ -451,17 +411,17 @@ def ab(**options: Any) -> None:
     """Compare two sides, and decide whether B is worse than A.
 
     The sides take turns in blocks. A side is a strategy, or strategy@revision of a git repository; without B, both are
-    A. --repo, --python, --with, --set and --env can be given once, for both sides, or twice: first for A, then for B.
+    A. The settings of one side are --a and --b: python, with, env, in_flight, connection or repo. Others are for both.
 
     \b
-    inflight ab callbacks generators
+    inflight ab callbacks generators --in-flight 1000
     inflight ab callbacks@main callbacks                    main against the working tree
     inflight ab callbacks@HEAD~1 callbacks@HEAD --repo ~/my-fork --budget 5m
-    inflight ab aiohttp_client aiohttp_client --with aiohttp==3.10.11 --with aiohttp==3.11.18
-    inflight ab native_asyncio --python python3.11 --python python3.13
-    inflight ab thread_pool --set in_flight=10 --set in_flight=100
+    inflight ab aiohttp_client --a with=aiohttp==3.10.11 --b with=aiohttp==3.11.18
+    inflight ab native_asyncio --a python=python3.11 --b python=python3.13
+    inflight ab callbacks --b env=PYTHONDEVMODE=1
     """
-    _do("studies.compare.command", options)
+    _do("ab.command", options)
 
 
 @main.command(epilog=told("selftest"))
@@ -488,9 +448,9 @@ def selftest(**options: Any) -> None:
     inflight selftest --quick
     inflight selftest --python python3.13 --python python3.14t
 
-    The results are stored. Every later verdict of `inflight ab` on this machine quotes them.
+    The results are stored with their rows.
     """
-    _do("studies.selftest.command", options)
+    _do("ab.selftest", options)
 
 
 @main.command(epilog=told("report"))
@@ -543,10 +503,9 @@ def race(**options: Any) -> None:
     inflight race results/20261120T101500000Z-laptop-quick --speed 0.5
     inflight race --strategy callbacks --strategy thread_pool
 
-    On a terminal: space plays and pauses, + and - change the speed, the arrow keys move back and forth, q quits. The
-    race is also written as the page race.html.
+    A terminal plays the race once, in ten seconds at speed 1. The page race.html has controls.
     """
-    _do("studies.race.command", options)
+    _do("race.command", options)
 
 
 @main.command(epilog=told("advise"))
@@ -576,7 +535,7 @@ def advise(**options: Any) -> None:
 
     The advice is based on the CPU time per page on this machine. If no stored run has it, it is measured first.
     """
-    _do("studies.advice.command", options)
+    _do("commands.advise", options)
 
 
 @main.command(epilog=told("check"))

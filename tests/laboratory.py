@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from inflight.bench.claims.trials import key_of, key_of_row
-from inflight.bench.core.model import bound_per_s
+from inflight.bench.frame.model import bound_per_s
 from inflight.bench.measure import process
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.trial import Setting
@@ -29,7 +29,7 @@ Answer = Callable[[AnyTrial, bool], Iterable[Row]]
 WORK_UNIT_NS = 100
 PROGRAMS: dict[str, object] = {
     "inflight.bench.measure.calibrate": WORK_UNIT_NS,
-    "inflight.bench.studies.selftest.overhead": {"with_ns": 400.0, "without_ns": 200.0},
+    "inflight.bench.measure.overhead": {"with_ns": 400.0, "without_ns": 200.0, "loop_ns": 20.0},
 }
 """What the programs print that measure something else than a trial."""
 

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Any, Literal
 
+from inflight.bench.frame.blocks import Block
+from inflight.bench.frame.blocks import blocks as read_blocks
 from inflight.bench.rows.files import Check, Row, Status
 from inflight.bench.rows.records import changed
-from inflight.bench.studies.compare.read import Block
-from inflight.bench.studies.compare.read import blocks as read_blocks
 from tests.made_rows import FAILED, MS, PASSED, RUN, edited, made_site, make, memory_row, times
 
 CPU_NS, PER_S = 33_300, 28_000.0

@@ -33,12 +33,10 @@ SHARED_BY_BOTH_HALVES = {
     "bench.rows", "bench.rows.files", "bench.rows.machines", "bench.rows.records", "bench.rows.values",
     "bench.core.units",
 }  # fmt: skip
-RUNNERS = {"run", "checks", "worker", "overhead", "crowd", "wrk"}
+RUNNERS = {"run", "checks", "worker", "crowd", "wrk"}
 """The modules of a study that measure; they do it with the laboratory (bench/measure)."""
 COMMANDS = {
     "command",
-    "comparison",
-    "loop",
     "written",
     "layout",
     "allowances",
@@ -47,12 +45,6 @@ COMMANDS = {
     "cells",
 }
 """The modules of a study between the two: they plan, and call the one half and the other."""
-SUBJECTS = {
-    "bench.studies.selftest": {"bench.studies.compare", "bench.studies.clients"},
-    "bench.studies.history": {"bench.studies.stored"},
-}
-"""The studies whose subject are other ones: the self-test is one of comparisons and of clients, a history one of stored
-runs."""
 EXHIBITS = {"bench.measure.idle": {"strategies.generators"}}
 """The programs whose very subject is a part of one strategy: the block that is a Task of our own."""
 LOCUST = {"locust", "gevent"}
@@ -237,8 +229,18 @@ def parts_of_studies(wanted: Callable[[str], bool]) -> list[str]:
 
 SHARED = ["bench.core", "bench.rows", "bench.plan", "bench.frame"]
 MEASURING = [*modules("bench.measure"), *parts_of_studies(lambda name: name in RUNNERS)]
+AB = [f"bench.ab.{name}" for name in ("rule", "decide", "rates", "show", "plot")]
+CLAIMS = [f"bench.claims.{name}" for name in ("claims", "evaluate", "verdicts", "show")]
+"""What decides and shows; the other modules of these rooms plan and measure."""
 READING = [
-    *modules("bench.present", "bench.show", "bench.report"),
+    *(
+        name
+        for name in modules("bench.present", "bench.show", "bench.report", "bench.runs")
+        if name != "bench.runs.command"
+    ),
+    *(name for name in modules("bench.race", "bench.predict") if name.rpartition(".")[2] not in COMMANDS | {"demo"}),
+    *AB,
+    *CLAIMS,
     *parts_of_studies(lambda name: name not in RUNNERS | COMMANDS | {"record", "programs", "pulse"}),
 ]
 
@@ -259,8 +261,7 @@ def test_a_study_knows_no_other_study() -> None:
     for name, found in imports(modules("bench.studies")):
         room = ".".join(name.split(".")[:3])
         if name != f"{room}.command":
-            known = {room, *SUBJECTS.get(room, ())}
-            assert not within(found, ["bench.studies"]) or within(found, known), (name, found)
+            assert not within(found, ["bench.studies"]) or within(found, {room}), (name, found)
 
 
 def test_the_suite_imports_strategies_and_the_site_alone() -> None:
@@ -438,4 +439,6 @@ def canonical(name: str) -> str:
 def test_only_the_frame_and_what_reads_it_know_pandas() -> None:
     for name, found in imports(modules("bench")):
         if top(found) == "pandas":
-            assert within(name, ["bench.frame", "bench.show", "bench.report"]), name
+            assert within(
+                name, ["bench.frame", "bench.show", "bench.report", "bench.predict", "bench.runs", *CLAIMS]
+            ), name

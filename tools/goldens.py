@@ -22,16 +22,16 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from inflight.bench.ab import decide as deciding
+from inflight.bench.ab import rates, show
 from inflight.bench.api import load
+from inflight.bench.commands import advise as advise_command
 from inflight.bench.commands import report as report_command
+from inflight.bench.race import command as race_command
 from inflight.bench.report import terminal as table
 from inflight.bench.report.plots import save_all
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import SELFTEST_FILE, RowsError
-from inflight.bench.studies.advice import command as advise_command
-from inflight.bench.studies.compare import read, show
-from inflight.bench.studies.race import command as race_command
-from inflight.bench.studies.selftest import show as selftest
 from tools.document.stored import REFERENCE
 
 FORMS = ("html", "md", "csv", "json")
@@ -98,13 +98,13 @@ def outputs(run: Path, out: Path) -> Iterator[tuple[str, str]]:
 def _of_kind(run: Path, found: list[rows.Row]) -> Iterator[tuple[str, str]]:
     """Yield what only some runs have: a verdict, a self-test, a race, advice."""
     if any(row.of_comparison for row in found) and not (run / SELFTEST_FILE).exists():
-        result = read.result(found)
+        result = deciding.result(found)
         assert result is not None
         yield "verdict.txt", show.text(result).plain
         yield "verdict.md", show.markdown(result)
         yield "verdict.json", json.dumps(show.to_json(result), indent=JSON_SPACES)
     if (run / SELFTEST_FILE).exists():
-        yield "selftest.txt", selftest.text(json.loads((run / SELFTEST_FILE).read_text(encoding="utf-8")))
+        yield "selftest.txt", rates.text(json.loads((run / SELFTEST_FILE).read_text(encoding="utf-8")))
     with contextlib.suppress(RowsError), _quietly() as said:
         race_command.run(folder=run, chosen=(), speed=1.0, out=run.parent)
         yield "race.txt", said.getvalue()

@@ -20,15 +20,16 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from inflight.bench.ab import command
+from inflight.bench.ab.rule import DESIGNED
+from inflight.bench.frame import blocks as read
 from inflight.bench.measure import host, neighbour
+from inflight.bench.measure.blocks import comparing
+from inflight.bench.measure.blocks.comparing import Place
 from inflight.bench.measure.neighbour_worker import KINDS
 from inflight.bench.plan.arm import Arm
+from inflight.bench.plan.comparison import METRICS, Comparison, comparison
 from inflight.bench.rows import files as rows
-from inflight.bench.studies.compare import loop, read
-from inflight.bench.studies.compare.command import place as chosen_place
-from inflight.bench.studies.compare.comparison import METRICS, comparison
-from inflight.bench.studies.compare.rule import DESIGNED
-from inflight.bench.studies.compare.run import Place
 from inflight.fake_server.site import SiteConfig
 
 DECISIONS_FILE, LOOP_FILE = "decisions.jsonl", "loop.json"
@@ -63,7 +64,7 @@ def main() -> None:
     machine = json.dumps(host.machine(asked.disturbed), indent=2)
     (asked.out / rows.MACHINE_FILE).write_text(machine + "\n", encoding="utf-8")
     rows.drop_unfinished(asked.out)
-    with chosen_place() as place:
+    with comparing.chosen_place() as place:
         loop_share = _loop_share(asked.out, asked.strategy, place)
         with neighbour.beside(asked.disturbed, place.cpus):
             for name, share in _plan(asked.decisions, asked.planted, asked.sizes):
@@ -91,9 +92,7 @@ def _decide(out: Path, strategy: str, name: str, loops: int, place: Place) -> No
     planned = comparison(*_arms(strategy, loops), SiteConfig(links=10), METRICS, name)
     begin_s = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="inflight-") as files:
-        planned, prepared = loop.ready(planned, Path(files))
-        planned, _ = loop.calibrated(planned, prepared, place, None)
-        verdict = loop.run(out, planned, prepared, place, DESIGNED, lambda _block, _decision: None)
+        verdict = command.decided(_ready(out, planned, Path(files), place), DESIGNED, lambda _block, _decision: None)
     seen = next((one.estimate for one in verdict.decision.effects if one.metric == "cpu_per_page"), None)
     taken_s = round(time.monotonic() - begin_s, 1)
     decision = verdict.decision
@@ -104,15 +103,20 @@ def _decide(out: Path, strategy: str, name: str, loops: int, place: Place) -> No
     print(f"{name:<16} {one.verdict:<12} {one.blocks:>3} blocks {taken_s:>6.1f} s  {one.why}", flush=True)
 
 
+def _ready(out: Path, planned: Comparison, files: Path, place: Place) -> command.Measuring:
+    planned, prepared = comparing.ready(planned, files)
+    planned, _ = command.calibrated(planned, prepared, place)
+    return command.Measuring(out, planned, prepared, place)
+
+
 def _loop_share(out: Path, strategy: str, place: Place) -> float:
     """Return the cost of a planted loop as a share of a page: the one kept in the folder, or measured now."""
     path = out / LOOP_FILE
     if not path.exists():
         planned = comparison(*_arms(strategy, TRIED_LOOPS), SiteConfig(links=10), ("cpu_per_page",), "planting")
         with tempfile.TemporaryDirectory(prefix="inflight-") as files:
-            planned, prepared = loop.ready(planned, Path(files))
-            planned, _ = loop.calibrated(planned, prepared, place, None)
-            found = [loop.block(out, planned, n, prepared, place) for n in range(1, PLANTING_BLOCKS + 1)]
+            where = _ready(out, planned, Path(files), place)
+            found = [where.block(n, memory=False) for n in range(1, PLANTING_BLOCKS + 1)]
         seen = fmean(read.values(one)["cpu_per_page"] for one in found if one.good)
         path.write_text(json.dumps({"loop_share": math.expm1(seen) / TRIED_LOOPS}) + "\n", encoding="utf-8")
     kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))

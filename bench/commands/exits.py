@@ -9,13 +9,12 @@ REFUSED, BUG, INTERRUPTED = 2, 70, 130
 _ALL = {REFUSED: "wrong usage, or environment error", BUG: "internal error", INTERRUPTED: "interrupted"}
 _VERDICTS = {0: "pass", 1: "regression", 3: "inconclusive"}
 _OWN: dict[str, dict[int, str]] = {
-    "demo": {0: "both crawls measured", 1: "a crawl failed"},
+    "demo": {0: "all crawls measured", 1: "a crawl failed"},
     "run": {0: "at least one valid row", 1: "no valid row, or with --strict an invalid one"},
     "race": {0: "race shown", 1: "no valid row in the new run"},
     "report": {0: "report written"},
     "advise": {0: "model recommended", 3: "no confident recommendation, or --verify contradicts it"},
     "compare": _VERDICTS,
-    "history": {0: "history shown, whatever has changed"},
     "ab": _VERDICTS,
     "claims": {0: "claims judged, whatever the verdicts", 1: "a claim could not be tested"},
     "limits": {0: "limits measured or predicted"},

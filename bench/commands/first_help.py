@@ -15,7 +15,7 @@ PARTS = {
     "First": ("demo", "run", "report", "race", "list"),
     "Choose a model": ("advise", "claims", "limits"),
     "Write a client": ("check", "crawl", "serve"),
-    "Find slowdowns": ("ab", "compare", "history", "selftest"),
+    "Find slowdowns": ("ab", "compare", "selftest"),
     "Large loads": ("swarm", "open-loop"),
     "Shell": ("completion",),
 }

@@ -51,9 +51,11 @@ class Shared(NamedTuple):
 
 _FLAG: dict[str, Any] = {"is_flag": True}
 SHARED = {
-    "--all": Shared("Show everything.", None, _FLAG),
     "--budget": Shared(
         "Planned time of one comparison, e.g. 5m; the limit is 1.5 times that. [default: 12 to 48 blocks]", "TIME"
+    ),
+    "--connection": Shared(
+        "Reuse connections, or open one for each fetch.", None, {"type": click.Choice(["keep-alive", "per-fetch"])}
     ),
     "--cycles": Shared(
         "Number of slices of each side in a block. [default: chosen after a first block]",
@@ -65,7 +67,7 @@ SHARED = {
         None,
         {"type": click.Choice(["spin", "memory"])},
     ),
-    "--env": Shared('Set environment variables, e.g. "A=1 B=2".', "NAME=VALUE"),
+    "--env": Shared("Set an environment variable.", "NAME=VALUE"),
     "--fresh": Shared("Measure everything again, even if stored rows exist.", None, _FLAG),
     "--host": Shared("Address to listen on.", "ADDRESS"),
     "--in-flight": Shared("Maximum number of fetches in flight.", "N", {"type": Whole(1, MOST_IN_FLIGHT)}),
@@ -86,7 +88,6 @@ SHARED = {
     "--repo": Shared("Git repository of the strategies. [default: the current one]", "FOLDER", {"type": FOLDER}),
     "--rounds": Shared("Number of times that each trial is repeated.", "N", {"type": Whole(1, 1000)}),
     "--seed": Shared("Seed of the random numbers.", "N", {"type": Whole(0, 2**63 - 1)}),
-    "--set": Shared("Set in_flight or connection, e.g. in_flight=10.", "NAME=VALUE"),
     "--strategy": Shared(
         "Strategy: a name, or a file such as ./my_client.py.", "NAME", {"multiple": True, "shell_complete": STRATEGY}
     ),

@@ -2,14 +2,12 @@
 
 import json
 import math
-import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from inflight.bench.core import units, workloads
 from inflight.bench.core.figures import P50_SAMPLES, STEADY, Spread, spread
-from inflight.bench.frame.slopes import NoSlope, Slope, memory_slope
 from inflight.bench.frame.statistics import Interval, Logs, compare, t_interval
 from inflight.bench.rows.crawls import ArmOf
 from inflight.bench.rows.files import Row
@@ -21,13 +19,6 @@ Read = Callable[[Row], float | None]
 
 _OWN = ("latency", "mean_latency_ns", "in_flight", "connection", "cpu", "cpu_ns", "site.delay", "site.pages", "arm")
 """Values of a workload that are fields of a cell or of its setting."""
-_PHRASES = {
-    "parked": "workers parked afterwards",
-    "CPU work": "{} CPU work",
-    "body_bytes": "bodies of {} bytes",
-    "links": "links per page: {}",
-}
-"""Words for a value of a setting, where its name and value would be unclear."""
 _SETTINGS = ("revision", "repository", "python", "requirements", "variables", "cores", "busy_threads", "lag")
 """Settings of an arm that are not part of its workload."""
 TIMED = frozenset({"crawl", "arm"})
@@ -186,26 +177,6 @@ MAX_LATE_NS, MAX_LATE_SHARE = 1_000_000, 0.02
 """Lateness of the server up to which a latency is what was asked for: a time, and a share of the latency."""
 
 
-def is_bounded(cell: Cell) -> bool:
-    """Return whether the throughput of a cell is a lower bound, because the server was full in most of its rounds."""
-    shares = present(row.server.cpu_share for row in cell.valid_rows if row.kind == "arm" and row.stack != "none")
-    waited = present(row.server.run_delay_share for row in cell.valid_rows if row.kind == "arm")
-    return bool(shares) and statistics.median(shares) + statistics.median(waited or [0.0]) > MAX_SERVER_SHARE
-
-
-def served_latency_ns(cell: Cell) -> float | None:
-    """Return the latency that was served, if it is not the one that was asked for; median over the rounds."""
-    late_ns = present(getattr(row.measured, "late_ns", None) for row in cell.valid_rows)
-    if not late_ns or statistics.median(late_ns) <= MAX_LATE_NS + MAX_LATE_SHARE * cell.mean_latency_ns:
-        return None
-    return cell.mean_latency_ns + statistics.median(late_ns)
-
-
-def server_ceiling(row: Row) -> float | None:
-    """Return the server's maximum responses per second, measured by a null client before the trials."""
-    return row.server.ceiling_per_s
-
-
 def knob(row: Row, name: str) -> Any:
     """Return a setting that the process of a row reported; of a swarm, that of all its processes."""
     knobs: Any = row.knobs
@@ -288,22 +259,6 @@ def differing(setting: Setting, others: Iterable[Setting]) -> dict[str, object]:
     return {key: values[key] for key in sorted(values) if any(other.get(key) != values[key] for other in told)}
 
 
-def setting_names(found: Sequence[Setting]) -> dict[Setting, str]:
-    """Name each setting by what distinguishes it from the others: its use of connections first."""
-    names = {}
-    is_same = len({setting.connection for setting in found}) == 1
-    for setting in found:
-        alike = [other for other in found if other.connection == setting.connection]
-        values = [_phrase(key, value) for key, value in differing(setting, alike).items()]
-        connection = [] if is_same and values else [f"{setting.connection} connections"]
-        names[setting] = ", ".join([*connection, *values])
-    return names
-
-
-def _phrase(key: str, value: object) -> str:
-    return _PHRASES[key].format(value) if key in _PHRASES else f"{key.replace('_', ' ')} {value}"
-
-
 def evenly(values: Sequence[Value], most: int) -> list[Value]:
     """Return at most so many of the values: the first, the last, and evenly from between."""
     if len(values) <= most:
@@ -337,17 +292,6 @@ def strategies(found: Iterable[Row | Cell]) -> dict[str, str]:
 def strategies_of(found: Iterable[Cell]) -> list[str]:
     """Return the sorted names of the cells' strategies."""
     return sorted({cell.strategy for cell in found})
-
-
-def memory_of(found: Iterable[Cell], strategy: str) -> Slope | NoSlope:
-    """Return the user memory per additional fetch in flight of a strategy, from its valid rows.
-
-    The cells must be of kind memory and of one setting.
-    """
-    points = memory_points(row for cell in found if cell.strategy == strategy for row in cell.valid_rows)
-    if not points:
-        return NoSlope("no valid memory trial")
-    return memory_slope(*zip(*points, strict=True))
 
 
 def memory_points(rows: Iterable[Row]) -> list[tuple[int, int]]:

@@ -69,17 +69,5 @@ def quantile(histogram: Histogram, share: float) -> int:
     return _middle(least, histogram.significant_bits)
 
 
-def exceedance(histogram: Histogram) -> list[tuple[int, float]]:
-    """Return (middle, share of the values above it) of each bucket: the complementary distribution.
-
-    So it falls to a share where ``quantile`` is: both are off by at most half a bucket's width.
-    """
-    cumulated = accumulate(count for _, count in histogram.counts)
-    return [
-        (_middle(least, histogram.significant_bits), 1 - seen / histogram.total)
-        for (least, _), seen in zip(histogram.counts, cumulated, strict=True)
-    ]
-
-
 def _middle(least: int, significant_bits: int) -> int:
     return least + (bucket_width(least, significant_bits) - 1) // 2

@@ -66,6 +66,9 @@ OF_TRIAL = ("round", "status", "valid", "why", "cause", "started_at", "settings"
 """
 SETTINGS = ("revision", "repository", "python", "requirements", "variables", "cores", "busy_threads", "lag")
 """Settings of an arm that are no part of its workload."""
+DERIVED = ("held_added_bytes", "held_added_bytes_each", "ps_rss_bytes_each")
+"""Figures that are calculated from others of the same trial: what all layers of memory grew by, and that for each one
+held; the resident size for each one. The schema of rows explains all others."""
 SAMPLES = {"p50_ns": 20, "p90_ns": 100, "p99_ns": 1_000, "p999_ns": 10_000}
 """Minimum number of samples for a quantile, ten of which are beyond it."""
 _OF_WORKLOAD = {
@@ -130,6 +133,7 @@ def _keys(row: "Row") -> dict[str, Any]:
     values = plain_values(workload)
     site = dict(values.get("site") or {})
     rest = site | {key: value for key, value in values.items() if key not in {*_OF_WORKLOAD, "site"}}
+    rest |= rest.pop("arguments", {})
     rest = {key: value for key, value in rest.items() if key not in {"delay", "pages"}}
     settings = {key: value for key, value in (plain_values(arm) if arm else values).items() if key in SETTINGS}
     label = ", ".join(_setting(key, value) for key, value in settings.items())
@@ -194,8 +198,11 @@ def _figures(row: "Row") -> Iterator[tuple[str, float | str]]:
     for name in _OF_SERVER:
         if (value := getattr(row.server, name, None)) is not None:
             found.setdefault(f"server_{name}", value)
+    renamed = {name: f"measured_{name}" for name in (*KEYS, *OF_TRIAL)}
+    if getattr(row.workload, "resource", None) == "memory":
+        renamed |= {name: f"{name}_bytes" for name in ("predicted", "found")}
     for name, value in found.items():
-        yield f"measured_{name}" if name in {*KEYS, *OF_TRIAL} else name, _encodable(value)
+        yield renamed.get(name, name), _encodable(value)
 
 
 def _values(name: str, value: Any) -> Iterator[tuple[str, float | str]]:

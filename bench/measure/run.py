@@ -136,9 +136,8 @@ def new_folder(parent: Path, experiment: Planned, machine: dict[str, Any] | None
     if isinstance(experiment, Experiment) and experiment.pythons:
         names = experiment.pythons
         values["python"] = {label: os.path.relpath(one, folder) if "/" in one else one for label, one in names.items()}
-        machine["interpreters"] = {
-            label: without_places(interpreters.ask(one).to_dict()) for label, one in names.items()
-        }
+        asked = {label: without_places(interpreters.ask(one).to_dict()) for label, one in names.items()}
+        machine = machine | {"interpreters": asked}
     try:
         folder.mkdir(parents=True)
         (folder / EXPERIMENT_FILE).write_text(tomli_w.dumps(values, multiline_strings=True), encoding="utf-8")

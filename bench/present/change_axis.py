@@ -1,6 +1,6 @@
 """What the plots of comparisons share: an axis of changes on which up is worse, and dots of which none is lost.
 
-Values are logarithms of B over A, turned so that B is worse above 0, as in ``inflight.bench.studies.compare.read``.
+Values are logarithms of B over A, turned so that B is worse above 0, as in ``inflight.bench.frame.blocks``.
 What is written is the change in the metric's own direction, as the verdict has it: of throughput, worse is less.
 """
 
@@ -95,12 +95,6 @@ def set_axis(axes: "Axes", shown: Range, direction: int = 1) -> None:
     """Set limits and ticks; ``direction`` is -1 where worse is less, so that the labels fall as the axis rises."""
     axes.set_ylim(shown.low, shown.high)
     axes.set_yticks(*_ticks(shown, direction))
-
-
-def set_axis_across(axes: "Axes", shown: Range) -> None:
-    """Set limits and ticks of an axis on which worse is to the right."""
-    axes.set_xlim(shown.low, shown.high)
-    axes.set_xticks(*_ticks(shown, 1), size=page.SMALL)
 
 
 def _ticks(shown: Range, direction: int) -> tuple[list[float], list[str]]:

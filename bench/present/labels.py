@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from inflight.bench.core.cells import Cell
 
 FAR = 0.85
 """The label of a line that ends left of this share of the axes' width is far away."""
@@ -20,8 +19,6 @@ LABEL_ROOM = 2.1
 """Inches to the right of axes for labels, at least."""
 LABEL_PITCH = 0.24
 """Inches between the base lines of labels at the ends of lines."""
-ABOUT_STAR = "* with an HTTP stack of its own."
-"""Explains the star of ``starred``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +39,6 @@ def inches(figure: "Figure", texts: Iterable[str], size: float = 12) -> float:
         widest = max(widest, drawn.get_window_extent().width / figure.dpi)
         drawn.remove()
     return widest
-
-
-def legend_room(figure: "Figure", names: Iterable[str], least: float) -> float:
-    """Return the inches to the right of axes for a legend of these names, at least ``least``."""
-    return max(least, 1.1 + inches(figure, map(name_of, names)))
 
 
 def share_width(
@@ -153,32 +145,6 @@ def spaced(wanted: Sequence[float], pitch: float) -> list[float]:
 def name_of(strategy: str, *, invalid: bool = False) -> str:
     """Return a strategy's name as it is drawn: printable, and cut to the room for it."""
     return words.name(strategy) + (" (invalid)" if invalid else "")
-
-
-def about_parts(found: "Iterable[Cell]") -> str:
-    """Explain the strategies without a stack, which are no models; empty if there are none."""
-    names = sorted({name_of(cell.strategy) for cell in found if cell.stack == "none"})
-    return f"Not models, but parts of the cost of a page: {words.listed(names)}." if names else ""
-
-
-def about_star(found: "Sequence[Cell]") -> str:
-    """Explain the star where titles compare the models of the shared stack if there are two; empty without a star."""
-    if not any(cell.stack == "own" for cell in found):
-        return ""
-    return f"{ABOUT_STAR[:-1]}; the title compares the others." if _compares_shared(found) else ABOUT_STAR
-
-
-def about_title(found: "Sequence[Cell]") -> str:
-    """Name the strategies that a title leaves out because it compares those of the shared stack; empty without any."""
-    own = sorted({name_of(cell.strategy) for cell in found if cell.stack == "own"})
-    if not own or not _compares_shared(found):
-        return ""
-    return f"Not in the title: {words.listed(own)} (with an HTTP stack of {'its' if len(own) == 1 else 'their'} own)."
-
-
-def _compares_shared(found: "Sequence[Cell]") -> bool:
-    """Return whether a title compares only the strategies of the shared stack: there are two or more."""
-    return len({cell.strategy for cell in found if cell.stack == "shared"}) > 1
 
 
 def starred(strategy: str, stack: str) -> str:

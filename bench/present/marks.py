@@ -23,7 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from inflight.bench.present import labels, page, words
+from inflight.bench.present import labels, page
 from inflight.bench.present.labels import Label
 from inflight.bench.present.name_looks import COLOURS, Look
 
@@ -35,14 +35,8 @@ Points = Sequence[tuple[float, float]]
 """Pairs of x and y, in data coordinates."""
 BAR = 0.62
 """The height of a bar, as a share of its row."""
-KEY_INCHES = 1.8
-"""Inches per entry of a key above axes."""
-TITLE_PAD = 10.0
-"""Points between axes and title."""
 MOST_SETTINGS = 6
 """Maximum number of settings with plots of their own."""
-MOST_NAMES = 3
-"""Maximum number of strategies that are named because a plot has no room for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,36 +76,11 @@ def numbered(name: str, number: int) -> str:
     return name if number == 1 else f"{name}-{number}"
 
 
-def about_setting(name: str) -> str:
-    """Return the name of a setting as a sentence."""
-    told = words.plain(name, 160)
-    return f"{told[0].upper()}{told[1:]}."
-
-
-def about_grey(names: Iterable[str], looks: Mapping[str, Look]) -> str:
-    """Count the names that have no look."""
-    grey = set(names) - set(looks)
-    return f"{_more(len(grey))} grey, without a name." if grey else ""
-
-
 def fitting(bars: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """Return the bars that a plot has room for, among them the last one, which a title may name, and the others."""
     if len(bars) <= page.MOST_BARS:
         return list(bars), []
     return [*bars[: page.MOST_BARS - 1], bars[-1]], list(bars[page.MOST_BARS - 1 : -1])
-
-
-def about_more(names: Sequence[str]) -> str:
-    """Name the strategies that a plot has no room for, or count them if they are many; empty without any."""
-    if not names:
-        return ""
-    if len(names) > MOST_NAMES:
-        return f"{_more(len(names))} not shown."
-    return f"No room for: {words.listed([words.name(name) for name in names])}."
-
-
-def _more(number: int) -> str:
-    return "1 more is" if number == 1 else f"{number} more are"
 
 
 def notes(*sentences: object) -> str:
@@ -212,26 +181,6 @@ def patches(fills: Mapping[str, Fill]) -> list[Any]:
 def key(sheet: "Figure", fills: Mapping[str, Fill], left: float, top: float) -> None:
     """Write a key to fills in one line of a sheet; its lower left corner is at these shares of the sheet."""
     page.key(sheet, patches(fills), left, top)
-
-
-def key_above(axes: "Axes", fills: Mapping[str, Fill]) -> float:
-    """Write a key to fills above axes, as wide as they are; return the padding of the axes' title in points."""
-    if not fills:
-        return TITLE_PAD
-    figure = axes.get_figure(root=True)
-    assert figure is not None
-    columns = max(1, min(len(fills), int(axes.get_position().width * figure.get_figwidth() / KEY_INCHES)))
-    axes.legend(
-        handles=patches(fills),
-        loc="lower left",
-        bbox_to_anchor=(-0.005, 1),
-        ncols=columns,
-        frameon=False,
-        fontsize=page.SMALL,
-        borderaxespad=0.3,
-        columnspacing=1.2,
-    )
-    return TITLE_PAD + 18 * -(-len(fills) // columns)
 
 
 def panels(sheet: "Figure", number: int, columns: int = 2) -> list["Axes"]:

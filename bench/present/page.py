@@ -6,7 +6,7 @@ smaller than 11 points.
 
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
@@ -74,17 +74,6 @@ def settings() -> Iterator[None]:
 def looks(strategies: Iterable[str]) -> dict[str, Look]:
     """Return the look of each strategy, by its name."""
     return name_looks.looks(strategies)
-
-
-def looks_of_plot(
-    strategies: Iterable[str], of_run: Mapping[str, Look], in_title: Iterable[str] = ()
-) -> dict[str, Look]:
-    """Return the looks for one plot: of all its strategies; of too many, those of its title and those of the run."""
-    names = set(strategies)
-    if len(names) > MOST_LINES:
-        wanted = dict.fromkeys([*in_title, *of_run, *sorted(names)])
-        names = set([name for name in wanted if name in names][:MOST_LINES])
-    return looks(names)
 
 
 def sheet(title: str, subtitle: str, footer: str, height: float = HEIGHT) -> "Figure":

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from inflight.bench.present.section import Section
+from inflight.bench.race.lanes import races
+from inflight.bench.race.page import section
 from inflight.bench.report.studies import Studies
 from inflight.bench.rows.files import Row
 from inflight.bench.show import missing
-from inflight.bench.studies.race import show as race
 
 MAX_SENTENCES = 8
 """Maximum number of sentences; the last one is the number of valid trials."""
@@ -23,5 +24,5 @@ def answer(found: Studies, decided: Sequence[Section] = (), every: Sequence[Row]
 
 
 def _measured(found: Studies) -> list[Section]:
-    races = race.sections(found.rows)
-    return [*(races if len(races) == 1 else []), *found.sections]
+    own = races(found.rows)
+    return [*(map(section, own) if len(own) == 1 else []), *found.sections]

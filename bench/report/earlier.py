@@ -16,6 +16,7 @@ from inflight.bench.rows import files as rows
 from inflight.bench.rows import machines
 from inflight.bench.rows.files import Row, RowsError
 from inflight.bench.rows.values import plain_values
+from inflight.bench.runs.compare import clock
 
 SERIES = "series"
 """Folder of runs at times that were fixed beforehand, beside other runs."""
@@ -62,12 +63,6 @@ def ratios(found: Sequence[Row]) -> Ratios:
     keys = ["latency", "in_flight", "cpu", "workload", "reference"]
     compared = records(contrast(own[own["comparison"] == ""], "arm", "reference", keys))
     return {(_workload(one), one.arm): one.estimate for one in compared}
-
-
-def clock(found: Sequence[Row]) -> str | None:
-    """Return the clock of most blocks of a run: figures of different clocks are not compared."""
-    clocks = [row.measured.clock for row in found if row.kind == "arm"]
-    return max(clocks, key=clocks.count, default=None)
 
 
 def _workload(one: Any) -> str:

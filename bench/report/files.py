@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from inflight.bench.ab import rates
 from inflight.bench.claims.verdicts import JSON_FILE, ClaimsError, Report, load
 from inflight.bench.rows.files import MACHINE_FILE, SELFTEST_FILE, file_in
-from inflight.bench.studies.selftest import show as selftest
 
 EXPERIMENT_FILE, VERDICT_FILE, COMPARISON_FILE = "experiment.toml", "verdict.json", "compare.json"
 
@@ -114,7 +114,7 @@ def _selftest(reading: _Reading) -> dict[str, Any] | None:
     if found is None:
         return None
     try:
-        selftest.sections(found)
+        rates.sections(found)
     except (AttributeError, KeyError, TypeError, ValueError):
         reading.missing.append(f"{SELFTEST_FILE} is damaged: it is not what `inflight selftest` writes.")
         return None

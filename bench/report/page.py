@@ -21,10 +21,12 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from inflight.bench.core import units
+from inflight.bench.predict import simulator
 from inflight.bench.present import html, words
 from inflight.bench.present import page as sheets
 from inflight.bench.present.inline_svg import inline
 from inflight.bench.present.section import Section
+from inflight.bench.race import page as race
 from inflight.bench.report import about, files, glossary, provenance, verdicts
 from inflight.bench.report.answer import answer
 from inflight.bench.report.files import Extras
@@ -33,8 +35,6 @@ from inflight.bench.report.terminal import shown
 from inflight.bench.report.tidy import csv
 from inflight.bench.rows.files import Row, read
 from inflight.bench.show import missing
-from inflight.bench.studies.race import page as race
-from inflight.bench.studies.simulator import page as simulator
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -57,9 +57,9 @@ class Studies:
     @cached_property
     def sections(self) -> list[Section]:
         """The sections; of a noisy run, those of timed studies have tables only, and the first says why."""
+        from inflight.bench.ab import show as compare
         from inflight.bench.show import listing, memory
         from inflight.bench.show.sections import section
-        from inflight.bench.studies.compare import show as compare
 
         found = [(True, section(study, parts)) for study, parts in self._timed]
         found += [(False, one) for one in memory.sections(self._trials)]

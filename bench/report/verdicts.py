@@ -3,18 +3,16 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from inflight.bench.ab import decide as deciding
+from inflight.bench.ab import plot as plot_ab
+from inflight.bench.ab import rates
+from inflight.bench.ab import show as ab
 from inflight.bench.claims import show as claims
-from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.report.files import Extras
 from inflight.bench.report.studies import Named
 from inflight.bench.rows.files import Row
 from inflight.bench.studies.clients import plot as plot_clients
-from inflight.bench.studies.compare import plot as plot_comparison
-from inflight.bench.studies.compare import read
-from inflight.bench.studies.compare import show as compare
-from inflight.bench.studies.selftest import plot as plot_selftest
-from inflight.bench.studies.selftest import show as selftest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,11 +23,7 @@ def sections(rows: Sequence[Row], extras: Extras) -> list[Section]:
     return [
         *([] if extras.claims is None else [claims.section(extras.claims)]),
         *([] if extras.comparison is None else [_stored(extras.comparison)]),
-        *(
-            compare.sections(rows, extras.verdict or {})
-            if extras.selftest is None
-            else selftest.sections(extras.selftest)
-        ),
+        *(ab.sections(rows, extras.verdict or {}) if extras.selftest is None else rates.sections(extras.selftest)),
     ]
 
 
@@ -43,16 +37,14 @@ def plots(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> Itera
 
 def _plots(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> "Iterator[tuple[str, Figure | None]]":
     if extras.selftest is not None:
-        yield "selftest", plot_selftest.draw(extras.selftest, rows, machine)
+        yield "selftest", plot_ab.draw_selftest(extras.selftest, rows)
         yield "clients", plot_clients.draw(rows, machine)
-    elif (result := read.result(rows, extras.verdict)) is not None:
-        yield "comparison", plot_comparison.draw(result, machine)
+    elif (result := deciding.result(rows, extras.verdict)) is not None:
+        yield "comparison", plot_ab.draw(result, machine)
 
 
 def _stored(found: Mapping[str, Any]) -> Section:
     """Return the verdict that ``inflight compare`` wrote into the folder."""
-    sides = (found.get("base"), found.get("head"))
-    names = [str(side.get("name") or side.get("path") or "") for side in sides if isinstance(side, Mapping)]
-    between = f"Between {words.listed(names)}." if len(names) == 2 and all(names) else ""
-    told = (str(found.get("why") or ""), between)
-    return Section(str(found.get("headline") or "Comparison of stored runs"), notes=tuple(filter(None, told)))
+    runs = found.get("runs")
+    names = [str(run.get("name")) for run in (runs if isinstance(runs, list) else ()) if isinstance(run, Mapping)]
+    return Section(str(found.get("headline") or "Comparison of stored runs"), notes=tuple(names))

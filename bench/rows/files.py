@@ -40,7 +40,7 @@ def append(folder: Path, row: Row) -> None:
 
 
 def read(folder: Path) -> list[Row]:
-    """Return the rows of a run in the order in which they were written.
+    """Return the rows of a run, a folder or its file of rows, in the order in which they were written.
 
     A last line without a newline is ignored: the run was interrupted while it was written. Raises RowsError if the
     folder is not a run, or if any other line is not a row.
@@ -49,7 +49,9 @@ def read(folder: Path) -> list[Row]:
 
 
 def file_in(folder: Path) -> Path:
-    """Return the file of rows in a folder, which may be compressed, and need not exist."""
+    """Return the file of rows in a folder, which may be compressed, and need not exist; a file is its own."""
+    if folder.is_file():
+        return folder
     packed = folder / PACKED_FILE
     return packed if packed.is_file() and not (folder / ROWS_FILE).exists() else folder / ROWS_FILE
 
@@ -117,7 +119,7 @@ def text(folder: Path) -> str:
     path = file_in(folder)
     try:
         data = path.read_bytes()
-        return (lzma.decompress(data) if path.name == PACKED_FILE else data).decode()
+        return (lzma.decompress(data) if path.suffix == ".xz" else data).decode()
     except OSError as error:
         inside = list(map(str, folders_in(folder)))
         hint = f"; it contains runs, such as {inside[-1]}" if inside else ""

@@ -65,11 +65,6 @@ class Lists(Closed, frozen=True, kw_only=True):
             raise ValueError("times that do not rise")
 
 
-def whole_values(table: Struct) -> dict[str, Any]:
-    """Return a table as JSON values, with None for absent figures."""
-    return dict.fromkeys(table.__struct_fields__) | plain_values(table)
-
-
 def plain_values(table: Struct) -> dict[str, Any]:
     """Return a table as JSON values, without absent figures."""
     found: dict[str, Any] = msgspec.to_builtins(table)

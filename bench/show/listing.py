@@ -14,7 +14,7 @@ from inflight.bench.frame.frame import KEYS, OF_TRIAL
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import ONLY_INVALID, Table
-from inflight.bench.show.study import STACKS, differences, value_name, value_words
+from inflight.bench.show.study import STACKS, site_differences, value_name, value_words
 
 MAX_COLUMNS = 5
 """Maximum number of arms beside each other in a table whose lines are figures."""
@@ -72,7 +72,7 @@ def parts(listing: Listing, trials: pd.DataFrame) -> list[Part]:
     own = own[own["comparison"] == ""]
     if own.empty:
         return []
-    own = own.assign(site=differences(own["site"]))
+    own = own.assign(site=site_differences(own["site"]))
     split = [key for key in SPLIT if key not in listing.keys and (key, listing.is_largest) != ("in_flight", True)]
     groups = own.groupby(split, sort=False, dropna=False)
     found = [_part(listing, dict(zip(split, key, strict=True)), group, own) for key, group in groups]
@@ -83,7 +83,8 @@ def _part(listing: Listing, values: dict[str, Any], own: pd.DataFrame, every: pd
     if listing.is_largest:
         alike = own.groupby("arm") if "in_flight" in listing.keys else own.groupby("kind")
         own = own[own["in_flight"] == alike["in_flight"].transform("max")]
-    differing = [key for key in values if len(set(every[key])) > 1]
+    named = {"connection", *(["latency"] if values.get("latency") != "0" else [])}
+    differing = [key for key in values if key in named or len(set(every[key])) > 1]
     name = ", ".join(filter(None, (value_name(key, values[key]) for key in differing)))
     keys = ["arm", *listing.keys]
     has_valid = own.groupby(keys)["valid"].transform("any")
@@ -169,7 +170,10 @@ def as_json(listing: Listing, found: Sequence[Part]) -> list[dict[str, Any]]:
     many: list[dict[str, Any]] = []
     for part in found:
         own = part.lines.reindex(
-            columns=[*listing.keys, "valid", *(listing.figures or figures_of(listing, part)), *listing.texts]
+            columns=[
+                *(*listing.keys, "valid", *(listing.figures or figures_of(listing, part)), *listing.texts),
+                *([listing.below] if listing.below else []),
+            ]
         )
         own = own.astype(object).where(own.notna(), None)
         many += [

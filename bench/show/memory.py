@@ -14,7 +14,7 @@ from inflight.bench.present.labels import Label
 from inflight.bench.present.name_looks import look
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Group, Line, Table
-from inflight.bench.show.study import differences, value_name
+from inflight.bench.show.study import site_differences, value_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +27,7 @@ COLUMNS_OF_JSON = (
 )
 TITLE = "Memory per additional thread, task or fetch"
 NOTES = (
-    "Slopes over N, ± half of their 95 % interval; a range where the slope is not constant; -: unknown.",
+    "Slopes over N, ± half of their 95 % interval; a range where the slope is not constant.",
     "Slab and sockets hold both ends of each loopback connection. Resident is what ps shows; no part of the sum.",
 )
 UNITS = {"idle": "waiting thread or task", "parked": "parked worker", "held": "fetch in flight", "swarm": "fetch"}
@@ -58,7 +58,7 @@ def parts(trials: pd.DataFrame) -> list[Part]:
     if lines.empty:
         return []
     idle = lines["group"] == "idle"
-    sites = differences(lines["site"][~idle]).reindex(lines.index, fill_value="{}")
+    sites = site_differences(lines["site"][~idle]).reindex(lines.index, fill_value="{}")
     lines = lines.assign(line=lines["arm"].map(words.name), site=sites)
     settings = lines[~idle].groupby(["connection", "site"]).size().sort_values(ascending=False, kind="stable").index
     found = []
@@ -101,7 +101,9 @@ def _table(part: Part) -> Table:
             for line, table in own
         ]
     missing = ", ".join(line for _, line in wide if (_, line) not in shown)
-    notes = (f"Too few valid trials for a slope: {missing}.",) if missing else ()
+    notes: tuple[str, ...] = (f"Too few valid trials for a slope: {missing}.",) if missing else ()
+    unknown = part.slopes[part.slopes["reason"].ne("") & part.slopes["line"].isin({line for _, line in shown})]
+    notes += tuple(f"-: {reason}." for reason in dict.fromkeys(unknown["reason"]))
     title = ", ".join(filter(None, [TITLE, part.name]))
     return Table(f"{title} (bytes)", ("", *(one.replace(" and ", ", ") for one in columns)), tuple(lines), notes)
 

@@ -132,7 +132,7 @@ LISTINGS = (
         "limits",
         "Limits of this machine",
         "kind == 'limit'",
-        ("predicted", "found"),
+        ("predicted", "found", "predicted_bytes", "found_bytes"),
         texts=("stopped_by", "bound_by"),
         below="remedy",
         finding=reached,

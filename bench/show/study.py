@@ -113,7 +113,7 @@ def parts(study: Study, frame: pd.DataFrame) -> list[Part]:
     own = own.query(study.select) if study.select else own
     if own.empty:
         return []
-    own = own.assign(site=differences(own["site"]))
+    own = own.assign(site=site_differences(own["site"]))
     line = own[list(study.lines)].astype(str).agg(" ".join, axis=1).str.strip()
     own = own.assign(line=line.map(words.name))
     used = {*study.lines, *study.columns, *(("interpreter", "cores") if "arm" in study.lines else ())}
@@ -138,7 +138,7 @@ def _is_grid(part: Part) -> bool:
     return any(len(one & other) > 1 for one, other in combinations(values.values(), 2))
 
 
-def differences(sites: "pd.Series[str]") -> "pd.Series[str]":
+def site_differences(sites: "pd.Series[str]") -> "pd.Series[str]":
     """Return of each site, as JSON, the values that another one does not share."""
     values = {site: json.loads(site) for site in sites.unique()}
     common = set.intersection(*(set(map(repr, one.items())) for one in values.values())) if values else set()

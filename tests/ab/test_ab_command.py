@@ -7,23 +7,29 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
 from scipy.stats import t as student
 from scipy.stats import ttest_1samp
 
+from inflight.bench.ab import command as ab
+from inflight.bench.ab import decide as deciding
+from inflight.bench.ab import plot
+from inflight.bench.ab.command import EXITS, conclude, seconds
+from inflight.bench.ab.decide import Result
+from inflight.bench.ab.rule import DESIGNED
+from inflight.bench.frame import blocks as read
+from inflight.bench.measure import host
 from inflight.bench.measure.run import RunError, new_folder
+from inflight.bench.measure.trial import Setting
 from inflight.bench.plan.arm import BlockTrial
+from inflight.bench.plan.comparison import from_words
 from inflight.bench.plan.judge import ExperimentError
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Check, Row
 from inflight.bench.rows.records import changed
-from inflight.bench.studies.compare import plot, read
-from inflight.bench.studies.compare.command import EXITS, conclude, seconds
-from inflight.bench.studies.compare.comparison import from_words
-from inflight.bench.studies.compare.read import Result
-from inflight.bench.studies.compare.rule import DESIGNED
 from tests.ab.repositories import NO_CONFIG, commit, new_repository, slow_down, with_mine
 from tests.ab.test_decide import noise
 from tests.cli import command
@@ -34,8 +40,8 @@ from tests.patience import FOREVER_S
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 CPU = ("--metric", "cpu_per_page")
-TWO, FIVE = math.log(1.02), math.log(1.05)
-"""The least estimate of a regression, and the change that a pass rules out, as docs/verdicts.md promises them."""
+FIVE = math.log(1.05)
+"""The change that a pass rules out, as docs/verdicts.md promises it."""
 
 
 @pytest.fixture(autouse=True)
@@ -89,18 +95,14 @@ P_AT_12 = float(student.isf(0.0005, 11)) / math.sqrt(12)
 
 ENDINGS: dict[str, tuple[float, float, Ends]] = {
     # name: (mean of the logarithm of B over A, its SD, the end)
-    "10 % slower": (math.log(1.10), 0.02, Ends("regression", 12, "B is worse after 12 of at most 48 blocks")),
-    "10 % faster": (-math.log(1.10), 0.02, Ends("pass", 12, "B is better (CPU per page -9.1 %")),
+    "10 % slower": (math.log(1.10), 0.02, Ends("regression", 12, "B is worse: CPU per page +10.0 %")),
+    "10 % faster": (-math.log(1.10), 0.02, Ends("pass", 12, "B is not more than 5.0 % worse")),
     "alike": (0.0, 0.02, Ends("pass", 12, "B is not more than 5.0 % worse")),
-    "surely slower, by less than 2 %": (TWO - 1e-4, 0.002, Ends("pass", 12, "B is not more than 5.0 % worse")),
-    "surely slower, by more than 2 %": (TWO + 1e-4, 0.002, Ends("regression", 12, "CPU per page +2.0 %")),
-    "less than 5 % slower": (0.0, 0.999 * FIVE / UPPER_AT_12, Ends("pass", 12, "(plausible: at most 5.0 % more CPU")),
-    "perhaps 5 % slower": (0.0, 1.001 * FIVE / UPPER_AT_12, Ends("pass", 24, "after 24 of at most 48 blocks")),
-    "just significant": (0.05, 0.999 * 0.05 / P_AT_12, Ends("regression", 12, "(limit 0.00050)")),
-    "not yet significant": (0.05, 1.001 * 0.05 / P_AT_12, Ends("regression", 24, "(limit 0.0015)")),
-    "significant late": (0.05, 0.05 * math.sqrt(12) / 2, Ends("regression", 48, "(limit 0.0030)")),
+    "perhaps 5 % slower": (0.0, 1.001 * FIVE / UPPER_AT_12, Ends("pass", 24, "B is not more than 5.0 % worse")),
+    "not yet significant": (0.05, 1.001 * 0.05 / P_AT_12, Ends("regression", 24, "CPU per page +5.1 %")),
+    "significant late": (0.05, 0.05 * math.sqrt(12) / 2, Ends("regression", 48, "CPU per page +5.1 %")),
     "never significant": (0.045, 0.12, Ends("inconclusive", 48, "neither regression nor pass: CPU per page +4.6 %")),
-    "too noisy": (0.03, 1.01 * DESIGNED.most_noise, Ends("inconclusive", 12, "too noisy: SD of blocks: CPU per page")),
+    "too noisy": (0.03, 1.01 * DESIGNED.max_noise, Ends("inconclusive", 12, "too noisy: CPU per page")),
 }
 
 
@@ -130,21 +132,21 @@ MANY: dict[str, tuple[Callable[[BlockTrial], Mapping[str, Any]], float, Ends]] =
     # name: (options of each block, more memory in B, the end)
     "all alike": (always(), 0.0, Ends("pass", 12, "B is not more than 5.0 % worse")),
     "less throughput": (always(throughput=0.1), 0.0, Ends("regression", 12, "throughput -9.4 %")),
-    "more throughput": (always(throughput=-0.1), 0.0, Ends("pass", 12, "B is better (throughput +10.7 %")),
+    "more throughput": (always(throughput=-0.1), 0.0, Ends("pass", 12, "B is not more than 5.0 % worse")),
     "more memory": (always(), 0.1, Ends("regression", 12, "user memory per fetch +10.0 %")),
-    "a moved control": (always(placebo=0.05), 0.0, Ends("inconclusive", 48, "a control moved (placebo CPU per page")),
+    "a moved control": (always(placebo=0.05), 0.0, Ends("inconclusive", 48, "a control moved: placebo CPU per page")),
     "a failing B": (always(failed="B"), 0.0, Ends("regression", 0, "B failed in 3 of 3 blocks, A in none")),
     "a wrong B": (always(failed="B", status="wrong"), 0.0, Ends("regression", 0, "B failed in 3 of 3 blocks")),
     "a failing A": (always(failed="A"), 0.0, Ends("inconclusive", 0, "A failed in 3 of 3 blocks: B cannot be")),
     "a busy machine": (
         always(invalid=True),
         0.0,
-        Ends("inconclusive", 0, "24 of 24 blocks were left out on an outside"),
+        Ends("inconclusive", 0, "24 of 24 blocks were left out: server had room"),
     ),
     "a B that fails once": (
         lambda trial: {"failed": "B"} if trial.round == 5 else {},
         0.0,
-        Ends("pass", 24, "; B failed in 1 of 25 blocks"),
+        Ends("pass", 24, "B is not more than 5.0 % worse"),
     ),
 }
 
@@ -199,22 +201,39 @@ def test_rows_verdict_summary_and_plots_are_kept_and_nothing_else(
 
 
 @pytest.mark.usefixtures("_no_plots")
-def test_recorded_blocks_of_a_planted_slowdown_are_the_regression_that_was_stored_with_them(
-    laboratory: Laboratory, tmp_path: Path
+@pytest.mark.parametrize("verdict", ["regression", "pass"])
+def test_recorded_blocks_have_the_verdict_that_was_stored_with_them(
+    laboratory: Laboratory, tmp_path: Path, verdict: str
 ) -> None:
-    verdicts = {
-        path.parent: json.loads(path.read_text(encoding="utf-8")) for path in REFERENCE.glob("*-ab/verdict.json")
-    }
-    ((folder, was),) = ((path, told) for path, told in verdicts.items() if told["verdict"] == "regression")
-    arms = {(row.round, row.strategy): row for row in rows.read(folder) if row.kind == "arm"}
-    laboratory.answer = lambda trial, _calibrates: [arms[trial.round, arm.name] for arm in trial.arms]  # type: ignore[union-attr]
+    verdicts = {path.parent: json.loads(path.read_text("utf-8")) for path in REFERENCE.glob("*-ab/verdict.json")}
+    ((folder, was),) = ((path, told) for path, told in verdicts.items() if told["verdict"] == verdict)
+    recorded: dict[str, list[Row]] = {}
+    for row in rows.read(folder):
+        recorded.setdefault(f"compare/ab/round={row.round}" if row.kind == "arm" else row.trial, []).append(row)
+    laboratory.answer = lambda trial, _calibrates: recorded[trial.id]
+    metrics = [word for name in was["effects"] for word in ("--metric", name)]
 
-    done = call("ab", "callbacks", "generators", *CPU, "--out", tmp_path / "out")
+    done = call("ab", "callbacks", "generators", *metrics, "--out", tmp_path / "out")
 
     now = stored(tmp_path / "out")
-    assert (done.code, now["verdict"], now["blocks"]) == (1, was["verdict"], was["blocks"])
-    for key in ("ratio", "low", "high", "p", "median"):
-        assert now["effects"]["cpu_per_page"][key] == pytest.approx(was["effects"]["cpu_per_page"][key])
+    assert (done.code, now["verdict"], now["blocks"]) == (EXITS[verdict], was["verdict"], was["blocks"])
+    for metric, effect in was["effects"].items():
+        for key in ("ratio", "low", "high", "p", "median", "blocks", "block_noise"):
+            assert now["effects"][metric][key] == pytest.approx(effect[key])
+        assert now["effects"][metric]["detectable"] == pytest.approx(effect["detectable"], rel=0.005)
+    for name, control in was["controls"].items():
+        assert now["controls"][name] == pytest.approx(control)
+
+
+@pytest.mark.parametrize("folder", sorted((REFERENCE.parent / "decisions").iterdir()), ids=lambda path: path.name)
+def test_the_blocks_of_every_stored_decision_decide_as_they_did(folder: Path) -> None:
+    found = read.comparisons(rows.read(folder))
+    lines = [json.loads(line) for line in (folder / "decisions.jsonl").read_text("utf-8").splitlines()]
+
+    assert len(lines) >= 40
+    for was in lines:
+        now = deciding.decided(found[was["name"]], DESIGNED)
+        assert (now.verdict, now.blocks, now.final) == (was["verdict"], was["blocks"], True), was["name"]
 
 
 # Refusals
@@ -246,8 +265,7 @@ def test_a_budget_that_is_too_short_is_refused_with_a_sufficient_one(laboratory:
     done = call("ab", "callbacks", "callbacks", "--cycles", 2, "--budget", "1s", "--quiet", "--out", tmp_path / "out")
 
     assert done.sentence == (
-        "--budget 1s is too short: a verdict needs at least 12 blocks, which take about 66 s here; "
-        "try --budget 70s, or exclude memory with --metric cpu_per_page --metric throughput"
+        "--budget 1s is too short: 12 blocks take about 66 s here; try --budget 70s, or fewer metrics (--metric)"
     )
     assert not (tmp_path / "out").exists()
 
@@ -268,25 +286,39 @@ def test_a_budget_sets_the_looks_and_ends_a_run_that_takes_half_as_long_again(
     )
     done = call("ab", "callbacks", "callbacks", *CPU, "--budget", "72s", "--out", tmp_path / "late")
     assert (done.code, stored(tmp_path / "late")["blocks"]) == (3, 11)
-    assert stored(tmp_path / "late")["why"] == (
-        "blocks took longer than planned: 1.5 times the budget after 11 (too few blocks: 11 of at least 12); "
-        "try --budget 130s"
-    )
+    assert stored(tmp_path / "late")["why"] == ("blocks took longer than 1.5 times the budget; try --budget 130s")
 
 
-@pytest.mark.parametrize("out", ["results", "markdown"])
-def test_results_that_cannot_be_written_are_one_sentence(
-    laboratory: Laboratory, tmp_path: Path, scratch: Path, out: str
-) -> None:
+def test_results_that_cannot_be_written_are_one_sentence(laboratory: Laboratory, tmp_path: Path, scratch: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    where = tmp_path / "file" / "place"
-    options = ("--out", where) if out == "results" else ("--out", tmp_path / "out", "--markdown", where)
 
-    sentence = call("ab", "callbacks", "callbacks", *options).sentence
+    sentence = call("ab", "callbacks", "callbacks", "--out", tmp_path / "file" / "place").sentence
 
-    assert sentence.startswith(f"cannot write results to {where}: ")
+    assert sentence.startswith(f"cannot write results to {tmp_path / 'file' / 'place'}: ")
     assert laboratory.asked == []
     assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.usefixtures("_no_plots")
+def test_settings_of_a_side_reach_its_arm(laboratory: Laboratory, tmp_path: Path) -> None:
+    laboratory.answer = sides(repeating(0.0, 0.02))
+    given = ("--in-flight", "7", "--env", "X=1", "--env", "Y=2", "--b", "in_flight=8", "--b", "env=Y=3")
+
+    done = call("ab", "callbacks", *given, *CPU, "--out", tmp_path)
+
+    arms = {arm.name: (arm.in_flight, arm.variables) for arm in laboratory.asked[-1].arms}  # type: ignore[union-attr]
+    assert done.code == 0
+    assert arms["A"] == arms["A again"] == (7, {"X": "1", "Y": "2"})
+    assert arms["B"] == (8, {"X": "1", "Y": "3"})
+
+
+def test_throughput_is_not_gated_if_only_one_side_fills_its_core(laboratory: Laboratory) -> None:
+    full, waiting = block(latency="50ms", share=0.9), block(latency="50ms", share=0.2)
+    for b, gated in ((waiting[1], ("cpu_per_page",)), (full[1], TIMED)):
+        laboratory.answer = lambda _trial, _calibrates, b=b: [full[0], b, full[2]]  # type: ignore[misc]
+        planned = from_words("callbacks", "generators", metrics=TIMED, latency="50ms")
+        where: Any = SimpleNamespace(keeper=None, setting=lambda name: Setting(name, host.Cpus(None, None)))
+        assert ab.calibrated(planned, {}, where)[0].gated == gated
 
 
 def test_a_summary_that_cannot_be_written_in_the_end_is_one_sentence_and_keeps_the_rows(tmp_path: Path) -> None:
@@ -297,7 +329,7 @@ def test_a_summary_that_cannot_be_written_in_the_end_is_one_sentence_and_keeps_t
     found = tuple(blocks(series(12, 0.0, 0.001, metrics=TIMED)))
 
     with pytest.raises(RunError) as caught:
-        conclude(folder, Result(read.decided(found, DESIGNED), found, DESIGNED), None, missing, as_json=False)
+        conclude(folder, Result(deciding.decided(found, DESIGNED), found, DESIGNED), missing, as_json=False)
 
     assert str(caught.value) == f"cannot write {missing}: No such file or directory; the rows are complete"
     assert (folder / "verdict.json").is_file()
@@ -352,7 +384,7 @@ def test_the_verdict_of_a_real_run_is_that_of_its_rows(tmp_path: Path, scratch: 
 
     folder = only_run(tmp_path / "results")
     verdict, found = stored(tmp_path / "results"), rows.read(folder)
-    again = read.result(found)
+    again = deciding.result(found)
     assert again is not None
     assert done.code == EXITS[verdict["verdict"]]
     assert (again.decision.verdict, again.decision.why) == (verdict["verdict"], verdict["why"])

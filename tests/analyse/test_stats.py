@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from inflight.bench.core.figures import (
     Spread,
     bucket_width,
-    exceedance,
     merge,
     quantile,
     spread,
@@ -249,34 +248,6 @@ def test_small_values_have_buckets_of_their_own() -> None:
 @pytest.mark.parametrize(("least", "width"), [(0, 1), (1, 1), (64, 1), (127, 1), (128, 2), (1 << 30, 1 << 24)])
 def test_a_bucket_is_a_sixty_fourth_of_its_power_of_two_wide(least: int, width: int) -> None:
     assert bucket_width(least, 6) == width
-
-
-@given(values_ns)
-def test_the_share_of_longer_values_falls_to_none(values: list[int]) -> None:
-    shares = [share for _, share in exceedance(merge([histogram(values)]))]
-
-    assert shares == sorted(shares, reverse=True)
-    assert shares[-1] == pytest.approx(0)
-
-
-def test_the_share_of_longer_values_falls_in_the_middle_of_buckets() -> None:
-    counted = Histogram(significant_bits=6, counts=[(10, 1), (20, 2), (30, 1), (1024, 1)])
-
-    assert exceedance(counted) == [
-        (10, 0.8),
-        (20, pytest.approx(0.4)),
-        (30, pytest.approx(0.2)),
-        (1031, 0),
-    ]
-
-
-@given(values_ns, st.sampled_from([0.01, 0.5, 0.99]))
-def test_the_share_of_longer_values_falls_below_a_share_at_its_quantile(values: list[int], share: float) -> None:
-    counted = merge([histogram(values)])
-
-    below = next(value for value, longer in exceedance(counted) if longer <= 1 - share + 1e-12)
-
-    assert below == quantile(counted, share)
 
 
 def test_merging_no_histogram_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""The simulator in a real browser: its formula is that of the program, and a keyboard is enough."""
+"""The simulator in a real browser: its formula is that of the program, its sentences, and a keyboard is enough."""
 
 from itertools import product
 from pathlib import Path
@@ -7,23 +7,29 @@ from typing import Any
 import pytest
 from selenium.webdriver import ActionChains, Keys
 
+from inflight.bench.frame.model import bound_per_s
+from inflight.bench.predict.simulator import fragment, simulated
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
-from inflight.bench.studies.simulator import show
-from inflight.bench.studies.simulator.page import fragment, page
-from inflight.bench.studies.simulator.read import Load, simulated
 from tests.browser.conftest import Browser
-from tests.simulator.test_simulator_read import TWO
+from tests.made_rows import MS, edited
+from tests.predict.test_simulator import TWO, US, made
+from tools.document.simulator import page
 
 pytestmark = pytest.mark.ci
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 LATENCIES_NS = (0, 100_000, 10_000_000, 80_000_000, 1_000_000_000)
 WORKS_NS = (0, 100_000, 10_000_000)
-NUMBERS = (1, 7, 100, 850, 10_000)
 
 
 def stored(name: str) -> list[Row]:
     return rows.read(max(REFERENCE.glob(f"*-{name}")))
+
+
+def data(found: list[Row]) -> dict[str, Any]:
+    values = simulated(found)
+    assert values is not None
+    return values
 
 
 def written(folder: Path, found: list[Row]) -> Path:
@@ -54,29 +60,102 @@ def told(browser: Browser) -> str:
 
 
 @pytest.mark.parametrize("name", ["quick", "map", "clients"])
-def test_the_script_agrees_with_the_program_at_every_setting(browser: Browser, tmp_path: Path, name: str) -> None:
-    found = simulated(stored(name))
-    assert found is not None
+def test_the_script_computes_with_the_formula_of_the_program(browser: Browser, tmp_path: Path, name: str) -> None:
     browser.open(written(tmp_path, stored(name)))
-    names = [model.strategy for model in found.models]
-    grid = list(product(LATENCIES_NS, WORKS_NS, NUMBERS))
+    costs = [(model["name"], n, cost) for model in data(stored(name))["models"] for n, cost in model["costs"]]
+    grid = list(product(LATENCIES_NS, WORKS_NS))
 
-    asked = browser.ask(
-        "const s = window.inflightSimulator, [names, grid] = arguments;"
-        "return grid.map(([latency, work, n]) => ({"
-        "  rates: names.map((name) => s.perS(name, n, latency, work)),"
-        "  knees: names.map((name) => s.knee(name, latency, work)),"
-        "  told: s.sentences(names, latency, work, n)}))",
-        names,
-        grid,
+    found = browser.ask(
+        "const s = window.inflightSimulator, [costs, grid] = arguments;"
+        "return costs.map(([name, n]) => grid.map(([latency, work]) => {"
+        "  const knee = s.knee(name, latency, work), rate = (number) => s.perS(name, number, latency, work);"
+        "  return [rate(n), rate(knee), rate(knee * 0.99)];"
+        "}))",
+        [list(one) for one in costs],
+        [list(one) for one in grid],
     )
 
-    for (latency_ns, work_ns, number), answer in zip(grid, asked, strict=True):
-        load = Load(latency_ns, work_ns)
-        assert answer["rates"] == pytest.approx([model.per_s(number, load) for model in found.models])
-        assert answer["knees"] == pytest.approx([model.knee(load) for model in found.models])
-        told = [sentence.replace("\xa0", " ") for sentence in answer["told"]]
-        assert told == show.sentences(found.models, load, number)
+    for (_, number, cost), own in zip(costs, found, strict=True):
+        for (latency_ns, work_ns), (rate, most, less) in zip(grid, own, strict=True):
+            assert rate == pytest.approx(bound_per_s(number, latency_ns, cost + work_ns))
+            assert less <= most * 1.001 or latency_ns == 0, "the knee is the least number that fills the core"
+
+
+BENT = made({"callbacks": {1: 40 * US, 10: 10 * US, 1000: 90 * US}, "generators": {100: 100 * US}})
+
+
+def test_between_measured_numbers_the_cost_is_a_straight_line_in_logarithms(browser: Browser, tmp_path: Path) -> None:
+    browser.open(written(tmp_path, BENT))
+
+    rates = browser.ask(
+        "return [1, 10, 100, 1000, 5000].map((n) => window.inflightSimulator.perS('callbacks', n, 0, 0))"
+    )
+
+    assert [1e9 / rate / US for rate in rates] == pytest.approx([40, 10, 30, 90, 90])
+
+
+def sentences(browser: Browser, names: list[str], latency_ns: int, work_ns: int, number: int) -> list[str]:
+    script = "return window.inflightSimulator.sentences(...arguments)"
+    return [line.replace("\xa0", " ") for line in browser.ask(script, names, latency_ns, work_ns, number)]
+
+
+def test_the_result_is_said_in_sentences(browser: Browser, tmp_path: Path) -> None:
+    both = ["callbacks", "generators"]
+    browser.open(written(tmp_path, made({"callbacks": {100: 10 * US}, "generators": {100: 100 * US}})))
+
+    assert sentences(browser, both, 80 * MS, 100 * US, 100) == [
+        (
+            "With 80 ms of latency and 100 µs of CPU work per page, the predictions for the 2 models shown are equal "
+            "(within 2 %) up to 408 in flight."
+        ),
+        "With 100 in flight, they are equal: 1,250 pages/s.",
+        "callbacks reaches its limit of 9,090 pages/s at 729 in flight, and generators reaches 5,000 pages/s at 401.",
+    ]
+    assert sentences(browser, both, 0, 0, 1000) == [
+        "With no added latency and no CPU work per page, the predictions differ even with 1 fetch in flight.",
+        (
+            "With 1,000 in flight, callbacks should be the fastest (100,000 pages/s) and generators the slowest "
+            "(10,000 pages/s)."
+        ),
+        "By the formula, one fetch in flight fills the core, because there is no latency to wait for.",
+    ]
+    assert sentences(browser, both[:1], 10 * MS, 0, 1) == [
+        "With 1 in flight, callbacks gets 99.9 pages/s.",
+        "callbacks reaches its limit of 100,000 pages/s at 1,010 in flight.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("found", "warning", "checked"),
+    [
+        (stored("quick"), "", "Median error of the predicted pages/s at 15 measured points"),
+        (TWO, "", "no prediction with these is checked"),
+        (
+            [edited(row, measured={"pages_per_s": row.measured.pages_per_s / 3.1}) for row in TWO],
+            "The predictions differ from this run's measurements by 210 %. Do not rely on them.",
+            "Largest error without latency and CPU work, where c was measured: +210.0 %",
+        ),
+        ([*TWO, *made({"sequential": {1: 30 * US}})], "", "several cores only: sequential."),
+    ],
+    ids=["a stored run", "nothing to check", "far off", "left out"],
+)
+def test_the_page_says_how_large_the_error_is(
+    browser: Browser, tmp_path: Path, found: list[Row], warning: str, checked: str
+) -> None:
+    browser.open(written(tmp_path, found))
+
+    assert browser.ask("return document.getElementById('sim-warning').textContent").replace("\xa0", " ") == warning
+    assert checked in browser.ask("return document.getElementById('sim-checked').textContent").replace("\xa0", " ")
+    points = sum(any(point[1:3]) for point in data(found)["points"])
+    assert browser.ask("return document.querySelectorAll('#sim-errors tr').length") == points
+
+
+def test_the_sliders_stop_at_every_measured_setting(opened: Browser) -> None:
+    for _, latency_ns, work_ns, number, _ in data(stored("quick"))["points"]:
+        opened.ask(
+            "window.inflightSimulator.set(arguments[0])", {"latency": latency_ns, "work": work_ns, "number": number}
+        )
+        assert setting(opened) == {"latency": latency_ns, "work": work_ns, "number": number}
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1200, False), (768, True), (390, False)])
@@ -110,13 +189,10 @@ def test_arrows_move_the_sliders_and_the_result_follows(opened: Browser) -> None
 
 def test_measured_points_are_shown_at_their_own_setting_only(opened: Browser) -> None:
     marks = "return document.querySelectorAll('#sim-plot .sim-mark').length"
-    found = simulated(stored("quick"))
-    assert found is not None
-    for load in found.loads:
-        opened.ask(
-            "window.inflightSimulator.set({ latency: arguments[0], work: arguments[1] })", load.latency_ns, load.work_ns
-        )
-        assert opened.ask(marks) == sum(point.load == load for point in found.points)
+    points = data(stored("quick"))["points"]
+    for latency_ns, work_ns in {tuple(point[1:3]) for point in points}:
+        opened.ask("window.inflightSimulator.set(arguments[0])", {"latency": latency_ns, "work": work_ns})
+        assert opened.ask(marks) == sum(point[1:3] == [latency_ns, work_ns] for point in points)
 
     opened.ask("window.inflightSimulator.set({ latency: 80e6 })")
 

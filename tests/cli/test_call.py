@@ -13,13 +13,13 @@ import matplotlib as mpl
 import pytest
 
 from tests.cli.command import HANDLED, adopts_orphans, call, inflight
-from tests.compare.made_runs import noisy_run, saved
 from tests.race.made_races import runner
+from tests.runs.made_runs import noisy_run, saved
 
 STRATEGY = '"""{0} words."""\nSTACK = "own"\nREQUIRES = ()\n\n\ndef crawl(job, frontier): ...\n'
 COMMANDS = [
     "list ./mine.py", "dance", "run nothing", "run smoke --list --strategy ./mine.py", "report base --out page.html",
-    "report base --format terminal", "compare base head", "history base head", "race raced --out there",
+    "report base --format terminal", "compare base head", "race raced --out there",
     "crawl http://127.0.0.1:9/ --max-tries 1",
 ]  # fmt: skip
 """What sets a signal's handler, adopts orphans, registers a file, draws, starts processes, refuses or fails."""

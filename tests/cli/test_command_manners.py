@@ -19,18 +19,26 @@ from inflight.bench.commands.exits import EXITS
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
 HEAVY = ("pandas", "numpy", "matplotlib", "scipy", "aiohttp", "rich", "psutil", "uvloop", "asyncio")
 TALKS = {
-    "run", "race", "report", "advise", "ab", "compare", "history", "selftest", "claims", "limits", "swarm",
+    "run", "race", "report", "advise", "ab", "compare", "selftest", "claims", "limits", "swarm",
     "open-loop", "check", "serve", "demo",
 }  # fmt: skip
 COMMANDS = sorted(main.commands)
-STUDIES = {"ab": "compare", "advise": "advice", "compare": "stored", "open-loop": "open_loop"}
+STUDIES = {"open-loop": "open_loop"}
 """The studies that have another name than their command."""
 OF_NO_STUDY = {"completion", "report", "run"}
 OF_A_MODULE = {
     name: f"commands.{name}" if name in OF_NO_STUDY else f"studies.{STUDIES.get(name, name)}.command"
     for name in COMMANDS
-    if name not in {"crawl", "serve", "list", "check"}
-} | {"check": "conformance.command"}
+    if name not in {"crawl", "serve", "list", "check", "compare"}
+} | {
+    "check": "conformance.command",
+    "compare": "runs.command",
+    "race": "race.command",
+    "demo": "race.demo",
+    "advise": "commands.advise",
+    "ab": "ab.command",
+    "selftest": "ab.selftest",
+}
 """The module of each command that has one of its own."""
 
 

@@ -16,11 +16,11 @@ from inflight.bench.cli import main
 from inflight.bench.commands.exits import EXITS, REFUSED
 from inflight.bench.rows import files as rows
 from tests.cli.command import ENVIRONMENT, INFLIGHT, call
-from tests.compare.made_runs import noisy_run, saved
 from tests.fake_server.running import Running
 from tests.made_rows import block_rows, grid
 from tests.patience import until
 from tests.race.made_races import runner
+from tests.runs.made_runs import noisy_run, saved
 
 FULL = Path("/dev/full")
 LOST = "inflight: cannot write to standard output: No space left on device\n"
@@ -34,9 +34,8 @@ RESULTS = {
     "report csv": ["report", "run", "--format", "csv"],
     "report json": ["report", "run", "--format", "json"],
     "advise": ["advise", "--latency", "80ms", "--in-flight", "100", "--from", "costs"],
-    "compare": ["compare", "base", "head"],
-    "compare --json": ["compare", "base", "head", "--json"],
-    "history": ["history", "base", "head"],
+    "compare": ["compare", "base", "base"],
+    "compare --json": ["compare", "base", "base", "--json"],
     "claims": ["claims", "--list"],
     "limits": ["limits", "descriptors", "--predict"],
     "limits --json": ["limits", "descriptors", "--predict", "--json"],

@@ -4,6 +4,8 @@ import csv
 import json
 import os
 import signal
+import sys
+from copy import deepcopy
 from datetime import datetime, tzinfo
 from io import StringIO
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 from inflight import load as load_run
 from inflight.bench.commands import run as run_command
 from inflight.bench.commands import so_far
-from inflight.bench.commands.run import bad_rows, interruptible, save, strictly
+from inflight.bench.commands.run import bad_rows, experiment_of, interruptible, save, strictly
 from inflight.bench.measure import host
 from inflight.bench.measure.run import RunError, new_folder
 from inflight.bench.plan.experiment import load
@@ -21,9 +23,9 @@ from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
 from inflight.strategies import describe, models, names
 from tests.cli.command import Done, call, inflight
-from tests.compare.made_runs import saved
 from tests.made_rows import crawl_row
 from tests.real_run import EXPERIMENT, RealRun
+from tests.runs.made_runs import saved
 
 LATE = "strategies = ['callbacks', 'thread_pool']\ndeadline_s = 0.001\n[[crawl]]\npages = 5\n"
 FINISHED = "strategies = ['callbacks', 'thread_pool']\nrounds = 1\n[[crawl]]\npages = 5000\nin_flight = [100]\n"
@@ -306,6 +308,17 @@ def test_a_run_never_overwrites_another(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(RunError, match="File exists"):
         new_folder(tmp_path / "other" / "place", experiment, machine)
     assert sorted(path.name for path in folder.iterdir()) == ["experiment.toml", "machine.json", "rows.jsonl"]
+
+
+def test_a_new_folder_leaves_the_machine_of_its_caller_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "late.toml").write_text(LATE, encoding="utf-8")
+    experiment, machine = experiment_of(str(tmp_path / "late.toml"), pythons=[sys.executable]), host.machine()
+    before = deepcopy(machine)
+
+    folder = new_folder(tmp_path, experiment, machine)
+
+    assert machine == before
+    assert list(rows.machine(folder)["interpreters"]) == list(experiment.pythons)
 
 
 # -------------------------------------------------------------------------------------------------- verdicts

@@ -14,8 +14,8 @@ LITTLE = ("RLIMIT_AS", 400_000 * 1024)
 """Enough to measure, and not enough for numpy, pandas, scipy and matplotlib."""
 SAID = "tables and plots need about 700 MB of address space, and RLIMIT_AS (ulimit -v) leaves "
 NEEDY = (
-    "report", "race", "compare a b", "claims c10k", "ab callbacks callbacks", "selftest",
-    "advise --latency 1ms --in-flight 2", "history",
+    "report", "compare a b", "claims c10k", "ab callbacks callbacks", "selftest",
+    "advise --latency 1ms --in-flight 2",
 )  # fmt: skip
 
 

@@ -181,25 +181,23 @@ def _tables(run: Path, out: Path) -> None:
 
 
 def _compare(run: Path, out: Path) -> None:
-    from inflight.bench.studies.stored import command as compare_command
+    from inflight.bench.runs import command as compare_command
 
     for base, head in ((run.parent / "before", run), (run, run.parent / "before")):
         with contextlib.suppress(*compare_command.REFUSALS):
-            compare_command.run(
-                base=base, head=head, unlike=True, every=True, out=out, as_json=False, markdown=out / "compare.md"
-            )
+            compare_command.run(places=(base, head), out=out, as_json=False, markdown=out / "compare.md")
 
 
 def _race(run: Path, out: Path) -> None:
+    from inflight.bench.race import command as race_command
     from inflight.bench.rows.files import RowsError
-    from inflight.bench.studies.race import command as race_command
 
     with contextlib.suppress(RowsError):
         race_command.run(folder=run, chosen=(), speed=1.0, out=out)
 
 
 def _advise(run: Path, out: Path) -> None:
-    from inflight.bench.studies.advice import command as advise_command
+    from inflight.bench.commands import advise as advise_command
 
     nowhere = run.parent / "none"
     for as_json in (False, True):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
+from inflight.bench.ab import show
 from inflight.bench.claims import show as claims_show
 from inflight.bench.present.markdown import code, escaped, escaped_in_html
 from inflight.bench.present.section import Section
@@ -16,12 +17,11 @@ from inflight.bench.present.table import Table
 from inflight.bench.report import markdown as report_markdown
 from inflight.bench.report.studies import Studies
 from inflight.bench.rows.records import changed
-from inflight.bench.studies.compare import show
-from inflight.bench.studies.stored import show as stored
+from inflight.bench.runs import show as runs
 from tests.ab.test_verdict_shown import result, series
 from tests.claims.made_verdicts import hostile_verdict, made_report
-from tests.compare.made_runs import compare, noisy_run
 from tests.made_rows import MACHINE, crawl_row, grid, memory_rows
+from tests.runs.made_runs import compared, noisy_run
 from tools.document.__main__ import macros
 from tools.document.stored import Runs
 
@@ -78,8 +78,11 @@ def the_verdict() -> str:
 
 
 def the_comparison() -> str:
-    base, head = ([changed(row, strategy=f"{LINKS} {row.strategy}") for row in noisy_run(seed)] for seed in (1, 2))
-    return stored.markdown(compare(base, head, MACHINE, MACHINE, (LINKS, LINKS)))
+    base, head = (
+        [changed(row, strategy=LINKS) if row.strategy == "generators" else row for row in noisy_run(seed)]
+        for seed in (1, 2)
+    )
+    return runs.markdown(compared(base, head, machine=MACHINE | {"system": LINKS}))
 
 
 @pytest.mark.parametrize(

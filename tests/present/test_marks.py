@@ -63,10 +63,3 @@ def test_panels_fill_rows_and_leave_the_rest_empty(sheet: Any) -> None:
 
 def test_notes_join_the_sentences_that_apply() -> None:
     assert marks.notes("One.", "", None, False, "Two.") == "One. Two."
-
-
-@pytest.mark.parametrize(
-    ("name", "told"), [("1 ms CPU work", "1 ms CPU work."), ("keep-alive connections", "Keep-alive connections.")]
-)
-def test_a_setting_is_told_as_a_sentence(name: str, told: str) -> None:
-    assert marks.about_setting(name) == told

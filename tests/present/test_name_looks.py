@@ -10,12 +10,11 @@ from matplotlib.lines import Line2D
 
 from inflight import strategies
 from inflight.bench.present import name_looks, page
+from inflight.bench.race import page as race
 from inflight.bench.report import plots
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import changed
 from inflight.bench.studies.clients import plot as plot_clients
-from inflight.bench.studies.race import page as race
-from inflight.bench.studies.race.read import races
 from tests.made_rows import MACHINE, crawl_row
 from tests.present.made_memory_rows import c10k_run, held_row, ladder
 from tests.race.made_races import runner
@@ -90,10 +89,6 @@ def test_long_names_stay_within_the_picture(kind: str) -> None:
 
 def test_a_race_has_the_colours_of_the_plots() -> None:
     for names in SUBSETS[6:]:
-        (found,) = races([runner(name) for name in names])
-        assert {lane.strategy: lane.colour for lane in found.lanes} == {
-            name: name_looks.look(name).number for name in names
-        }
         fragment = race.fragment([runner(name) for name in names])
         assert fragment is not None
         for name in names:

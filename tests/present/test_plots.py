@@ -165,13 +165,3 @@ def test_importing_loads_nothing_heavy(module: str) -> None:
         "inflight.bench.measure",
         "inflight.strategies",
     } & set(loaded)
-
-
-def test_a_plot_with_few_of_the_strategies_names_all_of_them_and_otherwise_those_of_its_title() -> None:
-    of_run = page.looks([f"s{n}" for n in range(page.MOST_LINES)])
-
-    assert set(page.looks_of_plot(["x", "y"], of_run)) == {"x", "y"}
-    many = page.looks_of_plot([*of_run, "x", "y"], of_run, ["y"])
-    assert len(many) == page.MOST_LINES
-    assert "y" in many
-    assert "x" not in many

@@ -1,17 +1,11 @@
 """``inflight race`` as a command, without a terminal."""
 
-import json
-import re
 import shutil
 from pathlib import Path
 
 import pytest
 
-from inflight.bench.plan.experiment import load
-from inflight.bench.plan.trials import expand
 from inflight.bench.rows.files import append, read
-from inflight.bench.studies.race.read import races
-from inflight.strategies import describe, models, names
 from tests.cli.command import call
 from tests.race.made_races import runner
 
@@ -29,36 +23,25 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_stored_run_gives_the_finish_and_a_page(folder: Path) -> None:
     done = call("race", folder)
+    some = call("race", folder, "--strategy", "callbacks", "--strategy", "thread_pool")
 
-    assert done.code == 0
     lines = done.out.splitlines()
     assert lines[2] == "50 ms added latency, 100 in flight: 300 pages"
-    (best, *_) = races(read(folder))
-    assert [line.split()[0] for line in lines[5:11]] == [lane.strategy for lane in best.finishers]
-    assert lines[5].split()[1].lstrip("=") == "1st"
+    assert [line.split()[:2] for line in (lines[5], lines[10])] == [["callbacks", "1"], ["sequential", "6"]]
     assert "\x1b" not in done.out + done.err
-    assert done.err == f"race:  {folder / 'race.html'}\n"
-    text = (folder / "race.html").read_text(encoding="utf-8")
-    (block,) = re.findall(r'<script type="application/json" id="race-data">(.*?)</script>', text)
-    assert json.loads(block)["races"]
-
-
-def test_only_some_strategies_may_race(folder: Path) -> None:
-    done = call("race", folder, "--strategy", "callbacks", "--strategy", "thread_pool")
-
-    assert [line.split()[:2] for line in done.out.splitlines()[5:7]] == [["callbacks", "1st"], ["thread_pool", "2nd"]]
+    assert (done.code, done.err) == (0, f"race:  {folder / 'race.html'}\n")
+    assert [line.split()[:2] for line in some.out.splitlines()[5:7]] == [["callbacks", "1"], ["thread_pool", "2"]]
     assert "aiohttp" not in (folder / "race.html").read_text(encoding="utf-8")
 
 
 def test_the_page_of_a_stored_run_is_written_where_out_says(folder: Path, tmp_path: Path) -> None:
-    before = {path.name for path in folder.iterdir()}
-
-    done = call("race", folder, "--out", tmp_path / "new" / "place")
-
     page = tmp_path / "new" / "place" / "race.html"
+
+    done = call("race", folder, "--out", page.parent)
+
     assert (done.code, done.err) == (0, f"race:  {page}\n")
     assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
-    assert {path.name for path in folder.iterdir()} == before
+    assert not (folder / "race.html").exists()
 
 
 def test_a_page_that_cannot_be_written_does_not_stop_the_race(tmp_path: Path) -> None:
@@ -68,20 +51,7 @@ def test_a_page_that_cannot_be_written_does_not_stop_the_race(tmp_path: Path) ->
 
     done = call("race", tmp_path)
 
-    assert done.code == 0
-    assert "cannot write" in done.err
-    assert "callbacks" in done.out
-
-
-def test_the_preset_lets_everyone_crawl_the_same_pages() -> None:
-    preset = load("race", names())
-    trials = expand(preset, {name: describe(name) for name in preset.strategies})
-
-    assert {trial.strategy for trial in trials} == set(models())
-    assert {trial.workload.site.pages for trial in trials if hasattr(trial, "workload")} == {300}
-    assert {trial.strategy: trial.workload.in_flight for trial in trials if hasattr(trial, "workload")} == {
-        name: 1 if name == "sequential" else 100 for name in models()
-    }
+    assert (done.code, "cannot write" in done.err, "callbacks" in done.out) == (0, True, True)
 
 
 @pytest.mark.night

@@ -54,7 +54,7 @@ def test_a_run_without_crawls_has_its_own_tables_and_the_command() -> None:
 def test_blocks_have_their_verdict_and_its_table() -> None:
     text = markdown(flat(series(12, 0.2)), MACHINE)
 
-    assert "B is worse after 12 of at most 48 blocks" in text
+    assert "REGRESSION: B is worse: CPU per page +22.6 %" in text
     assert "| CPU per page |" in text
 
 

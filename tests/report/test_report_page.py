@@ -197,7 +197,7 @@ def test_a_selftest_is_shown_as_it_was_told(tmp_path: Path) -> None:
 
     page = check(written(tmp_path))
 
-    assert "False alarms, both sides callbacks" in [one.text for one in page.all("span")]
+    assert "Decisions" in [one.text for one in page.all("span")]
 
 
 def test_a_comparison_is_shown_with_the_stored_verdict(tmp_path: Path) -> None:

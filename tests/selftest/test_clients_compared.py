@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from inflight.bench.ab import rates as selftest
 from inflight.bench.report.answer import answer
+from inflight.bench.report.studies import Studies
 from inflight.bench.rows.files import Row
 from inflight.bench.studies.clients import plot as plot_clients
 from inflight.bench.studies.clients import read as clients
 from inflight.bench.studies.clients import show as told_of_clients
 from inflight.bench.studies.clients.read import Comparison, Judged
 from inflight.bench.studies.clients.run import CLIENTS, SECONDS, plan, trial
-from inflight.bench.studies.selftest import show as selftest
 from tests.made_rows import MACHINE, MS
 from tests.selftest.made_clients import AGREEING, client_row, client_rows
 from tests.selftest.made_selftest import made_selftest
@@ -266,4 +267,4 @@ def test_a_run_has_a_table_of_its_clients_and_their_title_is_part_of_its_answer(
         ("locust", "failed", *"-----", "1/1 invalid"),
         ("wrk", "1,000", "50.4 ms", "50.4 ms", "51.4 ms", "10 %", "5 %", "2 ok"),
     ]
-    assert answer(rows)[0] == f"{section.title}."
+    assert answer(Studies(rows))[0] == f"{section.title}."

@@ -10,19 +10,16 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.core import selftests
-from inflight.bench.measure import host, interpreters
+from inflight.bench.ab import decide as deciding
+from inflight.bench.ab import plot, rates
+from inflight.bench.ab import selftest as selftest_command
+from inflight.bench.frame import blocks as read
+from inflight.bench.measure import interpreters, overhead
 from inflight.bench.plan.arm import BlockTrial
 from inflight.bench.plan.trials import AnyTrial
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
 from inflight.bench.studies.clients import plot as plot_clients
-from inflight.bench.studies.compare import plot as plot_comparison
-from inflight.bench.studies.compare import read
-from inflight.bench.studies.selftest import command as selftest_command
-from inflight.bench.studies.selftest import overhead
-from inflight.bench.studies.selftest import plot as plot_selftest
-from inflight.bench.studies.selftest import read as self_test
 from tests.ab.test_decide import noise
 from tests.cli.command import call, inflight
 from tests.laboratory import Laboratory, only_run, sides
@@ -35,17 +32,10 @@ SD = 0.02
 QUICK = ("selftest", "--quick")
 
 
-@pytest.fixture(autouse=True)
-def _one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(self_test, "BUDGETS_S", (60,))
-
-
 @pytest.fixture
 def _no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(self_test, "resolves", lambda _same: [])
-    for module, name in ((plot_selftest, "save_selftest"), (plot_clients, "save_clients")):
+    for module, name in ((plot, "save_selftest"), (plot_clients, "save_clients")):
         monkeypatch.setattr(module, name, lambda *_: [])
-    monkeypatch.setattr(plot_comparison, "save_comparison", lambda *_: [])
 
 
 def machine(**more: Any) -> Callable[[AnyTrial, bool], Iterable[Row]]:
@@ -75,40 +65,26 @@ def test_a_quiet_machine_has_no_alarm_and_finds_what_is_planted(laboratory: Labo
     assert json.loads((folder / "selftest.json").read_text(encoding="utf-8")) | {"folder": str(folder)} == found
     assert (done.code, found["too_few"]) == (0, [])
     assert (found["dropped"]["tried"], found["dropped"]["left_out"]) == (48, 0)
-    assert [(one["minutes"], one["blocks"], one["limited_by"]) for one in found["resolves"]] == [(1, 12, "pass")]
     assert (found["false_alarms"]["real"]["alarms"], found["false_alarms"]["real"]["decisions"]) == (0, 2)
-    assert found["false_alarms"]["real"]["alarms"] == 0
     for size, one in found["detection"].items():
         assert one["loops"] == pytest.approx(int(size) / 100 * CPU_NS / LOOP_NS, rel=0.02)
         assert math.expm1(one["seen"]) == pytest.approx(int(size) / 100, abs=0.002)
-        assert (one["blocks"], one["share"]) == (12, 1.0)
+        assert (one["real"]["blocks"], one["real"]["alarms"], one["real"]["decisions"]) == (12, 1, 1)
     assert found["noise"]["callbacks"]["cpu_per_page"] == pytest.approx(SD, rel=0.03)
     assert found["block_s"]["callbacks"]["slices"] == 3.0
     assert found["overhead"] == {
-        "with_ns": 400.0, "without_ns": 200.0, "per_fetch_ns": 200.0, "share": pytest.approx(200 / CPU_NS, rel=0.01)
+        "with_ns": 400.0, "without_ns": 200.0, "loop_ns": LOOP_NS, "per_fetch_ns": 200.0,
+        "share": pytest.approx(200 / CPU_NS, rel=0.01),
     }  # fmt: skip
     assert found["server_ceiling_per_s"] == 100_000.0
     assert [one["latency"] for one in found["clients"]["latencies"]] == ["50ms", "10ms", "0"]
     assert {row.workload.id for row in rows.read(folder)} >= {
-        *("compare/aa", "compare/planting", "compare/planted-5", "compare/planted-10", "selftest/lateness"),
+        *("compare/aa", "compare/planted-5", "compare/planted-10", "selftest/lateness"),
         *(f"client/latency={latency}/in_flight=50" for latency in ("0", "10ms", "50ms")),
     }
     assert {path.name for path in (folder / "plots").iterdir()} == {
         f"{name}.{kind}" for name in ("selftest", "clients") for kind in ("png", "svg")
     }
-
-
-@pytest.mark.usefixtures("_no_plots")
-def test_the_next_verdict_quotes_it(laboratory: Laboratory, tmp_path: Path) -> None:
-    laboratory.answer = machine()
-    assert call(*QUICK, "--out", tmp_path).code == 0
-    kept = selftests.latest([tmp_path], host.machine())
-    assert kept is not None
-
-    compared = call("ab", "callbacks", "callbacks", "--metric", "cpu_per_page", "--out", tmp_path, "--json")
-
-    assert json.loads(compared.out)["error_rates"] == {"measured": kept["made_at"]}
-    assert "as in the self-test" in compared.err
 
 
 @pytest.mark.usefixtures("_no_plots")
@@ -135,14 +111,14 @@ def test_alarms_and_lost_blocks_have_their_exit_codes(
     assert found["dropped"]["reasons"] == reasons
 
 
-def test_an_interrupted_self_test_keeps_its_rows_and_is_not_quoted(laboratory: Laboratory, tmp_path: Path) -> None:
+def test_an_interrupted_self_test_keeps_its_rows(laboratory: Laboratory, tmp_path: Path) -> None:
     laboratory.answer, laboratory.interrupt_at = machine(), 1 + 3 * 5 + 1
 
     done = call(*QUICK, "--out", tmp_path)
 
     folder = only_run(tmp_path)
     assert (done.code, done.out) == (130, "")
-    assert done.err.splitlines()[-1] == (f"interrupted; the rows are in {folder}, but verdicts will not quote them")
+    assert done.err.splitlines()[-1] == f"interrupted; the rows are in {folder}"
     assert {row.round for row in rows.read(folder)} == {1, 2, 3}, "each with four readings of memory"
     assert not (folder / "selftest.json").exists()
 
@@ -154,20 +130,20 @@ def test_the_cost_of_measuring_is_printed(monkeypatch: pytest.MonkeyPatch, capsy
 
     overhead.main()
 
-    assert set(json.loads(capsys.readouterr().out)) == {"with_ns", "without_ns"}
+    assert set(json.loads(capsys.readouterr().out)) == {"with_ns", "without_ns", "loop_ns"}
 
 
 def test_interpreters_of_sides_are_labelled_and_two_names_of_one_are_no_difference(tmp_path: Path) -> None:
     (tmp_path / "python").symlink_to(sys.executable)
     label = interpreters.ask(sys.executable).label
 
-    one, two = selftest_command.Plan("callbacks", selftest_command.QUICK, 1), (sys.executable, str(tmp_path / "python"))
+    one, two = selftest_command.Plan("callbacks", 24, 12, 1), (sys.executable, str(tmp_path / "python"))
     named = replace(one, pythons=two)
 
-    assert (one.interpreters, one.differ) == ([], False)
-    assert (named.interpreters, named.differ) == ([label, label], False)
-    assert [arm.python for arm in named.arms("callbacks")] == list(two)
-    assert [arm.python for arm in replace(one, pythons=two[:1]).arms("callbacks")] == [sys.executable] * 2
+    assert (one.to_dict()["interpreters"], one.differ) == ([], False)
+    assert (named.to_dict()["interpreters"], named.differ) == ([label, label], False)
+    assert [arm.python for arm in named.arms()] == list(two)
+    assert [arm.python for arm in replace(one, pythons=two[:1]).arms()] == [sys.executable] * 2
 
 
 @pytest.mark.night
@@ -178,10 +154,8 @@ def test_a_real_self_test_has_the_code_and_the_figures_of_its_rows(tmp_path: Pat
     assert json.loads((folder / "selftest.json").read_text(encoding="utf-8")) | {"folder": str(folder)} == found
     assert done.code == selftest_command.code(found)
     every = rows.read(folder)
-    series = {name: read.blocks(own) for name, own in read.comparisons(every).items()}
-    assert found["dropped"] == self_test.left_out([one for name, one in series.items() if name != "planting"])
-    assert (found["too_few"] == []) == (len(self_test.good(series["aa"])) >= 24)
-    if not found["too_few"]:  # a machine that loses its blocks has no figures of them
-        assert found["noise"]["callbacks"] == pytest.approx(self_test.noise(series["aa"]))
-        assert found["false_alarms"] == self_test.false_alarms(series["aa"], {})
+    series = read.comparisons(every)
+    assert found["dropped"] == rates.left_out(series.values())
+    assert (found["too_few"] == []) == (len(deciding.tally(series["aa"]).good) >= 24)
+    assert found["false_alarms"]["real"] == rates.counts(series["aa"], {})
     assert {row.strategy for row in every if row.kind == "client"} == {"locust", "wrk", "callbacks"}

@@ -18,21 +18,20 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, TemplateError
 
+from inflight.bench.ab import decide as decisions_of
+from inflight.bench.ab import rates
+from inflight.bench.ab import show as comparison
 from inflight.bench.claims import show as claims
 from inflight.bench.core import units
 from inflight.bench.frame.figures import FIGURES
+from inflight.bench.predict import simulator
 from inflight.bench.present import section, words
 from inflight.bench.present.markdown import code, escaped
 from inflight.bench.report.glossary import glossary
 from inflight.bench.rows.files import RowsError
 from inflight.bench.show import study
-from inflight.bench.studies.compare import read as comparisons
-from inflight.bench.studies.compare import show as comparison
-from inflight.bench.studies.selftest import show as selftest
-from inflight.bench.studies.simulator import page as simulator_page
-from inflight.bench.studies.simulator import show as simulator
-from inflight.bench.studies.simulator.read import simulated
 from tools.document import plots, race, values
+from tools.document import simulator as simulator_page
 from tools.document.stored import REFERENCE, DocumentError, Run, Runs
 
 PAGES = ("README.md", "docs/*.md", "docs/slides/*.md")
@@ -56,13 +55,11 @@ GLOBALS = {
     "change_between": units.change_between,
     "claims": claims,
     "comparison": comparison,
-    "comparisons": comparisons,
+    "decisions_of": decisions_of,
     "folded": section.folded,
     "glossary": glossary,
-    "selftest": selftest,
-    "simulated": simulated,
+    "selftest": rates,
     "simulator": simulator,
-    "simulator_page": simulator_page,
     "values": values,
 }
 
@@ -108,7 +105,7 @@ def pages(runs: Runs, root: Path) -> Iterator[tuple[Path, str, str]]:
             except DocumentError as error:
                 raise DocumentError(f"{path.relative_to(root)}: {mark}: {error}") from error
         yield path, old, text
-    for name, whole in {race.PICTURE: race.picture, "docs/pages/simulator.html": simulator_html}.items():
+    for name, whole in {race.PICTURE: race.picture, simulator_page.PAGE: simulator_page.html}.items():
         path = root / name
         yield path, path.read_text(encoding="utf-8") if path.is_file() else "", whole(runs)
 
@@ -150,14 +147,6 @@ def replaced(text: str, name: str, part: str) -> str:
     if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
         raise DocumentError(f"it needs the line {begin} and, below it, the line {end}, each once")
     return f"{text[: text.index(begin)]}{begin}\n{part}\n{text[text.index(end) :]}"
-
-
-def simulator_html(runs: Runs) -> str:
-    """Return the simulator of the newest ``quick``: a page that loads nothing. Raises DocumentError."""
-    run = runs.newest("quick")
-    if (shown := simulator_page.fragment(run.rows)) is None:
-        raise DocumentError(f"{run.folder} has nothing to simulate")
-    return simulator_page.page(shown, f"The costs are from this run: {run.source}")
 
 
 @cache

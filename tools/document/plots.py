@@ -8,6 +8,8 @@ import tempfile
 from collections.abc import Collection
 from pathlib import Path
 
+from inflight.bench.ab import decide as decisions_of
+from inflight.bench.ab import plot as plot_ab
 from inflight.bench.core import units
 from inflight.bench.frame.slopes import LAYERS, SERVER
 from inflight.bench.present import marks, page
@@ -15,9 +17,6 @@ from inflight.bench.report import files as report_files
 from inflight.bench.report import plots
 from inflight.bench.rows.files import read
 from inflight.bench.studies.clients import plot as plot_clients
-from inflight.bench.studies.compare import plot as plot_comparison
-from inflight.bench.studies.compare import read as read_comparisons
-from inflight.bench.studies.selftest import plot as plot_selftest
 from tools.document.stored import Runs
 from tools.document.values import ladder
 
@@ -49,11 +48,11 @@ def save(run: Path, folder: Path, only: Collection[str] | None = None) -> list[P
     machine, extras = report_files.read(run)
     if extras.selftest is not None:
         machine = extras.selftest["machine"]
-        saved = plot_selftest.save_selftest(extras.selftest, rows, machine, folder)
+        saved = plot_ab.save_selftest(extras.selftest, rows, folder)
         return [*saved, *plot_clients.save_clients(rows, machine, folder)]
     if extras.verdict is not None:
-        result = read_comparisons.result(rows, extras.verdict)
-        return [] if result is None else plot_comparison.save_comparison(result, machine, folder)
+        result = decisions_of.result(rows, extras.verdict)
+        return [] if result is None else plot_ab.save_comparison(result, machine, folder)
     return plots.save_all(rows, machine, folder, only)
 
 

@@ -12,8 +12,8 @@ from itertools import accumulate, pairwise
 
 from inflight.bench.core import units
 from inflight.bench.present import words
-from inflight.bench.present.name_looks import COLOURS
-from inflight.bench.studies.race.read import Lane, Race
+from inflight.bench.present.name_looks import look
+from inflight.bench.race.lanes import Lane, Race
 from tools.document.stored import Runs
 from tools.document.values import race
 
@@ -83,7 +83,7 @@ def picture(runs: Runs) -> str:
 
 def drawn(race: Race) -> str:
     """Return a race as an SVG."""
-    lanes = race.finishers
+    lanes = _finishers(race)
     film = film_of(lanes)
     height = TOP + ROW * len(lanes) + FOOT
     moves = "\n".join(line for number, lane in enumerate(lanes) for line in _moves(number, lane, race.pages, film))
@@ -107,6 +107,10 @@ def drawn(race: Race) -> str:
 """
 
 
+def _finishers(race: Race) -> list[Lane]:
+    return [lane for lane in race.lanes if lane.rank is not None]
+
+
 def film_of(lanes: Sequence[Lane]) -> Film:
     """Return the film of lanes in the order of their ends."""
     fast = [lane.end_ns for lane in lanes if lane.end_ns < LONG * lanes[0].end_ns]
@@ -115,17 +119,19 @@ def film_of(lanes: Sequence[Lane]) -> Film:
 
 def described(race: Race) -> str:
     """Say how the race ended, in one sentence."""
-    return "; ".join(f"{lane.name}: {units.duration(lane.end_ns)}" for lane in race.finishers) + "."
+    return "; ".join(f"{lane.name}: {units.duration(lane.end_ns)}" for lane in _finishers(race)) + "."
 
 
 def _title(race: Race) -> str:
-    latency = "without added latency" if race.latency == "0" else f"with {units.latency(race.latency)} of latency"
+    latency = race.lanes[0].row.workload.latency
+    latency = "without added latency" if latency == "0" else f"with {units.latency(latency)} of latency"
     return f"{units.count(race.pages)} pages from a site {latency}"
 
 
 def _in_flight(race: Race) -> str:
-    alone = [lane.name for lane in race.lanes if lane.in_flight == 1 < race.in_flight]
-    told = f"up to {units.count(race.in_flight)} fetches in flight"
+    most = max(lane.in_flight for lane in race.lanes)
+    alone = [lane.name for lane in race.lanes if lane.in_flight == 1 < most]
+    told = f"up to {units.count(most)} fetches in flight"
     return f"{told}; {words.listed(alone)}: 1" if alone else told
 
 
@@ -133,7 +139,7 @@ def _in_flight(race: Race) -> str:
 
 
 def _lane(number: int, lane: Lane, pages: int, film: Film) -> Iterator[str]:
-    y, colour = TOP + ROW * number, COLOURS[lane.colour]
+    y, colour = TOP + ROW * number, look(lane.row.strategy).colour
     place = f'x="{LEFT}" y="{y}" height="{BAR}" rx="3"'
     long = RIGHT - LEFT
     yield f'<text x="16" y="{y + 18}">{escape(lane.name)}</text>'

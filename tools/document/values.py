@@ -9,26 +9,27 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from inflight.bench.ab import decide as decisions_of
+from inflight.bench.ab.decide import Decision
+from inflight.bench.ab.rates import rate_bounds
+from inflight.bench.ab.rule import DESIGNED
 from inflight.bench.core import noise, units
+from inflight.bench.frame import blocks as comparisons
 from inflight.bench.frame import slopes
 from inflight.bench.frame import statistics as stats
+from inflight.bench.frame.blocks import Block
 from inflight.bench.frame.contrast import contrast, records, summary
 from inflight.bench.frame.slopes import FULL, NoSlope, Slope
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Table
+from inflight.bench.race.lanes import Race, races
 from inflight.bench.rows import machines
 from inflight.bench.rows.files import MACHINE_FILE, folders_in
 from inflight.bench.show import listing, memory
 from inflight.bench.show import study as shows
 from inflight.bench.show.sections import section
 from inflight.bench.show.studies import LISTINGS, STUDIES
-from inflight.bench.studies.compare import read as comparisons
-from inflight.bench.studies.compare.decide import Decision
-from inflight.bench.studies.compare.read import Block
-from inflight.bench.studies.compare.rule import DESIGNED
-from inflight.bench.studies.compare.simulation import rate_bounds
-from inflight.bench.studies.race.read import Race, races
 from tools.document.stored import DocumentError, Run, Runs
 from tools.selftest_long import DECISIONS_FILE, Kind, kinds, made
 
@@ -313,7 +314,7 @@ def largest_swarm(runs: Runs) -> tuple[int, float, str]:
 def race(run: Run) -> Race:
     """Return the first race of a run. Raises DocumentError."""
     found = races(run.rows)
-    if not found or len(found[0].finishers) < 2:
+    if not found or found[0].lanes[1].rank is None:
         raise DocumentError(f"{run.folder} has no race with two valid crawls")
     return found[0]
 
@@ -321,7 +322,7 @@ def race(run: Run) -> Race:
 def regression(runs: Runs) -> Run:
     """Return the newest comparison that ended as a regression. Raises DocumentError if there is none."""
     for run in map(runs.run, reversed(runs.all("ab"))):
-        if comparisons.decided(comparisons.blocks(run.rows), DESIGNED).verdict == "regression":
+        if decisions_of.decided(comparisons.blocks(run.rows), DESIGNED).verdict == "regression":
             return run
     raise DocumentError(f"no comparison in {runs.folder} ended as a regression; store one that `inflight ab` made")
 
@@ -335,8 +336,7 @@ def verdict(good: Sequence[Block], decision: Decision) -> dict[str, Any]:
         "arms": [good[0].arms[role].measured for role in ("reference", "placebo", "compared")],
         "values": [comparisons.values(block)["cpu_per_page"] for block in good],
         "effect": effect,
-        "error": effect.sd / math.sqrt(effect.blocks),
-        "times": stats.t_quantile(effect.blocks - 1, 0.975),
+        "times": stats.t_quantile(effect.mean.freedom, 0.975),
         "rule": DESIGNED,
         "look": look,
         "gated": gated,

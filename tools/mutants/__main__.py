@@ -62,19 +62,19 @@ ROOMS = {
     ),
     "statistics": Room(
         (
-            "bench/frame/statistics.py", "bench/core/figures.py", "bench/core/model.py", "bench/core/retention.py",
+            "bench/frame/statistics.py", "bench/core/figures.py", "bench/frame/model.py", "bench/core/retention.py",
             "bench/core/layers.py", "bench/plan/arrivals.py",
         ),
         (
             "tests/analyse", "tests/core/test_core_stats.py", "tests/present/test_retention.py",
             "tests/present/test_memory_table.py",
-            "tests/swarm/test_arrivals.py", "tests/compare/test_compare_rule.py",
+            "tests/swarm/test_arrivals.py",
         ),
     ),
     "verdict": Room(
-        ("bench/studies/compare/rule.py", "bench/studies/compare/decide.py", "bench/studies/compare/effect.py"),
+        ("bench/ab/rule.py", "bench/ab/decide.py", "bench/frame/blocks.py"),
         (
-            "tests/ab/test_decide.py", "tests/ab/test_blocks_values.py", "tests/ab/test_simulation.py",
+            "tests/ab/test_decide.py", "tests/frame/test_blocks_values.py", "tests/ab/test_rule.py",
             "tests/ab/test_ab_command.py", "tests/ab/test_verdict_shown.py",
         ),
     ),

@@ -1,0 +1,232 @@
+"""``inflight ab``: run blocks of two sides until there is a verdict, print it and keep it.
+
+::
+
+    Comparison --ready--> arms --calibrated--> cycles per block --measure--> [Row] --values--> decide --> again or end
+"""
+
+import json
+import math
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from inflight.bench.ab import decide as deciding
+from inflight.bench.ab import show
+from inflight.bench.ab.decide import Decision, Result
+from inflight.bench.ab.rule import DESIGNED, Rule, budget_for, rule_for, smallest_found
+from inflight.bench.commands import run as commands
+from inflight.bench.commands.output import complain, say, say_plots
+from inflight.bench.core import units
+from inflight.bench.frame import blocks as read
+from inflight.bench.frame.blocks import Block
+from inflight.bench.measure import host
+from inflight.bench.measure import run as runs
+from inflight.bench.measure.blocks import comparing
+from inflight.bench.measure.blocks.comparing import Arms, Place
+from inflight.bench.measure.blocks.sides import Prepared
+from inflight.bench.measure.places import without_places
+from inflight.bench.plan.comparison import Comparison, from_words
+from inflight.bench.plan.judge import ExperimentError, judged, need
+from inflight.bench.present import progress, words
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.records import Arm
+from inflight.fake_server.delays import parse_duration_ns
+
+REFUSALS = commands.REFUSALS
+EXITS = {"pass": 0, "regression": 1, "inconclusive": 3}
+NOISE = (0.02, 0.05)
+"""SDs of blocks for which the plan shows the detectable change."""
+MEMORY_S = 2.5
+"""Approximate duration of the four readings of memory, for estimates only."""
+OVERRUN = 1.5
+"""Multiple of the budget after which a run ends."""
+
+
+def run(
+    *,
+    a: str,
+    b: str | None,
+    of_a: Sequence[str],
+    of_b: Sequence[str],
+    in_flight: int | None,
+    connection: str | None,
+    repo: Path | None,
+    python: str | None,
+    requirements: Sequence[str],
+    variables: Sequence[str],
+    latency: str,
+    links: int,
+    cycles: int | None,
+    metrics: Sequence[str],
+    budget: str | None,
+    out: Path,
+    markdown: Path | None,
+    as_json: bool,
+) -> int:
+    """Compare, print the verdict, and return 0 (pass), 1 (regression), 3 (inconclusive) or 130 (interrupted)."""
+    single = {"in_flight": in_flight, "connection": connection, "repo": repo, "python": python}
+    both = [(f"--{key.replace('_', '-')}", key, str(value)) for key, value in single.items() if value is not None]
+    both += [("--with", "with", value) for value in requirements] + [("--env", "env", value) for value in variables]
+    planned = from_words(a, b, both=both, of_a=of_a, of_b=of_b, latency=latency, links=links, metrics=metrics)
+    budget_s = None if budget is None else seconds(budget)
+    _check_writable(out)
+    folder, found, machine = None, 0, host.machine()
+    try:
+        with (
+            commands.interruptible(),
+            tempfile.TemporaryDirectory(prefix="inflight-") as files,
+            comparing.chosen_place() as place,
+        ):
+            planned, prepared = comparing.ready(replace(planned, cycles=cycles), Path(files))
+            for name in ("A", "B"):
+                say(f"{name}: {prepared[name].arm.label}" + _commit(prepared[name]))
+            planned, block_s = calibrated(planned, prepared, place)
+            rule = rule_within(budget_s, block_s, planned)
+            folder = runs.new_folder(out, planned, machine)
+            stand = progress.Stand(rule.looks[-1], rule.looks[-1] * block_s * 1e9, guess="at most")
+            with progress.shown(stand) as shown:
+
+                def report(block: Block, decision: Decision) -> None:
+                    nonlocal found
+                    found = block.number
+                    line = show.block_line(block, decision)
+                    shown.finished(line, block_s * 1e9) if block.good else shown.repeated(line)
+
+                where = Measuring(folder, planned, prepared, place)
+                result = decided(where, rule, report, budget_s)
+    except KeyboardInterrupt:
+        rest = f"after {words.counted(found, 'block')}; their rows are in {folder}"
+        complain(f"interrupted {rest if found else 'before the first block ended'}")
+        return 130
+    return conclude(folder, result, markdown, as_json=as_json)
+
+
+def calibrated(comparison: Comparison, prepared: Arms, place: Place) -> tuple[Comparison, float]:
+    """Run a block; return the comparison with its number of cycles and its gated metrics, and seconds per block.
+
+    Raises ExperimentError with the name of the arm when a side cannot do the work.
+    """
+    found, cycles, block_s = comparing.calibrate(comparison, prepared, place)
+    for row in filter(read.has_failed, found):
+        raise ExperimentError(f"nothing to compare: {row.strategy}, {row.workload.arm.label}: {read.reason(row)}")
+    moves = all(read.moves_throughput(row) for row in found if isinstance(row, Arm))
+    gated = tuple(metric for metric in comparison.metrics if metric != "throughput" or moves)
+    return replace(comparison, gated=gated, cycles=cycles), block_s
+
+
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """A comparison that is ready, and where its blocks are run and kept."""
+
+    folder: Path
+    comparison: Comparison
+    prepared: Arms
+    place: Place
+
+    def block(self, number: int, *, memory: bool) -> Block:
+        """Run a block, with memory if that is measured; its rows are written. Raises RunError if they cannot be."""
+        memory = memory and "memory" in self.comparison.metrics
+        made = comparing.measure(self.folder, self.comparison, number, self.prepared, self.place, memory=memory)
+        return read.blocks(made)[0]
+
+
+def decided(
+    where: Measuring, rule: Rule, report: Callable[[Block, Decision], None], budget_s: float | None = None
+) -> Result:
+    """Run blocks until the decision is final; ``report`` is called after each with the decision so far.
+
+    Memory is measured in as many blocks as the first look needs, and in more only while memory keeps the decision open.
+    A run that takes longer than ``OVERRUN`` times its budget ends as inconclusive.
+    """
+    found: list[Block] = []
+    memory_is_open = False
+    while True:
+        lacks_memory = sum("memory" in read.values(one) for one in found if one.good) < rule.looks[0]
+        found.append(where.block(len(found) + 1, memory=memory_is_open or lacks_memory))
+        decision = deciding.decided(found, rule)
+        taken_s = sum(sum(one.durations_ns) for one in found) / 1e9
+        if not decision.final and budget_s is not None and taken_s > OVERRUN * budget_s:
+            next_look = next((look for look in rule.looks if look > decision.blocks), rule.looks[-1])
+            enough_s = budget_for(next_look * taken_s / max(1, decision.blocks))
+            why = f"blocks took longer than {OVERRUN:g} times the budget; try --budget {enough_s}s"
+            decision = replace(decision, final=True, verdict="inconclusive", why=why)
+        report(found[-1], decision)
+        if decision.final:
+            return Result(decision, tuple(found), rule)
+        if decision.look is not None:
+            memory_is_open = any(one.metric == "memory" and one.upper >= rule.acceptable for one in decision.effects)
+
+
+def rule_within(budget_s: float | None, block_s: float, planned: Comparison) -> Rule:
+    """Return the rule for a budget, the designed one without; print what it takes and detects. Raises ExperimentError.
+
+    Raises ExperimentError for a budget that is too short for the first look.
+    """
+    first = DESIGNED.looks[0]
+    memory_s = MEMORY_S if "memory" in planned.metrics else 0.0
+    rule = DESIGNED if budget_s is None else rule_for(budget_s, block_s, memory_s=memory_s)
+    if rule is None:
+        needed_s = math.ceil(first * (block_s + memory_s))
+        raise ExperimentError(
+            f"--budget {budget_s:g}s is too short: {first} blocks take about {needed_s} s here; "
+            f"try --budget {budget_for(needed_s)}s, or fewer metrics (--metric)"
+        )
+    times = [f"{look} blocks take about {look * block_s + first * memory_s:.0f} s" for look in rule.looks]
+    sizes = [units.change_size(smallest_found(sd, rule, max(1, len(planned.gated)))) for sd in NOISE]
+    say(f"{planned.cycles} cycles of slices per block; {', '.join(times)}")
+    say(f"detectable: {sizes[0]} if blocks vary by {NOISE[0]:.0%}, {sizes[1]} if they vary by {NOISE[1]:.0%}")
+    return rule
+
+
+def conclude(folder: Path, result: Result, markdown: Path | None, *, as_json: bool) -> int:
+    """Print the verdict, write it into the folder of its rows, and return its exit code."""
+    from rich.console import Console
+
+    from inflight.bench.ab.plot import save_comparison
+
+    values: dict[str, Any] = show.to_json(result) | {"folder": str(folder)}
+    if as_json:
+        print(json.dumps(values, allow_nan=False))
+    else:
+        Console(file=sys.stdout, highlight=False, soft_wrap=True).print(show.text(result))
+    stored, summary = json.dumps(without_places(values), indent=2, allow_nan=False), show.markdown(result)
+    try:
+        (folder / "verdict.json").write_text(f"{stored}\n", encoding="utf-8")
+        (folder / "verdict.md").write_text(summary, encoding="utf-8")
+        if markdown is not None:
+            with markdown.open("a", encoding="utf-8") as file:
+                file.write(summary)
+        machine = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
+        plots = save_comparison(result, machine, folder / "plots")
+    except OSError as error:
+        where = error.filename or folder
+        raise runs.RunError(f"cannot write {where}: {error.strerror}; the rows are complete") from error
+    say(f"rows:  {folder / rows.ROWS_FILE}")
+    say_plots(plots)
+    return EXITS[result.decision.verdict]
+
+
+def seconds(text: str) -> float:
+    """Parse a time such as 90s, 5m or 1h; return seconds. Raises ExperimentError."""
+    found = judged(partial(parse_duration_ns, text), "--budget") / 1e9
+    need(0 < found <= 86_400, f"--budget must be longer than 0 and at most a day, not {text}")
+    return found
+
+
+def _commit(prepared: Prepared) -> str:
+    where = f" of {prepared.arm.repository}" if prepared.arm.repository else ""
+    return f", commit {prepared.commit[:12]}{where}" if prepared.commit else ""
+
+
+def _check_writable(out: Path) -> None:
+    """Raise RunError if the results could not be written, before anything is measured."""
+    there = next(place for place in (out.resolve(), *out.resolve().parents) if place.exists())
+    try:
+        tempfile.TemporaryFile(dir=there).close()
+    except OSError as error:
+        raise runs.RunError(f"cannot write results to {out}: {error.strerror}; choose another place") from error

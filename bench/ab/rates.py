@@ -1,0 +1,182 @@
+"""A self-test: its figures, computed from blocks, and its tables. Pure."""
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from inflight.bench.ab import decide as deciding
+from inflight.bench.ab.decide import NAMES, decide
+from inflight.bench.ab.rule import DESIGNED, smallest_found
+from inflight.bench.core import units
+from inflight.bench.frame import blocks as read
+from inflight.bench.frame.blocks import CONTROLS, Block, series
+from inflight.bench.frame.statistics import t_interval
+from inflight.bench.present import section as form
+from inflight.bench.present import words
+from inflight.bench.present.section import Section
+from inflight.bench.present.table import Table
+from inflight.bench.studies.clients import show as clients
+
+FORMAT = 3
+"""Format 2 had rates of resampled decisions, too."""
+Values = Mapping[str, float]
+SelfTest = Mapping[str, Any]
+"""The content of ``selftest.json``."""
+
+
+def counts(found: Sequence[Block], apart: Values) -> dict[str, Any]:
+    """Count the verdicts of consecutive decisions on the good blocks; no two share a block.
+
+    ``apart`` is the difference of the sides, which is subtracted from the values of each block; empty for equal sides.
+    Blocks at the end that reach no final decision are not counted.
+    """
+    good = deciding.tally(found).good
+    each = [
+        {name: value - apart.get(name, 0.0) for name, value in read.values(block).items()} | read.controls_of(block)
+        for block in good
+    ]
+    verdicts, start, look = [], 0, 0
+    while look < len(DESIGNED.looks) and start + DESIGNED.looks[look] <= len(each):
+        every = series(each[start : start + DESIGNED.looks[look]])
+        gated = {str(name): every[name] for name in good[0].comparison.gated if name in every}
+        decision = decide(gated, {name: every[name] for name in CONTROLS if name in every})
+        look += 1
+        if decision.final:
+            verdicts.append(decision.verdict)
+            start, look = start + max(1, decision.blocks), 0
+    return {
+        "alarms": verdicts.count("regression"),
+        "passes": verdicts.count("pass"),
+        "inconclusive": verdicts.count("inconclusive"),
+        "decisions": len(verdicts),
+        "mean_blocks": start / len(verdicts) if verdicts else 0.0,
+        "blocks": len(good),
+        "upper": rate_bounds(verdicts.count("regression"), len(verdicts))[1],
+    }
+
+
+def rate_bounds(number: int, decisions: int) -> tuple[float, float]:
+    """Return one-sided lower and upper 95 % bounds of a rate (Clopper and Pearson, 1934); 0 and 1 without decisions."""
+    from scipy.special import betaincinv
+
+    low = float(betaincinv(number, decisions - number + 1, 0.05)) if number else 0.0
+    return low, float(betaincinv(number + 1, decisions - number, 0.95)) if number < decisions else 1.0
+
+
+def planted(found: Sequence[Block], apart: Values) -> dict[str, Any]:
+    """Return the measured size of a planted slowdown with its 95 % interval, and the decisions on its blocks."""
+    good = deciding.tally(found).good
+    values = [read.values(block)["cpu_per_page"] - apart.get("cpu_per_page", 0.0) for block in good]
+    seen = t_interval(values) if len(values) > 1 else None
+    size = (None, None, None) if seen is None else (seen.estimate, seen.low, seen.high)
+    loops = good[0].arm("B").planted_loops if good else None
+    return dict(zip(("seen", "low", "high"), size, strict=True)) | {"loops": loops, "real": counts(found, apart)}
+
+
+def spreads(each: Sequence[Values]) -> dict[str, float]:
+    """Return the standard deviation of each name's finite values."""
+    finite = {name: list(filter(math.isfinite, values)) for name, values in series(each).items()}
+    return {name: statistics.stdev(values) for name, values in finite.items() if len(values) > 1}
+
+
+def means(found: Sequence[Block]) -> dict[str, float]:
+    """Return the mean of each metric's values: how much the sides differ, as a logarithm."""
+    each = series([read.values(block) for block in deciding.tally(found).good])
+    return {name: statistics.fmean(values) for name, values in each.items()}
+
+
+def block_seconds(good: Sequence[Block]) -> dict[str, float]:
+    """Return the median seconds of a block: its slices, and what memory adds if it is measured."""
+    slices, memory = ([block.durations_ns[part] / 1e9 for block in good] for part in (0, 1))
+    measured = [taken for taken in memory if taken]
+    return {"slices": statistics.median(slices or [0.0]), "memory": statistics.median(measured or [0.0])}
+
+
+def left_out(each: Iterable[Sequence[Block]]) -> dict[str, Any]:
+    """Return the numbers of blocks tried and left out, with the reasons."""
+    every = deciding.tally([block for blocks in each for block in blocks])
+    return {"tried": len(every.good) + every.lost, "left_out": every.lost, "reasons": dict(every.reasons)}
+
+
+# Tables
+
+
+def title(found: SelfTest) -> str:
+    """Return the counts of decisions without a change, and with each planted slowdown."""
+    told = [f"{one['alarms']} of {one['decisions']} with {name}" for name, _, one in _kinds(found)]
+    return f"Self-test, {words.name(found['strategy'])}: regressions in {', '.join(told)}"
+
+
+def _kinds(found: SelfTest) -> list[tuple[str, str, Mapping[str, Any]]]:
+    """Return the size of each planted slowdown as it was measured, with its interval, and the counts of verdicts."""
+    kinds = [("no change", "", found["false_alarms"]["real"])]
+    for size, one in sorted(found["detection"].items(), key=lambda item: int(item[0])):
+        is_known = one["seen"] is not None
+        interval = units.change_between(one["low"], one["high"]) if is_known else ""
+        kinds.append((units.change(one["seen"]) if is_known else f"about +{int(size)} %", interval, one["real"]))
+    return kinds
+
+
+def text(found: SelfTest) -> str:
+    """Return the result for a terminal."""
+    return "\n\n".join(form.text(one, 120).plain for one in sections(found))
+
+
+def sections(found: SelfTest) -> list[Section]:
+    """Return a section of the self-test, and one of other clients if they were measured."""
+    machine, dropped = found["machine"], found["dropped"]
+    reasons = [f"{words.plain(why, 60)} ({number})" for why, number in list(dropped["reasons"].items())[:3]]
+    first = [
+        f"{machine['cpu']}, {machine['usable_cores']} cores, {machine['system']}, {machine['python']}",
+        "; ".join([f"{dropped['tried']} blocks tried, {dropped['left_out']} left out", *reasons]),
+        *([f"interpreters of A and B: {', '.join(found['interpreters'])}"] if found.get("interpreters") else []),
+        *(["too few good blocks"] if found["too_few"] else []),
+        *([words.neighbour(machine["neighbour"])] if machine.get("neighbour") else []),
+    ]
+    tables = [Section(title(found), (_decisions(found), _noise(found), _harness(found)), first=tuple(first))]
+    if found.get("clients") is not None:
+        tables.append(Section("", tuple(clients.tables(found["clients"], found["server_ceiling_per_s"]))))
+    return tables
+
+
+def _decisions(found: SelfTest) -> Table:
+    heads = ("planted", "95 % interval", "decisions", "regression", "pass", "inconclusive", "mean blocks", "rate")
+    lines = []
+    for name, interval, one in _kinds(found):
+        numbers = (units.count(one[key]) for key in ("decisions", "alarms", "passes", "inconclusive"))
+        low, high = (units.percent(end, 1) for end in rate_bounds(one["alarms"], one["decisions"]))
+        lines.append((name, interval, *numbers, f"{one['mean_blocks']:.1f}", f"{low.removesuffix(' %')} to {high}"))
+    notes = (
+        "Decisions on consecutive blocks; no two share one. Planted: a loop in each page of B; size: CPU per page.",
+        f"rate: of regressions, 95 % bounds; designed: at most {units.percent(DESIGNED.alpha, 1)} if no change",
+    )
+    return Table("Decisions", heads, tuple(lines), notes)
+
+
+def _noise(found: SelfTest) -> Table:
+    lines = []
+    for strategy, noise in found["noise"].items():
+        taken = found["block_s"][strategy]
+        detected = units.change_size(smallest_found(noise["cpu_per_page"], DESIGNED, len(noise))) if noise else "-"
+        sds = (units.percent(noise[metric], 1) if metric in noise else "-" for metric in NAMES)
+        lines.append((words.name(strategy), *sds, f"{taken['slices']:.1f} s", f"{taken['memory']:.1f} s", detected))
+    controls = ", ".join(f"{name} {units.percent(sd, 1)}" for name, sd in found["controls"].items())
+    heads = ("strategy", *NAMES.values(), "per block", "memory adds", "detectable")
+    notes = (f"Controls: {controls}.", "detectable: the smallest slowdown that a comparison finds 90 % of the time")
+    return Table("Noise: SD of a block", heads, tuple(lines), notes)
+
+
+def _harness(found: SelfTest) -> Table:
+    late, extra, ceiling = found["lateness"], found["overhead"], found["server_ceiling_per_s"]
+    times = " and ".join("-" if late[key] is None else units.duration(late[key]) for key in ("p50", "p99"))
+    lines = (
+        ("server's ceiling, with a client that parses nothing",
+         "-" if ceiling is None else f"{units.number(ceiling)} responses/s"),
+        ("lateness of the server's timers (p50 and p99, at most 2 ms), 1,000 in flight at 50 ms",
+         times + ("" if late["valid"] else " ✗")),
+        ("overhead of the harness per fetch (at most 1 µs)", units.duration(extra["per_fetch_ns"])),
+        ("overhead of the harness, share of CPU time (at most 1 %)",
+         "-" if extra["share"] is None else units.percent(extra["share"], 1)),
+    )  # fmt: skip
+    return Table("The harness", ("what", "value"), lines)

@@ -1,0 +1,215 @@
+"""``inflight selftest``: measure the harness itself on this machine, and keep the result.
+
+Blocks whose two sides are the same code (A/A) show its noise and its false alarms; blocks with a planted slowdown show
+what it detects. Blocks and decisions are those of ``inflight ab``. Other clients, Locust and wrk, show whether they get
+the same figures from the fake server as a strategy does.
+
+The sides may run on two interpreters. Then no side is slower by a known amount, so the mean difference of the blocks
+without a planted slowdown is subtracted from all blocks: what is left has the noise of this pair, and a known truth.
+"""
+
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from inflight import strategies
+from inflight.bench.ab import decide as deciding
+from inflight.bench.ab import rates, show
+from inflight.bench.ab.command import Measuring, calibrated
+from inflight.bench.ab.rule import DESIGNED
+from inflight.bench.commands import run as commands
+from inflight.bench.commands.output import complain, say
+from inflight.bench.frame import blocks as read
+from inflight.bench.frame.blocks import Block
+from inflight.bench.measure import host, interpreters, neighbour, process
+from inflight.bench.measure import run as runs
+from inflight.bench.measure.blocks import comparing
+from inflight.bench.plan.arm import Arm
+from inflight.bench.plan.bare import BareTrial
+from inflight.bench.plan.comparison import METRICS, comparison
+from inflight.bench.plan.experiment import Workload, named
+from inflight.bench.plan.judge import need
+from inflight.bench.plan.trials import AnyTrial, estimate_ns, trial_of
+from inflight.bench.present import progress
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row
+from inflight.bench.studies.clients import read as client_rows
+from inflight.bench.studies.clients import run as clients
+from inflight.bench.studies.clients.show import line as client_line
+from inflight.fake_server.site import SiteConfig
+
+REFUSALS = commands.REFUSALS
+SIZES = (5, 10)
+"""Nominal sizes of the planted slowdowns, in percent of the CPU time per page."""
+FULL, QUICK = (96, 48, 3), (24, 12, 1)
+"""Numbers of good blocks without a change, of those with each planted slowdown, and of rounds of the clients."""
+MAX_TRIES = 3
+"""Maximum number of blocks tried for each good one that is needed; with more, the machine is too busy."""
+BLOCK_NS = 4_000_000_000
+"""Expected duration of a block; used for the estimate only."""
+LATE = Workload("selftest/lateness", "crawl", SiteConfig(pages=10_000, links=0, delay="50ms"), 1000, "keep-alive")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The plan of a self-test, as kept in the folder of the run."""
+
+    strategy: str
+    same: int
+    planted: int
+    client_rounds: int
+    pythons: tuple[str, ...] = ()
+    """Interpreters: none for that of the harness, one for both sides, or one for A and one for B."""
+    name: str = "selftest"
+
+    @property
+    def differ(self) -> bool:
+        """Whether the sides run on two interpreters; two names of one are no difference."""
+        return len({Path(interpreters.ask(name).executable).resolve() for name in self.pythons}) > 1
+
+    def arms(self, loops: int | None = None) -> tuple[Arm, Arm]:
+        """Return both sides of a comparison of the strategy with itself, B with planted loops in each page."""
+        a, b = (self.pythons[0], self.pythons[-1]) if self.pythons else (None, None)
+        none = None if loops is None else 0
+        return Arm("A", self.strategy, python=a, planted_loops=none), Arm(
+            "B", self.strategy, python=b, planted_loops=loops
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as values for TOML."""
+        return {
+            "strategy": self.strategy,
+            "blocks": {"same": self.same, "planted": self.planted},
+            "client_rounds": self.client_rounds,
+            "interpreters": [interpreters.ask(arm.python).label for arm in self.arms() if arm.python is not None],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Laboratory:
+    """Where the trials of a self-test are run and kept."""
+
+    place: comparing.Place
+    folder: Path
+    files: Path
+    """Folder of the files of the arms."""
+    shown: progress.Progress
+
+    def blocks(self, name: str, arms: tuple[Arm, Arm], wanted: int, *, memory: bool = False) -> list[Block]:
+        """Run blocks until ``wanted`` are good; give up if too many are not."""
+        planned = comparison(*arms, SiteConfig(links=10), METRICS if memory else METRICS[:2], name)
+        planned, prepared = comparing.ready(planned, self.files / name)
+        planned, _ = calibrated(planned, prepared, self.place)
+        where = Measuring(self.folder, planned, prepared, self.place)
+        found: list[Block] = []
+        good = 0
+        while good < wanted and len(found) < MAX_TRIES * wanted:
+            found.append(block := where.block(len(found) + 1, memory=memory))
+            good += block.good
+            line = f"{name:<12} {good:>3}/{wanted}  {show.changes(block)}"
+            self.shown.finished(line, BLOCK_NS) if block.good else self.shown.repeated(line)
+        return found
+
+    def trial(self, trial: AnyTrial) -> Row:
+        """Measure a trial, and write its row at once."""
+        (row,) = runs.measured(trial, self.place.keeper, self.place.setting(self.folder.name))
+        comparing.append(self.folder, row)
+        return row
+
+    def client(self, trial: BareTrial) -> Row:
+        """Let Locust, wrk or a strategy load the server; one that is not installed takes no time."""
+        row = self.trial(trial)
+        (self.shown.skipped if row.status == "skipped" else self.shown.finished)(client_line(row), trial.expected_ns)
+        return row
+
+
+def run(
+    *, strategy: str, pythons: tuple[str, ...], quick: bool, out: Path, as_json: bool, disturbed: str | None
+) -> int:
+    """Measure the harness, and keep and print the result.
+
+    Return 0; 1 if false alarms are significantly more frequent than designed; 3 if too few blocks were good; 130 if
+    interrupted.
+    """
+    described = strategies.describe(named(strategy, "--strategy"))
+    need(not described.lack, f"{strategy} {described.lack}")
+    times, needed = len(pythons), ", ".join(described.requires if pythons else ())
+    need(times <= 2, f"--python may be given once, for both sides, or twice, for A and for B; not {times} times")
+    need(not needed, f"--python: {strategy} needs {needed}; choose a strategy without libraries")
+    plan, machine = Plan(strategy, *(QUICK if quick else FULL), pythons), host.machine(disturbed)
+    folder = runs.new_folder(out, plan, machine)
+    wanted, trials = plan.same + len(SIZES) * plan.planted, clients.plan(plan.client_rounds, seed=1)
+    try:
+        with (
+            commands.interruptible(),
+            tempfile.TemporaryDirectory(prefix="inflight-") as files,
+            comparing.chosen_place() as place,
+            neighbour.beside(disturbed, place.cpus),
+            progress.shown(progress.Stand(wanted + len(trials), wanted * BLOCK_NS + estimate_ns(trials))) as shown,
+        ):
+            found = _measure(plan, Laboratory(place, folder, Path(files), shown), trials) | {"machine": machine}
+    except KeyboardInterrupt:
+        complain(f"interrupted; the rows are in {folder}")
+        return 130
+    _keep(folder, found)
+    print(json.dumps(found | {"folder": str(folder)}, allow_nan=False) if as_json else rates.text(found))
+    say(f"kept:  {folder / rows.SELFTEST_FILE}")
+    return code(found)
+
+
+def code(found: rates.SelfTest) -> int:
+    """Return the exit code: 3 for too few blocks, 1 for significantly more false alarms than designed, else 0."""
+    alarms = found["false_alarms"]["real"]
+    too_often = rates.rate_bounds(alarms["alarms"], alarms["decisions"])[0] > DESIGNED.alpha
+    return 3 if found["too_few"] else 1 if too_often else 0
+
+
+def _measure(plan: Plan, where: Laboratory, trials: Sequence[BareTrial]) -> dict[str, Any]:
+    """Run every part; return the content of ``selftest.json``."""
+    same = where.blocks("aa", plan.arms(), plan.same, memory=True)
+    good = deciding.tally(same).good
+    apart = rates.means(same) if plan.differ else {}
+    _, printed = process.output(["inflight.bench.measure.overhead"], where.place.cpus.client, 60)
+    cost, page_ns = json.loads(printed), read.figure(good, "A", "cpu_per_page")
+    extra_ns = cost["with_ns"] - cost["without_ns"]
+    loops = {size: max(1, round(size / 100 * page_ns / cost["loop_ns"])) for size in SIZES if good}
+    slow = {size: where.blocks(f"planted-{size}", plan.arms(loops[size]), plan.planted) for size in loops}
+    late = where.trial(trial_of(LATE.id, 1, LATE, strategies.describe(plan.strategy)))
+    compared = client_rows.compare([where.client(trial) for trial in trials])
+    return plan.to_dict() | {
+        "format": rates.FORMAT,
+        "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "too_few": [plan.strategy] if len(good) < plan.same else [],
+        "dropped": rates.left_out([same, *slow.values()]),
+        "noise": {plan.strategy: rates.spreads([read.values(block) for block in good])},
+        "block_s": {plan.strategy: rates.block_seconds(good)},
+        "controls": rates.spreads([read.controls_of(block) for block in good]),
+        "false_alarms": {"real": rates.counts(same, apart)},
+        "detection": {str(size): rates.planted(slow.get(size, []), apart) for size in SIZES},
+        "server_ceiling_per_s": late.server.ceiling_per_s,
+        "lateness": {
+            "p50": late.server.lateness_p50_ns, "p99": late.server.lateness_p99_ns, "valid": late.valid
+        },
+        "overhead": cost | {"per_fetch_ns": extra_ns, "share": extra_ns / page_ns if good else None},
+        "clients": None if compared is None else compared.to_dict(),
+    }  # fmt: skip
+
+
+def _keep(folder: Path, found: dict[str, Any]) -> None:
+    from inflight.bench.ab.plot import save_selftest
+    from inflight.bench.studies.clients.plot import save_clients
+
+    try:
+        told = json.dumps(found, indent=2, allow_nan=False) + "\n"
+        (folder / rows.SELFTEST_FILE).write_text(told, encoding="utf-8")
+        (folder / "selftest.txt").write_text(rates.text(found) + "\n", encoding="utf-8")
+        every = rows.read(folder)
+        save_selftest(found, every, folder / "plots")
+        save_clients(every, found["machine"], folder / "plots")
+    except OSError as error:
+        where = error.filename or folder
+        raise runs.RunError(f"cannot write {where}: {error.strerror}; the rows are complete") from error

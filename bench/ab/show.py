@@ -1,0 +1,182 @@
+"""A verdict as a section for terminal, page and Markdown, and as JSON."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from inflight.bench.ab import decide as deciding
+from inflight.bench.ab.decide import NAMES, Decision, Effect, Result
+from inflight.bench.ab.rule import MAX_LOG, smallest_found
+from inflight.bench.core import units
+from inflight.bench.frame import blocks as read
+from inflight.bench.frame.blocks import SIDES, Block, turned
+from inflight.bench.present import section as form
+from inflight.bench.present import words
+from inflight.bench.present.section import Section
+from inflight.bench.present.table import Table
+from inflight.bench.rows.files import Row
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+WIDTH = 120
+COLOURS = {"regression": "bold red", "pass": "bold green", "inconclusive": "bold yellow"}
+HEADS = ("metric", "A", "B", "change", "95 % interval", "at worst", "p", "detectable")
+WRITE = {"cpu_per_page": units.duration, "throughput": units.rate, "memory": units.size}
+MIN_P = 0.00001
+"""Least p that is written as a number: no model of noise is more exact."""
+MAX_REASONS = 6
+"""Maximum number of reasons shown for blocks that were left out."""
+COLUMNS = (
+    "A, B: medians over the blocks; change: the mean over the blocks; at worst: the bound that a pass needs below 5 %",
+    "detectable: the smallest change that the rule finds 90 % of the time if blocks vary as much as these",
+    "block: one measurement of both sides, which take turns in slices; p: of a t test over the blocks, one-sided",
+)
+
+
+def sections(rows: Sequence[Row], stored: Mapping[str, Any] | None = None) -> list[Section]:
+    """Return the verdict of a comparison; for several comparisons, their numbers of blocks.
+
+    ``stored`` is its ``verdict.json``, whose verdict is kept; empty if it has none.
+    """
+    if (found := deciding.result(rows, stored)) is not None:
+        return [
+            section(found, first=("No verdict is stored here; this is the decision so far.",) if stored == {} else ())
+        ]
+    counted = read.comparisons(rows)
+    lines = tuple((name, str(len(some)), str(sum(block.good for block in some))) for name, some in counted.items())
+    table = Table("Blocks without a stored verdict", ("comparison", "blocks", "good"), lines)
+    return [Section("", (table,))] if len(counted) > 1 else []
+
+
+def section(result: Result, first: tuple[str, ...] = ()) -> Section:
+    """Return a verdict: what was compared and where, each metric, and what the verdict is based on."""
+    decision, tally = result.decision, result.tally
+    good, level = tally.good, result.rule.level(decision.look or 1, max(1, len(decision.effects)))
+    lines = [_line(result, metric) for metric in (good[0].comparison.metrics if good else ())]
+    controls = [f"{one.metric} {one.change} ({one.interval})" for one in decision.controls]
+    reasons = [f"{words.plain(why, 120)} ({number})" for why, number in list(tally.reasons.items())[:MAX_REASONS]]
+    notes = (
+        "; ".join([f"{tally.lost} of {len(result.blocks)} blocks left out", *reasons]),
+        *(f"{NAMES[metric]}: {why}" for metric, why in not_gated(result).items()),
+        *([f"controls, A measured twice: {', '.join(controls)}"] if controls else ()),
+        *((*COLUMNS, f"p below {units.number(level, 2)} is significant at this look") if decision.effects else ()),
+        f"designed: a false alarm in at most {units.percent(result.rule.alpha, 1)} of comparisons",
+    )
+    sides = [f"{side}: {words.plain(good[0].arm(side).label)}" for side in SIDES if good]
+    heading = (*first, *sides, where(good[0]) if good else "no good block")
+    changes = (f"{NAMES[one.metric]}: {one.change} (95 % interval {one.interval})." for one in decision.effects)
+    tables = (Table("", HEADS, tuple(lines)),) if good else ()
+    told = title(decision)
+    return Section(told, tables, notes, heading, findings=(f"{told}.", *changes))
+
+
+def title(decision: Decision) -> str:
+    """Return the verdict and its reason."""
+    return words.plain(f"{decision.verdict.upper()}: {decision.why}", 500)
+
+
+def text(result: Result) -> "Text":
+    """Return the verdict for a terminal."""
+    verdict, found = result.decision.verdict, form.text(section(result), WIDTH)
+    found.highlight_words([verdict.upper()], COLOURS[verdict])
+    return found
+
+
+def markdown(result: Result) -> str:
+    """Return the verdict for a pull request or a CI summary."""
+    return f"### inflight: {result.decision.verdict}\n\n{form.markdown(section(result))}\n"
+
+
+def to_json(result: Result) -> dict[str, Any]:
+    """Return the verdict as values for JSON: ratios of B over A of each metric; NaN becomes null."""
+    decision, tally = result.decision, result.tally
+    return {
+        "verdict": decision.verdict,
+        "why": decision.why,
+        "blocks": decision.blocks,
+        "look": decision.look,
+        "looks": list(result.rule.looks),
+        "failed": {"A": tally.failed_a, "B": tally.failed_b},
+        "dropped": tally.dropped,
+        "reasons": dict(tally.reasons),
+        "effects": {one.metric: _effect_json(one, result) for one in decision.effects},
+        "controls": {one.metric: _ratio_json(one) for one in decision.controls},
+        "not_gated": not_gated(result),
+    }
+
+
+def block_line(block: Block, decision: Decision) -> str:
+    """Return the line of a block for the progress of a comparison; at a look that is not the last, with the reason."""
+    goes_on = decision.look is not None and not decision.final
+    return f"block {block.number:>2}  {changes(block)}" + (f"\n{words.plain(decision.why, 300)}" if goes_on else "")
+
+
+def changes(block: Block) -> str:
+    """Write the change of each metric in a good block, or why the block was left out."""
+    if not block.good:
+        return f"left out: {words.plain('; '.join(block.reasons), 110)}"
+    return "  ".join(f"{NAMES[name]} {units.change(turned(name, value))}" for name, value in read.values(block).items())
+
+
+def where(block: Block) -> str:
+    """Return the workload of both sides, and the length of a block."""
+    a, b = (block.arms[role].workload for role in ("reference", "compared"))
+    caps = " and ".join(dict.fromkeys(units.count(one.in_flight) for one in (a, b)))
+    uses = " and ".join(dict.fromkeys(one.connection for one in (a, b)))
+    cycles = units.count(len(block.arms["reference"].measured.windows or ()))
+    return words.plain(f"{units.latency(a.latency)}, {caps} in flight, {uses}, {cycles} cycles of slices per block")
+
+
+def amount(metric: str, value: float) -> str:
+    """Write the figure of a side; a dash if it has none."""
+    return WRITE[metric](value, 3) if math.isfinite(value) else "-"
+
+
+def not_gated(result: Result) -> dict[str, str]:
+    """Return why a metric of the comparison is not part of the verdict, for each such metric."""
+    known = {one.metric for one in result.decision.effects}
+    comparison = result.blocks[0].comparison if result.blocks else None
+    told: dict[str, str] = {}
+    for metric in comparison.metrics if comparison else ():
+        if comparison and metric not in {*comparison.gated, *known}:
+            shares = (read.core_share(row) for block in result.tally.good for row in block.arms.values())
+            busy = units.percent(max(shares, default=0.0))
+            told[metric] = f"not gated, because it hardly depends on CPU time: a core was busy for {busy} at most"
+        elif metric not in known:
+            reason = read.why_no_memory(result.blocks) if metric == "memory" else None
+            told[metric] = words.plain(reason or "not enough blocks", 120)
+    return told
+
+
+def _line(result: Result, metric: str) -> tuple[str, ...]:
+    sides = [amount(metric, read.figure(result.tally.good, side, metric)) for side in SIDES]
+    one = next((one for one in result.decision.effects if one.metric == metric), None)
+    if one is None:
+        return (NAMES[metric], *sides, "", "", "", "", "")
+    p = units.number(one.p, 2) if one.p >= MIN_P else f"<{MIN_P:.5f}"
+    worst, found = units.change(turned(metric, one.upper)), units.change_size(_detectable(one, result))
+    return (NAMES[metric], *sides, one.change, one.interval, worst, p, found)
+
+
+def _detectable(one: Effect, result: Result) -> float:
+    """Return the smallest change of a metric that the rule finds if blocks vary as much as these."""
+    return smallest_found(one.sd, result.rule, len(result.decision.effects))
+
+
+def _effect_json(one: Effect, result: Result) -> dict[str, Any]:
+    sides = {side: read.figure(result.tally.good, side, one.metric) for side in SIDES}
+    return _ratio_json(one) | {
+        "median": {side: value if math.isfinite(value) else None for side, value in sides.items()},
+        "blocks": one.mean.n,
+        "block_noise": one.sd,
+        "p": one.p,
+        "detectable": math.exp(min(_detectable(one, result), MAX_LOG)),
+    }
+
+
+def _ratio_json(one: Effect) -> dict[str, Any]:
+    found = one.mean.interval()
+    low, high = sorted(turned(one.metric, end) for end in (found.low, found.high))
+    ends = {"ratio": turned(one.metric, one.estimate), "low": low, "high": high}
+    return {name: math.exp(min(value, MAX_LOG)) for name, value in ends.items()}

@@ -1,0 +1,122 @@
+"""``inflight advise``: find or measure the CPU time per page, recommend a model, and verify the advice if asked."""
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from inflight import strategies
+from inflight.bench.commands import run as commands
+from inflight.bench.commands.output import say, seconds
+from inflight.bench.core import noise
+from inflight.bench.frame.frame import frame
+from inflight.bench.measure import host
+from inflight.bench.measure import run as runs
+from inflight.bench.plan.experiment import Experiment, ExperimentError
+from inflight.bench.plan.grid import MOST_CPU_NS, Throughput
+from inflight.bench.plan.trials import estimate_ns, row_trials
+from inflight.bench.predict import advice, show
+from inflight.bench.rows import files as rows
+from inflight.bench.rows import machines
+from inflight.bench.rows.files import RowsError
+from inflight.fake_server.delays import duration_text, parse_delay, parse_duration_ns
+from inflight.fake_server.site import SiteConfig
+
+FORMAT, UNKNOWN = 3, 3
+SITE = {key: SiteConfig().to_dict()[key] for key in ("links", "body_bytes", "body_spread")}
+"""The values of the site on which the CPU time per page depends."""
+BLOCKS, CYCLES = 5, 6
+"""Number of blocks of a measurement, and of slices of each strategy in a block without latency; about 20 s."""
+MAX_COSTED = 1000
+"""Maximum number in flight with which the CPU time per page is measured."""
+REFUSALS = commands.REFUSALS
+
+
+def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: bool, as_json: bool, out: Path) -> int:
+    """Print the advice; return 0, or 3 without a confident recommendation or if --verify contradicts it."""
+    delay, work_ns = _parsed(parse_delay, latency, "--latency"), _parsed(parse_duration_ns, cpu, "--cpu")
+    if work_ns > MOST_CPU_NS:
+        raise ExperimentError(f"--cpu must be at most {duration_text(MOST_CPU_NS)}, not {cpu!r}")
+    cycles = 1 if delay.mean_ns else CYCLES
+    grid = Throughput(latency=(delay.text,), in_flight=(in_flight,), cpu=(duration_text(work_ns),), cycles=cycles)
+    names = [name for name in strategies.models() if strategies.describe(name).stack == "shared"]
+    left_out, near = _left_out(_experiment(grid, names)), min(in_flight, MAX_COSTED)
+    programs = Path(strategies.__file__).parent
+    lengths = {
+        name: len((programs / f"{name}.py").read_text("utf-8").splitlines()) for name in names if name not in left_out
+    }
+    what = f"No run of this machine in {out} has the CPU time per page: measuring it with {near:,} in flight"
+    bare = _experiment(Throughput(in_flight=(near,), cycles=CYCLES), lengths)
+    place = folder or newest(out, host.machine(), near, lengths) or _run(out, bare, what)
+    wanted = advice.Wanted(delay.text, delay.mean_ns, work_ns, in_flight, near)
+    found = advice.advise(frame(rows.read(place)), SITE, wanted, lengths)
+    if not found["models"]:
+        raise ExperimentError(f"{place} has no two blocks without latency and CPU work at about {near:,} in flight")
+    there, here = rows.machine(place), host.machine()
+    told: dict[str, Any] = {
+        "format": FORMAT,
+        "latency_ns": round(delay.mean_ns),
+        "cpu_ns": work_ns,
+        "in_flight": in_flight,
+        **found,
+        "left_out": left_out,
+        "run": str(place),
+        "machine_differs": [f"{key} {there.get(key, 'unknown')}, here {here.get(key)}"
+                            for key in machines.differences(there, here)],
+        "verified": None,
+    }  # fmt: skip
+    if not as_json:
+        print(show.text(told))
+    if verify:
+        chosen = sorted(told["models"], key=lambda one: one["strategy"] != told["advised"])[:2]
+        again = _run(out, _experiment(grid, [one["strategy"] for one in chosen]), "Measuring this workload")
+        told["verified"] = advice.verify(frame(rows.read(again)), chosen) | {"folder": str(again)}
+        if not as_json:
+            print(f"\n{show.verified_text(told['verified'])}")
+    if as_json:
+        print(json.dumps(told, allow_nan=False))
+    return 0 if told["advised"] and (told["verified"] is None or told["verified"]["holds"]) else UNKNOWN
+
+
+def _parsed(parse: Callable[[str], Any], text: str, option: str) -> Any:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise ExperimentError(f"{option}: {error}") from error
+
+
+def _left_out(experiment: Experiment) -> dict[str, str]:
+    """Return the strategies that cannot have this many in flight here, each with the reason."""
+    found = {name: f"never has more than {most:,} in flight" for name, most in runs.above_limits(experiment).items()}
+    trials = runs.all_trials(experiment)
+    short = runs.shortages(trials)
+    return found | {part.strategy: short[part.id] for one in trials for part in row_trials(one) if part.id in short}
+
+
+def newest(out: Path, machine: Mapping[str, Any], in_flight: int, names: Collection[str]) -> Path | None:
+    """Return the newest quiet run of an equal machine that has the CPU time per page of all these strategies."""
+    folders = [*rows.folders_in(out), *rows.folders_in(out / "reference")]
+    for folder in sorted(folders, key=lambda path: path.name, reverse=True):
+        try:
+            found = [] if machines.differences(rows.machine(folder), machine) else rows.read(folder)
+        except RowsError:
+            continue
+        costs = advice.costs_near(frame(found), SITE, in_flight)
+        if not noise.is_noisy(found) and set(costs["strategy"]) >= set(names):
+            return folder
+    return None
+
+
+def _experiment(grid: Throughput, names: Collection[str]) -> Experiment:
+    about = "Measured by `inflight advise`."
+    return Experiment(name="advise", about=about, strategies=tuple(names), rounds=BLOCKS, throughput=(grid,))
+
+
+def _run(out: Path, experiment: Experiment, what: str) -> Path:
+    """Run an experiment and return its folder. Raises KeyboardInterrupt if it was interrupted."""
+    trials = runs.plan(experiment)
+    say(f"{what}; this takes about {seconds(estimate_ns(trials))}.")
+    folder = runs.new_folder(out, experiment)
+    if commands.execute(folder, experiment, trials):
+        raise KeyboardInterrupt
+    return folder

@@ -1,0 +1,195 @@
+"""From the rows of blocks of two sides to one value per block for each metric and control. Pure.
+
+A value is the logarithm of B over A, with its sign such that B is worse above 0: the sign of throughput is changed. A
+is measured twice in each block, and B is compared with the mean of both. A control is the second measurement of A over
+the first: the same code, so it should be 0, and it varies independently of the value.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import Literal
+
+from inflight.bench.core.cells import memory_points
+from inflight.bench.frame.model import CLEARLY_ABOVE, knee
+from inflight.bench.plan.arm import Role
+from inflight.bench.rows.crawls import ArmOf, ComparisonOf
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.records import Arm, Memory
+
+TIMED = ("cpu_per_page", "throughput")
+FALLING = frozenset({"throughput"})
+"""Metrics of which less is worse; their changes are written with the sign that people expect."""
+CONTROLS = {"placebo CPU per page": "cpu_per_page", "placebo throughput": "throughput"}
+"""The metric of each control."""
+MIN_CORE_SHARE = 0.5
+"""Least share of its core that a side must use so that throughput is gated; below, it would hide slowdowns."""
+OUTSIDE = frozenset({"server had room", "no listen drops"})
+"""Checks of an arm that fail for causes outside the arm."""
+
+Side = Literal["A", "B"]
+SIDES: tuple[Side, ...] = ("A", "B")
+_ROLES: dict[Side, tuple[Role, ...]] = {"A": ("reference", "placebo"), "B": ("compared",)}
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The rows of a block: A, B, and A again; optionally memory of A and B, two processes each."""
+
+    number: int
+    arms: Mapping[Role, Arm]
+    memory: Mapping[str, tuple[Memory, ...]]
+    """By ``A`` and ``B``."""
+
+    @property
+    def rows(self) -> list[Row]:
+        """All its rows."""
+        return [*self.arms.values(), *(row for side in SIDES for row in self.memory.get(side, ()))]
+
+    @property
+    def durations_ns(self) -> tuple[int, int]:
+        """How long its arms took together, and its memory trials one after another."""
+        memory_ns = sum(row.duration_ns for rows in self.memory.values() for row in rows)
+        return max(row.duration_ns for row in self.arms.values()), memory_ns
+
+    @property
+    def comparison(self) -> ComparisonOf:
+        """The comparison that it belongs to."""
+        found = self.arms["reference"].workload.comparison
+        assert found is not None
+        return found
+
+    @property
+    def failed(self) -> Side | None:
+        """The side that failed; A if both did, because B cannot be compared then."""
+        return next((side for side in SIDES if any(map(has_failed, self.side(side)))), None)
+
+    @property
+    def good(self) -> bool:
+        """Whether the block has values: all arms are valid, and no memory trial failed."""
+        return all(row.valid for row in self.arms.values()) and self.failed is None
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why the block has no values: the names of failed checks, or a failed side with its reason."""
+        if (blamed := self.failed) is not None:
+            return [f"{blamed}: {reason(row)}" for row in self.side(blamed) if has_failed(row)][:1]
+        invalid = [row for row in self.arms.values() if not row.valid]
+        names = ([check.name for check in row.failed_checks] or [str(row.reason)] for row in invalid)
+        return list(dict.fromkeys(name for some in names for name in some))
+
+    def side(self, side: Side) -> list[Row]:
+        """Return the rows of a side, memory included."""
+        return [*(self.arms[role] for role in _ROLES[side]), *self.memory.get(side, ())]
+
+    def arm(self, side: Side) -> ArmOf:
+        """Return the arm of a side as its rows describe it: strategy, settings and label."""
+        return self.arms[_ROLES[side][0]].workload.arm
+
+
+def comparisons(rows: Iterable[Row]) -> dict[str, list[Block]]:
+    """Return the blocks of each comparison, by its name."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.of_comparison:
+            found.setdefault(row.workload.comparison.name, []).append(row)
+    return {name: blocks(some) for name, some in found.items()}
+
+
+def blocks(rows: Iterable[Row]) -> list[Block]:
+    """Return the blocks of one comparison in their order, without incomplete ones."""
+    arms: dict[int, dict[Role, Arm]] = {}
+    memory: dict[int, dict[str, tuple[Memory, ...]]] = {}
+    for row in rows:
+        if isinstance(row, Arm):
+            arms.setdefault(row.round, {})[row.workload.arm.role] = row
+        elif isinstance(row, Memory) and row.workload.arm is not None:
+            sides, name = memory.setdefault(row.round, {}), row.workload.arm.name
+            sides[name] = (*sides.get(name, ()), row)
+    return [Block(number, some, memory.get(number, {})) for number, some in sorted(arms.items()) if len(some) == 3]
+
+
+def turned(metric: str, logarithm: float) -> float:
+    """Return a change in the metric's own direction, or back: of throughput, worse is less."""
+    return -logarithm if metric in FALLING else logarithm
+
+
+def values(block: Block) -> dict[str, float]:
+    """Return the value of each metric that the block has; a figure of 0 makes the value NaN."""
+    each = {metric: (_log(block, "A", metric), _log(block, "B", metric)) for metric in block.comparison.metrics}
+    return {metric: turned(metric, b - a) for metric, (a, b) in each.items() if a is not None and b is not None}
+
+
+def controls_of(block: Block) -> dict[str, float]:
+    """Return the value of each control: of the gated metrics that are timed, or of CPU time if none is."""
+    gated = {*block.comparison.gated} & {*TIMED} or {"cpu_per_page"}
+    first, again = (block.arms[role] for role in _ROLES["A"])
+    each = {name: metric for name, metric in CONTROLS.items() if metric in gated}
+    return {name: turned(metric, _timed(again, metric) - _timed(first, metric)) for name, metric in each.items()}
+
+
+def series(each: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
+    """Return the values of each name over the blocks that have it, in the order of the blocks."""
+    names = dict.fromkeys(name for some in each for name in some)
+    return {name: [some[name] for some in each if name in some] for name in names}
+
+
+def figure(good: Sequence[Block], side: Side, metric: str) -> float:
+    """Return the median of a side's figure (ns, pages per second, bytes) over the blocks; NaN if no block has it."""
+    logs = [found for block in good if (found := _log(block, side, metric)) is not None]
+    return median(map(math.exp, logs)) if logs else math.nan
+
+
+def _log(block: Block, side: Side, metric: str) -> float | None:
+    """Return the logarithm of a side's figure, the mean of both measurements for A; None if there is no figure."""
+    if metric != "memory":
+        return fmean(_timed(block.arms[role], metric) for role in _ROLES[side])
+    points = sorted(memory_points(row for row in block.memory.get(side, ()) if row.valid))
+    if len(points) < 2:
+        return None
+    (few, low), (many, high) = points[:2]
+    return _ln((high - low) / (many - few))
+
+
+def _timed(row: Arm, metric: str) -> float:
+    return _ln((row.measured.cpu_per_page_ns if metric == "cpu_per_page" else row.measured.pages_per_s) or 0.0)
+
+
+def _ln(value: float) -> float:
+    """Return the logarithm; NaN for 0 and below, which ``decide`` reports."""
+    return math.log(value) if value > 0 else math.nan
+
+
+def moves_throughput(row: Arm) -> bool:
+    """Return whether more CPU time clearly lowers the throughput of an arm: its core is full, or would be."""
+    full = CLEARLY_ABOVE * knee(row.workload.mean_latency_ns, row.measured.cpu_per_page_ns or 0)
+    return core_share(row) >= MIN_CORE_SHARE or row.workload.in_flight >= full
+
+
+def core_share(row: Arm) -> float:
+    """Return the share of its core that an arm used in its fullest window; other programs can only lower it."""
+    return max((one.cpu_ns / one.wall_ns for one in row.measured.windows or ()), default=0.0)
+
+
+def why_no_memory(found: Sequence[Block]) -> str | None:
+    """Return why memory has no figure: the reason of the first invalid reading; None if all are valid."""
+    invalid = [row for block in found for rows in block.memory.values() for row in rows if not row.valid]
+    return reason(invalid[0]) if invalid else None
+
+
+def has_failed(row: Row) -> bool:
+    """Tell whether a row is a failure of its arm: it ended early or wrong, or failed a check that depends on the arm.
+
+    An invalid reading of memory is not a failure; it gives no figure.
+    """
+    if row.status != "ok":
+        return not (isinstance(row, Arm) and row.measured.server_lost)
+    return row.kind == "arm" and any(check.name not in OUTSIDE for check in row.failed_checks)
+
+
+def reason(row: Row) -> str:
+    """Return why a row is not valid."""
+    if row.status != "ok":
+        return str(row.reason)
+    return "; ".join(f"{check.name}: {check.detail}" for check in row.failed_checks)

@@ -1,0 +1,164 @@
+"""Measure blocks of a comparison: prepare its arms, choose the size of a block, and run blocks with memory trials."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from math import log, sqrt
+from pathlib import Path
+from statistics import stdev
+from typing import Any
+
+import psutil
+
+from inflight.bench.measure import host, interpreters
+from inflight.bench.measure import run as runs
+from inflight.bench.measure.blocks.sides import Prepared, prepare
+from inflight.bench.measure.preflight import shortage
+from inflight.bench.measure.trial import Setting
+from inflight.bench.plan.comparison import Comparison
+from inflight.bench.plan.judge import ExperimentError
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row
+
+PROCESS_SD = 0.015
+"""SD of the CPU time per page between fresh processes of the same code (docs/verdicts.md)."""
+MIN_CYCLES, MAX_CYCLES = 2, 120
+BALANCED = 6
+"""Number of cycles in which each of three arms comes before and after each other one equally often."""
+MAX_SLICES_S = 3.0
+"""Approximate maximum duration of the slices of a block, unless they are the fewest."""
+
+Arms = dict[str, Prepared]
+"""Prepared arms by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The server and the cores on which blocks are run."""
+
+    keeper: runs.ServerKeeper
+    cpus: host.Cpus
+
+    def setting(self, run_name: str) -> Setting:
+        """Return the setting that the trials of a run share."""
+        return Setting(run_name, self.cpus, budget_bytes=psutil.virtual_memory().available // 2)
+
+
+@contextmanager
+def chosen_place() -> Iterator[Place]:
+    """Choose cores, and keep a server running while blocks are run."""
+    cpus = host.choose_cpus(pin=True)
+    with runs.beside_the_server(cpus), runs.ServerKeeper(cpus) as keeper:
+        yield Place(keeper, cpus)
+
+
+def ready(comparison: Comparison, folder: Path) -> tuple[Comparison, Arms]:
+    """Prepare each side in a folder of its own; return the comparison of what can be measured, and the arms.
+
+    A and its placebo run the same files. Memory is left out where it has no figure. Raises ExperimentError.
+    """
+    prepared = {arm.name: prepare(arm, folder / arm.name) for arm in (comparison.a, comparison.b)}
+    again = comparison.arms[2]
+    prepared[again.name] = replace(prepared["A"], arm=again)
+    if why := _why_no_memory(prepared):
+        metrics = tuple(metric for metric in comparison.metrics if metric != "memory")
+        if not metrics:  # memory alone was asked for
+            raise ExperimentError(why)
+        comparison = replace(comparison, metrics=metrics)
+    a, b = (replace(arm, stack=prepared[arm.name].described.stack) for arm in (comparison.a, comparison.b))
+    return replace(comparison, a=a, b=b), prepared
+
+
+def _why_no_memory(prepared: Arms) -> str:
+    """Return why two readings give no memory per fetch in flight; empty if they do.
+
+    On a free-threaded build, the heap varies by megabytes from process to process, more than by what fetches take.
+    """
+    if any(arm.described.most_in_flight is not None for arm in prepared.values()):
+        return "memory per fetch in flight is not defined for a model that can have only one in flight"
+    paths = {arm.runtime.python for arm in prepared.values()}
+    if any(path is not None and interpreters.ask(path).free_threaded for path in paths):
+        return "memory per fetch in flight is not compared on a free-threaded build: its heap varies more than that"
+    return ""
+
+
+def calibrate(comparison: Comparison, prepared: Arms, place: Place) -> tuple[Sequence[Row], int, float]:
+    """Run a block that is not stored; return its rows, the number of cycles of further blocks, and their duration (s).
+
+    Raises ExperimentError with the name of the arm when one cannot do the work.
+    """
+    block = comparison.block(1)
+    for trial in block.trials:
+        if short := shortage(trial):
+            raise ExperimentError(short)
+    found = runs.measured(block, place.keeper, place.setting("calibration"), prepared)
+    for arm, row in zip(block.arms, found, strict=True):
+        if row.status != "ok":
+            blame = "" if row.measured.server_lost else f"{arm.name}, {prepared[arm.name].arm.label}: "
+            raise ExperimentError(f"nothing to compare: {blame}{row.reason}")
+    windows = [row.measured.windows for row in found]
+    cycle_s = _cycle_s(windows)
+    fixed_s = max(0.1, max(row.duration_ns for row in found) / 1e9 - len(windows[0]) * cycle_s)
+    cycles = comparison.cycles or cycles_for(slice_sd(windows[0], windows[2]), fixed_s, cycle_s)
+    return found, cycles, fixed_s + cycles * cycle_s
+
+
+def cycles_for(slice_sd: float, fixed_s: float, cycle_s: float) -> int:
+    """Return the number of cycles per block that gives the most precise result in a given time.
+
+    It is the optimal size of a cluster: the ratio of the SDs within and between clusters, times the root of the ratio
+    of the costs of a cluster and of one of its members (W. G. Cochran, "Sampling Techniques", 1977, section 10.6). From
+    six cycles on it is a multiple of six, so that arms follow each other equally often.
+    """
+    best = slice_sd / PROCESS_SD * sqrt(fixed_s / cycle_s)
+    bounded = min(max(best, MIN_CYCLES), MAX_SLICES_S / cycle_s, MAX_CYCLES)
+    if bounded < BALANCED:
+        return max(MIN_CYCLES, round(bounded))
+    return BALANCED * round(bounded / BALANCED)
+
+
+def slice_sd(a: Sequence[Any], again: Sequence[Any]) -> float:
+    """Return the relative SD of the CPU time per page of a window, from pairs of windows of the same code.
+
+    Disturbances of a whole cycle cancel, because the two windows of a cycle are compared with each other.
+    """
+    logs = [
+        log(one.cpu_ns / one.pages * other.pages / other.cpu_ns)
+        for one, other in zip(a, again, strict=False)
+        if min(one.pages, one.cpu_ns, other.pages, other.cpu_ns) > 0
+    ]
+    return stdev(logs) / sqrt(2) if len(logs) > 1 else 0.0
+
+
+def _cycle_s(windows: Sequence[Sequence[Any]]) -> float:
+    """Return the duration of a cycle: from the first window to the last, over the windows between."""
+    begins = sorted(one.begin_ns for some in windows for one in some)
+    whole_ns: int = begins[-1] - begins[0]
+    return max(1e-3, whole_ns / max(1, len(begins) - 1) * len(windows) / 1e9)
+
+
+def measure(
+    folder: Path, comparison: Comparison, number: int, prepared: Arms, place: Place, *, memory: bool = False
+) -> list[Row]:
+    """Run a block and, with ``memory``, memory trials of A and B; append the rows, failures included, and return them.
+
+    Raises RunError when they cannot be written.
+    """
+    setting = place.setting(folder.name)
+    found = runs.measured(comparison.block(number), place.keeper, setting, prepared)
+    if memory:
+        described = {name: arm.described for name, arm in prepared.items()}
+        for name, trial in comparison.memory(number, described):
+            found += runs.measured(trial, place.keeper, replace(setting, runtime=prepared[name].runtime))
+    for row in found:
+        append(folder, row)
+    return found
+
+
+def append(folder: Path, row: Row) -> None:
+    """Append a row. Raises RunError when it cannot be written."""
+    try:
+        rows.append(folder, row)
+    except OSError as error:
+        where = folder / rows.ROWS_FILE
+        raise runs.RunError(f"cannot write {where}: {error.strerror}; the rows so far are safe") from error

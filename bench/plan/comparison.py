@@ -1,0 +1,160 @@
+"""A comparison of ``inflight ab``: two arms, the work of both, its blocks and memory trials, and its words."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from inflight.bench.plan.arm import Arm, BlockTrial, placebo
+from inflight.bench.plan.experiment import named
+from inflight.bench.plan.grid import CONNECTIONS, MOST_IN_FLIGHT, Workload
+from inflight.bench.plan.judge import check_known, judged, need, whole
+from inflight.bench.plan.trials import Trial, trial_of
+from inflight.fake_server.delays import parse_delay
+from inflight.fake_server.site import SiteConfig
+from inflight.strategies import Description
+from inflight.strategies.registry import is_reference
+
+ArmName = Literal["A", "B"]
+Metric = Literal["cpu_per_page", "throughput", "memory"]
+METRICS: tuple[Metric, ...] = ("cpu_per_page", "throughput", "memory")
+FIRST_CYCLES, FIRST_WAITING = 12, 2
+"""Numbers of cycles of the block that calibrates a comparison, without and with added latency: slices then last for
+twenty latencies."""
+MEMORY_SIZES = tuple((200 + 20 * k, 2000 + 100 * k) for k in range(5))
+"""Pairs of numbers in flight between which a memory slope is measured; blocks use them in turn."""
+KEYS = ("python", "with", "env", "in_flight", "connection", "repo")
+"""The settings of a side."""
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
+Setting = tuple[str, str, str]
+"""The option that a setting was given with, its key and its value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two arms, A (the reference) and B, and the site that both crawl."""
+
+    a: Arm
+    b: Arm
+    site: SiteConfig
+    metrics: tuple[Metric, ...] = METRICS
+    name: str = "ab"
+    gated: tuple[Metric, ...] = METRICS
+    """Metrics that decide the verdict: those of ``metrics`` that a slowdown changes. Set by calibration."""
+    cycles: int | None = None
+    """Number of slices of each arm in a block; None: set by calibration."""
+
+    @property
+    def arms(self) -> tuple[Arm, Arm, Arm]:
+        """The arms of a block: A, B, and A again as the placebo."""
+        return self.a, self.b, placebo(self.a)
+
+    def block(self, number: int, expected_ns: int = 5_000_000_000) -> BlockTrial:
+        """Return a block of the comparison; numbers begin at 1."""
+        workload = Workload(f"compare/{self.name}", "crawl", self.site, self.a.in_flight, self.a.connection)
+        cycles = self.cycles or (FIRST_WAITING if self.site.delay != "0" else FIRST_CYCLES)
+        block_id = f"{workload.id}/round={number}"
+        return BlockTrial(block_id, number, workload, self.arms, cycles, expected_ns, self._values())
+
+    def memory(self, number: int, described: Mapping[str, Description]) -> list[tuple[ArmName, Trial]]:
+        """Return the memory trials of A and B, each at two numbers in flight; B is first in every second block."""
+        order: tuple[ArmName, ...] = ("A", "B") if number % 2 else ("B", "A")
+        sizes = MEMORY_SIZES[number % len(MEMORY_SIZES)]
+        return [(name, self._held(number, name, size, described[name])) for name in order for size in sizes]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as values for the folder of the run."""
+        values = {"a": self.a.to_dict(), "b": self.b.to_dict(), "latency": self.site.delay, "site": self.site.to_dict()}
+        return values | {"metrics": list(self.metrics)} | ({"cycles": self.cycles} if self.cycles else {})
+
+    def _values(self) -> dict[str, Any]:
+        gated = [metric for metric in self.metrics if metric in self.gated]
+        return {"comparison": {"name": self.name, "metrics": list(self.metrics), "gated": gated}}
+
+    def _held(self, number: int, name: ArmName, size: int, described: Description) -> Trial:
+        arm = self.a if name == "A" else self.b
+        site = SiteConfig(pages=size, links=0)
+        workload = Workload(f"compare/{self.name}/memory/{size}", "memory", site, size, arm.connection)
+        trial = trial_of(f"{workload.id}/{name}/round={number}", number, workload, described)
+        return replace(trial, said={"arm": arm.to_dict()} | self._values())
+
+
+def comparison(a: Arm, b: Arm, site: SiteConfig, metrics: tuple[Metric, ...] = METRICS, name: str = "ab") -> Comparison:
+    """Return the comparison of two arms; their names and roles are replaced."""
+    return Comparison(
+        replace(a, name="A", role="reference"), replace(b, name="B", role="compared"), site, metrics, name
+    )
+
+
+# From the words of a command line: ``callbacks@main``, ``--b in_flight=10``
+
+
+def from_words(
+    a: str,
+    b: str | None = None,
+    *,
+    both: Sequence[Setting] = (),
+    of_a: Sequence[str] = (),
+    of_b: Sequence[str] = (),
+    latency: str = "0",
+    links: int = 10,
+    metrics: Sequence[str] = (),
+) -> Comparison:
+    """Return the comparison before calibration. Raises ExperimentError.
+
+    A side is ``strategy`` or ``strategy@revision``; without ``b``, both are ``a``. ``both`` are the settings of both
+    sides, ``of_a`` and ``of_b`` those of one, as ``KEY=VALUE``; they override those of both.
+    """
+    need(b is not None or bool(of_a or of_b), "name a second side, or what differs, as in --b python=python3.13")
+    delay = judged(lambda: parse_delay(latency), "--latency").text
+    for name in metrics:
+        check_known(name, METRICS, "metric", "--metric")
+    wanted = tuple(metric for metric in METRICS if metric in metrics) or METRICS
+    first = _arm(a, "A", [*both, *_settings(of_a, "--a")])
+    second = _arm(a if b is None else b, "B", [*both, *_settings(of_b, "--b")])
+    return comparison(first, second, SiteConfig(delay=delay, links=links), wanted)
+
+
+def _settings(words: Sequence[str], option: str) -> list[Setting]:
+    settings = []
+    for word in words:
+        key, equals, value = word.partition("=")
+        need(bool(equals), f"{option} takes KEY=VALUE, not {word!r}")
+        check_known(key, KEYS, "setting", option)
+        settings.append((f"{option} {key}", key, value))
+    return settings
+
+
+def _arm(text: str, side: ArmName, settings: Sequence[Setting]) -> Arm:
+    strategy, at, revision = (text, "", "") if Path(text).is_file() else text.partition("@")
+    need(bool(strategy), f"a side must be STRATEGY or STRATEGY@REVISION, not {text!r}")
+    need(not at or bool(revision), f"{strategy}@ has no revision")
+    need(not revision.startswith("-"), f"{revision!r} is not a git revision")
+    strategy = named(strategy, f"side {side}") if is_reference(strategy) else strategy
+    arm = Arm(side, strategy, revision=revision or None)
+    for option, key, value in settings:
+        arm = replace(arm, **_changed(arm, option, key, value))
+    return arm
+
+
+def _changed(arm: Arm, option: str, key: str, value: str) -> dict[str, Any]:
+    """Return what a setting changes of an arm. Variables and requirements add up; of others, the last one counts."""
+    need(bool(value), f"{option} has no value")
+    match key:
+        case "repo":
+            return {"repository": Path(value)}
+        case "connection":
+            check_known(value, CONNECTIONS, "connection use", option)
+        case "in_flight":
+            need(re.fullmatch(r"[0-9]{1,9}", value) is not None, f"{option} takes a whole number, not {value!r}")
+            return {"in_flight": whole(int(value), 1, MOST_IN_FLIGHT, option)}
+        case "with":
+            need(not value.startswith("-"), f"{option} takes a requirement such as aiohttp==3.11, not {value!r}")
+            return {"requirements": (*arm.requirements, value)}
+        case "env":
+            need(_VARIABLE.fullmatch(value) is not None, f"{option} takes NAME=VALUE, not {value!r}")
+            name, _, text = value.partition("=")
+            need(name != "PYTHONPATH", f"{option} cannot set PYTHONPATH, which would hide the harness; use repo")
+            return {"variables": {**arm.variables, name: text}}
+    return {key: value}

@@ -1,0 +1,1 @@
+"""Predictions from the CPU time per page: advice for a workload, and the simulator."""

@@ -1,0 +1,123 @@
+"""Which model to choose for a workload, and the figures to expect, from the frame of a run. Pure.
+
+With N fetches in flight, added latency L, CPU work w per page and the model's own CPU time c per page, a model fetches
+X = min(N / (L + c + w), 1 / (c + w)) pages per second (``inflight.bench.frame.model``). X is computed for each block in
+which c was measured, so that models are compared within blocks. A workload that the run measured itself needs no X.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from pandas import DataFrame
+
+from inflight.bench.frame.contrast import contrast, records, summary
+from inflight.bench.frame.model import bound_per_s, knee
+
+MIN_TURN_NS = 1_000_000
+"""Shorter fetches depend on the time of server and network, about 0.1 ms, which the formula leaves out."""
+NEAR = 2.0
+"""Maximum factor between the wanted number in flight and that of the measured CPU time per page."""
+PLAIN = "kind == 'arm' and valid and stack == 'shared' and role != 'placebo' and arm == strategy and comparison == ''"
+
+
+class Wanted(NamedTuple):
+    """The workload to advise on; ``work_ns``: CPU work per page; ``near``: at about which number c is taken."""
+
+    latency: str
+    latency_ns: float
+    work_ns: int
+    in_flight: int
+    near: int
+
+
+def costs_near(lines: DataFrame, site: Mapping[str, Any], in_flight: int) -> DataFrame:
+    """Return the CPU time per page, without latency and CPU work, at the nearest number in flight; may be empty."""
+    found = _plain(lines, site, "cpu_per_page_ns")
+    found = found[(found["latency_ns"] == 0) & (found["cpu_ns"] == 0)]
+    found = _in_two_blocks(found[found["in_flight"].between(in_flight / NEAR, in_flight * NEAR)])
+    nearest = min(found["in_flight"].unique(), key=lambda number: abs(math.log(number / in_flight)), default=0)
+    return found[found["in_flight"] == nearest]
+
+
+def _plain(lines: DataFrame, site: Mapping[str, Any], figure: str) -> DataFrame:
+    """Return the lines of plain strategies in blocks on pages like those of ``site``."""
+    own = lines.query(f"{PLAIN} and connection == 'keep-alive' and figure == '{figure}'")
+    return own[own["site"].map(lambda text: json.loads(text).items() >= site.items()).astype(bool)]
+
+
+def _in_two_blocks(lines: DataFrame) -> DataFrame:
+    return lines[lines.groupby(["in_flight", "strategy"])["unit"].transform("nunique") > 1]
+
+
+def advise(lines: DataFrame, site: Mapping[str, Any], wanted: Wanted, lengths: Mapping[str, int]) -> dict[str, Any]:
+    """Return the advice and the figures of each model, the fastest first, as JSON values (docs/decisions.md).
+
+    Of models that are surely equally fast, the one with the shortest program is advised; ``lengths`` are those of the
+    programs. There is no advice if a model neither differs from the fastest nor is surely the same.
+    """
+    costs = costs_near(lines[lines["strategy"].isin(lengths)], site, wanted.near)
+    if costs.empty:
+        return {"models": []}
+    costs = costs.assign(value=costs["value"] + wanted.work_ns)
+    rates = _plain(lines[lines["strategy"].isin(costs["strategy"])], site, "pages_per_s")
+    rates = rates[(rates["latency"] == wanted.latency) & (rates["cpu_ns"] == wanted.work_ns)]
+    rates = _in_two_blocks(rates[rates["in_flight"] == wanted.in_flight])
+    is_measured = set(rates["strategy"]) == set(costs["strategy"])
+    if not is_measured:
+        bounds = [bound_per_s(wanted.in_flight, wanted.latency_ns, cost) for cost in costs["value"]]
+        rates = costs.assign(figure="pages_per_s", value=bounds)
+    means = summary(rates, ["strategy"]).merge(summary(costs, ["strategy"]), on="strategy", suffixes=("", "_cpu"))
+    means = means.sort_values(["estimate", "strategy"], ascending=[False, True])
+    first = means["strategy"].iloc[0]
+    against = contrast(rates, "strategy", first, ["figure"])
+    answers = dict(zip(against["strategy"], against["answer"], strict=True))
+    models = [_model(one, answers.get(one.strategy), wanted) for one in records(means)]
+    alike = [name for name in means["strategy"] if answers.get(name) != "differs"]
+    tied = [name for name in alike if answers.get(name) == "unknown"]
+    advised: str | None = None if tied else min(alike, key=lambda name: lengths[name])
+    why = f"of {len(alike)} that are equally fast, it has the shortest program" if alike[1:] else "it is the fastest"
+    if tied:
+        why = f"statistically tied with the fastest ({first}): {', '.join(tied)}"
+    is_short = wanted.latency_ns + models[0]["cpu_per_page_ns"][0] < MIN_TURN_NS
+    if is_short and not is_measured and wanted.in_flight < 2 * models[0]["knee"]:
+        advised, why = None, "fetches are so short here that the unknown time of server and network matters"
+    found = {"advised": advised, "why": why, "alike": alike, "measured": is_measured, "models": models}
+    return found | {"run_in_flight": int(costs["in_flight"].iloc[0])}
+
+
+def _model(one: Any, answer: str | None, wanted: Wanted) -> dict[str, Any]:
+    least = knee(wanted.latency_ns, one.estimate_cpu)
+    return {
+        "strategy": one.strategy,
+        "against_fastest": answer,
+        "pages_per_s": _ends(one.estimate, one.low, one.high),
+        "limit": "CPU" if wanted.in_flight >= least else "latency",
+        "knee": least,
+        "cpu_per_page_ns": _ends(one.estimate_cpu, one.low_cpu, one.high_cpu),
+        "core_share": min(1.0, one.estimate * one.estimate_cpu / 1e9),
+    }
+
+
+def _ends(*ends: float) -> list[float | None]:
+    return [end if math.isfinite(end) else None for end in ends]
+
+
+def verify(lines: DataFrame, chosen: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return how far off the expected figures are, and whether the choice holds: no other model is surely faster."""
+    rates = lines.query("figure == 'pages_per_s' and valid and role != 'placebo'")
+    means = {one.strategy: _ends(one.estimate, one.low, one.high) for one in records(summary(rates, ["strategy"]))}
+    against = records(contrast(rates, "strategy", chosen[0]["strategy"], ["figure"]))
+    models = [
+        {
+            "strategy": one["strategy"],
+            "expected_pages_per_s": one["pages_per_s"][0],
+            "measured_pages_per_s": (mean := means.get(one["strategy"])),
+            "off": None if mean is None else (mean[0] or 0) / one["pages_per_s"][0] - 1,
+        }
+        for one in chosen
+    ]
+    off = max(abs(one["off"]) for one in models) if len(means) == len(models) else None
+    is_beaten = any(one.answer == "differs" and one.estimate > 1 for one in against)
+    return {"off": off, "holds": off is not None and not is_beaten, "models": models}

@@ -1,0 +1,65 @@
+"""Advice as text, from its JSON values. Pure."""
+
+from typing import Any
+
+from inflight.bench.core import units
+from inflight.bench.present import section as form
+from inflight.bench.present import words
+from inflight.bench.present.section import Section
+from inflight.bench.present.table import Table
+
+HEADS = ("strategy", "pages/s", "95 % interval", "verdict", "limited by", "knee", "CPU per page", "core")
+VERDICTS = {None: "fastest", "differs": "slower", "same": "equal", "unknown": "can't tell"}
+EXPECTED = "Expected: min(N / (L + c + w), 1 / (c + w)) (docs/decisions.md); --verify measures this."
+MEASURED = "The run measured this workload; the pages/s are these measurements."
+
+
+def text(told: dict[str, Any]) -> str:
+    """Return the advice, with the path of its run, which is not wrapped."""
+    latency, work = (units.duration_tick(told[key]) if told[key] else "no" for key in ("latency_ns", "cpu_ns"))
+    asked = f"{latency} latency, {work} CPU work per page, {words.in_flight(told['in_flight'])}"
+    title = f"Use {told['advised']}" if told["advised"] else "No confident recommendation"
+    notes = [
+        f"{told['why'][0].upper()}{told['why'][1:]}.",
+        MEASURED if told["measured"] else EXPECTED,
+        f"The CPU time per page was measured with {words.in_flight(told['run_in_flight'])}.",
+        *(f"{name}: left out, {why}." for name, why in told["left_out"].items()),
+        *(f"Measured on another machine: {one}." for one in told["machine_differs"]),
+    ]
+    table = Table("", HEADS, tuple(map(_line, told["models"])))
+    notes = [words.plain(note, 400) for note in notes]
+    return _text(Section(f"{title} for {asked}", (table,), tuple(notes)), f"From:   {told['run']}")
+
+
+def _line(one: dict[str, Any]) -> tuple[str, ...]:
+    knee = units.number_tick(float(f"{one['knee']:.2g}"))
+    cpu, share = units.duration(one["cpu_per_page_ns"][0], 2), units.percent(one["core_share"])
+    return (
+        one["strategy"],
+        *_rate(one["pages_per_s"]),
+        VERDICTS[one["against_fastest"]],
+        one["limit"],
+        knee,
+        cpu,
+        share,
+    )
+
+
+def verified_text(told: dict[str, Any]) -> str:
+    """Return the result of --verify, with the path of its run."""
+    title = "The choice holds" if told["holds"] else "The measurement does not confirm the choice"
+    heads = ("strategy", "expected /s", "measured /s", "95 % interval", "off")
+    lines = [
+        (name, units.number(expected), *_rate(rate or [None] * 3), "-" if off is None else f"{100 * off:+.1f} %")
+        for name, expected, rate, off in map(dict.values, told["models"])
+    ]
+    return _text(Section(title, (Table("", heads, tuple(lines)),)), f"Rows:   {told['folder']}")
+
+
+def _rate(ends: list[float | None]) -> tuple[str, str]:
+    value, low, high = ("?" if end is None else units.number(end) for end in ends)
+    return value, f"{low} to {high}"
+
+
+def _text(shown: Section, place: str) -> str:
+    return f"{form.text(shown, 100).plain}\n{words.plain(place, 400)}"

@@ -1,0 +1,82 @@
+"""The simulator: the CPU time per page of each model of a run and its measured points, as the data of a page.
+
+The formula for the sliders and all sentences are in ``templates``; a reader without a script has a table.
+"""
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from inflight.bench.core import units
+from inflight.bench.frame.contrast import records, summary
+from inflight.bench.frame.frame import frame
+from inflight.bench.frame.statistics import MARGIN
+from inflight.bench.present import html as pages
+from inflight.bench.present import name_looks, words
+from inflight.bench.present.html import Fragment, json_block
+from inflight.bench.present.table import Table
+from inflight.bench.rows.files import Row
+
+_TEMPLATES = Path(__file__).with_name("templates")
+TIMED = "comparison == '' and kind in ('crawl', 'arm') and role != 'placebo'"
+MAX_SHARE = 1.1
+"""Maximum share of a core that a model on one core can show; beyond that it used a second core."""
+
+
+def simulated(rows: Iterable[Row]) -> dict[str, Any] | None:
+    """Return the data of a run's simulator; None without the costs of two models that share a setting."""
+    lines = frame(rows).query(TIMED)
+    shares = lines[lines["figure"] == "cpu_share"].groupby("arm")["value"].median()
+    own = lines.query("valid and stack != 'none' and cores == 1 and (kind == 'arm' or site_pages >= in_flight)")
+    own = own[~own["arm"].isin(shares[shares > MAX_SHARE].index)]
+    for _, part in sorted(own.groupby(["kind", "connection", "site"]), key=lambda one: -len(one[1])):
+        bare = part[(part["figure"] == "cpu_per_page_ns") & (part["latency_ns"] == 0) & (part["cpu_ns"] == 0)]
+        costs: dict[str, list[Any]] = {}
+        for one in records(summary(bare, ["arm", "in_flight"]).sort_values("in_flight")):
+            costs.setdefault(one.arm, []).append((one.in_flight, one.estimate))
+        models = {name: found for name, found in costs.items() if found[-1][0] > 1}
+        if len(models) > 1:
+            rates = part[(part["figure"] == "pages_per_s") & part["arm"].isin(models)]
+            points = records(summary(rates, ["arm", "latency_ns", "cpu_ns", "in_flight"]))
+            return {
+                "margin": math.exp(MARGIN),
+                "models": _models(models),
+                "points": [[words.plain(one.arm), *one[1:5]] for one in points],
+                "left_out": [words.plain(name) for name in sorted(set(lines["arm"]) - set(models))],
+            }
+    return None
+
+
+def _models(costs: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    """``costs``: (number in flight, CPU time per page in ns) without latency and CPU work, in ascending order."""
+    looks = name_looks.looks(costs)
+    return [
+        {
+            "name": words.plain(name),
+            "colour": looks[name].number,
+            "marker": looks[name].marker,
+            "dashes": "" if looks[name].dashes == "-" else " ".join(f"{2 * one:g}" for one in looks[name].dashes[1]),
+            "costs": costs[name],
+        }
+        for name in sorted(costs, key=lambda name: costs[name][-1][1])
+    ]
+
+
+def table(data: dict[str, Any]) -> Table:
+    """Return the costs from which the page predicts."""
+    numbers = sorted({number for model in data["models"] for number, _ in model["costs"]})
+    costs = [(model["name"], dict(model["costs"])) for model in data["models"]]
+    lines = [(name, *(units.duration(own[n]) if n in own else "-" for n in numbers)) for name, own in costs]
+    heads = ("model", *(f"{units.count(number)} in flight" for number in numbers))
+    return Table("CPU time per page, without latency and CPU work", heads, tuple(lines))
+
+
+def fragment(rows: Iterable[Row]) -> Fragment | None:
+    """Return the simulator of a run; None if the run does not have the costs of two models."""
+    data = simulated(rows)
+    if data is None:
+        return None
+    html, css, js = (_TEMPLATES.joinpath(f"simulator.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))
+    return Fragment(Template(html).substitute(table=pages.table(table(data))), css, js, json_block(data))

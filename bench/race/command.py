@@ -1,0 +1,80 @@
+"""The command ``inflight race``: measure or read a run, write the page, play the race, print its result."""
+
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from inflight.bench.commands import run as commands
+from inflight.bench.commands.output import say
+from inflight.bench.measure import run as runs
+from inflight.bench.plan.experiment import ExperimentError, named
+from inflight.bench.present import section
+from inflight.bench.present.console import wants_live
+from inflight.bench.race.lanes import Race, races
+from inflight.bench.race.page import REPLAY_S, fragment, page
+from inflight.bench.race.page import section as result
+from inflight.bench.race.terminal import watch
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.crawls import Crawl
+from inflight.bench.rows.files import Row, RowsError
+
+PRESET = "race"
+MAX_WIDTH = 100
+REFUSALS = commands.REFUSALS
+
+
+def run(*, folder: Path | None, chosen: Sequence[str], speed: float, out: Path | None) -> int:
+    """Replay a run, or a new one of the preset; return 0, or 1 if a new run has no valid row."""
+    run_folder = folder or _measured(chosen, out or Path("results"))
+    found = rows.read(run_folder)
+    raced = _chosen(found, chosen) if chosen else found
+    shown = fragment(raced)
+    if shown is None:
+        raise RowsError(f"{run_folder} has no two strategies on one workload with a time line")
+    _write(page(shown, f"inflight: the race of {run_folder.resolve().name}"), run_folder, out if folder else None)
+    show(races(raced)[0], REPLAY_S / speed)
+    return 0 if folder or any(row.valid for row in found) else 1
+
+
+def show(race: Race, seconds: float) -> None:
+    """Play a race on a terminal, and print its result."""
+    if wants_live(sys.stdout):
+        with commands.interruptible():
+            watch(race, seconds)
+    width = shutil.get_terminal_size((MAX_WIDTH, 24)).columns if sys.stdout.isatty() else MAX_WIDTH
+    print(section.text(result(race), min(width, MAX_WIDTH)).plain)
+
+
+def _write(text: str, folder: Path, out: Path | None) -> None:
+    """Write the page, by default into the folder of the run, which may be read-only. Raises RunError for ``out``."""
+    path = (out or folder) / "race.html"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        say(f"race:  {path}")
+    except OSError as error:
+        if out is not None:
+            raise runs.RunError(f"--out: cannot write {path}: {error.strerror}") from error
+        say(f"race:  not written: cannot write {path} ({error.strerror})")
+
+
+def _measured(chosen: Sequence[str], out: Path) -> Path:
+    """Run the preset; return its folder. Raises KeyboardInterrupt when that was interrupted."""
+    experiment = commands.experiment_of(PRESET, chosen or None)
+    if len(experiment.strategies) < 2:
+        raise ExperimentError("--strategy is given once; a race needs two strategies")
+    trials = runs.plan(experiment)
+    commands.say_left_out(experiment, trials)
+    folder = runs.new_folder(out, experiment)
+    if commands.execute(folder, experiment, trials):
+        say(f"interrupted; go on with: inflight run --resume {folder}")
+        raise KeyboardInterrupt
+    return folder
+
+
+def _chosen(found: list[Row], names: Sequence[str]) -> list[Row]:
+    """Return the rows of the named strategies. Raises ExperimentError for a name that no row has."""
+    known = sorted({row.strategy for row in found if isinstance(row, Crawl)})
+    chosen = {named(name, "--strategy", known) for name in names}
+    return [row for row in found if row.strategy in chosen]

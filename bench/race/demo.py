@@ -1,0 +1,82 @@
+"""``inflight demo``: the race of the README, recorded now in one round and played once; in all, ten seconds."""
+
+import json
+from typing import Any
+
+from msgspec.structs import replace as edited
+
+from inflight import strategies
+from inflight.bench.commands import run as commands
+from inflight.bench.commands.output import complain, say
+from inflight.bench.measure import host
+from inflight.bench.measure import run as runs
+from inflight.bench.measure.crawl import run_trial
+from inflight.bench.measure.server import ServerError, running
+from inflight.bench.measure.trial import Setting
+from inflight.bench.plan.trials import Trial
+from inflight.bench.race.command import PRESET, show
+from inflight.bench.race.lanes import races
+from inflight.bench.rows.files import Row
+
+REFUSALS = (runs.RunError, ServerError)
+ALONE_PAGES = 60
+"""Pages of a crawl with one fetch in flight, which takes three seconds and does not finish the race."""
+REPLAY_S = 3
+WHY = "sequential asks for one page, waits, and asks for the next; the others wait for many at once. It gets {} pages."
+
+
+def run(*, as_json: bool) -> int:
+    """Run the demo and print its result; return 0, or 1 if a crawl failed. Nothing is stored."""
+    found = []
+    cpus = host.choose_cpus(pin=True)
+    with commands.interruptible(), running(cpus.server) as server, runs.beside_the_server(cpus):
+        for trial in trials():
+            say(f"{trial.strategy}: {trial.workload.site.pages} pages, {trial.workload.in_flight} in flight ...")
+            row = run_trial(trial, server, Setting("demo", cpus))
+            if row.status != "ok":
+                complain(f"inflight: {row.strategy} did not fetch all pages: {row.reason}")
+                return 1
+            found.append(row)
+    if as_json:
+        print(json.dumps(figures(found)))
+        return 0
+    show(races(found)[0], REPLAY_S)
+    print(WHY.format(ALONE_PAGES))
+    say("\nNext: inflight run quick    compares the models on this machine")
+    return 0
+
+
+def trials() -> list[Trial]:
+    """Return one round of the preset, of the installed strategies; crawls with one in flight are short, and last."""
+    names = [name for name in strategies.models() if not strategies.describe(name).lack]
+    experiment = commands.experiment_of(PRESET, names, 1)
+    grids = [edited(one, pages=ALONE_PAGES) if one.in_flight == (1,) else one for one in experiment.crawl]
+    planned = [one for one in runs.plan(edited(experiment, crawl=tuple(grids))) if isinstance(one, Trial)]
+    return sorted(planned, key=lambda trial: -trial.workload.in_flight)
+
+
+def figures(rows: list[Row]) -> dict[str, Any]:
+    """Return the result as JSON values."""
+    rates = [row.measured.pages_per_s for row in rows]
+    return {
+        "pages": max(row.measured.pages for row in rows),
+        "latency_ns": rows[0].workload.mean_latency_ns,
+        "times_faster": max(rates) / rates[-1],
+        "crawls": list(map(_figures, rows)),
+    }
+
+
+def _figures(row: Row) -> dict[str, Any]:
+    """``waiting_share``: the share of its time in which a crawl neither computed nor waited for the core."""
+    found = row.measured
+    busy_ns = found.cpu_user_ns + found.cpu_system_ns + (found.run_delay_ns or 0)
+    return {
+        "strategy": row.strategy,
+        "in_flight": row.workload.in_flight,
+        "pages": found.pages,
+        "makespan_ns": found.makespan_ns,
+        "pages_per_s": found.pages_per_s,
+        "waiting_share": max(0.0, 1 - busy_ns / found.makespan_ns),
+        "valid": row.valid,
+        "failed_checks": [check.name for check in row.failed_checks],
+    }

@@ -1,0 +1,123 @@
+"""Races: the recorded crawls of one workload as lanes side by side, and their state at any time. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from inflight.bench.core import units, workloads
+from inflight.bench.present import words
+from inflight.bench.rows.crawls import Crawl, CrawlWorkload
+from inflight.bench.rows.files import Row
+
+SLOW = 4
+"""A replay stops before the end of lanes that take more than this many times as long as the median lane."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """The recorded crawl of one strategy: the round with the median time."""
+
+    row: Row
+    name: str
+    in_flight: int
+    bin_ns: int
+    completions: tuple[int, ...]
+    """The pages in each bin of the time line."""
+    end_ns: int
+    is_finished: bool
+    invalid: str
+    """Why the trial is not valid; empty if it is."""
+    rank: int | None
+    """Its rank by time, from 1 on; None if it is not finished or not valid."""
+
+    def at(self, at_ns: float) -> tuple[int, int]:
+        """Return (pages done, in flight) at a time, interpolated within a bin."""
+        here, part_ns = divmod(int(at_ns), self.bin_ns)
+        if at_ns >= self.end_ns or here >= len(self.completions):
+            return sum(self.completions), 0
+        share, flying = part_ns / self.bin_ns, self.row.measured.timeline.in_flight
+        before = flying[max(0, here - 1)] if at_ns else 0
+        done = sum(self.completions[:here]) + int(self.completions[here] * share)
+        return done, round(before + (flying[here] - before) * share)
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """One workload with the lanes of its strategies."""
+
+    title: str
+    pages: int
+    lanes: tuple[Lane, ...]
+    """Those with a rank first, then those that are not finished, then those that are not valid."""
+
+    @property
+    def replay_ns(self) -> int:
+        """The recorded time that a replay shows: until the last lane ends that is not much slower than the median."""
+        ends = sorted(lane.end_ns for lane in self.lanes)
+        return max(end for end in ends if end <= SLOW * ends[(len(ends) - 1) // 2])
+
+
+def races(rows: Iterable[Row]) -> list[Race]:
+    """Return the races of a run, those with the most lanes first, then the longest; at most four.
+
+    A strategy that was measured only at 1 in flight joins the races on the same site, or on a larger one of its kind.
+    """
+    crawls = [row for row in rows if isinstance(row, Crawl) and row.status == "ok" and _pages(row)]
+    groups: dict[str, list[Row]] = {}
+    for row in crawls:
+        groups.setdefault(workloads.identity(row.workload), []).append(row)
+    many = {row.strategy for row in crawls if row.workload.in_flight > 1}
+    alone = [row for row in crawls if row.strategy not in many]
+    found = [_race(own, [row for row in alone if _joins(row, own)]) for own in groups.values()]
+    able = [race for race in found if len(race.lanes) > 1]
+    return sorted(able, key=lambda race: (-len(race.lanes), -race.replay_ns))[:4]
+
+
+def _joins(row: Row, own: list[Row]) -> bool:
+    one, other = (workloads.alike(each.workload, but_for=("in_flight", "site.pages")) for each in (row, own[0]))
+    is_strange = row.strategy not in {each.strategy for each in own}
+    return is_strange and one == other and row.workload.site.pages <= own[0].workload.site.pages
+
+
+def _race(own: list[Row], guests: list[Row]) -> Race:
+    groups: dict[str, list[Row]] = {}
+    for row in (*own, *guests):
+        groups.setdefault(row.strategy, []).append(row)
+    rows = [_median_round(group) for group in groups.values()]
+    pages = max(map(_pages, [row for row in rows if row.valid] or rows))
+    rows.sort(key=lambda row: (not row.valid, _pages(row) < pages, row.measured.makespan_ns, row.strategy))
+    return Race(_title(own[0].workload), pages, tuple(_lane(row, pages, rank) for rank, row in enumerate(rows, 1)))
+
+
+def _median_round(rows: list[Row]) -> Row:
+    """Return the row with the median time of the largest site, of valid rows if there are any."""
+    best = [row for row in rows if row.valid] or rows
+    most = max(map(_pages, best))
+    ordered = sorted((row for row in best if _pages(row) == most), key=lambda row: row.measured.makespan_ns)
+    return ordered[(len(ordered) - 1) // 2]
+
+
+def _lane(row: Row, pages: int, rank: int) -> Lane:
+    line, is_finished = row.measured.timeline, _pages(row) >= pages
+    return Lane(
+        row,
+        words.name(row.strategy),
+        row.workload.in_flight,
+        line.bin_ns,
+        tuple(line.completions),
+        row.measured.makespan_ns,
+        is_finished,
+        "" if row.valid else words.plain("; ".join(row.invalid_reasons), 600),
+        rank if row.valid and is_finished else None,
+    )
+
+
+def _pages(row: Row) -> int:
+    return sum(row.measured.timeline.completions)
+
+
+def _title(workload: CrawlWorkload) -> str:
+    """Name a workload: latency, CPU work, number in flight, and use of connections."""
+    latency = units.latency(workload.latency) + ("" if workload.latency == "0" else " added latency")
+    cpu = f"{units.latency(workload.cpu)} of CPU work per page" if workload.cpu else ""
+    connection = "" if workload.connection == "keep-alive" else f"{workload.connection} connections"
+    return words.plain(", ".join(filter(None, [latency, cpu, words.in_flight(workload.in_flight), connection])))

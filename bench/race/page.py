@@ -1,0 +1,115 @@
+"""The race as a table, and as HTML: markup that is complete without a script, data for the script, a whole page."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from markupsafe import Markup
+
+from inflight.bench.core import units
+from inflight.bench.present import html as pages
+from inflight.bench.present.html import Fragment, json_block, text
+from inflight.bench.present.name_looks import look
+from inflight.bench.present.section import Section
+from inflight.bench.present.table import Table
+from inflight.bench.race.lanes import Lane, Race, races
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.values import plain_values
+
+_TEMPLATES = Path(__file__).with_name("templates")
+REPLAY_S = 10
+"""A replay lasts this many seconds, whatever it shows."""
+_POINTS = 8000
+"""Maximum number of bins in a page, of all lanes together; a quarter as many samples: about 150 kB at most."""
+HEADS = ("strategy", "rank", "in flight", "pages", "time", "pages/s", "most threads", "memory (RSS)", "CPU")
+CAPTION = (
+    "Replayed from recordings: each strategy ran alone, one after another; the lanes are shown side by side. "
+    "A lane is the round with the median time. Ranks are by that time, and do not say whether two models differ."
+)
+
+
+def section(race: Race) -> Section:
+    """Return the result of a race; the finding is the first and the last of its valid lanes."""
+    lines = [_line(lane, race) for lane in race.lanes if not lane.invalid]
+    told = [f"{line[0]}: {line[3]} pages in {line[4]}" for line in lines]
+    return Section("; ".join(told[:1] + told[1:][-1:]), (table(race),), (CAPTION, *notes(race)))
+
+
+def table(race: Race) -> Table:
+    """Return the lanes in their order."""
+    return Table(f"{race.title}: {units.count(race.pages)} pages", HEADS, tuple(_line(one, race) for one in race.lanes))
+
+
+def notes(race: Race) -> list[str]:
+    """Return why lanes are not valid."""
+    return [f"{lane.name}: {lane.invalid}" for lane in race.lanes if lane.invalid]
+
+
+def _line(lane: Lane, race: Race) -> tuple[str, ...]:
+    measured, done = lane.row.measured, units.count(sum(lane.completions))
+    rss_bytes = max([measured.rss_bytes or 0, *(measured.samples.rss_bytes if measured.samples else [])])
+    return (
+        lane.name,
+        "invalid" if lane.invalid else str(lane.rank or "not finished"),
+        units.count(lane.in_flight),
+        done if lane.is_finished else f"{done} of {units.count(race.pages)}",
+        units.duration(lane.end_ns),
+        units.number(measured.pages_per_s),
+        str(measured.peak_threads or "-"),
+        units.size(rss_bytes) if rss_bytes else "-",
+        units.percent((measured.cpu_user_ns + measured.cpu_system_ns) / lane.end_ns, 1),
+    )
+
+
+def page(shown: Fragment, title: str) -> str:
+    """Return a page of its own, which needs no network and runs only its own script."""
+    body = Markup('<main id="main">\n<h1>{}</h1>\n{}\n</main>').format(text(title), Markup(shown.html))  # noqa: S704
+    return pages.shell(title, body, shown.css, shown.js, {"race-data": shown.data})
+
+
+def fragment(rows: Iterable[Row]) -> Fragment | None:
+    """Return the races of a run; None unless two strategies have time lines of one workload."""
+    found = races(rows)
+    if not found:
+        return None
+    html, css, js = (_TEMPLATES.joinpath(f"race.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
+    options = "".join(f'<option value="{n}">{text(race.title)}</option>' for n, race in enumerate(found))
+    tables = "\n".join(
+        f'<div class="race-static" data-race="{n}">{pages.table(table(race))}{pages.listed(notes(race))}</div>'
+        for n, race in enumerate(found)
+    )
+    room = max(10, _POINTS // sum(len(race.lanes) for race in found))
+    values = [
+        {
+            "pages": race.pages,
+            "replay_us": -(-race.replay_ns // 1000),
+            "lanes": [_values(one, room) for one in race.lanes],
+        }
+        for race in found
+    ]
+    data = json_block({"replay_s": REPLAY_S, "races": values})
+    return Fragment(Template(html).substitute(caption=text(CAPTION), options=options, tables=tables), css, js, data)
+
+
+def _values(lane: Lane, room: int) -> dict[str, Any]:
+    """Return what the script needs, with at most ``room`` bins and a quarter as many samples."""
+    step = len(lane.completions) // room + 1
+    starts, flying = range(0, len(lane.completions), step), lane.row.measured.timeline.in_flight
+    samples = lane.row.measured.samples
+    return {
+        "name": lane.name,
+        "own": lane.row.stack != "shared",
+        "colour": look(lane.row.strategy).number,
+        "cap": lane.in_flight,
+        "rank": lane.rank,
+        "invalid": lane.invalid,
+        "finished": lane.is_finished,
+        "end": units.duration(lane.end_ns),
+        "end_us": -(-lane.end_ns // 1000),
+        "bin_us": lane.bin_ns * step // 1000,
+        "done": [sum(lane.completions[n : n + step]) for n in starts],
+        "flying": [flying[min(n + step, len(lane.completions)) - 1] for n in starts],
+        "samples": samples
+        and {name: values[:: 4 * len(values) // room + 1] for name, values in plain_values(samples).items()},
+    }

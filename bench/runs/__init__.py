@@ -1,0 +1,1 @@
+"""Stored runs compared, and over time."""

@@ -1,0 +1,137 @@
+"""The comparison of stored runs as text, Markdown and JSON."""
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from inflight.bench.core import units
+from inflight.bench.frame.contrast import records
+from inflight.bench.frame.figures import FIGURES
+from inflight.bench.present import section, words
+from inflight.bench.present.section import Section
+from inflight.bench.present.table import Group, Line, Table
+from inflight.bench.runs.compare import KEYS, MIN_RUNS, Comparison
+from inflight.bench.show.study import site_differences, value_name
+
+WIDTH = 100
+FORMAT = 2
+TITLE = "{verdict}: {worse} worse, {better} better, {equal} equal within 2 %, {unknown} can't tell"
+SIGNS = {"equal": "=", "can't tell": "?", "worse": "worse", "better": "better"}
+NOTES = (
+    "Times are ratios to the baseline of the same run. The line of the baseline itself, and memory, are absolute.",
+    "Last column: the last run over the first, with its 95 % interval. =: equal within 2 %. ?: can't tell.",
+    "The answers allow for the number of comparisons within a workload; the intervals do not.",
+    "A baseline that got worse is no regression: the machine or the code changed. `inflight ab` decides which.",
+)
+UNLIKE = "No verdict: the machines or the clocks of the runs differ, or a machine is unknown."
+POINTS = "Change points are by Apache Otava: p at most 0.001, not corrected for their number, and at least 2 %."
+NO_POINTS = "Change points need Apache Otava: pip install 'inflight-bench[history]'."
+
+
+def title(comparison: Comparison) -> str:
+    """Return the verdict, and how many figures have each answer."""
+    counts = comparison.changes["answer"].value_counts()
+    worse, better, equal, unknown = (counts.get(answer, 0) for answer in ("worse", "better", "equal", "can't tell"))
+    verdict = comparison.verdict.capitalize()
+    return TITLE.format(verdict=verdict, worse=worse, better=better, equal=equal, unknown=unknown)
+
+
+def text(comparison: Comparison) -> str:
+    """Return the comparison for a terminal."""
+    return section.text(_section(comparison), WIDTH).plain
+
+
+def markdown(comparison: Comparison) -> str:
+    """Return the comparison as Markdown."""
+    return f"# Comparison of stored runs\n\n{section.markdown(_section(comparison))}\n"
+
+
+def to_json(comparison: Comparison) -> dict[str, Any]:
+    """Return the comparison as values for JSON. Ends of the interval of a single value are null."""
+    runs = comparison.runs
+    return {
+        "format": FORMAT,
+        "verdict": comparison.verdict,
+        "headline": title(comparison),
+        "runs": [{"name": one.name, "trials": len(one.rows), "valid": one.valid} for one in runs],
+        "differences": dict(comparison.differences),
+        "figures": _values(comparison.means),
+        "changes": _values(comparison.changes),
+        "change_points": None if comparison.points is None else _values(comparison.points),
+        "not_compared": _values(comparison.lonely.reset_index()),
+    }
+
+
+def workloads(means: pd.DataFrame) -> "pd.Series[str]":
+    """Return the workload of each line of one figure: latency, number in flight, and what differs between lines."""
+    lines = means.assign(site=site_differences(means["site"]))
+    varied = [key for key in ("cpu", "connection", "site", "site_pages", "kind") if len(set(lines[key])) > 1]
+    keys = ["latency", "in_flight", *varied]
+    texts = [
+        [value_name(key, value) for key, value in zip(keys, line, strict=True) if value]
+        for line in lines[keys].to_numpy()
+    ]
+    return pd.Series([", ".join(filter(None, each)) for each in texts], means.index)
+
+
+def value_text(line: Any, value: float) -> str:
+    """Write a value of a line: a ratio, or a figure in its unit."""
+    return units.times(value, 3) if line.is_ratio else FIGURES[line.figure].write(value, 3).removesuffix(" pages/s")
+
+
+def _section(comparison: Comparison) -> Section:
+    runs = comparison.runs
+    lines = tuple(
+        (f"{n}: {words.plain(run.name, 80)}", str(len(run.rows)), str(run.valid)) for n, run in enumerate(runs, 1)
+    )
+    is_missing = len(runs) >= MIN_RUNS and comparison.points is None
+    has_points = comparison.points is not None and len(comparison.points) > 0
+    notes = [*NOTES, *[UNLIKE] * comparison.is_unlike, *[NO_POINTS] * is_missing, *[POINTS] * has_points]
+    tables = [Table("Runs", ("", "trials", "valid"), lines), _ratios(comparison), *_others(comparison)]
+    return Section(title(comparison), tuple(tables), tuple(notes))
+
+
+def _ratios(comparison: Comparison) -> Table:
+    """Return the table of all figures over the runs, by figure and workload."""
+    changes = {one[: len(KEYS)]: one for one in records(comparison.changes)}
+    points: dict[Any, list[str]] = {}
+    for one in [] if comparison.points is None else records(comparison.points):
+        points.setdefault(one[: len(KEYS)], []).append(f"from {one.run + 1}: {value_text(one, one.after)}")
+    places = range(len(comparison.runs))
+    heads = ["", *(str(place + 1) for place in places), "last / first", *["change points"] * bool(points)]
+    lines: list[Line] = []
+    for figure, own in comparison.means.groupby("figure", sort=False):
+        for workload, means in own.groupby(workloads(own), sort=False):
+            lines.append(Group(f"{FIGURES[str(figure)].words}, {workload}"))
+            for key, series in means.groupby(KEYS, sort=False):
+                values = {one.run: value_text(one, one.estimate) for one in records(series)}
+                cells = [words.name(changes[key].arm), *(values.get(place, "-") for place in places)]
+                cells += [_change(changes[key]), ", ".join(points.get(key, []))]
+                lines.append(tuple(cells[: len(heads)]))
+    return Table("Ratios over runs", tuple(heads), tuple(lines))
+
+
+def _change(found: Any) -> str:
+    ends = "" if math.isinf(found.high) else f" ({found.low:.2f} to {found.high:.2f})"
+    return f"{units.times(found.estimate, 3)}{ends} {SIGNS[found.answer]}"
+
+
+def _others(comparison: Comparison) -> Iterator[Table]:
+    """Yield what the runs do not have in common, and what differs between them."""
+    if len(comparison.lonely):
+        heads = ("", *(str(place + 1) for place in range(len(comparison.runs))))
+        lonely = comparison.lonely.reindex(columns=range(len(comparison.runs)), fill_value=0)
+        lines: list[Line] = [(words.name(arm), *map(str, numbers)) for arm, *numbers in lonely.itertuples()]
+        yield Table("Not compared: figures without a baseline, or not in the first and last run", heads, tuple(lines))
+    if comparison.differences:
+        values = {name: dict.fromkeys(texts) for name, texts in comparison.differences.items()}
+        lines = [(name, words.plain(" / ".join(texts), 76)) for name, texts in values.items()]
+        yield Table("Different between the runs", ("", "value"), tuple(lines))
+
+
+def _values(lines: pd.DataFrame) -> Any:
+    """Return the lines of a table as objects; infinity and NaN become null."""
+    return json.loads(lines.to_json(orient="records"))

@@ -1,1 +1,0 @@
-"""Whether B is worse than A: blocks of three arms (A, B, and A again) until a rule has a verdict."""

@@ -1,1 +1,0 @@
-"""Two stored runs held against each other."""

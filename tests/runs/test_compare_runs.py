@@ -1,0 +1,307 @@
+"""Stored runs compared: answers, verdicts, change points, and what every output says, whatever the names."""
+
+import json
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inflight.bench.present import page
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.records import changed
+from inflight.bench.runs import show
+from inflight.bench.runs.compare import MEMORY, MIN_RUNS, Comparison, compare, read
+from inflight.bench.runs.plot import MAX_PANELS, draw
+from tests.made_rows import MACHINE, arm_row, block_rows, crawl_row, edited, memory_rows
+from tests.runs.made_runs import busy, compared, noisy_run, saved, scaled, slowed
+
+SERIES = Path(__file__).parents[2] / "results" / "series"
+CPU, THROUGHPUT = "cpu_per_page_ns", "pages_per_s"
+
+
+def steady(seed: int) -> list[Row]:
+    return noisy_run(seed, sd=0.002, rounds=5)
+
+
+def answers(found: Comparison, arm: str, figure: str) -> set[str]:
+    """Return the answers for one figure of one arm."""
+    lines = found.changes
+    return set(lines[(lines["arm"] == arm) & (lines["figure"] == figure)]["answer"])
+
+
+# Answers and verdicts
+
+
+@pytest.mark.parametrize(
+    ("figure", "factor", "answer", "verdict"),
+    [
+        (CPU, 1.0, "equal", "pass"),
+        (CPU, 1.01, "equal", "pass"),
+        (CPU, 1.3, "worse", "regression"),
+        (CPU, 0.7, "better", "pass"),
+        (THROUGHPUT, 0.7, "worse", "regression"),
+        (THROUGHPUT, 1.3, "better", "pass"),
+    ],
+)
+def test_a_figure_is_worse_better_or_equal(figure: str, factor: float, answer: str, verdict: str) -> None:
+    found = compared(steady(1), scaled(steady(2), figure, factor))
+
+    assert (answers(found, "generators", figure), found.verdict) == ({answer}, verdict)
+    assert answers(found, "callbacks", figure) == {"equal"}
+
+
+def test_noise_is_inconclusive() -> None:
+    found = compared(noisy_run(1, sd=0.5), slowed(noisy_run(2, sd=0.5), 1.3))
+
+    assert answers(found, "generators", CPU) == {"can't tell"}
+    assert found.verdict == "inconclusive"
+
+
+def test_a_busy_hour_is_no_regression_and_does_not_pass() -> None:
+    found = compared(steady(1), busy(steady(2), 1.2))
+
+    assert answers(found, "generators", CPU) == {"equal"}
+    assert answers(found, "callbacks", CPU) == {"worse"}
+    assert found.verdict == "inconclusive"
+
+
+@pytest.mark.parametrize("strategy", ["callbacks", "generators"])
+def test_more_memory_of_any_strategy_is_a_regression(strategy: str) -> None:
+    more = [row for row in steady(2) if row.kind != "memory" or row.strategy != strategy]
+    found = compared(steady(1), [*more, *memory_rows(strategy, 1300 if strategy == "callbacks" else 2600)])
+
+    assert answers(found, strategy, MEMORY) == {"worse"}
+    assert found.verdict == "regression"
+
+
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [({"cores": 8, "cpu": "Other"}, "Imaginary 9000 / Other"), ({"neighbour": "spin"}, "None / spin"), (None, "")],
+)
+def test_unlike_and_unknown_machines_get_no_verdict(changes: dict[str, Any] | None, shown: str) -> None:
+    found = compared(steady(1), slowed(steady(2), 2), machine={} if changes is None else MACHINE | changes)
+
+    assert found.verdict == "inconclusive"
+    assert answers(found, "generators", CPU) == {"worse"}
+    assert show.UNLIKE in " ".join(show.text(found).split())
+    assert shown in show.text(found)
+
+
+def test_different_clocks_get_no_verdict() -> None:
+    timed = [[edited(row, measured={"clock": clock}) for row in block_rows()] for clock in ("in band", "task clock")]
+
+    found = compared(*timed)
+
+    assert found.verdict == "inconclusive"
+    assert found.differences == {"clock": ["in band", "task clock"]}
+
+
+def test_a_run_and_itself_are_equal() -> None:
+    found = compared(noisy_run(1, sd=0.5), noisy_run(1, sd=0.5))
+
+    assert set(found.changes["answer"]) == {"equal"}
+    assert found.verdict == "pass"
+
+
+def test_the_stored_series_of_unchanged_strategies_has_one_false_alarm_at_most() -> None:
+    runs = [read(folder, folder.name) for folder in sorted(SERIES.iterdir())]
+
+    changes = [compare(pair).changes for pair in pairwise(runs)]
+
+    assert sum((lines["is_ratio"] & (lines["answer"] == "worse")).any() for lines in changes) <= 1
+
+
+def test_false_alarms_are_rare_in_many_comparisons() -> None:
+    many: dict[str, Any] = {"strategies": [f"s{n}" for n in range(8)] + ["callbacks"], "memory": False, "sd": 0.1}
+
+    verdicts = [compared(noisy_run(n, **many), noisy_run(-n, **many)).verdict for n in range(1, 31)]
+
+    assert verdicts.count("regression") <= 7  # the probability of more is 1 %, as each of two workloads has 5 %
+
+
+# What is compared
+
+
+def test_arms_are_compared_with_the_reference_of_their_block_and_placebos_are_not() -> None:
+    found = compared(block_rows({"generators": 20_000, "callbacks": 24_000}), block_rows())
+
+    assert set(found.changes["arm"]) == set()
+    assert found.lonely.index.tolist() == ["callbacks", "generators"]
+
+    same = compared(block_rows(), block_rows({"callbacks": 20_000, "generators": 32_000}))
+
+    assert set(same.changes["arm"]) == {"callbacks", "generators"}
+    assert same.verdict == "regression"
+
+
+def test_with_several_interpreters_the_reference_arm_is_the_baseline() -> None:
+    arms = [(strategy, version) for strategy in ("callbacks", "generators") for version in ("3.11.7", "3.13.0")]
+    rows = [
+        arm_row(
+            f"{strategy} {version}",
+            number=number,
+            cpu_per_page_ns=20_000 + 100 * number,
+            role="reference" if (strategy, version) == arms[0] else "compared",
+            asked={"strategy": strategy, "interpreter": version, "python": f"python{version}"},
+        )
+        for number in range(1, 4)
+        for strategy, version in arms
+    ]
+
+    lines = compared(rows, rows).changes
+
+    assert set(lines[lines["is_ratio"]]["arm"]) == {"callbacks 3.13.0", "generators 3.11.7", "generators 3.13.0"}
+    assert set(lines["against"]) == {"callbacks 3.11.7"}
+
+
+def test_the_first_and_the_last_run_decide_and_others_may_lack_a_figure() -> None:
+    middle = [row for row in slowed(steady(2), 2) if row.strategy != "generators" or row.workload.in_flight != 10]
+
+    found = compared(steady(1), middle, steady(3))
+
+    assert found.verdict == "pass"
+    line = next(line for line in show.text(found).splitlines() if line.startswith("generators"))
+    assert line.split()[:4] == ["generators", "2.00x", "-", "2.00x"]
+
+
+def test_what_runs_do_not_have_in_common_is_one_table() -> None:
+    alone = [changed(crawl_row("thread_pool", in_flight=7), run="without a baseline")]
+    extra = [changed(crawl_row("thread_pool", number=number), run="run-1") for number in (1, 2)]
+
+    text = show.text(compared([*steady(1), *extra], [*steady(2), *alone]))
+
+    below = text.partition("Not compared")[2].splitlines()
+    assert [line.split() for line in below[1:3]] == [["1", "2"], ["thread_pool", "2", "2"]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "name", "value"),
+    [
+        ({"digests": {"strategies": "b"}}, "strategies (digests)", "a / b"),
+        ({"commit": "f1"}, "commit", "f0 / f1"),
+        ({"python": "CPython 3.13.1"}, "python", "CPython 3.11.7 / CPython 3.13.1"),
+    ],
+)
+def test_what_differs_between_runs_is_one_line_each(
+    changes: dict[str, Any], name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key, before in {"digests": {"strategies": "a"}, "commit": "f0"}.items():
+        monkeypatch.setitem(MACHINE, key, before)
+
+    found = compared(steady(1), steady(2), machine=MACHINE | changes)
+
+    assert found.differences == {name: value.split(" / "), "experiment": ["1", "2"]}
+    assert f"{name:<{max(len(name), 10)}}  {value}" in show.text(found)
+
+
+# Change points
+
+
+def days(late: float, number: int = 10) -> list[Sequence[Row]]:
+    """Return runs of which every third is in a busy hour, and in whose second half generators is slower."""
+    runs = [busy(noisy_run(n, sd=0.004), 1 + 0.1 * (n % 3)) for n in range(number)]
+    return [slowed(run, late if 2 * n >= number else 1.0) for n, run in enumerate(runs)]
+
+
+def test_a_slower_strategy_is_a_change_point_and_a_busy_hour_is_none() -> None:
+    pytest.importorskip("otava")
+
+    late = compared(*days(1.06))
+
+    for unchanged in (days(1.0), days(2.0, MIN_RUNS - 1)):
+        assert len(show.to_json(compared(*unchanged))["change_points"]) == 0
+    assert late.points is not None
+    assert set(zip(late.points["arm"], late.points["figure"], late.points["run"], strict=True)) == {
+        ("generators", CPU, 5)
+    }
+    assert "Change points" in show.text(late)
+    assert json.loads(json.dumps(show.to_json(late)))["change_points"][0]["after"] == pytest.approx(2.12, rel=0.01)
+
+
+@pytest.mark.parametrize(("number", "is_said"), [(MIN_RUNS - 1, False), (MIN_RUNS, True)])
+def test_a_missing_library_is_one_sentence(number: int, is_said: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "otava.analysis", None)
+
+    found = compared(*days(1.0, number))
+
+    assert (show.NO_POINTS in " ".join(show.text(found).split())) is is_said
+    assert show.to_json(found)["change_points"] is None
+
+
+# Outputs
+
+
+def test_every_figure_is_in_every_output() -> None:
+    found = compared(steady(1), slowed(steady(2), 1.3))
+
+    values = json.loads(json.dumps(show.to_json(found), allow_nan=False))
+    assert len(values["changes"]) == len(found.changes) == 10
+    assert len(values["figures"]) == 20
+    assert values["headline"] == "Regression: 2 worse, 0 better, 8 equal within 2 %, 0 can't tell"
+    for text in (show.text(found), show.markdown(found)):
+        assert values["headline"] in text
+        assert sum(line.lstrip("| ").startswith(("callbacks", "generators")) for line in text.splitlines()) == 10
+
+
+def test_a_single_round_has_no_interval() -> None:
+    found = compared(noisy_run(1, rounds=1), noisy_run(2, rounds=1))
+
+    assert {one["high"] for one in show.to_json(found)["changes"] if one["figure"] == CPU} == {None}
+    assert found.verdict == "inconclusive"
+
+
+def test_names_cannot_break_out_of_their_place() -> None:
+    name = "a|b`<script>\x1b[31m\n" + "x" * 200
+    many = [changed(row, strategy=name) if row.strategy == "generators" else row for row in steady(1)]
+    found = compared(many, slowed(many, 1.5, name), machine=MACHINE | {"system": "x" * 300})
+
+    assert max(map(len, show.text(found).splitlines())) <= show.WIDTH
+    assert "\x1b" not in show.text(found)
+    assert "<script>" not in show.markdown(found)
+
+
+# The plot
+
+
+def svg_text(found: Comparison, folder: Path) -> str:
+    paths = page.draw_and_save(lambda: draw(found), folder, "compare")
+    assert [path.name for path in paths] == ["compare.png", "compare.svg"]
+    root = ET.parse(folder / "compare.svg").getroot()  # noqa: S314
+    return " ".join("".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text"))
+
+
+def test_the_plot_has_the_ratios_of_each_run_and_its_finding(tmp_path: Path) -> None:
+    found = compared(steady(1), slowed(steady(2), 1.3))
+
+    text = svg_text(found, tmp_path).replace("\N{NO-BREAK SPACE}", " ")
+
+    for part in (show.title(found), "0 ms, 10 in flight", "CPU time per page, ratio to callbacks", "generators"):
+        assert part in text
+
+
+def test_the_plot_marks_change_points() -> None:
+    pytest.importorskip("otava")
+
+    quiet, late = (
+        [line.get_linestyle() for axes in draw(compared(*days(factor))).axes for line in axes.lines].count("--")
+        for factor in (1.0, 1.06)
+    )
+
+    assert late > quiet
+
+
+def test_memory_alone_is_drawn_as_it_is_and_panels_are_bounded(tmp_path: Path) -> None:
+    assert "memory per fetch in flight" in svg_text(compared(memory_rows(), memory_rows()), tmp_path)
+    caps = range(10, 10 * MAX_PANELS + 50, 10)
+    assert len(draw(compared(noisy_run(1, caps=caps), noisy_run(2, caps=caps))).axes) == MAX_PANELS
+
+
+def test_a_folder_and_its_file_of_rows_are_the_same_run(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "run", steady(1))
+
+    assert read(folder, "").rows == read(folder / "rows.jsonl", "").rows
+    assert read(folder / "rows.jsonl", "").machine == MACHINE
