@@ -43,7 +43,7 @@ from inflight.fake_server.options import OPTIONS, Option, settings
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 
 READING = frozenset(
-    {"commands.report", "commands.advise", "ab.command", "ab.selftest", "runs.command", "studies.claims.command"}
+    {"commands.report", "commands.advise", "ab.command", "ab.selftest", "runs.command", "claims.command"}
 )
 """Modules whose commands cannot work without numpy and scipy: they check the address space first."""
 
@@ -365,7 +365,7 @@ def claims(**options: Any) -> None:
     inflight claims --quick
     inflight claims stack-ripping          one claim, with its explanation
     """
-    _do("studies.claims.command", options)
+    _do("claims.command", options)
 
 
 @main.command(epilog=told("compare"))

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from inflight.bench.claims.trials import key_of, key_of_row
 from inflight.bench.frame.model import bound_per_s
 from inflight.bench.measure import process
 from inflight.bench.measure import run as runs
@@ -20,7 +21,6 @@ from inflight.bench.plan.arm import BlockTrial
 from inflight.bench.plan.trials import AnyTrial, row_trials
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import changed
-from inflight.bench.studies.claims.cells import key_of, key_of_row
 from tests.made_blocks import BASE_BYTES, HELD_BYTES, MANY, block
 from tests.made_rows import arm_row, crawl_row, memory_row
 

@@ -212,9 +212,9 @@ def test_the_harness_names_no_strategy() -> None:
 
 SHARED = ["bench.core", "bench.rows", "bench.plan", "bench.frame"]
 MEASURING = modules("bench.measure")
-COMMANDS = {"command", "selftest", "demo", "reuse", "cells"}
+COMMANDS = {"command", "selftest", "demo", "trials"}
 """Modules of reading rooms that plan and measure, and call the one half and the other."""
-READS = ("present", "show", "report", "ab", "runs", "race", "predict", "claims", "studies")
+READS = ("present", "show", "report", "ab", "runs", "race", "predict", "claims")
 READING = [name for name in modules(*(f"bench.{room}" for room in READS)) if name.rpartition(".")[2] not in COMMANDS]
 
 
@@ -400,4 +400,6 @@ def canonical(name: str) -> str:
 def test_only_the_frame_and_what_reads_it_know_pandas() -> None:
     for name, found in imports(modules("bench")):
         if top(found) == "pandas":
-            assert within(name, ["bench.frame", "bench.show", "bench.report", "bench.predict", "bench.runs"]), name
+            assert within(
+                name, ["bench.frame", "bench.show", "bench.report", "bench.predict", "bench.runs", "bench.claims"]
+            ), name

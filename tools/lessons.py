@@ -6,7 +6,7 @@
 
 ``lesson_pages`` says how a page marks its commands. They run in a folder that holds nothing but docs/. The page quotes
 their standard output, folded, so that a reader can predict first. A first line that names the machine moves below the
-output. Lines are wrapped at 100 characters. Of more than 45 lines the middle is left out. With ``--check`` nothing is
+output. Lines are wrapped at 100 characters. Of more than 80 lines the middle is left out. With ``--check`` nothing is
 written. The exit code is 1 when something is not as a page says.
 """
 
@@ -34,7 +34,7 @@ PLOTS = "plots"
 PROGRAMS = {"inflight": [sys.executable, "-m", "inflight"], "python": [sys.executable]}
 ENVIRONMENT = {"NO_COLOR": "1", "COLUMNS": "100"}
 HANG_S = 280
-WIDEST, LONGEST, TAIL = 100, 45, 12
+WIDEST, LONGEST, TAIL = 100, 80, 12
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ def strategy(incomplete: str) -> list[CompletionItem]:
 
 def claim_ids(incomplete: str) -> list[CompletionItem]:
     """Complete the id of a claim."""
-    from inflight.bench.studies import claims
+    from inflight.bench.claims import claims
 
     return _beginning(incomplete, claims.ids())
 

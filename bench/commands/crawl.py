@@ -20,7 +20,7 @@ from inflight.strategies.core.frontier import REDIRECTS
 from inflight.strategies.core.links import normalise
 from inflight.strategies.core.page import Page
 
-WORKER = "inflight.bench.measure.worker.lone"
+WORKER = "inflight.bench.measure.crawl_worker"
 LIFETIME_S = 366 * 86_400.0
 """A crawl has no deadline; its worker ends with this process."""
 LONGEST_TIMEOUT_NS = 86_400_000_000_000

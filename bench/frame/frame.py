@@ -58,8 +58,12 @@ whatever else the workload has, without what is a column of its own. ``site_page
 others. ``length``: these, if crawls of several lengths have the same number in flight; else 0. ``comparison``: the
 comparison that the row belongs to, or empty.
 """
-OF_TRIAL = ("round", "status", "valid", "why", "started_at")
-"""The columns of a trial beside its keys and its figures. ``started_at``: the time in UTC (ISO 8601)."""
+OF_TRIAL = ("round", "status", "valid", "why", "cause", "started_at", "settings")
+"""The columns of a trial beside its keys and its figures.
+
+``cause``: what the trial ended by, if that is known, such as ``limit``; else empty. ``started_at``: the time in UTC
+(ISO 8601). ``settings``: as JSON, the settings of the arm, the variables of idle threads, or the arguments of a probe.
+"""
 SETTINGS = ("revision", "repository", "python", "requirements", "variables", "cores", "busy_threads", "lag")
 """Settings of an arm that are no part of its workload."""
 DERIVED = ("held_added_bytes", "held_added_bytes_each", "ps_rss_bytes_each")
@@ -161,7 +165,9 @@ def _keys(row: "Row") -> dict[str, Any]:
         "status": row.status,
         "valid": row.valid,
         "why": "; ".join(row.invalid_reasons),
+        "cause": row.cause or "",
         "started_at": row.started_at,
+        "settings": json.dumps(values.get("arguments") or settings, sort_keys=True),
     }
     return {key: _encodable(value) for key, value in found.items()}
 
@@ -181,8 +187,9 @@ def _setting(key: str, value: object) -> str:
 def _figures(row: "Row") -> Iterator[tuple[str, float | str]]:
     """Yield each number and text that was measured, by its name; ``service_p50_ns`` is one of the part ``service``.
 
-    A list of texts is one text, of a list of records their number, and of pairs of a text and a number each number
-    (``kernel: task_struct``). What has the name of a key has ``measured_`` before it.
+    A list of texts is one text (of limits that are all possible: ``a or b``), of a list of records their number, and of
+    pairs of a text and a number each number (``kernel: task_struct``). What has the name of a key has ``measured_``
+    before it.
     """
     found: dict[str, float | str] = {}
     if isinstance(row.measured, msgspec.Struct):
@@ -206,7 +213,7 @@ def _values(name: str, value: Any) -> Iterator[tuple[str, float | str]]:
         case str():
             yield name, value
         case [str(), *_]:
-            yield name, " or ".join(map(str, value))
+            yield name, (" or " if name.endswith("_by") else ", ").join(map(str, value))
         case [msgspec.Struct(), *_]:
             yield name, len(value)
         case [[str(), int()], *_]:

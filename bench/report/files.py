@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from inflight.bench.ab import rates
+from inflight.bench.claims.verdicts import JSON_FILE, ClaimsError, Report, load
 from inflight.bench.rows.files import MACHINE_FILE, SELFTEST_FILE, file_in
-from inflight.bench.studies.claims.verdicts import JSON_FILE, ClaimsError, Report, load
 
 EXPERIMENT_FILE, VERDICT_FILE, COMPARISON_FILE = "experiment.toml", "verdict.json", "compare.json"
 

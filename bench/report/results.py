@@ -83,8 +83,8 @@ class Results:
     def trials(self) -> "pd.DataFrame":
         """One line for each trial, with a column for each figure: the frame, unstacked; the table in ``rows.csv``.
 
-        Columns: those of ``frame`` up to ``why``, ``round``, ``status``, ``started_at``, and the figures. Durations in
-        nanoseconds (``_ns``), sizes in bytes (``_bytes``), shares from 0 to 1.
+        Columns: those of ``frame`` up to ``why``, ``round``, ``status``, ``cause``, ``started_at``, ``settings``, and
+        the figures. Durations in nanoseconds (``_ns``), sizes in bytes (``_bytes``), shares from 0 to 1.
         """
         return tidy.trials(self.rows)
 
@@ -103,7 +103,7 @@ class Results:
     def moments(self) -> "pd.DataFrame":
         """One line for each trial, moment and figure over time.
 
-        The columns of ``trials`` up to ``started_at``, then ``at_ns`` (since the trial began), ``figure``, ``value``.
+        The columns of ``trials`` up to ``settings``, then ``at_ns`` (since the trial began), ``figure``, ``value``.
         Figures: ``in_flight`` and ``completions`` of crawls in bins, at their ends; ``threads``, ``rss_bytes`` and
         ``cpu_ns``, seen from outside; ``window_cpu_per_page_ns`` of an arm; ``waiting`` of an open loop; ``held`` and
         ``used_bytes`` of a swarm; ``found`` of a limit.

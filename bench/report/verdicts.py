@@ -1,7 +1,6 @@
 """The decisions of a run, by the files in its folder: claims, a comparison, a self-test, two stored runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from inflight.bench.ab import clients_plot as plot_clients
@@ -9,12 +8,11 @@ from inflight.bench.ab import decide as deciding
 from inflight.bench.ab import plot as plot_ab
 from inflight.bench.ab import rates
 from inflight.bench.ab import show as ab
-from inflight.bench.present.section import Detail, Section
+from inflight.bench.claims import show as claims
+from inflight.bench.present.section import Section
 from inflight.bench.report.files import Extras
 from inflight.bench.report.studies import Named
 from inflight.bench.rows.files import Row
-from inflight.bench.studies.claims import show as claims
-from inflight.bench.studies.claims.verdicts import Report, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 def sections(rows: Sequence[Row], extras: Extras) -> list[Section]:
     """Return a section for each decision in the folder."""
     return [
-        *([] if extras.claims is None else [_claims(extras.claims)]),
+        *([] if extras.claims is None else [claims.section(extras.claims)]),
         *([] if extras.comparison is None else [_stored(extras.comparison)]),
         *(ab.sections(rows, extras.verdict or {}) if extras.selftest is None else rates.sections(extras.selftest)),
     ]
@@ -43,17 +41,6 @@ def _plots(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> "Ite
         yield "clients", plot_clients.draw(rows, machine)
     elif (result := deciding.result(rows, extras.verdict)) is not None:
         yield "comparison", plot_ab.draw(result, machine)
-
-
-def _claims(report: Report) -> Section:
-    """Return the claims, with the evidence of each verdict folded away."""
-    ordered = (one for some in claims.parts(report).values() for one in some)
-    return replace(claims.section(report), details=tuple(map(_claim, ordered)))
-
-
-def _claim(one: Verdict) -> Detail:
-    told = (one.explanation, *(f"{name}: {text}" for name, text in claims.facts(one).items()))
-    return Detail(f"{one.id}: {one.word}", told, tuple(one.traces.values()))
 
 
 def _stored(found: Mapping[str, Any]) -> Section:

@@ -1,4 +1,4 @@
-"""Verdicts as lines, as JSON, as Markdown and as a section."""
+"""Verdicts as lines, as JSON, as a section and in the documents."""
 
 import json
 from pathlib import Path
@@ -7,91 +7,83 @@ from typing import Any
 import msgspec
 import pytest
 
-from inflight import strategies
-from inflight.bench.studies import claims
-from inflight.bench.studies.claims import show
-from inflight.bench.studies.claims.rules import RULES
-from inflight.bench.studies.claims.verdicts import JSON_FILE, ClaimsError, Report, Verdict, explained, load, save, shown
-from tests.claims.cases import CASES
-from tests.claims.made_verdicts import made_report, made_verdict
+from inflight.bench.claims import show
+from inflight.bench.claims.verdicts import JSON_FILE, WORDS, ClaimsError, Figure, load, save
+from inflight.bench.present import html, section
+from tests.claims.cases import REFERENCE
+from tests.claims.made_verdicts import hostile_verdict, made_report, made_verdict
 from tools.document.__main__ import macros
 from tools.document.stored import Runs
 
-REFERENCE = Path(__file__).parents[2] / "results" / "reference"
+
+@pytest.mark.parametrize(
+    ("unit", "estimate", "text"),
+    [
+        ("_ns", 1_500_000, "1.50 ms"),
+        ("_bytes", 45_000, "45.0 kB"),
+        ("ratio", 17.0, "17.0x"),
+        ("cpu_share", 0.97, "97.0 %"),
+        ("found", 22_207, "22,207"),
+        ("pages_per_s", 500.0, "500 pages/s"),
+    ],
+)
+def test_a_figure_is_written_in_its_unit(unit: str, estimate: float, text: str) -> None:
+    assert Figure(name="a", unit=unit, estimate=estimate, low=estimate, high=estimate).text == text
 
 
-def verdicts() -> list[Verdict]:
-    """Return every claim's verdict in every case."""
-    loaded = {claim_id: claims.load(claim_id, strategies.names()) for claim_id in RULES}
-    return [loaded[claim_id].verdict(RULES[claim_id](rows)) for claim_id, _, rows, _ in CASES]
+def test_a_figure_has_its_interval_or_the_reason_why_it_is_unknown() -> None:
+    assert Figure(name="a", unit="ratio", estimate=2, low=1.5, high=2.5).text == "2.00x (1.50x to 2.50x)"
+    assert Figure(name="a", unit="ratio", reason="no block").text == "unknown (no block)"
+    assert Figure(name="a", said="vm.max_map_count").text == "vm.max_map_count"
 
 
 def test_a_line_has_id_verdict_and_figures() -> None:
-    assert show.line(made_verdict()).split() == ["thread-memory", "holds", "45", "kB"]
-    assert show.line(made_verdict(close=True)).endswith("(close to the boundary)")
-    assert "\x1b[32mholds" in show.line(made_verdict(), colour=True)
+    plain, left_out = show.lines(made_report(made_verdict()))
+    coloured, _ = show.lines(made_report(made_verdict(is_borderline=True)), colour=True)
+
+    assert plain.split() == ["thread-memory", "true", "45", "kB"]
+    assert left_out.split() == ["c10k", "not", "part", "of", "--quick"]
+    assert "\x1b[32mtrue (borderline)" in coloured
 
 
-def test_hostile_figures_stay_on_one_line() -> None:
-    hostile = show.line(made_verdict(figures="a\nb\x1b[31m"))
+def test_hostile_texts_stay_on_their_lines() -> None:
+    hostile = hostile_verdict("a\nb\x1b[31m")
 
-    assert "\n" not in hostile
-    assert "\x1b" not in hostile
-
-
-def test_figures_are_filled_in_by_their_units() -> None:
-    values = {"a_ns": 1_500_000, "b_bytes": 45_000, "c_ratio": 17.0, "d_share": 0.97, "e": 1234, "f_per_s": 500.0}
-
-    assert {name: shown(name, value) for name, value in values.items()} == {
-        "a_ns": "1.50 ms",
-        "b_bytes": "45.0 kB",
-        "c_ratio": "17x",
-        "d_share": "97 %",
-        "e": "1,234",
-        "f_per_s": "500 pages/s",
-    }
+    assert "\n" not in show.lines(made_report(hostile))[0]
+    assert "\x1b" not in show.whole(hostile) + show.lines(made_report(hostile))[0]
 
 
-def test_a_sentence_with_an_unknown_figure_is_left_out() -> None:
-    template = "It costs {full_bytes}. It took {gone_ns}. It costs {full_bytes} in {gone_ns}. So it is."
+def test_the_whole_of_a_claim_has_its_texts_its_parts_and_its_exhibits() -> None:
+    text = show.whole(made_verdict(exhibits={"callbacks": "one\n  two"}), width=60)
 
-    assert explained(template, {"full_bytes": 45_000, "gone_ns": None}) == "It costs 45.0 kB. So it is."
-
-
-def test_the_whole_of_a_claim_has_its_facts_and_two_tracebacks_side_by_side() -> None:
-    traces = {"callbacks_text": "one\ntwo\nthree", "generators_text": "1\n2" + "x" * 200}
-    text = show.whole(made_verdict(values=traces), width=60)
-
-    for part in ("A thread costs.", "a chapter", "50k", "By a slope.", "here", "the rule", "It is."):
+    for part in (
+        "A thread costs.",
+        "a chapter",
+        "50k",
+        "By a slope.",
+        "It has a stack.",
+        "It costs 45 kB.",
+        "below 50 kB",
+    ):
         assert part in text
-    last = text.splitlines()[-3:]
-    assert [part.strip() for part in last[0].split("|")] == ["one", "1"]
-    assert all(len(line) <= 60 for line in last)
+    assert text.endswith("callbacks:\none\n  two")
+    assert max(map(len, text.splitlines())) <= 60
 
 
 def test_the_json_reads_back_as_the_same_report(tmp_path: Path) -> None:
-    before = made_report(*verdicts())
-    save(before, tmp_path)
+    save(load(REFERENCE), tmp_path)
 
-    assert load(tmp_path) == before
-
-
-def test_the_json_has_the_stored_keys() -> None:
-    (folder,) = REFERENCE.glob("*-claims")
-    stored = json.loads((folder / JSON_FILE).read_text(encoding="utf-8"))
-    made = msgspec.to_builtins(made_report(made_verdict()))
-
-    assert made.keys() == stored.keys()
-    assert made["claims"][0].keys() == stored["claims"][0].keys()
+    assert load(tmp_path) == load(REFERENCE)
+    assert (tmp_path / JSON_FILE).read_bytes() == (REFERENCE / JSON_FILE).read_bytes()
 
 
 @pytest.mark.parametrize(
-    "change", [None, "{", {}, {"format": 2}, {"claims": 3}, {"claims": [{"id": "c10k"}]}, {"trials": {"measured": "x"}}]
+    "change", [None, "{", {"format": 1}, {"claims": 3}, {"claims": [{"id": "c10k"}]}, {"measured": "x"}]
 )
 def test_a_folder_without_claims_is_refused_with_one_sentence(tmp_path: Path, change: Any) -> None:
     good = msgspec.to_builtins(made_report(made_verdict()))
     if change is not None:
-        text = change if isinstance(change, str) else json.dumps(good | change if change else {})
+        text = change if isinstance(change, str) else json.dumps(good | change)
         (tmp_path / JSON_FILE).write_text(text, encoding="utf-8")
 
     with pytest.raises(ClaimsError) as refused:
@@ -99,8 +91,19 @@ def test_a_folder_without_claims_is_refused_with_one_sentence(tmp_path: Path, ch
     assert "\n" not in str(refused.value)
 
 
+def test_a_section_has_every_claim_and_its_texts_folded_away() -> None:
+    report = made_report(*(made_verdict(id=word, verdict=word) for word in WORDS))
+    found = show.section(report)
+    page = html.section(found).replace("\xa0", " ")
+
+    assert found.title == "true: 1, partly true: 1, not true here: 1, demonstration: 1, not tested: 1"
+    assert [cells[1] for cells in found.tables[0].cells] == list(WORDS)
+    for text in ("It costs 45 kB.", "It has a stack.", "below 50 kB", "Rows of earlier runs: 4.", "c10k"):
+        assert text in page
+
+
 def test_markdown_escapes_hostile_text() -> None:
-    text = show.markdown(made_report(made_verdict(figures="a | b <script> *c* _d_ `e`\n# f")))
+    text = section.markdown(show.section(made_report(hostile_verdict("a | b <script> *c* _d_ `e`\n# f"))))
 
     (line,) = [line for line in text.splitlines() if "script" in line]
     assert "<script>" not in line
@@ -108,61 +111,16 @@ def test_markdown_escapes_hostile_text() -> None:
     assert r"\_d\_" in line
 
 
-def test_markdown_names_machine_command_and_what_was_left_out() -> None:
-    text = show.markdown(made_report(made_verdict(close=True)))
-
-    for part in ("Imaginary 9000", "`inflight run quick`", "4 rows of earlier runs", "c10k", "holds (close)"):
-        assert part in text
-
-
-def test_demonstrations_are_below_a_heading_of_their_own() -> None:
-    found: Report = made_report(
-        made_verdict(id="xkcd", kind="demonstration", order=4),
-        made_verdict(id="races", kind="demonstration", verdict="does not hold here", order=3),
-        made_verdict(id="c10k", order=2),
-        made_verdict(id="no-gil", verdict="not tested", order=1),
+def test_the_document_has_two_lines_for_each_claim() -> None:
+    page = macros(Runs(Path()), Path()).verdicts(
+        made_report(made_verdict(is_borderline=True), made_verdict(id="races"))
     )
 
-    section, lines = show.section(found), [line for line in show.lines(found) if line]
-
-    assert section.title == "Of 2 claims, 1 holds and 1 was not tested; 2 more are demonstrations"
-    assert [[cells[1] for cells in table.cells] for table in section.tables] == [
-        ["not tested", "holds"],
-        ["not shown here", "shown here"],
+    assert [line for line in page.splitlines() if line.startswith("| ")] == [
+        "| claim | verdict |",
+        "| **thread-memory**: A thread costs. | true (borderline) |",
+        "| 45 kB | published: 50k |",
+        "| **races**: A thread costs. | true |",
+        "| 45 kB | published: 50k |",
     ]
-    assert [line.split()[0] for line in lines] == ["no-gil", "c10k", "Demonstrations,", "races", "xkcd", "c10k"]
-    assert lines[-1].endswith("not part of --quick")
-
-
-@pytest.mark.parametrize(
-    ("found", "title"),
-    [
-        ([], "No claim was tested"),
-        (["holds"], "Of 1 claim, 1 holds"),
-        (["inconclusive", "holds", "inconclusive"], "Of 3 claims, 1 holds and 2 are inconclusive"),
-    ],
-)
-def test_the_title_counts_the_verdicts(found: list[str], title: str) -> None:
-    assert show.title(made_report(*(made_verdict(verdict=word) for word in found))) == title
-
-
-def test_the_page_of_the_documents_has_a_section_for_each_claim() -> None:
-    each = {verdict.id: verdict for verdict in verdicts() if verdict.verdict == "holds"}
-
-    page = macros(Runs(Path()), Path()).verdicts(made_report(*each.values()))
-
-    for verdict in each.values():
-        assert f"\n## {verdict.id}\n" in page
-        assert f"(#{verdict.id})" in page
-    assert "    Traceback of callbacks" in page
-    assert set(each) == set(RULES)
-    assert "{" not in page.replace("\\{", "")
-
-
-def test_the_summary_is_in_the_order_of_the_claims() -> None:
-    report = made_report(made_verdict(order=2, claim="Second."), made_verdict(claim="First."))
-
-    lines = [line for line in macros(Runs(Path()), Path()).verdicts(report).splitlines() if line.startswith("| [")]
-
-    assert lines[0] == "| [thread-memory](#thread-memory): First. | holds |"
-    assert lines[1].endswith(": Second. | holds |")
+    assert "Imaginary 9000" in page

@@ -30,9 +30,9 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
 from inflight import strategies  # noqa: E402 - these are found from the root, when this is run as a program
+from inflight.bench.claims import claims  # noqa: E402
+from inflight.bench.claims.command import Needed, work_out  # noqa: E402
 from inflight.bench.rows.files import ROWS_FILE, Row, text  # noqa: E402
-from inflight.bench.studies import claims  # noqa: E402
-from inflight.bench.studies.claims.command import Needed, rows_of, work_out  # noqa: E402
 from tests.patience import search  # noqa: E402
 
 REFERENCE = ROOT / "results" / "reference"
@@ -75,9 +75,7 @@ def of_claims() -> dict[str, list[Values]]:
     (folder,) = REFERENCE.glob("*-claims")
     found = [Row.from_json(json.dumps(values)) for values in stored(folder)]
     return {
-        claim.id: [json.loads(row.to_json()) for row in own]
-        for claim, experiment in needed_by_claims().experiments
-        if (own := rows_of(experiment, found))
+        claim.id: [json.loads(row.to_json()) for row in own] for claim, own in needed_by_claims().rows_of(found) if own
     }
 
 
@@ -209,21 +207,19 @@ def _advise(run: Path, out: Path) -> None:
             )
 
 
-def _claims(run: Path, out: Path) -> None:
+def _claims(run: Path, _out: Path) -> None:
+    from inflight.bench.claims import show
+    from inflight.bench.claims.evaluate import judge
+    from inflight.bench.claims.verdicts import Report
+    from inflight.bench.present.section import markdown
     from inflight.bench.rows import files as rows
-    from inflight.bench.studies.claims import show
-    from inflight.bench.studies.claims.command import judge
-    from inflight.bench.studies.claims.plot import save_claims
-    from inflight.bench.studies.claims.verdicts import Report, Trials
 
-    found = rows.read(run)
-    verdicts = [verdict for verdict, _ in judge(needed_by_claims(), found)]
+    verdicts = tuple(judge(claim, own) for claim, own in needed_by_claims().rows_of(rows.read(run)))
+    report = Report(machine={}, source="", runs=(), measured=0, reused=0, claims=verdicts)
+    show.lines(report)
     for verdict in verdicts:
-        show.line(verdict, colour=False)
         show.whole(verdict, 100)
-    report = Report(machine={}, source="", runs=(), trials=Trials(0, 0), claims=tuple(verdicts))
-    show.markdown(report)
-    save_claims(report, found, out / "claims")
+    markdown(show.section(report))
 
 
 OUTPUTS: dict[str, Callable[[Path, Path], None]] = {

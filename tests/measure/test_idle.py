@@ -10,7 +10,8 @@ import jsonschema
 import psutil
 import pytest
 
-from inflight.bench.measure import host, idle
+from inflight.bench.measure import host
+from inflight.bench.measure.idle import kinds as idle
 from inflight.bench.measure.idle.run import run_idle
 from inflight.bench.measure.preflight import shortage
 from inflight.bench.measure.process import environment

@@ -9,14 +9,15 @@ import pytest
 from markdown_it import MarkdownIt
 
 from inflight.bench.ab import show
+from inflight.bench.claims import show as claims_show
 from inflight.bench.present.markdown import code, escaped, escaped_in_html
 from inflight.bench.present.section import Section
+from inflight.bench.present.section import markdown as section_markdown
 from inflight.bench.present.table import Table
 from inflight.bench.report import markdown as report_markdown
 from inflight.bench.report.studies import Studies
 from inflight.bench.rows.records import changed
 from inflight.bench.runs import show as runs
-from inflight.bench.studies.claims import show as claims_show
 from tests.ab.test_verdict_shown import result, series
 from tests.claims.made_verdicts import hostile_verdict, made_report
 from tests.made_rows import MACHINE, crawl_row, grid, memory_rows
@@ -69,7 +70,7 @@ def the_headline() -> str:
 
 def the_claims() -> str:
     report = made_report(hostile_verdict(LINKS), machine=MACHINE | {"command": ["inflight", LINKS]}, source=LINKS)
-    return "\n\n".join([claims_show.markdown(report), macros(Runs(Path()), Path()).verdicts(report)])
+    return "\n\n".join([section_markdown(claims_show.section(report)), macros(Runs(Path()), Path()).verdicts(report)])
 
 
 def the_verdict() -> str:

@@ -21,6 +21,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, Tem
 from inflight.bench.ab import decide as decisions_of
 from inflight.bench.ab import rates
 from inflight.bench.ab import show as comparison
+from inflight.bench.claims import show as claims
 from inflight.bench.core import units
 from inflight.bench.frame.figures import FIGURES
 from inflight.bench.predict import simulator
@@ -29,7 +30,6 @@ from inflight.bench.present.markdown import code, escaped
 from inflight.bench.report.glossary import glossary
 from inflight.bench.rows.files import RowsError
 from inflight.bench.show import study
-from inflight.bench.studies.claims import show as claims
 from tools.document import plots, race, values
 from tools.document import simulator as simulator_page
 from tools.document.stored import REFERENCE, DocumentError, Run, Runs

@@ -17,7 +17,6 @@ from inflight.bench.present import marks, page
 from inflight.bench.report import files as report_files
 from inflight.bench.report import plots
 from inflight.bench.rows.files import read
-from inflight.bench.studies.claims import plot as plot_claims
 from tools.document.stored import Runs
 from tools.document.values import ladder
 
@@ -47,8 +46,6 @@ def save(run: Path, folder: Path, only: Collection[str] | None = None) -> list[P
     """Write the plots that the command which made a run saved, into a folder; return the files."""
     rows = read(run)
     machine, extras = report_files.read(run)
-    if extras.claims is not None:
-        return plot_claims.save_claims(extras.claims, rows, folder)
     if extras.selftest is not None:
         machine = extras.selftest["machine"]
         saved = plot_ab.save_selftest(extras.selftest, rows, folder)

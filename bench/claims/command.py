@@ -1,0 +1,188 @@
+"""``inflight claims``: plan the trials, reuse stored rows, run the other trials, judge the claims, and report."""
+
+import json
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from inflight import strategies
+from inflight.bench.claims import claims
+from inflight.bench.claims import trials as plans
+from inflight.bench.claims.claims import Claim
+from inflight.bench.claims.trials import Key
+from inflight.bench.claims.verdicts import Report, save
+from inflight.bench.commands import run as commands
+from inflight.bench.commands.output import complain, say, seconds
+from inflight.bench.measure import interpreters
+from inflight.bench.measure import run as runs
+from inflight.bench.plan.experiment import Experiment, ExperimentError, named
+from inflight.bench.plan.trials import AnyTrial, estimate_ns
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row
+
+REFUSALS = commands.REFUSALS
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """The chosen claims and the trials that they need."""
+
+    experiments: list[tuple[Claim, Experiment]]
+    experiment: Experiment
+    """All experiments in one."""
+    trials: dict[Key, AnyTrial]
+    left_out: tuple[str, ...]
+    """Ids of the claims without a quick experiment."""
+
+    def rows_of(self, found: Sequence[Row]) -> list[tuple[Claim, list[Row]]]:
+        """Return each claim with the rows of its trials."""
+        keyed = [(plans.key_of_row(row), row) for row in found]
+        wanted = [(claim, plans.parts_of(runs.all_trials(experiment))) for claim, experiment in self.experiments]
+        return [(claim, [row for key, row in keyed if key in parts]) for claim, parts in wanted]
+
+
+def run(
+    *,
+    chosen: Sequence[str],
+    quick: bool,
+    as_json: bool,
+    fresh: bool,
+    python: Sequence[str],
+    free_threaded: str | None,
+    added: Sequence[str],
+    out: Path,
+    memory_budget: str | None,
+    only_list: bool,
+) -> int:
+    """Judge the chosen claims and report.
+
+    Returns 0 whatever the verdicts, 1 if a claim could not be tested, 130 if interrupted.
+    """
+    budget_bytes = commands.budget_bytes(memory_budget)
+    given = [] if free_threaded is None else [interpreters.free_threaded(free_threaded)]
+    given += [interpreters.ask(name).executable for name in python]
+    needed = work_out(_claims(chosen, added), quick=quick)
+    if only_list:
+        return _list(needed, as_json=as_json)
+    together = [plans.trials_of(experiment) for _, experiment in needed.experiments]
+    found = {} if fresh else plans.find_rows(out, needed.trials, together, tuple(given))
+    folder = runs.new_folder(out, needed.experiment)
+    there = [row for key, own in found.items() for row in plans.as_rows_of(needed.trials[key], own)]
+    for row in there:
+        rows.append(folder, row)
+    missing = [trial for key, trial in needed.trials.items() if key not in found]
+    say(f"{len(missing)} trials to run, about {seconds(estimate_ns(missing))}")
+    if there:
+        say(f"{len(there)} rows of earlier runs are reused (--fresh measures everything again)")
+    commands.say_shortages(runs.shortages(missing))
+    try:
+        trials = list(needed.trials.values())
+        interrupted = commands.execute(folder, needed.experiment, trials, budget_bytes, tuple(given))
+    except runs.RunError as error:
+        complain(f"inflight claims: {error}")
+        return 1
+    if interrupted:
+        complain(f"interrupted; finished rows are kept in {folder}; the same command without --fresh uses them again")
+        return 130
+    return _report(folder, needed, len(there), as_json=as_json, is_whole=len(chosen) == 1)
+
+
+def work_out(chosen: Iterable[Claim], *, quick: bool) -> Needed:
+    """Return the trials of these claims, each once. Raises ExperimentError if none of them has a quick experiment."""
+    planned = [(claim, claim.quick if quick else claim.experiment) for claim in chosen]
+    experiments = [(claim, experiment) for claim, experiment in planned if experiment is not None]
+    left_out = tuple(claim.id for claim, experiment in planned if experiment is None)
+    if not experiments:
+        raise ExperimentError(f"{', '.join(left_out)}: not part of --quick; leave --quick out")
+    experiment = plans.union(
+        "claims-quick" if quick else "claims", "The trials of `inflight claims`.", (one for _, one in experiments)
+    )
+    return Needed(experiments, experiment, plans.trials_of(experiment), left_out)
+
+
+def report_of(folder: Path, needed: Needed, reused: int) -> Report:
+    """Return the verdicts of the rows in a folder, with the machine and the runs that they are based on."""
+    from inflight.bench.claims.evaluate import judge
+    from inflight.bench.report.provenance import source
+
+    machine, found = rows.machine(folder), rows.read(folder)
+    return Report(
+        machine=machine,
+        source=source([], machine) + (f" · {found[0].started_at[:10]}" if found else ""),
+        runs=tuple(sorted({row.run for row in found})),
+        measured=len(found) - reused,
+        reused=reused,
+        left_out=needed.left_out,
+        claims=tuple(judge(claim, own) for claim, own in needed.rows_of(found)),
+    )
+
+
+def _is_broken(row: Row) -> bool:
+    """Return whether a trial failed for another reason than a limit, which would be an answer."""
+    return row.status in {"failed", "timeout"} and row.cause is None
+
+
+def _claims(chosen: Sequence[str], added: Sequence[str]) -> list[Claim]:
+    """Return the chosen claims, or all; with more strategies those that take them. Raises ExperimentError."""
+    names = [named(one, "--strategy") for one in added]
+    known = strategies.names()
+    found = [claims.load(claim, known) for claim in dict.fromkeys(chosen) or claims.ids()]
+    found.sort(key=lambda claim: claim.file.order)
+    for place, claim in enumerate(found if added else ()):
+        if claim.file.takes_strategies:
+            more = tuple(dict.fromkeys((*claim.experiment.strategies, *names)))
+            found[place] = replace(claim, experiment=msgspec.structs.replace(claim.experiment, strategies=more))
+        elif chosen:
+            raise ExperimentError(f"{claim.id} compares what its text names, and takes no --strategy")
+    return found
+
+
+def _list(needed: Needed, *, as_json: bool) -> int:
+    """Print what would be run, and the estimated time."""
+    listed: list[dict[str, Any]] = [
+        {
+            "id": claim.id,
+            "claim": claim.file.claim,
+            "estimated_s": round(estimate_ns(plans.trials_of(experiment).values()) / 1e9, 1),
+        }
+        for claim, experiment in needed.experiments
+    ]
+    if as_json:
+        print(json.dumps({"claims": listed, "left_out": needed.left_out, "trials": len(needed.trials)}))
+        return 0
+    for one in listed:
+        print(f"{one['id']:<22} about {seconds(1e9 * one['estimated_s']):>6}  {one['claim']}")
+    for claim_id in needed.left_out:
+        print(f"{claim_id:<22} not part of --quick")
+    total = seconds(estimate_ns(needed.trials.values()))
+    say(f"{len(needed.trials)} trials, about {total}: a trial that several claims need is run once")
+    return 0
+
+
+def _report(folder: Path, needed: Needed, reused: int, *, as_json: bool, is_whole: bool) -> int:
+    """Print the verdicts, write them into the folder, and return the exit code."""
+    from inflight.bench.claims import show
+    from inflight.bench.present.console import wants_colour
+
+    report = report_of(folder, needed, reused)
+    try:
+        save(report, folder)
+    except OSError as error:
+        raise runs.RunError(f"cannot write to {folder}: {error.strerror}; its rows are complete") from error
+    if as_json:
+        print(json.dumps(msgspec.to_builtins(report) | {"folder": str(folder)}))
+    else:
+        print("\n".join([report.source, *show.lines(report, colour=wants_colour(sys.stdout))]))
+        width = min(160, max(80, shutil.get_terminal_size((120, 24)).columns))
+        for verdict in report.claims if is_whole else ():
+            print(f"\n{show.whole(verdict, width)}")
+    say(f"rows: {folder / rows.ROWS_FILE}\npage: inflight report {folder}")
+    broken = [claim.id for claim, own in needed.rows_of(rows.read(folder)) if own and all(map(_is_broken, own))]
+    if broken:
+        complain(f"could not be tested: {', '.join(broken)}")
+    return 1 if broken else 0

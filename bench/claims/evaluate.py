@@ -1,0 +1,260 @@
+"""The one evaluator: from the frame of a claim's trials to its figures, the answers of its parts, and the verdict."""
+
+import ast
+import json
+import math
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+from msgspec.structs import replace
+
+from inflight.bench.claims.claims import Claim, Fact, FigureOf, Part, Selected
+from inflight.bench.claims.verdicts import Answer, Figure, Verdict, Word, Yes
+from inflight.bench.frame import frame
+from inflight.bench.frame.contrast import contrast, records
+from inflight.bench.frame.slopes import NoSlope, layers, memory_slope
+from inflight.bench.rows.files import Row
+
+BORDERLINE = "The interval of a deciding figure includes its boundary, so another run may give another verdict."
+NOT_TESTED = "Too few valid trials; not valid are {invalid} of {total}. {reasons}"
+MIN_FREE = 0.9
+"""Minimum share of a core for threads with the lock; with less, other programs used the cores."""
+FREEST, MIN_SLICES = 24, 3
+"""The freest slices of an arm are one in so many, and at least so many."""
+SAME = 0.01
+"""Relative distance within which two limits count as equal: other processes change them by that much."""
+
+Ends = tuple[float, float, float]  # estimate, low and high
+
+
+class UnknownError(Exception):
+    """A figure that the trials do not have; the message says why."""
+
+
+def judge(claim: Claim, rows: Sequence[Row]) -> Verdict:
+    """Return the verdict of a claim from the rows of its trials, which may be of any status."""
+    file, trials = claim.file, read(rows)
+    figures = {name: one for key, of in file.figures.items() for name, one in _figures(key, of, trials, rows)}
+    answers = [one for part in file.parts for one in _answers(part, figures)]
+    answers += [one for fact in file.facts for one in _facts(fact, trials)]
+    answers += _before_sockets(trials) if file.compares_limits else []
+    word, is_borderline = decide(answers)
+    if is_borderline or word == "not tested":
+        why = BORDERLINE if is_borderline else _reasons(trials, figures)
+    else:
+        why = file.why[word].format(**{name: one.write(one.estimate) for name, one in figures.items()})
+    known = "; ".join(f"{one.name}: {one.text}" for one in figures.values() if not one.reason)
+    texts = {name: getattr(file, name) for name in ("claim", "source", "published", "tested", "background")}
+    exhibits = {name: one.said for key, of in file.exhibits.items() for name, one in _figures(key, of, trials, rows)}
+    return Verdict(
+        **{name: " ".join(text.split()) for name, text in (texts | {"why": why}).items()},
+        id=claim.id,
+        verdict="demonstration" if file.is_demonstration and word == "true" else word,
+        is_borderline=is_borderline,
+        measured=f"{file.measure}: {known}".removeprefix(": "),
+        answers=tuple(answers),
+        figures=figures,
+        exhibits={name: text for name, text in exhibits.items() if text},
+    )
+
+
+def decide(answers: Sequence[Answer]) -> tuple[Word, bool]:
+    """Return the verdict of the parts of a claim, and whether it is borderline.
+
+    Not true here: all parts of a core are "no". Partly true: another part is. What is open counts both ways; if the
+    verdicts differ, the claim is borderline, or not tested if a figure is unknown.
+    """
+    least, most = _word(answers, {"yes"}), _word(answers, {"yes", "borderline", "unknown"})
+    if answers and least == most:
+        return least, False
+    is_unknown = not answers or any(one.answer == "unknown" for one in answers)
+    return ("not tested", False) if is_unknown else ("partly true", True)
+
+
+def _word(answers: Sequence[Answer], true: Collection[str]) -> Word:
+    cores = {one.core for one in answers if one.answer in true}
+    if any(one.core and one.core not in cores for one in answers):
+        return "not true here"
+    return "true" if all(one.answer in true for one in answers) else "partly true"
+
+
+def _reasons(trials: pd.DataFrame, figures: dict[str, Figure]) -> str:
+    """Return why a claim was not tested: what most trials ended by, and which figures are unknown."""
+    bad = trials[~trials["valid"]]["why"]
+    unknown = (f"{one.name}: {one.reason}" for one in figures.values() if one.reason)
+    reasons = "; ".join([*bad.value_counts().index[:3], *unknown])
+    return NOT_TESTED.format(invalid=len(bad), total=len(trials), reasons=reasons)
+
+
+def read(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return a line for each trial, with its settings, its arguments and the values of its site as columns.
+
+    If one of them is called like a key of the frame, its column is ``argument_`` and the name.
+    """
+    trials = frame.trials(rows).reset_index(drop=True).astype({"valid": bool})
+    values = [
+        json.loads(site) | json.loads(more) for site, more in zip(trials["site"], trials["settings"], strict=True)
+    ]
+    more = pd.DataFrame([one | one.get("variables", {}) for one in values], index=trials.index)
+    more = more.rename(columns=lambda name: f"argument_{name}" if name in {*frame.KEYS, *frame.OF_TRIAL} else name)
+    return trials.drop(columns=[name for name in more if name in trials]).join(more).copy()
+
+
+def chosen(trials: pd.DataFrame, query: str) -> pd.DataFrame:
+    """Return the trials that a query selects; a column that none of them has is empty."""
+    if not query:
+        return trials
+    names = {node.id for node in ast.walk(ast.parse(query)) if isinstance(node, ast.Name)}
+    return trials.assign(**dict.fromkeys(names - set(trials.columns), math.nan)).query(query)
+
+
+def _each(of: Selected, trials: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """Return the trials that count, by the values of a column if one is named; without what is not installed."""
+    there = chosen(trials, of.where)
+    if not of.each:
+        return [("", there)]
+    there = chosen(there, f"cause != 'not installed' and {of.each} == {of.each}")
+    return [(str(value), own) for value, own in there.groupby(of.each)]
+
+
+def _figures(key: str, of: FigureOf, trials: pd.DataFrame, rows: Sequence[Row]) -> Iterator[tuple[str, Figure]]:
+    """Yield a figure by its key, or one for each value of a column, by key and value."""
+    for value, own in _each(of, trials):
+        yield f"{key} {value}".strip(), _figure(of, f"{of.name} {value}".strip(), own, rows)
+
+
+def _figure(of: FigureOf, name: str, trials: pd.DataFrame, rows: Sequence[Row]) -> Figure:
+    """Return a figure of the valid trials."""
+    own = trials[trials["valid"] & (trials["role"] != "placebo")]
+    unit = "ratio" if of.over else "_bytes" if of.layer else of.column
+    if texts := [text for text in own.get(of.column, ()) if isinstance(text, str)]:
+        return Figure(name=name, said=texts[0])
+    try:
+        estimate, low, high = (of.times * end for end in _ends(of, own, rows))
+    except UnknownError as unknown:
+        return Figure(name=name, unit=unit, reason=str(unknown))
+    return Figure(name=name, unit=unit, estimate=estimate, low=low, high=high)
+
+
+def _ends(of: FigureOf, own: pd.DataFrame, rows: Sequence[Row]) -> Ends:
+    """Return a figure of trials. Raises UnknownError."""
+    sides = [chosen(own, of.of), *([chosen(own, of.over or of.minus)] if of.over or of.minus else [])]
+    if of.layer:
+        slopes = [_slope(side, of.layer) for side in sides]
+        return _divided(*slopes) if of.over else slopes[0]
+    if of.over:
+        return _ratio(
+            *(_freest(side, rows) if of.is_of_freest else side.assign(value=side.get(of.column)) for side in sides)
+        )
+    (estimate, low, high), *less = [_spread(of, side) for side in sides]
+    return (estimate - less[0][0], low - less[0][2], high - less[0][1]) if less else (estimate, low, high)
+
+
+def _ratio(one: pd.DataFrame, other: pd.DataFrame) -> Ends:
+    """Return the ratio of ``value``, by the units that both sides have in common. Raises UnknownError."""
+    lines = pd.concat([one.assign(side="one", family=0), other.assign(side="other", family=0)])
+    found = records(contrast(lines.astype({"value": float}), "side", "other", ["family"]))
+    if not found or math.isinf(found[0].high):
+        raise UnknownError("too few valid blocks")
+    return found[0].estimate, found[0].low, found[0].high
+
+
+def _freest(trials: pd.DataFrame, rows: Sequence[Row]) -> pd.DataFrame:
+    """Return the pages per second of the freest slices of an arm in all its blocks.
+
+    Other programs take a second core for some hundred milliseconds, and then threads without the lock wait for those
+    that were stopped. In the freest slices the worker had most CPU time, whatever its pages were. Those of two arms are
+    seldom in the same block, so they are no pairs.
+    """
+    slices: list[Any] = [one for place in trials.index for one in rows[place].measured.windows or ()]
+    slices.sort(key=lambda one: one.cpu_ns / one.wall_ns, reverse=True)
+    rates = [one.pages / one.wall_ns * 1e9 for one in slices[: max(MIN_SLICES, len(slices) // FREEST)]]
+    units = [f"{sorted(trials.index)[:1]} {number}" for number in range(len(rates))]
+    return pd.DataFrame({"unit": units, "value": rates, "valid": True})
+
+
+def _spread(of: FigureOf, trials: pd.DataFrame) -> Ends:
+    if of.column not in trials or len(values := trials[of.column].dropna()) < of.rounds:
+        raise UnknownError("too few valid rounds")
+    return float(values.median()), float(values.min()), float(values.max())
+
+
+def _slope(trials: pd.DataFrame, layer: str) -> Ends:
+    lines = layers(trials)
+    own = lines[(lines["layer"] == layer) & (lines["group"] != "parked") & lines["size"].notna()]
+    found = memory_slope(list(own["n"]), list(own["size"]))
+    if isinstance(found, NoSlope):
+        raise UnknownError(found.reason)
+    return found.per_fetch, found.low, found.high
+
+
+def _divided(one: Ends, other: Ends) -> Ends:
+    """Return the ratio of two slopes, with the widest interval that both intervals allow."""
+    if other[1] <= 0 or one[1] < 0:
+        raise UnknownError("a slope is not above 0")
+    return one[0] / other[0], one[1] / other[2], one[2] / other[1]
+
+
+def _answers(part: Part, figures: dict[str, Figure]) -> list[Answer]:
+    """Return the answer of each figure of a part; if one of them is enough, one answer."""
+    found = [
+        Answer(
+            name=one.name,
+            answer=_answer(part, one, figures),
+            measured=one.text,
+            must=f"{part.test} {one.write(part.edge)}",
+            core=part.core,
+        )
+        for key, one in figures.items()
+        if key.split(" ")[0] in part.figures
+    ]
+    if not part.is_any:
+        return found
+    found.sort(key=lambda one: ("yes", "unknown", "borderline", "no").index(one.answer))
+    return [replace(one, name=" / ".join(other.name for other in found)) for one in found[:1]]
+
+
+def _answer(part: Part, figure: Figure, figures: dict[str, Figure]) -> Yes:
+    if figure.low is None or figure.high is None:
+        return "unknown"
+    is_below, is_above = figure.high < part.edge, figure.low >= part.edge
+    is_yes, is_no = {
+        "at least": (is_above, is_below),
+        "below": (is_below, is_above),
+        "not clearly above": (not is_above, is_above),
+        "not clearly below": (not is_below, is_below),
+    }[part.test]
+    if is_no and part.if_free and (figures[part.if_free].estimate or 0) < MIN_FREE:
+        return "unknown"
+    return "yes" if is_yes else "no" if is_no else "borderline"
+
+
+def _facts(fact: Fact, trials: pd.DataFrame) -> Iterator[Answer]:
+    """Yield the answer of a fact, or of each value of a column."""
+    for value, own in _each(fact, trials):
+        workloads = set(chosen(own[own["valid"]], fact.yes)["workload"])
+        is_no = bool(fact.no) and len(chosen(own, fact.no)) > 0
+        yes: Yes = "no" if is_no else "yes" if workloads and workloads == set(own["workload"]) else "unknown"
+        ended = "; ".join(own[~own["valid"]]["why"].unique()[:1])
+        yield Answer(name=f"{fact.name} {value}".strip(), answer=yes, measured=ended, must=fact.must, core=fact.core)
+
+
+def _before_sockets(trials: pd.DataFrame) -> Iterator[Answer]:
+    """Yield whether threads end before descriptors and ports, by what was reached, or else by what is predicted."""
+    low, high = _bounds(trials, "threads")
+    for name in ("descriptors", "ports"):
+        least, most = _bounds(trials, name)
+        yes: Yes = "borderline" if max(high, most) < math.inf else "unknown"
+        yes = "yes" if high < least * (1 - SAME) else "no" if most < low * (1 - SAME) else yes
+        yield Answer(name=name, answer=yes, must="is above the limit of threads by 1 %", core="first")
+
+
+def _bounds(trials: pd.DataFrame, resource: str) -> tuple[float, float]:
+    """Return the bounds of a limit: exact after a failure, else the reached number and infinity."""
+    for row in trials[trials["valid"] & (trials["strategy"] == resource)].to_dict("records"):
+        if (reached := row.get("found", math.nan)) >= 0:
+            return reached, reached if row["stopped_by"] == "failure" else math.inf
+        if (predicted := row.get("predicted", math.nan)) >= 0:
+            return predicted, predicted
+    return 0, math.inf

@@ -1,0 +1,73 @@
+"""Verdicts as text: a line per claim, all texts of one claim, and a section for Markdown and the page."""
+
+from inflight.bench.claims.verdicts import WORDS, Report, Verdict, Word
+from inflight.bench.present import text_grid, words
+from inflight.bench.present.console import DIM, GREEN, PLAIN, RED
+from inflight.bench.present.markdown import code, escaped
+from inflight.bench.present.section import Detail, Section
+from inflight.bench.present.table import Cell, Table
+from inflight.bench.report.provenance import command
+
+COLOURS: dict[Word, str] = dict(zip(WORDS, (GREEN, "\x1b[33m", RED, GREEN, DIM), strict=True))
+
+
+def lines(report: Report, *, colour: bool = False) -> list[str]:
+    """Return a line for each claim, with its verdict and its figures."""
+    found = []
+    for one in report.claims:
+        before, after = (COLOURS[one.verdict], PLAIN) if colour else ("", "")
+        found.append(f"{one.id:22}  {before}{one.word:24}{after}  {words.plain(one.measured, 900)}")
+    return [*found, *(f"{claim_id:22}  not part of --quick" for claim_id in report.left_out)]
+
+
+def whole(one: Verdict, width: int = 100) -> str:
+    """Return all texts and parts of one claim."""
+    texts = [words.plain(one.claim, 3000), *(words.plain(text, 3000) for text in facts(one))]
+    exhibits = [f"{name}:\n{_printable(text)}" for name, text in one.exhibits.items()]
+    parts = text_grid.styled([answers(one)], width).plain
+    return "\n\n".join([*(text_grid.wrapped(text, width) for text in texts), parts, *exhibits])
+
+
+def facts(one: Verdict) -> tuple[str, ...]:
+    """Return the texts beside a verdict."""
+    names = ("why", "background", "source", "published", "tested")
+    return tuple(f"{name.capitalize()}: {getattr(one, name)}" for name in names)
+
+
+def answers(one: Verdict) -> Table:
+    """Return the parts of a claim."""
+    told = ((part.name, part.measured or "-", part.must, part.answer) for part in one.answers)
+    lines = tuple(tuple(words.plain(text, 300) for text in part) for part in told)
+    return Table("Parts", ("part", "what was measured", "value", "verdict"), lines)
+
+
+def section(report: Report) -> Section:
+    """Return the section of Markdown and page: a table of the claims, with all texts of each folded away."""
+    heads = ("claim", "verdict", "what was measured", "published")
+    told = tuple((Cell(one.claim, one.id), one.word, one.measured, one.published) for one in report.claims)
+    details = tuple(
+        Detail(f"{one.id}: {one.word}", facts(one), tuple(one.exhibits.values()), tables=(answers(one),))
+        for one in report.claims
+    )
+    return Section(title(report), (Table("", heads, told),), notes(report), details=details)
+
+
+def title(report: Report) -> str:
+    """Return the numbers of verdicts."""
+    return ", ".join(f"{word}: {sum(one.verdict == word for one in report.claims)}" for word in WORDS)
+
+
+def notes(report: Report) -> tuple[str, ...]:
+    """Return how many trials there are, and what was left out."""
+    left_out = (f"Not part of --quick: {', '.join(report.left_out)}.",) if report.left_out else ()
+    return (f"Trials of this run: {report.measured:,}. Rows of earlier runs: {report.reused:,}.", *left_out)
+
+
+def provenance(report: Report) -> str:
+    """Return a sentence with the command and the machine of a report."""
+    made = command(report.machine)
+    return f"Made {f'by {code(made)} ' if made else ''}on {escaped(report.source)}."
+
+
+def _printable(text: str) -> str:
+    return "".join(char if char.isprintable() or char == "\n" else "?" for char in text.expandtabs())

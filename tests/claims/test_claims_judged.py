@@ -1,0 +1,102 @@
+"""Every claim, with rows on each side of its boundaries, and with too few of them."""
+
+import pytest
+
+from inflight.bench.claims.evaluate import decide, judge
+from inflight.bench.claims.verdicts import Answer, Verdict, Yes, load
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.records import changed
+from tests.claims.cases import CASES, CLAIMS, REFERENCE, Case, Ending, made, recorded
+
+ENDINGS: tuple[Ending, ...] = ("invalid", "failed", "memory budget", "not installed")
+
+
+def judged(claim: str, rows: list[Row]) -> Verdict:
+    return judge(CLAIMS[claim], rows)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}: {case[1]} {len(case[2])}".replace(" ", "_"))
+def test_a_claim_is_decided_by_its_boundaries(case: Case) -> None:
+    claim, word, changes = case
+
+    verdict = judged(claim, made(claim, changes))
+
+    assert verdict.word == word, verdict.answers
+    assert verdict.measured or any(one.measured for one in verdict.answers)
+    assert verdict.why
+    assert "{" not in verdict.why
+
+
+def test_each_claim_has_a_case_of_each_verdict() -> None:
+    for claim in CLAIMS.values():
+        words = {word for name, word, _ in CASES if name == claim.id} - {"not tested"}
+        best = "demonstration" if claim.file.is_demonstration else "true"
+        assert words >= {best, "partly true", "not true here"}, claim.id
+        assert claim.file.parts == () or "partly true (borderline)" in words, claim.id
+
+
+def test_the_stored_verdicts_are_those_of_the_stored_rows() -> None:
+    stored = {one.id: one for one in load(REFERENCE).claims}
+
+    assert {name: judged(name, rows) for name, rows in recorded().items()} == stored
+
+
+def test_every_figure_and_every_part_is_known_in_the_reference_run() -> None:
+    for name, rows in recorded().items():
+        verdict = judged(name, rows)
+        assert [one.name for one in verdict.figures.values() if one.reason] == [] or name == "client-collapse"
+        assert [one.name for one in verdict.answers if one.answer == "unknown"] == []
+        names = [one.name for one in verdict.figures.values()]
+        assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_rows_that_are_not_valid_decide_nothing(claim: str, ending: Ending) -> None:
+    rows = made(claim, [("round > 0", ending)])
+
+    verdict = judged(claim, rows)
+
+    assert (verdict.word, verdict.exhibits) == ("not tested", {})
+    assert f"not valid are {len(rows)} of {len(rows)}" in verdict.why
+    assert str(rows[0].invalid_reasons[0]) in verdict.why
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_no_row_is_no_test(claim: str) -> None:
+    assert judged(claim, []).word == "not tested"
+
+
+Parts = list[tuple[str, Yes]]
+
+
+@pytest.mark.parametrize(
+    ("parts", "word", "is_borderline"),
+    [
+        ([], "not tested", False),
+        ([("a", "yes"), ("", "yes")], "true", False),
+        ([("a", "yes"), ("", "no")], "partly true", False),
+        ([("a", "yes"), ("a", "no")], "partly true", False),
+        ([("a", "no"), ("a", "no"), ("", "yes")], "not true here", False),
+        ([("a", "no"), ("b", "yes")], "not true here", False),
+        ([("a", "yes"), ("", "borderline")], "partly true", True),
+        ([("a", "yes"), ("", "no"), ("", "borderline")], "partly true", False),
+        ([("a", "yes"), ("", "no"), ("", "unknown")], "partly true", False),
+        ([("a", "borderline"), ("", "no")], "partly true", True),
+        ([("a", "unknown"), ("", "no")], "not tested", False),
+        ([("a", "yes"), ("", "unknown"), ("", "borderline")], "not tested", False),
+        ([("a", "no"), ("", "unknown")], "not true here", False),
+    ],
+)
+def test_a_verdict_follows_from_the_parts(parts: Parts, word: str, is_borderline: bool) -> None:
+    answers = [Answer(name="a part", answer=yes, must="be so", core=core) for core, yes in parts]
+
+    assert decide(answers) == (word, is_borderline)
+
+
+def test_further_clients_are_shown_and_decide_nothing() -> None:
+    rows = recorded()["client-collapse"]
+    verdict = judged("client-collapse", [*rows, *(changed(row, strategy="my_client") for row in rows)])
+
+    assert "16, my_client: " in verdict.measured
+    assert verdict.answers == judged("client-collapse", rows).answers
