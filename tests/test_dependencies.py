@@ -1,6 +1,6 @@
 """Who may import whom (docs/architecture.md): read from the source, and checked once more in a running process.
 
-Names of ours are without their first part here: ``bench.core`` is ``inflight.bench.core``.
+Names of ours are without their first part here: ``bench.rows`` is ``inflight.bench.rows``.
 """
 
 import ast
@@ -28,10 +28,10 @@ DOES_IO = {
 }  # fmt: skip
 PURE_PARTS_OF_THE_SITE = {"fake_server.site", "fake_server.config", "fake_server.delays", "fake_server.faults"}
 SHARED_BY_BOTH_HALVES = {
-    "bench", "bench.core", "bench.frame", "bench.frame.statistics", "bench.plan", "bench.plan.arm",
+    "bench", "bench.frame", "bench.frame.statistics", "bench.plan", "bench.plan.arm",
     "bench.plan.arrivals", "bench.plan.bare", "bench.plan.experiment", "bench.plan.grid", "bench.plan.judge",
     "bench.rows", "bench.rows.files", "bench.rows.machines", "bench.rows.records", "bench.rows.values",
-    "bench.core.units",
+    "bench.units",
 }  # fmt: skip
 EXHIBITS = {"bench.measure.idle.kinds": {"strategies.generators"}}
 """The programs whose very subject is a part of one strategy: the block that is a Task of our own."""
@@ -210,7 +210,7 @@ def test_the_harness_names_no_strategy() -> None:
             ), (name, found)
 
 
-SHARED = ["bench.core", "bench.rows", "bench.plan", "bench.frame"]
+SHARED = ["bench.units", "bench.rows", "bench.plan", "bench.frame"]
 MEASURING = modules("bench.measure")
 COMMANDS = {"command", "selftest", "demo", "trials"}
 """Modules of reading rooms that plan and measure, and call the one half and the other."""

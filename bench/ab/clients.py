@@ -11,11 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from inflight.bench.core import workloads
-from inflight.bench.core.cells import present
-from inflight.bench.core.figures import Spread, spread
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.loads import Client as ClientRow
+from inflight.bench.rows.values import alike
 
 PER_S_SHARE = 0.03
 """Maximum deviation of a throughput from the expected one, as a share. wrk counts from its first connect to the end of
@@ -31,6 +29,26 @@ FULL_SHARE = 0.90
 """Minimum share of its core at which a client counts as limited by it. The rest is CPU time that is not accounted."""
 
 Verdict = Literal["agree", "off", "all off", "cannot be told", "not compared"]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Median, minimum and maximum over the rounds, and the number of rounds."""
+
+    median: float
+    low: float
+    high: float
+    rounds: int
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Return the median and the range of at least one value."""
+    return Spread(statistics.median(values), min(values), max(values), len(values))
+
+
+def present(values: Iterable[float | None]) -> list[float]:
+    """Return the values that are not None."""
+    return [value for value in values if value is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +137,7 @@ def by_workload(rows: Sequence[Row]) -> dict[Asked, dict[str, list[ClientRow]]]:
         if isinstance(row, ClientRow):
             values = row.workload
             what = (values.mean_latency_ns, values.latency, values.in_flight)
-            found.setdefault((*what, workloads.identity(values)), {}).setdefault(row.strategy, []).append(row)
+            found.setdefault((*what, alike(values)), {}).setdefault(row.strategy, []).append(row)
     ordered = sorted(found.items(), key=lambda item: (-item[0][0], item[0][1:]))
     return {asked: dict(sorted(own.items())) for asked, own in ordered}
 

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inflight.bench.ab.clients import Latency, compare
+from inflight.bench import units
+from inflight.bench.ab.clients import Latency, Spread, compare
 from inflight.bench.ab.clients_show import title
-from inflight.bench.core import units
-from inflight.bench.core.figures import Spread
 from inflight.bench.present import labels, marks, page, words
 from inflight.bench.present.name_looks import COLOURS, Look
 from inflight.bench.report import provenance

@@ -1,33 +1,16 @@
-"""The comparison of several clients of one server: the section of a run's rows, and the text of a stored self-test."""
+"""The comparison of several clients of one server: the text of a stored self-test."""
 
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
-from inflight.bench.ab.clients import FULL_SHARE, Comparison, by_workload, compare
-from inflight.bench.core import units
-from inflight.bench.core.cells import spread_of
+from inflight.bench import units
+from inflight.bench.ab.clients import FULL_SHARE, Comparison
 from inflight.bench.present import words
-from inflight.bench.present.section import Section
-from inflight.bench.present.table import Group, Line, Table
+from inflight.bench.present.table import Table
 from inflight.bench.rows.files import Row
-from inflight.bench.rows.loads import Client
 
 _MS = 1_000_000
 _IDEAL = "the expected throughput, in flight / (latency + the client's median time above it),"
-_HEADS = ("client", "completed/s", "mean time", "p50", "p99", "client's core", "server's core", "trials")
-
-
-def sections(rows: Sequence[Row]) -> list[Section]:
-    """Return one section, whose table has a group for each workload and a line for each client; none without any."""
-    lines: list[Line] = []
-    for (_, latency, in_flight, _), clients in reversed(by_workload(rows).items()):
-        lines.append(Group(f"{units.latency(latency)}, {words.in_flight(in_flight)}"))
-        lines += [_line(client, own) for client, own in clients.items()]
-    notes = ("Each client alone with the server, by its own measurements; medians over the valid trials.",)
-    found = compare(rows)
-    table = Table("Clients of one server, requests/s", _HEADS, tuple(lines), notes)
-    return [] if found is None else [Section(title(found), (table,))]
 
 
 def title(found: Comparison) -> str:
@@ -45,23 +28,6 @@ def title(found: Comparison) -> str:
         judged = [one.verdict for one in found.judged if one.verdict != "not compared"]
         outcome = f"they agree in {judged.count('agree')} of {len(judged)} comparisons; no verdict in the others"
     return f"Clients of one server ({_listed(found.names) or 'without a figure'}): {outcome}"
-
-
-def _line(client: str, rows: Sequence[Client]) -> tuple[str, ...]:
-    valid = [row for row in rows if row.valid]
-    shown = valid or [row for row in rows if row.status == "ok"]
-    rate = spread_of(shown, lambda row: row.measured.completed_per_s)
-    invalid = len(rows) - len(valid)
-    return (
-        words.name(client) + (" ✗" if shown and not valid else ""),
-        rows[-1].status if rate is None else units.number(rate.median, words.digits(rate)),
-        *(
-            words.duration(spread_of(shown, attrgetter(f"measured.service.{name}")))
-            for name in ("mean_ns", "p50_ns", "p99_ns")
-        ),
-        *(words.percent(spread_of(shown, attrgetter(f"measured.{side}_cpu_share"))) for side in ("client", "server")),
-        f"{invalid}/{len(rows)} invalid" if invalid else f"{len(rows)} ok",
-    )
 
 
 def _listed(names: Sequence[str] | set[str]) -> str:

@@ -5,11 +5,11 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from inflight.bench import units
 from inflight.bench.ab import clients_show as clients
 from inflight.bench.ab import decide as deciding
 from inflight.bench.ab.decide import NAMES, decide
 from inflight.bench.ab.rule import DESIGNED, smallest_found
-from inflight.bench.core import units
 from inflight.bench.frame import blocks as read
 from inflight.bench.frame.blocks import CONTROLS, Block, series
 from inflight.bench.frame.statistics import t_interval

@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 from inflight import strategies
 from inflight.bench.commands.output import complain
-from inflight.bench.core.units import count, duration, size
 from inflight.bench.measure import process
 from inflight.bench.measure.limits import descriptor_shortage
 from inflight.bench.plan.judge import nearest
+from inflight.bench.units import count, duration, size
 from inflight.fake_server.delays import parse_duration_ns
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import REDIRECTS

@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.text import Text
 
 from inflight import strategies
+from inflight.bench import units
 from inflight.bench.commands.output import say, say_plots
 from inflight.bench.commands.run import interruptible
-from inflight.bench.core import units
 from inflight.bench.measure import limits
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.limits import Ceiling

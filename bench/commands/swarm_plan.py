@@ -4,7 +4,7 @@ import math
 import textwrap
 from collections.abc import Iterator
 
-from inflight.bench.core import units
+from inflight.bench import units
 from inflight.bench.measure.limits.ceilings import SHARED_PART
 from inflight.bench.measure.swarm.allowances import Allowances
 from inflight.bench.measure.swarm.layout import TASKS_ASIDE, TASKS_EACH, Layout, bytes_each, layout, most_connections

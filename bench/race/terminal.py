@@ -4,7 +4,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from inflight.bench.core import units
+from inflight.bench import units
 from inflight.bench.race.lanes import Race
 
 if TYPE_CHECKING:

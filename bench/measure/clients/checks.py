@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from inflight.bench.core import units
+from inflight.bench import units
 from inflight.bench.measure import checks
 from inflight.bench.measure.checks import Judgement, not_applicable, passed_if
 

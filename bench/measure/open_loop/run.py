@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from inflight.bench.core import units
+from inflight.bench import units
 from inflight.bench.measure import host
 from inflight.bench.measure.checks import judge
 from inflight.bench.measure.open_loop.checks import CHECKS, Seen, wrong_answer

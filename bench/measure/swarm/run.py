@@ -16,7 +16,7 @@ from threading import Thread
 from typing import Any
 
 from inflight import strategies
-from inflight.bench.core import units
+from inflight.bench import units
 from inflight.bench.measure import held, host, memory, process
 from inflight.bench.measure.checks import judge
 from inflight.bench.measure.process import without_subject
