@@ -32,6 +32,7 @@ OF_A_MODULE = {
     if name not in {"crawl", "serve", "list", "check", "compare"}
 } | {
     "check": "conformance.command",
+    "claims": "claims.command",
     "compare": "runs.command",
     "race": "race.command",
     "demo": "race.demo",
