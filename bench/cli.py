@@ -174,7 +174,7 @@ def crawl(**options: Any) -> None:
     inflight crawl http://localhost:8080/
     inflight crawl http://localhost:8080/ --strategy native_asyncio --in-flight 10 --json
     """
-    _do("studies.crawl.command", options, "interrupted: the crawl was not finished")
+    _do("commands.crawl", options, "interrupted: the crawl was not finished")
 
 
 @main.command(epilog=told("demo"))
@@ -273,7 +273,7 @@ def swarm(**options: Any) -> None:
 
     Needs Locust: pip install 'inflight-bench[locust]'. All fetches stay on the loopback interface of their machine.
     """
-    _do("studies.swarm.command", options)
+    _do("commands.swarm", options)
 
 
 @main.command("open-loop", epilog=told("open-loop"))
@@ -308,7 +308,7 @@ def open_loop(**options: Any) -> None:
 
     Needs Locust: pip install 'inflight-bench[locust]'.
     """
-    _do("studies.open_loop.command", options)
+    _do("commands.open_loop", options)
 
 
 @main.command(epilog=told("limits"))
@@ -334,7 +334,7 @@ def limits(**options: Any) -> None:
 
     Each test runs in processes of its own. docs/limits.md describes the tests.
     """
-    _do("studies.limits.command", options, "interrupted: all started processes have been stopped")
+    _do("commands.limits", options, "interrupted: all started processes have been stopped")
 
 
 @main.command(epilog=told("claims"))

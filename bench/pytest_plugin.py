@@ -175,9 +175,9 @@ def crawl_with(synthetic_site: SyntheticSite, _synthetic_cpus: "Cpus") -> CrawlW
         connection: Literal["keep-alive", "per-fetch"] = "keep-alive",
         deadline_s: float = 60,
     ) -> Crawled:
+        from inflight.bench.commands.crawl import CrawlError, available
         from inflight.bench.plan import judge
         from inflight.bench.plan.grid import CONNECTIONS, MOST_IN_FLIGHT
-        from inflight.bench.studies.crawl.command import CrawlError, available
         from inflight.strategies.base import Job
 
         try:

@@ -1,6 +1,6 @@
 """Who may import whom (docs/architecture.md): read from the source, and checked once more in a running process.
 
-Names of ours are without their first part here: ``bench.core`` is ``inflight.bench.core``.
+Names of ours are without their first part here: ``bench.rows`` is ``inflight.bench.rows``.
 """
 
 import ast
@@ -8,7 +8,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -28,24 +28,12 @@ DOES_IO = {
 }  # fmt: skip
 PURE_PARTS_OF_THE_SITE = {"fake_server.site", "fake_server.config", "fake_server.delays", "fake_server.faults"}
 SHARED_BY_BOTH_HALVES = {
-    "bench", "bench.core", "bench.frame", "bench.frame.statistics", "bench.plan", "bench.plan.arm",
+    "bench", "bench.frame", "bench.frame.statistics", "bench.plan", "bench.plan.arm",
     "bench.plan.arrivals", "bench.plan.bare", "bench.plan.experiment", "bench.plan.grid", "bench.plan.judge",
     "bench.rows", "bench.rows.files", "bench.rows.machines", "bench.rows.records", "bench.rows.values",
-    "bench.core.units",
+    "bench.units",
 }  # fmt: skip
-RUNNERS = {"run", "checks", "worker", "crowd", "wrk"}
-"""The modules of a study that measure; they do it with the laboratory (bench/measure)."""
-COMMANDS = {
-    "command",
-    "written",
-    "layout",
-    "allowances",
-    "plan_text",
-    "reuse",
-    "cells",
-}
-"""The modules of a study between the two: they plan, and call the one half and the other."""
-EXHIBITS = {"bench.measure.idle": {"strategies.generators"}}
+EXHIBITS = {"bench.measure.idle.kinds": {"strategies.generators"}}
 """The programs whose very subject is a part of one strategy: the block that is a Task of our own."""
 LOCUST = {"locust", "gevent"}
 PATCHED = {
@@ -222,27 +210,12 @@ def test_the_harness_names_no_strategy() -> None:
             ), (name, found)
 
 
-def parts_of_studies(wanted: Callable[[str], bool]) -> list[str]:
-    """Return the modules in the rooms of all studies whose names are wanted."""
-    return [name for name in modules("bench.studies") if name.count(".") > 2 and wanted(name.split(".")[3])]
-
-
-SHARED = ["bench.core", "bench.rows", "bench.plan", "bench.frame"]
-MEASURING = [*modules("bench.measure"), *parts_of_studies(lambda name: name in RUNNERS)]
-AB = [f"bench.ab.{name}" for name in ("rule", "decide", "rates", "show", "plot")]
-CLAIMS = [f"bench.claims.{name}" for name in ("claims", "evaluate", "verdicts", "show")]
-"""What decides and shows; the other modules of these rooms plan and measure."""
-READING = [
-    *(
-        name
-        for name in modules("bench.present", "bench.show", "bench.report", "bench.runs")
-        if name != "bench.runs.command"
-    ),
-    *(name for name in modules("bench.race", "bench.predict") if name.rpartition(".")[2] not in COMMANDS | {"demo"}),
-    *AB,
-    *CLAIMS,
-    *parts_of_studies(lambda name: name not in RUNNERS | COMMANDS | {"record", "programs", "pulse"}),
-]
+SHARED = ["bench.units", "bench.rows", "bench.plan", "bench.frame"]
+MEASURING = modules("bench.measure")
+COMMANDS = {"command", "selftest", "demo", "trials"}
+"""Modules of reading rooms that plan and measure, and call the one half and the other."""
+READS = ("present", "show", "report", "ab", "runs", "race", "predict", "claims")
+READING = [name for name in modules(*(f"bench.{room}" for room in READS)) if name.rpartition(".")[2] not in COMMANDS]
 
 
 def test_the_measuring_half_knows_nothing_of_the_reading_half() -> None:
@@ -255,13 +228,6 @@ def test_the_reading_half_knows_rows_and_nothing_of_how_they_are_made() -> None:
         assert top(found) not in {"strategies", "fake_server"}, (name, found)
         if top(found) == "bench":
             assert our_module(found) in READING or within(found, SHARED), (name, found)
-
-
-def test_a_study_knows_no_other_study() -> None:
-    for name, found in imports(modules("bench.studies")):
-        room = ".".join(name.split(".")[:3])
-        if name != f"{room}.command":
-            assert not within(found, ["bench.studies"]) or within(found, {room}), (name, found)
 
 
 def test_the_suite_imports_strategies_and_the_site_alone() -> None:
@@ -282,19 +248,14 @@ def test_a_check_imports_pytest_when_it_runs() -> None:
     assert not {top(found) for found in loaded_with(f"{SUITE}.command")} & {"pytest", "_pytest"}
 
 
-def test_what_all_share_knows_no_study() -> None:
+def test_what_all_share_knows_no_report() -> None:
     for name, found in imports(modules(*SHARED, "bench.present")):
-        assert not within(found, ["bench.studies", "bench.report", "bench.measure"]), (name, found)
+        assert not within(found, ["bench.report", "bench.measure"]), (name, found)
 
 
 def test_rows_and_plan_know_nothing_of_the_frame() -> None:
     for name, found in imports(modules("bench.rows", "bench.plan")):
         assert not within(found, ["bench.frame"]), (name, found)
-
-
-def test_the_laboratory_knows_no_study_but_where_their_trials_are_run() -> None:
-    for name, found in imports(sorted(set(modules("bench.measure")) - {"bench.measure.run"})):
-        assert not within(found, ["bench.studies"]), (name, found)
 
 
 @pytest.mark.parametrize("folder", sorted({path.parent for path in MODULES.values()}), ids=str)
@@ -396,8 +357,8 @@ def test_the_harness_never_loads_locust() -> None:
         "cli",
         "commands.run",
         "measure.run",
-        "studies.swarm.command",
-        "studies.swarm.plan_text",
+        "commands.swarm",
+        "commands.swarm_plan",
         "measure.trial",
     )
 
@@ -440,5 +401,5 @@ def test_only_the_frame_and_what_reads_it_know_pandas() -> None:
     for name, found in imports(modules("bench")):
         if top(found) == "pandas":
             assert within(
-                name, ["bench.frame", "bench.show", "bench.report", "bench.predict", "bench.runs", *CLAIMS]
+                name, ["bench.frame", "bench.show", "bench.report", "bench.predict", "bench.runs", "bench.claims"]
             ), name

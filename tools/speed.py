@@ -19,13 +19,13 @@ from statistics import median
 
 from inflight import strategies
 from inflight.bench.measure import host, process
+from inflight.bench.measure.clients.wrk import MISSING, Driven, Wrk, WrkError, find
 from inflight.bench.measure.crawl import run_trial
 from inflight.bench.measure.server import Server, ServerError, running
 from inflight.bench.measure.trial import Setting
 from inflight.bench.plan.experiment import Workload
 from inflight.bench.plan.trials import AnyTrial, Trial
 from inflight.bench.rows.files import Row
-from inflight.bench.studies.clients.wrk import MISSING, Driven, Wrk, WrkError, find
 from inflight.fake_server.site import SiteConfig
 
 PAGES = 30_000

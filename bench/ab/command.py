@@ -15,13 +15,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from inflight.bench import units
 from inflight.bench.ab import decide as deciding
 from inflight.bench.ab import show
 from inflight.bench.ab.decide import Decision, Result
 from inflight.bench.ab.rule import DESIGNED, Rule, budget_for, rule_for, smallest_found
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import complain, say, say_plots
-from inflight.bench.core import units
 from inflight.bench.frame import blocks as read
 from inflight.bench.frame.blocks import Block
 from inflight.bench.measure import host

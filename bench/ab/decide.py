@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
+from inflight.bench import units
 from inflight.bench.ab.rule import DESIGNED, MAX_LOG, Rule, with_looks
-from inflight.bench.core import units
 from inflight.bench.frame.blocks import Block, comparisons, controls_of, series, turned, values
 from inflight.bench.frame.statistics import Estimate, mean, t_quantile
 from inflight.bench.rows.files import Row

@@ -5,10 +5,11 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from inflight.bench import units
+from inflight.bench.ab import clients_show as clients
 from inflight.bench.ab import decide as deciding
 from inflight.bench.ab.decide import NAMES, decide
 from inflight.bench.ab.rule import DESIGNED, smallest_found
-from inflight.bench.core import units
 from inflight.bench.frame import blocks as read
 from inflight.bench.frame.blocks import CONTROLS, Block, series
 from inflight.bench.frame.statistics import t_interval
@@ -16,7 +17,6 @@ from inflight.bench.present import section as form
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Table
-from inflight.bench.studies.clients import show as clients
 
 FORMAT = 3
 """Format 2 had rates of resampled decisions, too."""

@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from inflight import strategies
+from inflight.bench.ab import clients as client_rows
 from inflight.bench.ab import decide as deciding
 from inflight.bench.ab import rates, show
+from inflight.bench.ab.clients_show import line as client_line
 from inflight.bench.ab.command import Measuring, calibrated
 from inflight.bench.ab.rule import DESIGNED
 from inflight.bench.commands import run as commands
@@ -28,6 +30,7 @@ from inflight.bench.frame.blocks import Block
 from inflight.bench.measure import host, interpreters, neighbour, process
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.blocks import comparing
+from inflight.bench.measure.clients import run as clients
 from inflight.bench.plan.arm import Arm
 from inflight.bench.plan.bare import BareTrial
 from inflight.bench.plan.comparison import METRICS, comparison
@@ -37,9 +40,6 @@ from inflight.bench.plan.trials import AnyTrial, estimate_ns, trial_of
 from inflight.bench.present import progress
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
-from inflight.bench.studies.clients import read as client_rows
-from inflight.bench.studies.clients import run as clients
-from inflight.bench.studies.clients.show import line as client_line
 from inflight.fake_server.site import SiteConfig
 
 REFUSALS = commands.REFUSALS
@@ -200,8 +200,8 @@ def _measure(plan: Plan, where: Laboratory, trials: Sequence[BareTrial]) -> dict
 
 
 def _keep(folder: Path, found: dict[str, Any]) -> None:
+    from inflight.bench.ab.clients_plot import save_clients
     from inflight.bench.ab.plot import save_selftest
-    from inflight.bench.studies.clients.plot import save_clients
 
     try:
         told = json.dumps(found, indent=2, allow_nan=False) + "\n"

@@ -4,10 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from inflight.bench import units
 from inflight.bench.ab import decide as deciding
 from inflight.bench.ab.decide import NAMES, Decision, Effect, Result
 from inflight.bench.ab.rule import MAX_LOG, smallest_found
-from inflight.bench.core import units
 from inflight.bench.frame import blocks as read
 from inflight.bench.frame.blocks import SIDES, Block, turned
 from inflight.bench.present import section as form

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from inflight.bench.core import units
+from inflight.bench import units
 
 JSON_FILE = "claims.json"
 Word = Literal["true", "partly true", "not true here", "demonstration", "not tested"]

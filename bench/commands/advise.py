@@ -8,7 +8,7 @@ from typing import Any
 from inflight import strategies
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import say, seconds
-from inflight.bench.core import noise
+from inflight.bench.frame import noise
 from inflight.bench.frame.frame import frame
 from inflight.bench.measure import host
 from inflight.bench.measure import run as runs

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from inflight.bench import units
 from inflight.bench.commands.output import seconds
-from inflight.bench.core import units
 from inflight.bench.plan.trials import AnyTrial, RowTrial, estimate_ns, row_trials
 from inflight.bench.present.table import Table
 from inflight.bench.present.text_grid import lines_of

@@ -17,7 +17,6 @@ from inflight import strategies
 from inflight.bench.commands import address_space
 from inflight.bench.commands.output import complain, say, say_plots, seconds
 from inflight.bench.commands.so_far import FIRST_NS, SoFar
-from inflight.bench.core.units import parse_size_bytes
 from inflight.bench.measure import host, interpreters, neighbour
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.locust.hosting import Hosting
@@ -27,6 +26,7 @@ from inflight.bench.plan.judge import MOST_ROUNDS, judged, need, whole
 from inflight.bench.plan.trials import AnyTrial, estimate_ns, row_trials
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError
+from inflight.bench.units import parse_size_bytes
 
 REFUSALS = (ExperimentError, runs.RunError, RowsError, strategies.StrategyError)
 WIDEST = 120

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inflight import strategies
+from inflight.bench.commands.crawl import CrawlError, available
 from inflight.bench.conformance import RULES
 from inflight.bench.plan.judge import nearest
 from inflight.bench.present.progress import Progress, Stand, shown
 from inflight.bench.present.words import counted
-from inflight.bench.studies.crawl.command import CrawlError, available
 from inflight.fake_server.delays import parse_duration_ns
 
 if TYPE_CHECKING:

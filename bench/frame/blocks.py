@@ -9,9 +9,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
-from typing import Literal
+from typing import Any, Literal
 
-from inflight.bench.core.cells import memory_points
 from inflight.bench.frame.model import CLEARLY_ABOVE, knee
 from inflight.bench.plan.arm import Role
 from inflight.bench.rows.crawls import ArmOf, ComparisonOf
@@ -145,7 +144,9 @@ def _log(block: Block, side: Side, metric: str) -> float | None:
     """Return the logarithm of a side's figure, the mean of both measurements for A; None if there is no figure."""
     if metric != "memory":
         return fmean(_timed(block.arms[role], metric) for role in _ROLES[side])
-    points = sorted(memory_points(row for row in block.memory.get(side, ()) if row.valid))
+    memory: list[Any] = [row.measured for row in block.memory.get(side, ()) if row.valid]
+    known = [one for one in memory if one.held_in_flight is not None and one.held_uss_bytes is not None]
+    points = sorted((one.held_in_flight, one.held_uss_bytes) for one in known)
     if len(points) < 2:
         return None
     (few, low), (many, high) = points[:2]

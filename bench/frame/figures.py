@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from inflight.bench.core import units
+from inflight.bench import units
 
 Write = Callable[[float, int], str]
 """Writes a value with a number of significant digits."""

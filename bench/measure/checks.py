@@ -7,7 +7,7 @@ excluded from conclusions.
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
 
-from inflight.bench.core import units
+from inflight.bench import units
 from inflight.bench.rows.files import Check
 
 MS = 1_000_000

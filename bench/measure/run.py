@@ -22,13 +22,19 @@ from inflight import strategies
 from inflight.bench.measure import host, interpreters, process
 from inflight.bench.measure.blocks import run as arms
 from inflight.bench.measure.blocks.sides import Prepared
+from inflight.bench.measure.clients.run import run_client
 from inflight.bench.measure.crawl import run_trial
+from inflight.bench.measure.idle.run import run_idle
 from inflight.bench.measure.interpreters import choice
+from inflight.bench.measure.limits.run import run_limit
 from inflight.bench.measure.locust.hosting import ALONE, Hosting, locust_lack
+from inflight.bench.measure.open_loop.run import run_open
 from inflight.bench.measure.places import without_places
 from inflight.bench.measure.preflight import shortage
 from inflight.bench.measure.process import Runtime
+from inflight.bench.measure.program import run_probe
 from inflight.bench.measure.server import Server, ServerError, running
+from inflight.bench.measure.swarm.run import run_swarm
 from inflight.bench.measure.trial import Setting, patience_s, skipped
 from inflight.bench.plan import trials as plans
 from inflight.bench.plan.arm import Arm, ArmTrial, BlockTrial
@@ -38,12 +44,6 @@ from inflight.bench.rows import files as rows
 from inflight.bench.rows import machines
 from inflight.bench.rows.files import MACHINE_FILE, Cause, Kind, Row
 from inflight.bench.rows.values import plain_values
-from inflight.bench.studies.clients.run import run_client
-from inflight.bench.studies.limits.run import run_limit
-from inflight.bench.studies.memory.run import run_idle
-from inflight.bench.studies.open_loop.run import run_open
-from inflight.bench.studies.probes.run import run_probe
-from inflight.bench.studies.swarm.run import run_swarm
 from inflight.strategies import registry
 
 EXPERIMENT_FILE = "experiment.toml"

@@ -1,7 +1,7 @@
 """Cells without a crawl: the tables of idle threads and tasks, probes and limits.
 
 - **Idle** is a thread or a task that only waits, held N times.
-- A **probe** is a small program that tests one claim: ``inflight.bench.studies.probes.programs``.
+- A **probe** is a small program that tests one claim: ``inflight.bench.measure.programs``.
 - A **limit** is the amount of a resource that this machine allows a process: ``inflight.bench.measure.limits``.
 
 ``scale`` has the cells with several processes, and those of other clients than the strategies.
@@ -22,12 +22,12 @@ BareKind = Literal["idle", "probe", "limit", "swarm", "open", "client"]
 IdleName = Literal[
     "thread", "generator", "generator_task", "asyncio_task", "asyncio_task_socket", "asyncio_task_stream"
 ]
-"""What may be idle; ``bench/measure/idle.py`` has the program of each."""
+"""What may be idle; ``bench/measure/idle/kinds.py`` has the program of each."""
 Resource = Literal["threads", "descriptors", "ports", "backlog", "memory"]
 IDLE: tuple[str, ...] = get_args(IdleName)
 RESOURCES: tuple[str, ...] = get_args(Resource)
 WITH_SOCKET = frozenset({"asyncio_task_socket", "asyncio_task_stream"})
-PROGRAMS = Path(__file__).parents[1] / "studies" / "probes" / "programs"
+PROGRAMS = Path(__file__).parents[1] / "measure" / "programs"
 PROBES = tuple(sorted(path.stem for path in PROGRAMS.glob("[!_]*.py")))
 COMPARED = frozenset({"swarm", "client"})
 """Kinds with several subjects per workload."""
@@ -98,7 +98,7 @@ class Probe(BareTable, frozen=True, kw_only=True):
         """Raise ExperimentError for an unknown probe or argument, and for a list that is empty or not distinct."""
         super().__post_init__()
         check_known(self.probe, PROBES, "probe", "probe")
-        known = importlib.import_module(f"inflight.bench.studies.probes.programs.{self.probe}").ARGUMENTS
+        known = importlib.import_module(f"inflight.bench.measure.programs.{self.probe}").ARGUMENTS
         for argument, values in self.each.items():
             check_known(argument, known, f"argument of {self.probe}", "each")
             distinct = bool(values) and len(set(values)) == len(values)

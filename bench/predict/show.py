@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from inflight.bench.core import units
+from inflight.bench import units
 from inflight.bench.present import section as form
 from inflight.bench.present import words
 from inflight.bench.present.section import Section

@@ -9,7 +9,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from inflight.bench.core import units
+from inflight.bench import units
 from inflight.bench.frame.contrast import records, summary
 from inflight.bench.frame.frame import frame
 from inflight.bench.frame.statistics import MARGIN

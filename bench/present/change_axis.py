@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from inflight.bench.core import units
+from inflight.bench import units
 from inflight.bench.present import page
 
 if TYPE_CHECKING:

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from inflight.bench.core import units
-from inflight.bench.core.figures import STEADY, Spread
+from inflight.bench import units
 from inflight.bench.frame.slopes import NoSlope, Slope
 
 MOST_NAME = 40
@@ -21,21 +20,6 @@ def plain(text: str, most: int = 200) -> str:
 def name(strategy: str) -> str:
     """Return the name of a strategy as it is shown: printable, and cut at ``MOST_NAME``."""
     return plain(strategy, MOST_NAME)
-
-
-def digits(spread: Spread) -> int:
-    """Return how many significant digits the rounds support; a single round supports two."""
-    return 3 if spread.rounds > 1 and spread.relative <= STEADY else 2
-
-
-def duration(found: Spread | None) -> str:
-    """Write the median of durations (ns) with the digits that the rounds support; a dash where it is unknown."""
-    return "-" if found is None else units.duration(found.median, digits(found))
-
-
-def percent(share: Spread | None) -> str:
-    """Write the median of shares as a percentage; a dash where it is unknown."""
-    return "-" if share is None else units.percent(share.median)
 
 
 def memory(slope: Slope | NoSlope | None) -> str:

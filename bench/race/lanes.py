@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from inflight.bench.core import units, workloads
+from inflight.bench import units
 from inflight.bench.present import words
 from inflight.bench.rows.crawls import Crawl, CrawlWorkload
 from inflight.bench.rows.files import Row
+from inflight.bench.rows.values import alike
 
 SLOW = 4
 """A replay stops before the end of lanes that take more than this many times as long as the median lane."""
@@ -64,7 +65,7 @@ def races(rows: Iterable[Row]) -> list[Race]:
     crawls = [row for row in rows if isinstance(row, Crawl) and row.status == "ok" and _pages(row)]
     groups: dict[str, list[Row]] = {}
     for row in crawls:
-        groups.setdefault(workloads.identity(row.workload), []).append(row)
+        groups.setdefault(alike(row.workload), []).append(row)
     many = {row.strategy for row in crawls if row.workload.in_flight > 1}
     alone = [row for row in crawls if row.strategy not in many]
     found = [_race(own, [row for row in alone if _joins(row, own)]) for own in groups.values()]
@@ -73,7 +74,7 @@ def races(rows: Iterable[Row]) -> list[Race]:
 
 
 def _joins(row: Row, own: list[Row]) -> bool:
-    one, other = (workloads.alike(each.workload, but_for=("in_flight", "site.pages")) for each in (row, own[0]))
+    one, other = (alike(each.workload, but_for=("in_flight", "site.pages")) for each in (row, own[0]))
     is_strange = row.strategy not in {each.strategy for each in own}
     return is_strange and one == other and row.workload.site.pages <= own[0].workload.site.pages
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from inflight.bench.core import units
+from inflight.bench import units
 from inflight.bench.present import html as pages
 from inflight.bench.present.html import Fragment, json_block, text
 from inflight.bench.present.name_looks import look

@@ -4,7 +4,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from inflight.bench.core import units
+from inflight.bench import units
 from inflight.bench.race.lanes import Race
 
 if TYPE_CHECKING:
@@ -22,8 +22,9 @@ def watch(race: Race, seconds: float) -> None:
     console = Console(file=sys.stdout, highlight=False)
     blocks = BLOCKS if console.encoding.lower().startswith("utf") else ASCII
     with Live(console=console, auto_refresh=False, transient=True) as live:
-        begin_s = time.monotonic()
-        while (share := (time.monotonic() - begin_s) / seconds) < 1:
+        begin_s, share = time.monotonic(), 0.0
+        while share < 1:
+            share = min(1.0, (time.monotonic() - begin_s) / seconds)
             live.update(frame(race, share * race.replay_ns, console.width, blocks), refresh=True)
             time.sleep(0.05)
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from inflight.bench.core import units
+from inflight.bench import units
 from inflight.bench.present import words
 from inflight.bench.present.section import Detail, Section
 from inflight.bench.present.table import Table

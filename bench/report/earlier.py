@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from inflight.bench.core import noise, units
+from inflight.bench import units
+from inflight.bench.frame import noise
 from inflight.bench.frame.contrast import contrast, records
 from inflight.bench.frame.frame import frame
 from inflight.bench.present import words

@@ -7,7 +7,7 @@ limit, and says how many lines it leaves out.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from inflight.bench.core import units
+from inflight.bench import units
 from inflight.bench.present import section, words
 from inflight.bench.present.markdown import escaped
 from inflight.bench.present.section import Section, folded

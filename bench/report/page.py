@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from inflight.bench.core import units
+from inflight.bench import units
 from inflight.bench.predict import simulator
 from inflight.bench.present import html, words
 from inflight.bench.present import page as sheets

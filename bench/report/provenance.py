@@ -5,10 +5,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from inflight.bench.core.cells import knob
 from inflight.bench.present import words
 from inflight.bench.present.markdown import code, escaped
 from inflight.bench.rows.files import Row
+
+
+def knob(row: Row, name: str) -> Any:
+    """Return a setting that the process of a row reported; of a swarm, that of all its processes."""
+    knobs: Any = row.knobs
+    return knobs.get(name) if isinstance(knobs, dict) else getattr(knobs, name)
 
 
 def source(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:

@@ -10,14 +10,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inflight.bench.core import cells as c
 from inflight.bench.plan import judge
 from inflight.bench.present import words
 from inflight.bench.report import onto_axes, tidy
 from inflight.bench.report.tidy import NotInRunError
 from inflight.bench.rows.files import Row
 
-ASKED = c.CRAWLED | {"swarm"}
+ASKED = {"crawl", "arm", "memory", "swarm"}
 """The kinds of trials in which a strategy crawls."""
 
 if TYPE_CHECKING:

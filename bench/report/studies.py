@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from inflight.bench.core import noise, units
+from inflight.bench import units
+from inflight.bench.frame import noise
 from inflight.bench.present import page
 from inflight.bench.present.section import Section
 from inflight.bench.rows.files import Row

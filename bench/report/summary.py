@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from inflight.bench.core import cells as c
+from inflight.bench.report.results import ASKED
 from inflight.bench.report.studies import Studies
 from inflight.bench.rows.files import FORMAT, Row
 
@@ -35,7 +35,10 @@ def summary_json(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _strategies(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    found = c.strategies([*c.crawled(rows), *(row for row in rows if row.kind == "swarm")])
+    crawled = (row for row in rows if row.kind in ASKED and not row.of_comparison and not _is_placebo(row))
+    found = dict(
+        sorted({row.strategy: row.stack for row in crawled}.items(), key=lambda one: (one[1] != "shared", one[0]))
+    )
     return [
         {
             "strategy": name,
@@ -45,6 +48,11 @@ def _strategies(rows: Sequence[Row]) -> list[dict[str, Any]]:
         }
         for name, stack in found.items()
     ]
+
+
+def _is_placebo(row: Row) -> bool:
+    arm = getattr(row.workload, "arm", None)
+    return arm is not None and arm.role == "placebo"
 
 
 def _invalid(row: Row) -> dict[str, Any]:

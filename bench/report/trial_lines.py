@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
-from inflight.bench.core import units
-from inflight.bench.core.cells import TIMED
+from inflight.bench import units
 from inflight.bench.present import words
 from inflight.bench.present.console import DIM, GREEN, PLAIN, RED, wants_colour
 from inflight.bench.present.progress import Clock, Stand, shown
@@ -106,7 +105,7 @@ def _figures(row: Row) -> list[str]:
         return [f"{units.count(found.held_in_flight)} held after {units.duration(found.reach_ns, 2)}"]
     if row.kind == "limit" and found.found is not None:
         return [f"{units.count(found.found)} found"]
-    if row.kind in TIMED:
+    if row.kind in {"crawl", "arm"}:
         rate = units.rate(found.pages_per_s)
         return [f"{rate:>14}", f"{units.duration(found.cpu_per_page_ns):>8} CPU/page"]
     return []

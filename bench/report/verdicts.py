@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from inflight.bench.ab import clients_plot as plot_clients
 from inflight.bench.ab import decide as deciding
 from inflight.bench.ab import plot as plot_ab
 from inflight.bench.ab import rates
@@ -12,7 +13,6 @@ from inflight.bench.present.section import Section
 from inflight.bench.report.files import Extras
 from inflight.bench.report.studies import Named
 from inflight.bench.rows.files import Row
-from inflight.bench.studies.clients import plot as plot_clients
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,7 +17,7 @@ class ProbeWorkload(Workload, frozen=True, kw_only=True):
     """Workload of a probe."""
 
     probe: Name
-    """Name of the probe; its program is in bench/studies/probes/programs/."""
+    """Name of the probe; its program is in bench/measure/programs/."""
     arguments: dict[Name, Argument]
     """Arguments of the program."""
 

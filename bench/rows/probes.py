@@ -1,4 +1,4 @@
-"""The measurements of each probe, by the name of its program in bench/studies/probes/programs/."""
+"""The measurements of each probe, by the name of its program in bench/measure/programs/."""
 
 from typing import ClassVar, Literal
 

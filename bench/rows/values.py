@@ -3,6 +3,8 @@
 ``records.read`` makes texts printable and very small numbers 0.
 """
 
+import json
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Optional, TypeVar
 
 import msgspec
@@ -69,3 +71,14 @@ def plain_values(table: Struct) -> dict[str, Any]:
     """Return a table as JSON values, without absent figures."""
     found: dict[str, Any] = msgspec.to_builtins(table)
     return found
+
+
+def alike(workload: Struct, but_for: Sequence[str] = ()) -> str:
+    """Return a text that is equal for workloads that differ only in these values; ``site.pages`` is one of the site.
+
+    The id and the arm never count.
+    """
+    values = {key: value for key, value in plain_values(workload).items() if key not in {"id", "arm", *but_for}}
+    if isinstance(site := values.get("site"), dict):
+        values["site"] = {key: value for key, value in site.items() if f"site.{key}" not in but_for}
+    return json.dumps(values, sort_keys=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from inflight.bench.core import units
+from inflight.bench import units
 from inflight.bench.frame.contrast import records
 from inflight.bench.frame.figures import FIGURES
 from inflight.bench.present import section, words

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from inflight.bench.core import units
+from inflight.bench import units
 from inflight.bench.frame.contrast import records, summary
 from inflight.bench.frame.figures import FIGURES, Write
 from inflight.bench.present import labels, marks, name_looks, page, scales

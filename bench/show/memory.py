@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
-from inflight.bench.core import units
+from inflight.bench import units
 from inflight.bench.frame import slopes
 from inflight.bench.frame.slopes import BY, FULL, GROUPS, LAYERS, RSS, SERVER
 from inflight.bench.present import labels, marks, page, scales, words

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from inflight.bench.core import units
+from inflight.bench import units
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Cell, Line, Table

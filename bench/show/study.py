@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
-from inflight.bench.core import units
+from inflight.bench import units
 from inflight.bench.frame.contrast import contrast, records, summary
 from inflight.bench.frame.figures import FIGURES, Figure
 from inflight.bench.present import words

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from inflight.bench.core import units
+from inflight.bench import units
 from inflight.bench.present import marks, name_looks, page, scales, words
 from inflight.bench.show.study import value_name
 

@@ -1,24 +1,13 @@
 """The maths: against scipy, against known values, and by properties that must hold for any data."""
 
 import math
-import statistics
-from collections import Counter
 from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inflight.bench.core.figures import (
-    Spread,
-    bucket_width,
-    merge,
-    quantile,
-    spread,
-)
 from inflight.bench.frame.slopes import MAX_BEND, NoSlope, Slope, memory_slope
-from inflight.bench.frame.statistics import differs
-from inflight.bench.rows.parts import Histogram
 
 SIZES = (400, 800, 1200, 1600, 2000)
 jitters = st.lists(st.integers(-50_000, 50_000), min_size=10, max_size=10)
@@ -31,11 +20,6 @@ def slope_of(jitter: list[int], per_fetch: int = 3000, shift: int = 0, scale: in
     found = memory_slope(in_flight, memory)
     assert isinstance(found, Slope)
     return found
-
-
-def histogram(values: list[int], bits: int = 6) -> Histogram:
-    counts = Counter(value // bucket_width(value, bits) * bucket_width(value, bits) for value in values)
-    return Histogram(significant_bits=bits, counts=sorted(counts.items()))
 
 
 def test_the_slope_of_a_line_without_noise_is_exact_and_so_is_its_interval() -> None:
@@ -192,64 +176,3 @@ def test_memory_that_does_not_grow_has_a_slope_of_zero() -> None:
     assert isinstance(found, Slope)
     assert (found.per_fetch, found.low, found.high) == pytest.approx((0, 0, 0), abs=1e-6)
     assert found.straight
-
-
-@given(st.lists(st.floats(-1e12, 1e12), min_size=1))
-def test_a_spread_is_median_and_range(values: list[float]) -> None:
-    found = spread(values)
-
-    assert found == Spread(statistics.median(values), min(values), max(values), len(values))
-    assert found.low <= found.median <= found.high
-
-
-def test_the_relative_range_of_nothing_is_zero() -> None:
-    assert spread([0, 0]).relative == 0
-    assert spread([90, 100, 110]).relative == pytest.approx(0.2)
-
-
-def test_figures_are_compared_by_the_rounds_that_they_have_in_common() -> None:
-    disturbed = spread([100, 200, 400], "abc").logs
-
-    assert differs(disturbed, spread([150, 300, 600], "abc").logs) == "differs"
-    assert differs(disturbed, spread([600, 150, 300], "cab").logs) == "differs"
-    assert differs(disturbed, spread([600, 150, 300], "abc").logs) == "unknown"
-    assert differs(disturbed, spread([100, 200, 400], "abc").logs) == "same"
-    assert differs(disturbed, spread([150, 300, 600]).logs) == "unknown", "no rounds are known"
-
-
-@given(values_ns, values_ns)
-def test_merged_histograms_equal_one_histogram_of_all_values(one: list[int], other: list[int]) -> None:
-    merged = merge([histogram(one), histogram(other)])
-
-    assert merged == merge([histogram(one + other)])
-    assert merged.total == len(one) + len(other)
-
-
-@given(values_ns, values_ns)
-def test_unlike_precisions_are_merged_in_the_coarser_one(fine: list[int], coarse: list[int]) -> None:
-    assert merge([histogram(fine, 8), histogram(coarse, 5)]) == merge([histogram(fine + coarse, 5)])
-
-
-@given(values_ns, st.floats(0.001, 1))
-def test_a_quantile_is_within_half_a_bucket_of_the_nearest_rank(values: list[int], share: float) -> None:
-    ordered = sorted(values)
-    exact = ordered[max(1, -int(-share * len(ordered) // 1)) - 1]
-
-    assert quantile(merge([histogram(values)]), share) == pytest.approx(exact, rel=1 / 128, abs=0.5)
-
-
-def test_small_values_have_buckets_of_their_own() -> None:
-    merged = merge([histogram(list(range(64)))])
-
-    assert len(merged.counts) == 64
-    assert [quantile(merged, share) for share in (1 / 64, 0.5, 1)] == [0, 31, 63]
-
-
-@pytest.mark.parametrize(("least", "width"), [(0, 1), (1, 1), (64, 1), (127, 1), (128, 2), (1 << 30, 1 << 24)])
-def test_a_bucket_is_a_sixty_fourth_of_its_power_of_two_wide(least: int, width: int) -> None:
-    assert bucket_width(least, 6) == width
-
-
-def test_merging_no_histogram_is_refused() -> None:
-    with pytest.raises(ValueError, match="no histogram"):
-        merge([])

@@ -23,20 +23,14 @@ TALKS = {
     "open-loop", "check", "serve", "demo",
 }  # fmt: skip
 COMMANDS = sorted(main.commands)
-STUDIES = {"open-loop": "open_loop"}
-"""The studies that have another name than their command."""
-OF_NO_STUDY = {"completion", "report", "run"}
 OF_A_MODULE = {
-    name: f"commands.{name}" if name in OF_NO_STUDY else f"studies.{STUDIES.get(name, name)}.command"
-    for name in COMMANDS
-    if name not in {"crawl", "serve", "list", "check", "compare"}
+    name: f"commands.{name.replace('-', '_')}" for name in COMMANDS if name not in {"crawl", "serve", "list"}
 } | {
     "check": "conformance.command",
     "claims": "claims.command",
     "compare": "runs.command",
     "race": "race.command",
     "demo": "race.demo",
-    "advise": "commands.advise",
     "ab": "ab.command",
     "selftest": "ab.selftest",
 }

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from inflight import strategies
+from inflight.bench.commands.limits import Printer
 from inflight.bench.measure.limits import RESOURCES, Ceiling
 from inflight.bench.plan import bare
 from inflight.bench.plan.experiment import load
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.values import plain_values
-from inflight.bench.studies.limits.command import Printer
 from tests.cli.command import await_end, call, inflight, running
 
 LIMIT = ("RLIMIT_NOFILE", 300)

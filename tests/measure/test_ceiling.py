@@ -2,7 +2,7 @@
 
 import socket
 
-from inflight.bench.measure import null_client
+from inflight.bench.measure.clients import null_client
 from inflight.bench.measure.host import choose_cpus
 from inflight.bench.measure.server import running
 

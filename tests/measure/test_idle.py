@@ -10,14 +10,15 @@ import jsonschema
 import psutil
 import pytest
 
-from inflight.bench.measure import host, idle
+from inflight.bench.measure import host
+from inflight.bench.measure.idle import kinds as idle
+from inflight.bench.measure.idle.run import run_idle
 from inflight.bench.measure.preflight import shortage
 from inflight.bench.measure.process import environment
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Setting
 from inflight.bench.plan import bare
 from inflight.bench.rows.files import SCHEMA_FILE, Row
-from inflight.bench.studies.memory.run import run_idle
 from tests.patience import FOREVER_S, until
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
@@ -75,7 +76,7 @@ def shortage_in_a_process(name: str, n: int, port: int, descriptors: int) -> tup
     """Start blocks in a process with this many descriptors; return how many it started, and its message."""
     program = f"""
 import os, resource
-from inflight.bench.measure import idle
+from inflight.bench.measure.idle import kinds as idle
 resource.setrlimit(resource.RLIMIT_NOFILE, ({descriptors}, {descriptors}))
 try:
     idle.KINDS[{name!r}]({n}, {port})
@@ -132,7 +133,7 @@ def test_a_million_coroutines_are_allowed() -> None:
 
 
 def test_a_worker_without_its_controller_ends_at_once_and_silently() -> None:
-    command = [sys.executable, "-P", "-m", "inflight.bench.studies.memory.worker"]
+    command = [sys.executable, "-P", "-m", "inflight.bench.measure.idle.worker"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), text=True
     ) as worker:

@@ -9,12 +9,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from inflight import strategies
+from inflight.bench.ab import clients_plot as plot_clients
 from inflight.bench.present import name_looks, page
 from inflight.bench.race import page as race
 from inflight.bench.report import plots
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import changed
-from inflight.bench.studies.clients import plot as plot_clients
 from tests.made_rows import MACHINE, crawl_row
 from tests.present.made_memory_rows import c10k_run, held_row, ladder
 from tests.race.made_races import runner

@@ -4,17 +4,21 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.core import cells as c
-from inflight.bench.frame.frame import trials
+from inflight.bench.frame.frame import frame, trials
+from inflight.bench.rows.files import Row
 from inflight.bench.show import listing, memory
-from inflight.bench.show.studies import LISTINGS
-from tests.made_rows import crawl_row, edited, grid, memory_row
+from inflight.bench.show.studies import LISTINGS, STUDIES
+from inflight.bench.show.study import parts
+from tests.made_rows import crawl_row, edited, memory_row
 from tests.present.made_memory_rows import held_row
 from tests.swarm.made_swarm_rows import swarm_row
 
+THROUGHPUT = next(study for study in STUDIES if study.name == "throughput")
 
-def test_a_setting_that_is_alone_in_its_number_of_pages_is_one_curve() -> None:
-    assert len(c.settings(c.cells(grid()))) == 1
+
+def sizes(rows: list[Row]) -> list[int]:
+    """Return the number of units of each part of the study of throughput."""
+    return [int(part.means["n"].sum()) for part in parts(THROUGHPUT, frame(rows))]
 
 
 @pytest.mark.parametrize(
@@ -22,32 +26,24 @@ def test_a_setting_that_is_alone_in_its_number_of_pages_is_one_curve() -> None:
     [{"connection": "per-fetch"}, {"cpu": "1ms", "cpu_ns": 1_000_000}, {"parked": True}],
     ids=lambda more: next(iter(more)),
 )
-def test_a_workload_that_differs_in_any_value_is_a_setting_of_its_own(more: dict[str, Any]) -> None:
-    rows = [crawl_row(pages_per_s=1000.0), crawl_row(pages_per_s=3000.0)]
-    rows[1] = edited(rows[1], workload=more)
+def test_a_workload_that_differs_in_any_value_is_a_part_of_its_own(more: dict[str, Any]) -> None:
+    row = crawl_row()
 
-    cells = c.cells(rows)
-
-    rates = sorted(figure.estimate for cell in cells if (figure := cell.figure(c.pages_per_s)))
-    assert rates == pytest.approx([1000.0, 3000.0])
-    assert len(c.settings(cells)) == 2
+    assert sizes([row, edited(row, workload=more)]) == [1, 1]
 
 
 def test_the_site_counts_and_the_id_does_not() -> None:
     other, same = crawl_row(site={"links": 3}), crawl_row(number=2)
     same = edited(same, workload={"id": "crawl-7/latency=0/in_flight=100/keep-alive"})
 
-    assert sorted(len(cell.rows) for cell in c.cells([crawl_row(), other, same])) == [1, 2]
+    assert sorted(sizes([crawl_row(), other, same])) == [1, 2]
 
 
-def test_memory_of_parked_tasks_and_of_fetches_alone_are_two_settings() -> None:
+def test_memory_of_parked_tasks_and_of_fetches_alone_are_two_parts() -> None:
     rows = [memory_row(held=held, connection="per-fetch") for held in (10, 20, 10, 20)]
     rows[2:] = [edited(row, workload={"parked": True}) for row in rows[2:]]
 
-    found = c.cells(rows, "memory")
-
-    assert [len(cell.rows) for cell in found] == [1, 1, 1, 1]
-    assert len(c.settings(found)) == 2
+    assert len(memory.parts(trials(rows))) == 2
 
 
 def test_listings_of_workloads_that_differ_in_their_site_are_parts_of_their_own() -> None:

@@ -5,13 +5,13 @@ import subprocess
 import sys
 from typing import Any
 
-from inflight.bench.studies.probes.programs._shared import measure
+from inflight.bench.measure.programs._shared import measure
 from tests.patience import FOREVER_S
 
 
 def run(*words: str, line: str | bytes = b"") -> "subprocess.CompletedProcess[bytes]":
     """Start the programs of probes with these words and this standard input, and wait for the end."""
-    command = [sys.executable, "-P", "-m", "inflight.bench.studies.probes.programs", *words]
+    command = [sys.executable, "-P", "-m", "inflight.bench.measure.programs", *words]
     data = line.encode() if isinstance(line, str) else line
     return subprocess.run(command, input=data, capture_output=True, check=False)
 

@@ -21,9 +21,7 @@ def serve(_server: Server) -> Callable[[str], str]:
     """Return a function that serves a probe's site and returns its base."""
 
     def serve(name: str) -> str:
-        _server.configure(
-            SiteConfig.from_dict(importlib.import_module(f"inflight.bench.studies.probes.programs.{name}").SITE)
-        )
+        _server.configure(SiteConfig.from_dict(importlib.import_module(f"inflight.bench.measure.programs.{name}").SITE))
         return _server.base
 
     return serve

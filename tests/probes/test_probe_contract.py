@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from inflight.bench.studies.probes.programs._shared import (
+from inflight.bench.measure.programs._shared import (
     LIFETIME_S,
     ArgumentError,
     find_probe,
@@ -35,7 +35,7 @@ def test_the_probes_are_found_by_their_files() -> None:
 
 @pytest.mark.parametrize("name", probes())
 def test_a_probe_documents_itself_and_its_arguments(name: str) -> None:
-    module = importlib.import_module(f"inflight.bench.studies.probes.programs.{name}")
+    module = importlib.import_module(f"inflight.bench.measure.programs.{name}")
 
     assert (module.__doc__ or "").splitlines()[0].endswith((".", ":"))
     assert all(values and isinstance(values, tuple) for values in module.ARGUMENTS.values())
@@ -46,20 +46,17 @@ def test_a_probe_documents_itself_and_its_arguments(name: str) -> None:
 
 @pytest.mark.parametrize("name", probes())
 def test_a_probe_can_be_imported_with_the_standard_library_alone(name: str) -> None:
-    code = (
-        f"import sys; sys.path[:0] = ['.']; import inflight.bench.studies.probes.programs.{name}; print(*sys.modules)"
-    )
+    code = f"import sys; sys.path[:0] = ['.']; import inflight.bench.measure.programs.{name}; print(*sys.modules)"
 
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
 
     loaded = {module for module in done.stdout.split() if module.startswith("inflight.bench")}
     allowed = {
         "inflight.bench",
-        "inflight.bench.studies",
-        "inflight.bench.studies.probes",
-        "inflight.bench.studies.probes.programs",
-        "inflight.bench.studies.probes.programs._shared",
-        f"inflight.bench.studies.probes.programs.{name}",
+        "inflight.bench.measure",
+        "inflight.bench.measure.programs",
+        "inflight.bench.measure.programs._shared",
+        f"inflight.bench.measure.programs.{name}",
     }
     assert loaded <= allowed
 
@@ -184,7 +181,7 @@ def ignores_ctrl_c(pid: int) -> bool:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only /proc tells which signals a process ignores")
 def test_ctrl_c_is_left_to_the_controller() -> None:
-    command = [sys.executable, "-P", "-m", "inflight.bench.studies.probes.programs", "spin"]
+    command = [sys.executable, "-P", "-m", "inflight.bench.measure.programs", "spin"]
     order = json.dumps({"arguments": {"how": "selector", "wait_ms": 2500}, "base": None}).encode() + b"\n"
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from inflight.bench.studies.probes.programs.selectors import IN_FLIGHT, KINDS, SITE
+from inflight.bench.measure.programs.selectors import IN_FLIGHT, KINDS, SITE
 from tests.probes.asking import ask_process
 
 Serve = Callable[[str], str]
@@ -47,7 +47,7 @@ def test_more_idle_connections_than_descriptors_is_a_result(serve: Serve) -> Non
     limit = 300
     order = json.dumps({"arguments": {"selector": "poll", "idle": 250}, "base": serve("selectors")})
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "inflight.bench.studies.probes.programs", "selectors"],
+        [sys.executable, "-P", "-m", "inflight.bench.measure.programs", "selectors"],
         input=order,
         text=True,
         capture_output=True,

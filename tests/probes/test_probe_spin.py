@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from inflight.bench.studies.probes.programs import spin
+from inflight.bench.measure.programs import spin
 from tests.probes.asking import ask_process
 
 

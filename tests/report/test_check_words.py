@@ -4,11 +4,11 @@ from pathlib import Path
 
 from inflight.bench.measure import validity
 from inflight.bench.measure.blocks import checks as arm_checks
+from inflight.bench.measure.clients import checks as client_checks
+from inflight.bench.measure.idle import run as block_trials
+from inflight.bench.measure.open_loop import checks as open_checks
+from inflight.bench.measure.swarm import checks as swarm_checks
 from inflight.bench.report.check_words import MEANINGS, OLDER
-from inflight.bench.studies.clients import checks as client_checks
-from inflight.bench.studies.memory import run as block_trials
-from inflight.bench.studies.open_loop import checks as open_checks
-from inflight.bench.studies.swarm import checks as swarm_checks
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from inflight.bench.core import noise
+from inflight.bench.frame import noise
 from inflight.bench.present.markdown import escaped
 from inflight.bench.report import plots
 from inflight.bench.report.answer import MAX_SENTENCES, answer

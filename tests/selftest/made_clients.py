@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from inflight.bench.measure.checks import judge
+from inflight.bench.measure.clients import run as clients
+from inflight.bench.measure.clients.checks import CHECKS, Evidence
 from inflight.bench.rows.files import Row, Status
-from inflight.bench.studies.clients import run as clients
-from inflight.bench.studies.clients.checks import CHECKS, Evidence
 from tests.made_rows import MS, RUN, make
 
 AGREEING = {"callbacks": (990.0, 991.0, 989.0), "locust": (980.0, 985.0, 982.0), "wrk": (981.0, 981.5, 980.5)}

@@ -5,15 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from inflight.bench.ab import clients
+from inflight.bench.ab import clients_plot as plot_clients
+from inflight.bench.ab import clients_show as told_of_clients
 from inflight.bench.ab import rates as selftest
-from inflight.bench.report.answer import answer
-from inflight.bench.report.studies import Studies
+from inflight.bench.ab.clients import Comparison, Judged
+from inflight.bench.measure.clients.run import CLIENTS, SECONDS, plan, trial
 from inflight.bench.rows.files import Row
-from inflight.bench.studies.clients import plot as plot_clients
-from inflight.bench.studies.clients import read as clients
-from inflight.bench.studies.clients import show as told_of_clients
-from inflight.bench.studies.clients.read import Comparison, Judged
-from inflight.bench.studies.clients.run import CLIENTS, SECONDS, plan, trial
 from tests.made_rows import MACHINE, MS
 from tests.selftest.made_clients import AGREEING, client_row, client_rows
 from tests.selftest.made_selftest import made_selftest
@@ -252,19 +250,9 @@ def test_the_plot_is_drawn_with_its_finding_as_its_title(tmp_path: Path) -> None
     ("wrk", "outcome"), [((981, 982, 983), "agree"), ((880, 881, 882), "off: wrk"), ((880, 981, 1090), "no verdict")]
 )
 def test_the_title_says_who_is_off_or_that_there_is_no_verdict(wrk: tuple[float, ...], outcome: str) -> None:
-    (section,) = told_of_clients.sections(client_rows(AGREEING | {"wrk": wrk}))
+    found = clients.compare(client_rows(AGREEING | {"wrk": wrk}))
 
-    assert "callbacks, locust and wrk" in section.title
-    assert outcome in section.title
-
-
-def test_a_run_has_a_table_of_its_clients_and_their_title_is_part_of_its_answer() -> None:
-    rows = client_rows({"callbacks": (990, 991), "wrk": (999, 1001)})
-    rows += [client_row("locust", status="failed", reason="it broke")]
-    (section,) = told_of_clients.sections(rows)
-
-    assert section.tables[0].cells[1:] == [
-        ("locust", "failed", *"-----", "1/1 invalid"),
-        ("wrk", "1,000", "50.4 ms", "50.4 ms", "51.4 ms", "10 %", "5 %", "2 ok"),
-    ]
-    assert answer(Studies(rows))[0] == f"{section.title}."
+    assert found is not None
+    title = told_of_clients.title(found)
+    assert "callbacks, locust and wrk" in title
+    assert outcome in title

@@ -9,10 +9,10 @@ import jsonschema
 import pytest
 
 from inflight.bench.measure import host
+from inflight.bench.measure.clients import run as clients
 from inflight.bench.measure.server import Server, running
 from inflight.bench.measure.trial import Setting
 from inflight.bench.rows.files import SCHEMA_FILE, Row
-from inflight.bench.studies.clients import run as clients
 from tests.patience import FOREVER_S
 
 IN_FLIGHT = 10

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from scipy.stats import binom
 
+from inflight.bench import units
 from inflight.bench.ab import plot, rates
 from inflight.bench.ab.rule import smallest_found
-from inflight.bench.core import units
 from inflight.bench.frame import blocks as read
 from inflight.bench.rows import files as rows
 from tests.ab.test_verdict_shown import marks, words

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from inflight.bench.ab import clients_plot as plot_clients
 from inflight.bench.ab import decide as deciding
 from inflight.bench.ab import plot, rates
 from inflight.bench.ab import selftest as selftest_command
@@ -19,7 +20,6 @@ from inflight.bench.plan.arm import BlockTrial
 from inflight.bench.plan.trials import AnyTrial
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
-from inflight.bench.studies.clients import plot as plot_clients
 from tests.ab.test_decide import noise
 from tests.cli.command import call, inflight
 from tests.laboratory import Laboratory, only_run, sides

@@ -2,7 +2,7 @@
 
 import pytest
 
-from inflight.bench.studies.clients.wrk import Driven, Wrk, WrkError, parse
+from inflight.bench.measure.clients.wrk import Driven, Wrk, WrkError, parse
 
 FAST = """\
 Running 1s test @ http://127.0.0.1:35073/p/5

@@ -8,8 +8,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from inflight import strategies
-from inflight.bench.studies.swarm.allowances import Allowances, Common, allowances
-from inflight.bench.studies.swarm.layout import (
+from inflight.bench.commands.swarm_plan import plan_text
+from inflight.bench.measure.swarm.allowances import Allowances, Common, allowances
+from inflight.bench.measure.swarm.layout import (
     DESCRIPTOR_PART,
     DESTINATION_PART,
     MEMORY_PART,
@@ -18,7 +19,6 @@ from inflight.bench.studies.swarm.layout import (
     bytes_each,
     layout,
 )
-from inflight.bench.studies.swarm.plan_text import plan_text
 
 CALLBACKS, THREADS, SEQUENTIAL = map(strategies.describe, ("callbacks", "thread_pool", "sequential"))
 USUAL = Allowances(20_000, 28_232, 29_000, "kernel.pid_max", 21_000, "vm.max_map_count", 200 << 30, 2)

@@ -13,8 +13,12 @@ from typing import Any, Self
 import jsonschema
 import pytest
 
+from inflight.bench.commands import open_loop as open_loop_command
+from inflight.bench.commands.open_loop import REFUSALS
 from inflight.bench.measure import host
 from inflight.bench.measure.checks import judge
+from inflight.bench.measure.open_loop.checks import CHECKS, Seen, long_enough, wrong_answer
+from inflight.bench.measure.open_loop.run import run_open
 from inflight.bench.measure.server import Server, running
 from inflight.bench.measure.trial import Setting
 from inflight.bench.plan.arrivals import NO_ANSWER
@@ -22,10 +26,6 @@ from inflight.bench.plan.judge import convert
 from inflight.bench.plan.scale import Open
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
-from inflight.bench.studies.open_loop import command as open_loop_command
-from inflight.bench.studies.open_loop.checks import CHECKS, Seen, long_enough, wrong_answer
-from inflight.bench.studies.open_loop.command import REFUSALS
-from inflight.bench.studies.open_loop.run import run_open
 from inflight.fake_server.site import Site, SiteConfig
 from tests.patience import FOREVER_S
 from tests.ports import free_port

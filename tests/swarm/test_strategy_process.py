@@ -8,9 +8,9 @@ import pytest
 
 from inflight.bench.measure import process, server
 from inflight.bench.measure.server import Server
+from inflight.bench.measure.swarm.checks import expected_digest
+from inflight.bench.measure.swarm.layout import Share
 from inflight.bench.measure.worker.share import digest, of_fetches, root_urls, service_times_ns
-from inflight.bench.studies.swarm.checks import expected_digest
-from inflight.bench.studies.swarm.layout import Share
 from inflight.fake_server.site import Site, SiteConfig
 from inflight.strategies.base import Job
 from inflight.strategies.core.page import Fetch, Origin

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from inflight.bench.core.cells import knob
+from inflight.bench.report.provenance import knob
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
 from tests.cli.command import INFLIGHT, await_end, call, running

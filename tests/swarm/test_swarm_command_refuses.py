@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from inflight.bench.studies.swarm.command import address, ramp_per_s
+from inflight.bench.commands.swarm import address, ramp_per_s
 from tests.cli.command import call, inflight
 
 

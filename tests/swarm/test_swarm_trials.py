@@ -18,13 +18,13 @@ from inflight.bench.measure import host
 from inflight.bench.measure import locust as locustfile_folder
 from inflight.bench.measure.locust.hosting import Hosting
 from inflight.bench.measure.locust.identity import identity
+from inflight.bench.measure.swarm import crowd
+from inflight.bench.measure.swarm import run as swarm
+from inflight.bench.measure.swarm.run import Swarm, run_swarm
 from inflight.bench.measure.trial import Setting
 from inflight.bench.plan import scale
 from inflight.bench.plan.bare import BareTrial
 from inflight.bench.rows.files import Row
-from inflight.bench.studies.swarm import crowd
-from inflight.bench.studies.swarm import run as swarm
-from inflight.bench.studies.swarm.run import Swarm, run_swarm
 from tests.patience import FOREVER_S
 from tests.ports import free_port
 

@@ -18,11 +18,11 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, TemplateError
 
+from inflight.bench import units
 from inflight.bench.ab import decide as decisions_of
 from inflight.bench.ab import rates
 from inflight.bench.ab import show as comparison
 from inflight.bench.claims import show as claims
-from inflight.bench.core import units
 from inflight.bench.frame.figures import FIGURES
 from inflight.bench.predict import simulator
 from inflight.bench.present import section, words

@@ -8,15 +8,15 @@ import tempfile
 from collections.abc import Collection
 from pathlib import Path
 
+from inflight.bench import units
+from inflight.bench.ab import clients_plot as plot_clients
 from inflight.bench.ab import decide as decisions_of
 from inflight.bench.ab import plot as plot_ab
-from inflight.bench.core import units
 from inflight.bench.frame.slopes import LAYERS, SERVER
 from inflight.bench.present import marks, page
 from inflight.bench.report import files as report_files
 from inflight.bench.report import plots
 from inflight.bench.rows.files import read
-from inflight.bench.studies.clients import plot as plot_clients
 from tools.document.stored import Runs
 from tools.document.values import ladder
 

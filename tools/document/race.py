@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import accumulate, pairwise
 
-from inflight.bench.core import units
+from inflight.bench import units
 from inflight.bench.present import words
 from inflight.bench.present.name_looks import look
 from inflight.bench.race.lanes import Lane, Race

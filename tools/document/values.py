@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from inflight.bench import units
 from inflight.bench.ab import decide as decisions_of
 from inflight.bench.ab.decide import Decision
 from inflight.bench.ab.rates import rate_bounds
 from inflight.bench.ab.rule import DESIGNED
-from inflight.bench.core import noise, units
 from inflight.bench.frame import blocks as comparisons
-from inflight.bench.frame import slopes
+from inflight.bench.frame import noise, slopes
 from inflight.bench.frame import statistics as stats
 from inflight.bench.frame.blocks import Block
 from inflight.bench.frame.contrast import contrast, records, summary

@@ -62,12 +62,11 @@ ROOMS = {
     ),
     "statistics": Room(
         (
-            "bench/frame/statistics.py", "bench/core/figures.py", "bench/frame/model.py", "bench/core/retention.py",
-            "bench/core/layers.py", "bench/plan/arrivals.py",
+            "bench/frame/statistics.py", "bench/frame/model.py", "bench/frame/slopes.py", "bench/frame/contrast.py",
+            "bench/plan/arrivals.py",
         ),
         (
-            "tests/analyse", "tests/core/test_core_stats.py", "tests/present/test_retention.py",
-            "tests/present/test_memory_table.py",
+            "tests/analyse", "tests/core/test_core_stats.py", "tests/frame", "tests/show/test_memory_shown.py",
             "tests/swarm/test_arrivals.py",
         ),
     ),

@@ -20,7 +20,7 @@ from typing import Any, Self
 
 import psutil
 
-from inflight.bench.core import units
+from inflight.bench import units
 from inflight.bench.measure import host, memory, process
 from inflight.bench.measure.blocks.order import balanced
 from inflight.bench.measure.blocks.sides import Prepared

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from inflight.bench.core import units
+from inflight.bench import units
 from inflight.bench.measure.limits.bounds import Bound, not_known
 from inflight.bench.measure.limits.ceilings import SHARED_PART, Ceiling, Names, following, lowest, polite
 from inflight.bench.measure.limits.facts import Facts

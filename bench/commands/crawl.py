@@ -1,0 +1,203 @@
+"""``inflight crawl``: crawl http sites with one strategy, in a worker, and print what was found."""
+
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, Literal
+
+from inflight import strategies
+from inflight.bench.commands.output import complain
+from inflight.bench.measure import process
+from inflight.bench.measure.limits import descriptor_shortage
+from inflight.bench.plan.judge import nearest
+from inflight.bench.units import count, duration, size
+from inflight.fake_server.delays import parse_duration_ns
+from inflight.strategies.base import Job
+from inflight.strategies.core.frontier import REDIRECTS
+from inflight.strategies.core.links import normalise
+from inflight.strategies.core.page import Page
+
+WORKER = "inflight.bench.measure.crawl_worker"
+LIFETIME_S = 366 * 86_400.0
+"""A crawl has no deadline; its worker ends with this process."""
+LONGEST_TIMEOUT_NS = 86_400_000_000_000
+"""Maximum timeout: epoll_wait(2) can wait for at most 24 days."""
+
+
+class CrawlError(Exception):
+    """An invalid option of the crawl; the message says what to change."""
+
+
+REFUSALS = (CrawlError,)
+
+
+def run(*, strategy: str, as_json: bool, **options: Any) -> int:
+    """Crawl and print the report; return 0, or 1 if nothing could be fetched: no answer with a status 2xx.
+
+    ``options`` are those of ``job``. Raises CrawlError.
+    """
+    strategy = available(strategy)
+    summary = _crawl(strategy, job(**options), as_json=as_json)
+    if any(status.startswith("2") for status in summary["statuses"]):
+        return 0
+    complain(f"inflight crawl: nothing could be fetched: {_failures(summary)}; check the URL, and that its server runs")
+    return 1
+
+
+def job(
+    *,
+    urls: Sequence[str],
+    in_flight: int,
+    max_redirects: int,
+    max_tries: int,
+    exclude: str | None,
+    lenient: bool,
+    timeout: str,
+    connection: Literal["keep-alive", "per-fetch"],
+) -> Job:
+    """Return the job that the options describe. Raises CrawlError with one sentence."""
+    try:
+        timeout_ns = parse_duration_ns(timeout)
+    except ValueError as error:
+        raise CrawlError(f"--timeout: {error}") from error
+    if not 0 < timeout_ns <= LONGEST_TIMEOUT_NS:
+        raise CrawlError(f"--timeout must be longer than 0 and at most a day, not {timeout}")
+    try:
+        re.compile(exclude or "")
+    except re.error as error:
+        raise CrawlError(f"--exclude: {exclude!r} is not a regular expression: {error}") from error
+    if shortage := descriptor_shortage(in_flight, per_fetch=connection == "per-fetch"):
+        raise CrawlError(shortage)
+    return Job(
+        roots=tuple(_root(url) for url in urls),
+        max_in_flight=in_flight,
+        connection=connection,
+        timeout_ns=timeout_ns,
+        max_redirects=max_redirects,
+        max_tries=max_tries,
+        strict=not lenient,
+        exclude=exclude,
+    )
+
+
+def available(text: str) -> str:
+    """Return the name of a strategy, given by its name or a reference.
+
+    Raises CrawlError if it is unknown, or needs a package that is not installed.
+    """
+    try:
+        name = strategies.add(text)
+        described = strategies.describe(name)
+    except KeyError:
+        raise CrawlError(f"unknown strategy {text!r}{nearest(text, strategies.names())}") from None
+    except strategies.StrategyError as error:
+        raise CrawlError(str(error)) from error
+    if described.lack:
+        absent = described.uninstalled
+        raise CrawlError(f"strategy {name} {described.lack}" + (f": pip install {' '.join(absent)}" if absent else ""))
+    return name
+
+
+def _crawl(strategy: str, job: Job, *, as_json: bool) -> dict[str, Any]:
+    """Crawl and print; return the summary. Raises CrawlError when the strategy fails."""
+    pages, seconds, peak_in_flight = _crawled(strategy, job)
+    summary = summarise(pages, seconds, peak_in_flight)
+    if as_json:
+        for page in pages:
+            print(json.dumps(asdict(page)))
+        print(json.dumps({"summary": {"strategy": strategy} | summary}))
+    else:
+        for page in pages:
+            print(_line(page))
+        print(_totals(strategy, summary))
+    return summary
+
+
+def _crawled(strategy: str, job: Job) -> tuple[list[Page], float, int]:
+    """Return the pages of a crawl, its seconds, and the peak in flight. Raises CrawlError when the strategy fails."""
+    order = {"strategy": strategy, "job": job.to_dict(), "parent": os.getpid()}
+    try:
+        with process.running([WORKER], order, None, LIFETIME_S) as worker:
+            worker.expect("ready", "knobs")
+            worker.send({"do": "crawl"})
+            crawled = worker.crawled()
+            worker.send({"do": "pages"})
+            found = worker.expect("pages", "pages")
+    except process.WorkerError as error:
+        raise CrawlError(f"{strategy}: {error}") from error
+    pages = [Page(**values) for values in found["pages"]]
+    return pages, (crawled["end_ns"] - crawled["begin_ns"]) / 1e9, found["peak_in_flight"]
+
+
+def summarise(pages: Sequence[Page], seconds: float, peak_in_flight: int) -> dict[str, Any]:
+    """Return the totals of a crawl. ``pages`` counts complete responses, including redirects; errors are by kind."""
+    whole = [page for page in pages if page.status is not None]
+    return {
+        "urls": len(pages),
+        "pages": len(whole),
+        "redirects": sum(page.status in REDIRECTS for page in whole),
+        "statuses": {str(status): n for status, n in sorted(Counter(page.status for page in whole).items())},
+        "errors": dict(Counter(page.error.partition(":")[0] for page in pages if page.error is not None)),
+        "bytes": sum(page.size for page in pages),
+        "tries": sum(page.tries for page in pages),
+        "seconds": round(seconds, 6),
+        "pages_per_s": round(len(whole) / seconds, 3) if seconds else None,
+        "peak_in_flight": peak_in_flight,
+    }
+
+
+def _root(url: str) -> str:
+    text = url if "://" in url else f"http://{url}"
+    try:
+        normal = normalise(text)
+    except ValueError as error:
+        raise CrawlError(f"{url} is not a URL: {error}") from error
+    if text.lower().startswith("https:"):
+        raise CrawlError(f"{url}: https is not supported yet; give an http URL")
+    if normal is None:
+        raise CrawlError(f"{url} is not an http URL; write it like http://localhost:8080/")
+    return normal
+
+
+def _line(page: Page) -> str:
+    facts = [str(page.status) if page.status is not None else "---", page.url]
+    if page.next_url is not None:
+        facts.append(f"-> {page.next_url}")
+    if page.error is not None:
+        facts.append(f"({page.error})")
+    if page.status is not None:
+        facts.append(
+            f"{page.content_type or 'no type'}, {size(page.size)}, {page.num_new_urls}/{page.num_urls} new URLs"
+        )
+    if page.tries > 1:
+        facts.append(f"{page.tries} tries")
+    # URLs and types come from the site: escape what would control the terminal.
+    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in "  ".join(facts))
+
+
+def _totals(strategy: str, summary: dict[str, Any]) -> str:
+    elapsed = duration(round(summary["seconds"] * 1e9))
+    return (
+        f"\n{strategy}: {_counted(summary['urls'], 'URL')}, {_counted(summary['pages'], 'page')} "
+        f"({_counted(summary['redirects'], 'redirect')}), {size(summary['bytes'])} in {elapsed}, "
+        f"{count(round(summary['pages_per_s'] or 0))} pages/s, at most {count(summary['peak_in_flight'])} in flight\n"
+        f"errors: {_errors(summary) or 'none'}"
+    )
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{count(number)} {what}{'' if number == 1 else 's'}"
+
+
+def _failures(summary: dict[str, Any]) -> str:
+    """Return why there is no page: ``2 connection refused, 1 with status 404``."""
+    answered = [f"{n} with status {status}" for status, n in summary["statuses"].items()]
+    return ", ".join([_errors(summary)] * bool(summary["errors"]) + answered)
+
+
+def _errors(summary: dict[str, Any]) -> str:
+    """Return the errors of a crawl by kind: ``3 timeout, 1 connection refused``; empty without any."""
+    return ", ".join(f"{n} {kind}" for kind, n in summary["errors"].items())

@@ -1,1 +1,0 @@
-"""What both halves share: records of trials."""

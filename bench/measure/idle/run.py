@@ -1,0 +1,86 @@
+"""Run one trial of idle threads or tasks: N of them in a fresh process, with memory in layers before and at N."""
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from inflight.bench.measure import process
+from inflight.bench.measure.checks import Judgement, judge, knobs, passed_if
+from inflight.bench.measure.held import Guard, layers, layers_since
+from inflight.bench.measure.server import Server
+from inflight.bench.measure.trial import Observation, Setting, conduct, working
+from inflight.bench.plan.bare import WITH_SOCKET, BareTrial
+from inflight.bench.rows.files import Row
+
+PROGRAM = "inflight.bench.measure.idle.worker"
+
+
+def run_idle(trial: BareTrial, server: Server, setting: Setting) -> Row:
+    """Run a trial to its end, or to its deadline or budget, and return its row."""
+    return conduct(trial, setting.run, partial(_observe, trial, server, setting), server)
+
+
+def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
+    server.clear()
+    variables = trial.values.get("variables", {})
+    setting = replace(setting, runtime=replace(setting.runtime, variables=variables))
+    order = {"what": trial.values["what"], "n": trial.values["n"], "port": server.port}
+    with working(trial, setting, PROGRAM, order, seen) as worker:
+        seen.measured |= layers("base", worker, server)
+        guard = Guard(setting.budget_bytes, worker.pid)
+        worker.send({"do": "start"})
+        started = worker.expect("started", "started", guard.check)
+        seen.measured |= {key: started[key] for key in ("started", "start_ns", "cpu_ns")}
+        if started["error"] is not None:
+            raise process.WorkerError(started["error"], started.get("cause"))
+        if trial.strategy in WITH_SOCKET:
+            _wait_for_the_server(server, seen.measured["base_connections"] + trial.values["n"], worker.deadline_s)
+        seen.measured |= layers_since(seen.measured, "held", worker, server) | {"ps_rss_bytes": _rss_by_ps(worker.pid)}
+    wanted = {"idle": trial.strategy} | ({"variables": variables} if variables else {})
+    seen.checks = judge(CHECKS, Evidence(trial.values["n"], seen.measured["started"], wanted, seen.knobs))
+
+
+def _wait_for_the_server(server: Server, connections: int, deadline_s: float) -> None:
+    """Wait until the server has accepted all connections, so that the kernel's memory includes its ends."""
+    while server.stats()["connections"] < connections and time.monotonic() < deadline_s:
+        time.sleep(process.TICK_S)
+
+
+def _rss_by_ps(pid: int) -> int | None:
+    """Return the resident size as ``ps -o rss=`` prints it: the method of the claim's authors, from the same source.
+
+    ps(1) shows the second field of /proc/PID/statm (proc(5)) times the page size, which is slightly less exact than
+    smaps.
+    """
+    try:
+        statm = Path(f"/proc/{pid}/statm").read_text(encoding="ascii")
+        return int(statm.split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return psutil.Process(pid).memory_info().rss
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the checks look at."""
+
+    wanted: int
+    started: int
+    wanted_knobs: Mapping[str, Any]
+    knobs: Mapping[str, Any]
+
+
+def _all_started(seen: Evidence) -> Judgement:
+    """Check that all were started."""
+    return passed_if(seen.started == seen.wanted, f"{seen.started:,} of {seen.wanted:,}")
+
+
+CHECKS = {
+    "all were started": _all_started,
+    "settings applied": lambda seen: knobs(seen.wanted_knobs, seen.knobs),
+}

@@ -1,0 +1,137 @@
+"""The validity checks of a swarm: each has a name, a verdict and figures."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from inflight.bench import units
+from inflight.bench.measure import checks
+from inflight.bench.measure.checks import Judgement, not_applicable, passed_if
+from inflight.bench.measure.swarm.crowd import ShareState
+from inflight.bench.measure.swarm.layout import Layout, Share
+from inflight.bench.measure.worker.share import digest
+from inflight.bench.rows.files import Check
+from inflight.fake_server.site import Site, SiteConfig
+
+MOST_REPORTING_SHARE = 0.01
+"""Maximum share of the strategy processes' CPU time for reporting to Locust."""
+ENOUGH_CPU_NS = 500_000_000
+"""Minimum CPU time to judge that share: the first report of a process costs more than the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The input of the checks of one swarm."""
+
+    strategy: str
+    laid: Layout
+    shares: Sequence[ShareState]
+    measured: dict[str, Any]
+    server: dict[str, Any]
+    knobs: dict[str, Any]
+    site: dict[str, Any]
+    """The site whose pages are fetched."""
+
+
+def wrong_answer(evidence: Evidence, made: Sequence[Check]) -> str | None:
+    """Say what is missing from the answer, and which processes were lost; None when it is complete."""
+    answer = next(check for check in made if check.name == ANSWER)
+    if answer.verdict == "passed":
+        return None
+    losses = [told_loss(loss) for loss in evidence.measured["lost"]]
+    return "; ".join([answer.detail, *losses])
+
+
+def common_knobs(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the settings of all strategy processes: one value where all agree, else a sorted list of the values."""
+    names = [name for name in found[0] if name != "pid"]
+    values = {name: {repr(knobs.get(name)): knobs.get(name) for knobs in found} for name in names}
+    return {name: next(iter(kinds.values())) if len(kinds) == 1 else sorted(kinds) for name, kinds in values.items()}
+
+
+def expected_digest(site: Site, share: Share) -> str:
+    """Return the digest of a share's right answer, from the seeded site alone."""
+    pages = (site.page(n) for n in range(share.first, share.first + share.count))
+    return digest((page.path, page.status, page.body_bytes) for page in pages)
+
+
+def _answer(evidence: Evidence) -> Judgement:
+    """Check that each share returned its pages and no others, with the statuses and sizes of the site."""
+    site, whole = Site(SiteConfig.from_dict(evidence.site)), 0
+    for state in evidence.shares:
+        if state.outcome is not None and state.outcome["error"] is None:
+            whole += state.outcome["digest"] == expected_digest(site, state.share)
+    raised = sorted({state.outcome["error"] for state in evidence.shares if state.outcome and state.outcome["error"]})
+    figures = f"{whole} of {len(evidence.shares)} shares are complete" + (f"; raised: {raised[0]}" if raised else "")
+    return passed_if(whole == len(evidence.shares), figures)
+
+
+def _failures(evidence: Evidence) -> Judgement:
+    failed, errors = evidence.measured["failed_pages"], evidence.measured["errors"]
+    kinds = ", ".join(f"{count:,} x {text}" for text, count in sorted(errors.items()))
+    return passed_if(not failed, f"{failed:,} pages failed" + (f": {kinds}" if kinds else ""))
+
+
+def _confirmed(evidence: Evidence) -> Judgement:
+    """Check that the gates of all servers together held all planned fetches at the same time."""
+    held, planned = evidence.measured.get("held_in_flight", 0), evidence.laid.in_flight
+    return passed_if(held == planned, f"the gates held {held:,} of {planned:,}")
+
+
+def _nobody_lost(evidence: Evidence) -> Judgement:
+    lost, late = evidence.measured["lost"], evidence.measured["late"]
+    said = [told_loss(loss) for loss in lost] + [f"a {one['what']} joined late and took no part" for one in late]
+    return passed_if(not lost, "; ".join(said) or "no process was lost or late")
+
+
+def told_loss(loss: dict[str, Any]) -> str:
+    """Return a clause about a lost process: which, how, and with how many fetches in flight."""
+    where = "" if loss["share"] is None else f" of share {loss['share']}"
+    return f"a {loss['what']}{where} {loss['how']}, {loss['in_flight']:,} fetches in flight"
+
+
+def _locust_counts(evidence: Evidence) -> Judgement:
+    """Check that Locust's statistics have as many requests and failures as the strategy processes."""
+    if evidence.measured["lost"]:
+        return not_applicable("only Locust's statistics have the reports of a lost process")
+    locust, ours = evidence.measured["locust"], (evidence.measured["pages"], evidence.measured["failed_pages"])
+    same = (locust["requests"], locust["failures"]) == ours
+    figures = f"requests {locust['requests']:,} and {ours[0]:,}, failures {locust['failures']:,} and {ours[1]:,}"
+    return passed_if(same, figures)
+
+
+def _requests(evidence: Evidence) -> Judgement:
+    """Check that the servers received as many requests as the strategy processes counted tries."""
+    if evidence.measured["lost"]:
+        return not_applicable("the counts of the lost processes are unknown")
+    return checks.counted_alike(evidence.measured["tries"], evidence.server["requests"])
+
+
+def _reporting(evidence: Evidence) -> Judgement:
+    share = evidence.measured["reporting_share"]
+    if evidence.measured["client_cpu_ns"] < ENOUGH_CPU_NS:
+        return not_applicable(f"{units.percent(share, 2)}, but too little CPU time for a verdict")
+    limit = units.percent(MOST_REPORTING_SHARE)
+    figures = f"{units.percent(share, 2)} of the strategy processes' CPU time, limit {limit}"
+    return passed_if(share <= MOST_REPORTING_SHARE, figures)
+
+
+def _ports(evidence: Evidence) -> Judgement:
+    refused = evidence.measured["port_refusals"]
+    figures = f"{refused} fetches found no client port (EADDRNOTAVAIL); {evidence.laid.ports_each} ports per server"
+    return passed_if(not refused, figures)
+
+
+ANSWER = "answer correct"
+CHECKS: dict[str, Callable[[Evidence], Judgement]] = {
+    ANSWER: _answer,
+    "no unexpected failures": _failures,
+    "all in flight, confirmed": _confirmed,
+    "all processes survived": _nobody_lost,
+    "requests counted alike": _requests,
+    "no listen drops": lambda seen: checks.drops(seen.measured.get("listen_drops")),
+    "Locust counted alike": _locust_counts,
+    "reporting overhead low": _reporting,
+    "settings applied": lambda seen: checks.knobs({"strategy": seen.strategy, "gevent": False}, seen.knobs),
+    "client ports left": _ports,
+}

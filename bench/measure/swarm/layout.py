@@ -1,0 +1,228 @@
+"""The layout of a swarm: how many processes, which pages each has, and how many fetches the machine allows. Pure.
+
+Each strategy process has its own server and a share of the site's pages, with one connection per page, all at once.
+"""
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+from inflight.bench.measure.swarm.allowances import Allowances, Common
+from inflight.strategies import Description
+
+DESCRIPTOR_PART = 0.95
+"""Share of a descriptor limit for connections. The rest is for libraries, logs, selectors and listeners."""
+DESCRIPTORS_ASIDE = 60
+"""Minimum number of other open descriptors of a process: a server listens on several sockets for each port."""
+DESTINATION_PART = 0.17
+"""Share of the ephemeral ports for connections to one address and port.
+
+The kernel searches for a free port one by one from a random start, ports of one parity first (__inet_hash_connect,
+net/ipv4/inet_hashtables.c). A port is taken if a connection to the same destination has it, so each connect searches
+longer than the last: 19,000 connections to one destination on 28,232 ports took 4 s, four destinations with 4,750 each
+took 1 s together.
+"""
+MOST_PORTS_EACH = 64
+"""Maximum number of ports of one server."""
+WORTH_TWO = 2_000
+"""Minimum number of fetches for two processes on a machine with two cores. A process fills one core, as its lock lets
+one thread run at a time; below this number it finishes before a second process would have started."""
+PREDICTED_PART = 0.95
+"""Share of a predicted limit on threads that a process uses."""
+EASY_THREADS = 4_000
+"""Maximum number of threads of a process, unless the number of processes is given. A thread that waits for the
+interpreter's lock wakes every 5 ms to ask for it (sys.setswitchinterval), so thousands of threads that are answered
+together slow each other down."""
+TASKS_EACH, TASKS_ASIDE = 4, 64
+"""Tasks, and entries of other shared limits, that a pair of processes needs beside its fetches, and that Locust and the
+harness need."""
+
+# Estimates for plans only; the rows of a swarm have what it really used. Rounded from the reference run c100k
+# (results/reference), aiohttp_client from the run memory.
+PAIR_BYTES = 31_000_000
+"""Memory of a strategy process and its server without any fetch."""
+BOTH_ENDS_BYTES = 10_200
+"""Kernel memory for a connection over loopback: slab and sockets of both ends."""
+SERVER_BYTES = 4_200
+"""Memory of the server for a connection."""
+USER_BYTES = {
+    "callbacks": 1_300,
+    "generators": 2_700,
+    "native_asyncio": 6_700,
+    "aiohttp_client": 15_000,
+    "thread_pool": 26_000,
+}
+"""Memory of the strategy process for a fetch."""
+UNKNOWN_USER_BYTES = 15_000
+LOCUST_BYTES = 90_000_000
+"""Memory of Locust's master and one worker."""
+MEMORY_PART = 0.9
+"""Share of a memory budget that a plan uses: the estimates are no more exact than that."""
+THREAD_BYTES = 27_000
+"""Kernel memory for a thread: its stack, its page tables and its task."""
+
+
+class LayoutError(Exception):
+    """No layout is possible on this machine; the message says why, and what to ask for or to raise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The pages of one strategy process and its server: ``count`` pages from page ``first`` on, counted from 0."""
+
+    index: int
+    first: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The limit that makes a swarm smaller than asked for."""
+
+    name: str
+    allows: int
+    """Number of fetches in flight that it allows."""
+    sentence: str
+    """The limit, the evidence for it, and how to raise it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A swarm that fits this machine: ``in_flight`` of the ``asked`` fetches, one process for each share."""
+
+    asked: int
+    in_flight: int
+    shares: tuple[Share, ...]
+    ports_each: int
+    """Number of ports that each server listens on."""
+    bound_by: Bound | None
+    memory_bytes: int
+    """Estimated memory of all processes and of the kernel."""
+
+
+def layout(in_flight: int, allowed: Allowances, *, strategy: Description, processes: int | None = None) -> Layout:
+    """Return the layout for ``in_flight`` fetches, or for as many as the machine allows. Raises LayoutError."""
+    if strategy.most_in_flight is not None and in_flight > strategy.most_in_flight:
+        raise LayoutError(
+            f"{strategy.name} can have only {strategy.most_in_flight} in flight, so {in_flight:,} would take a process "
+            "for each fetch; choose another strategy"
+        )
+    each, each_name = _most_each(allowed, strategy)
+
+    def count(fetches: int) -> int:
+        fewest = 2 if fetches >= WORTH_TWO and allowed.cores > 1 else 1
+        easy = math.ceil(fetches * strategy.threads_each / EASY_THREADS)
+        return processes or max(fewest, easy, math.ceil(fetches / each))
+
+    bounds = [bound for bound in _bounds(in_flight, allowed, strategy, count) if bound.allows < in_flight]
+    bound_by = min(bounds, key=lambda bound: bound.allows, default=None)
+    planned = in_flight if bound_by is None else bound_by.allows
+    if bound_by is not None and planned < 1:
+        raise LayoutError(f"{strategy.name} cannot have a single fetch in flight here: {bound_by.sentence}")
+    if processes is not None and planned > processes * each:
+        raise LayoutError(
+            f"{processes} processes can have at most {processes * each:,} of {planned:,} in flight ({each_name}); "
+            f"use at least {math.ceil(planned / each)}"
+        )
+    if processes is not None and processes > planned:
+        raise LayoutError(f"{processes} processes are more than {planned:,} fetches in flight; use fewer")
+    shares = divided(planned, count(planned))
+    ports_each = math.ceil(shares[0].count / _most_to_one(allowed))
+    return Layout(
+        in_flight, planned, shares, ports_each, bound_by, round(_memory_bytes(planned, len(shares), strategy))
+    )
+
+
+def among(
+    in_flight: int, allowed: Allowances, *, strategy: Description, processes: int | None, workers: int, here: int
+) -> Layout:
+    """Return the layout for several Locust workers, ``here`` of which are on this machine. Raises LayoutError.
+
+    Locust divides the shares evenly among its workers. Only the limits of this machine are known; the other machines
+    are assumed to have the same.
+    """
+    own = None if processes is None else math.ceil(processes * here / workers)
+    laid = layout(math.ceil(in_flight * here / workers), allowed, strategy=strategy, processes=own)
+    possible = min(in_flight, laid.in_flight * workers // here)
+    count = processes or min(possible, math.ceil(len(laid.shares) / here) * workers)
+    return replace(laid, asked=in_flight, in_flight=possible, shares=divided(possible, count))
+
+
+def bytes_each(strategy: Description) -> int:
+    """Return the estimated memory for one fetch in flight: of its process, of the server and of the kernel."""
+    user = USER_BYTES.get(strategy.name, UNKNOWN_USER_BYTES)
+    return BOTH_ENDS_BYTES + SERVER_BYTES + user + THREAD_BYTES * strategy.threads_each
+
+
+def _most_to_one(allowed: Allowances) -> int:
+    """Return the maximum number of connections to one address and port. Raises LayoutError."""
+    if allowed.ports is None:
+        return 1 << 62
+    most = int(DESTINATION_PART * allowed.ports)
+    if most < 1:
+        raise LayoutError(
+            f"{allowed.ports} client ports are too few for any connection; widen the range: "
+            'sysctl -w net.ipv4.ip_local_port_range="1024 65535"'
+        )
+    return most
+
+
+def most_connections(descriptors: int) -> int:
+    """Return the maximum number of connections of a process with this limit on descriptors."""
+    return min(int(DESCRIPTOR_PART * descriptors), descriptors - DESCRIPTORS_ASIDE)
+
+
+def _most_each(allowed: Allowances, strategy: Description) -> tuple[int, str]:
+    """Return how many fetches one process can have in flight, and the limit that decides it. Raises LayoutError."""
+    found = [(MOST_PORTS_EACH * _most_to_one(allowed), "net.ipv4.ip_local_port_range")]
+    if allowed.descriptors is not None:
+        found.append((most_connections(allowed.descriptors), "RLIMIT_NOFILE, ulimit -Hn"))
+    if allowed.threads_each is not None and strategy.threads_each:
+        most = int(PREDICTED_PART * allowed.threads_each) - TASKS_EACH
+        found.append((max(0, most) // strategy.threads_each, allowed.threads_each_name or "threads of a process"))
+    each, name = min(found)
+    if each < 1:
+        raise LayoutError(f"{name} does not allow a process of {strategy.name} a single fetch in flight; raise it")
+    return each, name
+
+
+def _bounds(asked: int, allowed: Allowances, strategy: Description, count: Callable[[int], int]) -> Iterator[Bound]:
+    """Yield how many of the ``asked`` fetches each limit allows that all processes share."""
+    commons = [common for common in allowed.commons if common.each]
+    if allowed.threads is not None and strategy.threads_each:
+        name = allowed.threads_name or "threads"
+        commons.append(Common(name, allowed.threads, strategy.threads_each, allowed.threads_remedy))
+    for common in commons:
+        yield _bound(common.name, strategy, common.remedy, _most(asked, partial(_fits, common, count)))
+    room = allowed.memory_bytes
+    if room is not None:
+        why = f"{room / 1e6:,.0f} MB available, about {bytes_each(strategy) / 1e3:.1f} kB per fetch"
+        why += f" and {PAIR_BYTES / 1e6:.0f} MB per pair of processes; to allow more: --memory-budget"
+        fits = _most(asked, lambda n: _memory_bytes(n, count(n), strategy) <= MEMORY_PART * room)
+        yield _bound("memory", strategy, why, fits)
+
+
+def _fits(common: Common, count: Callable[[int], int], fetches: int) -> bool:
+    return fetches * common.each + count(fetches) * TASKS_EACH + TASKS_ASIDE <= common.most
+
+
+def _bound(name: str, strategy: Description, why: str, fits: int) -> Bound:
+    return Bound(name, fits, f"{name} allows {strategy.name} {fits:,} fetches in flight ({why})")
+
+
+def _most(asked: int, fits: Callable[[int], bool]) -> int:
+    """Return the largest number up to ``asked`` that fits. If a number fits, all smaller ones must fit too."""
+    return bisect_right(range(1, asked + 1), False, key=lambda n: not fits(n))
+
+
+def _memory_bytes(fetches: int, pairs: int, strategy: Description) -> int:
+    return fetches * bytes_each(strategy) + pairs * PAIR_BYTES + LOCUST_BYTES
+
+
+def divided(fetches: int, count: int) -> tuple[Share, ...]:
+    """Divide the pages into shares that differ by one page at most, the larger ones first."""
+    small, larger = divmod(fetches, count)
+    firsts = [n * small + min(n, larger) for n in range(count)]
+    return tuple(Share(n, first, small + (n < larger)) for n, first in enumerate(firsts))

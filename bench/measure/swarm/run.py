@@ -1,0 +1,343 @@
+"""Run one swarm: start N fetches in many processes, read memory while the gates hold all of them, open the gates.
+
+Locust starts the processes and keeps the statistics; ``crowd`` tracks them for the harness. This module decides when
+each stage begins. As in every trial, every outcome becomes a row.
+"""
+
+import json
+import math
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from threading import Thread
+from typing import Any
+
+from inflight import strategies
+from inflight.bench import units
+from inflight.bench.measure import held, host, memory, process
+from inflight.bench.measure.checks import judge
+from inflight.bench.measure.process import without_subject
+from inflight.bench.measure.server import ANSWER_SECONDS
+from inflight.bench.measure.swarm import checks as swarm_checks
+from inflight.bench.measure.swarm.allowances import allowances
+from inflight.bench.measure.swarm.crowd import PATIENCE_S, CrowdError, ShareState, gathered, node_process
+from inflight.bench.measure.swarm.layout import Layout, LayoutError, among
+from inflight.bench.measure.trial import Observation, Setting, conduct
+from inflight.bench.plan.bare import BareTrial
+from inflight.bench.rows.files import Row
+from inflight.strategies.base import Job
+
+LOOK_S = 0.1
+"""Interval between two looks at the swarm."""
+MOST_LOOKS = 400
+"""Maximum number of points of a timeline. At this number every other point is dropped, and the interval doubles."""
+AT_ONCE = 2
+"""Maximum number of shares per client core that fill at the same time, where no rate is given."""
+COUNTED_S = 10.0
+"""Timeout for Locust's statistics, since they last grew. Nodes report every second."""
+HEARD_OUT_S = 30.0
+"""Timeout for a strategy process to end after it has lost its server."""
+MASTER_SILENCE_S = 300.0
+"""Timeout after which a Locust worker ends that joined from another machine and hears nothing of the master."""
+
+
+def run_swarm(trial: BareTrial, setting: Setting) -> Row:
+    """Run a swarm to its end, or to its deadline, and return its row: a skipped one if it does not fit this machine."""
+    return conduct(trial, setting.run, partial(_observe, trial, setting))
+
+
+def _observe(trial: BareTrial, setting: Setting, seen: Observation) -> None:
+    try:
+        laid = planned(trial, setting)
+    except LayoutError as error:
+        raise process.SkipError(str(error), "limit") from error
+    swarm = Swarm(trial, setting, laid, seen)
+    swarm.run()
+    evidence = swarm_checks.Evidence(
+        trial.strategy, laid, swarm.shares, seen.measured, seen.server, seen.knobs, trial.values["site"]
+    )
+    seen.checks = judge(swarm_checks.CHECKS, evidence)
+    seen.wrong = swarm_checks.wrong_answer(evidence, seen.checks)
+
+
+def planned(trial: BareTrial, setting: Setting) -> Layout:
+    """Return the layout of the swarm of a trial. Raises LayoutError."""
+    hosting, described = setting.hosting, strategies.describe(trial.strategy)
+    return among(
+        trial.values["in_flight"],
+        allowances(described, setting.budget_bytes),
+        strategy=described,
+        processes=trial.values.get("processes"),
+        workers=hosting.workers,
+        here=hosting.here,
+    )
+
+
+def join(master: str, port: int, nodes: int = 1, *, tell: Callable[[str], None], patience_s: float = PATIENCE_S) -> int:
+    """Join a master, which may not have started yet, with Locust workers of this machine; return the exit code."""
+    cpus = host.halves(pin=True)
+    with ExitStack() as stack:
+        started = [
+            stack.enter_context(node_process(master, port, cpus, math.inf, patience_s, MASTER_SILENCE_S))
+            for _ in range(nodes)
+        ]
+        threads = [Thread(target=_repeat, args=(node, tell), daemon=True) for node in started]
+        for thread in threads:
+            thread.start()
+        failed = [node for node in started if node.process.wait() != 0]
+        for node in failed:
+            tell(node.last_words().removeprefix(": ") or f"a Locust worker {without_subject(node.obituary())}")
+    return 2 if any(node.process.returncode == 2 for node in failed) else 1 if failed else 0
+
+
+def _repeat(node: process.Worker, tell: Callable[[str], None]) -> None:
+    """Pass on the progress messages of a node until it ends."""
+    assert node.process.stdout is not None
+    for line in node.process.stdout:
+        tell(json.loads(line)["told"])
+
+
+@dataclass
+class Swarm:
+    """One swarm. ``seen`` is filled stage by stage, so that a failure keeps what was measured before."""
+
+    trial: BareTrial
+    setting: Setting
+    laid: Layout
+    seen: Observation
+    shares: list[ShareState] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Gather, ramp, hold, release, count. Raises TrialError."""
+        lifetime_s = self.setting.deadline_s(self.trial)
+        self._deadline_s = time.monotonic() + lifetime_s
+        self._guard = held.Guard(self.setting.budget_bytes)
+        measured, halves, tell = self.seen.measured, self.setting.halves, self.setting.tell
+        measured |= self._laid_out()
+        before = host.disturbances(halves)
+        with gathered(self.setting.hosting, halves, lifetime_s) as crowd:
+            self._crowd, self.shares = crowd, crowd.shares
+            measured |= {"lost": crowd.lost, "late": crowd.late, "hosts": len({node.host for node in crowd.present})}
+            tell(f"starting {_pairs(len(self.laid.shares))}")
+            self._start(lifetime_s)
+            measured |= self._layers("base")
+            tell(f"starting {self.laid.in_flight:,} fetches")
+            crowd.begin_ns = self._begin_ns = time.monotonic_ns()
+            self._line = Line(self._begin_ns)
+            measured["timeline"] = self._line.values
+            self._ramp()
+            reached = units.duration(measured.get("reach_ns", 0), 2)
+            tell(f"{crowd.held:,} in flight, confirmed by the gates, after {reached}")
+            measured |= self._layers_since(measured)
+            self._hold()
+            tell("opening the gates")
+            self._release()
+            measured |= self._outcome() | self._counted_by_locust()
+        measured |= host.disturbances(halves).since(before)
+
+    def _laid_out(self) -> dict[str, Any]:
+        bound, processes = self.laid.bound_by, len(self.laid.shares)
+        return {
+            "planned_in_flight": self.laid.in_flight,
+            "bound_by": None if bound is None else asdict(bound),
+            "client_processes": processes,
+            "server_processes": processes,
+            "nodes": self.setting.hosting.workers,
+            "ephemeral_ports": host.ephemeral_ports(),
+        }
+
+    def _start(self, lifetime_s: float) -> None:
+        """Start all processes, with the gates shut and the strategies ready to crawl."""
+        values = self.trial.values
+        job = Job(
+            roots=(),
+            max_in_flight=self.laid.shares[0].count,  # the largest share; for smaller ones the number of pages decides
+            connection=values["connection"],
+            timeout_ns=round(lifetime_s * 1e9),  # a fetch must not time out while the gate holds it
+        )
+        order = {
+            "strategy": self.trial.strategy,
+            "job": job.to_dict(),
+            "site": values["site"],
+            "ports_each": self.laid.ports_each,
+            "lifetime_s": lifetime_s,
+            "answer_s": max(ANSWER_SECONDS, self.setting.hosting.patience_s(lifetime_s)),
+        }
+        self._crowd.spawn(self.laid.shares, order)
+        self._wait(lambda: not self._crowd.alive("waiting", "starting"), "the processes were not all started in time")
+        ready = self._crowd.alive("ready")
+        if not ready:
+            raise CrowdError(f"no share could be started: {swarm_checks.told_loss(self._crowd.lost[0])}")
+        self.seen.knobs = swarm_checks.common_knobs([state.knobs for state in ready])
+
+    def _ramp(self) -> None:
+        """Start the shares, at the given rate or as fast as they fill, until the gates hold all that are left."""
+        crowd = self._crowd
+        while waiting := [state for state in crowd.alive("ready", "going") if not state.full]:
+            for state in waiting:
+                if state.stage == "ready" and self._is_due(state):
+                    crowd.go(state)
+            self._look("only {held:,} of {planned:,} fetches were in flight")
+            for early in crowd.alive("crawled"):
+                raise process.WorkerError(_early(early))
+        if crowd.held:
+            self.seen.measured |= {"held_in_flight": crowd.held, "reach_ns": time.monotonic_ns() - self._begin_ns}
+
+    def _is_due(self, state: ShareState) -> bool:
+        """Return whether a share may start: at a given rate when all of it is due, else when few others are filling.
+
+        A share fills as fast as its strategy can. Starting when its last fetch is due keeps it from exceeding the rate.
+        """
+        rate: int | None = self.trial.values.get("ramp_per_s")
+        if rate is not None:
+            return state.share.first + state.share.count <= rate * (time.monotonic_ns() - self._begin_ns) / 1e9
+        underway = [other for other in self._crowd.alive("going") if not other.full]
+        return len(underway) < AT_ONCE * len(self.setting.halves.client or {0})
+
+    def _hold(self) -> None:
+        """Keep the gates shut for the time asked for, counted from when they held all."""
+        full_ns = self._begin_ns + self.seen.measured.get("reach_ns", 0)
+        until_ns = full_ns + self.trial.values.get("hold_ns", 0)
+        if (left_ns := until_ns - time.monotonic_ns()) > 0:
+            self.setting.tell(f"held for {units.duration(left_ns, 2)} more")
+        while time.monotonic_ns() < until_ns and self._crowd.alive("going"):
+            self._look("the gates were to stay shut for longer than a trial may take")
+
+    def _release(self) -> None:
+        """Open the gates, and wait until all shares that are left have finished."""
+        released_ns = time.monotonic_ns()
+        self._crowd.tell_all({"do": "release"})
+        while self._crowd.alive("going"):
+            self._look("{held:,} of {planned:,} fetches were not answered in time")
+        end_ns = time.monotonic_ns()
+        self._hear_out()
+        self.seen.measured |= {"drain_ns": end_ns - released_ns, "makespan_ns": end_ns - self._begin_ns}
+
+    def _hear_out(self) -> None:
+        """Wait for the outcomes of strategy processes without a server: their fetches fail, so they end soon."""
+        until_s = time.monotonic() + HEARD_OUT_S
+        while self._crowd.bereft and time.monotonic() < until_s:
+            self._crowd.listen(LOOK_S)
+
+    def _outcome(self) -> dict[str, Any]:
+        """Return the sums over all shares."""
+        outcomes = [state.outcome for state in self.shares if state.outcome is not None]
+        servers = [state.server for state in self.shares if state.server is not None]
+        self.seen.server = {"requests": sum(server["requests"] for server in servers)}
+        errors = sum((Counter(outcome["errors"]) for outcome in outcomes), Counter[str]())
+        cpu_ns = sum(outcome["cpu_ns"] for outcome in outcomes)
+        return {
+            **{name: sum(outcome[name] for outcome in outcomes) for name in ("pages", "failed_pages", "tries")},
+            "errors": dict(errors),
+            "port_refusals": sum(count for text, count in errors.items() if "EADDRNOTAVAIL" in text),
+            "client_cpu_ns": cpu_ns,
+            "reporting_share": sum(outcome["reporting_cpu_ns"] for outcome in outcomes) / max(1, cpu_ns),
+            "server_cpu_ns": sum(server["cpu_ns"] for server in servers),
+        }
+
+    def _counted_by_locust(self) -> dict[str, Any]:
+        """Return Locust's statistics, once they include all reports of its nodes, and the CPU time that Locust used."""
+        crowd, requests, give_up_s = self._crowd, -1, 0.0
+        crowd.tell_all({"do": "end"})
+        fetched = sum(state.outcome["pages"] for state in self.shares if state.outcome is not None)
+        while True:
+            crowd.ask_statistics()
+            self._wait(lambda: crowd.statistics is not None, "Locust's master did not answer in time")
+            counted = crowd.statistics
+            assert counted is not None
+            if counted["requests"] > requests:
+                requests, give_up_s = counted["requests"], time.monotonic() + COUNTED_S
+            if requests >= fetched or time.monotonic() > give_up_s:
+                break
+            crowd.listen(LOOK_S)
+        cpu_ns = counted["cpu_ns"] + sum(
+            node.said["ended"]["cpu_ns"] for node in crowd.nodes.values() if "ended" in node.said
+        )
+        told = {name: counted[name] for name in ("requests", "failures")}
+        return {"locust_cpu_ns": cpu_ns, "locust": {"version": crowd.locust_version, **told}}
+
+    # Memory
+
+    def _layers(self, stage: str) -> dict[str, Any]:
+        """Return the layers of memory of all processes and all machines, under names that begin with the stage."""
+        crowd = self._crowd
+        crowd.forget("layers")
+        crowd.tell_all({"do": "layers", "stage": stage})
+        self._wait(lambda: crowd.said_by_all("layers") is not None, "memory could not be read in time")
+        answers = crowd.said_by_all("layers") or []
+        systems = {answer["host"]: answer["system"] for answer in answers}  # each machine once
+        sums: Counter[str] = Counter()
+        for part in [*(answer["own"] for answer in answers), *systems.values()]:
+            sums.update({name: size for name, size in part.items() if size is not None})
+        return {f"{stage}_{name}": size for name, size in sums.items()}
+
+    def _layers_since(self, base: dict[str, Any]) -> dict[str, Any]:
+        """Return the layers once no other process disturbs them; mark them as disturbed after a timeout."""
+        give_up_s = time.monotonic() + held.REST_S
+        while True:
+            found = self._layers("held")
+            if self._crowd.lost:  # the base layers include processes that are gone
+                return found | {"held_disturbed": "lost processes of this swarm"}
+            others = held.disturbance(base, found, "held")
+            if others is None or time.monotonic() > give_up_s:
+                return found | {"held_disturbed": others}
+
+    # Waiting
+
+    def _look(self, otherwise: str) -> None:
+        """Process messages, and note the fetches held and the memory used. Raises as ``_check`` does."""
+        self._crowd.listen(LOOK_S)
+        self._line.note(self._crowd.held)
+        self._check(otherwise)
+
+    def _wait(self, is_so: Callable[[], bool], otherwise: str) -> None:
+        while not is_so():
+            self._crowd.listen(LOOK_S)
+            self._check(otherwise)
+
+    def _check(self, otherwise: str) -> None:
+        """Raise TrialError when the time or the memory is used up, or no Locust worker is left."""
+        self._guard.check()
+        if time.monotonic() > self._deadline_s:
+            raise process.WorkerTimeoutError(otherwise.format(held=self._crowd.held, planned=self.laid.in_flight))
+        if not self._crowd.present:
+            raise CrowdError(f"no Locust worker is left: {swarm_checks.told_loss(self._crowd.lost[0])}")
+
+
+class Line:
+    """A timeline of the fetches held, and of the memory that the whole machine has used since the start."""
+
+    def __init__(self, begin_ns: int) -> None:
+        self.values: dict[str, list[int]] = {"at_ns": [], "held": [], "used_bytes": []}
+        self._begin_ns = self._next_ns = begin_ns
+        self._every_ns = 0
+        self._unused_bytes = memory.unused_bytes()
+
+    def note(self, count: int) -> None:
+        """Note that ``count`` fetches are held now."""
+        now_ns, values = time.monotonic_ns(), self.values
+        if now_ns < self._next_ns:
+            return
+        values["at_ns"].append(now_ns - self._begin_ns)
+        values["held"].append(count)
+        values["used_bytes"].append(self._unused_bytes - memory.unused_bytes())
+        if len(values["at_ns"]) > MOST_LOOKS:
+            for name in values:
+                values[name][:] = values[name][::2]
+            self._every_ns = 2 * (self._every_ns or round(LOOK_S * 1e9))
+        self._next_ns = now_ns + self._every_ns
+
+
+def _pairs(number: int) -> str:
+    return "1 strategy process and its server" if number == 1 else f"{number} strategy processes and as many servers"
+
+
+def _early(state: ShareState) -> str:
+    """Return the error for a strategy that finished before the gates opened: it failed, or its connections did."""
+    assert state.outcome is not None
+    errors = ", ".join(f"{count:,} x {text}" for text, count in state.outcome["errors"].items())
+    why = state.outcome["error"] or errors or "without its answers"
+    return f"the strategy process of share {state.share.index} ended before the gate was opened: {why}"

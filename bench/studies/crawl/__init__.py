@@ -1,1 +1,0 @@
-"""Crawling any plain-http site with one model."""

@@ -1,1 +1,0 @@
-"""Probes: small programs, each of which shows one claim in figures."""
