@@ -18,12 +18,10 @@ from inflight.bench.rows.files import Row
 
 BORDERLINE = "The interval of a deciding figure includes its boundary, so another run may give another verdict."
 NOT_TESTED = "Too few valid trials; not valid are {invalid} of {total}. {reasons}"
-MIN_FREE = 0.9
-"""Minimum share of a core for threads with the lock; with less, other programs used the cores."""
+MIN_FREE = 0.9  # share of a core for threads with the lock; with less, other programs used the cores
 FREEST, MIN_SLICES = 24, 3
 """The freest slices of an arm are one in so many, and at least so many."""
-SAME = 0.01
-"""Relative distance within which two limits count as equal: other processes change them by that much."""
+SAME = 0.01  # relative distance of limits that count as equal: other processes change them by that much
 
 Ends = tuple[float, float, float]  # estimate, low and high
 
@@ -97,6 +95,8 @@ def read(rows: Sequence[Row]) -> pd.DataFrame:
         json.loads(site) | json.loads(more) for site, more in zip(trials["site"], trials["settings"], strict=True)
     ]
     more = pd.DataFrame([one | one.get("variables", {}) for one in values], index=trials.index)
+    numbers = more.columns[more.map(lambda value: type(value) is int).any()]
+    more[numbers] = more[numbers].apply(pd.to_numeric, errors="coerce")
     more = more.rename(columns=lambda name: f"argument_{name}" if name in {*frame.KEYS, *frame.OF_TRIAL} else name)
     return trials.drop(columns=[name for name in more if name in trials]).join(more).copy()
 

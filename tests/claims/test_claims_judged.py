@@ -7,6 +7,7 @@ from inflight.bench.claims.verdicts import Answer, Verdict, Yes, load
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import changed
 from tests.claims.cases import CASES, CLAIMS, REFERENCE, Case, Ending, made, recorded
+from tests.made_rows import edited
 
 ENDINGS: tuple[Ending, ...] = ("invalid", "failed", "memory budget", "not installed")
 
@@ -60,6 +61,13 @@ def test_rows_that_are_not_valid_decide_nothing(claim: str, ending: Ending) -> N
     assert (verdict.word, verdict.exhibits) == ("not tested", {})
     assert f"not valid are {len(rows)} of {len(rows)}" in verdict.why
     assert str(rows[0].invalid_reasons[0]) in verdict.why
+
+
+def test_an_argument_that_is_no_number_is_none() -> None:
+    row, *rows = recorded()["select-scales"]
+    hostile = edited(row, workload={"arguments": {"selector": "poll", "idle": "many"}})
+
+    assert judged("select-scales", [hostile, *rows]).word == "true"
 
 
 @pytest.mark.parametrize("claim", CLAIMS)

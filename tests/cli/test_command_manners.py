@@ -27,7 +27,7 @@ OF_A_MODULE = {
     name: f"commands.{name.replace('-', '_')}" for name in COMMANDS if name not in {"crawl", "serve", "list"}
 } | {
     "check": "conformance.command",
-    "claims": "studies.claims.command",
+    "claims": "claims.command",
     "compare": "runs.command",
     "race": "race.command",
     "demo": "race.demo",
