@@ -83,7 +83,9 @@ def run(
             return 1
     if any(row.valid for row in found):
         return 0
-    complain("no valid trial; the table of those that do not count says why")
+    from inflight.bench.show.missing import first_reason
+
+    complain(f"no valid trial; {first_reason(found)}")
     return 1
 
 

@@ -97,5 +97,7 @@ def figure_of(name: str) -> Figure:
     """Return a figure; one that FIGURES does not have is called by its name and written by the unit in it."""
     if name in FIGURES:
         return FIGURES[name]
+    if ": " in name:  # a piece of something, such as a line of code that allocates
+        return Figure(name, units.size)
     ending = next(ending for ending in _BY_UNIT if name.endswith(ending))
     return Figure(name.removesuffix(ending).replace("_", " "), _BY_UNIT[ending])

@@ -22,7 +22,16 @@ def coverage(rows: Sequence[Row]) -> str:
     valid = [row for row in rows if row.valid]
     rounds = len({(row.run, row.round) for row in valid})
     counted = f"Valid trials: {units.count(len(valid))} of {units.count(len(rows))}, rounds: {rounds}."
-    return counted if valid else f"{counted} {NOTHING}"
+    return counted if valid else " ".join(filter(None, [counted, NOTHING, first_reason(rows)]))
+
+
+def first_reason(rows: Sequence[Row]) -> str:
+    """Return the most frequent reason why trials do not count, with an example; empty if all count."""
+    found = table(rows)
+    if found is None:
+        return ""
+    kind, _, _, detail = found.cells[0]
+    return f"{kind}: {words.plain(detail, 120)}." if detail else f"{kind}."
 
 
 def table(rows: Sequence[Row]) -> Table | None:

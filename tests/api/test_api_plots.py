@@ -80,8 +80,8 @@ def test_hostile_names_are_names_on_the_callers_own_axes_too() -> None:
         ("memory", "ladder", "Memory added over the number held"),
         ("c10k", "held", "Held in flight at once, per-fetch connections, parked"),
         ("limits", "limits", "Limits of this machine"),
-        ("c100k", "swarm", "Fetches in flight in many processes"),
-        ("open-loop", "open_loop", "Open loop"),
+        ("c100k", "swarm", "Fetches in flight in many processes, keep-alive connections"),
+        ("open-loop", "open_loop", "Open loop, 10 ms"),
     ],
 )
 def test_each_kind_of_study_has_a_plot(experiment: str, study: str, title: str) -> None:

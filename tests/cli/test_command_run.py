@@ -96,7 +96,7 @@ def test_a_run_leaves_its_folder(real_run: RealRun) -> None:
     assert folder.name.endswith("-everything")
     assert f"{folder.relative_to(start)}/rows.jsonl" in real_run.done.err
     plots = {path.name for path in (folder / "plots").iterdir()}
-    assert {"throughput.svg", "layers.svg", "ladder.svg", "in_flight.svg"} <= plots
+    assert {"throughput.svg", "memory.svg", "ladder.svg", "held.svg", "windows.svg"} <= plots
     for path in (folder / "plots").glob("*.png"):
         assert path.read_bytes().startswith(b"\x89PNG\r\n")
         assert path.with_suffix(".svg").is_file()
@@ -130,7 +130,7 @@ def test_the_experiment_is_kept_as_it_was_run(real_run: RealRun, tmp_path: Path)
 def test_a_report_of_blocks_has_a_ratio_of_each_strategy_and_of_the_reference_again(real_run: RealRun) -> None:
     found = json.loads(call("report", real_run.folder, "--format", "json").out)
 
-    assert [one["subject"] for one in found["layers"] if one["subject"] == "thread"]
+    assert [one["line"] for one in found["memory"] if one["line"] == "thread"]
     ratios = {one["line"]: one["ratio"] for one in found["cpu"] if one["ratio"]}
     assert {"thread_pool"} < set(ratios)
     assert [name for name in ratios if name.endswith(" again")]
@@ -402,10 +402,8 @@ def test_the_memory_budget_stops_a_trial_and_the_others_continue(limited: tuple[
 def test_attribution_is_printed_by_line_and_by_kind(limited: tuple[Done, Path]) -> None:
     out = limited[0].out
 
-    assert "Where the bytes of one generator_task go" in out
-    assert "allocated by Python, by line" in out
-    assert "strategies/generators.py" in out
-    assert "in memory, by kind of mapping" in out
+    assert "python: strategies/generators.py" in out
+    assert "mappings: " in out
 
 
 def test_a_full_disk_is_one_sentence_and_finished_rows_are_kept(tmp_path: Path) -> None:

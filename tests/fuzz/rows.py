@@ -172,10 +172,13 @@ def _plots(run: Path, out: Path) -> None:
 
 def _tables(run: Path, out: Path) -> None:
     import inflight
+    from inflight.bench.show.studies import LISTINGS, STUDIES
 
     results = inflight.load(run)
-    for name in ("frame", "trials", "memory", "timeline", "samples", "checks"):
+    for name in ("frame", "trials", "moments", "checks"):
         getattr(results, name).to_csv(out / f"{name}.csv")
+    for name in ("memory", *(study.name for study in (*STUDIES, *LISTINGS))):
+        results.table(name).to_csv(out / f"{name}.csv")
     json.dumps(results.summary(), allow_nan=False)
     results.answer()
 

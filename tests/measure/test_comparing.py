@@ -53,9 +53,10 @@ def place(_no_deadlines: None) -> Iterator[Place]:
 
 @pytest.fixture(autouse=True)
 def _nothing_is_left_running(place: Place) -> Iterator[None]:
-    kept = place.keeper.server().process.pid
+    before = {one.pid for one in psutil.Process().children(recursive=True)}
     yield
-    assert {one.pid for one in psutil.Process().children(recursive=True)} <= {kept}
+    kept = place.keeper.server().process.pid
+    assert {one.pid for one in psutil.Process().children(recursive=True)} <= {kept, *before}
 
 
 @pytest.fixture
