@@ -89,7 +89,9 @@ def layers(trials: "pd.DataFrame") -> "pd.DataFrame":
     import pandas as pd
 
     own = trials[trials["status"] == "ok"]
-    many = (_layers(own[own["kind"] == kind], group, stage) for group, (kind, stage) in _STAGES.items())
+    kinds = set(own["kind"])
+    known = {group: of for group, of in _STAGES.items() if of[0] in kinds and f"{of[1]}_uss_bytes" in own}
+    many = [_layers(own[own["kind"] == kind], group, stage) for group, (kind, stage) in (known or _STAGES).items()]
     return pd.concat(many, ignore_index=True)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FIGURE = "window_cpu_per_page_ns"
-MAX_SHEETS, MAX_ARMS = 6, 12
+MAX_SHEETS, MAX_ARMS = 2, 12
 TITLE = "CPU time per page of every window"
 NOTE = "A dot for each window, in the order of time; a shade for each block. Hollow: of an invalid trial."
 KEYS = ("latency", "in_flight", "cpu", "connection", "site")
