@@ -24,9 +24,9 @@ class Figure:
 
     words: str
     write: Write
-    best: str = "lowest"
-    """What the strategy with the best value is called."""
-    worst: str = "highest"
+    best: str = ""
+    """What the strategy with the best value is called; empty: lowest in these words."""
+    worst: str = ""
     is_more_better: bool = False
 
 

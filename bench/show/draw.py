@@ -8,7 +8,7 @@ import pandas as pd
 
 from inflight.bench import units
 from inflight.bench.frame.contrast import records, summary
-from inflight.bench.frame.figures import FIGURES, Write
+from inflight.bench.frame.figures import Write, figure_of
 from inflight.bench.present import labels, marks, name_looks, page, scales
 from inflight.bench.show.sections import evenly, tile_text
 from inflight.bench.show.study import (
@@ -239,7 +239,7 @@ def _dots(axes: "Axes", study: Study, part: Part, columns: Sequence[tuple[Any, .
             "osD"[number % 3],
             color=colour,
             markersize=8,
-            label=FIGURES[name].words,
+            label=figure_of(name).words,
             zorder=3,
         )
         ends += list(found["estimate"])

@@ -10,7 +10,7 @@ import pandas as pd
 
 from inflight.bench import units
 from inflight.bench.frame.contrast import CONTRAST, SUMMARY, records, summary
-from inflight.bench.frame.figures import FIGURES
+from inflight.bench.frame.figures import figure_of
 from inflight.bench.present.section import Detail, Section
 from inflight.bench.present.table import ONLY_INVALID, Group, Line, Table
 from inflight.bench.present.text_bars import Bar, Bars
@@ -97,7 +97,7 @@ def _tables(study: Study, part: Part) -> Iterator[Table]:
 def _other_figures(study: Study, part: Part) -> Iterator[Table]:
     """Yield a table of each figure that is not compared."""
     for name in study.figures[1:]:
-        figure, own = FIGURES[name], part.lines[part.lines["figure"] == name]
+        figure, own = figure_of(name), part.lines[part.lines["figure"] == name]
         means = summary(own[own["role"] != "placebo"], ["line", *study.columns])
         title = ", ".join(filter(None, [f"{figure.words[0].upper()}{figure.words[1:]}", part.name]))
         yield _table(study, title, ordered(study, part), means, evenly(part.columns), partial(text, figure))

@@ -14,7 +14,7 @@ import pandas as pd
 
 from inflight.bench import units
 from inflight.bench.frame.contrast import contrast, records, summary
-from inflight.bench.frame.figures import FIGURES, Figure
+from inflight.bench.frame.figures import Figure, figure_of
 from inflight.bench.present import words
 
 STACKS = {"shared": 0, "own": 1, "none": 2}
@@ -76,7 +76,7 @@ class Study:
     @property
     def figure(self) -> Figure:
         """The figure that is compared."""
-        return FIGURES[self.figures[0]]
+        return figure_of(self.figures[0])
 
 
 class Part(NamedTuple):
@@ -351,8 +351,8 @@ def _finding(study: Study, part: Part, column: Sequence[Any]) -> str:
         number=len(here),
         best=best.line,
         worst=worst.line,
-        best_word=study.figure.best,
-        worst_word=study.figure.worst,
+        best_word=study.figure.best or f"lowest in {study.figure.words}",
+        worst_word=study.figure.worst or "highest",
         best_value=study.figure.write(best.estimate, 2),
         worst_value=study.figure.write(worst.estimate, 2),
         ratio=units.times(max(apart["estimate"], 1 / apart["estimate"])),
