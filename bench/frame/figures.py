@@ -49,7 +49,7 @@ FIGURES = {
     "lag_p99_ns": _time("lateness of a timer, 99 %"),
     "user_bytes_per_fetch": _size("memory per fetch in flight"),
     "held_added_bytes": _size("memory added"),
-    "held_added_bytes_each": _size("each"),
+    "held_added_bytes_each": _size("memory each"),
     "held_in_flight": _count("held", best="fewest", worst="most", is_more_better=True),
     "reach_ns": _time("all held after"),
     "reach_cpu_ns": _time("CPU"),
