@@ -201,12 +201,11 @@ def _lines(axes: "Axes", study: Study, part: Part, columns: Sequence[tuple[Any, 
 def _bars(axes: "Axes", study: Study, part: Part, columns: Sequence[tuple[Any, ...]]) -> None:
     """Draw a bar for each line of the table, with its figure beside it."""
     found = {one.line: one for one in records(_means(part, study, columns))}
-    names = [name for name, _ in ordered(study, part)][: page.MOST_BARS]
+    names = [name for name, _ in ordered(study, part) if name in found][: page.MOST_BARS]
     stacks = dict(ordered(study, part))
     ends: list[float] = []
     for place, name in enumerate(names):
-        if (mean := found.get(name)) is None:
-            continue
+        mean = found[name]
         colour = name_looks.look(name).colour if mean.valid else page.PALE
         hatch = "" if stacks[name] == "shared" else "//"
         axes.barh(place, mean.estimate, height=marks.BAR, color=colour, hatch=hatch, edgecolor="white")
