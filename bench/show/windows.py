@@ -1,6 +1,7 @@
 """The plot of every window of every arm: what the mean of a block is made of. An outlier is seen here, or nowhere."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -14,20 +15,21 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FIGURE = "window_cpu_per_page_ns"
-MAX_SHEETS, MAX_ARMS = 2, 12
+MAX_SHEETS = 6
+"""Maximum number of workloads that are drawn; the windows of all are in ``results.moments``."""
 TITLE = "CPU time per page of every window"
 NOTE = "A dot for each window, in the order of time; a shade for each block. Hollow: of an invalid trial."
 KEYS = ("latency", "in_flight", "cpu", "connection", "site")
 
 
 def plots(moments: pd.DataFrame, footer: str) -> "Iterator[tuple[str, Figure]]":
-    """Draw a sheet for each workload in blocks; those of comparisons are left out."""
+    """Draw a sheet for each of the first workloads in blocks; those of comparisons are left out."""
     own = moments[(moments["figure"] == FIGURE) & (moments["comparison"] == "") & (moments["value"] > 0)]
     sheets = own.groupby(list(KEYS), sort=False)
-    for number, (key, lines) in enumerate(list(sheets)[:MAX_SHEETS], start=1):
+    for number, (key, lines) in enumerate(islice(sheets, MAX_SHEETS), start=1):
         named = dict(zip(KEYS, key, strict=True))
         where = ", ".join(value_name(name, named[name]) for name in ("latency", "in_flight", "cpu"))
-        arms = list(dict.fromkeys(zip(lines["arm"], lines["role"] == "placebo", strict=True)))[:MAX_ARMS]
+        arms = list(dict.fromkeys(zip(lines["arm"], lines["role"] == "placebo", strict=True)))
         rows = -(-len(arms) // 3)
         sheet = page.sheet(f"{TITLE}, {where}", NOTE, footer, 2.4 + 2.6 * rows)
         marks.margins(sheet, 1.1, 0.4, top=0.1)
