@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 TIMED = ("crawl", "arm")
 """Kinds of rows with a throughput: whole crawls, and arms of blocks."""
-CRAWLED = (*TIMED, "memory")
-"""Kinds of rows of one process in which one strategy crawled."""
 KEYS = (
     *(
         "run",

@@ -1,4 +1,4 @@
-"""All plots of a run, as PNG and SVG. The title of each states its finding."""
+"""All plots of a run, as PNG and SVG."""
 
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path

@@ -38,11 +38,16 @@ class Studies:
         return trials(self.rows)
 
     @cached_property
-    def _timed(self) -> "list[tuple[study.Study, list[study.Part]]]":
+    def _lines(self) -> "pd.DataFrame":
         from inflight.bench.frame.frame import long
+
+        return long(self._trials)
+
+    @cached_property
+    def _timed(self) -> "list[tuple[study.Study, list[study.Part]]]":
         from inflight.bench.show.studies import shown
 
-        return shown(long(self._trials))
+        return shown(self._lines)
 
     @cached_property
     def _listed(self) -> "list[tuple[listing.Listing, list[listing.Part]]]":
@@ -90,16 +95,9 @@ class Studies:
         from inflight.bench.show.studies import STUDIES
         from inflight.bench.show.study import parts
 
-        lines = self._lines
-        found = {study.name: as_json(study, parts(study, lines)) for study in STUDIES}
+        found = {study.name: as_json(study, parts(study, self._lines)) for study in STUDIES}
         listed = {study.name: listing.as_json(study, own) for study, own in self._listed}
         return found | {"memory": memory.as_json(self._trials)} | listed
-
-    @cached_property
-    def _lines(self) -> "pd.DataFrame":
-        from inflight.bench.frame.frame import long
-
-        return long(self._trials)
 
     def plots(self, footer: str, only: Collection[str] | None = None) -> Iterator[Named]:
         """Draw all plots, or those of the studies in ``only``, one after another.
