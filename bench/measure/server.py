@@ -65,8 +65,10 @@ class Server:
                 line += data
         except OSError as error:
             obituary = self._obituary()
+            if self.alive:  # else the error only says that it ended: a reset if it had not read the command, or none
+                obituary += f" ({error})"
             self.process.kill()  # a late answer would be taken for that to the next command
-            raise ServerError(f"{obituary} ({error})") from error
+            raise ServerError(obituary) from error
         answer: dict[str, Any] = json.loads(line)
         if not answer["ok"]:
             raise ServerError(f"the fake server refused {command}: {answer['error']}")

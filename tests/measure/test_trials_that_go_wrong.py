@@ -320,6 +320,19 @@ def test_a_server_that_does_not_answer_is_killed(monkeypatch: pytest.MonkeyPatch
         until(lambda: not silent.alive)
 
 
+def test_a_server_that_was_killed_is_named_with_its_signal_even_if_it_left_a_command_unread() -> None:
+    with server.running(None) as killed:
+        killed.process.send_signal(signal.SIGSTOP)
+        killed.control.sendall(b'{"do": "stats"}\n')
+        killed.process.kill()
+        killed.process.wait()
+
+        with pytest.raises(server.ServerError) as lost:
+            killed.stats()
+
+        assert str(lost.value) == "the fake server was killed by signal 9 (SIGKILL)"
+
+
 def test_a_new_strategy_is_listed(workshop: Workshop) -> None:
     workshop.add_strategy("brand_new", "from inflight.strategies.sequential import crawl as crawl\n")
 
