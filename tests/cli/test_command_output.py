@@ -39,7 +39,7 @@ RESULTS = {
     "claims": ["claims", "--list"],
     "limits": ["limits", "descriptors", "--predict"],
     "limits --json": ["limits", "descriptors", "--predict", "--json"],
-    "swarm": ["swarm", "--in-flight", "1000", "--plan"],
+    "swarm": ["swarm", "--in-flight", "1000", "--dry-run"],
     "crawl": ["crawl", "{url}"],
     "crawl --json": ["crawl", "{url}", "--json"],
     "check": ["check", "sequential", "--rule", "ends"],

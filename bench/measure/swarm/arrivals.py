@@ -32,7 +32,7 @@ from locust.env import Environment
 from locust.exception import StopUser
 from locust.runners import Runner
 
-from inflight.bench.measure.locust.page_user import TIMED_OUT, OneTryPool, SiteUser
+from inflight.bench.measure.swarm.page_user import TIMED_OUT, OneTryPool, SiteUser
 from inflight.bench.measure.worker import Part, Say, serve
 from inflight.bench.plan.arrivals import NO_ANSWER, Recorder, Schedule
 

@@ -7,14 +7,14 @@ from urllib.parse import urlsplit
 from inflight.bench import units
 from inflight.bench.measure import host
 from inflight.bench.measure.checks import judge
-from inflight.bench.measure.open_loop.checks import CHECKS, Seen, wrong_answer
 from inflight.bench.measure.server import Server, counted_between
+from inflight.bench.measure.swarm.open_checks import CHECKS, Seen, wrong_answer
 from inflight.bench.measure.trial import Observation, Setting, conduct, working
 from inflight.bench.plan.bare import BareTrial
 from inflight.bench.rows.files import Row
 from inflight.fake_server.site import Site, SiteConfig
 
-PROGRAM = "inflight.bench.measure.locust.open_loop"
+PROGRAM = "inflight.bench.measure.swarm.arrivals"
 FULL_CLIENT_SHARE = 0.90
 """Minimum CPU share at which the client's core counts as full."""
 FULL_SERVER_SHARE = 0.70
