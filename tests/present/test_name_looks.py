@@ -54,7 +54,7 @@ PLOTS: dict[str, tuple[Callable[[Iterable[str]], list[Row]], Callable[[Sequence[
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("kind", ["crawls", "memory", "clients"])
+@pytest.mark.parametrize("kind", ["crawls", "memory"])
 def test_the_look_of_a_name_does_not_depend_on_other_names(kind: str) -> None:
     make, draw = PLOTS[kind]
     looks = {name: (name_looks.look(name).colour.upper(), name_looks.look(name).marker) for name in NAMES}
