@@ -1,6 +1,5 @@
 """Compare the loops of this project with other clients of the same server, and print one table.
 
-    python -m tools.crosscheck
     python -m tools.crosscheck --rounds 1
 
 Two clients by other authors load the server from the same core: wrk and Locust, each with its own clock and statistics.
@@ -60,10 +59,9 @@ MAX_RATE_SHARE = 0.03
 its time: in 3 s at 50 ms it counts 59 of 60 turns of the loop, 1.7 % too few. The rest is for differences between
 rounds."""
 MAX_ADDED_NS = 1_000_000
-"""Maximum deviation of a median time from the added latency. Answers that are due together are read one by one, so a
-Python client reads the last of 50 some hundred microseconds after the first. As this is a notable share of 10 ms, the
-expected throughput allows for it: for what the client measured beyond L, at most this, so that a slow clock does not
-excuse a low throughput."""
+"""Maximum deviation of a median time from the added latency, and the most that the expected throughput allows for: a
+slow clock does not excuse a low throughput. A Python client reads the last of 50 answers that are due together some
+hundred microseconds after the first."""
 FULL_SHARE = 0.90
 """Minimum share of its core at which a client counts as limited by it, and is not compared."""
 LOCUSTFILE = Path(__file__).parent / "plain_user.py"
@@ -98,10 +96,6 @@ class Measured:
 Client = Callable[[Server, SiteConfig, int, Setting], Result]
 
 
-class AbsentError(Exception):
-    """A client is not installed; the message says how to get it."""
-
-
 def callbacks(server: Server, site: SiteConfig, _seconds: int, setting: Setting) -> Result:
     """Crawl the site, as in any trial: the completions in the steady state, in whole turns of the loop."""
     workload, seen = Workload("crosscheck", "crawl", site, IN_FLIGHT, "keep-alive"), Observation()
@@ -131,7 +125,7 @@ def open_loop(server: Server, site: SiteConfig, seconds: int, setting: Setting) 
 def wrk(server: Server, site: SiteConfig, seconds: int, setting: Setting) -> Result:
     """Load one page with wrk."""
     if (path := find()) is None:
-        raise AbsentError(MISSING)
+        raise process.SkipError(MISSING)
     server.configure(site)
     driven = Wrk(path, setting.cpus.client).drive(f"{server.base}/p/1", IN_FLIGHT, seconds)
     return Result(driven.per_s, driven.p50_ns, driven.failed, driven.requests)
@@ -142,7 +136,7 @@ def locust(server: Server, site: SiteConfig, seconds: int, setting: Setting) -> 
     try:
         need_locust()
     except RunError as error:
-        raise AbsentError(str(error)) from error
+        raise process.SkipError(str(error)) from error
     server.configure(site)
     cpus = setting.cpus.client
     options = f"--headless -u {IN_FLIGHT} -r {IN_FLIGHT} -t {seconds + SPAWN_S}s --reset-stats --json --only-summary"
@@ -185,9 +179,8 @@ def measure(client: Client, server: Server, site: SiteConfig, seconds: int, sett
     before, used, began_s = server.stats(), resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     result = client(server, site, seconds, setting)
     lasted_s, ended, after = time.monotonic() - began_s, resource.getrusage(resource.RUSAGE_CHILDREN), server.stats()
-    share = result.cpu_share
-    if share is None:
-        share = (ended.ru_utime + ended.ru_stime - used.ru_utime - used.ru_stime) / lasted_s
+    cpu_s = ended.ru_utime + ended.ru_stime - used.ru_utime - used.ru_stime
+    share = cpu_s / lasted_s if result.cpu_share is None else result.cpu_share
     return Measured(result, share, counted_between(before, after)["cpu_share"], after["requests"])
 
 
@@ -247,7 +240,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                         continue
                     try:
                         cells = judge([measure(client, server, site, seconds, setting) for _ in range(rounds)], site)
-                    except (AbsentError, process.TrialError) as error:
+                    except process.TrialError as error:
                         cells = (*"-----", str(error))
                     is_off = is_off or cells[-1].startswith("off")
                     table.add_row(delay, name, *cells)
