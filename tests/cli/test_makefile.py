@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from inflight.bench.cli import main
-from tests.cli.command import ENVIRONMENT, call
+from tests.cli.command import ENVIRONMENT, call, context_of
 
 ROOT = Path(__file__).parents[2]
 MAKEFILE = ROOT / "Makefile"
@@ -47,9 +46,9 @@ def is_there(command: list[str]) -> bool:
     """Whether what a command names is there and, for our own command line, takes its words."""
     match command[0].removeprefix(f"{BIN}/"), command[1:]:
         case "inflight", ["run", *words]:
-            return call("run", *words, "--list").code == 0
+            return call("run", *words, "--dry-run").code == 0
         case "inflight", [name, *words]:
-            main.commands[name].make_context(name, words)
+            context_of(name, *words)
             return True
         case "python", ["-m", "sphinx", *_]:
             return True  # `make docs` installs it

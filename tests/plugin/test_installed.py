@@ -197,7 +197,7 @@ def the_command_works(python: Path, project: Path) -> None:
     )
     inflight = str(python.with_name("inflight"))
 
-    done = run(python, project, "-m", "inflight", "run", "smoke", "--list")
+    done = run(python, project, "-m", "inflight", "run", "smoke", "--dry-run")
     assert done.returncode == 0, done.stderr
     assert statuses(run(python, project, inflight, "run", "tiny.toml"), project) == {"ok"}
     done = run(python, project, inflight, "check", "callbacks", "--rule", "ends", "--rule", "cleanup")
