@@ -564,7 +564,7 @@ def check(**options: Any) -> None:
     inflight check ./my_client.py --rule cap --rule redirects
     inflight check mypkg.bench:strategy --json
     """
-    _do("conformance.command", options)
+    _do("commands.check", options)
 
 
 @main.command("list", epilog=told("list"))

@@ -32,7 +32,7 @@ def claim_ids(incomplete: str) -> list[CompletionItem]:
 
 def rules(incomplete: str) -> list[CompletionItem]:
     """Complete a rule of the conformance suite."""
-    from inflight.bench.conformance import RULES
+    from inflight.conformance import RULES
 
     return _beginning(incomplete, RULES)
 

@@ -1,4 +1,4 @@
-"""What all commands have in common: examples, exit codes as the table says, quiet ones, readers that go, the Tab key."""
+"""What all commands have in common: examples, exit codes as the table says, quiet ones, readers that go."""
 
 import importlib
 import inspect
@@ -27,7 +27,7 @@ COMMANDS = sorted(main.commands)
 OF_A_MODULE = {
     name: f"commands.{name.replace('-', '_')}" for name in COMMANDS if name not in {"crawl", "serve", "list"}
 } | {
-    "check": "conformance.command",
+    "check": "commands.check",
     "claims": "claims.command",
     "compare": "runs.command",
     "race": "race.command",

@@ -158,7 +158,7 @@ def test_a_wheel_has_one_name_and_both_have_the_same_code(wheels: dict[str, Path
     assert code["inflight-bench"] == code["pytest-inflight"]
     assert {path for path in code["inflight-bench"] if path.endswith(".py")} == {
         f"inflight/{path.relative_to(ROOT)}"
-        for folder in ("bench", "strategies", "fake_server")
+        for folder in ("bench", "strategies", "fake_server", "conformance")
         for path in (ROOT / folder).rglob("*.py")
     } | {"inflight/__init__.py", "inflight/__main__.py"}
 
