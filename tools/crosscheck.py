@@ -4,13 +4,11 @@
 
 Two clients by other authors load the server from the same core: wrk and Locust, each with its own clock and statistics.
 Our closed loop (the strategy callbacks), our open loop (at 80 % of what the closed loops can reach) and our null client
-do the same. A client that is not installed has a line that says so.
+do the same. A client that is not installed has a line that says so (`apt install wrk`, `make extras`).
 
-With an added latency L, the right result is known. No request takes less than L, and N in flight complete
-N / (L + t) requests per second, where t is the time of a request beyond L. So each client is compared with this value,
-not with the others: two clients with the same fault do not outvote the third. If all are off the same way, the server
-or the machine is the cause. Without an added latency, each client shows the limit of its core or that of the server.
-Exit codes: 0; 1 if a client is off; 2 if the server cannot be started.
+With an added latency L, no request takes less than L, and N in flight complete N / (L + t) requests per second, where t is
+the time of a request beyond L. Each client is compared with this value, not with the others: two clients with the same
+fault do not outvote the third. If all are off the same way, the server or the machine is the cause.
 """
 
 import argparse
@@ -47,17 +45,15 @@ from tools.wrk import MISSING, Wrk, find
 IN_FLIGHT = 50
 SECONDS = {"50ms": 3, "10ms": 2, "0": 1}
 """Length of the window for each added latency: with a longer latency, the loop turns fewer times per second."""
-OPEN_SHARE = 0.8
-OPEN_RATE_PER_S = 5000
-"""The rate of the open loop without added latency."""
+OPEN_SHARE, OPEN_RATE_PER_S = 0.8, 5000
+"""The rate of the open loop, as a share of that of a closed loop, or of this one without added latency."""
 PAGES_PER_S = 20_000
 """Estimated pages per second of a strategy without added latency."""
 SPAWN_S = 1
 """Additional time for Locust's users to start, after which it resets its statistics."""
 MAX_RATE_SHARE = 0.03
 """Maximum deviation of a throughput from the expected one, as a share. wrk counts from its first connect to the end of
-its time: in 3 s at 50 ms it counts 59 of 60 turns of the loop, 1.7 % too few. The rest is for differences between
-rounds."""
+its time: in 3 s at 50 ms it counts 59 of 60 turns of the loop, 1.7 % too few."""
 MAX_ADDED_NS = 1_000_000
 """Maximum deviation of a median time from the added latency, and the most that the expected throughput allows for: a
 slow clock does not excuse a low throughput. A Python client reads the last of 50 answers that are due together some
@@ -74,8 +70,7 @@ class Result:
     per_s: float
     p50_ns: float | None
     failed: int
-    requests: int | None
-    """Number of requests by the client's own count; None where it counts only a part of them."""
+    requests: int | None  # by the client's own count; None where it counts only a part of them
     expected_per_s: float | None = None
     """Known in advance for an open loop; for a closed loop it follows from the latency."""
     cpu_share: float | None = None
@@ -89,8 +84,7 @@ class Measured:
     result: Result
     client_share: float
     server_share: float
-    received: int
-    """Number of requests that the server has counted."""
+    received: int  # by the server
 
 
 Client = Callable[[Server, SiteConfig, int, Setting], Result]
@@ -100,7 +94,7 @@ def callbacks(server: Server, site: SiteConfig, _seconds: int, setting: Setting)
     """Crawl the site, as in any trial: the completions in the steady state, in whole turns of the loop."""
     workload, seen = Workload("crosscheck", "crawl", site, IN_FLIGHT, "keep-alive"), Observation()
     observe(trial_of(workload.id, 1, workload, strategies.describe("callbacks")), server, setting, seen)
-    if seen.wrong is not None or seen.steady is None:
+    if seen.steady is None:
         raise process.WorkerError(seen.wrong or "the loop was never full")
     per_s = 1e9 * seen.steady["completions"] / seen.steady["window_ns"]
     measured = seen.measured
@@ -111,8 +105,8 @@ def callbacks(server: Server, site: SiteConfig, _seconds: int, setting: Setting)
 
 def open_loop(server: Server, site: SiteConfig, seconds: int, setting: Setting) -> Result:
     """Send at a constant rate; the median is that of the service times."""
-    rate = _ideal_per_s(site, 0) or OPEN_RATE_PER_S
-    table = Open(rates=(rate * OPEN_SHARE,), seconds=seconds, latency=(site.delay,), site={"links": 0, "pages": 1000})
+    rate = OPEN_SHARE * (_ideal_per_s(site, 0) or OPEN_RATE_PER_S)
+    table = Open(rates=(rate,), seconds=seconds, latency=(site.delay,), site={"links": 0, "pages": 1000})
     row = run_open(table.trials()[0], server, setting)
     if row.status != "ok":
         raise process.WorkerError(row.reason or row.status)
@@ -153,7 +147,10 @@ def locust(server: Server, site: SiteConfig, seconds: int, setting: Setting) -> 
     times = sorted((float(time_ms), count) for time_ms, count in entry["response_times"].items())
     middle, counted = entry["num_requests"] / 2, 0
     p50_ms = next((time_ms for time_ms, count in times if (counted := counted + count) >= middle), None)
-    per_s = entry["num_requests"] / (entry["last_request_timestamp"] - entry["start_time"])
+    lasted_s = entry["last_request_timestamp"] - entry["start_time"]
+    if lasted_s < seconds / 2:
+        raise process.WorkerError("Locust's users started too late")
+    per_s = entry["num_requests"] / lasted_s
     return Result(per_s, None if p50_ms is None else 1e6 * p50_ms, entry["num_failures"], None)
 
 
@@ -222,7 +219,7 @@ def judge(rounds: Sequence[Measured], site: SiteConfig) -> tuple[str, ...]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure each client at each latency, and print the table."""
+    """Measure each client at each latency, and print the table; return 1 if one is off, 2 without a server."""
     parser = argparse.ArgumentParser(prog="python -m tools.crosscheck", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3, choices=range(1, 100), metavar="N")
     rounds, cpus = parser.parse_args(argv).rounds, host.choose_cpus(pin=True)
@@ -241,7 +238,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                     try:
                         cells = judge([measure(client, server, site, seconds, setting) for _ in range(rounds)], site)
                     except process.TrialError as error:
-                        cells = (*"-----", str(error))
+                        cells = (*"-----", str(error).partition(";")[0])
                     is_off = is_off or cells[-1].startswith("off")
                     table.add_row(delay, name, *cells)
     except (ServerError, OSError) as error:
