@@ -6,9 +6,8 @@ Two clients by other authors load the server from the same core: wrk and Locust,
 Our closed loop (the strategy callbacks), our open loop (at 80 % of what the closed loops can reach) and our null client
 do the same. A client that is not installed has a line that says so (`apt install wrk`, `make extras`).
 
-With an added latency L, no request takes less than L, and N in flight complete N / (L + t) requests per second, where t is
-the time of a request beyond L. Each client is compared with this value, not with the others: two clients with the same
-fault do not outvote the third. If all are off the same way, the server or the machine is the cause.
+With an added latency L, no request takes less, and N in flight complete N / (L + t) requests per second, where t is
+the time of a request beyond L. Each client is compared with this value: two of them may have the same fault.
 """
 
 import argparse
@@ -73,8 +72,7 @@ class Result:
     requests: int | None  # by the client's own count; None where it counts only a part of them
     expected_per_s: float | None = None
     """Known in advance for an open loop; for a closed loop it follows from the latency."""
-    cpu_share: float | None = None
-    """Share of its core that it used while it was measured; None: over its whole life."""
+    cpu_share: float | None = None  # while it was measured; None: over its whole life
 
 
 @dataclass(frozen=True, slots=True)

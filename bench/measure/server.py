@@ -158,8 +158,11 @@ def running(cpus: set[int] | None, ports: int = 1, answer_s: float = ANSWER_SECO
 
 def _await_ready(process: "subprocess.Popen[bytes]") -> tuple[list[int], int]:
     assert process.stdout is not None
-    # One short line, written at once: when something can be read, all of it can.
-    if not select.select([process.stdout], [], [], START_SECONDS)[0]:
+    # One short line, written at once: when something can be read, all of it can. A swarm has more descriptors than
+    # select(2) allows.
+    waiting = select.poll()
+    waiting.register(process.stdout, select.POLLIN)
+    if not waiting.poll(1000 * START_SECONDS):
         raise ServerError(f"the fake server did not start within {START_SECONDS} s")
     line = process.stdout.readline()
     try:
