@@ -1,262 +1,187 @@
-"""The limits on each resource: one function per resource, from facts to bounds. Pure.
+"""All limits (``limits.toml``): how full each of them is, and how much it leaves. Pure.
 
-A bound is a limit and how much of it is in use. Before a ramp it gives a prediction (``ceilings``). After a failure it
-is a suspect (``diagnose``).
+A bound is a limit of this machine and its use. Before a ramp it gives a prediction (``ceilings``). After a failure it
+is a suspect (``threads.culprit``).
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Literal
+import math
+import tomllib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from inflight.bench.measure.limits.facts import Facts, Quota
+from inflight.bench.measure.limits.facts import Facts
 from inflight.bench.measure.procfs import UNLIMITED
 
-RESERVED_PIDS = 300
-"""Process ids below this number are assigned once after boot, and never again (kernel/pid.c)."""
-NEVER_OVERCOMMIT = 2
-BACKLOG = 65_535
-"""Backlog that the listener asks listen(2) for: more than it gets."""
-CAP_SYS_ADMIN, CAP_SYS_RESOURCE = 1 << 21, 1 << 24
-"""Bits of the capability sets (include/uapi/linux/capability.h)."""
+RESOURCES = ("threads", "descriptors", "ports", "backlog", "memory")
+SHARED_PART = 0.9
+"""Share of what a shared limit leaves at which a ramp stops."""
+ALIKE = 0.01
+"""Relative difference up to which two limits count as equal."""
+Names = tuple[str, ...]
+"""The binding limits: several, if the cause is ambiguous; none, if the limit is unknown."""
+Reading = tuple[int, Facts]
+"""What a process uses with a given number of threads."""
 
-Costs = Literal["one", "maps", "vm_bytes", "data_bytes", "memory_bytes"]
-"""How much of the limit one more piece of the resource uses: one, or a figure of ``growth.Reading``."""
+
+class Limit(NamedTuple):
+    """One entry of the table, which explains it."""
+
+    name: str
+    resources: Sequence[str]
+    unit: str
+    used: str | None = None
+    shared: bool = False
+    costs: str = "one"
+    beyond: int = 0
+    remedy: str = "sysctl -w {name}={twice:.0f}"
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """One limit on a resource, and how full it is."""
+    """One limit of this machine, and how full it is; an unknown use is None."""
 
     name: str
     limit: float
-    used: int | None
-    unit: str
+    used: float | None
     shared: bool
-    """Whether other processes share it, and are refused too when it is full."""
+    costs: str
+    evidence: str
     remedy: str
-    costs: Costs = "one"
-    note: str = ""
-    setting: str = ""
-    """The value that is set, where it differs from what is allowed."""
-    reached: bool = False
-    """Whether the kernel counted a refusal during the ramp, whatever ``used`` says."""
 
-    @property
-    def sentence(self) -> str:
-        """The figures as one sentence of evidence."""
-        parts = [f"{self.name} is {self.setting or amount(self.limit, self.unit)}", self.note]
-        if self.used is None:
-            parts.append("the amount in use is unknown")
-        elif self.used:
-            parts.append(f"{amount(self.used, self.unit)} in use")
-        return "; ".join(part for part in parts if part)
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """One limit, and how much more of the resource it allows this process."""
+
+    name: str
+    most: int
+    shared: bool
+    evidence: str
+    remedy: str
+
+
+@cache
+def table() -> tuple[Limit, ...]:
+    """Return all limits."""
+    text = Path(__file__).with_name("limits.toml").read_text(encoding="utf-8")
+    return tuple(Limit(**entry) for entry in tomllib.loads(text)["limit"])
+
+
+def list_bounds(resource: str, facts: Facts) -> list[Bound]:
+    """Return the limits on a resource, the fullest first, without unknown and unlimited ones."""
+    found = [
+        _bound(limit, name, resource, facts)
+        for limit in table()
+        if resource in limit.resources
+        for name, value in facts.items()
+        if (name == limit.name or name.endswith(f"/{limit.name}")) and value != UNLIMITED
+    ]
+    return sorted(found, key=lambda bound: (bound.used or 0) / bound.limit if bound.limit else 1.0, reverse=True)
+
+
+def _bound(limit: Limit, name: str, resource: str, facts: Facts) -> Bound:
+    used = 0 if limit.used is None else facts.get(limit.used.format(name=name))
+    refusals = facts.get(f"{name} refusals", 0)
+    parts = [
+        f"{name} is {amount(facts[name], limit.unit)}",
+        limit.note.format_map(facts),
+        f"{refusals:,.0f} refusals counted since it was created" if refusals else "",
+        "the amount in use is unknown" if used is None else f"{amount(used, limit.unit)} in use" if used else "",
+    ]
+    return Bound(
+        name,
+        max(0, facts[name] + limit.beyond),
+        used,
+        limit.shared,
+        "one" if resource == "memory" else limit.costs,
+        "; ".join(filter(None, parts)),
+        limit.remedy.format(name=name, twice=2 * facts[name]),
+    )
 
 
 def amount(value: float, unit: str) -> str:
     """Format a limit or the amount in use."""
-    if value == UNLIMITED:
-        return "unlimited"
     return f"{value:,.0f} {unit}" if unit != "bytes" else f"{value / (1 << 20):,.0f} MiB"
 
 
-def bounds(resource: str, facts: Facts) -> list[Bound]:
-    """Return the known limits on a resource. Unknown and unlimited ones are left out."""
-    return [bound for bound in _TABLES[resource](facts) if bound.limit != UNLIMITED]
+def ceilings(bounds: Sequence[Bound], readings: Sequence[Reading] = ()) -> list[Ceiling]:
+    """Return what each bound allows, the lowest first. A bound with an unknown cost per thread is left out.
 
-
-def not_known(resource: str, facts: Facts) -> list[str]:
-    """Return sentences about what cannot be read of a resource on this system."""
-    if facts.system == "Linux":
-        return []
-    unknown = {
-        "threads": "the number of threads and processes",
-        "descriptors": "the number of open descriptors",
-        "ports": "the list of ports in use",
-        "backlog": "the number of connections that full queues refused",
-        "memory": "the size of the address space",
-    }[resource]
-    return [f"{facts.system} has no /proc: {unknown} cannot be read, so each figure is an upper bound"]
-
-
-def _threads(facts: Facts) -> Iterator[Bound]:
-    process = facts.process
-    yield from _sysctl(facts, "vm.max_map_count", process.maps, "maps", costs="maps")
-    yield from _address_space(facts, ", or give threads a smaller stack (threading.stack_size)")
-    yield from _sysctl(facts, "kern.num_taskthreads", process.threads, "threads")
-    yield from _pid_max(facts)
-    yield from _sysctl(facts, "kernel.threads-max", facts.tasks, "tasks", shared=True)
-    yield from _sysctl(facts, "kern.num_threads", facts.tasks, "threads", shared=True)
-    yield from _nproc(facts)
-    yield from (_group(quota, "tasks", "one") for quota in facts.quotas if quota.of == "tasks")
-    yield from _memory_of_all(facts)
-
-
-def _descriptors(facts: Facts) -> Iterator[Bound]:
-    opened = facts.process.descriptors
-    if "RLIMIT_NOFILE" in facts.rlimits:
-        soft, hard = facts.rlimits["RLIMIT_NOFILE"]
-        note = (
-            "" if soft == hard else f"the soft limit is {amount(soft, 'descriptors')}: a program must raise it itself"
-        )
-        remedy = "raise RLIMIT_NOFILE: ulimit -Hn as root, LimitNOFILE= of the systemd unit, or limits.conf(5)"
-        yield Bound("RLIMIT_NOFILE", hard, opened, "descriptors", shared=False, remedy=remedy, note=note)
-    yield from _sysctl(facts, "fs.nr_open", opened, "descriptors", note="the maximum of RLIMIT_NOFILE")
-    yield from _sysctl(facts, "kern.maxfilesperproc", opened, "descriptors")
-    yield from _files(facts)
-
-
-def _ports(facts: Facts) -> Iterator[Bound]:
-    if facts.port_range is not None:
-        first, last = facts.port_range
-        inside = range(first, last + 1)
-        reserved = [port for port in facts.reserved_ports or () if port in inside]
-        taken = [port for port in facts.ports_bound_to_all or () if port in inside and port not in reserved]
-        linux = facts.system == "Linux"
-        name = "net.ipv4.ip_local_port_range" if linux else "net.inet.ip.portrange"
-        wider = 'sysctl -w net.ipv4.ip_local_port_range="1024 65535"' if linux else f"sysctl -w {name}.first=1024"
-        yield Bound(
-            name,
-            len(inside) - len(reserved),
-            None if facts.ports_bound_to_all is None else len(taken),
-            "ports",
-            # connect(2) skips every port to which any socket is bound, at any address
-            # (__inet_hash_connect in net/ipv4/inet_hashtables.c, fastreuse >= 0), so no port is left for others.
-            shared=True,
-            remedy=f"widen the range ({wider}), or use more source addresses or more destinations",
-            note=f"{first} to {last}, {len(reserved)} of them in ip_local_reserved_ports",
-        )
-    yield from _files(facts)
-
-
-def _backlog(facts: Facts) -> Iterator[Bound]:
-    # The queue is full when it holds more than the limit (include/net/sock.h, sk_acceptq_is_full)
-    settings = [("listen(2) backlog", BACKLOG, "ask listen(2) for more")]
-    for name in ("net.core.somaxconn", "kern.ipc.somaxconn"):
-        if name in facts.sysctls:
-            value = facts.sysctls[name]
-            settings.append((name, value, f"sysctl -w {name}={max(2 * value, BACKLOG)}, and ask listen(2) for as much"))
-    for name, value, remedy in settings:
-        yield Bound(
-            name,
-            value + 1,
-            0,
-            "connections",
-            shared=False,
-            remedy=remedy,
-            note="one more fits",
-            setting=amount(value, "connections"),
-        )
-    tracked = facts.sysctls.get("net.netfilter.nf_conntrack_count")
-    yield from _sysctl(facts, "net.netfilter.nf_conntrack_max", tracked, "connections", shared=True)
-    yield from _files(facts)
-
-
-def _memory(facts: Facts) -> Iterator[Bound]:
-    yield from _address_space(facts)
-    yield from _memory_of_all(facts)
-
-
-def _sysctl(
-    facts: Facts, name: str, used: int | None, unit: str, *, shared: bool = False, costs: Costs = "one", note: str = ""
-) -> Iterator[Bound]:
-    if name in facts.sysctls:
-        value = facts.sysctls[name]
-        yield Bound(name, value, used, unit, shared, f"sysctl -w {name}={2 * value}", costs, note)
-
-
-def _pid_max(facts: Facts) -> Iterator[Bound]:
-    """Count ids without those that are assigned only once after boot."""
-    if "kernel.pid_max" in facts.sysctls:
-        value = facts.sysctls["kernel.pid_max"]
-        low = facts.low_tasks or 0
-        used = None if facts.tasks is None else max(0, facts.tasks - low)
-        yield Bound(
-            "kernel.pid_max",
-            max(0, value - RESERVED_PIDS),
-            used,
-            "ids",
-            shared=True,
-            remedy=f"sysctl -w kernel.pid_max={2 * value} (at most 4194304, proc(5))",
-            note=f"the first {RESERVED_PIDS} are not reused",
-            setting=amount(value, "ids"),
-        )
-
-
-def _nproc(facts: Facts) -> Iterator[Bound]:
-    """Leave out RLIMIT_NPROC for root of the first user namespace, and for a process with one of two capabilities.
-
-    kernel/fork.c, copy_process: ``user != INIT_USER && !capable(CAP_SYS_RESOURCE) && !capable(CAP_SYS_ADMIN)``;
-    ``capable`` is about the first user namespace.
+    Where the amount in use is unknown, it counts as zero: an upper bound, and the evidence says so.
     """
-    process = facts.process
-    trusted = process.uid == 0 or (process.capabilities or 0) & (CAP_SYS_ADMIN | CAP_SYS_RESOURCE)
-    if "RLIMIT_NPROC" in facts.rlimits and not (trusted and process.in_first_user_namespace):
-        limit, _ = facts.rlimits["RLIMIT_NPROC"]
-        remedy = "raise RLIMIT_NPROC: ulimit -u, or limits.conf(5); under systemd LimitNPROC="
-        note = f"for all visible processes of user {process.uid}"
-        yield Bound("RLIMIT_NPROC", limit, facts.user_tasks, "tasks", shared=True, remedy=remedy, note=note)
+    found = []
+    for bound in bounds:
+        each = slope(readings, bound.costs)
+        if each is not None:
+            cost = f"{each:.2f} maps" if bound.costs == "maps" else f"{each / 1000:,.0f} kB"
+            also = "" if bound.costs == "one" else f"; each further thread takes {cost}"
+            most = room(readings, bound.costs, bound.limit - (bound.used or 0))
+            found.append(Ceiling(bound.name, most, bound.shared, f"{bound.evidence}{also}", bound.remedy))
+    return sorted(found, key=lambda ceiling: ceiling.most)
 
 
-def _address_space(facts: Facts, instead: str = "") -> Iterator[Bound]:
-    process = facts.process
-    tables: tuple[tuple[str, int | None, str, Costs], ...] = (
-        ("RLIMIT_AS", process.vm_bytes, "ulimit -v", "vm_bytes"),
-        ("RLIMIT_DATA", process.data_bytes, "ulimit -d", "data_bytes"),
-    )
-    for name, used, how, costs in tables:
-        if name in facts.rlimits:
-            remedy = f"raise {name}: {how} (in KiB){instead}"
-            yield Bound(name, facts.rlimits[name][0], used, "bytes", shared=False, remedy=remedy, costs=costs)
+def slope(readings: Sequence[Reading], costs: str) -> float | None:
+    """Return the cost of the next thread: the slope between the last two readings; None where it is unknown."""
+    if costs == "one":
+        return 1.0
+    points = _points(readings, costs)
+    if len(points) < 2 or points[-1][1] <= points[-2][1]:
+        return None
+    (before, less), (after, more) = points[-2:]
+    return (more - less) / (after - before)
 
 
-def _memory_of_all(facts: Facts) -> Iterator[Bound]:
-    memory = facts.memory
-    if facts.sysctls.get("vm.overcommit_memory") == NEVER_OVERCOMMIT and "CommitLimit" in memory:
-        yield Bound(
-            "CommitLimit",
-            memory["CommitLimit"],
-            memory.get("Committed_AS"),
-            "bytes",
-            shared=True,
-            remedy="raise vm.overcommit_ratio or vm.overcommit_kbytes, or allow overcommit: vm.overcommit_memory=0",
-            costs="data_bytes",
-            note="vm.overcommit_memory is 2",
-        )
-    if "MemAvailable" in memory:
-        yield Bound(
-            "MemAvailable",
-            memory["MemAvailable"],
-            0,
-            "bytes",
-            shared=True,
-            remedy="add memory, or end other programs",
-            costs="memory_bytes",
-            note="what could be had without swapping",
-        )
-    yield from (_group(quota, "bytes", "memory_bytes") for quota in facts.quotas if quota.of == "memory")
+def room(readings: Sequence[Reading], costs: str, free: float) -> int:
+    """Return how many threads fit into what is free before the first one: along the readings, then the last slope."""
+    if costs == "one":
+        return max(0, math.floor(free))
+    points = _points(readings, costs)
+    limit = points[0][1] + free
+    segments = list(pairwise(points))
+    (before, less), (after, more) = next((pair for pair in segments if pair[1][1] > limit), segments[-1])
+    return max(0, math.floor(before + (limit - less) * (after - before) / (more - less)))
 
 
-def _group(quota: Quota, unit: str, costs: Costs) -> Bound:
-    note = "" if quota.refused is None else f"{quota.refused:,} refusals counted since it was created"
-    remedy = (
-        f"write a larger number into {quota.file} (under systemd: TasksMax=, MemoryMax=; in a container: its options)"
-    )
-    return Bound(quota.file, quota.most, quota.used, unit, shared=True, remedy=remedy, costs=costs, note=note)
+def _points(readings: Sequence[Reading], costs: str) -> list[tuple[int, float]]:
+    return [(threads, facts[costs]) for threads, facts in readings if costs in facts]
 
 
-def _files(facts: Facts) -> Iterator[Bound]:
-    """Leave out ``fs.file-max`` where it does not bind: CAP_SYS_ADMIN may exceed it (fs/file_table.c)."""
-    process = facts.process
-    if not (process.in_first_user_namespace and (process.capabilities or 0) & CAP_SYS_ADMIN):
-        yield from _sysctl(facts, "fs.file-max", facts.open_files, "files", shared=True)
-    yield from _sysctl(facts, "kern.maxfiles", facts.open_files, "files", shared=True)
+def lowest(found: Sequence[Ceiling]) -> Names:
+    """Return the limits that bind first."""
+    return tuple(ceiling.name for ceiling in found if ceiling.most <= found[0].most * (1 + ALIKE))
 
 
-_TABLES: dict[str, Callable[[Facts], Iterator[Bound]]] = {
-    "threads": _threads,
-    "descriptors": _descriptors,
-    "ports": _ports,
-    "backlog": _backlog,
-    "memory": _memory,
-}
-RESOURCES = tuple(_TABLES)
+def make_figures(
+    found: Sequence[Ceiling],
+    stopped_by: str,
+    evidence: Sequence[str],
+    reached: int | None = None,
+    bound_by: Names = (),
+    **others: Any,
+) -> dict[str, Any]:
+    """Return the figures of a row: the prediction, how many pieces a process really got, and what stopped it."""
+    named = bound_by or lowest(found)
+    following = next((ceiling for ceiling in found if ceiling.name not in named), None)
+    remedies = dict.fromkeys(ceiling.remedy for ceiling in found if ceiling.name in named)
+    return {
+        "predicted": found[0].most if found else None,
+        "predicted_by": _of_row(lowest(found)),
+        "found": reached,
+        "bound_by": _of_row(bound_by),
+        "stopped_by": stopped_by,
+        "ceilings": [asdict(ceiling) for ceiling in found],
+        "evidence": evidence,
+        "next": following and {"name": following.name, "most": following.most},
+        "remedy": "; and ".join(remedies) or None,
+        **others,
+    }
+
+
+def _of_row(names: Names) -> str | list[str] | None:
+    """Return names as a row has them: null for none, a text for one, a list for several."""
+    return list(names) if len(names) > 1 else names[0] if names else None
