@@ -17,7 +17,7 @@ from inflight.bench.commands.output import say, say_plots
 from inflight.bench.commands.run import interruptible
 from inflight.bench.measure import limits
 from inflight.bench.measure import run as runs
-from inflight.bench.measure.limits.bounds import Ceiling
+from inflight.bench.measure.limits.ceilings import Ceiling
 from inflight.bench.measure.limits.run import make_row
 from inflight.bench.measure.limits.threads import stop
 from inflight.bench.measure.trial import Begin

@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Iterator
 
 from inflight.bench import units
-from inflight.bench.measure.limits.bounds import SHARED_PART
+from inflight.bench.measure.limits.ceilings import SHARED_PART
 from inflight.bench.measure.swarm.allowances import Allowances
 from inflight.bench.measure.swarm.layout import TASKS_ASIDE, TASKS_EACH, Layout, bytes_each, layout, most_connections
 from inflight.strategies import Description

@@ -16,7 +16,7 @@ from collections.abc import Collection
 from os import getpid
 from typing import Any
 
-from inflight.bench.measure.limits.bounds import ALIKE, RESOURCES, Ceiling, ceilings, list_bounds, lowest, make_figures
+from inflight.bench.measure.limits.ceilings import ALIKE, RESOURCES, Ceiling, list_ceilings, lowest, make_figures
 from inflight.bench.measure.limits.facts import available_bytes, look
 from inflight.bench.measure.limits.threads import BreachError, Guard, calibrate, find_threads
 from inflight.bench.measure.process import WorkerError
@@ -54,7 +54,7 @@ def predict(resource: str) -> list[Ceiling]:
     For threads, a child process starts some to measure what one costs. Raises ValueError for an unknown resource.
     """
     if resource == "threads":
-        return ceilings(*calibrate(Guard.of(CALIBRATION_S, available_bytes() / 2)))
+        return list_ceilings("threads", *calibrate(Guard.of(CALIBRATION_S, available_bytes() / 2)))
     return known(resource)
 
 
@@ -62,7 +62,7 @@ def known(resource: str) -> list[Ceiling]:
     """Return the same without starting threads: of the limits on threads, only those that count threads."""
     if resource not in RESOURCES:
         raise ValueError(f"unknown resource {resource!r}; known: {', '.join(RESOURCES)}")
-    return ceilings(list_bounds(resource, look(getpid(), sockets=resource == "ports")))
+    return list_ceilings(resource, look(getpid(), sockets=resource == "ports"))
 
 
 def thread_shortage(threads_wanted: int) -> str | None:

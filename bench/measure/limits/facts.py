@@ -1,8 +1,8 @@
-"""Read the numbers that limits depend on, by name; a number that cannot be read has no name here.
+"""Read the numbers that limits depend on, by name. What cannot be read is left out, and limits that do not bind.
 
 A name is that of a sysctl, of setrlimit(2), of a line of ``/proc/meminfo`` or ``/proc/PID/status``, or the path of a
-file of a control group. Limits that do not bind this process are left out. The process may be a child that was just refused
-a thread: reading needs no thread, no process and little memory.
+file of a control group. The process may be a child that was just refused a thread: reading needs no thread, no process
+and little memory.
 """
 
 import platform

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from inflight.bench import units
-from inflight.bench.measure.limits import bounds, facts
-from inflight.bench.measure.limits.bounds import Bound, Ceiling, Names, Reading, slope
+from inflight.bench.measure.limits import ceilings, facts
+from inflight.bench.measure.limits.ceilings import SHARED_PART, SIZES, Ceiling, Names, Reading, list_ceilings, slope
 from inflight.bench.measure.limits.child import answer, process
 from inflight.bench.measure.limits.facts import Facts
 from inflight.bench.measure.process import Runtime, Worker, WorkerError, running
@@ -42,8 +42,6 @@ MARGIN, FAR = 128, 10_000
 ONE_ARENA = {"MALLOC_ARENA_MAX": "1"}
 """With one arena there are hardly any holes between mappings: each thread costs what the last ones of a ramp do."""
 NO_LIMIT_KNOWN = 1 << 40
-KINDS = {"one": "tasks", "maps": "maps"}
-"""The kind of a limit by what a thread costs of it; else it is a size."""
 
 
 class BreachError(WorkerError):
@@ -116,13 +114,12 @@ def ramp(child: Worker, guard: Guard, most: int, expected: int = NO_LIMIT_KNOWN)
     return Ramp(event["count"], ended, event["ns"], event["error"], event["symptoms"], points)
 
 
-def calibrate(guard: Guard) -> tuple[list[Bound], list[Reading]]:
-    """Start threads in doubling steps; return the limits, and the readings, extended to larger numbers."""
+def calibrate(guard: Guard) -> tuple[Facts, list[Reading]]:
+    """Start threads in doubling steps; return the facts before, and the readings, extended to larger numbers."""
     try:
         with probing(guard) as child:
             before = facts.look(child.pid)
-            known = bounds.list_bounds("threads", before)
-            most = allowed(known)
+            most = allowed(list_ceilings("threads", before))
             wanted = steps(most, os.cpu_count() or 1)
             readings = climb(child, guard, wanted)
             soft = before["RLIMIT_STACK"]
@@ -131,8 +128,8 @@ def calibrate(guard: Guard) -> tuple[list[Bound], list[Reading]]:
         if wanted and readings[-1][0] == wanted[-1]:
             readings = extend(readings, holes, _without_holes(guard, most, stack_bytes))
     except (WorkerError, OSError):
-        return bounds.list_bounds("threads", facts.look(os.getpid())), []
-    return known, readings
+        return facts.look(os.getpid()), []
+    return before, readings
 
 
 def climb(child: Worker, guard: Guard, wanted: Sequence[int]) -> list[Reading]:
@@ -155,10 +152,9 @@ def _without_holes(guard: Guard, most: int, stack_bytes: float) -> list[Reading]
         return climb(child, guard, [full, full + MARGIN] if full + MARGIN <= most else [])[1:]
 
 
-def allowed(known: Sequence[Bound]) -> int:
+def allowed(known: Sequence[Ceiling]) -> int:
     """Return how many threads a calibration may start: far below every shared limit."""
-    free = [bound.limit - (bound.used or 0) for bound in known if bound.shared and bound.costs == "one"]
-    return int(max(0, min([MAX_CALIBRATION, *(PART_OF_SHARED * room for room in free)])))
+    return int(min([MAX_CALIBRATION, *(PART_OF_SHARED * ceiling.most for ceiling in known if ceiling.shared)]))
 
 
 def steps(most: int, cores: int) -> list[int]:
@@ -178,7 +174,7 @@ def extend(readings: Sequence[Reading], count: int, steady: Sequence[Reading]) -
     if now is None or later is None or later <= now:
         return list(readings)
     threads, last = readings[-1]
-    each = {costs: slope(readings, costs) or 0 for costs in ("maps", "VmSize", "VmData", "memory") if costs in last}
+    each = {costs: slope(readings, costs) or 0 for costs in ("maps", *SIZES) if costs in last}
     full = {costs: last[costs] + count * each[costs] for costs in each}
     far = {costs: full[costs] + FAR * (each | {"maps": later})[costs] for costs in each}
     return [*readings, *([(threads + count, full)] if count else []), (threads + count + FAR, far)]
@@ -199,10 +195,10 @@ def stop(predicted: Sequence[Ceiling], budget_bytes: float, each_bytes: float | 
     shared = [ceiling for ceiling in predicted if ceiling.shared and not through_shared]
     if shared:
         sentence = (
-            f"on purpose, at {units.percent(bounds.SHARED_PART)} of what {shared[0].name} leaves, "
+            f"on purpose, at {units.percent(SHARED_PART)} of what {shared[0].name} leaves, "
             "which other processes share; --through-shared goes beyond it"
         )
-        stops.append(Stop(math.floor(bounds.SHARED_PART * shared[0].most), "shared limit", sentence, shared[0].name))
+        stops.append(Stop(math.floor(SHARED_PART * shared[0].most), "shared limit", sentence, shared[0].name))
     if each_bytes:
         sentence = f"on purpose, as more would exceed the memory budget of {budget_bytes / 1e9:.1f} GB"
         stops.append(Stop(math.floor(budget_bytes / each_bytes), "memory budget", sentence))
@@ -212,7 +208,7 @@ def stop(predicted: Sequence[Ceiling], budget_bytes: float, each_bytes: float | 
 def find_threads(guard: Guard, budget_bytes: float, *, through_shared: bool) -> dict[str, Any]:
     """Start threads until one is refused; identify the limit while all of them are still waiting."""
     known, readings = calibrate(guard)
-    predicted = bounds.ceilings(known, readings)
+    predicted = list_ceilings("threads", known, readings)
     aim = stop(predicted, budget_bytes, slope(readings, "memory"), through_shared=through_shared)
     with probing(guard) as child:
         before = facts.look(child.pid)
@@ -220,16 +216,16 @@ def find_threads(guard: Guard, budget_bytes: float, *, through_shared: bool) -> 
         could_fork = answer(process) == "ok" if end.ended == "failure" else None
         after = facts.look(child.pid)
     grown = [(0, before), (end.count, after)] if end.count else readings
-    names = (aim.name,) if end.ended == "reached" and aim.name else ()
+    names: Names = (aim.name,) if end.ended == "reached" and aim.name else ()
     evidence = [f"ended at {end.count:,} threads: {end.error or aim.sentence}"]
     if end.ended == "failure":
-        names = culprit(before, after, grown, end.symptoms)
+        names = culprit(before, after, grown, end)
         tried = ", ".join(f"one more {what}: {how}" for what, how in end.symptoms.items())
         parent = "could still start a process" if could_fork else "could not start a process either"
         evidence += [f"at that moment the system answered: {tried}", f"the parent {parent}"]
-    evidence += [bound.evidence for bound in bounds.list_bounds("threads", after) if "threads" in after]
+    evidence += [ceiling.evidence for ceiling in list_ceilings("threads", after, grown) if "threads" in after]
     maps_each = slope(grown, "maps")
-    return bounds.make_figures(
+    return ceilings.make_figures(
         predicted,
         aim.stopped_by if end.ended == "reached" else end.ended,
         evidence,
@@ -242,25 +238,19 @@ def find_threads(guard: Guard, budget_bytes: float, *, through_shared: bool) -> 
     )
 
 
-def culprit(before: Facts, after: Facts, grown: Sequence[Reading], symptoms: Mapping[str, str]) -> Names:
+def culprit(before: Facts, after: Facts, grown: Sequence[Reading], end: Ramp) -> Names:
     """Return the limits that may have refused a thread. A limit with a counted refusal rules out all others.
 
     CPython drops the errno of a thread that could not be started. Other calls keep theirs (mmap(2): ENOMEM for too many
     maps and for too little memory or address space; fork(2): EAGAIN for too many tasks, whichever limit counts them).
     """
-    if symptoms.get("process") == "EAGAIN":
-        kinds = {"tasks"}
-    elif symptoms.get("page") == "ENOMEM":
-        kinds = {"maps", "size"}
+    if end.symptoms.get("process") == "EAGAIN":
+        costs: Sequence[str] = ("one",)
+    elif end.symptoms.get("page") == "ENOMEM":
+        costs = ("maps", *SIZES)
     else:
-        kinds = {"size"} if symptoms.get("stack") == "ENOMEM" else {"maps", "size", "tasks"}
-    fitting = [bound for bound in bounds.list_bounds("threads", after) if KINDS.get(bound.costs, "size") in kinds]
-    refusals = {bound.name: f"{bound.name} refusals" for bound in fitting}
+        costs = SIZES if end.symptoms.get("stack") == "ENOMEM" else ceilings.ALL_COSTS
+    left = {ceiling.name: ceiling.most for ceiling in list_ceilings("threads", after, grown, costs)}
+    refusals = {name: f"{name} refusals" for name in left}
     counted = tuple(name for name, key in refusals.items() if after.get(key, 0) > before.get(key, 0))
-    return counted or tuple(bound.name for bound in fitting if is_full(bound, grown))
-
-
-def is_full(bound: Bound, grown: Sequence[Reading]) -> bool:
-    """Return whether one more thread would not fit, or only just."""
-    one_more = slope(grown, bound.costs)
-    return bound.used is not None and one_more is not None and bound.used + one_more >= bound.limit * (1 - bounds.ALIKE)
+    return counted or tuple(name for name, most in left.items() if most <= 1 + ceilings.ALIKE * end.count)

@@ -1,12 +1,11 @@
-"""All limits (``limits.toml``): how full each of them is, and how much it leaves. Pure.
+"""All limits (``limits.toml``), and how much each of them leaves. Pure.
 
-A bound is a limit of this machine and its use. Before a ramp it gives a prediction (``ceilings``). After a failure it
-is a suspect (``threads.culprit``).
+Before a ramp, a ceiling is a prediction. After a failure, the lowest one is the suspect (``threads.culprit``).
 """
 
 import math
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import pairwise
@@ -17,6 +16,8 @@ from inflight.bench.measure.limits.facts import Facts
 from inflight.bench.measure.procfs import UNLIMITED
 
 RESOURCES = ("threads", "descriptors", "ports", "backlog", "memory")
+SIZES = ("VmSize", "VmData", "memory")
+ALL_COSTS = ("one", "maps", *SIZES)
 SHARED_PART = 0.9
 """Share of what a shared limit leaves at which a ramp stops."""
 ALIKE = 0.01
@@ -42,19 +43,6 @@ class Limit(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
-    """One limit of this machine, and how full it is; an unknown use is None."""
-
-    name: str
-    limit: float
-    used: float | None
-    shared: bool
-    costs: str
-    evidence: str
-    remedy: str
-
-
-@dataclass(frozen=True, slots=True)
 class Ceiling:
     """One limit, and how much more of the resource it allows this process."""
 
@@ -72,57 +60,47 @@ def table() -> tuple[Limit, ...]:
     return tuple(Limit(**entry) for entry in tomllib.loads(text)["limit"])
 
 
-def list_bounds(resource: str, facts: Facts) -> list[Bound]:
-    """Return the limits on a resource, the fullest first, without unknown and unlimited ones."""
+def list_ceilings(
+    resource: str, facts: Facts, readings: Sequence[Reading] = (), costs: Collection[str] = ALL_COSTS
+) -> list[Ceiling]:
+    """Return how much of a resource each limit leaves, the lowest first; only limits of which one more ``costs`` this.
+
+    Unlimited ones are left out, and those with an unknown cost per thread. An unknown use counts as zero: this is an
+    upper bound, and the evidence says so.
+    """
     found = [
-        _bound(limit, name, resource, facts)
+        _ceiling(limit, name, facts, readings if resource == "threads" else None)
         for limit in table()
-        if resource in limit.resources
+        if resource in limit.resources and limit.costs in costs
         for name, value in facts.items()
         if (name == limit.name or name.endswith(f"/{limit.name}")) and value != UNLIMITED
     ]
-    return sorted(found, key=lambda bound: (bound.used or 0) / bound.limit if bound.limit else 1.0, reverse=True)
+    return sorted(filter(None, found), key=lambda ceiling: ceiling.most)
 
 
-def _bound(limit: Limit, name: str, resource: str, facts: Facts) -> Bound:
+def _ceiling(limit: Limit, name: str, facts: Facts, readings: Sequence[Reading] | None) -> Ceiling | None:
+    costs = "one" if readings is None else limit.costs
+    each = slope(readings or (), costs)
+    if each is None:
+        return None
     used = 0 if limit.used is None else facts.get(limit.used.format(name=name))
     refusals = facts.get(f"{name} refusals", 0)
+    cost = "" if costs == "one" else f"{each:.2f} maps" if costs == "maps" else f"{each / 1000:,.0f} kB"
     parts = [
         f"{name} is {amount(facts[name], limit.unit)}",
         limit.note.format_map(facts),
         f"{refusals:,.0f} refusals counted since it was created" if refusals else "",
         "the amount in use is unknown" if used is None else f"{amount(used, limit.unit)} in use" if used else "",
+        f"each further thread takes {cost}" if cost else "",
     ]
-    return Bound(
-        name,
-        max(0, facts[name] + limit.beyond),
-        used,
-        limit.shared,
-        "one" if resource == "memory" else limit.costs,
-        "; ".join(filter(None, parts)),
-        limit.remedy.format(name=name, twice=2 * facts[name]),
-    )
+    most = room(readings or (), costs, facts[name] + limit.beyond - (used or 0))
+    remedy = limit.remedy.format(name=name, twice=2 * facts[name])
+    return Ceiling(name, most, limit.shared, "; ".join(filter(None, parts)), remedy)
 
 
 def amount(value: float, unit: str) -> str:
     """Format a limit or the amount in use."""
     return f"{value:,.0f} {unit}" if unit != "bytes" else f"{value / (1 << 20):,.0f} MiB"
-
-
-def ceilings(bounds: Sequence[Bound], readings: Sequence[Reading] = ()) -> list[Ceiling]:
-    """Return what each bound allows, the lowest first. A bound with an unknown cost per thread is left out.
-
-    Where the amount in use is unknown, it counts as zero: an upper bound, and the evidence says so.
-    """
-    found = []
-    for bound in bounds:
-        each = slope(readings, bound.costs)
-        if each is not None:
-            cost = f"{each:.2f} maps" if bound.costs == "maps" else f"{each / 1000:,.0f} kB"
-            also = "" if bound.costs == "one" else f"; each further thread takes {cost}"
-            most = room(readings, bound.costs, bound.limit - (bound.used or 0))
-            found.append(Ceiling(bound.name, most, bound.shared, f"{bound.evidence}{also}", bound.remedy))
-    return sorted(found, key=lambda ceiling: ceiling.most)
 
 
 def slope(readings: Sequence[Reading], costs: str) -> float | None:
