@@ -38,18 +38,6 @@ def test_reserved_ports_are_single_ones_and_ranges() -> None:
     assert procfs.ranges(None) is None
 
 
-def test_limits_of_a_process_have_a_soft_and_a_hard_side() -> None:
-    text = (
-        "Limit                     Soft Limit           Hard Limit           Units     \n"
-        "Max open files            1024                 524288               files     \n"
-        "Max address space         unlimited            unlimited            bytes     \n"
-        "Max realtime timeout      unlimited            unlimited            us        \n"
-    )
-
-    assert procfs.rlimits(text) == {"RLIMIT_NOFILE": (1024, 524288), "RLIMIT_AS": (math.inf, math.inf)}
-    assert procfs.rlimits(None) == {}
-
-
 def test_the_count_of_full_queues_is_found_by_its_name() -> None:
     text = "TcpExt: SyncookiesSent ListenOverflows ListenDrops\nTcpExt: 0 215 216\nIpExt: InOctets\nIpExt: 5\n"
 
