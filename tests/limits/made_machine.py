@@ -64,7 +64,7 @@ def tree(root: Path) -> Path:
         root,
         {
             "proc/loadavg": "0.10 0.20 0.30 2/431 9000\n",
-            "proc/meminfo": "MemAvailable:  8000000 kB\nKernelStack:  4000 kB\nSUnreclaim:  1000 kB\nCommitLimit: 9 kB\n",
+            "proc/meminfo": "MemAvailable: 8000000 kB\nKernelStack: 4000 kB\nSUnreclaim: 1000 kB\nCommitLimit: 9 kB\n",
             "proc/sys/vm/max_map_count": "65530\n",
             "proc/sys/vm/overcommit_memory": "0\n",
             "proc/sys/kernel/pid_max": "4194304\n",

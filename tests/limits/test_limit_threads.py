@@ -15,7 +15,6 @@ import psutil
 import pytest
 
 from inflight.bench.measure.limits import descriptor_shortage, find, predict, server_shortage, thread_shortage
-from inflight.bench.measure.limits.facts import available_bytes
 from inflight.bench.measure.limits.threads import Guard, probing, ramp
 from inflight.bench.measure.process import WorkerError, environment
 from tests.cli.command import await_end, inflight
@@ -157,11 +156,6 @@ def test_a_child_that_exceeds_a_bound_is_killed(guard: Guard, ended: str) -> Non
         pass
 
 
-@pytest.mark.parametrize("budget_bytes", [0, 1 << 20, 1 << 60])
-def test_a_guard_keeps_a_part_of_the_memory_whatever_the_budget(budget_bytes: int) -> None:
-    assert 0 < Guard.of(FOREVER_S, budget_bytes).min_available_bytes < available_bytes()
-
-
 def test_the_error_of_a_dead_child_has_its_last_words() -> None:
     with probing(generous()) as child:
         os.kill(child.pid, signal.SIGKILL)
@@ -169,19 +163,6 @@ def test_the_error_of_a_dead_child_has_its_last_words() -> None:
 
     assert end.ended == "died"
     assert "killed by signal 9" in (end.error or "")
-
-
-def test_an_exception_in_the_parent_ends_the_child() -> None:
-    children = []
-
-    def interrupted() -> None:
-        with probing(generous()) as child:
-            children.append(psutil.Process(child.pid))
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    await_end(children)
 
 
 @pytest.fixture
@@ -204,24 +185,3 @@ def test_a_killed_parent_leaves_no_child(parent: "subprocess.Popen[str]", number
 
     await_end([child])
     assert parent.wait() != 0
-
-
-@pytest.mark.parametrize(
-    ("lifetime_s", "code"), [(FOREVER_S, 0), (0.2, -signal.SIGALRM)], ids=["its input", "its lifetime"]
-)
-def test_a_child_ends_with(lifetime_s: float, code: int) -> None:
-    child = subprocess.Popen(
-        [sys.executable, "-S", "-P", "-m", "inflight.bench.measure.limits.child", str(os.getpid())],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(),
-    )  # fmt: skip
-    assert child.stdin is not None
-    assert child.stdout is not None
-    child.stdin.write(json.dumps({"lifetime_s": lifetime_s}) + "\n")
-    child.stdin.flush()
-    if code == 0:
-        assert json.loads(child.stdout.readline()) == {"event": "ready"}
-        child.stdin.close()
-
-    assert child.wait() == code
-    child.stdin.close()
-    child.stdout.close()

@@ -2,12 +2,11 @@
 
 ::
 
-    facts.look --> Facts --bounds--> [Bound] --ceilings--> [Ceiling]         predict
-                                                               |
-    threads.calibrate, threads.ramp <--> child ----------------+--> culprit  find
+    facts.look --> Facts --ceilings--> [Ceiling]                         predict
+                                           |
+    threads.calibrate, ramp <--> child ----+--> culprit --> figures      find
 
-``bounds`` is pure, and has all limits in one table. Nothing here but ``run`` needs an installed package, except on
-systems without ``/proc``.
+``ceilings`` is pure, and reads all limits from one table. The child needs no installed package.
 """
 
 import math

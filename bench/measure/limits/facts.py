@@ -67,8 +67,6 @@ def look(pid: int, root: Path = ROOT, *, sockets: bool = False) -> Facts:
 
 def usage(pid: int, root: Path = ROOT) -> dict[str, float]:
     """Return only what changes while threads are started: the process, and the memory of the system."""
-    if platform.system() != "Linux":
-        return {}
     status = _text(root, f"proc/{pid}/status")
     facts: dict[str, float] = {**procfs.sizes(_text(root, "proc/meminfo")), **procfs.sizes(status)}
     counts = {
@@ -82,18 +80,11 @@ def usage(pid: int, root: Path = ROOT) -> dict[str, float]:
     return facts
 
 
-def available_bytes() -> float:
-    """Return the memory that is available without swapping; 0 where it is unknown."""
-    if platform.system() == "Linux":
-        return procfs.sizes(_text(ROOT, "proc/meminfo")).get("MemAvailable", 0)
-    import psutil  # not needed on Linux
+def available_bytes() -> int:
+    """Return the memory that is available without swapping."""
+    import psutil  # the child imports this module, and no installed package
 
     return int(psutil.virtual_memory().available)
-
-
-def holes(pid: int, root: Path = ROOT) -> list[int]:
-    """Return the sizes of the free ranges between the mappings of a process; none where they are unknown."""
-    return procfs.holes(_text(root, f"proc/{pid}/maps"))
 
 
 def _binding(facts: dict[str, float], root: Path, pid: int) -> Facts:
@@ -156,7 +147,7 @@ def _ports(root: Path, *, sockets: bool) -> dict[str, float]:
 
 def _elsewhere() -> dict[str, float]:
     """Return the sysctls of macOS and the available memory: without ``/proc``, most of the use stays unknown."""
-    facts = {"MemAvailable": available_bytes()}
+    facts: dict[str, float] = {"MemAvailable": available_bytes()}
     for name in SYSCTLS_ELSEWHERE:  # one at a time: an unknown name must not hide the others
         try:
             done = subprocess.run(["sysctl", "-n", name], capture_output=True, text=True, check=False, timeout=5)

@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from inflight.bench import units
+from inflight.bench.measure import procfs
 from inflight.bench.measure.limits import ceilings, facts
 from inflight.bench.measure.limits.ceilings import SHARED_PART, SIZES, Ceiling, Names, Reading, list_ceilings, slope
 from inflight.bench.measure.limits.child import answer, process
 from inflight.bench.measure.limits.facts import Facts
 from inflight.bench.measure.process import Runtime, Worker, WorkerError, running
-from inflight.bench.measure.procfs import UNLIMITED
 
 CHILD = "inflight.bench.measure.limits.child"
 TICK_S = 0.05
@@ -123,8 +123,8 @@ def calibrate(guard: Guard) -> tuple[Facts, list[Reading]]:
             wanted = steps(most, os.cpu_count() or 1)
             readings = climb(child, guard, wanted)
             soft = before["RLIMIT_STACK"]
-            stack_bytes = USUAL_STACK_BYTES if soft == UNLIMITED else soft
-            holes = in_holes(facts.holes(child.pid), stack_bytes)
+            stack_bytes = USUAL_STACK_BYTES if soft == procfs.UNLIMITED else soft
+            holes = in_holes(procfs.text_of(f"/proc/{child.pid}/maps"), stack_bytes)
         if wanted and readings[-1][0] == wanted[-1]:
             readings = extend(readings, holes, _without_holes(guard, most, stack_bytes))
     except (WorkerError, OSError):
@@ -148,7 +148,7 @@ def _without_holes(guard: Guard, most: int, stack_bytes: float) -> list[Reading]
     """Return two readings of a process without holes between its mappings; one if two take too many threads."""
     with probing(guard, ONE_ARENA) as child:
         climb(child, guard, [MIN_CALIBRATION])
-        full = MIN_CALIBRATION + MARGIN + in_holes(facts.holes(child.pid), stack_bytes)
+        full = MIN_CALIBRATION + MARGIN + in_holes(procfs.text_of(f"/proc/{child.pid}/maps"), stack_bytes)
         return climb(child, guard, [full, full + MARGIN] if full + MARGIN <= most else [])[1:]
 
 
@@ -163,9 +163,9 @@ def steps(most: int, cores: int) -> list[int]:
     return [1 << power for power in range(3, enough.bit_length()) if 1 << power <= enough]
 
 
-def in_holes(holes: Sequence[int], stack_bytes: float) -> int:
+def in_holes(maps: str | None, stack_bytes: float) -> int:
     """Return how many threads have their first frames in holes that are too small for a stack."""
-    return sum(hole // FRAMES_BYTES for hole in holes if hole < stack_bytes)
+    return sum(hole // FRAMES_BYTES for hole in procfs.holes(maps) if hole < stack_bytes)
 
 
 def extend(readings: Sequence[Reading], count: int, steady: Sequence[Reading]) -> list[Reading]:
