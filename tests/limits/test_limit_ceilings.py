@@ -8,18 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inflight.bench.measure.limits import threads
 from inflight.bench.measure.limits.ceilings import RESOURCES, list_ceilings, lowest, make_figures, room, slope, table
 from inflight.bench.measure.limits.facts import Facts
-from inflight.bench.measure.limits.threads import (
-    PART_OF_SHARED,
-    Ramp,
-    allowed,
-    culprit,
-    extend,
-    in_holes,
-    steps,
-    stop,
-)
+from inflight.bench.measure.limits.threads import PART_OF_SHARED, Ramp, culprit, extend, in_holes, stop
 from inflight.bench.plan import bare
 from tests.limits.made_machine import GIB, MIB, facts, readings
 
@@ -78,58 +70,42 @@ def test_a_ramp_stops_at_nine_tenths_of_what_is_shared_and_within_the_budget(mac
 def test_a_calibration_uses_little_of_what_is_shared(machine: Facts, cores: int) -> None:
     known = list_ceilings("threads", machine)
 
-    for step in steps(allowed(known), cores):
+    for step in threads.steps(threads.allowed(known), cores):
         assert all(step <= PART_OF_SHARED * ceiling.most for ceiling in known if ceiling.shared)
 
 
+MAPS_EACH = "vm.max_map_count is 60,050 maps; 50 maps in use; each further thread takes 3.00 maps"
+COMMITTED = {"CommitLimit": 2 * GIB, "Committed_AS": GIB}
+GROUPS_OF_TWO = {"/a/b/pids.max": inf, "/a/pids.max": 300, "/a/pids.max used": 60, "/a/pids.max refusals": 4}
+GROUP_MEMORY = {"/a/memory.max": 100_000_000, "/a/memory.max used": 50_000_000}
+RANGE = {"net.ipv4.ip_local_port_range": 28_230, "ports in use": 1, "first port": 32_768, "last port": 60_999}
+
+
 @pytest.mark.parametrize(
-    ("resource", "changes", "expected"),
+    ("resource", "changes", "lowest_one", "words"),
     [
-        ("threads", {}, [("vm.max_map_count", 20_000, False), ("kernel.pid_max", 32_768 - 300 - 100, True)]),
-        ("threads", {"RLIMIT_NPROC": 100}, [("RLIMIT_NPROC", 60, True)]),
-        (
-            "threads",
-            {"RLIMIT_AS": 820 * MIB, "RLIMIT_DATA": 405 * MIB},
-            [("RLIMIT_DATA", 50, False), ("RLIMIT_AS", 100, False)],
-        ),
-        ("threads", {"CommitLimit": 2 * GIB, "Committed_AS": GIB}, [("CommitLimit", 128, True)]),
-        ("threads", {"/a/b/pids.max": inf, "/a/pids.max": 300, "/a/pids.max used": 60}, [("/a/pids.max", 240, True)]),
-        (
-            "threads",
-            {"/a/memory.max": 100_000_000, "/a/memory.max used": 50_000_000},
-            [("/a/memory.max", 1000, True)],
-        ),
-        ("memory", {"RLIMIT_AS": 100 * MIB}, [("RLIMIT_AS", 80 * MIB, False), ("MemAvailable", 20 * GIB, True)]),
-        ("descriptors", {"RLIMIT_NOFILE": 524_288}, [("RLIMIT_NOFILE", 524_278, False)]),
-        ("descriptors", {"fs.file-max": 5000}, [("fs.file-max", 4000, True)]),
-        ("backlog", {"net.core.somaxconn": 4096}, [("net.core.somaxconn", 4097, False)]),
-        (
-            "ports",
-            {"net.ipv4.ip_local_port_range": 28_230, "ports in use": 1, "first port": 32_768, "last port": 60_999},
-            [("net.ipv4.ip_local_port_range", 28_229, True)],
-        ),
+        ("threads", {}, ("vm.max_map_count", 20_000, False), MAPS_EACH),
+        ("threads", {"vm.max_map_count": None}, ("kernel.pid_max", 32_368, True), "the first 300 are not reused"),
+        ("threads", {"RLIMIT_NPROC": 100}, ("RLIMIT_NPROC", 60, True), "40 tasks in use"),
+        ("threads", {"RLIMIT_AS": 820 * MIB}, ("RLIMIT_AS", 100, False), "RLIMIT_AS is 820 MiB; 20 MiB in use"),
+        ("threads", {"RLIMIT_DATA": 405 * MIB}, ("RLIMIT_DATA", 50, False), "5 MiB in use"),
+        ("threads", COMMITTED, ("CommitLimit", 128, True), "1,024 MiB in use"),
+        ("threads", GROUPS_OF_TWO, ("/a/pids.max", 240, True), "4 refusals counted"),
+        ("threads", GROUP_MEMORY, ("/a/memory.max", 1000, True), "each further thread takes 50 kB"),
+        ("memory", {"RLIMIT_AS": 100 * MIB}, ("RLIMIT_AS", 80 * MIB, False), "100 MiB; 20 MiB in use"),
+        ("descriptors", {"RLIMIT_NOFILE": 4096}, ("RLIMIT_NOFILE", 4086, False), "soft limit itself, which is 1,024"),
+        ("descriptors", {"fs.file-max": 5000}, ("fs.file-max", 4000, True), "1,000 files in use"),
+        ("backlog", {"net.core.somaxconn": 4096}, ("net.core.somaxconn", 4097, False), "is 4,096 connections"),
+        ("ports", RANGE, ("net.ipv4.ip_local_port_range", 28_229, True), "32768 to 60999"),
     ],
 )
-def test_each_limit_leaves_what_is_not_in_use(
-    resource: str, changes: dict[str, float], expected: list[tuple[str, int, bool]]
+def test_each_limit_leaves_what_is_not_in_use_and_says_so(
+    resource: str, changes: dict[str, float | None], lowest_one: tuple[str, int, bool], words: str
 ) -> None:
-    found = list_ceilings(resource, facts(changes), readings())
+    first = list_ceilings(resource, facts(changes), readings())[0]
 
-    assert [(ceiling.name, ceiling.most, ceiling.shared) for ceiling in found[: len(expected)]] == expected
-
-
-@pytest.mark.parametrize(
-    ("resource", "changes", "words"),
-    [
-        ("threads", {}, "vm.max_map_count is 60,050 maps; 50 maps in use; each further thread takes 3.00 maps"),
-        ("threads", {"/a/pids.max": 300, "/a/pids.max refusals": 4}, "4 refusals counted"),
-        ("backlog", {"net.core.somaxconn": 4096}, "net.core.somaxconn is 4,096 connections"),
-        ("descriptors", {"RLIMIT_NOFILE": 4096}, "its soft limit itself, which is 1,024"),
-        ("memory", {"RLIMIT_AS": 40 * MIB}, "RLIMIT_AS is 40 MiB; 20 MiB in use"),
-    ],
-)
-def test_the_evidence_has_the_figures(resource: str, changes: dict[str, float], words: str) -> None:
-    assert words in list_ceilings(resource, facts(changes), readings())[0].evidence
+    assert (first.name, first.most, first.shared) == lowest_one
+    assert words in first.evidence
 
 
 def test_limits_within_one_percent_are_ambiguous_with_both_remedies_and_the_third_is_next() -> None:
@@ -190,7 +166,7 @@ NO_STACK = OK | {"stack": "ENOMEM"}
 NO_TASK = OK | {"process": "EAGAIN"}
 MAPS_FULL, IDS_FULL = {"maps": 60_050}, {"ids in use": 32_468}
 SIZES_FULL = {"VmSize": 995 * MIB, "VmData": 995 * MIB}
-GROUP = {"/cg/pids.max": 30_000, "/cg/pids.max used": 29_000}
+GROUP = {"/cg/pids.max": 30_000, "/cg/pids.max used": 29_000, "/cg/pids.max refusals": 5}
 
 
 @pytest.mark.parametrize(
@@ -203,13 +179,8 @@ GROUP = {"/cg/pids.max": 30_000, "/cg/pids.max used": 29_000}
         (NO_TASK, {}, IDS_FULL | {"tasks": 199_990}, {"kernel.pid_max", "kernel.threads-max"}),
         (NO_STACK, {}, MAPS_FULL | SIZES_FULL | {"RLIMIT_AS": 1000 * MIB}, {"RLIMIT_AS"}),
         (NO_STACK, {}, MAPS_FULL | SIZES_FULL | {"RLIMIT_DATA": 1000 * MIB}, {"RLIMIT_DATA"}),
-        (
-            NO_TASK,
-            {"/cg/pids.max refusals": 4},
-            GROUP | IDS_FULL | {"/cg/pids.max refusals": 5},
-            {"/cg/pids.max"},
-        ),  # counted, whatever else is full
-        (NO_TASK, {"/cg/pids.max refusals": 5}, GROUP | IDS_FULL | {"/cg/pids.max refusals": 5}, {"kernel.pid_max"}),
+        (NO_TASK, {"/cg/pids.max refusals": 4}, GROUP | IDS_FULL, {"/cg/pids.max"}),  # counted, whatever else is full
+        (NO_TASK, {"/cg/pids.max refusals": 5}, GROUP | IDS_FULL, {"kernel.pid_max"}),
         (NO_TASK, {}, {}, set()),  # nothing known is full
         (NO_MAP, {}, {"maps": None}, set()),
     ],

@@ -15,7 +15,19 @@ from inflight.bench.measure.limits.ceilings import RESOURCES, list_ceilings
 from inflight.bench.measure.limits.facts import CAP_SYS_ADMIN, CAP_SYS_RESOURCE, look
 from tests.limits.made_machine import status, tree, write
 
-APP, SLICE = "/sys/fs/cgroup/user.slice/app", "/sys/fs/cgroup/user.slice"
+SLICE = "/sys/fs/cgroup/user.slice"
+VERSION_1 = {
+    "proc/700/cgroup": "8:pids:/job\n4:memory:/job\n",
+    "proc/700/mountinfo": (
+        "35 31 0:32 / /cg/memory rw - cgroup cgroup rw,memory\n39 31 0:36 / /cg/pids rw - cgroup cgroup rw,pids\n"
+    ),
+    "cg/pids/job/pids.max": "64\n",
+    "cg/pids/job/pids.current": "9\n",
+    "cg/memory/job/memory.limit_in_bytes": "268435456\n",
+    "cg/memory/job/memory.usage_in_bytes": "1000000\n",
+    "cg/memory/job/memory.failcnt": "2\n",
+    "cg/memory/memory.limit_in_bytes": "9223372036854771712\n",
+}
 pytestmark = pytest.mark.skipif(platform.system() != "Linux", reason="reads files as Linux has them")
 
 
@@ -25,44 +37,42 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("threads", 3),
-        ("maps", 2),
-        ("descriptors", 2),
-        ("VmSize", 20_480_000),
-        ("VmData", 5_120_000),
-        ("memory", (10_000 + 72 + 4000 + 1000) * 1024),
-        ("tasks", 431),
-        ("tasks of this user", 3 + 7),
-        ("ids in use", 431 - 1),  # process 12 has a reserved id
-        ("open files", 1234),
-        ("net.ipv4.ip_local_port_range", 28_232 - 1 - 10),  # port 80 is reserved, and not in the range
-        (f"{APP}/pids.max", math.inf),
-        (f"{SLICE}/pids.max", 300),
-        (f"{SLICE}/pids.max used", 60),
-        (f"{SLICE}/pids.max refusals", 4),
-        (f"{SLICE}/memory.max", 1 << 30),
-        (f"{SLICE}/memory.max used", 400_000_000),  # without droppable file cache
-        ("ports in use", None),
-        ("kernel.threads-max", None),
-        ("CommitLimit", None),  # overcommit is allowed
-    ],
-)
-def test_each_fact_is_read_from_its_file(root: Path, name: str, value: float | None) -> None:
-    assert look(700, root).get(name) == value
-
-
-@pytest.mark.parametrize(
     ("changes", "name", "value"),
     [
+        ({}, "threads", 3),
+        ({}, "maps", 2),
+        ({}, "descriptors", 2),
+        ({}, "VmSize", 20_480_000),
+        ({}, "VmData", 5_120_000),
+        ({}, "memory", (10_000 + 72 + 4000 + 1000) * 1024),
+        ({}, "tasks", 431),
+        ({}, "tasks of this user", 3 + 7),
+        ({}, "ids in use", 431 - 1),  # process 12 has a reserved id
         ({"proc/self/ns/pid": "-> pid:[4026532441]"}, "ids in use", 431),  # of a container
+        ({}, "open files", 1234),
+        ({}, "kernel.threads-max", None),
+        ({}, "CommitLimit", None),  # overcommit is allowed
         ({"proc/sys/vm/overcommit_memory": "2\n"}, "CommitLimit", 9 * 1024),
+        ({}, "net.ipv4.ip_local_port_range", 28_232 - 1 - 10),  # port 80 is reserved, and not in the range
+        ({}, "ports in use", None),
         ({"proc/net/tcp": "   0: 00000000:8235 00000000:0000 0A\n"}, "ports in use", 1),
         ({"proc/net/tcp6": f"   0: {'0' * 32}:0050 {'0' * 32}:0000 0A\n"}, "ports in use", 0),
+        ({}, f"{SLICE}/app/pids.max", math.inf),
+        ({}, f"{SLICE}/pids.max", 300),
+        ({}, f"{SLICE}/pids.max used", 60),
+        ({}, f"{SLICE}/pids.max refusals", 4),
+        ({}, f"{SLICE}/memory.max", 1 << 30),
+        ({}, f"{SLICE}/memory.max used", 400_000_000),  # without droppable file cache
+        (VERSION_1, "/cg/pids/job/pids.max", 64),
+        (VERSION_1, "/cg/pids/job/pids.max used", 9),
+        (VERSION_1, "/cg/pids/job/pids.max refusals", None),
+        (VERSION_1, "/cg/memory/job/memory.limit_in_bytes", 1 << 28),
+        (VERSION_1, "/cg/memory/job/memory.limit_in_bytes used", 1_000_000),
+        (VERSION_1, "/cg/memory/job/memory.limit_in_bytes refusals", 2),
+        (VERSION_1, "/cg/memory/memory.limit_in_bytes", math.inf),
     ],
 )
-def test_facts_follow_the_machine(root: Path, changes: dict[str, str], name: str, value: float) -> None:
+def test_each_fact_is_read_from_its_file(root: Path, changes: dict[str, str], name: str, value: float | None) -> None:
     write(root, changes)
 
     assert look(700, root, sockets=True).get(name) == value
@@ -84,36 +94,6 @@ def test_limits_do_not_bind_root_or_the_capable_of_the_first_namespace(
     write(root, {"proc/700/status": status(700, threads=1, **process), "proc/700/ns/user": f"-> {namespace}"})
 
     assert {"RLIMIT_NPROC", "fs.file-max"} - look(700, root).keys() == free
-
-
-def test_version_1_of_control_groups_is_read(root: Path) -> None:
-    write(
-        root,
-        {
-            "proc/700/cgroup": "8:pids:/job\n4:memory:/job\n",
-            "proc/700/mountinfo": (
-                "35 31 0:32 / /cg/memory rw - cgroup cgroup rw,memory\n"
-                "39 31 0:36 / /cg/pids rw - cgroup cgroup rw,pids\n"
-            ),
-            "cg/pids/job/pids.max": "64\n",
-            "cg/pids/job/pids.current": "9\n",
-            "cg/memory/job/memory.limit_in_bytes": "268435456\n",
-            "cg/memory/job/memory.usage_in_bytes": "1000000\n",
-            "cg/memory/job/memory.failcnt": "2\n",
-            "cg/memory/memory.limit_in_bytes": "9223372036854771712\n",
-        },
-    )
-
-    read = look(700, root)
-
-    assert {name: value for name, value in read.items() if name.startswith("/cg")} == {
-        "/cg/pids/job/pids.max": 64,
-        "/cg/pids/job/pids.max used": 9,
-        "/cg/memory/job/memory.limit_in_bytes": 1 << 28,
-        "/cg/memory/job/memory.limit_in_bytes used": 1_000_000,
-        "/cg/memory/job/memory.limit_in_bytes refusals": 2,
-        "/cg/memory/memory.limit_in_bytes": math.inf,
-    }
 
 
 @pytest.mark.parametrize("text", [None, b"\xff rubbish \x00: 1::2 - - -\n"], ids=["missing", "rubbish"])
