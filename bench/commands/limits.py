@@ -102,12 +102,11 @@ class Printer:
 
     def finding(self, resource: str, found: dict[str, Any]) -> None:
         """Print the number, the limit that binds, the evidence, the remedy, and the next limit."""
-        stopped_by, number, names = found["stopped_by"], found["found"], found["bound_by"]
-        if stopped_by == "predicted":
-            number, names = found["predicted"], found["predicted_by"]
+        stopped_by = found["stopped_by"]
+        number = found["predicted" if stopped_by == "predicted" else "found"]
         self._line("limit", f"{'none' if number is None else amount(resource, number)} ({stopped_by})", "bold")
         if stopped_by in {"predicted", "failure"}:
-            self._line("bound by", limit_text(names) or "none of the limits known on this system", "bold")
+            self._line("bound by", limit_text(found["bound_by"]) or "none of the limits known on this system", "bold")
         for sentence in found["evidence"]:
             self._line("evidence", sentence)
         if found["remedy"]:

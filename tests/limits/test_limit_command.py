@@ -71,7 +71,7 @@ def test_predicted_limits_are_printed_and_stored_as_such(tmp_path: Path) -> None
         "through_shared": True,
     }
     assert 280 < descriptors.measured.predicted < 300
-    assert descriptors.measured.predicted_by == "RLIMIT_NOFILE"
+    assert descriptors.measured.bound_by == "RLIMIT_NOFILE"
     assert memory.measured.predicted > 0
     for row in (descriptors, memory):
         assert (row.status, row.measured.stopped_by, row.measured.found) == ("ok", "predicted", None)

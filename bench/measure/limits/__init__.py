@@ -38,7 +38,8 @@ def find(
     """
     if resource != "threads":
         predicted = predict(resource)
-        return make_figures(predicted, "predicted", [ceiling.evidence for ceiling in predicted])
+        evidence = [ceiling.evidence for ceiling in predicted]
+        return make_figures(predicted, "predicted", evidence, bound_by=lowest(predicted))
     budget = available_bytes() / 2 if memory_budget_bytes is None else memory_budget_bytes
     try:
         return find_threads(Guard.of(deadline_s, budget), budget, through_shared=through_shared)
