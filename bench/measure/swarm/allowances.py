@@ -7,11 +7,8 @@ from dataclasses import dataclass
 
 from inflight.bench.measure import limits
 from inflight.bench.measure.host import usable_cores
-from inflight.bench.measure.limits.bounds import bounds
-from inflight.bench.measure.limits.ceilings import SHARED_PART, Ceiling, ceilings
-from inflight.bench.measure.limits.facts import Facts
-from inflight.bench.measure.limits.look import look
-from inflight.bench.measure.limits.resources import in_bytes
+from inflight.bench.measure.limits.ceilings import SHARED_PART, Ceiling, list_ceilings
+from inflight.bench.measure.limits.facts import Facts, look
 from inflight.strategies import Description
 
 
@@ -51,8 +48,8 @@ def allowances(strategy: Description, memory_bytes: int | None = None) -> Allowa
     For a strategy that needs threads, some threads are started and ended to measure their cost.
     """
     facts = look(os.getpid())  # without the ports in use: an earlier swarm leaves many in TIME_WAIT
-    ports = _lowest(ceilings(bounds("ports", facts)), shared=True, part="port")
-    if memory_bytes is None and (memory := _lowest(ceilings(in_bytes(facts)), shared=True)) is not None:
+    ports = _lowest(list_ceilings("ports", facts), shared=True, part="port")
+    if memory_bytes is None and (memory := _lowest(list_ceilings("memory", facts), shared=True)) is not None:
         memory_bytes = int(SHARED_PART * memory.most)
     alone = _lowest(limits.predict("threads"), shared=False) if strategy.threads_each else None
     return Allowances(
@@ -67,13 +64,13 @@ def allowances(strategy: Description, memory_bytes: int | None = None) -> Allowa
 
 def _together(facts: Facts, strategy: Description) -> Iterator[Resource]:
     """Yield what all processes share. Each end of a connection is one file; a tracked connection is one entry."""
-    tracked = [bound for bound in bounds("backlog", facts) if bound.used]
-    for found, part, each in (
-        (bounds("threads", facts), "", strategy.threads_each),
-        (bounds("descriptors", facts), "", 2),
-        (tracked, "conntrack", 1),
+    is_tracking = facts.get("net.netfilter.nf_conntrack_count", 0) > 0
+    for name, part, each in (
+        ("threads", "", strategy.threads_each),
+        ("descriptors", "", 2),
+        ("backlog", "conntrack", int(is_tracking)),
     ):
-        ceiling = _lowest(ceilings(found), shared=True, part=part) if each else None
+        ceiling = _lowest(list_ceilings(name, facts), shared=True, part=part) if each else None
         if ceiling is not None:
             remedy = f"{ceiling.evidence}; to raise it: {ceiling.remedy}"
             yield Resource(ceiling.name, int(SHARED_PART * ceiling.most), each, remedy)
@@ -84,7 +81,7 @@ def _descriptors(facts: Facts) -> int | None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY:
         return hard
-    lowest = _lowest(ceilings(bounds("descriptors", facts)), shared=False)
+    lowest = _lowest(list_ceilings("descriptors", facts), shared=False)
     return None if lowest is None else lowest.most
 
 
