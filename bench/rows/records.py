@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from inflight.bench.rows import bare, crawls, loads, swarm
+from inflight.bench.rows import bare, crawls, loads
 from inflight.bench.rows.crawls import Arm, Memory
 from inflight.bench.rows.parts import NEWEST_FORMAT, Row
 
@@ -20,14 +20,14 @@ Record = (
     | crawls.Idle
     | bare.Probe
     | bare.LimitFound
-    | swarm.Swarm
+    | loads.Swarm
     | loads.OpenLoop
     | loads.Client
     | Arm
 )
-MOST_SHOWN = 200
+MAX_MESSAGE = 200
 """Maximum length of an error message, which may contain the wrong value."""
-LEAST_NUMBER = 1e-20
+MIN_NUMBER = 1e-20
 """Smaller numbers are read as 0, so that the reciprocal and the square of every other number are finite."""
 UNUSUAL = ("\\", "e-", "E-", 20 * "0")
 """What a line has if it escapes a character or holds a number that small. Few lines do, so the others stay fast."""
@@ -81,7 +81,7 @@ def _tame(value: Any, keep: str = "") -> Any:
         return {_tame(name): _tame(own, "\n" if name == "text" else "") for name, own in value.items()}
     if isinstance(value, list):
         return [_tame(own) for own in value]
-    return 0.0 if isinstance(value, float) and abs(value) < LEAST_NUMBER else value
+    return 0.0 if isinstance(value, float) and abs(value) < MIN_NUMBER else value
 
 
 def _sentence(message: str) -> str:
@@ -89,4 +89,4 @@ def _sentence(message: str) -> str:
     what, _, where = message.partition(" - at `$")
     where, what = where.removesuffix("`").removeprefix("."), what.replace(" | null`", "`")
     sentence = f"{where}: {what[0].lower()}{what[1:]}" if where else what
-    return f"{sentence[:MOST_SHOWN]}..." if len(sentence) > MOST_SHOWN else sentence
+    return f"{sentence[:MAX_MESSAGE]}..." if len(sentence) > MAX_MESSAGE else sentence

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from inflight.bench.rows.files import Check, Row, Status
-from inflight.bench.rows.swarm import Swarm
+from inflight.bench.rows.loads import Swarm
 from inflight.fake_server.config import SiteConfig
 from tests.made_rows import MS, RUN, make
 
