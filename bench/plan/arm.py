@@ -32,41 +32,29 @@ START_NS = 350_000_000
 class Arm:
     """One strategy with its settings: origin of its code, interpreter, and kind of crawl."""
 
-    name: str
-    """Name of the arm within its block."""
+    name: str  #: Name of the arm within its block.
     strategy: str
-    role: Role = "compared"
-    """Reference arm, placebo (a copy of it), or any other arm."""
-    stack: str = "shared"
-    """Whose HTTP stack the strategy has: ``shared``, ``own`` or ``none``."""
+    role: Role = "compared"  #: Reference arm, placebo (a copy of it), or any other arm.
+    stack: str = "shared"  #: Whose HTTP stack the strategy has: ``shared``, ``own`` or ``none``.
     in_flight: int = IN_FLIGHT
     connection: Connection = "keep-alive"
-    revision: str | None = None
-    """A commit, tag or branch of the repository; None: its working tree."""
-    repository: Path | None = None
-    """The folder of a git repository with a folder ``strategies``; None: the strategies of this harness."""
+    revision: str | None = None  #: A commit, tag or branch of the repository; None: its working tree.
+    repository: Path | None = None  #: A git repository with a folder ``strategies``; None: those of this harness.
+    #: Interpreter of the worker: a path, a name, ``>=3.12`` or a name of PAIRS; None: that of the harness.
     python: str | None = None
-    """Interpreter of the worker (a path, a name, ``>=3.12`` or a name of PAIRS); None: that of the harness."""
-    interpreter: str = ""
-    """Label of the interpreter in a run that compares several, such as 3.13.0."""
-    requirements: tuple[str, ...] = ()
-    """Requirements installed into an environment for this arm alone; empty: no environment is made."""
-    variables: Mapping[str, str] = field(default_factory=dict)
-    """Environment variables of the worker."""
-    cores: int = 1
-    """Number of cores for the worker; if more than one, the last may be the server's."""
-    busy_threads: int = 0
-    """Number of threads of the worker that compute while it crawls, without ever waiting."""
-    lag: bool = False
-    """Whether to measure how late a timer fires in the loop of the worker while it crawls."""
-    planted_loops: int | None = None
-    """A planted slowdown in iterations of an empty loop per page; only ``inflight selftest`` uses it."""
+    interpreter: str = ""  #: Label of the interpreter in a run that compares several, such as 3.13.0.
+    requirements: tuple[str, ...] = ()  #: Requirements of an environment for this arm alone.
+    variables: Mapping[str, str] = field(default_factory=dict)  #: Environment variables of the worker.
+    cores: int = 1  #: Number of cores for the worker; if more than one, the last may be the server's.
+    busy_threads: int = 0  #: Number of threads of the worker that compute while it crawls, without ever waiting.
+    lag: bool = False  #: Whether to measure how late a timer fires in the loop of the worker while it crawls.
+    planted_loops: int | None = None  #: Iterations of an empty loop per page, to plant a slowdown.
 
     @property
     def label(self) -> str:
         """The strategy with all settings that are not the default: ``callbacks@v1.2 (python3.12, in_flight=10)``."""
         name = self.strategy + (f"@{self.revision}" if self.revision else "")
-        told = [
+        settings = [
             *([str(self.repository)] if self.repository and not self.revision else []),
             *([self.python] if self.python else []),
             *self.requirements,
@@ -78,7 +66,7 @@ class Arm:
             *(["lag"] if self.lag else []),
             *([f"{self.planted_loops} loops planted"] if self.planted_loops else []),
         ]
-        return f"{name} ({', '.join(told)})" if told else name
+        return f"{name} ({', '.join(settings)})" if settings else name
 
     def to_dict(self) -> dict[str, Any]:
         """Return the arm as it is stored in a row, without settings with their default value."""
@@ -99,24 +87,16 @@ class BlockTrial:
     """One workload with all its arms, once. Each arm becomes a row."""
 
     id: str
-    round: int
-    """Number of the block of this workload, from 1."""
-    workload: Workload
-    """Site and CPU work of all arms; each arm has its own number in flight and use of connections."""
+    round: int  #: Number of the block of this workload, from 1.
+    workload: Workload  #: Site and CPU work of all arms; each arm has its own number in flight and use of connections.
     arms: tuple[Arm, ...]
-    cycles: int
-    """Number of slices per arm."""
-    expected_ns: int
-    """Estimated time of the block."""
-    said: Mapping[str, Any] = field(default_factory=dict)
-    """Further values of the workload in its rows, such as the comparison."""
+    cycles: int  #: Number of slices per arm.
+    expected_ns: int  #: Estimated time of the block.
+    said: Mapping[str, Any] = field(default_factory=dict)  #: Further values of the workload in its rows.
+    #: Maximum CPU time that an arm may use until its cap is in flight; another is left out of the rest of the block.
+    #: None: only a client that hangs is left out.
     patience_s: float | None = None
-    """Maximum CPU time that an arm may use until its cap is in flight; another is left out of the rest of the block.
-
-    CPU time, because other programs hardly change it. None: only a client that hangs is left out, after a time.
-    """
-    kind: ClassVar[Literal["arm"]] = "arm"
-    """Kind of its rows."""
+    kind: ClassVar[Literal["arm"]] = "arm"  #: Kind of its rows.
 
     @property
     def strategy(self) -> str:
@@ -148,8 +128,7 @@ class ArmTrial:
 
     block: BlockTrial
     arm: Arm
-    kind: ClassVar[Literal["arm"]] = "arm"
-    """Kind of the row."""
+    kind: ClassVar[Literal["arm"]] = "arm"  #: Kind of the row.
 
     @property
     def stack(self) -> str:

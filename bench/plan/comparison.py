@@ -40,10 +40,8 @@ class Comparison:
     site: SiteConfig
     metrics: tuple[Metric, ...] = METRICS
     name: str = "ab"
-    gated: tuple[Metric, ...] = METRICS
-    """Metrics that decide the verdict: those of ``metrics`` that a slowdown changes. Set by calibration."""
-    cycles: int | None = None
-    """Number of slices of each arm in a block; None: set by calibration."""
+    gated: tuple[Metric, ...] = METRICS  #: Metrics of the verdict, which a slowdown changes: set by calibration.
+    cycles: int | None = None  #: Number of slices of each arm in a block; None: set by calibration.
 
     @property
     def arms(self) -> tuple[Arm, Arm, Arm]:

@@ -37,8 +37,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     rounds: Rounds = 1
     seed: Annotated[int, msgspec.Meta(ge=0, le=MOST_SEED)] = 1
     pin: bool = True
-    deadline_s: Seconds | None = None
-    """Deadline of a trial; None: derived from the estimate of the plan."""
+    deadline_s: Seconds | None = None  #: Deadline of a trial; None: derived from the estimate of the plan.
     pythons: dict[str, Annotated[str, msgspec.Meta(min_length=1)]] = msgspec.field(name="python", default_factory=dict)
     """Interpreters that are compared, by their labels: each strategy runs on each. Empty: that of the harness alone."""
     crawl: tuple[Crawl, ...] = ()
@@ -49,8 +48,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     limit: tuple[Limit, ...] = ()
     swarm: tuple[Swarm, ...] = ()
     open: tuple[Open, ...] = ()
-    name: str
-    """The name of its file, without the ending."""
+    name: str  #: The name of its file, without the ending.
 
     @property
     def grids(self) -> tuple[Grid, ...]:

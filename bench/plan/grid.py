@@ -40,10 +40,8 @@ class Workload:
     site: SiteConfig
     in_flight: int
     connection: Connection
-    parked: bool = False
-    """In a memory trial: read memory again when all fetches but one have been answered and their workers wait."""
-    cpu: str = "0"
-    """CPU work per page, as a duration on one core of this machine."""
+    parked: bool = False  #: Read memory again when all fetches but one are answered and their workers wait.
+    cpu: str = "0"  #: CPU work per page, as a duration on one core of this machine.
 
     @property
     def cpu_ns(self) -> int:
@@ -82,12 +80,9 @@ class Grid(Table, frozen=True, kw_only=True):
     latency: tuple[str, ...] = ("0",)
     in_flight: tuple[InFlight, ...] = (100,)
     connection: tuple[Connection, ...] = ("keep-alive",)
-    cpu: tuple[str, ...] = ("0",)
-    """See ``Workload.cpu``."""
-    strategies: tuple[str, ...] | None = None
-    """The strategies that take part; None: all of the experiment."""
-    site: dict[str, Any] = field(default_factory=dict)
-    """Values of the site that are not the default."""
+    cpu: tuple[str, ...] = ("0",)  #: See ``Workload.cpu``.
+    strategies: tuple[str, ...] | None = None  #: The strategies that take part; None: all of the experiment.
+    site: dict[str, Any] = field(default_factory=dict)  #: Values of the site that are not the default.
 
     def __post_init__(self) -> None:
         """Write durations in their canonical form. Raises ValueError for what the types cannot say."""
@@ -131,10 +126,8 @@ class Crawl(Grid, frozen=True, kw_only=True):
     """Whole crawls."""
 
     kind = "crawl"
-    pages: Pages | None = None
-    """None: those of the site."""
-    seconds: Seconds | None = None
-    """If latency or CPU work limits throughput: reduce the pages to those that an ideal client fetches in this time."""
+    pages: Pages | None = None  #: None: those of the site.
+    seconds: Seconds | None = None  #: At most as many pages as latency and CPU work allow an ideal client in this time.
 
     def _pages(self, pages: int, in_flight: int, least_ns: float) -> int:
         pages = self.pages or pages
@@ -148,12 +141,10 @@ class Memory(Grid, frozen=True, kw_only=True):
 
     kind = "memory"
     pages: Pages | None = None
-    seconds: Seconds | None = None
-    """Neither has an effect."""
+    seconds: Seconds | None = None  #: Neither has an effect.
     waves: Annotated[int, Meta(ge=1, le=100)] = 1
     """Number of pages per fetch in flight; the gate holds the first wave."""
-    parked: bool = False
-    """See ``Workload.parked``."""
+    parked: bool = False  #: See ``Workload.parked``.
     python: str | None = None
     variables: dict[str, str] = field(default_factory=dict)
 
@@ -191,16 +182,13 @@ class Throughput(Grid, frozen=True, kw_only=True):
     kind = "throughput"
     cycles: Annotated[int, Meta(ge=1, le=1000)] = 12
     """Number of slices per arm."""
-    patience_s: Seconds | None = None
-    """See ``BlockTrial.patience_s``."""
+    patience_s: Seconds | None = None  #: See ``BlockTrial.patience_s``.
     python: str | None = None
     variables: dict[str, str] = field(default_factory=dict)
-    cores: Cores | tuple[Cores, ...] = 1
-    """A list: each strategy has an arm with each of these numbers."""
+    cores: Cores | tuple[Cores, ...] = 1  #: A list: each strategy has an arm with each of these numbers.
     busy_threads: BusyThreads = 0
     lag: bool = False
-    against: Against | None = None
-    """Each strategy then has its own blocks, against itself with these settings."""
+    against: Against | None = None  #: Each strategy then has its own blocks, against itself with these settings.
 
     def __post_init__(self) -> None:
         """Raise ValueError for a site that cannot be endless, and for settings that cannot be together."""

@@ -34,8 +34,7 @@ class ExperimentError(ValueError):
 class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A table of an experiment. Its lists are not empty and have no value twice."""
 
-    rounds: Rounds | None = None
-    """Number of rounds that the table takes part in, from the first; None: all."""
+    rounds: Rounds | None = None  #: Number of rounds that the table takes part in, from the first; None: all.
 
     def __post_init__(self) -> None:
         """Raise ExperimentError for a list that is empty or names a value twice."""

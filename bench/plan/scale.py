@@ -42,14 +42,11 @@ class Swarm(BareTable, frozen=True, kw_only=True):
 
     kind = "swarm"
     in_flight: tuple[InFlight, ...]
-    strategies: tuple[str, ...] | None = None
-    """The strategies that take part; None: all of the experiment."""
-    ramp_per_s: InFlight | None = None
-    """Maximum number of fetches started per second."""
+    strategies: tuple[str, ...] | None = None  #: The strategies that take part; None: all of the experiment.
+    ramp_per_s: InFlight | None = None  #: Maximum number of fetches started per second.
     processes: Annotated[int, Meta(ge=1, le=10_000)] | None = None
     """None: the smallest number that the limits allow."""
-    hold: str = "0"
-    """Time for which the gates stay shut when all fetches are in flight."""
+    hold: str = "0"  #: Time for which the gates stay shut when all fetches are in flight.
     site: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -87,16 +84,14 @@ class Open(BareTable, frozen=True, kw_only=True):
     """Each rate of requests, at each latency of the site or at one target."""
 
     kind = "open"
-    rates: tuple[Rate, ...]
-    """Requests per second."""
+    rates: tuple[Rate, ...]  #: Requests per second.
     seconds: Annotated[float, Meta(gt=0, le=MOST_OPEN_SECONDS)] = 10
     """Length of each rate."""
     users: Annotated[int, Meta(ge=1, le=20_000)] = 200
     """Maximum number in flight."""
     latency: tuple[str, ...] = ("0",)
     site: dict[str, Any] = field(default_factory=dict)
-    target: str | None = None
-    """An http URL instead of the latencies and the site."""
+    target: str | None = None  #: An http URL instead of the latencies and the site.
 
     def __post_init__(self) -> None:
         """Write numbers and latencies in their canonical form. Raises ValueError for what the types cannot say."""

@@ -41,14 +41,10 @@ class Trial:
     strategy: str
     stack: str
     workload: Workload
-    reachable: int
-    """Maximum number of fetches in flight: the minimum of the cap, the size of the site and the limit of the model."""
-    threads_each: int = 0
-    """Number of threads that the model needs per fetch in flight."""
-    said: Mapping[str, Any] = field(default_factory=dict)
-    """Further values of the workload in its row, such as its comparison."""
-    arm: Arm | None = None
-    """The strategy with its settings; in a run that compares interpreters with one of them, and named ``strategy``."""
+    reachable: int  #: Maximum number of fetches in flight: the least of cap, site and limit of the model.
+    threads_each: int = 0  #: Number of threads that the model needs per fetch in flight.
+    said: Mapping[str, Any] = field(default_factory=dict)  #: Further values of the workload in its row.
+    arm: Arm | None = None  #: The strategy with its settings, if it has some.
 
     @property
     def module(self) -> str:

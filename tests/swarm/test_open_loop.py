@@ -17,11 +17,11 @@ from inflight.bench.commands import open_loop as open_loop_command
 from inflight.bench.commands.open_loop import REFUSALS
 from inflight.bench.measure import host
 from inflight.bench.measure.checks import judge
+from inflight.bench.measure.open_loop.arrivals import NO_ANSWER
 from inflight.bench.measure.open_loop.checks import CHECKS, Seen, long_enough, wrong_answer
 from inflight.bench.measure.open_loop.run import run_open
 from inflight.bench.measure.server import Server, running
 from inflight.bench.measure.trial import Setting
-from inflight.bench.plan.arrivals import NO_ANSWER
 from inflight.bench.plan.judge import convert
 from inflight.bench.plan.scale import Open
 from inflight.bench.rows import files as rows

@@ -33,8 +33,8 @@ from locust.exception import StopUser
 from locust.runners import Runner
 
 from inflight.bench.measure.locust.page_user import TIMED_OUT, OneTryPool, SiteUser
+from inflight.bench.measure.open_loop.arrivals import NO_ANSWER, Recorder, Schedule
 from inflight.bench.measure.worker import Part, Say, serve
-from inflight.bench.plan.arrivals import NO_ANSWER, Recorder, Schedule
 
 WARM_UP_S = 1.0
 LEAD_NS = 50_000_000

@@ -7,7 +7,7 @@ from typing import Any
 
 from inflight.bench.measure import checks
 from inflight.bench.measure.checks import MS, Judgement, not_applicable, passed_if
-from inflight.bench.plan.arrivals import LONGEST_SHARE, NO_ANSWER
+from inflight.bench.measure.open_loop.arrivals import LONGEST_SHARE, NO_ANSWER
 from inflight.fake_server.faults import FAULTS
 from inflight.fake_server.site import PageSpec, Site
 
