@@ -176,7 +176,7 @@ def ask(out: Path, **changes: Any) -> int:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"rates": (0.0,)}, "--rate: a value of rates must be a number above 0, not 0.0"),
+        ({"rates": (0.0,)}, "--rate: each value of rates must be a number > 0, not [0.0]"),
         ({"rates": (0.5,)}, "--rate: at 0.5 a second nothing arrives in 1 s"),
         ({"latency": "soon"}, '--latency: "soon" is not a latency'),
         ({"latency": "80"}, "--latency: 80 has no unit; write 80ms or 80s"),
