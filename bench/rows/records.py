@@ -86,7 +86,7 @@ def _tame(value: Any, keep: str = "") -> Any:
 
 def _sentence(message: str) -> str:
     """Return the message of msgspec with the path in front: ``measured.pages: expected `int`, got `str```."""
-    what, _, where = message.partition(" - at `$")
-    where, what = where.removesuffix("`").removeprefix("."), what.replace(" | null`", "`")
+    what, _, where = message.partition(" - at `")
+    where, what = where.removeprefix("key` in `").strip("$.`"), what.replace(" | null`", "`")
     sentence = f"{where}: {what[0].lower()}{what[1:]}" if where else what
     return f"{sentence[:MAX_MESSAGE]}..." if len(sentence) > MAX_MESSAGE else sentence
