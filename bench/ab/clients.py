@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from inflight.bench.rows.bare import Client as ClientRow
 from inflight.bench.rows.files import Row
-from inflight.bench.rows.loads import Client as ClientRow
 from inflight.bench.rows.values import alike
 
 PER_S_SHARE = 0.03

@@ -9,21 +9,13 @@ from typing import Annotated, Any
 
 import msgspec
 
-from inflight.bench.rows import bare, crawls, loads
+from inflight.bench.rows import bare, crawls
 from inflight.bench.rows.crawls import Arm, Memory
 from inflight.bench.rows.parts import NEWEST_FORMAT, Row
 
 __all__ = ["Arm", "Memory", "Record", "changed", "make", "read"]
 Record = (
-    crawls.Crawl
-    | Memory
-    | crawls.Idle
-    | bare.Probe
-    | bare.LimitFound
-    | loads.Swarm
-    | loads.OpenLoop
-    | loads.Client
-    | Arm
+    crawls.Crawl | Memory | crawls.Idle | bare.Probe | bare.LimitFound | bare.Swarm | bare.OpenLoop | bare.Client | Arm
 )
 MAX_MESSAGE = 200
 """Maximum length of an error message, which may contain the wrong value."""
