@@ -5,9 +5,11 @@ at once, in fresh processes. A slice is the time for which one arm's gate is ope
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
+
+from msgspec import to_builtins
 
 from inflight.bench.plan.grid import Connection, Workload
 
@@ -70,11 +72,11 @@ class Arm:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the arm as it is stored in a row, without settings with their default value."""
-        default = asdict(Arm(self.name, self.strategy, stack=self.stack))
+        usual = Arm(self.name, self.strategy, stack=self.stack)
+        values, default = (to_builtins(arm, enc_hook=str) for arm in (self, usual))
         needed = {"name", "strategy", "role"}
-        values = {key: value for key, value in asdict(self).items() if key in needed or value != default[key]}
-        values |= {"requirements": list(self.requirements)} if self.requirements else {}
-        return values | ({"repository": str(self.repository)} if self.repository else {}) | {"label": self.label}
+        stored = {key: value for key, value in values.items() if key in needed or value != default[key]}
+        return stored | {"label": self.label}
 
 
 def placebo(reference: Arm) -> Arm:
@@ -111,7 +113,13 @@ class BlockTrial:
     @property
     def trials(self) -> list["ArmTrial"]:
         """The subjects of the block's rows, one per arm."""
-        return [ArmTrial(self, arm) for arm in self.arms]
+        return [self.trial_of(arm) for arm in self.arms]
+
+    def trial_of(self, arm: Arm) -> "ArmTrial":
+        """Return the subject of the row of an arm, which has its own number in flight and use of connections."""
+        values = {"in_flight": arm.in_flight, "connection": arm.connection, "arm": arm.to_dict()}
+        row_id = f"{self.workload.id}/{arm.name}/round={self.round}"
+        return ArmTrial(row_id, self.round, arm.name, arm.stack, self.values | values, arm, self)
 
     def without(self, names: Collection[str]) -> "BlockTrial":
         """Return the block without some arms; if the reference is removed, the first arm left becomes the reference."""
@@ -126,32 +134,11 @@ class BlockTrial:
 class ArmTrial:
     """One arm of a block: the subject of one row."""
 
-    block: BlockTrial
+    id: str
+    round: int  #: Number of the block.
+    strategy: str  #: Name of the arm, by default that of its strategy.
+    stack: str  #: Whose HTTP stack the arm has.
+    values: dict[str, Any]  #: Values of the workload in the row.
     arm: Arm
+    block: BlockTrial
     kind: ClassVar[Literal["arm"]] = "arm"  #: Kind of the row.
-
-    @property
-    def stack(self) -> str:
-        """Whose HTTP stack the arm has."""
-        return self.arm.stack
-
-    @property
-    def id(self) -> str:
-        """Id of the row."""
-        return f"{self.block.workload.id}/{self.arm.name}/round={self.round}"
-
-    @property
-    def round(self) -> int:
-        """Number of the block."""
-        return self.block.round
-
-    @property
-    def strategy(self) -> str:
-        """Name of the arm, by default that of its strategy."""
-        return self.arm.name
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """Values of the workload in the row, with the arm's own number in flight and use of connections."""
-        own = {"in_flight": self.arm.in_flight, "connection": self.arm.connection, "arm": self.arm.to_dict()}
-        return self.block.values | own
