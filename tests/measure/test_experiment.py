@@ -127,6 +127,31 @@ def test_an_empty_crawl_table_is_an_experiment_with_defaults() -> None:
         (CRAWL + "site = { faults = { drip = 2 } }", ["the share of fault drip must be a number between 0 and 1"]),
         (CRAWL + "site = { faults = { drip = 0.6, chunked = 0.6 } }", ["the shares of all faults must be at most 1"]),
         (CRAWL + "site = { faults = 1 }", ["faults must map kinds to shares, not 1"]),
+        # tables without crawls
+        (
+            "[[idle]]\nn = [1]\nwhat = ['tread']",
+            ["[[idle]] number 1: what: unknown value 'tread'; did you mean \"thread\"?"],
+        ),
+        ("[[idle]]\nwhat = ['thread']", ["[[idle]] number 1: needs a value for n"]),
+        ("[[idle]]\nn = [0]", ["each value of n must be a whole number >= 1, not [0]"]),
+        ("[[idle]]\nn = [1]\nm = 2", ['[[idle]] number 1: unknown key "m"']),
+        ("[[probe]]\nprobe = 3", ["probe must be text, not 3"]),
+        ("[[probe]]\nprobe = 'spinn'", ["unknown probe 'spinn'; did you mean \"spin\"?"]),
+        ("[[probe]]\nprobe = 'spin'\neach = {how = 'spin'}", ["each must be a list, not {'how': 'spin'}"]),
+        (
+            "[[probe]]\nprobe = 'spin'\neach = {hwo = ['spin']}",
+            ["unknown argument of spin 'hwo'; did you mean \"how\"?"],
+        ),
+        (
+            "[[probe]]\nprobe = 'spin'\neach = {wait_ms = [nan]}",
+            ["each must be true or false or a whole number or text, not {'wait_ms': [nan]}"],
+        ),
+        ("[[probe]]\nprobe = 'spin'\neach = {how = ['spin', 'spin']}", ["each: how must be a list of distinct values"]),
+        ("[[idle]]\nn = [5]\n[[idle]]\nn = [5]", ["my.toml: its tables together have the same trial twice"]),
+        ("[[limit]]\nthrough_shared = 1", ["through_shared must be true or false, not 1"]),
+        ("[limit]\nresources = ['threads']", ["limit must be written with two brackets, [[limit]]"]),
+        ("[[memory]]\nwaves = 0", ["[[memory]] number 1: waves must be a whole number >= 1, not 0"]),
+        ("[[crawl]]\nwaves = 2", ['[[crawl]] number 1: unknown key "waves"']),
     ],
 )
 def test_each_mistake_has_one_sentence_that_says_what_and_where(text: str, words: list[str]) -> None:
@@ -342,41 +367,3 @@ def test_tables_of_blocks_and_limits_are_an_experiment_without_any_crawl() -> No
         "idle/asyncio_task/n=200",
         "limit/descriptors",
     ]
-
-
-def test_such_an_experiment_reads_back_as_it_was_written() -> None:
-    experiment = read(BARE + CRAWL + "[[memory]]\nwaves = 2\nparked = true\nstrategies = ['callbacks']\n")
-
-    again = parse(tomllib.loads(tomli_w.dumps(experiment.to_dict())), "name", KNOWN, "my.toml")
-
-    assert again == experiment
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (
-            "[[idle]]\nn = [1]\nwhat = ['tread']",
-            "[[idle]] number 1: what: unknown value 'tread'; did you mean \"thread\"?",
-        ),
-        ("[[idle]]\nwhat = ['thread']", "[[idle]] number 1: needs a value for n"),
-        ("[[idle]]\nn = [0]", "each value of n must be a whole number >= 1, not [0]"),
-        ("[[idle]]\nn = [1]\nm = 2", '[[idle]] number 1: unknown key "m"'),
-        ("[[probe]]\nprobe = 3", "probe must be text, not 3"),
-        ("[[probe]]\nprobe = 'spinn'", "unknown probe 'spinn'; did you mean \"spin\"?"),
-        ("[[probe]]\nprobe = 'spin'\neach = {how = 'spin'}", "each must be a list, not {'how': 'spin'}"),
-        ("[[probe]]\nprobe = 'spin'\neach = {hwo = ['spin']}", "unknown argument of spin 'hwo'; did you mean \"how\"?"),
-        (
-            "[[probe]]\nprobe = 'spin'\neach = {wait_ms = [nan]}",
-            "each must be true or false or a whole number or text, not {'wait_ms': [nan]}",
-        ),
-        ("[[probe]]\nprobe = 'spin'\neach = {how = ['spin', 'spin']}", "each: how must be a list of distinct values"),
-        ("[[idle]]\nn = [5]\n[[idle]]\nn = [5]", "my.toml: its tables together have the same trial twice"),
-        ("[[limit]]\nthrough_shared = 1", "through_shared must be true or false, not 1"),
-        ("[limit]\nresources = ['threads']", "limit must be written with two brackets, [[limit]]"),
-        ("[[memory]]\nwaves = 0", "[[memory]] number 1: waves must be a whole number >= 1, not 0"),
-        ("[[crawl]]\nwaves = 2", '[[crawl]] number 1: unknown key "waves"'),
-    ],
-)
-def test_what_is_wrong_with_a_table_is_one_sentence(text: str, said: str) -> None:
-    assert said in refusal(text)
