@@ -30,7 +30,7 @@ from inflight.bench.units import parse_size_bytes
 
 REFUSALS = (ExperimentError, runs.RunError, RowsError, strategies.StrategyError)
 WIDEST = 120
-"""Maximum width of what --list prints."""
+"""Maximum width of what --dry-run prints."""
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
