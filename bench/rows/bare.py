@@ -202,7 +202,7 @@ class Probe(Row, frozen=True, kw_only=True):
 
     stack: Literal["none"]
     workload: ProbeWorkload
-    measured: Probed  #: Result of the program; bench/rows/probes.py has a record for each probe.
+    measured: Probed
 
     def __post_init__(self) -> None:
         """Reject a row without the figures of its probe, unless it says why. Raises ValueError."""
