@@ -300,8 +300,7 @@ class SwarmWorkload(Workload, frozen=True, kw_only=True):
     connection: Literal["keep-alive"]  #: One kept connection for each fetch in flight.
     site: Site
     processes: PositiveCount | None  #: Number of strategy processes asked for; null: as many as limits require.
-    #: How long to keep the gates shut once all are in flight; absent: until memory has been read.
-    hold_ns: Maybe[PositiveNs] = None
+    hold_ns: Maybe[PositiveNs] = None  #: Time of shut gates once all are in flight; absent: until memory is read.
 
 
 class Loss(Closed, frozen=True, kw_only=True):
@@ -342,8 +341,7 @@ class SwarmTimeline(Lists, frozen=True, kw_only=True):
 class SwarmMeasured(Layers, frozen=True, kw_only=True):
     """What was measured of a swarm; empty when the trial did not get that far."""
 
-    #: Number of fetches in flight that the limits of this machine allow, at most the number asked for.
-    planned_in_flight: Maybe[Count] = None
+    planned_in_flight: Maybe[Count] = None  #: Fetches in flight that limits of this machine allow.
     bound_by: Maybe[BoundBy] = None  #: Why less was planned than was asked for; null where it was not.
     client_processes: Maybe[Count] = None  #: Number of strategy processes.
     server_processes: Maybe[Count] = None  #: Number of servers.

@@ -59,14 +59,11 @@ class CrawlWorkload(SiteWorkload, frozen=True, kw_only=True):
     """What was asked for."""
 
     in_flight: PositiveCount  #: The in-flight cap: maximum number of fetches open at a time.
-    #: keep-alive: one connection per worker, reopened if the server closed it. per-fetch: one connection per fetch.
-    connection: Connection
+    connection: Connection  #: keep-alive: a connection per worker, reopened if it was closed; per-fetch: one per fetch.
     cpu: Maybe[Text] = None  #: CPU work per page, as the experiment wrote it, such as 2ms; absent: none.
     cpu_ns: Maybe[PositiveNs] = None  #: CPU work per page that was asked for, on one core.
-    #: Memory is read again when all fetches but one have been answered and their workers wait.
-    parked: Maybe[Literal[True]] = None
-    #: The arm of a block. In other rows, only if they belong to a comparison, or if the run compares interpreters.
-    arm: Maybe[ArmOf] = None
+    parked: Maybe[Literal[True]] = None  #: Memory is read again when all fetches but one are answered.
+    arm: Maybe[ArmOf] = None  #: The arm of a block or comparison, or of a run that compares interpreters.
     comparison: Maybe[ComparisonOf] = None  #: The comparison that the row belongs to, if any.
 
     def __post_init__(self) -> None:
@@ -88,17 +85,14 @@ class Measured(Layers, frozen=True, kw_only=True):
     gc_total_ns: Maybe[Ns] = None  #: Total time of these collections.
     gc_max_ns: Maybe[Ns] = None  #: Time of the longest one.
     uss_bytes: Maybe[Bytes] = None  #: Private memory of the worker (USS), at rest after the crawl.
-    #: Response times: admitted to the frontier, to finished. The loop is closed, so independent users would see others.
-    response: Maybe[Times] = None
+    response: Maybe[Times] = None  #: Response times in this closed loop: admitted to the frontier, to finished.
     queueing: Maybe[Times] = None  #: Queueing delays: admitted to started.
     timeline: Maybe[Timeline] = None  #: The crawl over time.
     steady_service: Maybe[Times] = None  #: Service times of the fetches started after the cap was first reached.
     steady_response: Maybe[Times] = None  #: Response times of the same fetches.
     run_delay_ns: Maybe[Ns] = None  #: Time in which the main thread was runnable but waited for its core.
     samples: Maybe[Samples] = None  #: Samples of the worker taken from outside during the crawl.
-    #: Time from the call of crawl until the cap was reached in started fetches; null if there were no more fetches.
-    #: Older rows lack it.
-    warm_up_ns: Maybe[Ns] = None
+    warm_up_ns: Maybe[Ns] = None  #: Time from the call of crawl until the cap was reached; null: it was not.
     #: Time in which other processes used the client's core during the crawl (its busy time minus the client's CPU
     #: time), in ticks of 10 ms; absent unless the client is pinned to one core.
     others_ns: Maybe[Ns] = None
@@ -189,8 +183,7 @@ class Window(Open, frozen=True, kw_only=True):
     wall_ns: PositiveNs  #: How long it was.
     cpu_ns: Ns  #: CPU time of the worker in it, all threads, user and system.
     server_cpu_ns: Ns  #: CPU time of the server in it.
-    #: Pages that were finished in it; with an added latency, a fraction of a page at its ends is counted too.
-    pages: Annotated[float, Meta(ge=0, le=1e15)]
+    pages: Annotated[float, Meta(ge=0, le=1e15)]  #: Pages finished in it; with latency also fractions at its ends.
     faults: Maybe[Count] = None  #: Page faults of the worker in it. Older rows lack it, and the next ones.
     switches: Maybe[Count] = None  #: Context switches of the worker in it; absent: unknown.
     late_ns: Maybe[Ns] = None  #: How late the server answered in it, median; absent without an added latency.
@@ -202,8 +195,7 @@ class ArmMeasured(Answer, frozen=True, kw_only=True):
     block: Maybe[Name] = None  #: The id of the block: its arms were alive at the same time.
     windows: Maybe[list[Window]] = None  #: The windows of the arm's slices, in their order.
     settle_ns: Maybe[Ns] = None  #: How long the gate was open before each window.
-    #: CPU time of the worker and its children as a share of the time, in the windows; with several cores, above 1.
-    cpu_share: Maybe[Number] = None
+    cpu_share: Maybe[Number] = None  #: CPU time of the worker and its children as a share of the time; cores add up.
     #: By which clock the CPU time of all arms of the block was read: the kernel's task clock; in band, so the worker's
     #: own, between two pages; or the CPU clock of another process. Older rows lack it, and have the last.
     clock: Maybe[Literal["task clock", "in band", "process clock"]] = None

@@ -62,8 +62,7 @@ class Disturbances(Open, frozen=True, kw_only=True):
 class Histogram(Closed, frozen=True, kw_only=True):
     """Histogram of durations. A bucket is at most 2**-significant_bits of its values wide."""
 
-    #: Number of bits after the first one in which all values of a bucket agree.
-    significant_bits: Annotated[int, Meta(ge=1, le=64)]
+    significant_bits: Annotated[int, Meta(ge=1, le=64)]  #: Bits after the first in which a bucket agrees.
     #: [least value of the bucket in nanoseconds, count], in ascending order, without empty buckets.
     counts: Annotated[list[tuple[Ns, PositiveCount]], Meta(min_length=1)]
 
@@ -114,8 +113,7 @@ class Answer(Disturbances, frozen=True, kw_only=True):
     """The answer of a crawl. CPU times are those of the client and its children, user and system."""
 
     pages: Maybe[Count] = None  #: Pages that have a result, failed ones included.
-    #: Pages that failed after all their tries, or whose strategy process was lost; they are no throughput.
-    failed_pages: Maybe[Count] = None
+    failed_pages: Maybe[Count] = None  #: Pages that failed after all tries, or with their process: no throughput.
     tries: Maybe[Count] = None  #: Attempts to fetch a page, over all pages.
     pages_per_s: Maybe[Number] = None  #: Throughput: verified pages per second of the makespan, or of the windows.
     cpu_per_page_ns: Maybe[Ns] = None  #: CPU time per verified page of the crawl or of the windows.
@@ -123,24 +121,19 @@ class Answer(Disturbances, frozen=True, kw_only=True):
     peak_in_flight: Maybe[Count] = None  #: Maximum number of fetches in flight at a time, counted by the client.
     held_in_flight: Maybe[Count] = None  #: Requests held behind the gates, all at once: received and not answered.
     peak_threads: Maybe[PositiveCount] = None  #: Maximum number of threads of the worker and its children in samples.
-    #: Resident memory of the worker (RSS) after the crawl, or after its slices if it has no children.
-    rss_bytes: Maybe[Bytes] = None
+    rss_bytes: Maybe[Bytes] = None  #: RSS of the worker after the crawl; of an arm without children, after its slices.
     #: Memory of the worker and its children at the same time, with their share of shared memory (PSS).
     pss_bytes: Maybe[Bytes] = None
-    #: Service times, started to finished: of all fetches, or of those that began and ended within one window.
-    service: Maybe[Times] = None
+    service: Maybe[Times] = None  #: Service times, started to finished: of all fetches, or of those within one window.
     work_units: Maybe[PositiveCount] = None  #: CPU work per page, in units of strategies.core.work; absent: none.
     work_ns: Maybe[Ns] = None  #: CPU time of that work in this worker, measured after its crawl: median of five.
     worked_pages: Maybe[Count] = None  #: Number of responses with the CPU work done.
-    #: Time from the call of crawl to its return; of a swarm, from its start until its last strategy process is done.
-    makespan_ns: Maybe[Ns] = None
-    #: Time from the order to crawl, or the start of a swarm, until the gates confirmed that all were in flight.
-    reach_ns: Maybe[Ns] = None
+    makespan_ns: Maybe[Ns] = None  #: Time of the call of crawl; of a swarm, until its last process is done.
+    reach_ns: Maybe[Ns] = None  #: Time from the order to crawl until the gates confirmed that all were in flight.
     drain_ns: Maybe[Ns] = None  #: Time from opening the gates to the end of the last crawl.
     ephemeral_ports: Maybe[Count] = None  #: Size of the kernel's ephemeral port range.
     port_refusals: Maybe[Count] = None  #: Pages that failed because the client had no free port (EADDRNOTAVAIL).
-    #: How other processes changed the system-wide layers between base and held; null: they did not.
-    held_disturbed: Maybe[Text] = None
+    held_disturbed: Maybe[Text] = None  #: How others changed the system-wide layers since base; null: not at all.
 
 
 LAYERS = {
@@ -276,8 +269,7 @@ class Server(Open, frozen=True, kw_only=True):
     lateness_max_ns: Maybe[Ns] = None  #: Their maximum.
     first_lateness_p99_ns: Maybe[Ns] = None  #: 99 % quantile of the first responses on kept connections.
     first_lateness_count: Maybe[Count] = None  #: Number of first responses on kept connections with an added latency.
-    #: Responses per second to a client that parses nothing, before the trials and without added latency.
-    ceiling_per_s: Maybe[Number] = None
+    ceiling_per_s: Maybe[Number] = None  #: Responses per second without latency to a client that parses nothing.
     run_delay_share: Maybe[Number] = None  #: Share of the time in which it was runnable but waited for its core.
     cpu_user_ns: Maybe[Ns] = None  #: User CPU time since its start.
     cpu_system_ns: Maybe[Ns] = None  #: System CPU time since its start.
@@ -306,12 +298,10 @@ class Knobs(Open, frozen=True, kw_only=True):
     gc_enabled: Maybe[bool] = None  #: Whether the garbage collector is enabled.
     gc_thresholds: Maybe[list[Count]] = None  #: Thresholds of the garbage collector.
     selector: Maybe[Text] = None  #: Default selector of the platform.
-    #: Versions of the distributions required by the strategy; for one from a file, also the file's checksum.
-    versions: Maybe[dict[Name, Text]] = None
+    versions: Maybe[dict[Name, Text]] = None  #: Versions of the strategy's distributions; the checksum of its file.
     cpus: Maybe[list[Count]] = None  #: Cores that the worker may run on.
     descriptor_limit: Maybe[Limit] = None  #: Maximum number of open descriptors; -1: no limit.
-    #: Values of the arm's environment variables, as seen by its worker; null if one was not set.
-    variables: Maybe[dict[Name, Text | None]] = None
+    variables: Maybe[dict[Name, Text | None]] = None  #: Variables of the arm, as its worker sees them; null: not set.
     idle: Maybe[Text] = None  #: What was started to be idle: a kind of thread or task.
     stack_bytes: Maybe[Limit] = None  #: Stack size (address space) of each thread.
     locust: Maybe[Text] = None  #: Version of Locust, if it sent the requests.

@@ -37,8 +37,12 @@ def read(line: str) -> Row:
     try:
         if any(part in line for part in UNUSUAL) or not line.isprintable():
             line = json.dumps(_tame(json.loads(line)), ensure_ascii=False, allow_nan=False)
-        if (number := _head(line).format) > NEWEST_FORMAT:
-            raise ValueError(f"a row of format {number}; this version of inflight reads up to {NEWEST_FORMAT}")
+        number = _HEAD.decode(line).format
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not a row: {_sentence(str(error))}") from error
+    if number > NEWEST_FORMAT:
+        raise ValueError(f"a row of format {number}; this version of inflight reads up to {NEWEST_FORMAT}")
+    try:
         row: Row = _DECODER.decode(line)
     except (ValueError, RecursionError) as error:
         raise ValueError(_sentence(str(error))) from error
@@ -53,13 +57,6 @@ def make(**found: Any) -> Row:
 def changed(row: Row, **values: Any) -> Row:
     """Return a copy of a row with some fields replaced."""
     return make(**{"kind": row.kind} | msgspec.structs.asdict(row) | values)
-
-
-def _head(line: str) -> _Head:
-    try:
-        return _HEAD.decode(line)
-    except msgspec.DecodeError as error:
-        raise ValueError(f"not a row: {error}") from error
 
 
 def _tame(value: Any, keep: str = "") -> Any:
