@@ -134,8 +134,8 @@ def parse(
     }
     about = settings.about.strip()
     experiment = msgspec.structs.replace(settings, about=about, strategies=names, pythons=pythons, **tables)
-    idle = bool(names) or not (experiment.grids or experiment.swarm)
-    judge.need(idle, f"{where}: strategies must name at least one, not []")
+    has_crawlers = bool(names) or not (experiment.grids or experiment.swarm)
+    judge.need(has_crawlers, f"{where}: strategies must name at least one, not []")
     ids = [trial.id for table in experiment.bare for trial in table.trials(names)]
     judge.need(len(set(ids)) == len(ids), f"{where}: its tables together have the same trial twice")
     return experiment

@@ -142,8 +142,6 @@ class Memory(Grid, frozen=True, kw_only=True):
     """Crawls that the server's gate holds for their memory: they have as many pages as fetches, and no CPU work."""
 
     kind = "memory"
-    pages: Pages | None = None  #: Without effect, as seconds.
-    seconds: Seconds | None = None
     waves: Annotated[int, Meta(ge=1, le=100)] = 1  #: Number of pages per fetch in flight; the gate holds the first.
     parked: bool = False  #: See ``Workload.parked``.
     python: str | None = None

@@ -232,7 +232,7 @@ def test_seconds_cut_the_pages_where_there_is_latency() -> None:
 
 
 def test_a_memory_trial_has_one_page_for_each_fetch() -> None:
-    workloads = workloads_of(read("[[memory]]\nin_flight = [3, 7]\npages = 100"))
+    workloads = workloads_of(read("[site]\npages = 100\n[[memory]]\nin_flight = [3, 7]"))
 
     assert [(workload.site.pages, workload.roots) for workload in workloads] == [(3, 3), (7, 7)]
 
@@ -298,7 +298,7 @@ def experiments() -> st.SearchStrategy[Experiment]:
         pin=st.booleans(),
         deadline_s=st.none() | st.floats(0.001, 10_000) | st.integers(1, 10_000),
         crawl=tables(Crawl, **OF_SITES),
-        memory=st.just(()) | tables(Memory, **OF_SITES),
+        memory=st.just(()) | tables(Memory, site=SITES, waves=st.integers(1, 100), parked=st.booleans()),
         throughput=st.just(()) | tables(Throughput, **BLOCKS_OF_ARMS),
     )
 
