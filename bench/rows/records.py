@@ -26,7 +26,7 @@ UNUSUAL = ("\\", "e-", "E-", 20 * "0")
 
 
 class _Head(msgspec.Struct):
-    format: Annotated[int, msgspec.Meta(ge=1)]
+    format: Annotated[int, msgspec.Meta(ge=1, le=10**6)]
 
 
 _HEAD, _DECODER = msgspec.json.Decoder(_Head), msgspec.json.Decoder(Record)
