@@ -14,7 +14,6 @@ from typing import Any, NoReturn
 
 import click
 
-from inflight.bench.commands import address_space
 from inflight.bench.commands.exits import BUG, INTERRUPTED, REFUSED, told
 from inflight.bench.commands.first_help import HELP, WELCOME, InParts
 from inflight.bench.commands.numeric import Real, Whole
@@ -42,11 +41,6 @@ from inflight.fake_server.options import OPTIONS, Option, settings
 
 CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 
-READING = frozenset(
-    {"commands.report", "commands.advise", "ab.command", "ab.selftest", "runs.command", "claims.command"}
-)
-"""Modules whose commands cannot work without numpy and scipy: they check the address space first."""
-
 
 class Guarded(InParts):
     """A group that exits with 70 on an internal error: Python's own 1 means a regression here."""
@@ -69,10 +63,10 @@ class Guarded(InParts):
             super().__call__(*arguments, **options)
         except SystemExit as ended:
             return ended.code or 0
-        except Exception as error:  # noqa: BLE001  (it is printed, and ends the program)
-            if (out_of_memory := address_space.told(error)) is not None:
-                complain(f"inflight: {out_of_memory}. Finished rows are kept.")
-                return REFUSED
+        except MemoryError:
+            complain("inflight: no memory is left; finished rows are kept")
+            return REFUSED
+        except Exception:  # noqa: BLE001  (it is printed, and ends the program)
             traceback.print_exc()
             return BUG
         return 0
@@ -586,8 +580,6 @@ def list_(**options: Any) -> None:
 def _do(module: str, options: dict[str, Any], interrupted: str = "interrupted") -> NoReturn:
     """Import the module of a command, run the command, and exit with its code."""
     try:
-        if module in READING and (short := address_space.shortage()) is not None:
-            _refuse(short)
         from inflight.bench.measure.process import no_process_left
 
         command = importlib.import_module(f"inflight.bench.{module}")

@@ -146,6 +146,10 @@ def test_an_empty_crawl_table_is_an_experiment_with_defaults() -> None:
             "[[probe]]\nprobe = 'spin'\neach = {wait_ms = [nan]}",
             ["each must be true or false or a whole number or text, not {'wait_ms': [nan]}"],
         ),
+        (
+            "[[probe]]\nprobe = 'spin'\neach = {how = ['selectr']}",
+            ["unknown how 'selectr'; did you mean \"selector\"?"],
+        ),
         ("[[probe]]\nprobe = 'spin'\neach = {how = ['spin', 'spin']}", ["each: how must be a list of distinct values"]),
         ("[[idle]]\nn = [5]\n[[idle]]\nn = [5]", ["my.toml: its tables together have the same trial twice"]),
         ("[[limit]]\nthrough_shared = 1", ["through_shared must be true or false, not 1"]),
