@@ -73,9 +73,11 @@ class LimitMeasured(Open, frozen=True, kw_only=True):
     predicted: Maybe[Limit] = None  #: Amount that the lowest limit leaves, before the search; null: no limit is known.
     predicted_by: Maybe[LimitNames] = None  #: Name of the lowest limit, or several names if they are equally low.
     found: Maybe[Count] = None  #: Amount that a process reached; null if nothing was tried.
-    bound_by: Maybe[LimitNames] = None  #: The limit that was reached, or that the search stopped short of; null: none.
-    #: Why the search ended.
-    stopped_by: Maybe[Literal["failure", "shared limit", "memory budget", "deadline", "died", "not tried"]] = None
+    bound_by: Maybe[LimitNames] = None  #: The limit that was reached, stopped short of, or predicted; null: none.
+    #: Why the search ended; predicted: nothing but a prediction was asked for.
+    stopped_by: Maybe[
+        Literal["predicted", "failure", "shared limit", "memory budget", "deadline", "died", "not tried"]
+    ] = None
     ceilings: Maybe[list[Ceiling]] = None  #: All limits, the lowest first.
     evidence: Maybe[list[Text]] = None  #: The figures behind the result, in sentences.
     next: Maybe[NextCeiling] = None  #: The next limit; null if none is known.
