@@ -76,6 +76,7 @@ class Arm:
         values, default = (to_builtins(arm, enc_hook=str) for arm in (self, usual))
         needed = {"name", "strategy", "role"}
         stored = {key: value for key, value in values.items() if key in needed or value != default[key]}
+        stored |= {"requirements": list(self.requirements)} if self.requirements else {}
         return stored | {"label": self.label}
 
 
