@@ -21,7 +21,7 @@ from inflight.bench.measure import run as runs
 from inflight.bench.measure.trial import Hosting
 from inflight.bench.plan import experiment as experiments
 from inflight.bench.plan.experiment import Experiment, ExperimentError
-from inflight.bench.plan.judge import MOST_ROUNDS, judged, need, whole
+from inflight.bench.plan.judge import MAX_ROUNDS, judged, need, whole
 from inflight.bench.plan.trials import AnyTrial, estimate_ns, row_trials
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError
@@ -153,7 +153,7 @@ def experiment_of(
         found = [experiments.named(strategy, where("strategies")) for strategy in wanted]
         changes["strategies"] = tuple(dict.fromkeys(found))
     if rounds is not None:
-        changes["rounds"] = whole(rounds, 1, MOST_ROUNDS, where("rounds"))
+        changes["rounds"] = whole(rounds, 1, MAX_ROUNDS, where("rounds"))
     if seed is not None:
         changes["seed"] = whole(seed, 0, experiments.MOST_SEED, where("seed"))
     if pythons:

@@ -45,14 +45,10 @@ class BareTrial:
     """One cell of a table without crawls, or of a table of ``scale``, once."""
 
     kind: BareKind
-    strategy: str
-    """The subject: what is idle, the probe, the resource, or for ``scale`` the strategy, or locust."""
-    values: dict[str, Any]
-    """What the row says of the workload, with the id of the workload."""
-    expected_ns: int
-    """About how long it takes; it never changes a plan."""
-    stack: str = "none"
-    """Whose HTTP stack is used: ``shared``, ``own`` or ``none``; for a swarm, ``trials`` fills it in."""
+    strategy: str  #: The subject: what is idle, the probe, the resource, or for ``scale`` the strategy, or locust.
+    values: dict[str, Any]  #: What the row says of the workload, with the id of the workload.
+    expected_ns: int  #: About how long it takes; it never changes a plan.
+    stack: str = "none"  #: Whose HTTP stack is used: ``shared``, ``own`` or ``none``.
     round: int = 1
 
     @property
@@ -78,8 +74,7 @@ class Idle(BareTable, frozen=True, kw_only=True):
     kind = "idle"
     what: tuple[IdleName, ...] = get_args(IdleName)
     n: tuple[Annotated[int, Meta(ge=1, le=MOST_N)], ...]
-    variables: dict[str, str] = field(default_factory=dict)
-    """Environment variables of the process."""
+    variables: dict[str, str] = field(default_factory=dict)  #: Environment variables of the process.
 
     def trials(self, _strategies: Sequence[str] = ()) -> list[BareTrial]:
         """Return a trial of each kind at each number."""
@@ -91,8 +86,7 @@ class Probe(BareTable, frozen=True, kw_only=True):
 
     kind = "probe"
     probe: str
-    each: dict[str, tuple[str | int | bool, ...]] = field(default_factory=dict)
-    """A list of values for each argument."""
+    each: dict[str, tuple[str | int | bool, ...]] = field(default_factory=dict)  #: A list of values for each argument.
 
     def __post_init__(self) -> None:
         """Raise ExperimentError for an unknown probe or argument, and for a list that is empty or not distinct."""
@@ -123,8 +117,7 @@ class Limit(BareTable, frozen=True, kw_only=True):
 
     kind = "limit"
     resources: tuple[Resource, ...] = get_args(Resource)
-    through_shared: bool = False
-    """Whether to reach limits that other processes share."""
+    through_shared: bool = False  #: Whether to reach limits that other processes share.
 
     def trials(self, _strategies: Sequence[str] = ()) -> list[BareTrial]:
         """Return a trial of each resource."""

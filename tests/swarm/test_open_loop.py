@@ -19,8 +19,8 @@ from inflight.bench.measure import host
 from inflight.bench.measure.checks import judge
 from inflight.bench.measure.server import Server, running
 from inflight.bench.measure.swarm.open_loop import CHECKS, Evidence, long_enough, run_open, wrong_answer
+from inflight.bench.measure.swarm.schedule import NO_ANSWER
 from inflight.bench.measure.trial import Setting
-from inflight.bench.plan.arrivals import NO_ANSWER
 from inflight.bench.plan.judge import convert
 from inflight.bench.plan.scale import Open
 from inflight.bench.rows import files as rows
@@ -175,7 +175,7 @@ def ask(out: Path, **changes: Any) -> int:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"rates": (0.0,)}, "--rate: a value of rates must be a number above 0, not 0.0"),
+        ({"rates": (0.0,)}, "--rate: each value of rates must be a number > 0, not [0.0]"),
         ({"rates": (0.5,)}, "--rate: at 0.5 a second nothing arrives in 1 s"),
         ({"latency": "soon"}, '--latency: "soon" is not a latency'),
         ({"latency": "80"}, "--latency: 80 has no unit; write 80ms or 80s"),

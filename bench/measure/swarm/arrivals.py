@@ -31,8 +31,8 @@ from locust.env import Environment
 from locust.exception import StopUser
 
 from inflight.bench.measure.swarm.page_user import TIMED_OUT, OneTryPool, SiteUser
+from inflight.bench.measure.swarm.schedule import NO_ANSWER, Recorder, Schedule
 from inflight.bench.measure.worker import Part, Say, serve
-from inflight.bench.plan.arrivals import NO_ANSWER, Recorder, Schedule
 
 WARM_UP_S = 1.0
 LEAD_NS = 50_000_000

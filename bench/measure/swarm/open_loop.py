@@ -14,8 +14,8 @@ from inflight.bench import units
 from inflight.bench.measure import checks, host
 from inflight.bench.measure.checks import MS, Judgement, judge, not_applicable, passed_if
 from inflight.bench.measure.server import Server, counted_between
+from inflight.bench.measure.swarm.schedule import LONGEST_SHARE, NO_ANSWER
 from inflight.bench.measure.trial import Observation, Setting, conduct, working
-from inflight.bench.plan.arrivals import LONGEST_SHARE, NO_ANSWER
 from inflight.bench.plan.bare import BareTrial
 from inflight.bench.rows.files import Row
 from inflight.fake_server.faults import FAULTS
