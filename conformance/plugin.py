@@ -1,26 +1,35 @@
-"""The plug-in with which ``inflight check`` runs the suite: which tests, in which processes, and what they came to."""
+"""The plug-in with which ``inflight check`` runs the suite for one strategy, and what its tests came to."""
 
+import os
 import re
+import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from inflight import strategies
-from inflight.conformance import CHECK, RULES, processes, telling
+from inflight.conformance import CHECK, RULES, BrokenRuleError
+from inflight.conformance.processes import Ending, run_tasks
 
-BATCH = 8
-"""Number of cases that one process runs, unless one of them fails."""
-MOST_HANGS = 3
+MAX_HANGS = 3
 """Number of cases over the time limit after which the rest is not run."""
+MAX_LINES = 8
+"""Maximum number of lines on a failure."""
+UNCLOSED = (ResourceWarning, pytest.PytestUnraisableExceptionWarning)
+LIBRARY = str(Path(os.__file__).parent)
+HINT = re.compile("[Uu]se '?-v")
+"""What pytest says about its own options."""
+FRAME = re.compile(r'File "(?P<file>.+)", line (?P<line>\d+) in ')
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a test came to, for one choice of its parameters."""
+    """A test with one choice of its parameters, and how it ended."""
 
     test: str
     """The test's name as a sentence."""
@@ -28,50 +37,33 @@ class Case:
     """Its parameters, but for the strategy; empty if there are none."""
     topic: str
     """The rule that it belongs to."""
-    rule: str
-    """The same, or another one that it found broken."""
-    outcome: Literal["passed", "failed", "skipped", "limit"]
-    """``limit``: failed as expected, as the library cannot do it."""
-    lines: tuple[str, ...] = ()
-    """Of a failure: observed and expected. Otherwise the reason, if there is one."""
-    traceback: str = ""
-    hung: bool = False
+    ending: Ending
 
     @property
-    def is_clean(self) -> bool:
-        """Whether the process is as good as new for the next case."""
-        return self.outcome != "failed"
+    def rule(self) -> str:
+        """The rule that it belongs to, or another one that it found broken."""
+        return self.ending.rule or self.topic
 
 
 class Check:
     """The plug-in: it runs the tests of one strategy, and collects their cases."""
 
     def __init__(
-        self, strategy: str, rules: Iterable[str], jobs: int, limit_s: float, ended: Callable[[Case, int], None]
+        self, strategy: str, rules: Iterable[str], processes: int, limit_s: float, ended: Callable[[Case, int], None]
     ) -> None:
         self.__name__ = CHECK
         self.strategy = strategy
         self.cases: list[Case] = []
         self.planned: Counter[str] = Counter()
         """Number of cases of each rule."""
-        self.not_run = 0
         self._rules = set(rules)
-        self._jobs, self._limit_s, self._ended = jobs, limit_s, ended
-        self._is_imported = False
-        self._reports: list[pytest.TestReport] = []
-        self._errors: dict[str, BaseException] = {}
-
-    @property
-    def rules_not_run(self) -> list[str]:
-        """The rules of which no case was run."""
-        run = {case.topic for case in self.cases}
-        return [rule for rule in self.planned if rule not in run]
+        self._processes, self._limit_s, self._ended = processes, limit_s, ended
+        self._ending = Ending("passed")
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Keep the tests of the chosen rules, in the order of the rules."""
-        order = list(RULES)
         items[:] = sorted(
-            (item for item in items if _rule(item) in self._rules), key=lambda item: order.index(_rule(item))
+            (item for item in items if _rule(item) in self._rules), key=lambda i: [*RULES].index(_rule(i))
         )
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -79,61 +71,81 @@ class Check:
         if session.testsfailed:
             return False  # the suite itself cannot be imported, which pytest reports
         self.planned.update(map(_rule, session.items))
-        batches = [session.items[start : start + BATCH] for start in range(0, len(session.items), BATCH)]
-        hangs = 0
-        with closing(processes.results(batches, self._work, _lost, self._jobs, self._limit_s)) as found:
-            for case in found:
+        with closing(run_tasks(session.items, self._run, self._processes, self._limit_s)) as endings:
+            for item, ending in endings:
+                case = Case(_test(item), _parameters(item), _rule(item), _placed(ending))
                 self.cases.append(case)
                 self._ended(case, self.planned[case.topic])
-                hangs += case.hung
-                if hangs == MOST_HANGS:
+                if sum(each.ending.hung for each in self.cases) == MAX_HANGS:
                     break
-        self.not_run = len(session.items) - len(self.cases)
         return True
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, call: pytest.CallInfo[Any]) -> Iterator[None]:
-        """Remember the exception of each part of a test."""
-        if call.excinfo is not None and call.when is not None:
-            self._errors[call.when] = call.excinfo.value
-        return (yield)
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, call: pytest.CallInfo[Any]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Keep the first ending of a part of a test that is no success."""
+        report = yield
+        if not report.passed and self._ending.outcome == "passed":
+            self._ending = _ending_of(report, None if call.excinfo is None else call.excinfo.value)
+        return report
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Collect the report of each part of a test."""
-        self._reports.append(report)
-
-    def pytest_assertrepr_compare(self, op: str, left: object, right: object) -> list[str]:
-        """Say what was observed, and what was expected."""
-        return ["", *telling.contrast(op, left, right)]
-
-    def _work(self, item: pytest.Item, following: pytest.Item | None) -> Case:
-        if not self._is_imported:  # in each process once, before warnings become errors
-            strategies.load(self.strategy)
-            self._is_imported = True
-        self._errors.clear()
-        self._reports.clear()
-        item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
-        return self._case(item)
-
-    def _case(self, item: pytest.Item) -> Case:
-        names = _test(item), _parameters(item), _rule(item)
-        for report in self._reports:
-            if report.failed:
-                error = self._errors.get(report.when)
-                rule = telling.broken_rule(error) or _rule(item)
-                lines = () if error is None else telling.told(error)
-                return Case(*names, rule, "failed", lines, report.longreprtext)
-            if report.skipped:
-                if hasattr(report, "wasxfail"):
-                    return Case(*names, _rule(item), "limit", (report.wasxfail,))
-                return Case(*names, _rule(item), "skipped", (str(self._errors.get(report.when, "")),))
-        return Case(*names, _rule(item), "passed")
+    def _run(self, item: pytest.Item) -> Ending:
+        strategies.load(self.strategy)  # before warnings become errors
+        self._ending = Ending("passed")
+        # What follows is another item of the session, so that the session's fixtures stay.
+        item.ihook.pytest_runtest_protocol(item=item, nextitem=cast("pytest.Item", item.session))
+        return self._ending
 
 
-def _lost(item: pytest.Item, why: str, stack: str | None) -> Case:
-    rule = _rule(item)
-    lines, shown = telling.stopped(why, stack or "")
-    return Case(_test(item), _parameters(item), rule, rule, "failed", lines, shown, hung=stack is not None)
+def import_failure(strategy: str, limit_s: float) -> str | None:
+    """Import the strategy in a process of its own; return a sentence if that fails."""
+    ((_, ending),) = run_tasks([strategy], _import, 1, limit_s)
+    return _placed(ending).lines[0] if ending.outcome == "failed" else None
+
+
+def _import(strategy: str) -> Ending:
+    try:
+        strategies.load(strategy)
+    except strategies.StrategyError as error:
+        return Ending("failed", (str(error),))
+    except BaseException as error:  # noqa: BLE001  (whatever its code raises)
+        return Ending("failed", (f"{type(error).__name__}: {error}",))
+    return Ending("passed")
+
+
+def _ending_of(report: pytest.TestReport, error: BaseException | None) -> Ending:
+    if hasattr(report, "wasxfail"):
+        return Ending("limit", (report.wasxfail,))
+    if report.skipped:
+        return Ending("skipped", (str(error),))
+    if isinstance(error, UNCLOSED):
+        # What was not closed is found later, wherever the interpreter collects it: that place is not the cause.
+        unclosed = error.__cause__ or error
+        return Ending("failed", (f"{type(unclosed).__name__}: {unclosed}",), "cleanup", report.longreprtext)
+    if isinstance(error, AssertionError | pytest.fail.Exception):
+        lines = [line for line in str(error).splitlines() if line.strip() and not HINT.search(line)]
+    else:
+        frames = [
+            each for each in traceback.extract_tb(error.__traceback__ if error else None) if _is_ours(each.filename)
+        ]
+        lines = [f"{type(error).__name__}: {error} ({Path(frames[-1].filename).name}:{frames[-1].lineno})"]
+    rule = error.rule if isinstance(error, BrokenRuleError) else None
+    return Ending("failed", tuple(lines[:MAX_LINES]), rule, report.longreprtext)
+
+
+def _placed(ending: Ending) -> Ending:
+    """Say where a task hangs: the last line outside of the standard library, and the stack down to the test."""
+    if not ending.hung:
+        return ending
+    above_test = re.match(r".*? in test_\w+|.*", ending.traceback, re.DOTALL)
+    frames = [frame for frame in FRAME.finditer(ending.traceback) if _is_ours(frame["file"])]
+    place = f", in {Path(frames[0]['file']).name}:{frames[0]['line']}" if frames else ""
+    return replace(ending, lines=(ending.lines[0] + place,), traceback=above_test[0] if above_test else "")
+
+
+def _is_ours(file: str) -> bool:
+    return not file.startswith((LIBRARY, "<"))
 
 
 def _rule(item: pytest.Item) -> str:
@@ -150,9 +162,5 @@ def _test(item: pytest.Item) -> str:
 def _parameters(item: pytest.Item) -> str:
     """Return the parameters of a test as ``cap 8, connection keep-alive``."""
     assert isinstance(item, pytest.Function)
-    return ", ".join(f"{key} {_value(value)}" for key, value in item.callspec.params.items() if key != "name")
-
-
-def _value(value: object) -> str:
-    text = getattr(value, "__name__", None) or (value if isinstance(value, str) else repr(value))
-    return text if len(text) <= 40 else re.sub(r"\s+", " ", text)[:39] + "…"
+    parameters = {key: value for key, value in item.callspec.params.items() if key != "name"}
+    return ", ".join(f"{key} {getattr(value, '__name__', value)}" for key, value in parameters.items())

@@ -120,7 +120,7 @@ TABLE: list[tuple[str, int, tuple[str, ...]]] = [
     ("list ./needy.py", 0, ("needs no-such-thing",)),
     ("check ./no_stack.py", 2, ("'STACK'",)),
     ("check ./half.py", 2, ("half.py", "never closed")),
-    ("check ./leaves.py", 2, ("leaves", "imported", "sys.exit(0)")),
+    ("check ./leaves.py", 2, ("leaves", "imported", "SystemExit: 0")),
     ("check ./ends.py", 2, ("ends", "imported", "exit code 0")),
     ("crawl http://127.0.0.1:9/ --strategy ./leaves.py", 2, ("leaves", "worker", "exited with 0")),
     ("crawl http://127.0.0.1:9/ --strategy ./ends_later.py", 2, ("ends_later", "worker", "exited with 0")),

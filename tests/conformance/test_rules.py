@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from inflight import conformance, strategies
-from inflight.conformance import RULES, exceptions, telling
+from inflight.conformance import RULES, exceptions
 from inflight.fake_server.faults import FAULTS
 from inflight.strategies.base import Strategy
-from inflight.strategies.core.page import Page
 
 SUITE = Path(str(conformance.__file__)).parent
 
@@ -54,30 +53,3 @@ def test_a_strategy_from_another_place_has_the_limits_of_its_library(monkeypatch
 
     assert "/odd/interim" in exceptions.limits_of("mine")
     assert "/late/second-connection" not in exceptions.limits_of("mine")
-
-
-PAGE = Page("http://127.0.0.1:8/a", 200, None, None, 5, "text/html", "utf-8", 0, 0, 1)
-
-
-@pytest.mark.parametrize(
-    ("sign", "observed", "expected", "lines"),
-    [
-        ("==", {"/a": 200, "/b": 1}, {"/a": 404, "/b": 1}, ["observed: /a: 200", "expected: /a: 404"]),
-        ("==", {"/a": 200}, {}, ["observed: /a: 200", "expected: /a: nothing"]),
-        ("==", {PAGE.url: PAGE}, {}, ["observed: /a: status 200", "expected: /a: nothing"]),
-        (
-            "==",
-            dict.fromkeys("abcde", 1),
-            dict.fromkeys("abcde", 2),
-            ["observed: a: 1, b: 1, c: 1, and 2 more", "expected: a: 2, b: 2, c: 2, and 2 more"],
-        ),
-        ("==", {"/a"}, {"/b"}, ["observed: also /a", "expected: /b"]),
-        ("==", {"/a"}, set(), ["observed: also /a", "expected: nothing else"]),
-        ("==", set(), {"/a"}, ["observed: not /a", "expected: /a"]),
-        ("==", 3, 4, ["observed: 3", "expected: 4"]),
-        ("<=", 3, 2, ["observed: 3", "expected: at most 2"]),
-        ("==", "a\x1b", "b", ["observed: a?", "expected: b"]),
-    ],
-)
-def test_a_comparison_is_told_by_what_differs(sign: str, observed: object, expected: object, lines: list[str]) -> None:
-    assert telling.contrast(sign, observed, expected) == lines
