@@ -28,10 +28,8 @@ def sentence(rule: str) -> str:
 
 
 class BrokenRuleError(AssertionError):
-    """A crawl broke a rule; the lines say what was observed, and what was expected."""
+    """A crawl broke a rule; the message says what was observed."""
 
-    def __init__(self, rule: str, observed: str, expected: str | None = None) -> None:
+    def __init__(self, rule: str, message: str) -> None:
+        super().__init__(message)
         self.rule = rule
-        self.observed = observed
-        self.expected = expected
-        super().__init__(observed if expected is None else f"{observed}; expected: {expected}")

@@ -14,17 +14,16 @@ import pytest
 
 from inflight import strategies
 from inflight.conformance import CHECK, BrokenRuleError, fake_site
-from inflight.conformance.crawling import CONNECTION_USES, LONG_NS, code_of, open_what_stays_open
-from inflight.conformance.exceptions import OUT_OF_REACH
+from inflight.conformance.crawling import code_of, open_what_stays_open
 from inflight.conformance.fake_site import FakeSite
-from inflight.conformance.servers import Server, Servers, running
-from inflight.strategies.base import Strategy
+from inflight.conformance.servers import Servers, running
+from inflight.conformance.sites import CONNECTION_USES, LONG_NS
 
-pytest.register_assert_rewrite("inflight.conformance.expecting")
+pytest.register_assert_rewrite("inflight.conformance.subject")
 
-from inflight.conformance.expecting import LIMITS, Expect  # noqa: E402  (its assertions must say what differs)
+from inflight.conformance.subject import LIMITS, Subject  # noqa: E402  (its assertions must say what differs)
 
-FIRST_TEST = "test_a_page_without_links_is_the_whole_crawl"
+FIRST_TEST = "test_a_refused_connection_is_a_failed_page"
 """The only test of a strategy that cannot run here, which is skipped with the reason."""
 
 
@@ -37,17 +36,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run each test for every strategy that can run here, or for the one that ``inflight check`` checks."""
     if "name" in metafunc.fixturenames:
         check = metafunc.config.pluginmanager.get_plugin(CHECK)
-        is_first = metafunc.function.__name__ == FIRST_TEST
         names = strategies.crawlers() if check is None else [check.strategy]
+        is_first = metafunc.function.__name__ == FIRST_TEST
         runnable = [name for name in names if is_first or not strategies.describe(name).lack]
-        metafunc.parametrize("name", runnable if check else [*map(with_mark, runnable)], indirect=True)
+        metafunc.parametrize("name", runnable if check else [*map(marked, runnable)])
 
 
-def with_mark(name: str) -> Any:
-    """Leave strategies of other groups than the models to CI, if they do not need a newer Python than it runs."""
+def marked(name: str) -> Any:
+    """Skip a strategy that cannot run; leave other groups than the models to CI, if its Python is new enough."""
     described = strategies.describe(name)
     is_for_ci = described.group != strategies.MODELS and not described.least_python
-    return pytest.param(name, marks=pytest.mark.ci) if is_for_ci else name
+    skip = [pytest.mark.skip(f"{name} {described.lack}")] if described.lack else []
+    return pytest.param(name, marks=[*skip, *([pytest.mark.ci] if is_for_ci else [])])
 
 
 @pytest.hookimpl(wrapper=True)
@@ -61,32 +61,6 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
-@pytest.fixture
-def name(request: pytest.FixtureRequest) -> str:
-    """Each strategy's id in turn; one that cannot run here is skipped."""
-    if lack := strategies.describe(request.param).lack:
-        pytest.skip(f"{request.param} {lack}")
-    return str(request.param)
-
-
-@pytest.fixture
-def strategy(name: str) -> Strategy:
-    """Import the strategy under test."""
-    return strategies.load(name)
-
-
-@pytest.fixture
-def is_shared(name: str) -> bool:
-    """Return whether the strategy parses responses with the shared core."""
-    return strategies.describe(name).stack == "shared"
-
-
-@pytest.fixture
-def most_in_flight(name: str) -> int:
-    """Return the maximum number of fetches that the model can keep in flight."""
-    return strategies.describe(name).most_in_flight or 10**6
-
-
 @pytest.fixture(params=CONNECTION_USES)
 def connection(request: pytest.FixtureRequest) -> str:
     """Each use of connections in turn."""
@@ -94,23 +68,17 @@ def connection(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def server_process() -> Iterator[Servers]:
+def servers() -> Iterator[Servers]:
     """Run the process of the servers."""
-    with running() as servers:
-        yield servers
+    with running() as process:
+        yield process
 
 
 @pytest.fixture
-def servers(server_process: Servers) -> Iterator[Servers]:
-    """Return what opens servers for this test, and ends them before the next crawl of a test."""
-    yield server_process
-    server_process.end()
-
-
-@pytest.fixture
-def serve(servers: Servers) -> Callable[..., Server]:
-    """Return a function that opens a server for this test."""
-    return servers.serve
+def subject(name: str, servers: Servers, request: pytest.FixtureRequest) -> Iterator[Subject]:
+    """Return the strategy under test; the servers of the test end with it."""
+    yield Subject(name, servers, request.node)
+    servers.end()
 
 
 @pytest.fixture(scope="session")
@@ -118,12 +86,6 @@ def fake() -> Iterator[FakeSite]:
     """Start the project's fake server."""
     with fake_site.running() as site:
         yield site
-
-
-@pytest.fixture
-def expect(strategy: Strategy, name: str, serve: Callable[..., Server], request: pytest.FixtureRequest) -> Expect:
-    """Return what compares results with what is right for the strategy."""
-    return Expect(strategy, name, serve, request.node)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -141,26 +103,21 @@ def _small_heap() -> None:
     gc.freeze()
 
 
-class _Complaints(logging.Handler):
-    """Keeps the messages that are logged, and not the tracebacks: their frames would keep sockets open."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.messages: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.messages.append(record.getMessage())
-
-
 @pytest.fixture(autouse=True)
 def _asyncio_does_not_complain() -> Iterator[None]:
     """Fail when asyncio logs something: a task destroyed while pending, an exception that nobody asked for."""
-    complaints = _Complaints()
-    logging.getLogger("asyncio").addHandler(complaints)
+    messages = []
+
+    def note(record: logging.LogRecord) -> bool:
+        if record.levelno >= logging.WARNING:
+            messages.append(record.getMessage())  # the record has a traceback, whose frames would keep sockets open
+        return False
+
+    logging.getLogger("asyncio").addFilter(note)
     yield
-    logging.getLogger("asyncio").removeHandler(complaints)
-    if complaints.messages:
-        raise BrokenRuleError("cleanup", f"asyncio logged: {complaints.messages[0]}")
+    logging.getLogger("asyncio").removeFilter(note)
+    if messages:
+        raise BrokenRuleError("cleanup", f"asyncio logged: {messages[0]}")
 
 
 ADDRESSES = {
@@ -171,12 +128,11 @@ ADDRESSES = {
 
 
 @pytest.fixture
-def local_names(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def local_names(monkeypatch: pytest.MonkeyPatch, subject: Subject) -> None:
     """Serve names to this process: ``.test`` is this machine, ``.invalid`` is nowhere."""
-    if {"uvloop", "pycurl"} & set(strategies.describe(name).requires):
+    if {"uvloop", "pycurl"} & subject.requires:
         pytest.skip("its library looks up names in C, where a test cannot answer it")
-    if where := OUT_OF_REACH.get(name):
-        pytest.skip(f"it looks up names {where}, where a test cannot answer it")
+    subject.needs_reach("looks up names")
     real = socket.getaddrinfo
 
     def getaddrinfo(host: Any, *args: Any, **options: Any) -> Any:
@@ -190,19 +146,15 @@ def local_names(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 
 
 @pytest.fixture
-def moved_clock(
-    monkeypatch: pytest.MonkeyPatch, strategy: Strategy, name: str, servers: Servers
-) -> AbstractContextManager[None]:
+def moved_clock(monkeypatch: pytest.MonkeyPatch, subject: Subject) -> AbstractContextManager[None]:
     """Return a block in which scripts move the clocks of this process, so that it does not matter how fast anything is.
 
     ``late 1`` and ``late 2`` move them by more than half of a deadline each. The reply is ``passed 1`` or ``passed 2``.
     """
-    described = strategies.describe(name)
-    if where := OUT_OF_REACH.get(name):
-        pytest.skip(f"it keeps deadlines {where}, where a test cannot move the clock")
-    if {"uvloop", "gevent"} & set(described.requires):
+    subject.needs_reach("keeps deadlines")
+    if {"uvloop", "gevent"} & subject.requires:
         pytest.skip("its library keeps deadlines in C, where a test cannot move the clock")
-    if described.stack == "own" and not hasattr(code_of(strategy), "crawl_in_tasks"):
+    if not subject.is_shared and not hasattr(code_of(subject.strategy), "crawl_in_tasks"):
         pytest.skip("a client with an HTTP stack of its own may keep deadlines where a test cannot move the clock")
     ahead_ns = 0
 
@@ -217,6 +169,6 @@ def moved_clock(
         seconds, nanoseconds = getattr(time, clock), getattr(time, f"{clock}_ns")
         monkeypatch.setattr(time, clock, moved(seconds, 1e-9))
         monkeypatch.setattr(time, f"{clock}_ns", moved(nanoseconds, 1))
-        if clock == "perf_counter" and "trio" in described.requires:
+        if clock == "perf_counter" and "trio" in subject.requires:
             monkeypatch.setattr(sys.modules["trio._core._run"], clock, moved(seconds, 1e-9))
-    return servers.answering({"late 1": "passed 1", "late 2": "passed 2"}, move)
+    return subject.servers.answering({"late 1": "passed 1", "late 2": "passed 2"}, move)

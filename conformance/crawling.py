@@ -1,43 +1,30 @@
-"""Run one crawl in this process, and check that nothing is left of it."""
+"""Run one crawl in this process, and check that nothing is left of it.
+
+``python -m inflight.conformance.crawling STRATEGY CAP`` crawls once for each line of standard input, which has the use
+of connections and the URL, until it gets SIGINT; and prints how each crawl ended, and what is left.
+"""
 
 import asyncio
 import gc
 import importlib.util
+import json
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import psutil
 
+from inflight import strategies
 from inflight.conformance import BrokenRuleError
-from inflight.conformance.servers import Script
+from inflight.conformance.sites import LONG_NS, Outcome
 from inflight.strategies.base import Job, Strategy
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.http1 import ProtocolError
 from inflight.strategies.core.page import Page
-
-MS = 1_000_000
-LONG_NS = 3_600_000 * MS
-"""A deadline that no fetch reaches, even on a machine that is stopped for a while."""
-SHORT_NS = 300 * MS
-"""A deadline for fetches that are never answered."""
-
-CONNECTION_USES = ("keep-alive", "per-fetch")
-Outcome = int | str | None
-"""The status of a page, or the kind of its error."""
-
-
-class Row(NamedTuple):
-    """What the server does with a path, and what a crawl must find there."""
-
-    script: Script
-    expected: Outcome = 200
-    own: tuple[Outcome, ...] = ()
-    """What else is right for a client with an HTTP stack of its own."""
 
 
 @dataclass(frozen=True)
@@ -47,28 +34,22 @@ class Crawled:
     pages: dict[str, Page]
     peak_in_flight: int
 
+    def by_path(self) -> dict[str, Page]:
+        """Return the record of each path."""
+        return {url[url.index("/", 7) :]: page for url, page in self.pages.items()}
+
     def outcomes(self) -> dict[str, Outcome]:
         """Return for each path its status, or the kind of its error."""
-        return {path_of(url): kind_of(page.error) or page.status for url, page in self.pages.items()}
+        return {path: kind_of(page.error) or page.status for path, page in self.by_path().items()}
 
     def tries(self) -> dict[str, int]:
         """Return for each path how often it was tried."""
-        return {path_of(url): page.tries for url, page in self.pages.items()}
-
-    @property
-    def paths(self) -> set[str]:
-        """Return the paths of all pages."""
-        return set(self.outcomes())
+        return {path: page.tries for path, page in self.by_path().items()}
 
 
 def comparable(pages: dict[str, Page]) -> dict[str, Page]:
     """Return records without what depends on the order of the crawl, and without the details of errors."""
     return {url: replace(page, num_new_urls=0, error=kind_of(page.error)) for url, page in pages.items()}
-
-
-def path_of(url: str) -> str:
-    """Return the path of a URL, with its query."""
-    return url[url.index("/", 7) :]
 
 
 def kind_of(error: str | None) -> str | None:
@@ -86,7 +67,7 @@ def crawl(strategy: Strategy, *roots: str, frontier: type[Frontier] = Frontier, 
         except (OSError, ProtocolError) as error:
             raise BrokenRuleError("errors", f"crawl raised {type(error).__name__}: {error}") from error
     if front.in_flight:
-        raise BrokenRuleError("links", f"fetches started and neither finished nor failed: {front.in_flight}", "0")
+        raise BrokenRuleError("links", f"fetches started and neither finished nor failed: {front.in_flight}")
     if not front.done:
         raise BrokenRuleError("ends", "crawl returned while fetches waited")
     return Crawled({page.url: page for page in front.pages()}, front.peak_in_flight)
@@ -140,3 +121,26 @@ def left_behind(before: dict[str, Any]) -> list[str]:
 def unfinished_tasks() -> list["asyncio.Task[Any]"]:
     """Return the unfinished tasks among the objects of the collector."""
     return [one for one in gc.get_objects() if issubclass(type(one), asyncio.Task) and not one.done()]
+
+
+def crawl_until_interrupted(name: str, cap: str) -> None:
+    """Crawl for each line of standard input, and print how each crawl ended and what is left."""
+    strategy = strategies.load(name)
+    open_what_stays_open()
+    for line in sys.stdin:
+        connection, url = line.split()
+        job = Job.from_dict(
+            {"roots": [url], "max_in_flight": int(cap), "connection": connection, "timeout_ns": LONG_NS}
+        )
+        before = resources()
+        ended = "done"
+        try:
+            strategy.crawl(job, Frontier(job))
+        except KeyboardInterrupt:
+            ended = "interrupted"
+        gc.collect()
+        print(json.dumps({"ended": ended, "left": left_behind(before)}), flush=True)
+
+
+if __name__ == "__main__":
+    crawl_until_interrupted(*sys.argv[1:])

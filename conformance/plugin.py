@@ -22,8 +22,8 @@ MAX_LINES = 8
 """Maximum number of lines on a failure."""
 UNCLOSED = (ResourceWarning, pytest.PytestUnraisableExceptionWarning)
 LIBRARY = str(Path(os.__file__).parent)
-HINT = re.compile("[Uu]se '?-v")
-"""What pytest says about its own options."""
+HINT = re.compile(r"^ *\+ |[Uu]se '?-v")
+"""What pytest says about parts of a comparison, and about its own options."""
 FRAME = re.compile(r'File "(?P<file>.+)", line (?P<line>\d+) in ')
 
 
@@ -156,11 +156,11 @@ def _rule(item: pytest.Item) -> str:
 
 def _test(item: pytest.Item) -> str:
     assert isinstance(item, pytest.Function)
-    return item.originalname.removeprefix("test_").replace("_", " ")
+    return str(item.callspec.params.get("site", item.originalname.removeprefix("test_").replace("_", " ")))
 
 
 def _parameters(item: pytest.Item) -> str:
     """Return the parameters of a test as ``cap 8, connection keep-alive``."""
     assert isinstance(item, pytest.Function)
-    parameters = {key: value for key, value in item.callspec.params.items() if key != "name"}
+    parameters = {key: value for key, value in item.callspec.params.items() if key not in {"name", "site"}}
     return ", ".join(f"{key} {getattr(value, '__name__', value)}" for key, value in parameters.items())

@@ -1,8 +1,8 @@
 """The server of the suite: real sockets, and scripts that say what it does when a path is requested.
 
 It is one process for all tests, so that the threads and descriptors that a crawl leaves behind are the crawl's. A
-script is data: bytes to send, and steps such as ``CLOSE`` or ``seen(3)``. All pauses of the suite are in this file. A
-pause gives a wrong strategy time to show itself; a strategy that is right passes however long a pause is.
+script is data: bytes to send, and steps such as ``CLOSE`` or ``("seen", 3)``. All pauses of the suite are in this file.
+A pause gives a wrong strategy time to show itself; a strategy that is right passes however long a pause is.
 """
 
 import contextlib
@@ -21,76 +21,25 @@ from multiprocessing.connection import Connection as Pipe
 from typing import Any, NamedTuple
 
 Step = bytes | tuple[Any, ...]
-"""Bytes to send, or the name of a method of ``_Connection`` or ``_Stage`` with its arguments."""
-Script = bytes | tuple[Step, ...]
-Early = tuple[tuple[str, str], ...]
-"""Steps ``say`` and ``hear`` only."""
+"""Bytes to send, or the name of a method of ``_Connection`` or ``_Stage`` with its arguments, as ``("seen", 3)``."""
+Script = Step | tuple[Step, ...]
 Scripts = Mapping[str, Script]
 """Path -> script; ``*`` stands for all other paths. What has no script is a 404."""
 
-CLOSE: Step = ("close",)
-"""Close the connection after this request."""
-RESET: Step = ("reset",)
-"""Reset the connection."""
-HANG: Step = ("hang",)
-"""Neither answer nor close until the client disconnects."""
-MOMENT: Step = ("moment",)
-"""Give the client time to read what it was sent, and to notice a closed connection."""
+CLOSE, RESET, HANG, MOMENT = ("close",), ("reset",), ("hang",), ("moment",)
 
 _MOMENT_S = 0.05
-_DRIP_S = 0.02
+DRIP_S = 0.02
 _PIECE_S = 0.003
 _POLL_S = 0.01
 _LINGER_0 = struct.pack("ii", 1, 0)  # close() then resets the connection
 
 
-def pieces(*parts: bytes) -> Step:
-    """Send these bytes one after another, so that the client nearly always reads them one by one."""
-    return ("pieces", *parts)
-
-
-def flood(piece: bytes) -> Step:
-    """Send the same bytes repeatedly until the client disconnects."""
-    return ("repeat", piece, 0)
-
-
-def drip(piece: bytes) -> Step:
-    """Send the same bytes again and again with pauses until the client disconnects."""
-    return ("repeat", piece, _DRIP_S)
-
-
-def seen(number: int) -> Step:
-    """Wait until the servers of the test have seen this many requests, and briefly for more that should not come."""
-    return ("seen", number)
-
-
-def say(name: str) -> tuple[str, str]:
-    """Let all go on that wait for this name."""
-    return ("say", name)
-
-
-def hear(name: str) -> tuple[str, str]:
-    """Wait until this name has been said."""
-    return ("hear", name)
-
-
-def by_try(*scripts: Script) -> Script:
-    """Play the first script for the first request of the path, and so on; the last one for all others."""
-    return (("by_try", *scripts),)
-
-
-def by_use(new: Script, kept: Script) -> Script:
-    """Play one script for the first request of a connection, and another one for all others."""
-    return (("by_use", new, kept),)
-
-
 class Request(NamedTuple):
-    """A request as the server saw it; ``number`` counts those that came before it on its connection."""
+    """A request as the server saw it."""
 
     target: str
     head: str
-    connection: int
-    number: int
     port: int
 
 
@@ -116,7 +65,7 @@ class Servers:
         self._lock = threading.Lock()
 
     def serve(
-        self, scripts: Scripts | None = None, host: str = "127.0.0.1", port: int = 0, early: Early = ()
+        self, scripts: Scripts | None = None, host: str = "127.0.0.1", port: int = 0, early: Script = ()
     ) -> "Server":
         """Open a server at an address; ``early`` is played when a part of a long request has come."""
         server = Server(self, self.ask("listen", host, port, early))
@@ -243,7 +192,7 @@ class _Stage:
         self.in_flight = self.peak = 0
         self.is_over = False
 
-    def listen(self, host: str, port: int, early: Early) -> int:
+    def listen(self, host: str, port: int, early: Script) -> int:
         listener = socket.create_server((host, port), backlog=1024)
         port = listener.getsockname()[1]
         self.sockets.add(listener)
@@ -273,17 +222,20 @@ class _Stage:
                     sock.shutdown(socket.SHUT_RDWR)
 
     def seen(self, number: int) -> None:
+        """Wait until the servers have seen this many requests, and briefly for more that should not come."""
         self.wait_until(lambda: len(self.requests) >= number)
         if number not in self.passed:
             time.sleep(_MOMENT_S)
             self.passed.add(number)
 
     def say(self, name: str) -> None:
+        """Let all go on that wait for this name."""
         with self.changed:
             self.heard.add(name)
             self.changed.notify_all()
 
     def hear(self, name: str) -> None:
+        """Wait until this name has been said."""
         self.wait_until(lambda: name in self.heard)
 
     def wait_until(self, is_so: Callable[[], bool]) -> None:
@@ -293,7 +245,7 @@ class _Stage:
             if self.is_over:
                 raise OSError
 
-    def accept(self, listener: socket.socket, port: int, early: Early) -> None:
+    def accept(self, listener: socket.socket, port: int, early: Script) -> None:
         with contextlib.suppress(OSError), listener:
             while True:
                 sock, _ = listener.accept()
@@ -301,33 +253,33 @@ class _Stage:
                 with self.changed:
                     self.connections[port] += 1
                     self.sockets.add(sock)
-                connection = _Connection(self, sock, port, self.connections[port])
+                connection = _Connection(self, sock, port)
                 threading.Thread(target=connection.serve, args=(early,), daemon=True).start()
 
 
 class _Connection:
     """One connection. The lower methods, and those of the stage, are the steps of scripts."""
 
-    def __init__(self, stage: _Stage, sock: socket.socket, port: int, which: int) -> None:
-        self.stage, self.sock, self.port, self.which = stage, sock, port, which
+    def __init__(self, stage: _Stage, sock: socket.socket, port: int) -> None:
+        self.stage, self.sock, self.port = stage, sock, port
         self.earlier = 0
         self.tries = 0
         self.is_open = True
         self.is_answered = False
 
-    def serve(self, early: Early) -> None:
+    def serve(self, early: Script) -> None:
         with contextlib.suppress(OSError), self.sock:
             # With "Connection: close" too, it is the client's part to close.
             while self.is_open and (head := self.read_head(early)):
                 target = head.split(" ")[1]
-                self.note(Request(target, head, self.which, self.earlier, self.port))
+                self.note(Request(target, head, self.port))
                 scripts = self.stage.scripts[self.port]
                 self.play(scripts.get(target) or scripts.get("*", NOT_FOUND))
                 self.earlier += 1
         with self.stage.changed:
             self.stage.sockets.discard(self.sock)
 
-    def read_head(self, early: Early) -> str:
+    def read_head(self, early: Script) -> str:
         data = bytearray()
         while not data.endswith(b"\r\n\r\n"):
             if data:
@@ -341,7 +293,7 @@ class _Connection:
     def note(self, request: Request) -> None:
         stage = self.stage
         with stage.changed:
-            self.tries = sum(request[0] == other[0] and other.port == self.port for other in stage.requests)
+            self.tries = sum(request.target == other.target and other.port == self.port for other in stage.requests)
             self.is_answered = False
             stage.requests.append(request)
             stage.in_flight += 1
@@ -355,20 +307,25 @@ class _Connection:
                 self.stage.in_flight -= 1
 
     def play(self, script: Script) -> None:
-        for step in (script,) if isinstance(script, bytes) else script:
+        steps: Any = (script,) if script and isinstance(script[0], int | str) else script
+        for step in steps:
             what, *values = ("pieces", step) if isinstance(step, bytes) else step
             (getattr(self, what, None) or getattr(self.stage, what))(*values)
 
     def by_try(self, *scripts: Script) -> None:
+        """Play the first script for the first request of the path, and so on; the last one for all others."""
         self.play(scripts[min(self.tries, len(scripts) - 1)])
 
     def by_use(self, new: Script, kept: Script) -> None:
+        """Play one script for the first request of a connection, and another one for all others."""
         self.play(kept if self.earlier else new)
 
     def moment(self) -> None:
+        """Give the client time to read what it was sent, and to notice a closed connection."""
         time.sleep(_MOMENT_S)
 
     def pieces(self, *parts: bytes) -> None:
+        """Send bytes one after another, so that the client nearly always reads them one by one."""
         self.answer()
         with contextlib.suppress(OSError):  # the client has gone: that is its right
             for part in parts:
@@ -376,6 +333,7 @@ class _Connection:
                 time.sleep(_PIECE_S if len(parts) > 1 else 0)
 
     def repeat(self, piece: bytes, pause_s: float) -> None:
+        """Send the same bytes again and again until the client disconnects."""
         self.answer()
         with contextlib.suppress(OSError):
             while True:
@@ -384,16 +342,19 @@ class _Connection:
         self.close()
 
     def hang(self) -> None:
+        """Neither answer nor close until the client disconnects."""
         with contextlib.suppress(OSError):
             while self.sock.recv(65536):
                 pass
         self.close()
 
     def close(self) -> None:
+        """Close the connection after this request."""
         self.answer()
         self.is_open = False
 
     def reset(self) -> None:
+        """Reset the connection."""
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_0)
         self.close()
 
@@ -418,6 +379,7 @@ def moved(location: str | None, status: int = 302) -> bytes:
 
 
 NOT_FOUND = response(404, b'<a href="/trap">')
+LINK = b'<a href="/linked">'
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 """The beginning of a page."""
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"

@@ -4,17 +4,16 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-from inflight.conformance.crawling import CONNECTION_USES, code_of, crawl
-from inflight.conformance.exceptions import OUT_OF_REACH
-from inflight.conformance.servers import CLOSE, HANG, RESET, Script, Servers, page, seen
-from inflight.strategies.base import Strategy
+from inflight.conformance.crawling import code_of
+from inflight.conformance.servers import HANG, Script, page
+from inflight.conformance.sites import CONNECTION_USES
+from inflight.conformance.subject import Subject
 from inflight.strategies.core.frontier import Frontier
-from inflight.strategies.core.http1 import ProtocolError, Response, ResponseParser
-from inflight.strategies.core.page import Fetch
+from inflight.strategies.core.http1 import Response, ResponseParser
 
 pytestmark = pytest.mark.rule("bugs")
 
@@ -23,32 +22,15 @@ class PlantedError(RuntimeError):
     """The bug of these tests."""
 
 
-def plant(fetch: Fetch) -> None:
-    if fetch.url.endswith("/bug"):
-        raise PlantedError
+def bug_in(method: str) -> type[Frontier]:
+    """Return a frontier with a bug in this method; one that gets a fetch fails at ``/bug`` only."""
 
+    def planted(self: Frontier, *arguments: Any) -> Any:
+        if not arguments or arguments[0].url.endswith("/bug"):
+            raise PlantedError
+        return getattr(Frontier, method)(self, *arguments)
 
-class BugInRoots(Frontier):
-    def roots(self) -> list[Fetch]:
-        raise PlantedError
-
-
-class BugInStart(Frontier):
-    def start(self, fetch: Fetch) -> None:
-        super().start(fetch)
-        plant(fetch)
-
-
-class BugInFinish(Frontier):
-    def finish(self, fetch: Fetch, response: Response) -> Sequence[Fetch]:
-        plant(fetch)
-        return super().finish(fetch, response)
-
-
-class BugInFail(Frontier):
-    def fail(self, fetch: Fetch, error: OSError | ProtocolError) -> Sequence[Fetch]:
-        plant(fetch)
-        return super().fail(fetch, error)
+    return type(f"BugIn{method.title()}", (Frontier,), {method: planted})
 
 
 class BuggyParser(ResponseParser):
@@ -72,116 +54,87 @@ def with_others_waiting(others: int, bug: Script) -> dict[str, Script]:
     everybody = 1 + 2 * len(warm)
     return {
         "/": page(*(f"/warm{n}" for n in warm)),
-        **{f"/warm{n}": (seen(1 + len(warm)), page(f"/wait{n}" if n < others else "/bug")) for n in warm},
+        **{f"/warm{n}": (("seen", 1 + len(warm)), page(f"/wait{n}" if n < others else "/bug")) for n in warm},
         **{f"/wait{n}": (HANG,) for n in range(others)},
-        "/bug": (seen(everybody), bug) if isinstance(bug, bytes) else (seen(everybody), *bug),
+        "/bug": (("seen", everybody), bug) if isinstance(bug, bytes) else (("seen", everybody), *bug),
     }
 
 
-def check_that_the_bug_comes_out(
-    strategy: Strategy, most_in_flight: int, servers: Servers, frontier: type[Frontier] = Frontier, bug: bytes = b""
-) -> None:
+def check_that_the_bug_comes_out(subject: Subject, frontier: type[Frontier], bug: bytes) -> None:
     """Crawl with a planted bug in each situation; it must come out of the crawl, alone or in a group."""
-    found = {}
+    ends = {}
     for number, connection in SITUATIONS:
-        others = min(number, most_in_flight - 1)
-        servers.end()
-        server = servers.serve(with_others_waiting(others, bug or page("/bug")))
+        others = min(number, subject.max_in_flight - 1)
+        subject.servers.end()
+        server = subject.serve(with_others_waiting(others, bug))
         ended = "crawl returned"
         try:
-            crawl(strategy, f"{server.url}/", frontier=frontier, max_in_flight=others + 1, connection=connection)
+            subject.crawl(f"{server.url}/", frontier=frontier, max_in_flight=others + 1, connection=connection)
         except PlantedError:
             ended = COMES_OUT
         except BaseExceptionGroup as group:
             if group.subgroup(PlantedError) is None:
                 raise
             ended = COMES_OUT
-        found[f"{number} others wait, {connection}"] = ended
+        ends[number, connection] = ended
 
-    assert found == {f"{number} others wait, {connection}": COMES_OUT for number, connection in SITUATIONS}
-
-
-@pytest.mark.parametrize("frontier", [BugInRoots, BugInStart, BugInFinish])
-def test_a_bug_in_the_frontier_ends_the_crawl(
-    strategy: Strategy, most_in_flight: int, frontier: type[Frontier], servers: Servers
-) -> None:
-    check_that_the_bug_comes_out(strategy, most_in_flight, servers, frontier)
+    assert ends == dict.fromkeys(SITUATIONS, COMES_OUT)
 
 
-def test_a_bug_in_the_parser_ends_the_crawl(
-    strategy: Strategy,
-    name: str,
-    is_shared: bool,
-    most_in_flight: int,
-    servers: Servers,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    if not is_shared:
-        pytest.skip("it has a parser of its own")
-    if where := OUT_OF_REACH.get(name):
-        pytest.skip(f"it parses {where}, where a test cannot plant a bug")
-    if not hasattr(code_of(strategy), "ResponseParser"):
+@pytest.mark.parametrize("method", ["roots", "start", "finish", "fail"])
+def test_a_bug_in_the_frontier_ends_the_crawl(subject: Subject, method: str) -> None:
+    check_that_the_bug_comes_out(subject, bug_in(method), b"nonsense\r\n\r\n" if method == "fail" else page("/bug"))
+
+
+def test_a_bug_in_the_parser_ends_the_crawl(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    subject.needs_shared_parser("have a parser of its own")
+    subject.needs_reach("parses")
+    if not hasattr(code_of(subject.strategy), "ResponseParser"):
         pytest.skip("its file does not import the parser")
-    monkeypatch.setattr(code_of(strategy), "ResponseParser", BuggyParser)
+    monkeypatch.setattr(code_of(subject.strategy), "ResponseParser", BuggyParser)
 
-    check_that_the_bug_comes_out(strategy, most_in_flight, servers, bug=page("planted"))
-
-
-def test_a_bug_after_a_failed_fetch_ends_the_crawl(strategy: Strategy, most_in_flight: int, servers: Servers) -> None:
-    check_that_the_bug_comes_out(strategy, most_in_flight, servers, BugInFail, b"nonsense\r\n\r\n")
-
-
-@pytest.mark.rule("cleanup")
-def test_nothing_is_left_when_every_fetch_fails(strategy: Strategy, connection: str, servers: Servers) -> None:
-    server = servers.serve({f"/{n}": (RESET if n % 2 else CLOSE,) for n in range(25)})
-    roots = [f"{server.url}/{n}" for n in range(25)]
-
-    crawled = crawl(strategy, *roots, max_in_flight=10, max_tries=2, connection=connection)
-
-    assert [found.status for found in crawled.pages.values()] == [None] * 25
-
-
-# Ctrl-C
+    check_that_the_bug_comes_out(subject, Frontier, page("planted"))
 
 
 def check_that_ctrl_c_ends_it(
-    name: str, cap: int, servers: Servers, scripts: dict[str, Script], enough: int, flags: Sequence[str] = ()
+    subject: Subject, cap: int, scripts: dict[str, Script], enough: int, warnings: str
 ) -> None:
     """Crawl in a process with each use of connections, and send SIGINT when the server has seen enough requests."""
-    command = [sys.executable, *flags, "-m", "inflight.conformance.interrupted", name, str(cap)]
+    command = [sys.executable, "-W", warnings, "-m", "inflight.conformance.crawling", subject.name, str(cap)]
     pipe = subprocess.PIPE
-    found = {}
+    lines = {}
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
             for connection in CONNECTION_USES:
-                servers.end()
-                process.stdin.write(f"{connection} {servers.serve(scripts).url}/\n")
+                subject.servers.end()
+                process.stdin.write(f"{connection} {subject.serve(scripts).url}/\n")
                 process.stdin.flush()
-                servers.wait_until_seen(enough, or_when=process.poll)
+                subject.servers.wait_until_seen(enough, or_when=process.poll)
                 process.send_signal(signal.SIGINT)
-                found[connection] = process.stdout.readline()
+                lines[connection] = process.stdout.readline()
             process.stdin.close()
-            found["at the end"] = process.stdout.read()
+            lines["at the end"] = process.stdout.read()
         finally:
             process.kill()
     nothing_left = json.dumps({"ended": "interrupted", "left": []}) + "\n"
-    assert found == {**dict.fromkeys(CONNECTION_USES, nothing_left), "at the end": ""}
+    assert lines == {**dict.fromkeys(CONNECTION_USES, nothing_left), "at the end": ""}
 
 
 @pytest.mark.rule("cleanup")
-def test_ctrl_c_ends_a_crawl_that_waits(strategy: Strategy, name: str, most_in_flight: int, servers: Servers) -> None:
-    cap = min(4, most_in_flight)
-    scripts = with_others_waiting(cap - 1, (HANG,))
+def test_ctrl_c_ends_a_crawl_that_waits(subject: Subject) -> None:
+    cap = min(4, subject.max_in_flight)
 
-    check_that_ctrl_c_ends_it(name, cap, servers, scripts, 1 + 2 * cap, ("-W", "always::ResourceWarning"))
+    check_that_ctrl_c_ends_it(
+        subject, cap, with_others_waiting(cap - 1, (HANG,)), 1 + 2 * cap, "always::ResourceWarning"
+    )
 
 
 @pytest.mark.rule("cleanup")
-def test_ctrl_c_ends_a_crawl_that_is_busy(strategy: Strategy, name: str, servers: Servers) -> None:
+def test_ctrl_c_ends_a_crawl_that_is_busy(subject: Subject) -> None:
     pages: dict[str, Script] = {f"/{n or ''}": page(f"/{2 * n + 1}", f"/{2 * n + 2}") for n in range(20_000)}
 
     # Without the warnings: an interrupt between the making of a socket and its assignment leaves the socket to the
     # garbage collector, in any Python program. What counts is that no descriptor, thread or task is left.
-    check_that_ctrl_c_ends_it(name, 8, servers, pages, 300, ("-W", "ignore"))
+    check_that_ctrl_c_ends_it(subject, 8, pages, 300, "ignore")

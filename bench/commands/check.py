@@ -160,7 +160,7 @@ def text_of(checked: Checked, *, verbose: bool) -> Iterator[str]:
         failed = checked.of(rule, "failed")
         yield f"{'FAILED' if failed else 'ok':<6}  {rule:<11}  {sentence(rule)}"
         for test, cases in _group(failed, lambda case: case.test).items():
-            first, of = cases[0], sum(case.test == test for case in checked.cases)
+            first, of = min(cases, key=lambda case: case.case), sum(case.test == test for case in checked.cases)
             where = f" ({first.case})" if first.case else ""
             yield f"        {test}{where}{f': {len(cases)} of {of} cases' if of > 1 else ''}"
             yield from (f"            {plain(line, 400)}" for line in first.ending.lines)

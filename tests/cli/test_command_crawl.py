@@ -16,13 +16,12 @@ from inflight.bench.measure import server as fake
 from inflight.bench.measure.expected import expected_answer
 from inflight.conformance.servers import (
     CLOSE,
+    DRIP_S,
     HANG,
     HEAD,
     RESET,
     Script,
     Server,
-    drip,
-    flood,
     moved,
     page,
     response,
@@ -185,10 +184,10 @@ EVIL: dict[str, Script] = {
     "/gone": (RESET,),
     "/round": moved("/round"),
     **{f"/on/{n}": moved(f"/on/{n + 1}") for n in range(7)},
-    "/drip": (b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", drip(b"x")),
-    "/endless": (HEAD + b"\r\n", flood(b"<a href='/x'>" * 1000)),
+    "/drip": (b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", ("repeat", b"x", DRIP_S)),
+    "/endless": (HEAD + b"\r\n", ("repeat", b"<a href='/x'>" * 1000, 0)),
     "/silent": (HANG,),
-    "/huge": (b"HTTP/1.1 200 OK\r\n", flood(b"X-Header: more\r\n" * 100)),
+    "/huge": (b"HTTP/1.1 200 OK\r\n", ("repeat", b"X-Header: more\r\n" * 100, 0)),
     "/links": page(*BAD_LINKS),
     "/binary": response(200, random.Random(2).randbytes(5000), "text/html; charset=\xff\xfe"),
 }

@@ -4,10 +4,12 @@ import os
 import socket
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
+from unittest.mock import patch
 
+from inflight.conformance.sites import LONG_NS
 from inflight.strategies import callbacks, sequential
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
@@ -26,6 +28,16 @@ class Around(Frontier):
         self.__dict__ = frontier.__dict__
 
 
+def crawl_changed(job: Job, frontier: Frontier, change: Callable[[Fetch, Response], Response]) -> None:
+    """Crawl, but finish each fetch with a changed response."""
+
+    class Changing(Around):
+        def finish(self, fetch: Fetch, response: Response) -> Sequence[Fetch]:
+            return super().finish(fetch, change(fetch, response))
+
+    callbacks.crawl(job, Changing(frontier))
+
+
 def forgets_to_finish_a_fetch(job: Job, frontier: Frontier) -> None:
     class Forgetful(Around):
         def finish(self, fetch: Fetch, response: Response) -> Sequence[Fetch]:
@@ -35,13 +47,11 @@ def forgets_to_finish_a_fetch(job: Job, frontier: Frontier) -> None:
 
 
 def finishes_a_fetch_twice(job: Job, frontier: Frontier) -> None:
-    class Eager(Around):
-        def finish(self, fetch: Fetch, response: Response) -> Sequence[Fetch]:
-            found = super().finish(fetch, response)
-            super().finish(fetch, response)
-            return found
+    def finish_before(fetch: Fetch, response: Response) -> Response:
+        frontier.finish(fetch, response)
+        return response
 
-    callbacks.crawl(job, Eager(frontier))
+    crawl_changed(job, frontier, finish_before)
 
 
 def exceeds_the_cap(job: Job, frontier: Frontier) -> None:
@@ -64,20 +74,44 @@ def forgets_to_close_a_socket(job: Job, frontier: Frontier) -> None:
 
 
 def ignores_redirects(job: Job, frontier: Frontier) -> None:
-    class Deaf(Around):
-        def finish(self, fetch: Fetch, response: Response) -> Sequence[Fetch]:
-            return super().finish(fetch, response._replace(location=None))
-
-    callbacks.crawl(job, Deaf(frontier))
+    crawl_changed(job, frontier, lambda _, response: response._replace(location=None))
 
 
 def changes_redirects(job: Job, frontier: Frontier) -> None:
-    class Wrong(Around):
-        def finish(self, fetch: Fetch, response: Response) -> Sequence[Fetch]:
-            is_deaf = fetch.url.endswith(("/without-location", "/empty"))
-            return super().finish(fetch, response._replace(status=303) if is_deaf else response)
+    nowhere = ("/without-location", "/empty")
+    crawl_changed(job, frontier, lambda fetch, it: it._replace(status=303) if fetch.url.endswith(nowhere) else it)
 
-    callbacks.crawl(job, Wrong(frontier))
+
+def hides_errors_of_servers(job: Job, frontier: Frontier) -> None:
+    crawl_changed(job, frontier, lambda _, response: response._replace(status=200))
+
+
+def ignores_deadlines(job: Job, frontier: Frontier) -> None:
+    class Patient(Around):
+        def start(self, fetch: Fetch) -> None:
+            super().start(fetch)
+            fetch.deadline_ns += LONG_NS
+
+    callbacks.crawl(job, Patient(frontier))
+
+
+def ignores_the_limit_of_bodies(job: Job, frontier: Frontier) -> None:
+    callbacks.crawl(replace(job, max_body_bytes=job.max_body_bytes + 1), frontier)
+
+
+def never_keeps_a_connection(job: Job, frontier: Frontier) -> None:
+    callbacks.crawl(replace(job, connection="per-fetch"), frontier)
+
+
+def takes_stale_connections_for_failures(job: Job, frontier: Frontier) -> None:
+    with patch.object(callbacks, "is_stale", return_value=False):
+        callbacks.crawl(job, frontier)
+
+
+def has_another_name(job: Job, frontier: Frontier) -> None:
+    real = vars(Fetch)["request"].fget
+    with patch.object(Fetch, "request", property(lambda fetch: real(fetch).replace(b"inflight", b"another"))):
+        callbacks.crawl(job, frontier)
 
 
 def swallows_an_error(job: Job, frontier: Frontier) -> None:
@@ -112,12 +146,11 @@ def ends_the_process(job: Job, frontier: Frontier) -> None:
 
 
 def works_twice_per_page(job: Job, frontier: Frontier) -> None:
-    class Busy(Around):
-        def finish(self, fetch: Fetch, response: Response) -> Sequence[Fetch]:
-            consume(job)
-            return super().finish(fetch, response)
+    def work(_: Fetch, response: Response) -> Response:
+        consume(job)
+        return response
 
-    callbacks.crawl(job, Busy(frontier))
+    crawl_changed(job, frontier, work)
 
 
 def never_works(job: Job, frontier: Frontier) -> None:

@@ -42,7 +42,7 @@ def test_threads_work_on_their_pages_side_by_side(monkeypatch: pytest.MonkeyPatc
         roots = (f"{url}/3", f"{url}/4")
         crawled = crawl(strategies.load("thread_pool"), *roots, max_in_flight=2, work_units=1)
 
-    assert crawled.paths == {"/3", "/4"}
+    assert set(crawled.by_path()) == {"/3", "/4"}
 
 
 def test_a_unit_is_the_hash_that_it_says() -> None:
