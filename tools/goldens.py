@@ -29,7 +29,7 @@ from inflight.bench.commands import advise as advise_command
 from inflight.bench.commands import report as report_command
 from inflight.bench.race import command as race_command
 from inflight.bench.report import terminal as table
-from inflight.bench.report.plots import save_all
+from inflight.bench.report.studies import Studies
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import SELFTEST_FILE, RowsError
 from tools.document.stored import REFERENCE
@@ -89,7 +89,7 @@ def outputs(run: Path, out: Path) -> Iterator[tuple[str, str]]:
     for name in TABLES:
         yield f"{name}.csv", getattr(results, name).to_csv()
     yield "answer.txt", "\n".join(results.answer())
-    for path in save_all(found, results.machine, out / "plots"):
+    for path in Studies(found).save_plots(results.machine, out / "plots"):
         if path.suffix == ".png":
             path.unlink()
     yield from _of_kind(run, found)

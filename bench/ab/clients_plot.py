@@ -1,24 +1,24 @@
 """Plot of a self-test: several clients of one server, with throughput above and the median time below."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from inflight.bench import units
 from inflight.bench.ab.clients import Latency, Spread, compare
 from inflight.bench.ab.clients_show import title
-from inflight.bench.present import labels, marks, page, words
-from inflight.bench.present.name_looks import COLOURS, Look
+from inflight.bench.present import words
 from inflight.bench.report import provenance
 from inflight.bench.rows.files import Row
+from inflight.bench.show.looks import COLOURS, looks
+from inflight.bench.show.pictures import Panel, Picture, draw_dots, name_rows, set_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-MOST_PANELS = 4
-"""Maximum number of latencies side by side."""
+MAX_LATENCIES = 4
+"""Maximum number of latencies."""
 MOST_REASONS = 3
 """Maximum number of reasons shown for missing figures."""
 _BAND: dict[str, Any] = {"height": 0.7, "color": COLOURS[0], "alpha": 0.2, "zorder": 0.5, "linewidth": 0}
@@ -30,36 +30,22 @@ _NOTES = (
 )
 
 
-def save_clients(rows: Sequence[Row], machine: dict[str, Any], folder: Path) -> list[Path]:
-    """Write ``clients.png`` and ``clients.svg`` into the folder; nothing if no client has a figure.
-
-    Raises OSError when a file cannot be written.
-    """
-    with page.settings():
-        figure = draw(rows, machine)
-        if figure is None:
-            return []
-        folder.mkdir(parents=True, exist_ok=True)
-        return page.save(figure, folder, "clients")
-
-
-def draw(rows: Sequence[Row], machine: dict[str, Any]) -> "Figure | None":
-    """Draw a column for each latency, with a mark and a range for each client; None if no client has a figure."""
+def picture(rows: Sequence[Row], machine: dict[str, Any]) -> Picture | None:
+    """Return two panels for each latency, with a mark and a range for each client; None if no client has a figure."""
     own = [row for row in rows if row.kind == "client"]
-    found = compare(own)
-    if found is None or not found.names:
+    compared = compare(own)
+    if compared is None or not compared.names:
         return None
-    shown = found.latencies[:MOST_PANELS]
-    names = sorted({client.name for one in shown for client in one.clients})
-    notes = marks.notes(_NOTES, _about_missing(found.latencies[:MOST_PANELS]))
-    sheet = page.sheet(title(found), notes, provenance.source(own, machine))
-    marks.margins(sheet, max(1.5, 0.3 + labels.inches(sheet, map(words.name, names))), 0.45)
-    above, below = sheet.subplots(2, len(shown), squeeze=False, gridspec_kw={"hspace": 0.55, "wspace": 0.25})
-    for one, upper, lower in zip(shown, above, below, strict=True):
-        upper.set_title(f"{units.latency(one.latency)}, {words.in_flight(one.in_flight)}")
-        for axes, panel in ((upper, _throughput(one)), (lower, _added_time(one))):
-            _draw_panel(axes, panel, page.looks(names), first=one is shown[0])
-    return sheet
+    latencies = compared.latencies[:MAX_LATENCIES]
+    names = sorted({client.name for latency in latencies for client in latency.clients})
+    panels = [
+        Panel(where, partial(_draw_panel, figure=figure, names=names), 1.2 + 0.4 * len(names))
+        for latency in latencies
+        for where in [f"{units.latency(latency.latency)}, {words.in_flight(latency.in_flight)}"]
+        for figure in (_throughput(latency), _added_time(latency))
+    ]
+    notes = " ".join(filter(None, [_NOTES, _about_missing(latencies)]))
+    return Picture("clients", title(compared), notes, panels, footer=provenance.source(own, machine))
 
 
 def _about_missing(found: Sequence[Latency]) -> str:
@@ -78,7 +64,7 @@ def _about_missing(found: Sequence[Latency]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class Figure:
     """One figure of each client at one latency, in the unit of its axis."""
 
     label: str
@@ -90,57 +76,50 @@ class Panel:
     limit: float | None = None
 
 
-def _throughput(one: Latency) -> Panel:
+def _throughput(one: Latency) -> Figure:
     marks = {client.name: client.per_s for client in one.clients if client.per_s is not None}
     bands = {
         client.name: (client.ideal_per_s, one.per_s.bound * client.ideal_per_s)
         for client in one.clients
         if client.ideal_per_s is not None and not client.full
     }
-    return Panel("requests/s", marks, bands, _full(one), one.ideal_per_s)
+    return Figure("requests/s", marks, bands, _full(one), one.ideal_per_s)
 
 
-def _added_time(one: Latency) -> Panel:
+def _added_time(one: Latency) -> Figure:
     marks = {
         client.name: Spread(own.median / _MS, own.low / _MS, own.high / _MS, own.rounds)
         for client in one.clients
         if (own := client.added_ns) is not None
     }
     bands = dict.fromkeys(_throughput(one).bands, (0.0, one.added.bound / _MS))
-    return Panel(f"median time{' above latency' if one.mean_latency_ns else ''} (ms)", marks, bands, _full(one))
+    return Figure(f"median time{' above latency' if one.mean_latency_ns else ''} (ms)", marks, bands, _full(one))
 
 
 def _full(one: Latency) -> set[str]:
     return {client.name for client in one.clients if client.full}
 
 
-def _draw_panel(axes: "Axes", panel: Panel, looks: Mapping[str, Look], *, first: bool) -> None:
+def _draw_panel(axes: "Axes", figure: Figure, names: Sequence[str]) -> None:
     """Draw a mark with its range for each client, in front of its expected band."""
     ends: list[float] = []
-    if panel.limit is not None:
-        ends.append(panel.limit)
-        axes.axvline(panel.limit, color="black", linestyle=(0, (6, 2)), linewidth=1.4, zorder=2)
-    for place, (name, look) in enumerate(looks.items()):
-        if (own := panel.marks.get(name)) is None:
-            axes.annotate("no figure", (0.02, place), xycoords=("axes fraction", "data"), size=page.SMALL, va="center")
+    if figure.limit is not None:
+        ends.append(figure.limit)
+        axes.axvline(figure.limit, color="black", linestyle=(0, (6, 2)), linewidth=1.4, zorder=2)
+    name_rows(axes, [words.name(name) for name in names])
+    for place, (name, look) in enumerate(looks(names).items()):
+        if (own := figure.marks.get(name)) is None:
+            axes.annotate("no figure", (0.02, place), xycoords=("axes fraction", "data"), va="center")
             continue
-        if name in panel.bands:
-            middle, off = panel.bands[name]
+        if name in figure.bands:
+            middle, off = figure.bands[name]
             axes.barh(place, 2 * off, left=middle - off, **_BAND)
             ends += [middle - off, middle + off]
         ends += [own.low, own.high]
         axes.plot([own.low, own.high], [place, place], color=look.colour, linewidth=2.6, zorder=4)
-        marks.dots(axes, [(own.median, place)], look, hollow=name in panel.full, markersize=11, zorder=5)
-    if ends:
-        low, high = min(ends), max(ends)
-        room = 0.15 * ((high - low) or abs(high) or 1)
-        axes.set_xlim(low - room, high + room)
-        axes.locator_params(axis="x", nbins=4)
-        axes.xaxis.set_major_formatter(lambda value, _: units.number_tick(float(f"{value:.6g}")))
-    else:
-        axes.set_xticks([])
-    axes.set_ylim(len(looks) - 0.4, -0.6)
-    axes.set_yticks(range(len(looks)), [words.name(name) if first else "" for name in looks], size=12)
-    axes.tick_params(axis="y", length=0)
-    axes.grid(visible=False, axis="y")
-    axes.set_xlabel(panel.label)
+        draw_dots(axes, [(own.median, place)], look, hollow=name in figure.full, markersize=10, zorder=5)
+    low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
+    room = 0.15 * ((high - low) or abs(high) or 1)
+    axes.set_xlim(low - room, high + room)
+    set_ticks(axes.xaxis, lambda value: units.number_tick(float(f"{value:.6g}")), 3)
+    axes.set_xlabel(figure.label)

@@ -187,7 +187,8 @@ def conclude(folder: Path, result: Result, markdown: Path | None, *, as_json: bo
     """Print the verdict, write it into the folder of its rows, and return its exit code."""
     from rich.console import Console
 
-    from inflight.bench.ab.plot import save_comparison
+    from inflight.bench.ab.plot import picture
+    from inflight.bench.show import pictures
 
     values: dict[str, Any] = show.to_json(result) | {"folder": str(folder)}
     if as_json:
@@ -202,7 +203,7 @@ def conclude(folder: Path, result: Result, markdown: Path | None, *, as_json: bo
             with markdown.open("a", encoding="utf-8") as file:
                 file.write(summary)
         machine = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
-        plots = save_comparison(result, machine, folder / "plots")
+        plots = pictures.save([picture(result, machine)], folder / "plots")
     except OSError as error:
         where = error.filename or folder
         raise runs.RunError(f"cannot write {where}: {error.strerror}; the rows are complete") from error

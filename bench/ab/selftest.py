@@ -200,16 +200,16 @@ def _measure(plan: Plan, where: Laboratory, trials: Sequence[BareTrial]) -> dict
 
 
 def _keep(folder: Path, found: dict[str, Any]) -> None:
-    from inflight.bench.ab.clients_plot import save_clients
-    from inflight.bench.ab.plot import save_selftest
+    from inflight.bench.ab import clients_plot, plot
+    from inflight.bench.show import pictures
 
     try:
         told = json.dumps(found, indent=2, allow_nan=False) + "\n"
         (folder / rows.SELFTEST_FILE).write_text(told, encoding="utf-8")
         (folder / "selftest.txt").write_text(rates.text(found) + "\n", encoding="utf-8")
         every = rows.read(folder)
-        save_selftest(found, every, folder / "plots")
-        save_clients(every, found["machine"], folder / "plots")
+        drawn = [plot.picture_of_selftest(found, every), clients_plot.picture(every, found["machine"])]
+        pictures.save(drawn, folder / "plots")
     except OSError as error:
         where = error.filename or folder
         raise runs.RunError(f"cannot write {where}: {error.strerror}; the rows are complete") from error

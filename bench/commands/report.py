@@ -33,7 +33,7 @@ def run(*, folder: Path | None, form: str, out: Path | None, results: Path) -> i
 
 
 def _html(folder: Path, _found: list[Row], out: Path | None) -> None:
-    from inflight.bench.report import page as report_page
+    from inflight.bench.show import page as report_page
 
     target = out or folder / report_page.PAGE_FILE
     with _Writing(target), working() as tell:

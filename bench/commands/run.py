@@ -272,15 +272,15 @@ def check_room(folder: Path) -> None:
 def save(folder: Path, found: list[Row]) -> dict[str, Any]:
     """Save table, plots and page in the folder of a run, print their paths, and return them. Raises RunError."""
     check_room(folder)
-    from inflight.bench.report import page as report_page
-    from inflight.bench.report import plots
+    from inflight.bench.report.studies import Studies
     from inflight.bench.report.tidy import csv
+    from inflight.bench.show import page as report_page
 
     say(f"rows:  {folder / rows.ROWS_FILE}")
     try:
         (folder / "rows.csv").write_text(csv(found), encoding="utf-8", newline="\n")
-        saved = plots.save_all(found, runs.machine_of(folder), folder / "plots")
-        page = report_page.write(folder, drawn=saved)
+        saved = Studies(found).save_plots(runs.machine_of(folder), folder / "plots")
+        page = report_page.write(folder)
     except OSError as error:
         raise runs.RunError(f"cannot write to {folder}: {error.strerror}; its {rows.ROWS_FILE} is complete") from error
     say_plots(saved)

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from inflight.bench.present import page, words
+from inflight.bench.present import words
 from inflight.bench.present.table import Group, Table, texts
 
 if TYPE_CHECKING:
@@ -108,7 +108,5 @@ def _item(cells: Sequence[str], width: int) -> list[str]:
 
 def wrapped(text: str, width: int, indent: str = "") -> str:
     """Return a sentence in lines of at most ``width`` columns; numbers stay with their units, and names are whole."""
-    lines = textwrap.wrap(
-        page.kept_together(text), width, initial_indent=indent, subsequent_indent="  ", break_on_hyphens=False
-    )
+    lines = textwrap.wrap(text, width, initial_indent=indent, subsequent_indent="  ", break_on_hyphens=False)
     return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from inflight.bench.plan import judge
 from inflight.bench.present import words
-from inflight.bench.report import onto_axes, tidy
+from inflight.bench.report import tidy
 from inflight.bench.report.tidy import NotInRunError
 from inflight.bench.rows.files import Row
 
@@ -124,9 +124,14 @@ class Results:
         Of several numbers in flight it is the one nearest to 100, of several latencies the shortest. Raises
         NotInRunError for an unknown name, and if the run has nothing for the study.
         """
-        with onto_axes.drawing(ax) as axes:
-            onto_axes.study(self.rows, study, axes)
-        return onto_axes.figure_of(axes)
+        from inflight.bench.report.studies import Studies
+        from inflight.bench.show.pictures import draw_onto
+
+        tidy.study_of(study)
+        for picture in Studies(self.rows).pictures(only={tidy.MEMORY if study == tidy.LADDER else study}):
+            if picture.name == study:
+                return draw_onto(picture, ax)
+        raise NotInRunError(f"nothing for the study {words.plain(study, 40)!r} in this run")
 
     def summary(self) -> dict[str, Any]:
         """Return the figures as JSON values, as ``inflight run --json`` prints them."""
@@ -143,7 +148,7 @@ class Results:
 
     def report(self, path: "str | PathLike[str] | None" = None) -> Path:
         """Write the page of the whole run, by default ``report.html`` in its folder, and return its path."""
-        from inflight.bench.report import page as report_page
+        from inflight.bench.show import page as report_page
 
         return report_page.write(self.folder, None if path is None else Path(path))
 

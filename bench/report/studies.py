@@ -7,22 +7,20 @@ own. pandas and Matplotlib are imported when something is shown.
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inflight.bench import units
 from inflight.bench.frame import noise
-from inflight.bench.present import page
 from inflight.bench.present.section import Section
 from inflight.bench.rows.files import Row
+from inflight.bench.show import pictures
+from inflight.bench.show.pictures import Picture
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
     from inflight.bench.show import listing, study
-
-Named = tuple[str, "Figure"]
-"""The name of a plot's file, and the plot."""
 
 
 @dataclass(frozen=True)
@@ -99,34 +97,30 @@ class Studies:
         listed = {study.name: listing.as_json(study, own) for study, own in self._listed}
         return found | {"memory": memory.as_json(self._trials)} | listed
 
-    def plots(self, footer: str, only: Collection[str] | None = None) -> Iterator[Named]:
-        """Draw all plots, or those of the studies in ``only``, one after another.
-
-        In a noisy run, those of timed studies have that as their title.
-        """
+    def pictures(self, footer: str = "", only: Collection[str] | None = None) -> Iterator[Picture]:
+        """Yield the plots of all studies, or of those in ``only``. In a noisy run, timed studies have it as title."""
         from inflight.bench.frame.moments import moments
-        from inflight.bench.show import draw, draw_listing, memory, windows
+        from inflight.bench.show import draw, memory
+        from inflight.bench.show.studies import STUDIES
+        from inflight.bench.show.study import parts
 
         over_time = moments(self.rows)
         has_valid = any(row.valid for row in self.rows)
-        drawn = [
-            (study.name, True, draw.plots(study, parts, footer, has_valid=has_valid)) for study, parts in self._timed
-        ]
-        drawn += [
-            ("windows", True, windows.plots(over_time, footer)),
-            ("memory", False, memory.plots(self._trials, footer)),
-        ]
-        for listing, own in self._listed:
-            drawn.append((listing.name, listing.is_timed, draw_listing.plots(listing, own, over_time, footer)))
-        for study, is_timed, figures in drawn:
-            if only is None or study in only:
-                yield from self._titled(figures) if is_timed else figures
+        timed = self._timed if only is None else [(study, parts(study, self._lines)) for study in STUDIES]
+        every = [(study.name, True, draw.of_study(study, own, has_valid=has_valid)) for study, own in timed]
+        every += [("windows", True, draw.of_windows(over_time)), ("memory", False, memory.pictures(self._trials))]
+        every += [(study.name, study.is_timed, draw.of_listing(study, own, over_time)) for study, own in self._listed]
+        for study, is_timed, drawn in every:
+            for picture in drawn if only is None or study in only else ():
+                title = f"Noisy run: others took {self._taken} of the client's core"
+                yield replace(picture, footer=footer, **({"title": title} if is_timed and self._is_noisy else {}))
 
-    def _titled(self, drawn: Iterator[Named]) -> Iterator[Named]:
-        for name, figure in drawn:
-            if self._is_noisy:
-                page.retitle(figure, f"Noisy run: others took {self._taken} of the client's core")
-            yield name, figure
+    def save_plots(self, machine: dict[str, Any], folder: Path, only: Collection[str] | None = None) -> list[Path]:
+        """Write all plots, or those of some studies, as ``.png`` and ``.svg``; return the files. Raises OSError."""
+        from inflight.bench.report import provenance
+
+        folder.mkdir(parents=True, exist_ok=True)
+        return pictures.save(self.pictures(provenance.source(self.rows, machine), only), folder)
 
 
 def _without_findings(section: Section) -> Section:

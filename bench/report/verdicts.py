@@ -1,7 +1,7 @@
 """The decisions of a run, by the files in its folder: claims, a comparison, a self-test, two stored runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from inflight.bench.ab import clients_plot as plot_clients
 from inflight.bench.ab import decide as deciding
@@ -11,11 +11,8 @@ from inflight.bench.ab import show as ab
 from inflight.bench.claims import show as claims
 from inflight.bench.present.section import Section
 from inflight.bench.report.files import Extras
-from inflight.bench.report.studies import Named
 from inflight.bench.rows.files import Row
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from inflight.bench.show.pictures import Picture
 
 
 def sections(rows: Sequence[Row], extras: Extras) -> list[Section]:
@@ -27,20 +24,14 @@ def sections(rows: Sequence[Row], extras: Extras) -> list[Section]:
     ]
 
 
-def plots(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> Iterator[Named]:
-    """Draw the blocks of a comparison or of a self-test; nothing without a good block."""
-    if any(row.of_comparison for row in rows):
-        for name, figure in _plots(rows, machine, extras):
-            if figure is not None:
-                yield name, figure
-
-
-def _plots(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> "Iterator[tuple[str, Figure | None]]":
+def pictures(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> Iterator[Picture]:
+    """Yield the blocks of a comparison or of a self-test; nothing without a good block."""
+    every: list[Picture | None] = []
     if extras.selftest is not None:
-        yield "selftest", plot_ab.draw_selftest(extras.selftest, rows)
-        yield "clients", plot_clients.draw(rows, machine)
-    elif (result := deciding.result(rows, extras.verdict)) is not None:
-        yield "comparison", plot_ab.draw(result, machine)
+        every = [plot_ab.picture_of_selftest(extras.selftest, rows), plot_clients.picture(rows, machine)]
+    elif any(row.of_comparison for row in rows) and (result := deciding.result(rows, extras.verdict)) is not None:
+        every = [plot_ab.picture(result, machine)]
+    yield from filter(None, every)
 
 
 def _stored(found: Mapping[str, Any]) -> Section:

@@ -164,10 +164,10 @@ def _summary(run: Path, out: Path) -> None:
 
 
 def _plots(run: Path, out: Path) -> None:
-    from inflight.bench.report import plots
+    from inflight.bench.report.studies import Studies
     from inflight.bench.rows import files as rows
 
-    plots.save_all(rows.read(run), {}, out / "plots")
+    Studies(rows.read(run)).save_plots({}, out / "plots")
 
 
 def _tables(run: Path, out: Path) -> None:

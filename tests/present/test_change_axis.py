@@ -4,9 +4,9 @@ import math
 
 from hypothesis import given
 from hypothesis import strategies as st
+from inflight.bench.present.change_axis import Range
 
 from inflight.bench.present import change_axis
-from inflight.bench.present.change_axis import Range
 
 
 @given(st.lists(st.floats(-25, 25) | st.just(math.nan), max_size=40))

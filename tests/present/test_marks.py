@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
+from inflight.bench.present.marks import Fill, Point
 
 from inflight.bench.present import marks, name_looks, page
-from inflight.bench.present.marks import Fill, Point
 
 LOOK = name_looks.look("callbacks")
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from inflight.bench.report.plots import save_all
 
 from inflight.bench.present import labels, name_looks, page, scales
-from inflight.bench.report.plots import save_all
 from inflight.bench.rows.files import Row
 from tests.made_rows import MACHINE, crawl_row, grid, memory_row, memory_rows
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from inflight.bench.present.inline_svg import inline
 
 from inflight.bench.present import html, name_looks, page, svg_colours
-from inflight.bench.present.inline_svg import inline
 from tests.report.parsed_page import parsed
 
 SVG = (

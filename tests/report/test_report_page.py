@@ -9,17 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from inflight.bench.present.html import shell
+from inflight.bench.report.page import Extras
 from markupsafe import Markup
 
 from inflight.bench.present import html
-from inflight.bench.present.html import shell
 from inflight.bench.report import about
 from inflight.bench.report import files as report_files
 from inflight.bench.report import markdown as report_markdown
 from inflight.bench.report import page as report_page
 from inflight.bench.report import verdicts as report_verdicts
 from inflight.bench.report.check_words import MEANINGS
-from inflight.bench.report.page import Extras
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Check, Row, RowsError
 from inflight.bench.rows.records import changed

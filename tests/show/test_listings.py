@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from inflight.bench.present.name_looks import look
 
 from inflight.bench.frame.frame import trials
 from inflight.bench.frame.moments import moments
-from inflight.bench.present.name_looks import look
 from inflight.bench.present.table import ONLY_INVALID, Table
 from inflight.bench.rows.files import Row
 from inflight.bench.show import listing

@@ -8,28 +8,28 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from inflight.bench.present import page as look
 from inflight.bench.present import words
-from inflight.bench.present.section import Section
-from inflight.bench.present.table import Group, Table, cells
+from inflight.bench.present.table import Group, cells
 
 TEMPLATES = Path(__file__).with_name("templates")
 BAD, ANSWER = "bad", "answer"
 """Classes of lists: red ones, and the answer."""
-MOST_TEXT = 2000
+MAX_TEXT = 2000
 """Maximum length of a text."""
 _CLOSING = re.compile(r"</(?=style|script)", re.IGNORECASE)
 _BREAKS = re.compile(r"[:_=]|(?<!\d)/|\.(?!\d)")
 """Where a name may break."""
+_NUMBER_AND_UNIT = re.compile(r"(\d) (?=(?:ns|µs|ms|s|min|B|kB|MB|GB|[KMG]iB|(?:pages|requests|responses)/s)\b|%)")
 _HYPHENED = re.compile(r"(?<!\S)(?=\S*-)[^\s/]{3,18}(?!\S)")
 _UNSAFE = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
@@ -50,39 +50,32 @@ def json_block(values: object) -> str:
     return json.dumps(values, separators=(",", ":"), allow_nan=False).translate(_UNSAFE)
 
 
+def data_address(svg: str) -> Markup:
+    """Return the address of an SVG image that contains it."""
+    return Markup("data:image/svg+xml,{}").format(quote(svg, safe=" /:;,=()'+-@!*?~$[]{}|^&\"<>"))
+
+
 def text(value: str) -> Markup:
     """Return a text as HTML, escaped and cleaned."""
     return escape(_harmless(value))
 
 
-def listed(sentences: Sequence[str], kind: str = "") -> Markup:
-    """Return a list of sentences; empty without any."""
-    return _macro("listed", sentences, kind)
-
-
-def table(found: Table) -> Markup:
-    """Return a table in a box that scrolls sideways, with its sentences below."""
-    return _macro("table", found)
-
-
-def section(found: Section) -> Markup:
-    """Return a section: its finding, tables, notes and folded details."""
-    return _macro("section", found)
-
-
-def plot(found: Any) -> Markup:
-    """Return a plot (``inline_svg.Inlined``) below its finding and its notes."""
-    return _macro("plot", found)
-
-
-def downloads(files: Sequence[Mapping[str, Any]], left_out: str) -> Markup:
-    """Return links to files: each has a ``name``, an ``address`` that is safe, and ``about``."""
-    return _macro("downloads", files, left_out)
-
-
 def filled(template: str, **values: Any) -> Markup:
     """Return a template filled with these values."""
     return Markup(_environment().get_template(template).render(values))  # noqa: S704  (the environment escapes)
+
+
+def macro(name: str, *values: Any) -> Markup:
+    """Return what a macro of ``templates/parts.html`` makes of these values."""
+    return Markup(getattr(_environment().get_template("parts.html").module, name)(*values))  # noqa: S704
+
+
+listed = partial(macro, "listed")
+"""Return a list of sentences, with a class such as BAD; empty without any."""
+table = partial(macro, "table")
+"""Return a ``Table`` in a box that scrolls sideways, with its notes below."""
+section = partial(macro, "section")
+"""Return a ``Section``: its finding, tables, notes and folded details."""
 
 
 def shell(title: str, body: Markup, css: str, js: str, data: Mapping[str, str]) -> str:
@@ -98,11 +91,6 @@ def shell(title: str, body: Markup, css: str, js: str, data: Mapping[str, str]) 
     safe = {name: Markup(value) for name, value in data.items()}  # noqa: S704  (JSON whose < are escaped)
     values = {"title": words.plain(title, 200), "style": Markup(style), "js": Markup(js), "body": body, "data": safe}  # noqa: S704
     return str(filled("page.html", **values)) + "\n"
-
-
-def _macro(name: str, *values: Any) -> Markup:
-    found: Markup = getattr(_environment().get_template("parts.html").module, name)(*values)
-    return found
 
 
 @cache
@@ -122,7 +110,9 @@ def _environment() -> Environment:
 
 def _harmless(value: Any) -> Any:
     """Return a text in one line, printable and cut, with no line break between a number and its unit."""
-    return look.kept_together(words.plain(value, MOST_TEXT)) if type(value) is str else value
+    if type(value) is not str:
+        return value
+    return _NUMBER_AND_UNIT.sub("\\1\N{NO-BREAK SPACE}", words.plain(value, MAX_TEXT))
 
 
 def _name(value: str) -> Markup:

@@ -2,9 +2,8 @@
 
 The look depends on the name alone, not on the other names of a plot or their order. Known names have a place in
 ``ROWS``; any other name gets a look by a hash, with a marker that no known name has, and keeps the colour of the known
-name that it begins with, as in ``callbacks 3.13.0``. ``looks`` gives names of one plot whose hashes are the same
-different markers or line styles. Two names may share one of the
-eight colours; marker and line style distinguish them, and every line has its name beside it.
+name that it begins with, as in ``callbacks 3.13.0``. Two names may share a colour; marker and line style distinguish
+them, and every line has its name beside it.
 
 Colours are those of M. Okabe and K. Ito, which colour-blind people can distinguish (with olive instead of their yellow,
 which is pale on white).
@@ -15,7 +14,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 from zlib import crc32
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8A8000")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8a8000")
+INKS = ("#0072b2", "#b34f00", "#007a5a", "#a8487c", "#8f6200", "#1f74a6", "#000000", "#6f6700")
+"""The same colours for text, with a contrast to white of 4.5 or more (WCAG 2.2, 1.4.3)."""
+GREY, MIDDLE, PALE = "#595959", "#9a9a9a", "#d9d9d9"
+_LIGHT = ("#6bb6ec", "#ff9a61", "#3fd0a6", "#e9a6cc", "#f2b632", "#9ddcff", "#e9e8e4", "#c7bc3c")
+DARK = {
+    **dict(zip(COLOURS, _LIGHT, strict=True)),
+    **dict(zip(INKS, _LIGHT, strict=True)),
+    "#ffffff": "#14161a",
+    GREY: "#a8acb3",
+    MIDDLE: "#767c85",
+    PALE: "#3b4048",
+}
+"""What each colour becomes in dark mode; ``templates/report.css`` has the same values for the rest of a page."""
 MARKERS = "osD^vPX*"
 OTHER_MARKERS = "<>pdh"
 """Markers of other names."""
@@ -56,6 +68,11 @@ class Look:
         """The colour, as ``#rrggbb``."""
         return COLOURS[self.number]
 
+    @property
+    def ink(self) -> str:
+        """The colour of its name."""
+        return INKS[self.number]
+
 
 def look(name: str) -> Look:
     """Return the look of a name."""
@@ -74,16 +91,16 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
     A name without a place of its own whose colour and marker another such name has (the first in alphabetical order
     keeps them) takes the next free marker of its colour; then its look depends on the others.
     """
-    found = {name: look(name) for name in names}
-    taken = {(one.number, one.marker) for name, one in found.items() if name in _PLACES}
-    for name in sorted(found.keys() - _PLACES.keys()):
-        one = found[name]
-        start = OTHER_MARKERS.index(one.marker)
+    result = {name: look(name) for name in names}
+    taken = {(known.number, known.marker) for name, known in result.items() if name in _PLACES}
+    for name in sorted(result.keys() - _PLACES.keys()):
+        hashed = result[name]
+        start = OTHER_MARKERS.index(hashed.marker)
         markers = OTHER_MARKERS[start:] + OTHER_MARKERS[:start]
-        free = next((marker for marker in markers if (one.number, marker) not in taken), one.marker)
-        found[name] = replace(one, marker=free)
-        taken.add((one.number, free))
-    return found
+        free = next((marker for marker in markers if (hashed.number, marker) not in taken), hashed.marker)
+        result[name] = replace(hashed, marker=free)
+        taken.add((hashed.number, free))
+    return result
 
 
 _PLACES = {
