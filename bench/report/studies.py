@@ -104,7 +104,7 @@ class Studies:
         from inflight.bench.show.studies import STUDIES
         from inflight.bench.show.study import parts
 
-        over_time = moments(self.rows)
+        over_time = moments(self.rows, self._trials)
         has_valid = any(row.valid for row in self.rows)
         timed = self._timed if only is None else [(study, parts(study, self._lines)) for study in STUDIES]
         every = [(study.name, True, draw.of_study(study, own, has_valid=has_valid)) for study, own in timed]

@@ -22,6 +22,7 @@ from inflight.bench.show.looks import COLOURS, DARK, GREY, PALE, Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
 MAX_LINES = 8
@@ -31,7 +32,7 @@ MAX_PICTURES = 6
 """Maximum number of pictures of a study."""
 PANEL_WIDTH, SHEET_WIDTH, HEIGHT = 4.9, 13.33, 3.5
 """Inches: a panel of a page is as wide as a phone, with its text in the size in which it is drawn."""
-ROW = 0.3
+ROW = 0.34
 """Inches for a bar or a row of dots."""
 DPI = 150
 TEXT, SMALL = 12, 11
@@ -114,14 +115,15 @@ def draw_sheet(picture: Picture) -> "Figure":
     """Draw all panels of a picture on a sheet, under ``settings``. Its texts have the gids ``title`` and ``notes``."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     columns = min(2, len(picture.panels))
     rows = [picture.panels[first : first + columns] for first in range(0, len(picture.panels), columns)]
     heights = [max(panel.height for panel in row) for row in rows]
     title = textwrap.wrap(picture.title, 80)
-    notes = [line for text in (picture.notes, picture.footer) for line in textwrap.wrap(text, 120)]
+    notes = [line for text in (picture.notes, picture.footer) for line in textwrap.wrap(text, 135)]
     height = sum(heights) + 0.3 * len(title) + 0.2 * len(notes) + 0.4
-    figure = Figure(figsize=(SHEET_WIDTH, height), layout="constrained")
+    figure = Figure(figsize=(SHEET_WIDTH, height), layout=ConstrainedLayoutEngine(w_pad=0.15, h_pad=0.08))
     FigureCanvasAgg(figure)
     every = figure.subplots(len(rows), columns, squeeze=False, height_ratios=heights).flat
     for axes, panel in zip(every, picture.panels, strict=False):
@@ -171,20 +173,23 @@ def draw_onto(picture: Picture, axes: "Axes | None") -> "Figure":
     return figure
 
 
-def draw_svg(panel: Panel) -> str:
-    """Draw a panel of a page as an SVG with colours for light and dark mode, under ``settings``."""
+def draw_panel(panel: Panel) -> "FigureCanvasSVG":
+    """Draw a panel as it is on a page, under ``settings``."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(PANEL_WIDTH, panel.height), layout="constrained", facecolor="none")
-    FigureCanvasSVG(figure)
+    canvas = FigureCanvasSVG(figure)
     axes = figure.subplots()
     panel.draw(axes)
     axes.set_title("\n".join(textwrap.wrap(panel.title, 48)), pad=10)
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
-    file = io.StringIO()
-    figure.savefig(file, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    return canvas
+
+
+def draw_svg(panel: Panel) -> str:
+    """Draw a panel of a page as an SVG with colours for light and dark mode, under ``settings``."""
+    file, canvas = io.StringIO(), draw_panel(panel)
+    canvas.print_svg(file, metadata=dict.fromkeys(["Date", "Creator", "Format", "Type"]))  # savefig would draw twice
     svg = file.getvalue()
     svg = svg[svg.index("<svg") :].replace(_STYLES, _STYLES + _DARK_STYLES, 1)
     return _TAG.sub(lambda tag: _DECIMALS.sub("", tag[0]), _BREAK.sub(" ", svg))
@@ -195,12 +200,17 @@ def draw_svg(panel: Panel) -> str:
 
 def name_rows(axes: "Axes", names: Sequence[str], figures: Mapping[int, str] | None = None) -> None:
     """Name the rows at 0, 1 and so on, from the top down; write figures to the right of the axes."""
-    axes.set_yticks(range(len(names)), list(names))
+    axes.set_yticks(range(len(names)), list(map(in_lines, names)), linespacing=0.9)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
     for place, text in (figures or {}).items():
         axes.text(1.02, place, text, transform=axes.get_yaxis_transform(), va="center", weight="bold")
+
+
+def in_lines(name: str) -> str:
+    """Return a name in at most two lines, so that it leaves room for the axes."""
+    return "\n".join(textwrap.wrap(name, 24, max_lines=2, placeholder="…")) if len(name) > 24 else name
 
 
 def set_ticks(axis: Any, write: Callable[[float], str], most: int = 4) -> None:
@@ -345,9 +355,11 @@ def draw_labels(axes: "Axes", labels: Sequence[Label], height: float = HEIGHT) -
     """
     to_axes = axes.transData + axes.transAxes.inverted()
     ends = [float(to_axes.transform((label.x, label.y))[1]) for label in labels]
-    for label, place in zip(labels, spread(ends, 0.2 / (height - 1)), strict=True):
+    texts = [in_lines(label.text) for label in labels]
+    pitch = 0.36 if any("\n" in text for text in texts) else 0.2
+    for label, text, place in zip(labels, texts, spread(ends, pitch / (height - 1)), strict=True):
         axes.annotate(
-            label.text,
+            text,
             (label.x, label.y),
             (1.04, place),
             textcoords="axes fraction",

@@ -114,8 +114,10 @@ def parts(study: Study, frame: pd.DataFrame) -> list[Part]:
     if own.empty:
         return []
     own = own.assign(site=site_differences(own["site"]))
-    line = own[list(study.lines)].astype(str).agg(" ".join, axis=1).str.strip()
-    own = own.assign(line=line.map(words.name))
+    line = own[study.lines[0]].astype(str)
+    for key in study.lines[1:]:
+        line = line + " " + own[key].astype(str)
+    own = own.assign(line=line.str.strip().map(words.name))
     used = {*study.lines, *study.columns, *(("interpreter", "cores") if "arm" in study.lines else ())}
     split = [key for key in SPLIT if key not in used]
     found = [
@@ -219,9 +221,10 @@ def short_heads(study: Study, columns: Sequence[Sequence[Any]]) -> tuple[str, ..
 
 def at(study: Study, found: pd.DataFrame, column: Sequence[Any]) -> pd.DataFrame:
     """Return the lines of one column."""
+    is_here = pd.Series(data=True, index=found.index)
     for key, value in zip(study.columns, column, strict=True):
-        found = found[found[key] == value]
-    return found
+        is_here &= found[key] == value
+    return found[is_here]
 
 
 USUAL_CAP = 100

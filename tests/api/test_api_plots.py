@@ -72,7 +72,7 @@ def test_hostile_names_are_names_on_the_callers_own_axes_too() -> None:
     ("experiment", "study", "title"),
     [
         ("map", "map", "Fastest model\n100 in flight"),
-        ("map", "throughput", "Pages per second\nno CPU work, 0 ms"),
+        ("map", "throughput", "Pages per second, no CPU work\n0 ms"),
         ("map", "retention", "Pages per second over the number in flight"),
         ("interpreters", "interpreters", "CPU time per page on each interpreter"),
         ("scaling", "cores", "Pages per second on several cores\n2 cores"),
@@ -98,7 +98,7 @@ def test_a_setting_among_several_is_named() -> None:
     worked = edited(row, workload={"id": "w", "cpu": "2ms", "cpu_ns": 2 * MS})
     results = made([row, changed(row, round=2), crawl_row("other"), worked])
 
-    assert results.plot("cpu").axes[0].get_title(loc="left").endswith("\nno CPU work, 0 ms, 100 in flight")
+    assert results.plot("cpu").axes[0].get_title(loc="left").endswith(", no CPU work\n0 ms, 100 in flight")
     only = results.only(cpu="2ms").plot("cpu")
     assert only.axes[0].get_title(loc="left").endswith("\n0 ms, 100 in flight")
 

@@ -9,7 +9,8 @@ import pytest
 
 from inflight.bench.claims import show
 from inflight.bench.claims.verdicts import JSON_FILE, WORDS, ClaimsError, Figure, load, save
-from inflight.bench.present import html, section
+from inflight.bench.present import section
+from inflight.bench.show import html
 from tests.claims.cases import REFERENCE
 from tests.claims.made_verdicts import hostile_verdict, made_report, made_verdict
 from tools.document.__main__ import macros

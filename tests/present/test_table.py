@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inflight.bench.present import html, text_grid
+from inflight.bench.present import text_grid
 from inflight.bench.present.table import Table
 from inflight.bench.report.terminal import WIDTH, print_summary, summary_json, summary_table
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.parts import Check
 from inflight.bench.rows.records import changed
-from inflight.bench.show import missing
+from inflight.bench.show import html, missing
 from tests.made_rows import crawl_row, grid
 
 HOSTILE = "$x^{2}$<b>&[red]`|\x1b[31m\n"

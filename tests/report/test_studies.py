@@ -4,7 +4,6 @@ import pytest
 
 from inflight.bench.frame import noise
 from inflight.bench.present.markdown import escaped
-from inflight.bench.report import plots
 from inflight.bench.report.answer import MAX_SENTENCES, answer
 from inflight.bench.report.markdown import markdown
 from inflight.bench.report.studies import Studies
@@ -20,7 +19,7 @@ def test_no_rows_have_no_studies() -> None:
     found = Studies([])
 
     assert found.sections == []
-    assert list(found.plots("")) == []
+    assert list(found.pictures()) == []
     assert set(map(str, found.as_json().values())) == {"[]"}
 
 
@@ -72,11 +71,6 @@ def test_a_noisy_run_says_so_first_and_concludes_nothing() -> None:
 def test_the_plots_of_a_noisy_run_have_no_finding_as_their_title() -> None:
     rows = [*block_rows(others=0.21), *block_rows(others=0.21, latency="50ms")]
 
-    titles = {
-        text.get_text()
-        for _, figure in plots.figures(rows, MACHINE)
-        for text in figure.texts
-        if text.get_gid() == "title"
-    }
+    titles = {picture.title for picture in Studies(rows).pictures()}
 
     assert titles == {"Noisy run: others took 21 % of the client's core"}

@@ -12,6 +12,7 @@ from inflight.bench.ab import rates as selftest
 from inflight.bench.ab.clients import Comparison, Judged
 from inflight.bench.measure.clients.run import CLIENTS, SECONDS, plan, trial
 from inflight.bench.rows.files import Row
+from inflight.bench.show import pictures
 from tests.made_rows import MACHINE, MS
 from tests.selftest.made_clients import AGREEING, client_row, client_rows
 from tests.selftest.made_selftest import made_selftest
@@ -239,11 +240,11 @@ def test_all_clients_of_a_latency_have_the_same_workload(latency: str) -> None:
 def test_the_plot_is_drawn_with_its_finding_as_its_title(tmp_path: Path) -> None:
     rows = client_rows(AGREEING) + client_rows({"wrk": (95_000.0,)}, latency="0")
 
-    saved = plot_clients.save_clients(rows, MACHINE, tmp_path)
+    saved = pictures.save([plot_clients.picture(rows, MACHINE)], tmp_path)
 
     assert [path.name for path in saved] == ["clients.png", "clients.svg"]
     assert "no figure" in saved[1].read_text(encoding="utf-8")
-    assert plot_clients.save_clients([], MACHINE, tmp_path) == []
+    assert plot_clients.picture([], MACHINE) is None
 
 
 @pytest.mark.parametrize(

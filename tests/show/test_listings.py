@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from inflight.bench.present.name_looks import look
 
 from inflight.bench.frame.frame import trials
 from inflight.bench.frame.moments import moments
 from inflight.bench.present.table import ONLY_INVALID, Table
 from inflight.bench.rows.files import Row
 from inflight.bench.show import listing
+from inflight.bench.show.looks import look
 from inflight.bench.show.studies import LISTINGS
 from tests.made_rows import MS, arm_row, crawl_row, edited
 from tests.present.made_memory_rows import c10k_run, held_row, idle_row, limit_row, probe_row

@@ -240,7 +240,16 @@ def test_every_text_of_a_plot_is_inside_and_big_enough(rows: list[Row]) -> None:
 
 def test_a_plot_has_the_studys_name_as_its_title_and_the_finding_below() -> None:
     figure = drawn(rates({"fast": 2000.0, "slow": 1000.0}))["throughput"]
-    texts_of = {text.get_gid(): plain(text) for text in figure.texts}
 
-    assert texts_of["title"] == "Pages per second"
-    assert texts_of["subtitle"].startswith("0 ms, 100 in flight: fast is fastest with")
+    assert [text.get_gid() for text in figure.texts] == ["title", "notes"]
+    assert figure.texts[0].get_text() == "Pages per second"
+    assert plain(figure.texts[1]).startswith("0 ms, 100 in flight: fast is fastest with")
+
+
+def test_a_plot_whose_columns_have_no_dots_is_drawn() -> None:
+    """A crawl of a run of claims has percentiles only of lines that no plot has room for."""
+    rows = [
+        crawl_row(f"s{n:02}", in_flight=cap, times_ns=[5, 6] if n == 39 else []) for n in range(40) for cap in (1, 9)
+    ]
+
+    assert drawn(rows)

@@ -10,11 +10,12 @@ from matplotlib.lines import Line2D
 
 from inflight import strategies
 from inflight.bench.ab import clients_plot as plot_clients
-from inflight.bench.present import name_looks, page
 from inflight.bench.race import page as race
-from inflight.bench.report import plots
+from inflight.bench.report.studies import Studies
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import changed
+from inflight.bench.show import looks as all_looks
+from inflight.bench.show import pictures
 from tests.made_rows import MACHINE, crawl_row
 from tests.present.made_memory_rows import c10k_run, held_row, ladder
 from tests.race.made_races import runner
@@ -38,21 +39,21 @@ def renamed(rows: Sequence[Row], names: Iterable[str]) -> list[Row]:
 
 
 def figures(rows: Sequence[Row]) -> list[Figure]:
-    with page.settings():
-        return [figure for _, figure in plots.figures(rows, MACHINE)]
+    with pictures.settings():
+        return [pictures.draw_sheet(picture) for picture in Studies(rows).pictures()]
 
 
 def of_clients(rows: Sequence[Row]) -> list[Figure]:
-    with page.settings():
-        figure = plot_clients.draw(rows, MACHINE)
-    assert figure is not None
-    return [figure]
+    picture = plot_clients.picture(rows, MACHINE)
+    assert picture is not None
+    with pictures.settings():
+        return [pictures.draw_sheet(picture)]
 
 
 def pairs_of(figure: Figure) -> set[tuple[str, str]]:
     """Return (colour, marker) of all marks that are drawn, and of those in legends."""
     lines = [line for line in figure.findobj(Line2D) if isinstance(line, Line2D)]
-    return {(to_hex(str(line.get_markeredgecolor())).upper(), str(line.get_marker())) for line in lines}
+    return {(to_hex(str(line.get_markeredgecolor())), str(line.get_marker())) for line in lines}
 
 
 PLOTS: dict[str, tuple[Callable[[Iterable[str]], list[Row]], Callable[[Sequence[Row]], list[Figure]]]] = {
@@ -67,7 +68,7 @@ PLOTS: dict[str, tuple[Callable[[Iterable[str]], list[Row]], Callable[[Sequence[
 @pytest.mark.parametrize("kind", ["crawls", "memory", "clients"])
 def test_the_look_of_a_name_does_not_depend_on_other_names(kind: str) -> None:
     make, draw = PLOTS[kind]
-    looks = {name: (name_looks.look(name).colour.upper(), name_looks.look(name).marker) for name in NAMES}
+    looks = {name: (all_looks.look(name).colour, all_looks.look(name).marker) for name in NAMES}
     assert len(set(looks.values())) == len(NAMES)
 
     for names in SUBSETS:
@@ -92,22 +93,22 @@ def test_a_race_has_the_colours_of_the_plots() -> None:
         fragment = race.fragment([runner(name) for name in names])
         assert fragment is not None
         for name in names:
-            number = name_looks.look(name).number
+            number = all_looks.look(name).number
             assert f'"colour":{number}' in fragment.data.replace(" ", "")
 
 
 def test_known_names_differ_in_colour_or_marker_and_the_first_eight_in_both() -> None:
-    looks = [name_looks.look(name) for name in name_looks.KNOWN]
+    looks = [all_looks.look(name) for name in all_looks.KNOWN]
 
-    assert len(set(name_looks.KNOWN)) == len(looks)
+    assert len(set(all_looks.KNOWN)) == len(looks)
     assert len({(look.colour, look.marker) for look in looks}) == len(looks)
     assert len({look.colour for look in looks[:8]}) == len({look.marker for look in looks[:8]}) == 8
 
 
 def test_all_strategies_differ_in_colour_or_marker_and_those_of_one_colour_in_marker_and_line_style() -> None:
-    looks = {name: name_looks.look(name) for name in strategies.names()}
+    looks = {name: all_looks.look(name) for name in strategies.names()}
 
-    assert set(looks) <= set(name_looks.KNOWN)
+    assert set(looks) <= set(all_looks.KNOWN)
     for one, other in combinations(looks.values(), 2):
         assert one.number != other.number or (one.marker != other.marker and one.dashes != other.dashes)
 
@@ -116,43 +117,43 @@ def test_a_variant_has_the_colour_of_its_strategy() -> None:
     variants = {name: found for name in strategies.names() if (found := strategies.describe(name).variant_of)}
 
     assert variants
-    assert all(name_looks.look(name).number == name_looks.look(model).number for name, model in variants.items())
+    assert all(all_looks.look(name).number == all_looks.look(model).number for name, model in variants.items())
 
 
 def test_the_look_of_a_name_never_changes() -> None:
     """Pictures that are years apart can be compared: a change of the table must not move a name."""
-    told = {name: (name_looks.look(name).colour, name_looks.look(name).marker) for name in NAMES}
+    told = {name: (all_looks.look(name).colour, all_looks.look(name).marker) for name in NAMES}
 
     assert told == {
-        "callbacks": ("#0072B2", "o"),
-        "generators": ("#D55E00", "s"),
-        "native_asyncio": ("#009E73", "D"),
-        "thread_pool": ("#CC79A7", "^"),
-        "aiohttp_client": ("#E69F00", "v"),
+        "callbacks": ("#0072b2", "o"),
+        "generators": ("#d55e00", "s"),
+        "native_asyncio": ("#009e73", "D"),
+        "thread_pool": ("#cc79a7", "^"),
+        "aiohttp_client": ("#e69f00", "v"),
         "my_own_client": told["my_own_client"],
     }
-    assert told["my_own_client"][1] in name_looks.OTHER_MARKERS
+    assert told["my_own_client"][1] in all_looks.OTHER_MARKERS
 
 
 def test_unknown_names_are_distributed_over_colours_and_markers() -> None:
-    looks = {(look.colour, look.marker) for look in (name_looks.look(f"client_{n}") for n in range(400))}
+    looks = {(look.colour, look.marker) for look in (all_looks.look(f"client_{n}") for n in range(400))}
 
-    assert len(looks) == len(name_looks.COLOURS) * len(name_looks.OTHER_MARKERS)
+    assert len(looks) == len(all_looks.COLOURS) * len(all_looks.OTHER_MARKERS)
 
 
 def test_no_two_names_of_a_plot_have_the_same_colour_and_marker() -> None:
     by_look: dict[tuple[int, str], list[str]] = {}
     for name in (f"client_{n}" for n in range(400)):
-        by_look.setdefault((name_looks.look(name).number, name_looks.look(name).marker), []).append(name)
-    alike = max(by_look.values(), key=len)[: len(name_looks.OTHER_MARKERS)]
+        by_look.setdefault((all_looks.look(name).number, all_looks.look(name).marker), []).append(name)
+    alike = max(by_look.values(), key=len)[: len(all_looks.OTHER_MARKERS)]
 
-    looks = name_looks.looks([*alike, "callbacks", "generators"])
-    again = name_looks.looks(["generators", *reversed(alike), "callbacks"])
+    looks = all_looks.looks([*alike, "callbacks", "generators"])
+    again = all_looks.looks(["generators", *reversed(alike), "callbacks"])
 
     assert looks == again
     assert len({(look.colour, look.marker) for look in looks.values()}) == len(looks) == 7
-    assert looks["callbacks"] == name_looks.look("callbacks")
-    assert looks[min(alike)] == name_looks.look(min(alike))
+    assert looks["callbacks"] == all_looks.look("callbacks")
+    assert looks[min(alike)] == all_looks.look(min(alike))
 
 
 def test_idle_threads_and_tasks_have_looks_of_their_own() -> None:
@@ -160,12 +161,12 @@ def test_idle_threads_and_tasks_have_looks_of_their_own() -> None:
     found = {pair for figure in figures(rows) for pair in pairs_of(figure)}
 
     for name in ("thread", "asyncio_task"):
-        look = name_looks.look(name)
-        assert (look.colour.upper(), look.marker) in found
+        look = all_looks.look(name)
+        assert (look.colour, look.marker) in found
 
 
 def test_a_name_that_begins_with_a_known_one_has_its_colour() -> None:
-    first, second = name_looks.look("callbacks 3.11.7"), name_looks.look("callbacks 3.13.0")
+    first, second = all_looks.look("callbacks 3.11.7"), all_looks.look("callbacks 3.13.0")
 
-    assert first.colour == second.colour == name_looks.look("callbacks").colour
-    assert first != name_looks.look("callbacks") != second
+    assert first.colour == second.colour == all_looks.look("callbacks").colour
+    assert first != all_looks.look("callbacks") != second
