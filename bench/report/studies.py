@@ -113,7 +113,7 @@ class Studies:
         for study, is_timed, drawn in every:
             for picture in drawn if only is None or study in only else ():
                 title = f"Noisy run: others took {self._taken} of the client's core"
-                yield replace(picture, footer=footer, **({"title": title} if is_timed and self._is_noisy else {}))
+                yield replace(picture, footer=footer, title=title if is_timed and self._is_noisy else picture.title)
 
     def save_plots(self, machine: dict[str, Any], folder: Path, only: Collection[str] | None = None) -> list[Path]:
         """Write all plots, or those of some studies, as ``.png`` and ``.svg``; return the files. Raises OSError."""

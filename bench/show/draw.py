@@ -349,7 +349,7 @@ def _windows(axes: "Axes", own: pd.DataFrame) -> None:
     is_again = own["role"] == "placebo"
     names = []
     for place, ((arm, _), lines) in enumerate(own.groupby([own["arm"], is_again], sort=False)):
-        names.append(words.name(arm))
+        names.append(words.name(str(arm)))
         lines = lines.sort_values(["started_at", "at_ns"])  # noqa: PLW2901
         step = 0.9 / len(lines)
         at_row = place - 0.45

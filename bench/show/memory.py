@@ -207,7 +207,8 @@ def _layers(axes: "Axes", part: Part) -> None:
 
     own = part.slopes[part.slopes["estimate"].notna()]
     names, figures, longest, before = list[str](), dict[int, str](), 0.0, ""
-    for (group, line, stack), layers in islice(own.groupby(["group", "line", "stack"], sort=False), MAX_BARS):
+    for key, layers in islice(own.groupby(["group", "line", "stack"], sort=False), MAX_BARS):
+        group, line, stack = map(str, key)
         if group != before:
             names.append(_head(group))
             before = group

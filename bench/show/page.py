@@ -120,8 +120,9 @@ def page(
         Part("reproduce", "Reproduce", html.section(about.reproduce(machine, extras.experiment_toml))),
     ]
     neighbour = machine.get("neighbour")
+    title = _title(rows, machine, extras)
     body = {
-        "title": _title(rows, machine, extras),
+        "title": title,
         "source": provenance.source(rows, machine),
         "first": [*filter(None, [extras.so_far, what]), *([words.neighbour(str(neighbour))] if neighbour else [])],
     }
@@ -133,7 +134,7 @@ def page(
     def whole(links: Markup) -> str:
         """Return the whole page with these links to the rows."""
         filled = [part for part in (*parts, Part("rows", "Raw data", links)) if part.inside]
-        return html.shell(body["title"], html.filled("run.html", **body, shown=filled), style, script, data)
+        return html.shell(title, html.filled("run.html", **body, shown=filled), style, script, data)
 
     return whole(downloads(rows, extras, len(whole(Markup()).encode("utf-8", "replace"))))
 

@@ -58,8 +58,10 @@ SETTINGS: dict[Any, Any] = {
     "legend.fontsize": SMALL,
 }
 _TAG, _DECIMALS, _BREAK = re.compile(r"<[^>]*>"), re.compile(r"(?<=\.\d\d)\d+"), re.compile(r"\s*\n\s*")
+_METADATA = ("Date", "Creator", "Format", "Type")
 _STYLES = "*{stroke-linejoin: round; stroke-linecap: butt}"
-_DARK_STYLES = "".join(
+_DARK_METADATA = ("Date", "Creator", "Format", "Type")
+_STYLES = "".join(
     [
         "@media (prefers-color-scheme: dark){",
         f'text,use,g>path:not([style*="fill:"]){{fill:{DARK["#000000"]}}}',  # Matplotlib leaves out a fill of black
@@ -189,7 +191,8 @@ def draw_panel(panel: Panel) -> "FigureCanvasSVG":
 def draw_svg(panel: Panel) -> str:
     """Draw a panel of a page as an SVG with colours for light and dark mode, under ``settings``."""
     file, canvas = io.StringIO(), draw_panel(panel)
-    canvas.print_svg(file, metadata=dict.fromkeys(["Date", "Creator", "Format", "Type"]))  # savefig would draw twice
+    # savefig would draw twice
+    canvas.print_svg(file, metadata=dict.fromkeys(_METADATA))  # type: ignore[no-untyped-call]
     svg = file.getvalue()
     svg = svg[svg.index("<svg") :].replace(_STYLES, _STYLES + _DARK_STYLES, 1)
     return _TAG.sub(lambda tag: _DECIMALS.sub("", tag[0]), _BREAK.sub(" ", svg))

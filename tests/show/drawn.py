@@ -46,5 +46,13 @@ def texts(figure: "Figure") -> str:
 def _texts(figure: "Figure") -> "Iterator[Text]":
     from matplotlib.text import Text
 
-    every = (text for text in figure.findobj(Text) if isinstance(text, Text))
-    yield from (text for text in every if text.get_text() and text.get_visible())
+    hidden = {
+        id(tick.label1)
+        for axes in figure.axes
+        for axis in (axes.xaxis, axes.yaxis)
+        for tick in axis.get_major_ticks()
+        if not min(axis.get_view_interval()) <= tick.get_loc() <= max(axis.get_view_interval())
+    }
+    for text in figure.findobj(Text):
+        if isinstance(text, Text) and text.get_text() and text.get_visible() and id(text) not in hidden:
+            yield text

@@ -83,6 +83,7 @@ def test_long_names_stay_within_the_picture(kind: str) -> None:
     names = ["thread_pool_executor", 24 * "m", "callbacks"]
 
     for figure in draw(make(names)):
+        figure.draw_without_rendering()
         whole = figure.get_tightbbox()
         assert min(whole.x0, whole.y0) >= 0
         assert whole.x1 <= figure.get_figwidth(), figure.texts[0].get_text()

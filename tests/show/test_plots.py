@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from inflight.bench.report.studies import Studies
 from inflight.bench.rows.files import Row
 from inflight.bench.show import pictures
-from inflight.bench.show.looks import look
+from inflight.bench.show.looks import DARK, GREY, INKS, look
 from inflight.bench.show.pictures import Panel, Picture, Point
 from tests.made_rows import MACHINE, MS, arm_row, crawl_row, edited, grid, memory_row, memory_rows
 from tests.show.drawn import HOSTILE as HOSTILE_NAME
@@ -41,6 +41,10 @@ def saved(rows: list[Row], folder: Path, machine: dict[str, Any] = MACHINE) -> l
 def words(path: Path) -> str:
     """Return all text in an SVG, in its order, as one line."""
     return " ".join(" ".join(ET.parse(path).getroot().itertext()).split())  # noqa: S314  (we wrote it)
+
+
+def draw_tick(axes: Any) -> None:
+    axes.set_xticks([0.0125], ["0.0125"])
 
 
 @pytest.fixture
@@ -141,12 +145,12 @@ def test_a_sheet_names_any_machine(machine: dict[str, Any], text: str, tmp_path:
 def test_an_image_has_a_dark_value_for_each_of_its_colours_and_a_tick_keeps_its_digits() -> None:
     with pictures.settings():
         svgs = [pictures.draw_svg(panel) for picture in Studies(grid()).pictures() for panel in picture.panels]
-        ticks = pictures.draw_svg(Panel("x_1.23456", lambda axes: axes.set_xticks([0.0125], ["0.0125"])))
+        ticks = pictures.draw_svg(Panel("x_1.23456", draw_tick))
 
     for svg in svgs:
         colours = set(re.findall(r"(?:fill|stroke): (#[0-9a-f]{6})", svg))
         assert colours
-        assert colours <= set(pictures.DARK)
+        assert colours <= set(DARK)
         assert "prefers-color-scheme: dark" in svg
         assert ET.fromstring(svg).tag.endswith("svg")  # noqa: S314  (we wrote it)
     assert "0.0125" in ticks
@@ -167,8 +171,6 @@ def contrast(one: str, other: str) -> float:
 
 
 def test_names_can_be_read_in_light_and_dark_mode() -> None:
-    from inflight.bench.show.looks import DARK, GREY, INKS
-
     for ink in (*INKS, GREY):
         assert contrast(ink, "#ffffff") >= 4.5
         assert contrast(DARK[ink], DARK["#ffffff"]) >= 4.5
@@ -242,7 +244,7 @@ def test_a_name_stands_beside_its_line_and_says_if_all_is_invalid(
 
 def test_a_sheet_has_a_row_of_panels_more_than_it_needs_for_pairs() -> None:
     with pictures.settings():
-        panels = [Panel(str(n), lambda axes: axes.plot([1, 2]), 2 + n) for n in range(3)]
+        panels = [Panel(str(n), draw_tick, 2 + n) for n in range(3)]
         sheet = pictures.draw_sheet(Picture("x", "Title", "Notes.", panels, footer="Footer."))
 
     assert [axes.axison for axes in sheet.axes] == [True, True, True, False]
