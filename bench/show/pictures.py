@@ -60,8 +60,7 @@ SETTINGS: dict[Any, Any] = {
 _TAG, _DECIMALS, _BREAK = re.compile(r"<[^>]*>"), re.compile(r"(?<=\.\d\d)\d+"), re.compile(r"\s*\n\s*")
 _METADATA = ("Date", "Creator", "Format", "Type")
 _STYLES = "*{stroke-linejoin: round; stroke-linecap: butt}"
-_DARK_METADATA = ("Date", "Creator", "Format", "Type")
-_STYLES = "".join(
+_DARK_STYLES = "".join(
     [
         "@media (prefers-color-scheme: dark){",
         f'text,use,g>path:not([style*="fill:"]){{fill:{DARK["#000000"]}}}',  # Matplotlib leaves out a fill of black
