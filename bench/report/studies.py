@@ -108,7 +108,7 @@ class Studies:
         has_valid = any(row.valid for row in self.rows)
         timed = self._timed if only is None else [(study, parts(study, self._lines)) for study in STUDIES]
         every = [(study.name, True, draw.of_study(study, own, has_valid=has_valid)) for study, own in timed]
-        every += [("windows", True, draw.of_windows(over_time)), ("memory", False, memory.pictures(self._trials))]
+        every += [("windows", True, draw.of_windows(over_time)), ("memory", False, memory.plots(self._trials))]
         every += [(study.name, study.is_timed, draw.of_listing(study, own, over_time)) for study, own in self._listed]
         for study, is_timed, drawn in every:
             for picture in drawn if only is None or study in only else ():

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -15,36 +14,12 @@ from inflight.bench.frame.figures import figure_of
 from inflight.bench.present import words
 from inflight.bench.show import listing as listings
 from inflight.bench.show import pictures
+from inflight.bench.show import study as studies
 from inflight.bench.show.listing import Listing, line_name
 from inflight.bench.show.looks import COLOURS, GREY, MIDDLE, PALE, look, looks
-from inflight.bench.show.pictures import (
-    HEIGHT,
-    MAX_BARS,
-    MAX_LINES,
-    MAX_PICTURES,
-    ROW,
-    SMALL,
-    Label,
-    Panel,
-    Picture,
-    Point,
-)
+from inflight.bench.show.pictures import MAX_BARS, MAX_LINES, ROW, Label, Panel, Picture, Point
 from inflight.bench.show.sections import evenly, tile_text
-from inflight.bench.show.study import (
-    ORDER,
-    Part,
-    Study,
-    at,
-    findings,
-    ordered,
-    ratios,
-    short_name,
-    text,
-    tile,
-    usual,
-    value_name,
-    value_words,
-)
+from inflight.bench.show.study import Part, Study, value_name, value_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,34 +44,32 @@ def join(separator: str, *parts: str) -> str:
 
 def of_study(study: Study, parts: Sequence[Part], *, has_valid: bool) -> Iterator[Picture]:
     """Yield a picture of each part with a valid trial; in a run that has none, those of invalid trials."""
-    shown = [part for part in parts if part.means["valid"].any() or not has_valid]
-    for number, part in enumerate(shown[:MAX_PICTURES], start=1):
-        picture = _of_part(study, part)
-        if picture.panels:
-            yield replace(picture, name=study.name if number == 1 else f"{study.name}-{number}")
-
-
-def _of_part(study: Study, part: Part) -> Picture:
-    about = join(" ", *findings(study, part), study.note)
-    if study.plot.is_ratio:
-        means = ratios(study, part)
-        means = means.assign(valid=True, stack=means["line"].map(dict(ordered(study, part))))
-        part = part._replace(means=means, columns=[column for column in part.columns if len(at(study, means, column))])
-    mark = mark_of(study, part)
-    draw = {"lines": _lines, "bars": _bars, "dots": _dots, "tiles": _tiles}[mark]
-    names = [name for name, _ in ordered(study, part)] if part.columns else []
-    every = _panels(study, part, mark)
-    first = next((columns for columns in every if usual(study, part) in columns), None) if part.columns else None
-    shown = evenly(every, 2 if mark == "dots" else MAX_PANELS)
-    shown = shown if first in shown or first is None else [*shown[:1], first, *shown[2:]]
-    rows = ROW * max(2, min(MAX_BARS, len(names)))
-    height = {"bars": 1 + rows, "dots": 1.8 + rows}.get(mark, HEIGHT)
-    panels = [
-        Panel(_panel_title(study, columns), partial(draw, study=study, part=part, columns=columns), height)
-        for columns in shown
-    ]
-    title = join(", ", study.title, part.name)
-    return Picture(study.name, title, join(" ", about, NOTES[mark]), panels, shown.index(first) if first else 0)
+    able = [part for part in parts if part.means["valid"].any() or not has_valid]
+    for number, part in enumerate(able[: pictures.MAX_PICTURES], start=1):
+        about = join(" ", *studies.findings(study, part), study.note)
+        if study.plot.is_ratio:
+            means = studies.ratios(study, part)
+            means = means.assign(valid=True, stack=means["line"].map(dict(studies.ordered(study, part))))
+            columns = [column for column in part.columns if len(studies.at(study, means, column))]
+            part = part._replace(means=means, columns=columns)  # noqa: PLW2901
+        if not part.columns:
+            continue
+        mark = mark_of(study, part)
+        every = _panels(study, part, mark)
+        first = next(columns for columns in every if studies.usual(study, part) in columns)
+        shown = evenly(every, 2 if mark == "dots" else MAX_PANELS)
+        if first not in shown:
+            shown[1] = first
+        rows = ROW * max(2, min(MAX_BARS, len(studies.ordered(study, part))))
+        height = {"bars": 1 + rows, "dots": 1.8 + rows}.get(mark, pictures.HEIGHT)
+        panels = [
+            Panel(_panel_title(study, columns), partial(MARKS[mark], study=study, part=part, columns=columns), height)
+            for columns in shown
+        ]
+        name = study.name if number == 1 else f"{study.name}-{number}"
+        yield Picture(
+            name, join(", ", study.title, part.name), join(" ", about, NOTES[mark]), panels, shown.index(first)
+        )
 
 
 def mark_of(study: Study, part: Part) -> str:
@@ -122,7 +95,7 @@ def _panels(study: Study, part: Part, mark: str) -> list[list[Column]]:
     if mark in {"bars", "dots"}:
         return [[column] for column in part.columns]
     if study.plot.facet not in study.columns:
-        return [part.columns] if part.columns else []
+        return [part.columns]
     place = study.columns.index(study.plot.facet)
     values = list(dict.fromkeys(column[place] for column in part.columns))
     values = sorted(values) if study.plot.facet == "in_flight" else values
@@ -146,7 +119,7 @@ def _lines(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) ->
         if len(steps) <= 5:
             axes.set_xticks(steps)
     else:
-        axes.set_xticks(range(len(steps)), [short_name(study.plot.x, step) for step in steps])
+        axes.set_xticks(range(len(steps)), [studies.short_name(study.plot.x, step) for step in steps])
         axes.set_xlim(-0.2, len(steps) - 0.8)
     ends = [
         *means["low"][means["low"] > means["estimate"] / 3],
@@ -155,7 +128,7 @@ def _lines(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) ->
     ]
     on_tick = units.times if study.plot.is_ratio else pictures.tick(study.figure.write)
     pictures.log_axis(axes.yaxis, on_tick, ends)
-    names = [name for name, _ in ordered(study, part)]
+    names = [name for name, _ in studies.ordered(study, part)]
     known = looks(names[:MAX_LINES])
     labels: list[Label] = []
     for name in names:
@@ -178,13 +151,13 @@ def _lines(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) ->
 def _bars(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) -> None:
     """Draw a bar for each line of the table, with its figure beside it."""
     means = {mean.line: mean for mean in records(_means(part, study, columns))}
-    stacks = {name: stack for name, stack in ordered(study, part) if name in means}
+    stacks = {name: stack for name, stack in studies.ordered(study, part) if name in means}
     bars, styles = {}, {}
     for name, stack in islice(stacks.items(), MAX_BARS):
         mean = means[name]
         is_known = mean.n > 1 and mean.high < 2 * mean.estimate
         ends = (mean.low, mean.high) if is_known else (math.nan, math.nan)
-        bars[name] = (mean.estimate, *ends, text(study.figure, mean))
+        bars[name] = (mean.estimate, *ends, studies.text(study.figure, mean))
         styles[name] = pictures.bar_look(name, stack, is_valid=mean.valid)
     pictures.draw_bars(axes, bars, styles)
     pictures.set_ticks(axes.xaxis, pictures.tick(study.figure.write), 3)
@@ -193,7 +166,7 @@ def _bars(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) -> 
 
 def _dots(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) -> None:
     """Draw a row for each line of the table, and a dot for each figure of the study."""
-    names = [name for name, _ in ordered(study, part)][:MAX_BARS]
+    names = [name for name, _ in studies.ordered(study, part)][:MAX_BARS]
     ends = []
     for number, name in enumerate(study.figures):
         own = part.lines[(part.lines["figure"] == name) & (part.lines["role"] != "placebo")]
@@ -216,7 +189,7 @@ def _tiles(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) ->
     down = next(n for n, key in enumerate(study.columns) if key not in {study.plot.x, study.plot.facet})
     wide, high = (_in_order(study, part, place) for place in (across, down))
     for column in columns:
-        best = tile(study, part, column)
+        best = studies.tile(study, part, column)
         x, y = wide.index(column[across]), high.index(column[down])
         colour, alpha = (look(best.best[0]).colour, 0.5) if best.is_decided else (PALE, 0.5 if best.best else 0)
         hatch = "//" if best.is_decided and len(best.best) > 1 else ""
@@ -224,7 +197,7 @@ def _tiles(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) ->
         name, _, lead = tile_text(best).partition(" ")
         weight = "bold" if best.is_decided else "normal"
         shown = "\n".join(filter(None, [name.rstrip(",").replace("_", "_\n", 1), lead]))
-        axes.text(x, y, shown, ha="center", va="center", weight=weight, size=min(SMALL, 40 / len(wide)))
+        axes.text(x, y, shown, ha="center", va="center", weight=weight, size=min(pictures.SMALL, 40 / len(wide)))
     axes.set_xlim(-0.5, len(wide) - 0.5)
     axes.set_ylim(-0.5, len(high) - 0.5)
     axes.set_xticks(range(len(wide)), [value_name(study.columns[across], value) for value in wide])
@@ -238,7 +211,10 @@ def _tiles(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) ->
 def _in_order(study: Study, part: Part, place: int) -> list[Any]:
     """Return the values of one key of the columns, in order."""
     key = study.columns[place]
-    return list(dict.fromkeys(part.means.sort_values(ORDER.get(key, key))[key]))
+    return list(dict.fromkeys(part.means.sort_values(studies.ORDER.get(key, key))[key]))
+
+
+MARKS = {"lines": _lines, "bars": _bars, "dots": _dots, "tiles": _tiles}
 
 
 # Listings

@@ -15,24 +15,9 @@ from inflight.bench.frame.slopes import BY, FULL, GROUPS, LAYERS, RSS, SERVER
 from inflight.bench.present import words
 from inflight.bench.present.section import Section
 from inflight.bench.present.table import Group, Line, Table
+from inflight.bench.show import pictures
 from inflight.bench.show.looks import look
-from inflight.bench.show.pictures import FILLS as ALL_FILLS
-from inflight.bench.show.pictures import (
-    MAX_BARS,
-    MAX_LINES,
-    MAX_PICTURES,
-    ROW,
-    Label,
-    Panel,
-    Picture,
-    draw_dots,
-    draw_labels,
-    draw_line,
-    log_axis,
-    name_rows,
-    set_ticks,
-    write_key,
-)
+from inflight.bench.show.pictures import MAX_BARS, MAX_LINES, ROW, Label, Panel, Picture
 from inflight.bench.show.study import site_differences, value_name
 
 if TYPE_CHECKING:
@@ -59,7 +44,7 @@ PUBLISHED = {3_000: "3 kB: a coroutine", 22_000: "22 kB: a thread (draft)", 50_0
 """Figures of the chapter "A Web Crawler With asyncio Coroutines" by Davis and van Rossum."""
 PAIR = ["thread", "asyncio_task"]
 """The idle thread and the idle task that are compared if both are there."""
-FILLS = dict(zip((*LAYERS, SERVER), ALL_FILLS, strict=True))
+FILLS = dict(zip((*LAYERS, SERVER), pictures.FILLS, strict=True))
 
 
 class Part(NamedTuple):
@@ -180,9 +165,9 @@ def as_json(trials: pd.DataFrame) -> list[dict[str, Any]]:
 # Plots
 
 
-def pictures(trials: pd.DataFrame) -> Iterator[Picture]:
+def plots(trials: pd.DataFrame) -> Iterator[Picture]:
     """Yield the layers and the memory over N of each part."""
-    for number, part in enumerate(parts(trials)[:MAX_PICTURES], start=1):
+    for number, part in enumerate(parts(trials)[: pictures.MAX_PICTURES], start=1):
         suffix = "" if number == 1 else f"-{number}"
         bars = part.slopes[part.slopes["estimate"].notna()].groupby(["group", "line", "stack"], sort=False).ngroups
         if bars:
@@ -228,7 +213,7 @@ def _layers(axes: "Axes", part: Part) -> None:
             end = max(end, full.high)
         longest = max(longest, end)
         names.append(starred(line, stack))
-    name_rows(axes, names, figures)
+    pictures.name_rows(axes, names, figures)
     heads = set(map(_head, GROUPS))
     for label in axes.get_yticklabels():
         label.set_fontweight("bold" if label.get_text() in heads else "normal")
@@ -238,10 +223,10 @@ def _layers(axes: "Axes", part: Part) -> None:
             axes.axvline(size, color="black", linestyle=(0, (5, 3)), linewidth=1.3, zorder=0.5)
             aside: dict[str, Any] = {"xytext": (0, 2 + 13 * number), "textcoords": "offset points"}
             axes.annotate(published, (size, 1), xycoords=axes.get_xaxis_transform(), **aside)
-    set_ticks(axes.xaxis, lambda value: units.size(value, 2))
+    pictures.set_ticks(axes.xaxis, lambda value: units.size(value, 2))
     axes.set_xlabel(TITLE.lower())
     used = {layer: fill for layer, fill in FILLS.items() if layer in set(own["layer"])}
-    write_key(axes, [Patch(**fill, label=layer) for layer, fill in used.items()])
+    pictures.write_key(axes, [Patch(**fill, label=layer) for layer, fill in used.items()])
 
 
 def _added(part: Part, group: str) -> pd.DataFrame:
@@ -253,24 +238,24 @@ def _added(part: Part, group: str) -> pd.DataFrame:
 def _ladder(axes: "Axes", part: Part, group: str) -> None:
     """Draw the memory added over the number held of one group: a point for each trial, and the fitted lines."""
     own = _added(part, group)
-    log_axis(axes.xaxis, lambda n: units.count(round(n)), own["n"], 3)
-    log_axis(axes.yaxis, lambda size: units.size(size, 1), own["added"])
+    pictures.log_axis(axes.xaxis, lambda n: units.count(round(n)), own["n"], 3)
+    pictures.log_axis(axes.yaxis, lambda size: units.size(size, 1), own["added"])
     fits = part.slopes[(part.slopes["group"] == group) & (part.slopes["layer"] == FULL)].set_index("line")["estimate"]
     labels = []
     for number, name in enumerate(name for name in dict.fromkeys(part.slopes["line"]) if name in set(own["line"])):
         here, style = own[own["line"] == name], look(name) if number < MAX_LINES else None
         for is_valid in (True, False):
             some = here[here["valid"] == is_valid]
-            draw_dots(axes, list(zip(some["n"], some["added"], strict=True)), style, hollow=not is_valid)
+            pictures.draw_dots(axes, list(zip(some["n"], some["added"], strict=True)), style, hollow=not is_valid)
         valid = here[here["valid"]]
         if len(valid) and not math.isnan(slope := fits[name]):
             start = (valid["added"] - slope * valid["n"]).median()
             low, high = valid["n"].min(), valid["n"].max()
             steps = [low * (high / low) ** (step / 30) for step in range(31)]
-            draw_line(axes, [(n, start + slope * n) for n in steps if start + slope * n > 0], style, zorder=2)
+            pictures.draw_line(axes, [(n, start + slope * n) for n in steps if start + slope * n > 0], style, zorder=2)
         if style:
             last = here.loc[here["n"].idxmax()]
             labels.append(Label(last["n"], last["added"], name, style.ink))
     axes.set_xlabel("N (log scale)")
     axes.set_ylabel("memory added (log scale)")
-    draw_labels(axes, labels)
+    pictures.draw_labels(axes, labels)
