@@ -20,7 +20,7 @@ from inflight.bench.present import words
 from inflight.bench.report import provenance
 from inflight.bench.rows.files import Row
 from inflight.bench.show.looks import GREY, INKS, MARKERS
-from inflight.bench.show.pictures import SMALL, Panel, Picture, set_ticks
+from inflight.bench.show.pictures import Panel, Picture, set_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,7 +61,7 @@ def picture(result: Result, machine: Mapping[str, Any]) -> Picture | None:
         is_metric, here = name in NAMES, {number: each[name] for number, each in values.items() if name in each}
         figures = [f"{side} {show.amount(name, read.figure(good, side, name))}" for side in SIDES if is_metric]
         limits = (rule.least, rule.acceptable) if is_metric else (-rule.control_least, rule.control_least)
-        head = "\n".join(figures) or "A, measured twice"
+        head = ", ".join(figures) or "A, measured twice"
         tried = [block for block in result.blocks if not block.good or name != "memory" or block.memory]
         series.append(Series(NAMES.get(name, name), head, name, here, tried, limits))
     pythons = [provenance.pythons(good[0].side(side), {}) for side in SIDES]
@@ -145,7 +145,6 @@ def _draw(axes: "Axes", series: Series, ends: tuple[float, float], number: int) 
         axes.axhspan(change(mean.low), change(mean.high), color=colour, alpha=0.16, linewidth=0, zorder=1)
         axes.axhline(change(mean.estimate), color=colour, linewidth=2, zorder=2)
         interval = f"{effect.change} ({effect.interval})"
-    axes.text(0, 1.01, f"{interval}\n{series.head}", transform=axes.transAxes, size=SMALL, va="bottom")
     axes.locator_params(axis="x", nbins=4, integer=True)
-    axes.set_xlabel("block")
+    axes.set_xlabel(f"block\n{interval}\n{series.head}")
     axes.set_ylabel("change from A to B, worse \N{RIGHTWARDS ARROW}")

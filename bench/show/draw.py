@@ -178,7 +178,7 @@ def _dots(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) -> 
         ends += list(means["estimate"])
     pictures.name_rows(axes, names)
     if ends:
-        pictures.log_axis(axes.xaxis, pictures.tick(study.figure.write), ends)
+        pictures.log_axis(axes.xaxis, pictures.tick(study.figure.write), ends, 4)
     axes.set_xlabel(f"{study.title[0].lower()}{study.title[1:]} (log scale)")
     pictures.write_key(axes, axes.get_legend_handles_labels()[0], 1)
 
@@ -337,5 +337,5 @@ def _windows(axes: "Axes", own: pd.DataFrame) -> None:
             pictures.draw_dots(axes, points, style, hollow=not block["valid"].iloc[0], markersize=3)
             at_row += step * len(block)
     pictures.name_rows(axes, names)
-    pictures.log_axis(axes.xaxis, units.duration_tick, own["value"])
+    pictures.log_axis(axes.xaxis, units.duration_tick, own["value"], 4)
     axes.set_xlabel("CPU time per page (log scale)")

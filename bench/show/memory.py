@@ -222,6 +222,7 @@ def _layers(axes: "Axes", part: Part) -> None:
         if size < 1.05 * longest:
             axes.axvline(size, color="black", linestyle=(0, (5, 3)), linewidth=1.3, zorder=0.5)
             aside: dict[str, Any] = {"xytext": (0, 2 + 13 * number), "textcoords": "offset points"}
+            aside["ha"] = "right" if size > 0.4 * longest else "left"
             axes.annotate(published, (size, 1), xycoords=axes.get_xaxis_transform(), **aside)
     pictures.set_ticks(axes.xaxis, lambda value: units.size(value, 2))
     axes.set_xlabel(TITLE.lower())

@@ -246,7 +246,7 @@ def round_values(low: float, high: float, most: int = 5) -> list[float]:
     if len(values) >= 3:
         return values[:: -(-len(values) // most)]
     step = 10.0 ** math.floor(math.log10((high - low) / 3))
-    step *= next(n for n in (1, 2, 5, 10, 20) if (high - low) / (step * n) <= 4)
+    step *= next(n for n in (1, 2, 5, 10, 20) if (high - low) / (step * n) <= max(4, most))
     return [step * n for n in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
