@@ -100,20 +100,26 @@ class Studies:
     def pictures(self, footer: str = "", only: Collection[str] | None = None) -> Iterator[Picture]:
         """Yield the plots of all studies, or of those in ``only``. In a noisy run, timed studies have it as title."""
         from inflight.bench.frame.moments import moments
-        from inflight.bench.show import draw, memory
-        from inflight.bench.show.studies import STUDIES
+        from inflight.bench.show import draw, listing, memory
+        from inflight.bench.show.studies import LISTINGS, STUDIES
         from inflight.bench.show.study import parts
+
+        def is_asked(name: str) -> bool:
+            return only is None or name in only
 
         over_time = moments(self.rows, self._trials)
         has_valid = any(row.valid for row in self.rows)
-        timed = self._timed if only is None else [(study, parts(study, self._lines)) for study in STUDIES]
-        every = [(study.name, True, draw.of_study(study, own, has_valid=has_valid)) for study, own in timed]
-        every += [("windows", True, draw.of_windows(over_time)), ("memory", False, memory.plots(self._trials))]
-        every += [(study.name, study.is_timed, draw.of_listing(study, own, over_time)) for study, own in self._listed]
-        for study, is_timed, drawn in every:
-            for picture in drawn if only is None or study in only else ():
-                title = f"Noisy run: others took {self._taken} of the client's core"
-                yield replace(picture, footer=footer, title=title if is_timed and self._is_noisy else picture.title)
+        timed = self._timed if only is None else [(one, parts(one, self._lines)) for one in STUDIES if one.name in only]
+        every = [(True, draw.of_study(study, own, has_valid=has_valid)) for study, own in timed]
+        every += [(True, draw.of_windows(over_time))] if is_asked("windows") else []
+        every += [(False, memory.plots(self._trials))] if is_asked("memory") else []
+        for study in (study for study in LISTINGS if is_asked(study.name)):
+            rows = listing.parts(study, self._trials)
+            every.append((study.is_timed, draw.of_listing(study, rows, over_time)))
+        title = f"Noisy run: others took {self._taken} of the client's core" if self._is_noisy else ""
+        for is_timed, drawn in every:
+            for picture in drawn:
+                yield replace(picture, footer=footer, title=title if title and is_timed else picture.title)
 
     def save_plots(self, machine: dict[str, Any], folder: Path, only: Collection[str] | None = None) -> list[Path]:
         """Write all plots, or those of some studies, as ``.png`` and ``.svg``; return the files. Raises OSError."""
