@@ -172,7 +172,7 @@ def plots(trials: pd.DataFrame) -> Iterator[Picture]:
         bars = part.slopes[part.slopes["estimate"].notna()].groupby(["group", "line", "stack"], sort=False).ngroups
         if bars:
             notes = [*findings(part), *NOTES[1:], "Dashed: figures of the chapter by Davis and van Rossum."]
-            height = 1.9 + ROW * (min(bars, MAX_BARS) + part.slopes["group"].nunique())
+            height = 2.1 + ROW * (min(bars, MAX_BARS) + part.slopes["group"].nunique())
             panel = Panel("", partial(_layers, part=part), height)
             yield Picture(f"memory{suffix}", ", ".join(filter(None, [TITLE, part.name])), " ".join(notes), [panel])
         groups = [group for group in GROUPS if group != "parked" and len(set(_added(part, group)["n"])) > 1]
@@ -225,7 +225,7 @@ def _layers(axes: "Axes", part: Part) -> None:
             aside["ha"] = "right" if size > 0.4 * longest else "left"
             axes.annotate(published, (size, 1), xycoords=axes.get_xaxis_transform(), **aside)
     pictures.set_ticks(axes.xaxis, lambda value: units.size(value, 2))
-    axes.set_xlabel(TITLE.lower())
+    axes.set_xlabel(TITLE.lower().replace(", ", ",\n"))
     used = {layer: fill for layer, fill in FILLS.items() if layer in set(own["layer"])}
     pictures.write_key(axes, [Patch(**fill, label=layer) for layer, fill in used.items()])
 

@@ -126,11 +126,11 @@ def draw_sheet(picture: Picture) -> "Figure":
     height = sum(heights) + 0.3 * len(title) + 0.2 * len(notes) + 0.4
     figure = Figure(figsize=(SHEET_WIDTH, height), layout=ConstrainedLayoutEngine(w_pad=0.15, h_pad=0.08))
     FigureCanvasAgg(figure)
-    every = figure.subplots(len(rows), columns, squeeze=False, height_ratios=heights).flat
+    every = list(figure.subplots(len(rows), columns, squeeze=False, height_ratios=heights).flat)
     for axes, panel in zip(every, picture.panels, strict=False):
         panel.draw(axes)
         axes.set_title(panel.title, pad=10)
-    for axes in list(every)[len(picture.panels) :]:
+    for axes in every[len(picture.panels) :]:
         axes.set_axis_off()
     figure.suptitle("\n".join(title), x=0.01, ha="left", size=17, weight="bold", gid="title")
     figure.supxlabel("\n".join(notes), x=0.01, ha="left", size=SMALL, color=GREY, linespacing=1.3, gid="notes")
@@ -183,7 +183,7 @@ def draw_panel(panel: Panel) -> "FigureCanvasSVG":
     canvas = FigureCanvasSVG(figure)
     axes = figure.subplots()
     panel.draw(axes)
-    axes.set_title("\n".join(textwrap.wrap(panel.title, 48)), pad=10)
+    figure.suptitle("\n".join(textwrap.wrap(panel.title, 42)), x=0.01, ha="left", size=TEXT, weight="bold")
     return canvas
 
 
@@ -246,7 +246,7 @@ def round_values(low: float, high: float, most: int = 5) -> list[float]:
     if len(values) >= 3:
         return values[:: -(-len(values) // most)]
     step = 10.0 ** math.floor(math.log10((high - low) / 3))
-    step *= next(n for n in (1, 2, 5, 10, 20) if (high - low) / (step * n) <= max(4, most))
+    step *= next(n for n in (1, 2, 3, 5, 10, 20) if (high - low) / (step * n) <= max(4, most))
     return [step * n for n in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
@@ -256,7 +256,7 @@ def write_key(axes: "Axes", handles: Sequence[Any], columns: int = 2) -> None:
 
     figure = axes.get_figure(root=True)
     assert figure is not None
-    place = axes.transAxes + ScaledTranslation(0, -0.6, figure.dpi_scale_trans)
+    place = axes.transAxes + ScaledTranslation(0, -0.75, figure.dpi_scale_trans)
     axes.legend(
         handles=handles, ncols=columns, loc="upper right", bbox_to_anchor=(1, 0), bbox_transform=place, borderaxespad=0
     )
