@@ -77,7 +77,7 @@ def test_hostile_names_are_names_on_the_callers_own_axes_too() -> None:
         ("interpreters", "interpreters", "CPU time per page on each interpreter"),
         ("scaling", "cores", "Pages per second on several cores\n2 cores"),
         ("memory", "memory", "Memory per additional thread, task or fetch"),
-        ("memory", "ladder", "Memory added over the number held"),
+        ("memory", "ladder", "Memory added over the number held\nFetches in flight"),
         ("c10k", "held", "Held in flight at once, per-fetch connections, parked"),
         ("limits", "limits", "Limits of this machine"),
         ("c100k", "swarm", "Fetches in flight in many processes, keep-alive connections"),
