@@ -131,7 +131,7 @@ def draw_sheet(picture: Picture) -> "Figure":
         panel.draw(axes)
         axes.set_title(panel.title, pad=10)
     for axes in every[len(picture.panels) :]:
-        axes.set_axis_off()
+        axes.remove()
     figure.suptitle("\n".join(title), x=0.01, ha="left", size=17, weight="bold", gid="title")
     figure.supxlabel("\n".join(notes), x=0.01, ha="left", size=SMALL, color=GREY, linespacing=1.3, gid="notes")
     return figure

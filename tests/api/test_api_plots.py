@@ -78,10 +78,10 @@ def test_hostile_names_are_names_on_the_callers_own_axes_too() -> None:
         ("scaling", "cores", "Pages per second on several cores\n2 cores"),
         ("memory", "memory", "Memory per additional thread, task or fetch"),
         ("memory", "ladder", "Memory added over the number held\nFetches in flight"),
-        ("c10k", "held", "Held in flight at once, per-fetch connections, parked"),
+        ("c10k", "held", "Held in flight at once, per-fetch connections, parked\nall held after"),
         ("limits", "limits", "Limits of this machine"),
         ("c100k", "swarm", "Fetches in flight in many processes, keep-alive connections"),
-        ("open-loop", "open_loop", "Open loop, 10 ms"),
+        ("open-loop", "open_loop", "Open loop, 10 ms\ncorrected p50"),
     ],
 )
 def test_each_kind_of_study_has_a_plot(experiment: str, study: str, title: str) -> None:

@@ -242,12 +242,12 @@ def test_a_name_stands_beside_its_line_and_says_if_all_is_invalid(
     assert [label.text for label in pictures.draw_series(axes, "callbacks", points, known)] == labels
 
 
-def test_a_sheet_has_a_row_of_panels_more_than_it_needs_for_pairs() -> None:
+def test_a_sheet_has_its_panels_its_title_its_notes_and_its_source() -> None:
     with pictures.settings():
         panels = [Panel(str(n), draw_tick, 2 + n) for n in range(3)]
         sheet = pictures.draw_sheet(Picture("x", "Title", "Notes.", panels, footer="Footer."))
 
-    assert [axes.axison for axes in sheet.axes] == [True, True, True, False]
+    assert [axes.get_title(loc="left") for axes in sheet.axes] == ["0", "1", "2"]
     assert [text.get_text() for text in sheet.texts] == ["Title", "Notes.\nFooter."]
 
 
