@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from inflight.bench.ab import clients_plot as plot_clients
 from inflight.bench.ab import decide as deciding
 from inflight.bench.ab import plot as plot_ab
 from inflight.bench.ab import rates
@@ -28,7 +27,7 @@ def pictures(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> It
     """Yield the blocks of a comparison or of a self-test; nothing without a good block."""
     every: list[Picture | None] = []
     if extras.selftest is not None:
-        every = [plot_ab.picture_of_selftest(extras.selftest, rows), plot_clients.picture(rows, machine)]
+        every = [plot_ab.picture_of_selftest(extras.selftest, rows)]
     elif any(row.of_comparison for row in rows) and (result := deciding.result(rows, extras.verdict)) is not None:
         every = [plot_ab.picture(result, machine)]
     yield from filter(None, every)
