@@ -249,8 +249,8 @@ def test_a_check_imports_pytest_when_it_runs() -> None:
 
 
 def test_what_all_share_knows_no_report() -> None:
-    for name, found in imports(modules(*SHARED, "bench.present")):
-        assert not within(found, ["bench.report", "bench.measure"]), (name, found)
+    for name, found in imports(modules(*SHARED)):
+        assert not within(found, ["bench.show", "bench.report", "bench.measure"]), (name, found)
 
 
 def test_rows_and_plan_know_nothing_of_the_frame() -> None:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from inflight.bench import units
 from inflight.bench.ab.clients import Latency, Spread, compare
 from inflight.bench.ab.clients_show import title
-from inflight.bench.present import labels, marks, page, words
+from inflight.bench.present import labels, marks, page
 from inflight.bench.present.name_looks import COLOURS, Look
-from inflight.bench.report import provenance
 from inflight.bench.rows.files import Row
+from inflight.bench.show import folder as provenance
+from inflight.bench.show import words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,9 +5,9 @@ from typing import Any
 
 from inflight.bench import units
 from inflight.bench.ab.clients import FULL_SHARE, Comparison
-from inflight.bench.present import words
-from inflight.bench.present.table import Table
 from inflight.bench.rows.files import Row
+from inflight.bench.show import words
+from inflight.bench.show.table import Table
 
 _MS = 1_000_000
 _IDEAL = "the expected throughput, in flight / (latency + the client's median time above it),"

@@ -9,10 +9,11 @@ from inflight.bench.ab import rates, show
 from inflight.bench.ab.decide import NAMES, Result, effects_of
 from inflight.bench.frame import blocks as read
 from inflight.bench.frame.blocks import FALLING, SIDES, Block
-from inflight.bench.present import change_axis, marks, page, words
+from inflight.bench.present import change_axis, marks, page
 from inflight.bench.present.change_axis import Dot
-from inflight.bench.report import provenance
 from inflight.bench.rows.files import Row
+from inflight.bench.show import folder as provenance
+from inflight.bench.show import words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -37,9 +37,9 @@ from inflight.bench.plan.comparison import METRICS, comparison
 from inflight.bench.plan.experiment import Workload, named
 from inflight.bench.plan.judge import need
 from inflight.bench.plan.trials import AnyTrial, estimate_ns, trial_of
-from inflight.bench.present import progress
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
+from inflight.bench.show import progress
 from inflight.fake_server.site import SiteConfig
 
 REFUSALS = commands.REFUSALS
@@ -149,7 +149,7 @@ def run(
             tempfile.TemporaryDirectory(prefix="inflight-") as files,
             comparing.chosen_place() as place,
             neighbour.beside(disturbed, place.cpus),
-            progress.shown(progress.Stand(wanted + len(trials), wanted * BLOCK_NS + estimate_ns(trials))) as shown,
+            progress.shown(progress.Progress(wanted + len(trials), wanted * BLOCK_NS + estimate_ns(trials))) as shown,
         ):
             found = _measure(plan, Laboratory(place, folder, Path(files), shown), trials) | {"machine": machine}
     except KeyboardInterrupt:

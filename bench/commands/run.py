@@ -83,7 +83,7 @@ def run(
             return 1
     if any(row.valid for row in found):
         return 0
-    from inflight.bench.show.missing import first_reason
+    from inflight.bench.show.summary import first_reason
 
     complain(f"no valid trial; {first_reason(found)}")
     return 1
@@ -212,7 +212,7 @@ def execute(
 
     ``after`` is called after each trial, when its lines have been printed.
     """
-    from inflight.bench.report.trial_lines import of_trials
+    from inflight.bench.show.progress import of_trials
 
     done = {row.trial for row in rows.read(folder)}
     waiting = [trial for trial in trials if trial.id not in done]
@@ -252,15 +252,16 @@ def _interrupt(_number: int, _frame: object) -> None:
 def present(folder: Path, found: list[Row], *, as_json: bool) -> None:
     """Print the summary of a run, and save its table, plots and page. Raises RunError."""
     check_room(folder)
-    from inflight.bench.report import earlier
-    from inflight.bench.report import terminal as table
+    from inflight.bench.runs import earlier
+    from inflight.bench.show import summary
+    from inflight.bench.show.results import Results
 
     kind = runs.machine_of(folder).get("neighbour")
     if not as_json:
-        table.print_summary(found, sys.stdout, neighbour=kind, before=earlier.section(folder, found))
+        summary.print_summary(found, sys.stdout, neighbour=kind, before=earlier.section(folder, found))
     files = save(folder, found)
     if as_json:
-        print(json.dumps(table.summary_json(found) | files | {"neighbour": kind}))
+        print(json.dumps(Results(folder, found, {}).summary() | files | {"neighbour": kind}))
 
 
 def check_room(folder: Path) -> None:
@@ -274,11 +275,11 @@ def save(folder: Path, found: list[Row]) -> dict[str, Any]:
     check_room(folder)
     from inflight.bench.report import page as report_page
     from inflight.bench.report import plots
-    from inflight.bench.report.tidy import csv
+    from inflight.bench.show.results import Results
 
     say(f"rows:  {folder / rows.ROWS_FILE}")
     try:
-        (folder / "rows.csv").write_text(csv(found), encoding="utf-8", newline="\n")
+        (folder / "rows.csv").write_text(Results(folder, found, {}).csv(), encoding="utf-8", newline="\n")
         saved = plots.save_all(found, runs.machine_of(folder), folder / "plots")
         page = report_page.write(folder, drawn=saved)
     except OSError as error:

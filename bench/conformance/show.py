@@ -6,7 +6,7 @@ from typing import Any
 
 from inflight.bench.conformance import RULES, sentence
 from inflight.bench.conformance.plugin import MOST_HANGS, Case
-from inflight.bench.present.words import counted, plain
+from inflight.bench.show.words import counted, plain
 
 
 @dataclass(frozen=True, slots=True)

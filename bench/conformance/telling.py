@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from inflight.bench.conformance import BrokenRuleError
-from inflight.bench.present.words import plain
+from inflight.bench.show.words import plain
 from inflight.strategies.core.page import Page
 
 MOST_ITEMS = 3

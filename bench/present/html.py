@@ -18,9 +18,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from inflight.bench.present import page as look
-from inflight.bench.present import words
-from inflight.bench.present.section import Section
-from inflight.bench.present.table import Group, Table, cells
+from inflight.bench.show import words
+from inflight.bench.show.table import Group, Section, Table, cells
 
 TEMPLATES = Path(__file__).with_name("templates")
 BAD, ANSWER = "bad", "answer"

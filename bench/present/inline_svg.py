@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
-from inflight.bench.present import page, svg_colours, words
+from inflight.bench.present import page, svg_colours
+from inflight.bench.show import words
 
 MOST_LABEL = 2000
 _DESCENT = 5.0

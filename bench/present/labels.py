@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from inflight.bench.present import words
 from inflight.bench.present.name_looks import Look
 from inflight.bench.present.page import GREY, WIDTH
+from inflight.bench.show import words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,9 +4,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from inflight.bench.present import marks, page, words
-from inflight.bench.report.tidy import LADDER, MEMORY, NotInRunError, study_of
+from inflight.bench.present import marks, page
 from inflight.bench.rows.files import Row
+from inflight.bench.show import words
+from inflight.bench.show.studies import LADDER, MEMORY, study_of
+from inflight.bench.show.words import NotInRunError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,6 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from html import unescape
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,19 +21,18 @@ from markupsafe import Markup
 
 from inflight.bench import units
 from inflight.bench.predict import simulator
-from inflight.bench.present import html, words
+from inflight.bench.present import html
 from inflight.bench.present import page as sheets
 from inflight.bench.present.inline_svg import inline
-from inflight.bench.present.section import Section
 from inflight.bench.race import page as race
-from inflight.bench.report import about, files, glossary, provenance, verdicts
-from inflight.bench.report.answer import answer
-from inflight.bench.report.files import Extras
-from inflight.bench.report.studies import Studies
-from inflight.bench.report.terminal import shown
-from inflight.bench.report.tidy import csv
 from inflight.bench.rows.files import Row, read
-from inflight.bench.show import missing
+from inflight.bench.show import folder as folders
+from inflight.bench.show import studies, words
+from inflight.bench.show.folder import Extras
+from inflight.bench.show.results import Results
+from inflight.bench.show.studies import Studies
+from inflight.bench.show.summary import answer, glossary, shown, validity
+from inflight.bench.show.table import Section
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +47,6 @@ _LEAST_ROOM = 200_000
 _TOLD_BYTES = 2_000
 """Room for the sentences beside the links."""
 _ODD = re.compile(r"[^\w.-]+", re.ASCII)
-_TAG = re.compile(r"<[^>]*>")
 
 Drawn = Iterable[tuple[str, str]]
 """Plots: their names and SVGs."""
@@ -84,7 +81,7 @@ def write(
     """
     tell("reading the rows")
     rows = read(folder)
-    machine, extras = files.read(folder)
+    machine, extras = folders.read(folder)
     target = (folder / PAGE_FILE if path is None else path).resolve()
     svgs = None if drawn is None else [(one.stem, one.read_text("utf-8")) for one in drawn if one.suffix == ".svg"]
     content = page(rows, machine, replace(extras, so_far=so_far), svgs, tell)
@@ -122,13 +119,11 @@ def page(
     found = Studies([row for row in rows if not row.of_comparison])
     others = found.rows
     plots_, css = _plots(_told(_svgs(rows, machine, extras, found), tell) if drawn is None else drawn)
-    decided = verdicts.sections(rows, extras)
+    decided = studies.decisions(rows, extras)
     scripted = {"race": race.fragment(others), "simulator": simulator.fragment(others)}
     title = _title(rows, machine, extras)
     answer_, verdicts_, figures_ = _answer(found, rows, decided, extras.missing), _sections(decided), _figures(found)
-    validity_ = html.section(missing.section(rows))
-    told = [answer_, verdicts_, plots_, figures_, validity_, _what(extras.experiment_toml, machine)]
-    glossary_ = html.section(glossary.section(unescape(_TAG.sub(" ", " ".join(told)))))
+    validity_ = html.section(validity(rows))
 
     def whole(links: Markup) -> str:
         """Return the whole page with these links to the rows."""
@@ -140,15 +135,15 @@ def page(
             Part("simulator", "Simulator", _markup(scripted["simulator"]), is_whole=True),
             Part("figures", "Tables", figures_),
             Part("validity", "Validity checks", validity_),
-            Part("glossary", "Glossary", glossary_),
-            Part("machine", "The machine", html.section(about.machine(rows, machine))),
-            Part("reproduce", "Reproduce", html.section(about.reproduce(machine, extras.experiment_toml))),
+            Part("glossary", "Glossary", html.section(glossary())),
+            Part("machine", "The machine", html.section(folders.machine_section(rows, machine))),
+            Part("reproduce", "Reproduce", html.section(folders.reproduce(machine, extras.experiment_toml))),
             Part("rows", "Raw data", links),
         ]
         body = html.filled(
             "run.html",
             title=title,
-            source=provenance.source(rows, machine),
+            source=folders.source(rows, machine),
             first=[
                 *([extras.so_far] if extras.so_far else []),
                 *([what] if (what := _what(extras.experiment_toml, machine)) else []),
@@ -173,14 +168,14 @@ def _markup(found: html.Fragment | None) -> Markup:
 def _title(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> str:
     """Return the title: experiment, machine and day."""
     where = str(machine.get("cpu") or machine.get("host") or "an unknown machine")
-    day = provenance.date(rows)
-    experiment = provenance.experiment(extras.name, machine)
+    day = folders.date(rows)
+    experiment = folders.experiment(extras.name, machine)
     return words.plain(f"inflight: {experiment} on {where}{f', {day}' if day else ''}", 160)
 
 
 def _what(experiment_toml: str | None, machine: Mapping[str, Any]) -> str:
     """Return what the experiment measures, in its own words; otherwise its command, or nothing if that is unknown."""
-    command = provenance.command(machine)
+    command = folders.command(machine)
     return _about(experiment_toml) or (words.plain(f"Command: {command}", 600) if command else "")
 
 
@@ -211,7 +206,9 @@ def _sections(found: Iterable[Section]) -> Markup:
 def _svgs(rows: Sequence[Row], machine: dict[str, Any], extras: Extras, found: Studies) -> Iterator[tuple[str, str]]:
     """Draw every plot of the rows, one after another."""
     with sheets.settings():
-        for name, figure in chain(verdicts.plots(rows, machine, extras), found.plots(provenance.source(rows, machine))):
+        for name, figure in chain(
+            studies.decision_plots(rows, machine, extras), found.plots(folders.source(rows, machine))
+        ):
             yield name, _svg(figure)
 
 
@@ -254,7 +251,10 @@ def downloads(rows: Sequence[Row], extras: Extras, taken_bytes: int) -> Markup:
     room = MOST_BYTES - taken_bytes - _TOLD_BYTES
     kept, left_out = list[dict[str, Any]](), list[str]()
     lines = "".join(f"{row.to_json()}\n" for row in rows)
-    texts = {"rows.jsonl": ("All rows, one JSON object per line", lines), "rows.csv": ("One line per trial", csv(rows))}
+    texts = {
+        "rows.jsonl": ("All rows, one JSON object per line", lines),
+        "rows.csv": ("One line per trial", Results(Path(), list(rows), {}).csv()),
+    }
     for name, (what, text) in texts.items():
         packed = gzip.compress(text.encode("utf-8", "replace"), mtime=0)
         size = units.size(len(packed))

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from inflight.bench.present import page
-from inflight.bench.report import provenance
-from inflight.bench.report.studies import Named, Studies
 from inflight.bench.rows.files import Row
+from inflight.bench.show import folder as provenance
+from inflight.bench.show.studies import Named, Studies
 
 
 def save_all(

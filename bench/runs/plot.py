@@ -7,9 +7,10 @@ import pandas as pd
 
 from inflight.bench.frame.contrast import records
 from inflight.bench.frame.figures import FIGURES
-from inflight.bench.present import labels, marks, name_looks, page, words
+from inflight.bench.present import labels, marks, name_looks, page
 from inflight.bench.runs.compare import KEYS, Comparison
 from inflight.bench.runs.show import title, value_text, workloads
+from inflight.bench.show import words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,17 +10,18 @@ from inflight.bench import units
 from inflight.bench.frame.contrast import records, summary
 from inflight.bench.frame.figures import Write, figure_of
 from inflight.bench.present import labels, marks, name_looks, page, scales
-from inflight.bench.show.sections import evenly, tile_text
 from inflight.bench.show.study import (
     Part,
     Study,
     at,
+    evenly,
     findings,
     ordered,
     ratios,
     short_name,
     text,
     tile,
+    tile_text,
     usual,
     value_name,
     value_words,

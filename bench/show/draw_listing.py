@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from inflight.bench.frame.figures import figure_of
-from inflight.bench.present import labels, marks, name_looks, page, words
+from inflight.bench.present import labels, marks, name_looks, page
 from inflight.bench.present.labels import Label
+from inflight.bench.show import words
 from inflight.bench.show.draw import LINE, PANEL_HEIGHT, tick
-from inflight.bench.show.listing import Listing, Part, figures_of, line_name
+from inflight.bench.show.listing import Listing, Part, figures_of, findings, line_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +30,7 @@ def plots(
     if not found:
         return
     part = found[0]
-    said = marks.notes(*(listing.finding(listing, part) if listing.finding else ()), listing.note)
+    said = marks.notes(*findings(listing, part), listing.note)
     title = ", ".join(filter(None, [listing.title, part.name]))
     shown = [name for name in listing.bars if name in part.lines and part.lines[name].notna().any()][:MAX_PANELS]
     if shown:

@@ -9,12 +9,12 @@ import pandas as pd
 from inflight.bench import units
 from inflight.bench.frame import slopes
 from inflight.bench.frame.slopes import BY, FULL, GROUPS, LAYERS, RSS, SERVER
-from inflight.bench.present import labels, marks, page, scales, words
+from inflight.bench.present import labels, marks, page, scales
 from inflight.bench.present.labels import Label
 from inflight.bench.present.name_looks import look
-from inflight.bench.present.section import Section
-from inflight.bench.present.table import Group, Line, Table
+from inflight.bench.show import words
 from inflight.bench.show.study import site_differences, value_name
+from inflight.bench.show.table import Group, Line, Section, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

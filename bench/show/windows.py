@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from inflight.bench import units
-from inflight.bench.present import marks, name_looks, page, scales, words
+from inflight.bench.present import marks, name_looks, page, scales
+from inflight.bench.show import words
 from inflight.bench.show.study import value_name
 
 if TYPE_CHECKING:

@@ -156,8 +156,8 @@ def _of_report(form: str) -> Callable[[Path, Path], None]:
 
 
 def _summary(run: Path, out: Path) -> None:
-    from inflight.bench.report import terminal as table
     from inflight.bench.rows import files as rows
+    from inflight.bench.show import summary as table
 
     with (out / "summary.txt").open("w", encoding="utf-8", errors="replace") as file:
         table.print_summary(rows.read(run), file)
@@ -214,8 +214,8 @@ def _claims(run: Path, _out: Path) -> None:
     from inflight.bench.claims import show
     from inflight.bench.claims.evaluate import judge
     from inflight.bench.claims.verdicts import Report
-    from inflight.bench.present.section import markdown
     from inflight.bench.rows import files as rows
+    from inflight.bench.show.markdown import markdown
 
     verdicts = tuple(judge(claim, own) for claim, own in needed_by_claims().rows_of(rows.read(run)))
     report = Report(machine={}, source="", runs=(), measured=0, reused=0, claims=verdicts)

@@ -148,7 +148,7 @@ def test_looks_differ_in_more_than_colour() -> None:
     assert len({look.marker for look in looks.values()}) == page.MOST_LINES
 
 
-@pytest.mark.parametrize("module", ["report.terminal", "report.plots", "report.summary", "present.console"])
+@pytest.mark.parametrize("module", ["show.progress", "show.results", "show.terminal"])
 def test_importing_loads_nothing_heavy(module: str) -> None:
     import subprocess
     import sys

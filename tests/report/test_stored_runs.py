@@ -8,12 +8,12 @@ from typing import Any, get_args
 
 import jsonschema
 import pytest
-
-from inflight.bench.report.answer import MAX_SENTENCES
-from inflight.bench.report.check_words import MEANINGS
 from inflight.bench.report.markdown import MOST
+
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
+from inflight.bench.show.summary import MAX_SENTENCES
+from inflight.bench.show.words import MEANINGS
 from tests.cli.command import call
 
 pytestmark = pytest.mark.ci

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from inflight.bench.present import page
-from inflight.bench.report.studies import Studies
 from inflight.bench.rows.files import Row
+from inflight.bench.show.studies import Studies
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,9 +8,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from inflight.bench.report.provenance import knob
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
+from inflight.bench.show.folder import knob
 from tests.cli.command import INFLIGHT, await_end, call, running
 from tests.patience import until
 from tests.ports import free_port

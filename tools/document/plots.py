@@ -14,9 +14,9 @@ from inflight.bench.ab import decide as decisions_of
 from inflight.bench.ab import plot as plot_ab
 from inflight.bench.frame.slopes import LAYERS, SERVER
 from inflight.bench.present import marks, page
-from inflight.bench.report import files as report_files
 from inflight.bench.report import plots
 from inflight.bench.rows.files import read
+from inflight.bench.show import folder as report_files
 from tools.document.stored import Runs
 from tools.document.values import ladder
 
