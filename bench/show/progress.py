@@ -45,10 +45,6 @@ class Awaited(Protocol):
     """A trial that is waiting to be run."""
 
     @property
-    def id(self) -> str:
-        """Its id."""
-
-    @property
     def strategy(self) -> str:
         """Its strategy."""
 

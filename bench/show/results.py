@@ -155,8 +155,9 @@ class Results:
     def csv(self) -> str:
         """Return the trials as CSV with a header line. No spreadsheet reads a text of it as a formula."""
         found = self.trials
-        texts = list(found.select_dtypes("string"))
-        found[texts] = found[texts].apply(lambda column: column.map(_harmless, na_action="ignore"))
+        for name, kind in found.dtypes.items():
+            if kind == "string":
+                found[name] = found[name].map(_harmless, na_action="ignore")
         return found.to_csv(index=False, lineterminator="\n")
 
     def summary(self) -> dict[str, Any]:

@@ -475,7 +475,8 @@ def as_frame(study: Study, many: Sequence[Part]) -> pd.DataFrame:
     if study.over:
         found = [ratios(study, part).assign(part=part.name) for part in many]
         tables.append(_indexed(found, keys, CONTRAST).add_prefix("ratio_"))
-    order = list(dict.fromkeys(key for table in tables for key in table.index))
+    places = {part.name: number for number, part in enumerate(many)}
+    order = sorted(dict.fromkeys(key for table in tables for key in table.index), key=lambda key: places[key[0]])
     index = pd.MultiIndex.from_tuples(order, names=keys) if order else tables[0].index
     return pd.concat([table.reindex(index) for table in tables], axis=1).reset_index()
 
@@ -484,4 +485,4 @@ def _indexed(many: Sequence[pd.DataFrame], keys: list[str], names: Sequence[str]
     found = pd.concat([pd.DataFrame(columns=[*keys, *names]), *many]) if not many else pd.concat(many)
     found = found.reindex(columns=[*keys, *names]).drop_duplicates(keys, keep="last").set_index(keys)
     endless = found["high"] == math.inf
-    return found.assign(low=found["low"].mask(endless), high=found["high"].mask(endless))
+    return found.assign(low=found["low"].mask(endless), high=found["high"].mask(endless)).astype({"n": "Int64"})

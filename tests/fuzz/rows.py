@@ -177,7 +177,7 @@ def _tables(run: Path, out: Path) -> None:
     results = inflight.load(run)
     for name in ("frame", "trials", "moments", "checks"):
         getattr(results, name).to_csv(out / f"{name}.csv")
-    for name in ("memory", *(study.name for study in (*STUDIES, *LISTINGS))):
+    for name in ("memory", *(study.name for study in STUDIES), *(study.name for study in LISTINGS)):
         results.table(name).to_csv(out / f"{name}.csv")
     json.dumps(results.summary(), allow_nan=False)
     results.answer()

@@ -63,7 +63,6 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 class Waiting:
     """A trial that waits."""
 
-    id: str
     strategy: str = "callbacks"
     expected_ns: int = 10 * S
 
@@ -191,7 +190,7 @@ def test_the_text_of_the_progress_line() -> None:
 def test_in_a_pipe_there_is_only_one_line_per_trial(capsys: pytest.CaptureFixture[str]) -> None:
     done, skipped = crawl_row(), crawl_row(status="skipped", reason="not installed")
 
-    with of_trials([Waiting(done.trial), Waiting(skipped.trial)]) as report:
+    with of_trials([Waiting()] * 2) as report:
         for number, row in enumerate((done, skipped), 1):
             report(number, 2, [row])
     with working() as step:
@@ -258,7 +257,7 @@ def test_no_color_turns_colours_off(terminal: Terminal, monkeypatch: pytest.Monk
 
 
 def test_a_name_cannot_move_the_cursor(terminal: Terminal) -> None:
-    with redirect_stderr(terminal), of_trials([Waiting("x", strategy="a\x1b[2Jb[red]c\n" + 100 * "d")]):
+    with redirect_stderr(terminal), of_trials([Waiting("a\x1b[2Jb[red]c\n" + 100 * "d")]):
         pass
 
     assert "\x1b[2J" not in terminal.getvalue()
