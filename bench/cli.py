@@ -14,7 +14,6 @@ from typing import Any, NoReturn
 
 import click
 
-from inflight.bench.commands import address_space
 from inflight.bench.commands.exits import BUG, INTERRUPTED, REFUSED, told
 from inflight.bench.commands.first_help import HELP, WELCOME, InParts
 from inflight.bench.commands.numeric import Real, Whole
@@ -40,12 +39,7 @@ from inflight.bench.commands.output import complain, hushed, watched
 from inflight.bench.commands.usage import sentence
 from inflight.fake_server.options import OPTIONS, Option, settings
 
-CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
-
-READING = frozenset(
-    {"commands.report", "commands.advise", "ab.command", "ab.selftest", "runs.command", "claims.command"}
-)
-"""Modules whose commands cannot work without numpy and scipy: they check the address space first."""
+CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 
 
 class Guarded(InParts):
@@ -69,10 +63,10 @@ class Guarded(InParts):
             super().__call__(*arguments, **options)
         except SystemExit as ended:
             return ended.code or 0
-        except Exception as error:  # noqa: BLE001  (it is printed, and ends the program)
-            if (out_of_memory := address_space.told(error)) is not None:
-                complain(f"inflight: {out_of_memory}. Finished rows are kept.")
-                return REFUSED
+        except MemoryError:
+            complain("inflight: no memory is left; finished rows are kept")
+            return REFUSED
+        except Exception:  # noqa: BLE001  (it is printed, and ends the program)
             traceback.print_exc()
             return BUG
         return 0
@@ -124,6 +118,7 @@ def _option(one: Option) -> click.Option:
         default=one.default,
         metavar=one.metavar,
         help=one.help,
+        hidden=one.is_internal,
     )
 
 
@@ -203,7 +198,7 @@ def demo(**options: Any) -> None:
 @click.option("--resume", metavar="RUN", type=PLACE, help="Continue an interrupted run.", shell_complete=RUN)
 @MEMORY_BUDGET
 @JSON
-@option("--list", "only_list")
+@option("--dry-run", "only_list")
 @click.option("--strict", is_flag=True, help="Exit with 1 if any row is invalid; skipped rows do not count.")
 @option("--disturbed")
 @QUIET
@@ -216,7 +211,7 @@ def run(**options: Any) -> None:
     inflight run                           the preset quick
     inflight run sweep --strategy callbacks --strategy thread_pool --rounds 1
     inflight run --python python3.11 --python python3.13
-    inflight run my-experiment.toml --list
+    inflight run my-experiment.toml --dry-run
     inflight run --resume results/20261120T101500000Z-laptop-quick
     """
     _do("commands.run", options)
@@ -353,7 +348,7 @@ def limits(**options: Any) -> None:
 @strategies("The claim client-collapse tests it, too.", keyword="added")
 @OUT
 @MEMORY_BUDGET
-@option("--list", "only_list")
+@option("--dry-run", "only_list")
 @QUIET
 def claims(**options: Any) -> None:
     """Test common claims about concurrency on this machine.
@@ -463,7 +458,7 @@ def selftest(**options: Any) -> None:
     help="Form of the report. html: a page. terminal: findings, a bar chart and tables. md: Markdown. "
     "csv, parquet: a table of the rows. json: the figures.",
 )
-@option("--out", type=FILE, metavar="FILE", note="One file.")
+@click.option("--output", "out", type=FILE, metavar="FILE", help="Write the report to this file.")
 @click.option(
     "--results",
     metavar="FOLDER",
@@ -477,12 +472,12 @@ def report(**options: Any) -> None:
 
     \b
     inflight report                        page of the newest run, written into its folder
-    inflight report results/20261120T101500000Z-laptop-quick --out page.html
+    inflight report results/20261120T101500000Z-laptop-quick --output page.html
     inflight report --format terminal      what `inflight run` prints at its end
     inflight report --format md >> "$GITHUB_STEP_SUMMARY"
 
-    The page is one file with plots, race and raw rows, and needs no network. Without --out, terminal, md, csv and json
-    go to standard output.
+    The page is one file with plots, race and raw rows, and needs no network. Without --output, terminal, md, csv and
+    json go to standard output.
     """
     _do("commands.report", options)
 
@@ -563,7 +558,7 @@ def check(**options: Any) -> None:
     inflight check ./my_client.py --rule cap --rule redirects
     inflight check mypkg.bench:strategy --json
     """
-    _do("conformance.command", options)
+    _do("commands.check", options)
 
 
 @main.command("list", epilog=told("list"))
@@ -582,26 +577,9 @@ def list_(**options: Any) -> None:
     _do("commands.listing", options)
 
 
-@main.command(epilog=told("completion"))
-@click.argument("shell", required=False, metavar="[bash|zsh|fish]", type=click.Choice(["bash", "zsh", "fish"]))
-def completion(**options: Any) -> None:
-    """Print a shell script that completes command lines.
-
-    It completes commands, options, strategies, presets, claims and run folders.
-
-    \b
-    inflight completion                    for the shell in $SHELL
-    eval "$(inflight completion bash)"     in ~/.bashrc; likewise zsh in ~/.zshrc
-    inflight completion fish > ~/.config/fish/completions/inflight.fish
-    """
-    _do("commands.completion", options)
-
-
 def _do(module: str, options: dict[str, Any], interrupted: str = "interrupted") -> NoReturn:
     """Import the module of a command, run the command, and exit with its code."""
     try:
-        if module in READING and (short := address_space.shortage()) is not None:
-            _refuse(short)
         from inflight.bench.measure.process import no_process_left
 
         command = importlib.import_module(f"inflight.bench.{module}")

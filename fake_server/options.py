@@ -29,6 +29,8 @@ class Option(NamedTuple):
     help: str
     metavar: str | None = None
     repeated: bool = False
+    is_internal: bool = False
+    """Whether only programs that start a server give it, so that no help lists it."""
 
     @property
     def flag(self) -> str:
@@ -62,11 +64,13 @@ SITE_OPTIONS = (
 OPTIONS = (
     Option("host", str, "127.0.0.1", "Address to listen on.", "ADDRESS"),
     Option("port", int, 8080, "Port to listen on. 0 takes any free one.", "N"),
-    Option("ports", int, 1, "Number of ports; all but the first are any free ones.", "N"),
-    Option("control_port", int, None, "Port for the commands of a runner; 0 takes any free one.", "N"),
+    Option("ports", int, 1, "Number of ports; all but the first are any free ones.", "N", is_internal=True),
+    Option(
+        "control_port", int, None, "Port for the commands of a runner; 0 takes any free one.", "N", is_internal=True
+    ),
     Option("idle_timeout", str, "60s", "Close clients that send no whole request for this long.", "TIME"),
-    Option("exit_with_stdin", bool, False, "Exit when standard input ends."),
-    Option("ready_line", bool, False, "Print one line of JSON when listening."),
+    Option("exit_with_stdin", bool, False, "Exit when standard input ends.", is_internal=True),
+    Option("ready_line", bool, False, "Print one line of JSON when listening.", is_internal=True),
     *SITE_OPTIONS,
 )
 

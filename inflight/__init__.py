@@ -1,7 +1,8 @@
 """A side-by-side benchmark of Python concurrency models: the same crawl of the same site in each model.
 
-``bench`` is the harness, ``strategies`` are the models that it compares, and ``fake_server`` is the site that they
-crawl. In a checkout these are three folders at its top, with links to them here. For programs and notebooks::
+``bench`` is the harness, ``strategies`` are the models that it compares, ``fake_server`` is the site that they crawl,
+and ``conformance`` tests a model. In a checkout they are folders at its top, with links to them here. For programs and
+notebooks::
 
     from inflight import load, run
 

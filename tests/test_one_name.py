@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("bench", "fake_server", "strategies")
+FOLDERS = ("bench", "conformance", "fake_server", "strategies")
 PROGRAMS = sorted(
     path
     for folder in (*FOLDERS, "tests", "tools", "docs")

@@ -297,7 +297,7 @@ def test_the_schema_is_a_schema_and_names_the_newest_format() -> None:
 
 
 def test_the_schema_is_the_one_that_the_records_make() -> None:
-    assert rows.SCHEMA_FILE.read_text(encoding="utf-8") == schema.text(), "run `make schema`"
+    assert rows.SCHEMA_FILE.read_text(encoding="utf-8") == schema.text(), "run `python -m inflight.bench.rows.schema`"
 
 
 def test_the_schema_has_the_keys_of_a_row_and_no_others() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from inflight import strategies
-from inflight.bench.conformance import fake_site
-from inflight.bench.conformance.crawling import comparable, crawl
-from inflight.bench.conformance.fake_site import MIXED
+from inflight.conformance import fake_site
+from inflight.conformance.crawling import comparable, crawl
+from inflight.conformance.fake_site import MIXED
 from inflight.strategies import registry
 
 DOCS = Path(__file__).parents[1] / "docs"

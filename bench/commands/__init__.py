@@ -1,1 +1,1 @@
-"""What commands do that belong to no single study: run, list, report, completion, and their exit codes."""
+"""What commands do that belong to no single study: run, list, report, and their exit codes."""

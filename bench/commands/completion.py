@@ -1,49 +1,12 @@
-"""``inflight completion``, and the completions themselves.
-
-A shell runs this at every Tab, so each function imports only what it needs.
-"""
+"""What the shell's Tab key completes besides commands and options; click asks at every Tab, so imports are late."""
 
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from click.shell_completion import CompletionItem, get_completion_class
+from click.shell_completion import CompletionItem
 
-PROGRAM, VARIABLE = "inflight", "_INFLIGHT_COMPLETE"
-"""The name of the program, and the variable with which a shell asks for completions (click derives it)."""
-SHELLS = ("bash", "zsh", "fish")
 RESULTS = Path("results")
-
-
-class CompletionError(Exception):
-    """An unknown shell; the message names the known ones."""
-
-
-REFUSALS = (CompletionError,)
-
-
-def run(*, shell: str | None) -> int:
-    """Print the script for a shell, by default that of $SHELL; return 0. Raises CompletionError for an unknown one."""
-    print(script(shell or named_by(os.environ.get("SHELL", ""))))
-    return 0
-
-
-def named_by(path: str) -> str:
-    """Return the shell of a path such as /bin/bash. Raises CompletionError if it is unknown."""
-    name = Path(path).name
-    if name not in SHELLS:
-        what = f"$SHELL is {path}" if path else "$SHELL is not set"
-        raise CompletionError(f"{what}: name the shell, as in `inflight completion bash`; known: {', '.join(SHELLS)}")
-    return name
-
-
-def script(shell: str) -> str:
-    """Return the script that a shell must run to complete the command lines of this program."""
-    from inflight.bench.cli import main
-
-    completion = get_completion_class(shell)
-    assert completion is not None, shell
-    return completion(main, {}, PROGRAM, VARIABLE).source().strip("\n")
 
 
 def presets(incomplete: str) -> list[CompletionItem]:
@@ -69,7 +32,7 @@ def claim_ids(incomplete: str) -> list[CompletionItem]:
 
 def rules(incomplete: str) -> list[CompletionItem]:
     """Complete a rule of the conformance suite."""
-    from inflight.bench.conformance import RULES
+    from inflight.conformance import RULES
 
     return _beginning(incomplete, RULES)
 

@@ -25,7 +25,6 @@ _OWN: dict[str, dict[int, str]] = {
     "check": {0: "all rules hold", 1: "a rule is broken"},
     "serve": {0: "served until Ctrl-C"},
     "list": {0: "list shown"},
-    "completion": {0: "script printed"},
 }
 EXITS = {name: dict(sorted((_ALL | own).items())) for name, own in _OWN.items()}
 """What each code of each command means."""

@@ -17,7 +17,6 @@ PARTS = {
     "Write a client": ("check", "crawl", "serve"),
     "Find slowdowns": ("ab", "compare", "selftest"),
     "Large loads": ("swarm", "open-loop"),
-    "Shell": ("completion",),
 }
 """The headings of the list, each with its commands."""
 

@@ -14,7 +14,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from inflight import strategies
-from inflight.bench.commands import address_space
 from inflight.bench.commands.output import complain, say, say_plots, seconds
 from inflight.bench.commands.so_far import FIRST_NS, SoFar
 from inflight.bench.measure import host, interpreters, neighbour
@@ -30,7 +29,7 @@ from inflight.bench.units import parse_size_bytes
 
 REFUSALS = (ExperimentError, runs.RunError, RowsError, strategies.StrategyError)
 WIDEST = 120
-"""Maximum width of what --list prints."""
+"""Maximum width of what --dry-run prints."""
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -251,7 +250,6 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 def present(folder: Path, found: list[Row], *, as_json: bool) -> None:
     """Print the summary of a run, and save its table, plots and page. Raises RunError."""
-    check_room(folder)
     from inflight.bench.runs import earlier
     from inflight.bench.show import summary
     from inflight.bench.show.results import Results
@@ -264,15 +262,8 @@ def present(folder: Path, found: list[Row], *, as_json: bool) -> None:
         print(json.dumps(Results(folder, found, {}).summary() | files | {"neighbour": kind}))
 
 
-def check_room(folder: Path) -> None:
-    """Raise RunError if too little address space is left for tables and plots."""
-    if (short := address_space.shortage()) is not None:
-        raise runs.RunError(f"{short}, then: inflight report {folder} (its {rows.ROWS_FILE} is complete)")
-
-
 def save(folder: Path, found: list[Row]) -> dict[str, Any]:
     """Save table, plots and page in the folder of a run, print their paths, and return them. Raises RunError."""
-    check_room(folder)
     from inflight.bench.report import page as report_page
     from inflight.bench.report import plots
     from inflight.bench.show.results import Results

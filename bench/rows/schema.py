@@ -18,7 +18,7 @@ _HEAD = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": f"A row of inflight, format {NEWEST_FORMAT}",
     "description": "One line of rows.jsonl: everything known about one trial. Integers are nanoseconds (_ns) and "
-    "bytes (_bytes); shares are between 0 and 1. Generated from bench/rows by `make schema`. The records also "
+    "bytes (_bytes); shares are between 0 and 1. Generated from bench/rows by its module `schema`. The records also "
     "check rules that a schema cannot express, such as lists of equal length.",
 }
 

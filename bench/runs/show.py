@@ -28,7 +28,7 @@ NOTES = (
 )
 UNLIKE = "No verdict: the machines or the clocks of the runs differ, or a machine is unknown."
 POINTS = "Change points are by Apache Otava: p at most 0.001, not corrected for their number, and at least 2 %."
-NO_POINTS = "Change points need Apache Otava: pip install 'inflight-bench[history]'."
+NO_POINTS = "Change points need Apache Otava: pip install 'inflight-bench[otava]'."
 
 
 def title(comparison: Comparison) -> str:

@@ -177,8 +177,8 @@ def test_one_interpreter_is_measured_with_and_without_its_lock(tmp_path: Path) -
 
 
 def test_list_runs_nothing(lab: Laboratory, tmp_path: Path) -> None:
-    done = call("claims", "--list", "--quick", "--out", tmp_path / "out")
-    told = json.loads(call("claims", "races", "c10k", "--quick", "--list", "--json").out)
+    done = call("claims", "--dry-run", "--quick", "--out", tmp_path / "out")
+    told = json.loads(call("claims", "races", "c10k", "--quick", "--dry-run", "--json").out)
 
     assert (done.code, lab.asked) == (0, [])
     assert "c10k                   not part of --quick" in done.out
@@ -202,7 +202,7 @@ def crawl(job, frontier):
 def test_another_client_is_planned_beside_those_of_the_claim(tmp_path: Path) -> None:
     (tmp_path / "my_client.py").write_text(MY_CLIENT, encoding="utf-8")
     listed = [
-        call("claims", "client-collapse", "--list", *more)
+        call("claims", "client-collapse", "--dry-run", *more)
         for more in ((), ("--strategy", "callbacks"), ("--strategy", tmp_path / "my_client.py"))
     ]
 

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+import click
 import psutil
 
-from inflight.bench.cli import main
+from inflight.bench.cli import CONTEXT, main
 from tests.patience import ended, until
 
 INFLIGHT = [sys.executable, "-m", "inflight"]
@@ -31,6 +32,14 @@ name, value, *command = sys.argv[1:]
 resource.setrlimit(getattr(resource, name), (int(value), int(value)))
 os.execv(command[0], command)
 """
+
+
+GROUP = click.Context(main, info_name="inflight", **CONTEXT)
+
+
+def context_of(name: str, *words: str) -> click.Context:
+    """Return the context in which a command runs with these words; click keeps what it says of the first ``--help``."""
+    return main.commands[name].make_context(name, list(words), GROUP)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from tests.runs.made_runs import noisy_run, saved
 
 STRATEGY = '"""{0} words."""\nSTACK = "own"\nREQUIRES = ()\n\n\ndef crawl(job, frontier): ...\n'
 COMMANDS = [
-    "list ./mine.py", "dance", "run nothing", "run smoke --list --strategy ./mine.py", "report base --out page.html",
+    "list ./mine.py", "dance", "run nothing", "run smoke --dry-run --strategy ./mine.py",
+    "report base --output page.html",
     "report base --format terminal", "compare base head", "race raced --out there",
     "crawl http://127.0.0.1:9/ --max-tries 1",
 ]  # fmt: skip

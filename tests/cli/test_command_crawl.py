@@ -12,7 +12,9 @@ import psutil
 import pytest
 
 from inflight import strategies
-from inflight.bench.conformance.servers import (
+from inflight.bench.measure import server as fake
+from inflight.bench.measure.expected import expected_answer
+from inflight.conformance.servers import (
     CLOSE,
     HANG,
     HEAD,
@@ -25,9 +27,7 @@ from inflight.bench.conformance.servers import (
     page,
     response,
 )
-from inflight.bench.conformance.servers import running as serving
-from inflight.bench.measure import server as fake
-from inflight.bench.measure.expected import expected_answer
+from inflight.conformance.servers import running as serving
 from inflight.fake_server.site import SiteConfig
 from tests.cli.command import ENVIRONMENT, INFLIGHT, await_end, call, running
 from tests.patience import FOREVER_S, until

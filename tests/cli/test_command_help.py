@@ -12,7 +12,7 @@ from inflight import strategies
 from inflight.bench.cli import main
 from inflight.bench.commands.first_help import PARTS
 from inflight.bench.plan.experiment import load, preset_names
-from tests.cli.command import call, inflight
+from tests.cli.command import call, context_of, inflight
 
 HEAVY = ("pandas", "numpy", "matplotlib", "scipy", "aiohttp", "rich", "psutil", "uvloop", "asyncio")
 
@@ -72,7 +72,7 @@ def test_without_a_command_it_says_three_things_to_do_and_where_help_is() -> Non
     assert len(commands) == 3
     for command in commands:
         _, name, *arguments = command.split()
-        main.commands[name].make_context(name, arguments)
+        context_of(name, *arguments)
     assert done.out.endswith("All commands: inflight --help\n")
 
 

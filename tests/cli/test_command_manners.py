@@ -1,4 +1,4 @@
-"""What all commands have in common: examples, exit codes as the table says, quiet ones, readers that go, completion."""
+"""What all commands have in common: examples, exit codes as the table says, quiet ones, readers that go."""
 
 import importlib
 import inspect
@@ -15,6 +15,7 @@ import pytest
 
 from inflight.bench.cli import main
 from inflight.bench.commands.exits import EXITS
+from tests.cli.command import GROUP, call, context_of
 
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
 HEAVY = ("pandas", "numpy", "matplotlib", "scipy", "aiohttp", "rich", "psutil", "uvloop", "asyncio")
@@ -26,7 +27,7 @@ COMMANDS = sorted(main.commands)
 OF_A_MODULE = {
     name: f"commands.{name.replace('-', '_')}" for name in COMMANDS if name not in {"crawl", "serve", "list"}
 } | {
-    "check": "conformance.command",
+    "check": "commands.check",
     "claims": "claims.command",
     "compare": "runs.command",
     "race": "race.command",
@@ -38,9 +39,8 @@ OF_A_MODULE = {
 
 
 def help_of(name: str) -> str:
-    command = main.commands[name]
-    with click.Context(command, info_name=f"inflight {name}") as context:
-        return command.get_help(context)
+    with click.Context(main.commands[name], GROUP, name) as context:
+        return context.get_help()
 
 
 def examples_of(name: str) -> list[str]:
@@ -69,7 +69,7 @@ def test_every_command_has_valid_examples(name: str) -> None:
         typed = re.search(rf"inflight {name}\b([^>)]*)", example)
         assert typed is not None
         arguments = shlex.split(typed[1].replace("[RUN]", ""))
-        main.commands[name].make_context(name, arguments)
+        context_of(name, *arguments)
 
 
 @pytest.mark.parametrize("name", OF_A_MODULE)
@@ -163,3 +163,15 @@ def test_completion_imports_nothing_heavy() -> None:
     )
 
     assert done.stdout.splitlines() == ["plain,smoke", "LOADED []"]
+
+
+def test_a_lack_of_memory_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    @main.command()
+    def broken() -> None:
+        raise MemoryError
+
+    monkeypatch.setitem(main.commands, "broken", main.commands.pop("broken"))
+
+    done = call("broken")
+
+    assert (done.code, done.err) == (2, "inflight: no memory is left; finished rows are kept\n")

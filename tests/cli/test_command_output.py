@@ -28,7 +28,7 @@ LATE = "strategies = ['callbacks']\ndeadline_s = 0.001\n[[crawl]]\npages = 5\n"
 SERVER = [sys.executable, "-m", "inflight.fake_server"]
 
 RESULTS = {
-    "run": ["run", "smoke", "--list"],
+    "run": ["run", "smoke", "--dry-run"],
     "race": ["race", "raced"],
     "report md": ["report", "run", "--format", "md"],
     "report csv": ["report", "run", "--format", "csv"],
@@ -36,7 +36,7 @@ RESULTS = {
     "advise": ["advise", "--latency", "80ms", "--in-flight", "100", "--from", "costs"],
     "compare": ["compare", "base", "base"],
     "compare --json": ["compare", "base", "base", "--json"],
-    "claims": ["claims", "--list"],
+    "claims": ["claims", "--dry-run"],
     "limits": ["limits", "descriptors", "--predict"],
     "limits --json": ["limits", "descriptors", "--predict", "--json"],
     "swarm": ["swarm", "--in-flight", "1000", "--plan"],
@@ -44,7 +44,6 @@ RESULTS = {
     "crawl --json": ["crawl", "{url}", "--json"],
     "check": ["check", "sequential", "--rule", "ends"],
     "list": ["list"],
-    "completion": ["completion", "bash"],
 }
 """What prints results, by name; of a command that takes minutes, what it prints without measuring."""
 HELP_ONLY = {
@@ -168,7 +167,7 @@ def test_a_run_goes_on_to_its_page_when_output_and_messages_are_lost(tmp_path: P
 
 
 def test_a_slow_reader_of_a_non_blocking_pipe_gets_everything() -> None:
-    words = ("run", "sweep", "--list", "--json", "--rounds", "20")
+    words = ("run", "sweep", "--dry-run", "--json", "--rounds", "20")
     reader, writer = os.pipe()
     fcntl.fcntl(writer, fcntl.F_SETFL, os.O_NONBLOCK)
     with (

@@ -106,7 +106,7 @@ def test_a_run_leaves_its_folder(real_run: RealRun) -> None:
 def test_a_run_has_a_row_for_every_trial_and_arm(real_run: RealRun, tmp_path: Path) -> None:
     found = real_run.rows
     (tmp_path / "everything.toml").write_text(EXPERIMENT, encoding="utf-8")
-    listed = call("run", "everything.toml", "--list", "--json", folder=tmp_path).out
+    listed = call("run", "everything.toml", "--dry-run", "--json", folder=tmp_path).out
 
     assert [row.trial for row in found] == json.loads(listed)["rows"]
     assert [row.reason for row in found if row.status != "ok"] == []

@@ -6,10 +6,9 @@ import socket
 from contextlib import closing
 from http.client import HTTPConnection
 
-from inflight.bench.cli import main
 from inflight.fake_server.config import SiteConfig
 from inflight.fake_server.options import OPTIONS, add_options, settings
-from tests.cli.command import running
+from tests.cli.command import context_of, running
 
 
 def test_it_serves_until_ctrl_c() -> None:
@@ -40,7 +39,7 @@ def test_ready_line_prints_the_port() -> None:
 def test_both_ways_to_serve_have_the_same_options_and_defaults() -> None:
     own = argparse.ArgumentParser()
     add_options(own, OPTIONS)
-    with main.commands["serve"].make_context("serve", []) as context:
+    with context_of("serve") as context:
         by_click = {name: list(value) if isinstance(value, tuple) else value for name, value in context.params.items()}
     del by_click["quiet"]
 

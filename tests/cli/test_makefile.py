@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from inflight.bench.cli import main
-from tests.cli.command import ENVIRONMENT, call
+from tests.cli.command import ENVIRONMENT, call, context_of
 
 ROOT = Path(__file__).parents[2]
 MAKEFILE = ROOT / "Makefile"
 BIN = Path(sys.executable).parent
-STAMPS = (".venv/.run", ".venv/.test", ".venv/.locust", ".venv/.docs")
+STAMPS = (".venv/.run", ".venv/.test", ".venv/.extras", ".venv/.docs")
 """What says that .venv is complete. make takes these for up to date here: the tests run in an environment that is."""
 TARGETS = re.findall(r"^\.PHONY: (.*)$", MAKEFILE.read_text(encoding="utf-8"), re.MULTILINE)[0].split()
 ONE_TEST = "tests/cli/test_makefile.py::test_help_names_every_target"
@@ -37,19 +36,19 @@ def make(*words: str, folder: Path = ROOT) -> "subprocess.CompletedProcess[str]"
 
 
 def recipe(target: str) -> list[list[str]]:
-    """Return the commands that a target would run; of a loop of the shell, the whole of it as one word."""
+    """Return the commands that a target would run."""
     done = make("-n", target)
     assert done.returncode == 0, done.stderr
-    return [[line] if line.startswith("for ") else shlex.split(line) for line in done.stdout.splitlines()]
+    return [shlex.split(line) for line in done.stdout.splitlines()]
 
 
 def is_there(command: list[str]) -> bool:
     """Whether what a command names is there and, for our own command line, takes its words."""
     match command[0].removeprefix(f"{BIN}/"), command[1:]:
         case "inflight", ["run", *words]:
-            return call("run", *words, "--list").code == 0
+            return call("run", *words, "--dry-run").code == 0
         case "inflight", [name, *words]:
-            main.commands[name].make_context(name, words)
+            context_of(name, *words)
             return True
         case "python", ["-m", "sphinx", *_]:
             return True  # `make docs` installs it
@@ -57,8 +56,6 @@ def is_there(command: list[str]) -> bool:
             return importlib.util.find_spec(module) is not None
         case "python", [file, *_]:
             return (ROOT / file).is_file()
-        case loop, [] if loop.startswith("for "):
-            return all((ROOT / file).is_file() for file in re.findall(r"[\w/]+\.py", loop))
         case "touch" | "echo", _:
             return True
     return (BIN / command[0]).exists()
@@ -76,7 +73,7 @@ def named_with_help() -> list[str]:
 
 
 # help and clean are run below; what lock runs beside pip comes with it, from the network
-@pytest.mark.parametrize("target", [name for name in TARGETS if name not in {"help", "clean", "lock", "locust"}])
+@pytest.mark.parametrize("target", [name for name in TARGETS if name not in {"help", "clean", "lock", "extras"}])
 def test_what_a_target_runs_exists_and_takes_its_arguments(target: str) -> None:
     commands = recipe(target)
 
@@ -104,16 +101,16 @@ def test_a_fuzzer_takes_a_time(path: Path) -> None:
         assert (done.returncode, "--seconds" in done.stdout) == (0, True)
 
 
-def test_locust_installs_into_the_environment_and_runs_nothing() -> None:
-    assert recipe("locust") == [shlex.split("make: Nothing to be done for 'locust'.")]
+def test_extras_installs_into_the_environment_and_runs_nothing() -> None:
+    assert recipe("extras") == [shlex.split("make: Nothing to be done for 'extras'.")]
 
 
-def test_lock_compiles_every_file_of_constraints_from_what_is_there() -> None:
+def test_lock_compiles_all_requirements_from_what_is_there() -> None:
     install, *compiled = recipe("lock")
 
     assert is_there(install)
     assert {command[command.index("--output-file") + 1] for command in compiled} == {
-        path.name for path in ROOT.glob("constraints*.txt") if path.name != "constraints-history.txt"
+        f"requirements/{path.name}" for path in (ROOT / "requirements").iterdir() if path.name != "otava.txt"
     }, "that one has a single pin without its requirements, and is written by hand"
     assert {tuple(command[:3]) for command in compiled} == {(str(BIN / "uv"), "pip", "compile")}
 

@@ -52,7 +52,6 @@ TABLE: list[tuple[str, int, tuple[str, ...]]] = [
     ("crawl x --connection y", 2, ("--connection", "'y'", "'keep-alive'", "'per-fetch'")),
     ("run a b", 2, ("(b)", "inflight run --help")),
     ("serve here", 2, ("(here)",)),
-    ("completion tcsh", 2, ("'tcsh'", "'bash'", "'zsh'", "'fish'")),
     ("run smoke --strategy callbacks,thread_pool", 2, ("--strategy", "a list", "--strategy callbacks --strategy")),
     ("crawl x --strategy a --strategy b", 2, ("--strategy", "one strategy, not 2")),
     # numbers, times and sizes
@@ -167,7 +166,7 @@ TABLE: list[tuple[str, int, tuple[str, ...]]] = [
     ("report empty", 2, ("empty", "not a run")),
     ("report --results empty", 2, ("no run", "empty")),
     *(
-        (f"report base --format {form} --out nowhere/page", 2, ("cannot write", "nowhere/page"))
+        (f"report base --format {form} --output nowhere/page", 2, ("cannot write", "nowhere/page"))
         for form in ("html", "md", "csv", "json", "parquet")
     ),
     ("report backlog", 2, ("backlog/rows.jsonl, line 1", "measured.backlog.at_ns", "null")),
@@ -261,7 +260,6 @@ LIMITED = [
     ("run memory.toml", ("RLIMIT_NOFILE", 300), ("4,064 descriptors", "RLIMIT_NOFILE")),
     ("run smoke", ("RLIMIT_NOFILE", 64), ("harness", "RLIMIT_NOFILE", "is 64", "at least 65")),
     ("demo", ("RLIMIT_NOFILE", 100), ("RLIMIT_NOFILE",)),
-    ("compare base head", ("RLIMIT_AS", 400_000 * 1024), ("700 MB", "RLIMIT_AS (ulimit -v)")),
 ]
 
 

@@ -6,10 +6,10 @@ import threading
 import pytest
 
 from inflight import strategies
-from inflight.bench.conformance import fake_site
-from inflight.bench.conformance.crawling import comparable, crawl, open_what_stays_open
-from inflight.bench.conformance.fake_site import MIXED
-from inflight.bench.conformance.servers import page, running
+from inflight.conformance import fake_site
+from inflight.conformance.crawling import comparable, crawl, open_what_stays_open
+from inflight.conformance.fake_site import MIXED
+from inflight.conformance.servers import page, running
 from inflight.strategies.core import work
 
 

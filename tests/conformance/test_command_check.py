@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from inflight import strategies
-from inflight.bench.conformance import RULES, sentence, telling
-from inflight.bench.conformance.command import came_to
-from inflight.bench.conformance.plugin import Case
+from inflight.bench.commands.check import came_to
+from inflight.conformance import RULES, sentence, telling
+from inflight.conformance.plugin import Case
 from tests.cli.command import ENVIRONMENT, Done, await_end, inflight, running
 from tests.patience import FOREVER_S
 
@@ -164,7 +164,7 @@ def run_with(code: str, *arguments: str) -> Done:
 
 
 LIMITED = """
-from inflight.bench.conformance.exceptions import LIMITS
+from inflight.conformance.exceptions import LIMITS
 LIMITS["tests.conformance.broken:ignores_redirects"] = {limits}
 """
 REFERENCE = "tests.conformance.broken:ignores_redirects"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from inflight import strategies
-from inflight.bench.conformance.crawling import crawl
-from inflight.bench.conformance.servers import page, running
+from inflight.conformance.crawling import crawl
+from inflight.conformance.servers import page, running
 
 pycurl_multi = pytest.importorskip("inflight.strategies.pycurl_multi", exc_type=ImportError)
 

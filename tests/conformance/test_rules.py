@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from inflight import strategies
-from inflight.bench import conformance
-from inflight.bench.conformance import RULES, exceptions, telling
+from inflight import conformance, strategies
+from inflight.conformance import RULES, exceptions, telling
 from inflight.fake_server.faults import FAULTS
 from inflight.strategies.base import Strategy
 from inflight.strategies.core.page import Page

@@ -1,4 +1,4 @@
-"""The fuzz programs, each on a fixed set of cases; ``make fuzz`` looks for new ones."""
+"""The fuzz programs, each on a fixed set of cases; run as programs they look for new ones."""
 
 import subprocess
 import sys

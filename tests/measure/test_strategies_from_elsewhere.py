@@ -407,4 +407,4 @@ def test_a_strategy_that_no_cap_fits_is_told(project: Path) -> None:
         'strategies = ["callbacks", "./client.py"]\n[[crawl]]\nin_flight = [5]\n', encoding="utf-8"
     )
 
-    assert "left out, client: at most 1 in flight" in call("run", "small.toml", "--list").err.splitlines()
+    assert "left out, client: at most 1 in flight" in call("run", "small.toml", "--dry-run").err.splitlines()

@@ -158,7 +158,7 @@ def test_a_wheel_has_one_name_and_both_have_the_same_code(wheels: dict[str, Path
     assert code["inflight-bench"] == code["pytest-inflight"]
     assert {path for path in code["inflight-bench"] if path.endswith(".py")} == {
         f"inflight/{path.relative_to(ROOT)}"
-        for folder in ("bench", "strategies", "fake_server")
+        for folder in ("bench", "strategies", "fake_server", "conformance")
         for path in (ROOT / folder).rglob("*.py")
     } | {"inflight/__init__.py", "inflight/__main__.py"}
 
@@ -197,7 +197,7 @@ def the_command_works(python: Path, project: Path) -> None:
     )
     inflight = str(python.with_name("inflight"))
 
-    done = run(python, project, "-m", "inflight", "run", "smoke", "--list")
+    done = run(python, project, "-m", "inflight", "run", "smoke", "--dry-run")
     assert done.returncode == 0, done.stderr
     assert statuses(run(python, project, inflight, "run", "tiny.toml"), project) == {"ok"}
     done = run(python, project, inflight, "check", "callbacks", "--rule", "ends", "--rule", "cleanup")

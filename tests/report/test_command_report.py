@@ -48,7 +48,7 @@ def test_the_command_gives_every_format_it_names(tmp_path: Path) -> None:
     trials = [row.trial for row in ROWS]
 
     text = {form: call("report", run, "--format", form) for form in ("terminal", "md", "csv", "json")}
-    files = {form: call("report", run, "--format", form, "--out", tmp_path / form) for form in ("html", "parquet")}
+    files = {form: call("report", run, "--format", form, "--output", tmp_path / form) for form in ("html", "parquet")}
 
     assert {*text, *files} == set(report_command._FORMS)
     assert {done.code for done in (*text.values(), *files.values())} == {0}
@@ -127,7 +127,7 @@ def test_the_terminal_form_is_what_a_run_prints_at_its_end(tmp_path: Path) -> No
     print_summary(ROWS, file)
 
     done = call("report", run, "--format", "terminal")
-    call("report", run, "--format", "terminal", "--out", tmp_path / "text")
+    call("report", run, "--format", "terminal", "--output", tmp_path / "text")
 
     assert done.out == file.getvalue()
     assert (tmp_path / "text").read_text(encoding="utf-8") == file.getvalue()

@@ -46,7 +46,7 @@ def test_a_stored_run_is_read_as_it_stands_and_reported(run: Path, tmp_path: Pat
     assert {check.name for row in found for check in row.checks} <= set(MEANINGS)
 
     told = {form: call("report", run, "--format", form) for form in ("terminal", "md", "csv", "json")}
-    table = call("report", run, "--format", "parquet", "--out", tmp_path / "rows.parquet")
+    table = call("report", run, "--format", "parquet", "--output", tmp_path / "rows.parquet")
 
     assert {(done.code, done.err) for done in told.values()} == {(0, "")}
     assert table.code == 0, table.err

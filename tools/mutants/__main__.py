@@ -37,7 +37,7 @@ class Room:
     """The expression for ``pytest -k``."""
 
 
-CONFORMANCE = "inflight/bench/conformance"
+CONFORMANCE = "inflight/conformance"
 # The tests of the suite are run for every strategy. Of these, callbacks is in make test, and others in test-all.
 SOME_MODELS = "not test_crawl_ or callbacks or process_pool"
 ROOMS = {

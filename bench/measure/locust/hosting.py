@@ -55,7 +55,7 @@ def address_text(host: str, port: int) -> str:
 
 OLDEST = (2, 29)
 """Oldest supported version of Locust."""
-INSTALL = "install it with `make locust` in a checkout, otherwise with `pip install inflight-bench[locust]`"
+INSTALL = "install it with `make extras` in a checkout, otherwise with `pip install inflight-bench[locust]`"
 
 
 def locust_lack() -> str | None:

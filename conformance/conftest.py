@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 
 from inflight import strategies
-from inflight.bench.conformance import CHECK, BrokenRuleError, fake_site
-from inflight.bench.conformance.crawling import CONNECTION_USES, LONG_NS, code_of, open_what_stays_open
-from inflight.bench.conformance.exceptions import OUT_OF_REACH
-from inflight.bench.conformance.fake_site import FakeSite
-from inflight.bench.conformance.servers import Server, Servers, running
+from inflight.conformance import CHECK, BrokenRuleError, fake_site
+from inflight.conformance.crawling import CONNECTION_USES, LONG_NS, code_of, open_what_stays_open
+from inflight.conformance.exceptions import OUT_OF_REACH
+from inflight.conformance.fake_site import FakeSite
+from inflight.conformance.servers import Server, Servers, running
 from inflight.strategies.base import Strategy
 
-pytest.register_assert_rewrite("inflight.bench.conformance.expecting")
+pytest.register_assert_rewrite("inflight.conformance.expecting")
 
-from inflight.bench.conformance.expecting import LIMITS, Expect  # noqa: E402  (its assertions must say what differs)
+from inflight.conformance.expecting import LIMITS, Expect  # noqa: E402  (its assertions must say what differs)
 
 FIRST_TEST = "test_a_page_without_links_is_the_whole_crawl"
 """The only test of a strategy that cannot run here, which is skipped with the reason."""

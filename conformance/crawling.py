@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from inflight.bench.conformance import BrokenRuleError
-from inflight.bench.conformance.servers import Script
+from inflight.conformance import BrokenRuleError
+from inflight.conformance.servers import Script
 from inflight.strategies.base import Job, Strategy
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.http1 import ProtocolError

@@ -1,5 +1,6 @@
 """Do tasks in processes: a task that hangs or dies ends its process only, and leaves nothing behind."""
 
+import ctypes
 import faulthandler
 import os
 import signal
@@ -14,10 +15,9 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkContext, ForkProcess
 from typing import Generic, Protocol, TypeVar
 
-from inflight.bench.measure.limits.child import die_with_parent
-from inflight.bench.measure.process import adopt_orphans
-
 T = TypeVar("T")
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+"""prctl(2)."""
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 TRACEBACK_S, MOST_TRACEBACK = 5, 100_000
 """Maximum time for writing a traceback, and the most bytes that are read of it."""
@@ -154,8 +154,12 @@ def _started(tasks: deque[T], work: Callable[[T, T | None], R]) -> _Child[T]:
 def _work_off(tasks: Sequence[T], work: Callable[[T, T | None], R], pipe: Connection, stack: int, parent: int) -> None:
     """Do the tasks in this process, which gets a group of its own and writes nowhere."""
     os.setsid()
-    die_with_parent(parent)
-    adopt_orphans()  # so that a test finds them
+    if sys.platform == "linux":
+        prctl = ctypes.CDLL(None).prctl
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # so that a test finds orphans
+    if os.getppid() != parent:
+        os._exit(0)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs with SIGINT ignored
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 import psutil
 import pytest
 
-from inflight.bench.conformance.crawling import crawl
-from inflight.bench.conformance.servers import RESET, Server, page, seen
+from inflight.conformance.crawling import crawl
+from inflight.conformance.servers import RESET, Server, page, seen
 from inflight.strategies.base import Strategy
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.http1 import Response

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.conformance.crawling import LONG_NS, SHORT_NS, Row, code_of, crawl
-from inflight.bench.conformance.expecting import Expect
-from inflight.bench.conformance.servers import (
+from inflight.conformance.crawling import LONG_NS, SHORT_NS, Row, code_of, crawl
+from inflight.conformance.expecting import Expect
+from inflight.conformance.servers import (
     CHUNKED,
     CLOSE,
     HEAD,

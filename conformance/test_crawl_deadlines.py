@@ -9,9 +9,9 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from inflight.bench.conformance.crawling import LONG_NS, MS, SHORT_NS, Row, crawl
-from inflight.bench.conformance.expecting import Expect
-from inflight.bench.conformance.servers import (
+from inflight.conformance.crawling import LONG_NS, MS, SHORT_NS, Row, crawl
+from inflight.conformance.expecting import Expect
+from inflight.conformance.servers import (
     CHUNKED,
     CLOSE,
     HANG,

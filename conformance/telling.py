@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.conformance import BrokenRuleError
-from inflight.bench.show.words import plain
+from inflight.conformance import BrokenRuleError
 from inflight.strategies.core.page import Page
 
 MOST_ITEMS = 3
@@ -27,6 +26,12 @@ UNCLOSED = (ResourceWarning, pytest.PytestUnraisableExceptionWarning)
 LIBRARY = str(Path(os.__file__).parent)
 FRAME = re.compile(r'File "(?P<file>.+)", line (?P<line>\d+) in ')
 OBSERVED, EXPECTED = "observed: ", "expected: "
+
+
+def plain(text: str, most: int = 200) -> str:
+    """Return text in one line, printable, cut at ``most``."""
+    clean = "".join(char if char.isprintable() else "?" for char in " ".join(text.split()))
+    return clean if len(clean) <= most else clean[: most - 1] + "…"
 
 
 def broken_rule(error: BaseException | None) -> str | None:

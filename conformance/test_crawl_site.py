@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-from inflight.bench.conformance.crawling import comparable, crawl
-from inflight.bench.conformance.expecting import Expect
-from inflight.bench.conformance.fake_site import MIXED, FakeSite
-from inflight.bench.conformance.servers import CLOSE, Server, page
+from inflight.conformance.crawling import comparable, crawl
+from inflight.conformance.expecting import Expect
+from inflight.conformance.fake_site import MIXED, FakeSite
+from inflight.conformance.servers import CLOSE, Server, page
 from inflight.fake_server.faults import FAULTS
 from inflight.strategies.base import Strategy
 from inflight.strategies.core import work

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pytest
 
 from inflight import strategies
-from inflight.bench.conformance import CHECK, RULES, processes, telling
+from inflight.conformance import CHECK, RULES, processes, telling
 
 BATCH = 8
 """Number of cases that one process runs, unless one of them fails."""

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from inflight.bench.conformance.crawling import crawl
-from inflight.bench.conformance.expecting import Expect
-from inflight.bench.conformance.servers import Server, moved, page, response
+from inflight.conformance.crawling import crawl
+from inflight.conformance.expecting import Expect
+from inflight.conformance.servers import Server, moved, page, response
 from inflight.strategies.base import Strategy
 
 pytestmark = pytest.mark.rule("redirects")

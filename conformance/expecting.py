@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from inflight import strategies
-from inflight.bench.conformance import BrokenRuleError, exceptions
-from inflight.bench.conformance.crawling import SHORT_NS, Crawled, Outcome, Row, crawl, kind_of
-from inflight.bench.conformance.servers import Server
+from inflight.conformance import BrokenRuleError, exceptions
+from inflight.conformance.crawling import SHORT_NS, Crawled, Outcome, Row, crawl, kind_of
+from inflight.conformance.servers import Server
 from inflight.strategies.base import Strategy
 
 LIMITS = pytest.StashKey[dict[str, str]]()

@@ -1,6 +1,6 @@
 """Crawl until interrupted, again and again, and say on a line for each crawl what came of it.
 
-python -m inflight.bench.conformance.interrupted STRATEGY CAP
+python -m inflight.conformance.interrupted STRATEGY CAP
 
 Standard input has a line for each crawl: the use of connections and the URL. Each crawl is sent a SIGINT.
 """
@@ -10,7 +10,7 @@ import json
 import sys
 
 from inflight import strategies
-from inflight.bench.conformance.crawling import LONG_NS, left_behind, open_what_stays_open, resources
+from inflight.conformance.crawling import LONG_NS, left_behind, open_what_stays_open, resources
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from inflight.bench.conformance.crawling import Row, crawl
-from inflight.bench.conformance.expecting import Expect
-from inflight.bench.conformance.servers import (
+from inflight.conformance.crawling import Row, crawl
+from inflight.conformance.expecting import Expect
+from inflight.conformance.servers import (
     CHUNKED,
     CLOSE,
     HANG,

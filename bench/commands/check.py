@@ -5,23 +5,22 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from inflight import strategies
+from inflight import conformance, strategies
 from inflight.bench.commands.crawl import CrawlError, available
-from inflight.bench.conformance import RULES
 from inflight.bench.plan.judge import nearest
 from inflight.bench.show.progress import Progress, shown
-from inflight.bench.show.words import counted
+from inflight.bench.show.words import counted, plain
+from inflight.conformance import RULES, sentence
 from inflight.fake_server.delays import parse_duration_ns
 
 if TYPE_CHECKING:
-    from inflight.bench.conformance.plugin import Case
-    from inflight.bench.conformance.show import Checked
+    from inflight.conformance.plugin import Case
 
 PROCESSES = max(3, min(4, os.cpu_count() or 1))
 """At least three, as tests wait for half of their time; not many, as some have short time limits."""
@@ -47,13 +46,11 @@ def run(*, strategy: str, rules: Sequence[str], timeout: str, verbose: bool, as_
     limit_s = _seconds(timeout)
     name = available(strategy)
     _import(name, limit_s)
-    from inflight.bench.conformance import show
-
     checked = check(name, checked_rules, limit_s)
     if as_json:
-        print(json.dumps(show.data(checked), indent=2))
+        print(json.dumps(json_of(checked), indent=2))
     else:
-        for line in show.text(checked, verbose=verbose):
+        for line in text_of(checked, verbose=verbose):
             print(line)
     return 0 if checked.holds else 1
 
@@ -74,10 +71,9 @@ def check(strategy: str, rules: list[str], limit_s: float) -> "Checked":
     import pytest
 
     from inflight.bench.commands.run import interruptible
-    from inflight.bench.conformance.plugin import Check
-    from inflight.bench.conformance.show import Checked
+    from inflight.conformance.plugin import Check
 
-    folder = str(Path(__file__).parent)
+    folder = str(Path(str(conformance.__file__)).parent)
     options = ["-c", os.devnull, "--rootdir", folder, "--confcutdir", folder, "-p", "no:cacheprovider"]
     options += ["-p", "no:logging"]  # it keeps tracebacks, and with them sockets, until the end of a test
     options += [f"-Werror::{warning}" for warning in LEAKS]
@@ -137,7 +133,7 @@ class _Import:
 
 def _import(strategy: str, limit_s: float) -> None:
     """Import the strategy in a process of its own. Raises CheckError when it cannot be imported."""
-    from inflight.bench.conformance import processes
+    from inflight.conformance import processes
 
     with closing(processes.results([[strategy]], _imported, _not_imported, 1, limit_s)) as found:
         for one in found:
@@ -161,7 +157,7 @@ def _imported(strategy: str, _next: str | None) -> _Import:
 
 
 def _not_imported(strategy: str, why: str, stack: str | None) -> _Import:
-    from inflight.bench.conformance import telling
+    from inflight.conformance import telling
 
     (line,), _ = telling.stopped(why, stack or "")
     return _Import(f"{strategy} cannot be imported: it {line.removeprefix(telling.OBSERVED)}")
@@ -189,3 +185,119 @@ def _seconds(text: str) -> float:
     if limit_s <= 0:
         raise CheckError(f"--timeout must be longer than 0, not {text}")
     return limit_s
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """All cases of one strategy."""
+
+    strategy: str
+    cases: "Sequence[Case]"
+    not_run: int
+    """Number of cases that were not run, because too many others did not end."""
+    rules_not_run: Sequence[str]
+    """The rules of which no case was run for that reason."""
+    seconds: float
+
+    def of(self, rule: str, *outcomes: str) -> "list[Case]":
+        """Return the cases of a rule with these outcomes; all outcomes unless some are given."""
+        return [case for case in self.cases if case.rule == rule and (not outcomes or case.outcome in outcomes)]
+
+    @property
+    def tried(self) -> list[str]:
+        """The rules with at least one case that says something, in their order."""
+        return [rule for rule in RULES if self.of(rule, "passed", "failed", "limit")]
+
+    @property
+    def broken(self) -> list[str]:
+        """The broken rules."""
+        return [rule for rule in self.tried if self.of(rule, "failed")]
+
+    @property
+    def holds(self) -> bool:
+        """Whether all cases were run, and none failed."""
+        return not self.broken and not self.not_run
+
+
+def text_of(checked: Checked, *, verbose: bool) -> Iterator[str]:
+    """Yield the lines of the result."""
+    for rule in checked.tried:
+        failed = checked.of(rule, "failed")
+        yield f"{'FAILED' if failed else 'ok':<6}  {rule:<11}  {sentence(rule)}"
+        for test, cases in _by(_test, failed).items():
+            yield from _failure(test, cases, checked.cases, verbose=verbose)
+        for test, cases in _by(_test, checked.of(rule, "limit")).items():
+            yield f"        {test}: known limit of the library: {plain(cases[0].lines[0])}"
+    skipped = [case for case in checked.cases if case.outcome == "skipped"]
+    for reason, cases in _by(_reason, skipped).items():
+        yield f"skipped: {counted(len(cases), 'case')}: {reason}"
+    yield ""
+    yield summary(checked)
+
+
+def summary(checked: Checked) -> str:
+    """Return how many rules hold, in one sentence."""
+    run, tried = len(checked.cases), len(checked.tried)
+    right = sum(case.outcome != "failed" for case in checked.cases)
+    from inflight.conformance.plugin import MOST_HANGS
+
+    end = f"; stopped after {MOST_HANGS} that did not end, {checked.not_run} not run" if checked.not_run else ""
+    missing = f"; rules not run: {', '.join(checked.rules_not_run)}" if checked.rules_not_run else ""
+    return (
+        f"{checked.strategy}: {tried - len(checked.broken)} of {tried} rules hold "
+        f"({right} of {counted(run, 'case')}{end}) in {checked.seconds:.0f} s{missing}"
+    )
+
+
+def json_of(checked: Checked) -> dict[str, Any]:
+    """Return the result as JSON values."""
+    return {
+        "strategy": checked.strategy,
+        "holds": checked.holds,
+        "rules": [
+            {
+                "rule": rule,
+                "sentence": sentence(rule),
+                "holds": rule not in checked.broken,
+                "cases": len(checked.of(rule)),
+                "failures": [_shown(case) for case in checked.of(rule, "failed")],
+                "limits": [_shown(case) for case in checked.of(rule, "limit")],
+                "skipped": [_shown(case) for case in checked.of(rule, "skipped")],
+            }
+            for rule in RULES
+            if checked.of(rule)
+        ],
+        "not_run": checked.not_run,
+        "rules_not_run": list(checked.rules_not_run),
+        "seconds": round(checked.seconds, 3),
+    }
+
+
+def _shown(case: "Case") -> dict[str, Any]:
+    return {"test": case.test, "case": case.case, "lines": list(case.lines)}
+
+
+def _test(case: "Case") -> str:
+    return case.test
+
+
+def _reason(case: "Case") -> str:
+    return plain(case.lines[0])
+
+
+def _failure(test: str, cases: "list[Case]", everything: "Iterable[Case]", *, verbose: bool) -> Iterator[str]:
+    first, of = cases[0], sum(case.test == test for case in everything)
+    where = f" ({first.case})" if first.case else ""
+    number = f": {len(cases)} of {of} cases" if of > 1 else ""
+    yield f"        {test}{number}{', such as' if number and where else ''}{where}"
+    for line in first.lines:
+        yield f"            {plain(line, 400)}"
+    if verbose and first.traceback:
+        yield from (f"            | {line}" for line in first.traceback.splitlines())
+
+
+def _by(key: "Callable[[Case], str]", cases: "Iterable[Case]") -> "dict[str, list[Case]]":
+    found: dict[str, list[Case]] = {}
+    for case in cases:
+        found.setdefault(key(case), []).append(case)
+    return found

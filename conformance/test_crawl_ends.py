@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from inflight.bench.conformance.crawling import CONNECTION_USES, code_of, crawl
-from inflight.bench.conformance.exceptions import OUT_OF_REACH
-from inflight.bench.conformance.servers import CLOSE, HANG, RESET, Script, Servers, page, seen
+from inflight.conformance.crawling import CONNECTION_USES, code_of, crawl
+from inflight.conformance.exceptions import OUT_OF_REACH
+from inflight.conformance.servers import CLOSE, HANG, RESET, Script, Servers, page, seen
 from inflight.strategies.base import Strategy
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.http1 import ProtocolError, Response, ResponseParser
@@ -148,7 +148,7 @@ def check_that_ctrl_c_ends_it(
     name: str, cap: int, servers: Servers, scripts: dict[str, Script], enough: int, flags: Sequence[str] = ()
 ) -> None:
     """Crawl in a process with each use of connections, and send SIGINT when the server has seen enough requests."""
-    command = [sys.executable, *flags, "-m", "inflight.bench.conformance.interrupted", name, str(cap)]
+    command = [sys.executable, *flags, "-m", "inflight.conformance.interrupted", name, str(cap)]
     pipe = subprocess.PIPE
     found = {}
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, text=True) as process:
