@@ -110,9 +110,9 @@ def knob(row: Row, name: str) -> Any:
 
 def source(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
     """Return one line: machine, interpreter, date, version, and the run, or how many runs."""
-    runs = sorted({row.run for row in rows})
+    runs, cores = sorted({row.run for row in rows}), machine.get("cores")
     parts = [
-        f"{machine.get('cpu') or 'unknown CPU'}, cores: {machine.get('cores') or '?'}",
+        f"{machine.get('cpu') or 'unknown CPU'}, {cores or '?'} {'core' if cores == 1 else 'cores'}",
         machine.get("system") or "unknown system",
         pythons(rows, machine),
         date(rows),
