@@ -308,11 +308,11 @@ def open_loop(**options: Any) -> None:
 
 @main.command(epilog=told("limits"))
 @click.argument("resources", nargs=-1, metavar="[RESOURCE...]", shell_complete=completing("resources"))
-@click.option("--predict", "only_predict", is_flag=True, help="Print what each limit allows, and test nothing.")
+@option("--dry-run")
 @click.option(
     "--through-shared",
     is_flag=True,
-    help="Reach also limits that all processes share. Other programs may fail meanwhile.",
+    help="Let threads reach limits that all processes share. Other programs may fail meanwhile.",
 )
 @JSON
 @option("--out", note="Each run gets a new folder in it. Without it, nothing is stored.")
@@ -320,14 +320,13 @@ def open_loop(**options: Any) -> None:
 def limits(**options: Any) -> None:
     """Find how many threads, ports and so on a process can have.
 
-    The resources are threads, descriptors, ports, backlog (connections that wait to be accepted) and memory.
+    The resources are threads, descriptors, ports, backlog (connections that wait to be accepted) and memory. All are
+    predicted from the settings of this machine. For threads, a process also starts them until one is refused.
 
     \b
-    inflight limits                        test all resources
-    inflight limits threads --predict      which limit binds, and at how many
+    inflight limits                        all resources
+    inflight limits threads --dry-run      which limit binds, and at how many
     inflight limits backlog ports --out results
-
-    Each test runs in processes of its own. docs/limits.md describes the tests.
     """
     _do("commands.limits", options, "interrupted: all started processes have been stopped")
 

@@ -31,7 +31,7 @@ _FIGURES: dict[str, dict[str, str]] = {
     "memory": _HELD,
     "idle": _HELD,
     "swarm": {"held_in_flight": "held after", "reach_ns": ""},
-    "limit": {"found": "found"},
+    "limit": {"found": "found", "predicted": "predicted"},
 }
 """The figures in the line of a trial of each kind, and the words behind them."""
 
@@ -199,7 +199,7 @@ def trial_line(number: int, total: int, row: Row, *, colour: bool | None = None,
     figures = [
         f"{figure_of(name).write(value, 3):>14} {behind}".rstrip()
         for name, behind in (_FIGURES.get(row.kind, {}) if row.status == "ok" else {}).items()
-        if (value := getattr(row.measured, name)) is not None
+        if (value := getattr(row.measured, name, None)) is not None
     ]
     reasons = "; ".join(words.plain(reason) for reason in row.invalid_reasons)
     verdict, style = (

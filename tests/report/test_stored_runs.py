@@ -8,11 +8,10 @@ from typing import Any, get_args
 
 import jsonschema
 import pytest
-from inflight.bench.show.summary import MAX_MARKDOWN
 
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
-from inflight.bench.show.summary import MAX_SENTENCES
+from inflight.bench.show.summary import MAX_MARKDOWN, MAX_SENTENCES
 from inflight.bench.show.words import MEANINGS
 from tests.cli.command import call
 
