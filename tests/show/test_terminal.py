@@ -1,6 +1,7 @@
 """Runs on a terminal: tables and bars within its width, harmless names, colour where it is wanted."""
 
 import io
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +16,7 @@ from inflight.bench.show.terminal import MAX_BARS, text, wants_colour, wants_liv
 from tests.made_rows import crawl_row, grid
 
 HOSTILE = "$x^{2}$<b>&[red]`|\x1b[31m\n"
-ONE = [crawl_row(invalid=True), *grid()]
+ONE = [crawl_row("other", invalid=True), *grid()]
 
 
 class Terminal(io.StringIO):
@@ -79,7 +80,7 @@ def test_names_that_differ_at_their_ends_are_whole() -> None:
     ends = ("3.14.0a3", "3.14.0a3t")
     table = Table("", ("name", *"abcd"), tuple((f"native_asyncio {end}", *["1,234,567 ±8"] * 4) for end in ends))
 
-    found = lines(Section("", (table,)), 80)
+    found = lines(Section("", (table,)), 70)
 
     assert [line.strip() for line in found if "3.14" in line] == list(ends)
 
@@ -117,8 +118,8 @@ def test_only_a_terminal_has_colour_and_no_color_turns_it_off(monkeypatch: pytes
     print_summary(ONE, without)
 
     assert file.getvalue() == of_run(ONE) + "\n"
-    assert "\x1b[2;31m9" in terminal.getvalue(), "an invalid figure is dim and red"
-    assert "\x1b[2;31m" not in without.getvalue()
+    assert re.search(r"\x1b\[2;31m *[\d,]+( µs)?✗", terminal.getvalue()), "an invalid figure is dim and red"
+    assert "31m" not in without.getvalue()
 
 
 @pytest.mark.parametrize(
