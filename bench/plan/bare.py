@@ -4,7 +4,7 @@
 - A **probe** is a small program that tests one claim: ``inflight.bench.measure.programs``.
 - A **limit** is the amount of a resource that this machine allows a process: ``inflight.bench.measure.limits``.
 
-``scale`` has the cells with several processes, and those of other clients than the strategies.
+``scale`` has the cells with several processes, and open loops.
 """
 
 import importlib
@@ -18,7 +18,7 @@ from msgspec import Meta, field
 
 from inflight.bench.plan.judge import Table, check_known, need
 
-BareKind = Literal["idle", "probe", "limit", "swarm", "open", "client"]
+BareKind = Literal["idle", "probe", "limit", "swarm", "open"]
 IdleName = Literal[
     "thread", "generator", "generator_task", "asyncio_task", "asyncio_task_socket", "asyncio_task_stream"
 ]
@@ -29,7 +29,7 @@ RESOURCES: tuple[str, ...] = get_args(Resource)
 WITH_SOCKET = frozenset({"asyncio_task_socket", "asyncio_task_stream"})
 PROGRAMS = Path(__file__).parents[1] / "measure" / "programs"
 PROBES = tuple(sorted(path.stem for path in PROGRAMS.glob("[!_]*.py")))
-COMPARED = frozenset({"swarm", "client"})
+COMPARED = frozenset({"swarm"})
 """Kinds with several subjects per workload."""
 MOST_N = 2_000_000
 
@@ -46,7 +46,7 @@ class BareTrial:
 
     kind: BareKind
     strategy: str
-    """The subject: what is idle, the probe, the resource, or for ``scale`` the strategy or client."""
+    """The subject: what is idle, the probe, the resource, or for ``scale`` the strategy, or locust."""
     values: dict[str, Any]
     """What the row says of the workload, with the id of the workload."""
     expected_ns: int

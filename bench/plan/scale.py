@@ -131,13 +131,6 @@ class Open(BareTable, frozen=True, kw_only=True):
         return BareTrial("open", "locust", values | served, round(self.seconds * 1e9) + _AROUND_NS, "own")
 
 
-def client(name: str, site: SiteConfig, in_flight: int, duration: float, stack: str = "own") -> BareTrial:
-    """Return the trial of one client (``locust``, ``wrk`` or a strategy) on a site, for a number of seconds."""
-    workload = f"client/latency={site.delay}/in_flight={in_flight}"
-    values = {"id": workload, "in_flight": in_flight, "seconds": duration} | _latency_of(site)
-    return BareTrial("client", name, values, round(duration * 1e9) + _AROUND_NS, stack)
-
-
 def is_loopback(host: str) -> bool:
     """Return whether a host is on the loopback: 127.0.0.0/8, ::1 or localhost."""
     if host.lower().rstrip(".") == "localhost":

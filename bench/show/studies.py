@@ -166,13 +166,13 @@ def decisions(rows: Sequence[Row], extras: Extras) -> list[Section]:
 
 def decision_plots(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> Iterator[Named]:
     """Draw the blocks of a comparison or of a self-test; nothing without a good block."""
-    from inflight.bench.ab import clients_plot, decide, plot
+    from inflight.bench.ab import decide, plot
 
     found: list[tuple[str, Figure | None]] = []
     if not any(row.of_comparison for row in rows):
         return
     if extras.selftest is not None:
-        found = [("selftest", plot.draw_selftest(extras.selftest, rows)), ("clients", clients_plot.draw(rows, machine))]
+        found = [("selftest", plot.draw_selftest(extras.selftest, rows))]
     elif (result := decide.result(rows, extras.verdict)) is not None:
         found = [("comparison", plot.draw(result, machine))]
     yield from ((name, figure) for name, figure in found if figure is not None)

@@ -147,17 +147,6 @@ def test_hosts_beyond_loopback(host: str) -> None:
     assert not scale.is_loopback(host)
 
 
-def test_clients_of_one_workload_have_different_ids() -> None:
-    site = SiteConfig(delay="50ms")
-    cells = [scale.client(name, site, 50, 3) for name in ("locust", "wrk")] + [
-        scale.client("callbacks", site, 50, 3, "shared")
-    ]
-
-    assert len({cell.id for cell in cells}) == 3
-    assert {cell.values["id"] for cell in cells} == {"client/latency=50ms/in_flight=50"}
-    assert [cell.stack for cell in cells] == ["own", "own", "shared"]
-
-
 @pytest.mark.parametrize("name", ["c100k", "c1m"])
 def test_the_presets_of_swarms_say_that_they_need_locust(name: str) -> None:
     preset = load(name, KNOWN)

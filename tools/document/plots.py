@@ -9,7 +9,6 @@ from collections.abc import Collection
 from pathlib import Path
 
 from inflight.bench import units
-from inflight.bench.ab import clients_plot as plot_clients
 from inflight.bench.ab import decide as decisions_of
 from inflight.bench.ab import plot as plot_ab
 from inflight.bench.frame.slopes import LAYERS, SERVER
@@ -47,9 +46,7 @@ def save(run: Path, folder: Path, only: Collection[str] | None = None) -> list[P
     rows = read(run)
     machine, extras = report_files.read(run)
     if extras.selftest is not None:
-        machine = extras.selftest["machine"]
-        saved = plot_ab.save_selftest(extras.selftest, rows, folder)
-        return [*saved, *plot_clients.save_clients(rows, machine, folder)]
+        return plot_ab.save_selftest(extras.selftest, rows, folder)
     if extras.verdict is not None:
         result = decisions_of.result(rows, extras.verdict)
         return [] if result is None else plot_ab.save_comparison(result, machine, folder)
