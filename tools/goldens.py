@@ -28,10 +28,10 @@ from inflight.bench.api import load
 from inflight.bench.commands import advise as advise_command
 from inflight.bench.commands import report as report_command
 from inflight.bench.race import command as race_command
-from inflight.bench.report import terminal as table
-from inflight.bench.report.studies import Studies
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import SELFTEST_FILE, RowsError
+from inflight.bench.show import summary as table
+from inflight.bench.show.studies import Studies
 from tools.document.stored import REFERENCE
 
 FORMS = ("html", "md", "csv", "json")

@@ -32,9 +32,9 @@ from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.places import without_places
 from inflight.bench.plan.comparison import Comparison, from_words
 from inflight.bench.plan.judge import ExperimentError, judged, need
-from inflight.bench.present import progress, words
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.records import Arm
+from inflight.bench.show import progress, words
 from inflight.fake_server.delays import parse_duration_ns
 
 REFUSALS = commands.REFUSALS
@@ -88,8 +88,8 @@ def run(
             planned, block_s = calibrated(planned, prepared, place)
             rule = rule_within(budget_s, block_s, planned)
             folder = runs.new_folder(out, planned, machine)
-            stand = progress.Stand(rule.looks[-1], rule.looks[-1] * block_s * 1e9, guess="at most")
-            with progress.shown(stand) as shown:
+            steps = progress.Progress(rule.looks[-1], rule.looks[-1] * block_s * 1e9, guess="at most")
+            with progress.shown(steps) as shown:
 
                 def report(block: Block, decision: Decision) -> None:
                     nonlocal found

@@ -16,9 +16,9 @@ from inflight.bench.ab import rates, show
 from inflight.bench.ab.decide import NAMES, Result, effects_of
 from inflight.bench.frame import blocks as read
 from inflight.bench.frame.blocks import FALLING, SIDES, Block
-from inflight.bench.present import words
-from inflight.bench.report import provenance
 from inflight.bench.rows.files import Row
+from inflight.bench.show import folder as provenance
+from inflight.bench.show import words
 from inflight.bench.show.looks import GREY, INKS, MARKERS
 from inflight.bench.show.pictures import Panel, Picture, set_ticks
 

@@ -31,9 +31,9 @@ from inflight.bench.plan.comparison import METRICS, comparison
 from inflight.bench.plan.experiment import Workload, named
 from inflight.bench.plan.judge import need
 from inflight.bench.plan.trials import AnyTrial, trial_of
-from inflight.bench.present import progress
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
+from inflight.bench.show import progress
 from inflight.fake_server.site import SiteConfig
 
 REFUSALS = commands.REFUSALS
@@ -135,7 +135,7 @@ def run(
             tempfile.TemporaryDirectory(prefix="inflight-") as files,
             comparing.chosen_place() as place,
             neighbour.beside(disturbed, place.cpus),
-            progress.shown(progress.Stand(wanted, wanted * BLOCK_NS)) as shown,
+            progress.shown(progress.Progress(wanted, wanted * BLOCK_NS)) as shown,
         ):
             found = _measure(plan, Laboratory(place, folder, Path(files), shown)) | {"machine": machine}
     except KeyboardInterrupt:

@@ -148,7 +148,7 @@ def _saver(out: Path, chosen: Sequence[str], *, through_shared: bool) -> Save:
 
 def _draw(folder: Path) -> None:
     """Save the plots of a whole run, and print where its files are."""
-    from inflight.bench.report.studies import Studies
+    from inflight.bench.show.studies import Studies
 
     machine = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
     say(f"rows:  {folder / rows.ROWS_FILE}")

@@ -13,12 +13,12 @@ from inflight.bench import units
 from inflight.bench.frame.contrast import records, summary
 from inflight.bench.frame.frame import frame
 from inflight.bench.frame.statistics import MARGIN
-from inflight.bench.present import words
-from inflight.bench.present.table import Table
 from inflight.bench.rows.files import Row
 from inflight.bench.show import html as pages
+from inflight.bench.show import words
 from inflight.bench.show.html import Fragment, json_block
 from inflight.bench.show.looks import looks
+from inflight.bench.show.table import Table
 
 _TEMPLATES = Path(__file__).with_name("templates")
 TIMED = "comparison == '' and kind in ('crawl', 'arm') and role != 'placebo'"

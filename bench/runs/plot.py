@@ -8,9 +8,9 @@ import pandas as pd
 
 from inflight.bench.frame.contrast import records
 from inflight.bench.frame.figures import FIGURES
-from inflight.bench.present import words
 from inflight.bench.runs.compare import KEYS, Comparison
 from inflight.bench.runs.show import title, value_text, workloads
+from inflight.bench.show import words
 from inflight.bench.show.looks import GREY, looks
 from inflight.bench.show.pictures import MAX_LINES, Label, Panel, Picture, Point, draw_labels, draw_series
 

@@ -11,15 +11,13 @@ import pandas as pd
 from inflight.bench import units
 from inflight.bench.frame.contrast import records, summary
 from inflight.bench.frame.figures import figure_of
-from inflight.bench.present import words
 from inflight.bench.show import listing as listings
-from inflight.bench.show import pictures
+from inflight.bench.show import pictures, words
 from inflight.bench.show import study as studies
 from inflight.bench.show.listing import Listing, line_name
 from inflight.bench.show.looks import COLOURS, GREY, MIDDLE, PALE, look, looks
 from inflight.bench.show.pictures import MAX_BARS, MAX_LINES, ROW, Label, Panel, Picture, Point
-from inflight.bench.show.sections import evenly, tile_text
-from inflight.bench.show.study import Part, Study, value_name, value_words
+from inflight.bench.show.study import Part, Study, evenly, tile_text, value_name, value_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -224,7 +222,7 @@ def of_listing(listing: Listing, parts: Sequence[listings.Part], moments: pd.Dat
     """Yield the bars of the first part of a listing, then its lines over time, each from the trial in the middle."""
     for part in parts[:1]:
         title = join(", ", listing.title, part.name)
-        notes = join(" ", *(listing.finding(listing, part) if listing.finding else ()), listing.note)
+        notes = join(" ", *listings.findings(listing, part), listing.note)
         shown = [name for name in listing.bars if name in part.lines and part.lines[name].notna().any()][:MAX_PANELS]
         if shown:
             lines = part.lines.head(MAX_BARS)

@@ -18,8 +18,8 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from inflight.bench.present import words
-from inflight.bench.present.table import Group, cells
+from inflight.bench.show import words
+from inflight.bench.show.table import Group, cells
 
 TEMPLATES = Path(__file__).with_name("templates")
 BAD, ANSWER = "bad", "answer"

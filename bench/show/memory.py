@@ -12,13 +12,11 @@ from inflight.bench import units
 from inflight.bench.frame import slopes
 from inflight.bench.frame.contrast import records
 from inflight.bench.frame.slopes import BY, FULL, GROUPS, LAYERS, RSS, SERVER
-from inflight.bench.present import words
-from inflight.bench.present.section import Section
-from inflight.bench.present.table import Group, Line, Table
-from inflight.bench.show import pictures
+from inflight.bench.show import pictures, words
 from inflight.bench.show.looks import look
 from inflight.bench.show.pictures import MAX_BARS, MAX_LINES, ROW, Label, Panel, Picture
 from inflight.bench.show.study import site_differences, value_name
+from inflight.bench.show.table import Group, Line, Section, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

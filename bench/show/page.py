@@ -12,7 +12,6 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from html import unescape
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -21,18 +20,16 @@ from markupsafe import Markup
 
 from inflight.bench import units
 from inflight.bench.predict import simulator
-from inflight.bench.present import words
-from inflight.bench.present.section import Section
 from inflight.bench.race import page as race
-from inflight.bench.report import about, files, glossary, provenance, verdicts
-from inflight.bench.report.answer import answer
-from inflight.bench.report.files import Extras
-from inflight.bench.report.studies import Studies
-from inflight.bench.report.terminal import shown
-from inflight.bench.report.tidy import csv
 from inflight.bench.rows.files import Row, read
-from inflight.bench.show import html, missing
+from inflight.bench.show import folder as folders
+from inflight.bench.show import html, words
+from inflight.bench.show.folder import Extras
 from inflight.bench.show.pictures import Picture, draw_svg, settings
+from inflight.bench.show.results import Results
+from inflight.bench.show.studies import Studies, decision_pictures, decisions
+from inflight.bench.show.summary import answer, glossary, shown, validity
+from inflight.bench.show.table import Section
 
 __all__ = ["Extras", "page", "write"]
 
@@ -44,7 +41,6 @@ MIN_ROOM = 200_000
 _TOLD_BYTES = 2_000
 """Room for the sentences beside the links."""
 _ODD = re.compile(r"[^\w.-]+", re.ASCII)
-_TAG = re.compile(r"<[^>]*>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +64,7 @@ def write(
     """
     tell("reading the rows")
     rows = read(folder)
-    machine, extras = files.read(folder)
+    machine, extras = folders.read(folder)
     target = (folder / PAGE_FILE if path is None else path).resolve()
     content = page(rows, machine, replace(extras, so_far=so_far), tell)
     if target.exists() and not target.is_file():  # a device or a pipe is written to, never replaced
@@ -101,29 +97,26 @@ def page(
     ``machine`` has the values of ``machine.json``, ``extras`` the other contents of the folder.
     """
     studies = Studies([row for row in rows if not row.of_comparison])
-    decided = verdicts.sections(rows, extras)
+    decided = decisions(rows, extras)
     scripts = {"race": race.fragment(studies.rows), "simulator": simulator.fragment(studies.rows)}
     what = _about(extras.experiment_toml, machine)
     parts = [
         Part("answer", "Findings", _answer(studies, rows, decided, extras.missing)),
         Part("verdicts", "Verdicts", _sections(decided)),
         Part("race", "The race", _markup(scripts["race"]), is_whole=True),
-        Part("plots", "Plots", _plots(chain(verdicts.pictures(rows, machine, extras), studies.pictures()), tell)),
+        Part("plots", "Plots", _plots(chain(decision_pictures(rows, machine, extras), studies.pictures()), tell)),
         Part("simulator", "Simulator", _markup(scripts["simulator"]), is_whole=True),
         Part("figures", "Tables", _sections(shown(studies) if rows else ())),
-        Part("validity", "Validity checks", html.section(missing.section(rows))),
-    ]
-    explained = " ".join([*(part.inside for part in parts if not part.is_whole), what])
-    parts += [
-        Part("glossary", "Glossary", html.section(glossary.section(unescape(_TAG.sub(" ", explained))))),
-        Part("machine", "The machine", html.section(about.machine(rows, machine))),
-        Part("reproduce", "Reproduce", html.section(about.reproduce(machine, extras.experiment_toml))),
+        Part("validity", "Validity checks", html.section(validity(rows))),
+        Part("glossary", "Glossary", html.section(glossary())),
+        Part("machine", "The machine", html.section(folders.machine_section(rows, machine))),
+        Part("reproduce", "Reproduce", html.section(folders.reproduce(machine, extras.experiment_toml))),
     ]
     neighbour = machine.get("neighbour")
     title = _title(rows, machine, extras)
     body = {
         "title": title,
-        "source": provenance.source(rows, machine),
+        "source": folders.source(rows, machine),
         "first": [*filter(None, [extras.so_far, what]), *([words.neighbour(str(neighbour))] if neighbour else [])],
     }
     used = {name: fragment for name, fragment in scripts.items() if fragment}
@@ -146,8 +139,8 @@ def _markup(fragment: html.Fragment | None) -> Markup:
 def _title(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> str:
     """Return the title: experiment, machine and day."""
     where = str(machine.get("cpu") or machine.get("host") or "an unknown machine")
-    day = provenance.date(rows)
-    experiment = provenance.experiment(extras.name, machine)
+    day = folders.date(rows)
+    experiment = folders.experiment(extras.name, machine)
     return words.plain(f"inflight: {experiment} on {where}{f', {day}' if day else ''}", 160)
 
 
@@ -158,7 +151,7 @@ def _about(experiment_toml: str | None, machine: Mapping[str, Any]) -> str:
     except tomllib.TOMLDecodeError:  # the file of a folder from elsewhere; it is shown as it is at the end of the page
         text = ""
     if not text or not isinstance(text, str):
-        command = provenance.command(machine)
+        command = folders.command(machine)
         text = f"Command: {command}" if command else ""
     return words.plain(text.replace("`", "").strip(), 600)
 
@@ -199,7 +192,10 @@ def downloads(rows: Sequence[Row], extras: Extras, taken_bytes: int) -> Markup:
     room = MAX_BYTES - taken_bytes - _TOLD_BYTES
     kept, left_out = list[dict[str, Any]](), list[str]()
     lines = "".join(f"{row.to_json()}\n" for row in rows)
-    texts = {"rows.jsonl": ("All rows, one JSON object per line", lines), "rows.csv": ("One line per trial", csv(rows))}
+    texts = {
+        "rows.jsonl": ("All rows, one JSON object per line", lines),
+        "rows.csv": ("One line per trial", Results(Path(), list(rows), {}).csv()),
+    }
     for name, (what, text) in texts.items():
         packed = gzip.compress(text.encode("utf-8", "replace"), mtime=0)
         size = units.size(len(packed))

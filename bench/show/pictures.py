@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inflight.bench import units
-from inflight.bench.present import words
+from inflight.bench.show import words
 from inflight.bench.show.looks import COLOURS, DARK, GREY, PALE, Look
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from selenium.webdriver import ActionChains
 
-from inflight.bench.report.files import Extras
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import changed
 from inflight.bench.show import page as report_page
+from inflight.bench.show.folder import Extras
 from inflight.bench.show.pictures import SMALL
 from tests.browser.conftest import Browser
 from tests.made_rows import MACHINE, crawl_row, edited

@@ -9,8 +9,7 @@ import pytest
 
 from inflight.bench.claims import show
 from inflight.bench.claims.verdicts import JSON_FILE, WORDS, ClaimsError, Figure, load, save
-from inflight.bench.present import section
-from inflight.bench.show import html
+from inflight.bench.show import html, markdown
 from tests.claims.cases import REFERENCE
 from tests.claims.made_verdicts import hostile_verdict, made_report, made_verdict
 from tools.document.__main__ import macros
@@ -104,7 +103,7 @@ def test_a_section_has_every_claim_and_its_texts_folded_away() -> None:
 
 
 def test_markdown_escapes_hostile_text() -> None:
-    text = section.markdown(show.section(made_report(hostile_verdict("a | b <script> *c* _d_ `e`\n# f"))))
+    text = markdown.markdown(show.section(made_report(hostile_verdict("a | b <script> *c* _d_ `e`\n# f"))))
 
     (line,) = [line for line in text.splitlines() if "script" in line]
     assert "<script>" not in line

@@ -11,18 +11,17 @@ from pathlib import Path
 import pytest
 from markupsafe import Markup
 
-from inflight.bench.report import about
-from inflight.bench.report import files as report_files
-from inflight.bench.report import markdown as report_markdown
-from inflight.bench.report import verdicts as report_verdicts
-from inflight.bench.report.check_words import MEANINGS
-from inflight.bench.report.files import Extras
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Check, Row, RowsError
 from inflight.bench.rows.records import changed
+from inflight.bench.show import folder as report_files
 from inflight.bench.show import html
 from inflight.bench.show import page as report_page
+from inflight.bench.show.folder import Extras
 from inflight.bench.show.html import shell
+from inflight.bench.show.studies import decisions
+from inflight.bench.show.summary import as_markdown
+from inflight.bench.show.words import MEANINGS
 from tests.made_blocks import block, flat, series
 from tests.made_rows import MACHINE, MS, crawl_row, grid, memory_rows
 from tests.report.parsed_page import Parsed, check, parsed
@@ -125,13 +124,13 @@ def test_the_machine_has_a_line_for_each_interpreter_and_no_raw_values() -> None
     folder = reference("interpreters")
     values = json.loads((folder / "machine.json").read_text(encoding="utf-8"))
 
-    section = about.machine(rows.read(folder), values | {"commit": "0123456789ab-dirty"})
+    section = report_files.machine_section(rows.read(folder), values | {"commit": "0123456789ab-dirty"})
 
     lines = {one[0]: one[1] for one in section.tables[0].cells}
     assert {f"interpreter {name}" for name in values["interpreters"]} <= lines.keys()
     assert "free threaded" in lines["interpreter 3.14.0a3t"]
     assert "free threaded" not in lines["interpreter 3.14.0a3"]
-    assert lines["ephemeral ports"] == "32768 to 60999"
+    assert lines["ephemeral ports"] == "32768 60999"
     assert lines["commit of inflight"] == "0123456789ab, with changes that were not committed"
     assert lines["Python of the workers"].endswith("CPython 3.14.0a3+, CPython 3.14.0a3+ without the global lock")
 
@@ -142,7 +141,7 @@ def test_a_run_that_was_disturbed_on_purpose_says_so_first() -> None:
     kind = json.loads((folder / "machine.json").read_text(encoding="utf-8"))["neighbour"]
     sentence = f"Another program ({kind}) ran on the same cores for half of the time, on purpose (--disturbed)."
     machine, _ = report_files.read(folder)
-    told = report_markdown.markdown(rows.read(folder), machine)
+    told = as_markdown(rows.read(folder), machine)
     text = parsed(written(folder)).text
 
     assert 0 < text.index(sentence) < text.index("Findings")
@@ -180,7 +179,7 @@ def test_claims_are_shown_with_their_verdicts_and_explanations() -> None:
     _, extras = report_files.read(reference("claims"))
     assert extras.claims is not None
 
-    (section,) = report_verdicts.sections([], extras)
+    (section,) = decisions([], extras)
     markup = parsed(html.section(section))
 
     for verdict in extras.claims.claims:
@@ -298,7 +297,7 @@ def test_a_damaged_file_beside_the_rows_is_named_and_the_page_is_made(
     is_text = name == "experiment.toml" and content != b"\xff\xfe"
     is_object = name == "verdict.json" and content.startswith(b'{"')
     assert is_text or is_object or any(f"{name} is damaged" in sentence for sentence in extras.missing)
-    report_verdicts.sections(rows.read(folder), extras)
+    decisions(rows.read(folder), extras)
     assert isinstance(machine, dict)
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from inflight.bench.report.studies import Studies
 from inflight.bench.rows.files import Row
 from inflight.bench.show import pictures
+from inflight.bench.show.studies import Studies
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

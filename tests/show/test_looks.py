@@ -10,11 +10,11 @@ from matplotlib.lines import Line2D
 
 from inflight import strategies
 from inflight.bench.race import page as race
-from inflight.bench.report.studies import Studies
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import changed
 from inflight.bench.show import looks as all_looks
 from inflight.bench.show import pictures
+from inflight.bench.show.studies import Studies
 from tests.made_rows import crawl_row
 from tests.present.made_memory_rows import c10k_run, held_row, ladder
 from tests.race.made_races import runner

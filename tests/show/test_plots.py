@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inflight.bench.report.studies import Studies
 from inflight.bench.rows.files import Row
 from inflight.bench.show import pictures
 from inflight.bench.show.looks import DARK, GREY, INKS, look
 from inflight.bench.show.pictures import Panel, Picture, Point
+from inflight.bench.show.studies import Studies
 from tests.made_rows import MACHINE, MS, arm_row, crawl_row, edited, grid, memory_row, memory_rows
 from tests.show.drawn import HOSTILE as HOSTILE_NAME
 from tests.show.drawn import drawn

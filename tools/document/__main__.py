@@ -25,11 +25,10 @@ from inflight.bench.ab import show as comparison
 from inflight.bench.claims import show as claims
 from inflight.bench.frame.figures import FIGURES
 from inflight.bench.predict import simulator
-from inflight.bench.present import section, words
-from inflight.bench.present.markdown import code, escaped
-from inflight.bench.report.glossary import glossary
 from inflight.bench.rows.files import RowsError
-from inflight.bench.show import study
+from inflight.bench.show import markdown, study, words
+from inflight.bench.show.markdown import code, escaped
+from inflight.bench.show.words import glossary
 from tools.document import plots, race, values
 from tools.document import simulator as simulator_page
 from tools.document.stored import REFERENCE, DocumentError, Run, Runs
@@ -48,15 +47,15 @@ FILTERS: dict[str, Callable[..., str]] = {
     "mean": lambda found, figure: study.text(FIGURES[figure], found),
     "memory": words.memory,
     "p": lambda p: units.number(p, 2) if p >= LEAST_P else f"below {LEAST_P:f}".rstrip("0"),
-    "section": section.markdown,
-    "table": section.table_markdown,
+    "section": markdown.markdown,
+    "table": markdown.table_markdown,
 }
 GLOBALS = {
     "change_between": units.change_between,
     "claims": claims,
     "comparison": comparison,
     "decisions_of": decisions_of,
-    "folded": section.folded,
+    "folded": markdown.folded,
     "glossary": glossary,
     "selftest": rates,
     "simulator": simulator,

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 
 from inflight.bench import units
 from inflight.bench.frame.slopes import LAYERS, SERVER
-from inflight.bench.report import files as report_files
-from inflight.bench.report import verdicts
-from inflight.bench.report.studies import Studies
 from inflight.bench.rows.files import read
+from inflight.bench.show import folder as report_files
 from inflight.bench.show import pictures
+from inflight.bench.show.studies import Studies, decision_pictures
 from tools.document.stored import Runs
 from tools.document.values import ladder
 
@@ -50,7 +49,7 @@ def save(run: Path, folder: Path, only: Collection[str] | None = None) -> list[P
     machine, extras = report_files.read(run)
     if extras.selftest is not None or extras.verdict is not None:
         machine = machine if extras.selftest is None else extras.selftest["machine"]
-        return pictures.save(verdicts.pictures(rows, machine, extras), folder)
+        return pictures.save(decision_pictures(rows, machine, extras), folder)
     return Studies(rows).save_plots(machine, folder, only)
 
 

@@ -20,16 +20,14 @@ from inflight.bench.frame import statistics as stats
 from inflight.bench.frame.blocks import Block
 from inflight.bench.frame.contrast import contrast, records, summary
 from inflight.bench.frame.slopes import FULL, NoSlope, Slope
-from inflight.bench.present import words
-from inflight.bench.present.section import Section
-from inflight.bench.present.table import Table
 from inflight.bench.race.lanes import Race, races
 from inflight.bench.rows import machines
 from inflight.bench.rows.files import MACHINE_FILE, folders_in
-from inflight.bench.show import listing, memory
+from inflight.bench.show import listing, memory, words
 from inflight.bench.show import study as shows
-from inflight.bench.show.sections import section
 from inflight.bench.show.studies import LISTINGS, STUDIES
+from inflight.bench.show.study import section
+from inflight.bench.show.table import Section, Table
 from tools.document.stored import DocumentError, Run, Runs
 from tools.selftest_long import DECISIONS_FILE, Kind, kinds, made
 

@@ -1,6 +1,6 @@
-"""A table for any renderer: heads, lines of cells, sentences below.
+"""What a study shows, for any renderer: sections of tables, bars and sentences.
 
-``text_grid`` writes it for a terminal, ``section`` as Markdown, ``html`` as HTML.
+``terminal``, ``markdown`` and ``html`` write them.
 """
 
 from dataclasses import dataclass
@@ -42,8 +42,6 @@ class Table:
     heads: tuple[str, ...]
     lines: tuple[Line, ...]
     notes: tuple[str, ...] = ()
-    short: tuple[str, ...] = ()
-    """The heads for a terminal, with line breaks; by default, heads break at a space."""
 
     @property
     def cells(self) -> list[tuple[str, ...]]:
@@ -63,6 +61,50 @@ class Table:
         return column == 1 if not self.heads else self.heads[column] in PROSE
 
 
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Bars of one scale: a name, a value that is not negative, and its text for each."""
+
+    title: str
+    bars: tuple[tuple[str, float, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """A folded part of a page: sentences, and texts of several lines. A terminal does not show it."""
+
+    summary: str
+    sentences: tuple[str, ...] = ()
+    code: tuple[str, ...] = ()
+    is_open: bool = False
+    tables: tuple[Table, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What a study, or another part of a report, has to show."""
+
+    title: str
+    """The finding, in one sentence without its full stop; may be empty."""
+    tables: tuple[Table, ...] = ()
+    notes: tuple[str, ...] = ()
+    """Sentences below the tables."""
+    first: tuple[str, ...] = ()
+    """Sentences above the title: how far the figures can be trusted."""
+    details: tuple[Detail, ...] = ()
+    findings: tuple[str, ...] | None = None
+    """Whole sentences for the top of a report; None: the title is the finding."""
+    bars: Bars | None = None
+    """The main figures. Only a terminal shows them: a page has plots."""
+
+    @property
+    def found(self) -> tuple[str, ...]:
+        """The findings as whole sentences."""
+        if self.findings is not None:
+            return self.findings
+        return (f"{self.title}.",) if self.title else ()
+
+
 def cells(line: tuple[str | Cell, ...]) -> list[Cell]:
     """Return a line as cells."""
     return [Cell(one) if isinstance(one, str) else one for one in line]
@@ -70,4 +112,4 @@ def cells(line: tuple[str | Cell, ...]) -> list[Cell]:
 
 def texts(line: tuple[str | Cell, ...]) -> tuple[str, ...]:
     """Return the texts of the cells of a line."""
-    return tuple(cell if isinstance(cell, str) else cell.text for cell in line)
+    return tuple(cell.text for cell in cells(line))

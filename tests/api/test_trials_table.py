@@ -3,20 +3,29 @@
 import csv as written
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from inflight.bench.frame.frame import DERIVED, KEYS, OF_TRIAL
-from inflight.bench.report.tidy import csv, trials
 from inflight.bench.rows.files import SCHEMA_FILE, Row, read
 from inflight.bench.rows.records import changed
+from tests.api.made_results import made
 from tests.made_rows import crawl_row, grid, memory_row
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = SCHEMA_FILE.read_text(encoding="utf-8")
+
+
+def trials(rows: Iterable[Row]) -> pd.DataFrame:
+    return made(list(rows)).trials
+
+
+def csv(rows: Iterable[Row]) -> str:
+    return made(list(rows)).csv()
 
 
 def test_there_is_a_line_per_trial_with_its_keys_first() -> None:

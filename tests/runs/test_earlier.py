@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.report import earlier
 from inflight.bench.rows import files as rows
 from inflight.bench.rows import machines
+from inflight.bench.runs import earlier
 from tests.made_rows import MACHINE, block_rows, edited
 
 

@@ -1,14 +1,25 @@
-"""Words that tables, plots and README share: harmless names, and figures with as many digits as noise allows."""
+"""Words that all outputs share: harmless names, figures with as many digits as noise allows, texts, the glossary."""
 
-from collections.abc import Sequence
+import tomllib
+from pathlib import Path
 
 from inflight.bench import units
 from inflight.bench.frame.slopes import NoSlope, Slope
 
-MOST_NAME = 40
+TEXTS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))
+SENTENCES = TEXTS["sentences"]
+OLDER = frozenset(TEXTS["older"])
+"""Validity checks that only rows of earlier versions have."""
+MEANINGS = TEXTS["checks"] | TEXTS["older"]
+"""Meaning of each validity check, by its name; the checks are in the measuring half."""
+MAX_NAME = 40
 """Maximum length of the name of a strategy, or of another arm, as it is shown."""
 WIDE = "(±>100 %)"
 """Written in place of an interval that reaches further than the estimate itself."""
+
+
+class NotInRunError(ValueError):
+    """A value is not in the run; the message lists those that are. Use one of these, or run more."""
 
 
 def plain(text: str, most: int = 200) -> str:
@@ -18,8 +29,8 @@ def plain(text: str, most: int = 200) -> str:
 
 
 def name(strategy: str) -> str:
-    """Return the name of a strategy as it is shown: printable, and cut at ``MOST_NAME``."""
-    return plain(strategy, MOST_NAME)
+    """Return the name of a strategy as it is shown: printable, and cut at ``MAX_NAME``."""
+    return plain(strategy, MAX_NAME)
 
 
 def memory(slope: Slope | NoSlope | None) -> str:
@@ -29,11 +40,6 @@ def memory(slope: Slope | NoSlope | None) -> str:
     if not slope.straight:
         return units.size_between(slope.low, slope.high, 2)
     return units.size_and_error(slope.per_fetch, slope.error)
-
-
-def neighbour(kind: str) -> str:
-    """Say that the figures were disturbed on purpose."""
-    return f"Another program ({kind}) ran on the same cores for half of the time, on purpose (--disturbed)."
 
 
 def in_flight(number: int) -> str:
@@ -51,12 +57,16 @@ def counted(number: int, what: str) -> str:
     return f"{units.count(number)} {what}{'' if number == 1 else 's'}"
 
 
-def first(names: Sequence[str], most: int) -> list[str]:
-    """Return the first names, and the number of the others in words if there are more than ``most``."""
-    more = len(names) - most
-    return [*names[:most], *([f"{units.count(more)} more"] if more > 0 else [])]
-
-
 def listed(words: list[str]) -> str:
     """Write ``a``, ``a and b``, ``a, b and c``."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def glossary() -> list[tuple[str, str]]:
+    """Return all terms with their meanings, in alphabetical order."""
+    return sorted((TEXTS["on_pages"] | TEXTS["everyday"]).items(), key=lambda term: term[0].lower())
+
+
+def neighbour(kind: object) -> str:
+    """Say that the figures were disturbed on purpose."""
+    return SENTENCES["neighbour"].format(plain(str(kind), 40))

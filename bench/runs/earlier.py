@@ -10,14 +10,13 @@ from inflight.bench import units
 from inflight.bench.frame import noise
 from inflight.bench.frame.contrast import contrast, records
 from inflight.bench.frame.frame import frame
-from inflight.bench.present import words
-from inflight.bench.present.section import Section
-from inflight.bench.present.table import Table
 from inflight.bench.rows import files as rows
 from inflight.bench.rows import machines
 from inflight.bench.rows.files import Row, RowsError
 from inflight.bench.rows.values import plain_values
 from inflight.bench.runs.compare import clock
+from inflight.bench.show import words
+from inflight.bench.show.table import Section, Table
 
 SERIES = "series"
 """Folder of runs at times that were fixed beforehand, beside other runs."""
