@@ -20,7 +20,7 @@ def glossary() -> list[tuple[str, str]]:
 
 
 def used(text: str) -> list[tuple[str, str]]:
-    """Return the terms that a text of a page or their meanings use; words with an everyday meaning are left out.
+    """Return the terms that a text of a page or their meanings use.
 
     A term within a longer one does not count: "block noise" is not a "block".
     """

@@ -20,7 +20,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, Tem
 
 from inflight.bench import units
 from inflight.bench.ab import decide as decisions_of
-from inflight.bench.ab import rates
 from inflight.bench.ab import show as comparison
 from inflight.bench.claims import show as claims
 from inflight.bench.frame.figures import FIGURES
@@ -58,7 +57,6 @@ GLOBALS = {
     "decisions_of": decisions_of,
     "folded": section.folded,
     "glossary": glossary,
-    "selftest": rates,
     "simulator": simulator,
     "values": values,
 }

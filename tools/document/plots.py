@@ -9,9 +9,6 @@ from collections.abc import Collection
 from pathlib import Path
 
 from inflight.bench import units
-from inflight.bench.ab import clients_plot as plot_clients
-from inflight.bench.ab import decide as decisions_of
-from inflight.bench.ab import plot as plot_ab
 from inflight.bench.frame.slopes import LAYERS, SERVER
 from inflight.bench.present import marks, page
 from inflight.bench.report import files as report_files
@@ -43,17 +40,9 @@ def renew(runs: Runs) -> None:
 
 
 def save(run: Path, folder: Path, only: Collection[str] | None = None) -> list[Path]:
-    """Write the plots that the command which made a run saved, into a folder; return the files."""
-    rows = read(run)
-    machine, extras = report_files.read(run)
-    if extras.selftest is not None:
-        machine = extras.selftest["machine"]
-        saved = plot_ab.save_selftest(extras.selftest, rows, folder)
-        return [*saved, *plot_clients.save_clients(rows, machine, folder)]
-    if extras.verdict is not None:
-        result = decisions_of.result(rows, extras.verdict)
-        return [] if result is None else plot_ab.save_comparison(result, machine, folder)
-    return plots.save_all(rows, machine, folder, only)
+    """Write the plots of a run into a folder; return the files."""
+    machine, _ = report_files.read(run)
+    return plots.save_all(read(run), machine, folder, only)
 
 
 def save_ladder(runs: Runs, root: Path) -> None:
