@@ -22,6 +22,7 @@ from inflight.bench import units
 from inflight.bench.ab import decide as decisions_of
 from inflight.bench.ab import show as comparison
 from inflight.bench.claims import show as claims
+from inflight.bench.commands.exits import EXITS
 from inflight.bench.frame.figures import FIGURES
 from inflight.bench.predict import simulator
 from inflight.bench.present import section, words
@@ -29,7 +30,7 @@ from inflight.bench.present.markdown import code, escaped
 from inflight.bench.report.glossary import glossary
 from inflight.bench.rows.files import RowsError
 from inflight.bench.show import study
-from tools.document import plots, race, values
+from tools.document import options, plots, race, values
 from tools.document import simulator as simulator_page
 from tools.document.stored import REFERENCE, DocumentError, Run, Runs
 
@@ -55,8 +56,10 @@ GLOBALS = {
     "claims": claims,
     "comparison": comparison,
     "decisions_of": decisions_of,
+    "exits": EXITS,
     "folded": section.folded,
     "glossary": glossary,
+    "options": options,
     "simulator": simulator,
     "values": values,
 }
