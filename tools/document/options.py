@@ -1,4 +1,4 @@
-"""The options of all commands as lines of a table, made of what ``--help`` says: docs/cli.md."""
+"""The options of all commands, made of what ``--help`` says: docs/cli.md."""
 
 import re
 from collections import defaultdict
