@@ -139,7 +139,7 @@ def test_the_json_has_what_the_documentation_explains(results: Path, told: Any) 
     _, found = told(results)
 
     table = DOCS.read_text(encoding="utf-8").partition("### --json\n")[2]
-    keys = re.findall(r"^\| (`.*?`) \|", table, re.MULTILINE)
+    keys = re.findall(r"^- (`.*?`): ", table, re.MULTILINE)
     documented = {key for each in keys for key in re.findall(r"`(\w+)`", each)}
     verified = {"folder", "off", "holds", "expected_pages_per_s", "measured_pages_per_s"}
     assert {*found, *found["models"][0]} | verified == documented
