@@ -14,7 +14,6 @@ from typing import Any, NoReturn
 
 import click
 
-from inflight.bench.commands import address_space
 from inflight.bench.commands.exits import BUG, INTERRUPTED, REFUSED, told
 from inflight.bench.commands.first_help import HELP, WELCOME, InParts
 from inflight.bench.commands.numeric import Real, Whole
@@ -42,11 +41,6 @@ from inflight.fake_server.options import OPTIONS, Option, settings
 
 CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 
-READING = frozenset(
-    {"commands.report", "commands.advise", "ab.command", "ab.selftest", "runs.command", "claims.command"}
-)
-"""Modules whose commands cannot work without numpy and scipy: they check the address space first."""
-
 
 class Guarded(InParts):
     """A group that exits with 70 on an internal error: Python's own 1 means a regression here."""
@@ -69,10 +63,10 @@ class Guarded(InParts):
             super().__call__(*arguments, **options)
         except SystemExit as ended:
             return ended.code or 0
-        except Exception as error:  # noqa: BLE001  (it is printed, and ends the program)
-            if (out_of_memory := address_space.told(error)) is not None:
-                complain(f"inflight: {out_of_memory}. Finished rows are kept.")
-                return REFUSED
+        except MemoryError:
+            complain("inflight: no memory is left; finished rows are kept")
+            return REFUSED
+        except Exception:  # noqa: BLE001  (it is printed, and ends the program)
             traceback.print_exc()
             return BUG
         return 0
@@ -314,11 +308,11 @@ def open_loop(**options: Any) -> None:
 
 @main.command(epilog=told("limits"))
 @click.argument("resources", nargs=-1, metavar="[RESOURCE...]", shell_complete=completing("resources"))
-@click.option("--predict", "only_predict", is_flag=True, help="Print what each limit allows, and test nothing.")
+@option("--dry-run")
 @click.option(
     "--through-shared",
     is_flag=True,
-    help="Reach also limits that all processes share. Other programs may fail meanwhile.",
+    help="Let threads reach limits that all processes share. Other programs may fail meanwhile.",
 )
 @JSON
 @option("--out", note="Each run gets a new folder in it. Without it, nothing is stored.")
@@ -326,14 +320,13 @@ def open_loop(**options: Any) -> None:
 def limits(**options: Any) -> None:
     """Find how many threads, ports and so on a process can have.
 
-    The resources are threads, descriptors, ports, backlog (connections that wait to be accepted) and memory.
+    The resources are threads, descriptors, ports, backlog (connections that wait to be accepted) and memory. All are
+    predicted from the settings of this machine. For threads, a process also starts them until one is refused.
 
     \b
-    inflight limits                        test all resources
-    inflight limits threads --predict      which limit binds, and at how many
+    inflight limits                        all resources
+    inflight limits threads --dry-run      which limit binds, and at how many
     inflight limits backlog ports --out results
-
-    Each test runs in processes of its own. docs/limits.md describes the tests.
     """
     _do("commands.limits", options, "interrupted: all started processes have been stopped")
 
@@ -586,8 +579,6 @@ def list_(**options: Any) -> None:
 def _do(module: str, options: dict[str, Any], interrupted: str = "interrupted") -> NoReturn:
     """Import the module of a command, run the command, and exit with its code."""
     try:
-        if module in READING and (short := address_space.shortage()) is not None:
-            _refuse(short)
         from inflight.bench.measure.process import no_process_left
 
         command = importlib.import_module(f"inflight.bench.{module}")

@@ -241,20 +241,13 @@ def _facts(fact: Fact, trials: pd.DataFrame) -> Iterator[Answer]:
 
 
 def _before_sockets(trials: pd.DataFrame) -> Iterator[Answer]:
-    """Yield whether threads end before descriptors and ports, by what was reached, or else by what is predicted."""
-    low, high = _bounds(trials, "threads")
+    """Yield whether threads, as many as were reached, end before the descriptors and ports that are predicted."""
+    valid = {row["strategy"]: row for row in trials[trials["valid"]].to_dict("records")}
+    threads = valid.get("threads", {})
+    low = threads.get("found", math.nan)
+    high = low if threads.get("stopped_by") == "failure" else math.inf
     for name in ("descriptors", "ports"):
-        least, most = _bounds(trials, name)
-        yes: Yes = "borderline" if max(high, most) < math.inf else "unknown"
-        yes = "yes" if high < least * (1 - SAME) else "no" if most < low * (1 - SAME) else yes
+        predicted = valid.get(name, {}).get("predicted", math.nan)
+        yes: Yes = "borderline" if math.isfinite(high + predicted) else "unknown"
+        yes = "yes" if high < predicted * (1 - SAME) else "no" if predicted < low * (1 - SAME) else yes
         yield Answer(name=name, answer=yes, must="is above the limit of threads by 1 %", core="first")
-
-
-def _bounds(trials: pd.DataFrame, resource: str) -> tuple[float, float]:
-    """Return the bounds of a limit: exact after a failure, else the reached number and infinity."""
-    for row in trials[trials["valid"] & (trials["strategy"] == resource)].to_dict("records"):
-        if (reached := row.get("found", math.nan)) >= 0:
-            return reached, reached if row["stopped_by"] == "failure" else math.inf
-        if (predicted := row.get("predicted", math.nan)) >= 0:
-            return predicted, predicted
-    return 0, math.inf

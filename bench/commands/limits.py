@@ -1,6 +1,7 @@
-"""The command ``inflight limits``: predict each limit, find it, and explain the finding."""
+"""The command ``inflight limits``: predict each limit, find that of threads, and explain the finding."""
 
 import json
+import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -16,9 +17,9 @@ from inflight.bench.commands.output import say, say_plots
 from inflight.bench.commands.run import interruptible
 from inflight.bench.measure import limits
 from inflight.bench.measure import run as runs
-from inflight.bench.measure.limits import Ceiling
-from inflight.bench.measure.limits.ceilings import SHARED_PART, polite
-from inflight.bench.measure.limits.run import limit_row
+from inflight.bench.measure.limits.ceilings import Ceiling
+from inflight.bench.measure.limits.run import make_row
+from inflight.bench.measure.limits.threads import stop
 from inflight.bench.measure.trial import Begin
 from inflight.bench.plan import bare, experiment
 from inflight.bench.plan import trials as plan
@@ -31,43 +32,33 @@ LABEL = 10
 ABOUT = "The limits of this machine, as found by inflight limits."
 Save = Callable[[str, dict[str, Any], Begin], None]
 """Function that stores the finding about a resource, and when it began."""
-WHAT_FOLLOWS = {
-    "threads": "about to start threads, up to {most}",
-    "descriptors": "about to open files, up to {most}",
-    "ports": "about to bind sockets to a private loopback address, up to {most}",
-    "backlog": "about to open connections that are never accepted, up to {most}",
-    "memory": "reserving nothing, unless a limit of the process itself binds before {most}",
-}
 
 
-def run(*, resources: Sequence[str], only_predict: bool, through_shared: bool, as_json: bool, out: Path | None) -> int:
-    """Predict the limits, and find them unless ``only_predict``; print both. Returns 0. Raises as REFUSALS."""
+def run(*, resources: Sequence[str], dry_run: bool, through_shared: bool, as_json: bool, out: Path | None) -> int:
+    """Predict the limits, and find that of threads unless ``dry_run``; print both. Returns 0. Raises as REFUSALS."""
     chosen = tuple(dict.fromkeys(resources)) or limits.RESOURCES
     for resource in chosen:
         check_known(resource, limits.RESOURCES, "resource", "limits")
     printer = Printer(sys.stderr if as_json else sys.stdout)
-    save = None if out is None or only_predict else _saver(out, chosen, through_shared=through_shared)
+    save = None if out is None or dry_run else _saver(out, chosen, through_shared=through_shared)
+    answers = {}
     with interruptible():
-        if only_predict:
-            told = {resource: _predict(resource, printer) for resource in chosen}
-        else:
-            told = {resource: _find(resource, printer, save, through_shared=through_shared) for resource in chosen}
+        for resource in chosen:
+            if dry_run:
+                predicted = limits.predict(resource)
+                printer.predictions(resource, predicted)
+                answers[resource] = {"ceilings": [asdict(ceiling) for ceiling in predicted]}
+            else:
+                answers[resource] = _find(resource, printer, save, through_shared=through_shared)
     if as_json:
-        print(json.dumps(told))
+        print(json.dumps(answers))
     return 0
 
 
-def _predict(resource: str, printer: "Printer") -> dict[str, Any]:
-    predicted = limits.predict(resource)
-    printer.head(resource)
-    printer.predictions(resource, predicted)
-    return {"ceilings": [asdict(ceiling) for ceiling in predicted]}
-
-
 def _find(resource: str, printer: "Printer", save: Save | None, *, through_shared: bool) -> dict[str, Any]:
-    predicted = limits.predict(resource)
     printer.head(resource)
-    printer.plan(resource, predicted, through_shared=through_shared)
+    if resource == "threads":
+        printer.plan(limits.predict(resource), through_shared=through_shared)
     begin = Begin.now()
     found = limits.find(resource, through_shared=through_shared)
     printer.finding(resource, found)
@@ -86,25 +77,21 @@ class Printer:
         """Print the heading of a resource."""
         self._console.print(Text(resource, "bold"))
 
-    def plan(self, resource: str, predicted: Sequence[Ceiling], *, through_shared: bool) -> None:
-        """Print what is about to be done."""
-        what = WHAT_FOLLOWS[resource]
+    def plan(self, predicted: Sequence[Ceiling], *, through_shared: bool) -> None:
+        """Print how many threads are about to be started."""
         if not predicted:
-            self._line("plan", f"{what.format(most='the first refusal')}: no limit is known")
+            self._line("plan", "about to start threads, up to the first refusal: no limit is known")
             return
         first = predicted[0]
-        self._line("plan", f"{what.format(most=amount(resource, first.most))}, the estimated limit of {first.name}")
+        self._line("plan", f"about to start threads, up to {first.most:,}, the estimated limit of {first.name}")
         self._line("", first.evidence)
-        stop = polite(predicted)
-        if through_shared:
-            self._line("", "does not stop at limits that other processes share, as asked")
-        elif stop is not None and stop[0] < first.most:
-            most, shared = amount(resource, stop[0]), stop[1].name
-            part = f"{units.percent(SHARED_PART)} of what {shared} leaves"
-            self._line("", f"stops at {most}: {part}, which other processes share")
+        aim = stop(predicted, math.inf, None, through_shared=through_shared)
+        if aim.most < first.most:
+            self._line("", f"stops at {aim.most:,} {aim.sentence}")
 
     def predictions(self, resource: str, predicted: Sequence[Ceiling]) -> None:
-        """Print all ceilings, the lowest first."""
+        """Print all ceilings of a resource, the lowest first."""
+        self.head(resource)
         for ceiling in predicted:
             shared = ", shared with other processes" if ceiling.shared else ""
             self._line(amount(resource, ceiling.most), f"{ceiling.name}{shared}")
@@ -114,10 +101,11 @@ class Printer:
             self._line("", "no limit is known on this system")
 
     def finding(self, resource: str, found: dict[str, Any]) -> None:
-        """Print the number found, the limit that bound, the evidence, the remedy, and the next limit."""
-        number = "nothing" if found["found"] is None else amount(resource, found["found"])
-        self._line("found", f"{number} ({found['stopped_by']})", "bold")
-        if found["stopped_by"] == "failure":
+        """Print the number, the limit that binds, the evidence, the remedy, and the next limit."""
+        stopped_by = found["stopped_by"]
+        number = found["predicted" if stopped_by == "predicted" else "found"]
+        self._line("limit", f"{'none' if number is None else amount(resource, number)} ({stopped_by})", "bold")
+        if stopped_by in {"predicted", "failure"}:
             self._line("bound by", limit_text(found["bound_by"]) or "none of the limits known on this system", "bold")
         for sentence in found["evidence"]:
             self._line("evidence", sentence)
@@ -147,7 +135,7 @@ def _saver(out: Path, chosen: Sequence[str], *, through_shared: bool) -> Save:
     trials = {trial.strategy: trial for trial in plan.expand(wanted, {}) if isinstance(trial, bare.BareTrial)}
 
     def save(resource: str, found: dict[str, Any], begin: Begin) -> None:
-        row = limit_row(trials[resource], folder.name, begin, found)
+        row = make_row(trials[resource], folder.name, begin, found)
         try:
             rows.append(folder, row)
         except OSError as error:

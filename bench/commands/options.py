@@ -74,7 +74,7 @@ SHARED = {
     "--json": Shared("Print JSON on standard output.", None, _FLAG),
     "--latency": Shared("Added latency: time that the server waits before it answers, e.g. 50ms.", "TIME"),
     "--links": Shared("Number of links on each page.", "N", {"type": Whole(0, 100)}),
-    "--dry-run": Shared("Print what would be run and the estimated time, and exit.", None, _FLAG),
+    "--dry-run": Shared("Print what to expect, and exit.", None, _FLAG),
     "--markdown": Shared("Append the result to this file as Markdown.", "FILE", {"type": FILE}),
     "--memory-budget": Shared("Maximum memory, e.g. 4GB.", "SIZE"),
     "--metric": Shared(

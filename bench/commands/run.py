@@ -14,7 +14,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from inflight import strategies
-from inflight.bench.commands import address_space
 from inflight.bench.commands.output import complain, say, say_plots, seconds
 from inflight.bench.commands.so_far import FIRST_NS, SoFar
 from inflight.bench.measure import host, interpreters, neighbour
@@ -251,7 +250,6 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 def present(folder: Path, found: list[Row], *, as_json: bool) -> None:
     """Print the summary of a run, and save its table, plots and page. Raises RunError."""
-    check_room(folder)
     from inflight.bench.report import earlier
     from inflight.bench.report import terminal as table
 
@@ -263,15 +261,8 @@ def present(folder: Path, found: list[Row], *, as_json: bool) -> None:
         print(json.dumps(table.summary_json(found) | files | {"neighbour": kind}))
 
 
-def check_room(folder: Path) -> None:
-    """Raise RunError if too little address space is left for tables and plots."""
-    if (short := address_space.shortage()) is not None:
-        raise runs.RunError(f"{short}, then: inflight report {folder} (its {rows.ROWS_FILE} is complete)")
-
-
 def save(folder: Path, found: list[Row]) -> dict[str, Any]:
     """Save table, plots and page in the folder of a run, print their paths, and return them. Raises RunError."""
-    check_room(folder)
     from inflight.bench.report import page as report_page
     from inflight.bench.report import plots
     from inflight.bench.report.tidy import csv

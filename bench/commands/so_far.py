@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from inflight.bench.commands import address_space
 from inflight.bench.commands.output import say
 from inflight.bench.measure import process
 from inflight.bench.rows.files import Row
@@ -48,8 +47,6 @@ class SoFar:
 
 def written(folder: Path, so_far: str) -> list[str]:
     """Write the page in a process of its own; return its path and the first findings, as lines."""
-    if address_space.shortage() is not None:
-        return []
     try:
         code, told = process.output(["inflight.bench.commands.so_far", str(folder), so_far], None, PATIENCE_S)
     except subprocess.TimeoutExpired:

@@ -14,13 +14,6 @@ UNLIMITED = math.inf
 KIB = 1024
 _V1_UNLIMITED = 1 << 62
 """Version 1 writes "no limit" of memory as LONG_MAX rounded down to whole pages (mm/page_counter.c)."""
-RLIMITS = {
-    "Max processes": "RLIMIT_NPROC",
-    "Max open files": "RLIMIT_NOFILE",
-    "Max address space": "RLIMIT_AS",
-    "Max data size": "RLIMIT_DATA",
-    "Max stack size": "RLIMIT_STACK",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +75,6 @@ def sizes(text: str | None) -> dict[str, int]:
 def fields(text: str | None) -> dict[str, str]:
     """Return the lines of ``/proc/PID/status``."""
     return {name: value.strip() for name, colon, value in _parted(text, ":") if colon}
-
-
-def rlimits(text: str | None) -> dict[str, tuple[float, float]]:
-    """Return (soft, hard) for each name of setrlimit(2) in ``/proc/PID/limits``."""
-    lines = re.findall(r"^(Max [a-z ]+?) {2,}(\d+|unlimited) +(\d+|unlimited)\b", text or "", re.MULTILINE)
-    return {RLIMITS[name]: (_rlimit(soft), _rlimit(hard)) for name, soft, hard in lines if name in RLIMITS}
-
-
-def _rlimit(word: str) -> float:
-    return UNLIMITED if word == "unlimited" else int(word)
 
 
 def tasks(loadavg: str | None) -> int | None:

@@ -101,6 +101,9 @@ class Probe(BareTable, frozen=True, kw_only=True):
         known = importlib.import_module(f"inflight.bench.measure.programs.{self.probe}").ARGUMENTS
         for argument, values in self.each.items():
             check_known(argument, known, f"argument of {self.probe}", "each")
+            for value in values:
+                if isinstance(known[argument][0], str):
+                    check_known(str(value), known[argument], argument, "each")
             distinct = bool(values) and len(set(values)) == len(values)
             need(distinct, f"each: {argument} must be a list of distinct values")
 

@@ -105,6 +105,8 @@ def _figures(row: Row) -> list[str]:
         return [f"{units.count(found.held_in_flight)} held after {units.duration(found.reach_ns, 2)}"]
     if row.kind == "limit" and found.found is not None:
         return [f"{units.count(found.found)} found"]
+    if row.kind == "limit" and found.predicted is not None:
+        return [f"{units.count(found.predicted)} predicted"]
     if row.kind in {"crawl", "arm"}:
         rate = units.rate(found.pages_per_s)
         return [f"{rate:>14}", f"{units.duration(found.cpu_per_page_ns):>8} CPU/page"]

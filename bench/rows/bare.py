@@ -70,9 +70,11 @@ class LimitMeasured(Open, frozen=True, kw_only=True):
     found: Maybe[Count] = None
     """Amount that a process reached; null if nothing was tried."""
     bound_by: Maybe[LimitNames] = None
-    """Name of the limit that was reached, or that the search stopped short of; null: none."""
-    stopped_by: Maybe[Literal["failure", "shared limit", "memory budget", "deadline", "died", "not tried"]] = None
-    """Why the search ended."""
+    """Name of the limit that was reached, that the search stopped short of, or that is predicted; null: none."""
+    stopped_by: Maybe[
+        Literal["predicted", "failure", "shared limit", "memory budget", "deadline", "died", "not tried"]
+    ] = None
+    """Why the search ended; predicted: nothing but a prediction was asked for."""
     ceilings: Maybe[list[Ceiling]] = None
     """All limits, the lowest first."""
     evidence: Maybe[list[Text]] = None

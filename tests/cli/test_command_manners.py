@@ -14,7 +14,7 @@ import pytest
 
 from inflight.bench.cli import main
 from inflight.bench.commands.exits import EXITS
-from tests.cli.command import GROUP, context_of
+from tests.cli.command import GROUP, call, context_of
 
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
 HEAVY = ("pandas", "numpy", "matplotlib", "scipy", "aiohttp", "rich", "psutil", "uvloop", "asyncio")
@@ -145,3 +145,15 @@ def test_completion_imports_nothing_heavy() -> None:
     )
 
     assert done.stdout.splitlines() == ["plain,smoke", "LOADED []"]
+
+
+def test_a_lack_of_memory_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    @main.command()
+    def broken() -> None:
+        raise MemoryError
+
+    monkeypatch.setitem(main.commands, "broken", main.commands.pop("broken"))
+
+    done = call("broken")
+
+    assert (done.code, done.err) == (2, "inflight: no memory is left; finished rows are kept\n")

@@ -260,7 +260,6 @@ LIMITED = [
     ("run memory.toml", ("RLIMIT_NOFILE", 300), ("4,064 descriptors", "RLIMIT_NOFILE")),
     ("run smoke", ("RLIMIT_NOFILE", 64), ("harness", "RLIMIT_NOFILE", "is 64", "at least 65")),
     ("demo", ("RLIMIT_NOFILE", 100), ("RLIMIT_NOFILE",)),
-    ("compare base head", ("RLIMIT_AS", 400_000 * 1024), ("700 MB", "RLIMIT_AS (ulimit -v)")),
 ]
 
 

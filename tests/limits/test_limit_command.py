@@ -1,6 +1,7 @@
 """``inflight limits`` from the command line to what it prints, keeps and leaves behind."""
 
 import json
+import platform
 from io import StringIO
 from pathlib import Path
 
@@ -8,8 +9,7 @@ import pytest
 
 from inflight import strategies
 from inflight.bench.commands.limits import Printer
-from inflight.bench.measure.limits import RESOURCES, Ceiling
-from inflight.bench.plan import bare
+from inflight.bench.measure.limits.ceilings import Ceiling
 from inflight.bench.plan.experiment import load
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.values import plain_values
@@ -24,78 +24,69 @@ def only_run(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("through_shared", "words"),
-    [
-        (False, "stops at 900 threads: 90 % of what kernel.pid_max leaves"),
-        (True, "does not stop at limits that other processes share"),
-    ],
+    ("through_shared", "is_stopped"), [(False, True), (True, False)], ids=["for the sake of others", "through"]
 )
-def test_the_plan_says_where_it_stops_for_the_sake_of_others(through_shared: bool, words: str) -> None:
-    told = StringIO()
+def test_the_plan_says_where_it_stops(through_shared: bool, is_stopped: bool) -> None:
+    text = StringIO()
     private = Ceiling("vm.max_map_count", 990, shared=False, evidence="maps", remedy="")
     shared = Ceiling("kernel.pid_max", 1000, shared=True, evidence="ids", remedy="")
 
-    Printer(told).plan("threads", [private, shared], through_shared=through_shared)
+    Printer(text).plan([private, shared], through_shared=through_shared)
 
-    assert "up to 990 threads, the estimated limit of vm.max_map_count" in told.getvalue()
-    assert words in told.getvalue()
-
-
-def test_the_resources_of_experiments_are_those_that_can_be_found() -> None:
-    assert bare.RESOURCES == RESOURCES
+    assert "up to 990, the estimated limit of vm.max_map_count" in text.getvalue()
+    assert ("stops at 900 on purpose, at 90 % of what kernel.pid_max leaves" in text.getvalue()) is is_stopped
 
 
-def test_a_prediction_lists_every_ceiling_and_tries_none() -> None:
-    done = call("limits", "--predict", "descriptors", "backlog")
-
-    assert done.code == 0
-    assert "RLIMIT_NOFILE" in done.out
-    assert "listen(2) backlog" in done.out
-    assert "to raise: " in done.out
-    assert "found" not in done.out
-
-
-def test_a_prediction_of_everything_is_one_json_object() -> None:
-    done = call("limits", "--predict", "--json")
+def test_a_dry_run_lists_every_ceiling_and_tries_none() -> None:
+    done = call("limits", "--dry-run", "threads", "descriptors", "--json")
 
     answer = json.loads(done.out)
-    assert tuple(answer) == RESOURCES
+    assert done.code == 0
+    assert list(answer) == ["threads", "descriptors"]
     assert all(list(found) == ["ceilings"] for found in answer.values())
     assert done.err.startswith("threads\n"), "talk goes to standard error"
+    assert "RLIMIT_NOFILE" in done.err
+    assert "to raise: " in done.err
+    assert "  limit " not in done.err
 
 
-def test_what_is_found_is_said_after_the_plan_and_kept_as_rows_of_a_run(tmp_path: Path) -> None:
-    done = inflight("limits", "descriptors", "memory", "--out", tmp_path, limit=LIMIT)
+def test_predicted_limits_are_printed_and_stored_as_such(tmp_path: Path) -> None:
+    done = inflight("limits", "descriptors", "memory", "--through-shared", "--out", tmp_path, limit=LIMIT)
 
     assert done.code == 0
-    said = done.out.partition("\nmemory")[0]
-    labels = [line.split()[0] for line in said.splitlines() if line.startswith("  ") and line[2] != " "]
-    assert labels[:3] == ["plan", "found", "bound"]
-    assert labels[-1] == "next"
-    assert "about to open files, up to 29" in said
-    assert "RLIMIT_NOFILE is 300 descriptors" in said
+    text = done.out.partition("\nmemory")[0]
+    labels = [line.split()[0] for line in text.splitlines() if line.startswith("  ") and line[2] != " "]
+    assert (labels[0], labels[1], labels[-1]) == ("limit", "bound", "next")
+    assert "descriptors (predicted)" in text
+    assert "RLIMIT_NOFILE is 300 descriptors" in text
     assert "\x1b" not in done.out, "not a terminal"
     folder = only_run(tmp_path)
-    assert done.err == f"rows:  {folder / rows.ROWS_FILE}\nplot:  {folder / 'plots' / 'limits.png'}\n"
+    assert done.err.startswith(f"rows:  {folder / rows.ROWS_FILE}\n")
     descriptors, memory = rows.read(folder)
     assert (descriptors.kind, descriptors.strategy, descriptors.stack) == ("limit", "descriptors", "none")
-    assert descriptors.trial == "limit/descriptors/round=1"
+    assert descriptors.trial == "limit/descriptors/through-shared/round=1"
     assert plain_values(descriptors.workload) == {
-        "id": "limit/descriptors",
+        "id": "limit/descriptors/through-shared",
         "resource": "descriptors",
-        "through_shared": False,
+        "through_shared": True,
     }
+    assert 280 < descriptors.measured.predicted < 300
     assert descriptors.measured.bound_by == "RLIMIT_NOFILE"
-    assert memory.measured.stopped_by == "not tried"
-    assert {row.status for row in (descriptors, memory)} == {"ok"}
+    assert memory.measured.predicted > 0
+    for row in (descriptors, memory):
+        assert (row.status, row.measured.stopped_by, row.measured.found) == ("ok", "predicted", None)
     assert len(load(str(folder / "experiment.toml"), strategies.names()).bare[0].trials()) == 2
 
 
-def test_going_through_shared_limits_is_kept_in_the_row(tmp_path: Path) -> None:
-    inflight("limits", "descriptors", "--through-shared", "--out", tmp_path, limit=LIMIT)
+@pytest.mark.skipif(platform.system() != "Linux", reason="macOS does not enforce RLIMIT_AS")
+def test_what_is_found_of_threads_is_printed_after_the_plan_and_drawn(tmp_path: Path) -> None:
+    done = inflight("limits", "threads", "--out", tmp_path, limit=("RLIMIT_AS", 1 << 30))
 
+    labels = [line.split()[0] for line in done.out.splitlines() if line.startswith("  ") and line[2] != " "]
+    assert labels[:3] == ["plan", "limit", "bound"]
+    assert f"plot:  {only_run(tmp_path) / 'plots' / 'limits.png'}" in done.err
     (row,) = rows.read(only_run(tmp_path))
-    assert row.workload.through_shared is True
+    assert (row.measured.stopped_by, row.measured.bound_by) == ("failure", "RLIMIT_AS")
 
 
 @pytest.mark.parametrize("whole_group", [False, True], ids=["the_process", "the_terminal"])

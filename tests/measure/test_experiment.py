@@ -365,6 +365,7 @@ def test_such_an_experiment_reads_back_as_it_was_written() -> None:
         ("[[probe]]\nprobe = 3", "probe must be text, not 3"),
         ("[[probe]]\nprobe = 'spinn'", "unknown probe 'spinn'; did you mean \"spin\"?"),
         ("[[probe]]\nprobe = 'spin'\neach = {how = 'spin'}", "a value of each must be a list, not {'how': 'spin'}"),
+        ("[[probe]]\nprobe = 'spin'\neach = {how = ['selectr']}", "unknown how 'selectr'; did you mean \"selector\"?"),
         ("[[probe]]\nprobe = 'spin'\neach = {hwo = ['spin']}", "unknown argument of spin 'hwo'; did you mean \"how\"?"),
         (
             "[[probe]]\nprobe = 'spin'\neach = {wait_ms = [nan]}",

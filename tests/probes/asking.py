@@ -34,12 +34,3 @@ def ask_process(name: str, base: str | None = None, **arguments: Any) -> dict[st
     found: dict[str, Any] = item[1]
     assert found.items() >= arguments.items()
     return found
-
-
-def refusal(*words: str, line: str | bytes = b"") -> str:
-    """Return the one sentence with which a probe refuses."""
-    done = run(*words, line=line)
-    assert done.returncode == 2, done.stderr.decode()
-    assert not done.stdout
-    (sentence,) = done.stderr.decode().splitlines()
-    return sentence

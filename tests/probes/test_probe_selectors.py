@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from inflight.bench.measure.programs.selectors import IN_FLIGHT, KINDS, SITE
+from tests.patience import FOREVER_S
 from tests.probes.asking import ask_process
 
 Serve = Callable[[str], str]
@@ -45,7 +46,8 @@ def test_epoll_is_not_stopped_by_fd_setsize(serve: Serve) -> None:
 def test_more_idle_connections_than_descriptors_is_a_result(serve: Serve) -> None:
     # In a process of its own, whose hard limit is lowered and cannot be raised again.
     limit = 300
-    order = json.dumps({"arguments": {"selector": "poll", "idle": 250}, "base": serve("selectors")})
+    arguments = {"selector": "poll", "idle": 250}
+    order = json.dumps({"arguments": arguments, "base": serve("selectors"), "lifetime_s": FOREVER_S})
     done = subprocess.run(
         [sys.executable, "-P", "-m", "inflight.bench.measure.programs", "selectors"],
         input=order,

@@ -1,19 +1,45 @@
-"""Predictions: how many of a resource each limit leaves to this process, the lowest first. Pure."""
+"""All limits (``limits.toml``), and how much each of them leaves. Pure.
+
+Before a ramp, a ceiling is a prediction. After a failure, the lowest one is the suspect (``threads.culprit``).
+"""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from inflight.bench.measure.limits import growth
-from inflight.bench.measure.limits.bounds import Bound
-from inflight.bench.measure.limits.growth import Reading
+from inflight.bench.measure.limits.facts import Facts
+from inflight.bench.measure.procfs import UNLIMITED
 
+RESOURCES = ("threads", "descriptors", "ports", "backlog", "memory")
+SIZES = ("VmSize", "VmData", "memory")
+ALL_COSTS = ("one", "maps", *SIZES)
 SHARED_PART = 0.9
 """Share of what a shared limit leaves at which a ramp stops."""
 ALIKE = 0.01
 """Relative difference up to which two limits count as equal."""
 Names = tuple[str, ...]
-"""The binding limits: one; several, if the cause is ambiguous; none, if the limit is unknown."""
+"""The binding limits: several, if the cause is ambiguous; none, if the limit is unknown."""
+Reading = tuple[int, Facts]
+"""What a process uses with a given number of threads."""
+
+
+class Limit(NamedTuple):
+    """One entry of the table, which explains it."""
+
+    name: str
+    resources: Sequence[str]
+    unit: str
+    used: str | None = None
+    shared: bool = False
+    costs: str = "one"
+    beyond: int = 0
+    remedy: str = "sysctl -w {name}={twice:.0f}"
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,25 +49,84 @@ class Ceiling:
     name: str
     most: int
     shared: bool
-    """Whether other processes share it."""
     evidence: str
     remedy: str
 
 
-def ceilings(bounds: Sequence[Bound], readings: Sequence[Reading] = ()) -> list[Ceiling]:
-    """Return what each bound allows, the lowest first. A bound with an unknown cost per piece is left out.
+@cache
+def table() -> tuple[Limit, ...]:
+    """Return all limits."""
+    text = Path(__file__).with_name("limits.toml").read_text(encoding="utf-8")
+    return tuple(Limit(**entry) for entry in tomllib.loads(text)["limit"])
 
-    Where the amount in use is unknown, it counts as zero: an upper bound, and the evidence says so.
+
+def list_ceilings(
+    resource: str, facts: Facts, readings: Sequence[Reading] = (), costs: Collection[str] = ALL_COSTS
+) -> list[Ceiling]:
+    """Return how much of a resource each limit leaves, the lowest first; only limits of which one more ``costs`` this.
+
+    Unlimited ones are left out, and those with an unknown cost per thread. An unknown use counts as zero: this is an
+    upper bound, and the evidence says so.
     """
-    found = [(bound, growth.room(readings, bound.costs, bound.limit - (bound.used or 0))) for bound in bounds]
-    return sorted(
-        (
-            Ceiling(bound.name, most, bound.shared, f"{bound.sentence}{_each(bound, readings)}", bound.remedy)
-            for bound, most in found
-            if most is not None
-        ),
-        key=lambda ceiling: ceiling.most,
-    )
+    found = [
+        _ceiling(limit, name, facts, readings if resource == "threads" else None)
+        for limit in table()
+        if resource in limit.resources and limit.costs in costs
+        for name, value in facts.items()
+        if (name == limit.name or name.endswith(f"/{limit.name}")) and value != UNLIMITED
+    ]
+    return sorted(filter(None, found), key=lambda ceiling: ceiling.most)
+
+
+def _ceiling(limit: Limit, name: str, facts: Facts, readings: Sequence[Reading] | None) -> Ceiling | None:
+    costs = "one" if readings is None else limit.costs
+    each = slope(readings or (), costs)
+    if each is None:
+        return None
+    used = 0 if limit.used is None else facts.get(limit.used.format(name=name))
+    refusals = facts.get(f"{name} refusals", 0)
+    cost = "" if costs == "one" else f"{each:.2f} maps" if costs == "maps" else f"{each / 1000:,.0f} kB"
+    parts = [
+        f"{name} is {amount(facts[name], limit.unit)}",
+        limit.note.format_map(facts),
+        f"{refusals:,.0f} refusals counted since it was created" if refusals else "",
+        "the amount in use is unknown" if used is None else f"{amount(used, limit.unit)} in use" if used else "",
+        f"each further thread takes {cost}" if cost else "",
+    ]
+    most = room(readings or (), costs, facts[name] + limit.beyond - (used or 0))
+    remedy = limit.remedy.format(name=name, twice=2 * facts[name])
+    return Ceiling(name, most, limit.shared, "; ".join(filter(None, parts)), remedy)
+
+
+def amount(value: float, unit: str) -> str:
+    """Format a limit or the amount in use."""
+    return f"{value:,.0f} {unit}" if unit != "bytes" else f"{value / (1 << 20):,.0f} MiB"
+
+
+def slope(readings: Sequence[Reading], costs: str) -> float | None:
+    """Return the cost of the next thread: the slope between the last two readings; None where it is unknown."""
+    if costs == "one":
+        return 1.0
+    points = _points(readings, costs)
+    if len(points) < 2 or points[-1][1] <= points[-2][1]:
+        return None
+    (before, less), (after, more) = points[-2:]
+    return (more - less) / (after - before)
+
+
+def room(readings: Sequence[Reading], costs: str, free: float) -> int:
+    """Return how many threads fit into what is free before the first one: along the readings, then the last slope."""
+    if costs == "one":
+        return max(0, math.floor(free))
+    points = _points(readings, costs)
+    limit = points[0][1] + free
+    segments = list(pairwise(points))
+    (before, less), (after, more) = next((pair for pair in segments if pair[1][1] > limit), segments[-1])
+    return max(0, math.floor(before + (limit - less) * (after - before) / (more - less)))
+
+
+def _points(readings: Sequence[Reading], costs: str) -> list[tuple[int, float]]:
+    return [(threads, facts[costs]) for threads, facts in readings if costs in facts]
 
 
 def lowest(found: Sequence[Ceiling]) -> Names:
@@ -49,19 +134,32 @@ def lowest(found: Sequence[Ceiling]) -> Names:
     return tuple(ceiling.name for ceiling in found if ceiling.most <= found[0].most * (1 + ALIKE))
 
 
-def following(found: Sequence[Ceiling], bound_by: Names) -> Ceiling | None:
-    """Return the limit that binds next, after the first ones are raised."""
-    return next((ceiling for ceiling in found if ceiling.name not in bound_by), None)
+def make_figures(
+    found: Sequence[Ceiling],
+    stopped_by: str,
+    evidence: Sequence[str],
+    reached: int | None = None,
+    bound_by: Names = (),
+    **others: Any,
+) -> dict[str, Any]:
+    """Return the figures of a row: the prediction, how many pieces a process really got, and what stopped it."""
+    named = bound_by or lowest(found)
+    following = next((ceiling for ceiling in found if ceiling.name not in named), None)
+    remedies = dict.fromkeys(ceiling.remedy for ceiling in found if ceiling.name in named)
+    return {
+        "predicted": found[0].most if found else None,
+        "predicted_by": _of_row(lowest(found)),
+        "found": reached,
+        "bound_by": _of_row(bound_by),
+        "stopped_by": stopped_by,
+        "ceilings": [asdict(ceiling) for ceiling in found],
+        "evidence": evidence,
+        "next": following and {"name": following.name, "most": following.most},
+        "remedy": "; and ".join(remedies) or None,
+        **others,
+    }
 
 
-def polite(found: Sequence[Ceiling]) -> tuple[int, Ceiling] | None:
-    """Return the count at which to stop for the sake of other processes, and its limit; None where none is shared."""
-    shared = next((ceiling for ceiling in found if ceiling.shared), None)
-    return None if shared is None else (math.floor(SHARED_PART * shared.most), shared)
-
-
-def _each(bound: Bound, readings: Sequence[Reading]) -> str:
-    slope = growth.each(readings, bound.costs)
-    if bound.costs == "one" or slope is None:
-        return ""
-    return f"; each further thread takes {f'{slope:.2f} maps' if bound.costs == 'maps' else f'{slope / 1000:,.0f} kB'}"
+def _of_row(names: Names) -> str | list[str] | None:
+    """Return names as a row has them: null for none, a text for one, a list for several."""
+    return list(names) if len(names) > 1 else names[0] if names else None

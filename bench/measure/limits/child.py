@@ -1,86 +1,118 @@
-"""The process that is driven into a limit: it takes more and more of one resource, and reports its progress.
+"""The process that starts threads until one is refused, and reports its progress.
 
-It has the protocol of a worker (``inflight.bench.measure.worker``), but reads its orders in a thread::
+It has the protocol of a worker (``inflight.bench.measure.worker``)::
 
     parent                                        child
-    {"resource", "lifetime_s", ...}               {"event": "ready"}
+    {"lifetime_s"}                                {"event": "ready"}
     {"most": 200, "every": 10}                    {"event": "at", "count": 10, "ns": ...}  ...
                                                   {"event": "stopped", "count": 200, "error": null, ...}
     {"most": 400, ...}                            and continues from there
-    end of input                                  exits, which releases everything
+    end of input                                  exits, which ends all threads
 
-At a failure it immediately tries some other calls (``symptoms``). The parent reads everything else from outside. The
-process ends with its parent, with its input or with its lifetime, whichever ends first.
+At a failure it immediately tries one more page, stack and process, to distinguish limits. The process ends with its
+parent, with its input or with its lifetime, whichever ends first.
 """
 
 import ctypes
+import errno
 import json
+import mmap
 import os
-import queue
+import resource
 import signal
 import sys
+import threading
 import time
 from _thread import start_new_thread
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable
 
-from inflight.bench.measure.limits.ramps import MIB, RAMPS, Order, RefusedError, symptoms
-from inflight.bench.measure.worker import Say, take_order
+from inflight.bench.measure.worker import take_order
 
 PR_SET_PDEATHSIG = 1
 """prctl(2)."""
+PAGES_TO_TRY = 16
+FIRST_LINE_S = 5.0
 
 
 def main() -> None:
     """Follow the orders until the input ends."""
     die_with_parent(int(sys.argv[1]))
-    say, order = take_order()
-    orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
-    start_new_thread(read_orders, (orders,))
-    ballast = [bytearray(MIB)]  # released at a failure, to make room for the report
+    say, _ = take_order()
+    start = starter()
+    ballast = [bytearray(1 << 20)]  # released at a failure, to make room for the report
     say({"event": "ready"})
-    held: list[Any] = []  # outlives a failed ramp, to be seen from outside
-    ramp = RAMPS[order["resource"]](order, held)
-    begin_ns = 0
-    while True:
-        order |= orders.get()
-        begin_ns = begin_ns or time.perf_counter_ns()
-        count, error, number = advance(ramp, order["most"], order["every"], begin_ns, say)
-        end_ns = time.perf_counter_ns()
-        seen = {} if error is None else symptoms(order)
-        ballast.clear()
-        say(
-            {
-                "event": "stopped",
-                "count": count,
-                "ns": end_ns - begin_ns,
-                "error": error,
-                "errno": number,
-                "symptoms": seen,
-            }
-        )
-
-
-def advance(ramp: Iterator[int], most: int, every: int, begin_ns: int, say: Say) -> tuple[int, str | None, str | None]:
-    """Continue to ``most`` or to a failure; return the count, and of a failure the error and the name of its errno."""
-    count = reported = 0
-    try:
-        for count in ramp:
-            if count >= most:
-                return count, None, None
-            if count >= reported + every:
-                reported = count
-                say({"event": "at", "count": count, "ns": time.perf_counter_ns() - begin_ns})
-    except RefusedError as refusal:
-        return refusal.args[0], refusal.args[1], refusal.args[2]
-    return count, None, None
-
-
-def read_orders(orders: "queue.SimpleQueue[Order]") -> None:
-    """Pass on the orders of the parent; end this process when they end."""
+    count = begin_ns = 0
+    error = None
     for line in sys.stdin:
-        orders.put(json.loads(line))
-    os._exit(0)
+        order = json.loads(line)
+        begin_ns = begin_ns or time.perf_counter_ns()
+        while error is None and count < order["most"]:
+            error = start()
+            count += error is None
+            if error is None and count % order["every"] == 0:
+                say({"event": "at", "count": count, "ns": time.perf_counter_ns() - begin_ns})
+        ns = time.perf_counter_ns() - begin_ns
+        tries = {} if error is None else {"page": pages, "stack": stack, "process": process}
+        symptoms = {name: answer(attempt) for name, attempt in tries.items()}
+        ballast.clear()
+        say({"event": "stopped", "count": count, "ns": ns, "error": error, "symptoms": symptoms})
+
+
+def starter() -> Callable[[], str | None]:
+    """Return a function that starts a thread that waits; it returns after the thread runs, or the reason of a refusal.
+
+    threading.Thread waits too: started all at once, threads take fewer maps, because their first frames are adjacent
+    (see ``threads``). It is not used itself: its start() never returns when a thread is created without memory for its
+    first frame, which happens at this limit.
+    """
+    gate, arrived = threading.Lock(), threading.Lock()
+    gate.acquire()
+    arrived.acquire()
+
+    def wait() -> None:
+        arrived.release()
+        gate.acquire()
+
+    def start() -> str | None:
+        try:
+            start_new_thread(wait, ())
+        except (RuntimeError, MemoryError) as error:
+            return f"{type(error).__name__}: {error}"
+        is_running = arrived.acquire(timeout=FIRST_LINE_S)
+        return None if is_running else "a thread was created and had no memory for its first frame"
+
+    return start
+
+
+def answer(attempt: Callable[[], None]) -> str:
+    """Return ``ok``, or the name of the errno with which a call failed."""
+    try:
+        attempt()
+    except OSError as error:
+        return errno.errorcode.get(error.errno or 0, "error")
+    except MemoryError:
+        return "ENOMEM"
+    return "ok"
+
+
+def pages() -> None:
+    """Map a few single pages, because one may still fit. Shared mappings are never merged."""
+    held = [mmap.mmap(-1, mmap.PAGESIZE) for _ in range(PAGES_TO_TRY)]
+    for page in held:
+        page.close()
+
+
+def stack() -> None:
+    """Map private memory of the size of a thread's stack."""
+    size = resource.getrlimit(resource.RLIMIT_STACK)[0]
+    if size > 0:
+        mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
+
+
+def process() -> None:
+    """Start a process that does nothing."""
+    program = "/bin/true" if os.access("/bin/true", os.X_OK) else "/usr/bin/true"
+    os.waitpid(os.posix_spawn(program, [program], {}), 0)
 
 
 def die_with_parent(parent: int) -> None:

@@ -1,180 +1,256 @@
-"""Measure how many threads a process can have, after a calibration that measures what one thread costs."""
+"""Measure how many threads a process can have, after a calibration that measures what one thread costs.
 
+Not every thread costs the same. glibc opens a malloc arena of 64 MiB for each of the first threads (8 per core,
+mallopt(3), M_ARENA_MAX). CPython maps 16 KiB for the first frames of each (Python/pystate.c, DATA_STACK_CHUNK_SIZE). As
+long as there are holes between mappings, these chunks fill them side by side and count as one mapping. Later each lies
+between two stacks, and since Linux 6.7 (MAP_STACK sets VM_NOHUGEPAGE) it cannot be merged with them. So three numbers
+are needed: the cost of a thread now, how many more fit into the holes, and the cost of a thread without holes.
+
+Each step is a child process, which is always killed in the end. If this process is killed, the child ends by itself.
+"""
+
+import math
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from inflight.bench.measure.limits import diagnose, growth, look
-from inflight.bench.measure.limits.bounds import Bound, bounds
-from inflight.bench.measure.limits.ceilings import ceilings
+from inflight.bench import units
+from inflight.bench.measure import procfs
+from inflight.bench.measure.limits import ceilings, facts
+from inflight.bench.measure.limits.ceilings import SHARED_PART, SIZES, Ceiling, Names, Reading, list_ceilings, slope
+from inflight.bench.measure.limits.child import answer, process
 from inflight.bench.measure.limits.facts import Facts
-from inflight.bench.measure.limits.finding import Finding, Stop, found, sentences, stop
-from inflight.bench.measure.limits.growth import Reading
-from inflight.bench.measure.limits.ramps import answer, process
-from inflight.bench.measure.limits.watch import Guard, Probe, ProbeError, Ramp, probing
-from inflight.bench.measure.procfs import UNLIMITED
+from inflight.bench.measure.process import Runtime, Worker, WorkerError, running
 
-FEWEST, MOST = 256, 8_192
+CHILD = "inflight.bench.measure.limits.child"
+TICK_S = 0.05
+POINTS = 500
+AVAILABLE_PART = 20
+"""Divisor of the available memory. One such part is never taken; others may take as much during a ramp."""
+MIN_CALIBRATION, MAX_CALIBRATION = 256, 8_192
 EACH_CORE = 128
 """Threads per core in a calibration: the first 8 open arenas, each with holes for 8 stacks; twice as many fill them."""
 PART_OF_SHARED = 0.1
 """Maximum share of what a shared limit leaves that a calibration uses."""
 USUAL_STACK_BYTES = 2 << 20
 """Stack size of a thread where RLIMIT_STACK is unlimited (pthread_create(3))."""
-MARGIN = 128
+FRAMES_BYTES = 16 * 1024
+MARGIN, FAR = 128, 10_000
 ONE_ARENA = {"MALLOC_ARENA_MAX": "1"}
 """With one arena there are hardly any holes between mappings: each thread costs what the last ones of a ramp do."""
+NO_LIMIT_KNOWN = 1 << 40
+
+
+class BreachError(WorkerError):
+    """A bound of the guard is exceeded; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
-    """The limits on threads, and how a process grows with the number of threads."""
+class Guard:
+    """Bounds on the child: a deadline on the clock of time.monotonic(), and the memory that must stay available."""
 
-    bounds: tuple[Bound, ...]
-    readings: tuple[Reading, ...]
-    tried: int = 0
+    deadline_s: float
+    min_available_bytes: float
 
-    @property
-    def sentence(self) -> str:
-        """The basis of the prediction, as one sentence."""
-        if not self.tried:
-            return "no thread could be started as a test: only limits that count threads are predicted"
-        return f"predicted from {self.tried:,} threads that were started and ended"
+    @classmethod
+    def of(cls, deadline_s: float, budget_bytes: float) -> "Guard":
+        """Return a guard whose time starts now."""
+        available = facts.available_bytes()
+        part = available / AVAILABLE_PART
+        return cls(time.monotonic() + deadline_s, max(available - budget_bytes - part, part))
+
+    def check(self) -> None:
+        """Raise BreachError if a bound is exceeded."""
+        if time.monotonic() > self.deadline_s:
+            raise BreachError("deadline")
+        if facts.available_bytes() < self.min_available_bytes:
+            raise BreachError("memory budget")
 
 
-def calibrate(guard: Guard) -> Calibration:
-    """Start threads in doubling steps; return the readings, extended to larger numbers."""
+@dataclass(frozen=True, slots=True)
+class Ramp:
+    """One ramp: the number of threads, and why it stopped (``reached``: the number that was wanted)."""
+
+    count: int
+    ended: str
+    ns: int = 0
+    error: str | None = None
+    symptoms: Mapping[str, str] = field(default_factory=dict)
+    timeline: Sequence[Sequence[int]] = ()
+    """Pairs of (nanoseconds since the start, count)."""
+
+
+@contextmanager
+def probing(guard: Guard, variables: Mapping[str, str] | None = None) -> Iterator[Worker]:
+    """Run a child without threads; kill it in the end. Raises WorkerError or OSError. It needs no installed package."""
+    lifetime_s = max(1.0, guard.deadline_s - time.monotonic() + 1)
+    runtime = Runtime(variables=variables or {}, flags=("-S",))
+    guard.check()
+    with running((CHILD, str(os.getpid())), {}, None, lifetime_s, runtime) as child:
+        child.look_s = TICK_S
+        child.hear("event", guard.check)
+        yield child
+
+
+def ramp(child: Worker, guard: Guard, most: int, expected: int = NO_LIMIT_KNOWN) -> Ramp:
+    """Let the child start up to ``most`` threads; return when it has stopped or was killed. It keeps its threads."""
+    points = [(0, 0)]
     try:
-        with probing("threads", guard) as probe:
-            before = look.look(probe.pid)
-            known = tuple(bounds("threads", before))
-            most = allowed(known)
+        guard.check()
+        child.send({"most": most, "every": min(most, expected) // POINTS + 1})
+        while (event := child.hear("event", guard.check))["event"] == "at":
+            points.append((event["ns"], event["count"]))
+    except WorkerError as error:
+        child.kill()
+        child.process.wait()
+        ended = str(error) if isinstance(error, BreachError) else "died"
+        return Ramp(points[-1][1], ended, points[-1][0], str(error), timeline=points)
+    ended = "reached" if event["error"] is None else "failure"
+    step = len(points) // POINTS + 1
+    points = [*points[::step], (event["ns"], event["count"])]
+    return Ramp(event["count"], ended, event["ns"], event["error"], event["symptoms"], points)
+
+
+def calibrate(guard: Guard) -> tuple[Facts, list[Reading]]:
+    """Start threads in doubling steps; return the facts before, and the readings, extended to larger numbers."""
+    try:
+        with probing(guard) as child:
+            before = facts.look(child.pid)
+            most = allowed(list_ceilings("threads", before))
             wanted = steps(most, os.cpu_count() or 1)
-            readings = climb(probe, before, wanted)
-            room = growth.in_holes(look.holes(probe.pid), stack_bytes(before))
-        tried = readings[-1].threads
-        if wanted and tried == wanted[-1]:
-            readings = growth.beyond(readings, room, _without_holes(guard, most, stack_bytes(before)))
-        return Calibration(known, tuple(readings), tried)
-    except ProbeError:
-        return Calibration(tuple(bounds("threads", look.look(os.getpid()))), ())
+            readings = climb(child, guard, wanted)
+            soft = before["RLIMIT_STACK"]
+            stack_bytes = USUAL_STACK_BYTES if soft == procfs.UNLIMITED else soft
+            holes = in_holes(procfs.text_of(f"/proc/{child.pid}/maps"), stack_bytes)
+        if wanted and readings[-1][0] == wanted[-1]:
+            readings = extend(readings, holes, _without_holes(guard, most, stack_bytes))
+    except (WorkerError, OSError):
+        return facts.look(os.getpid()), []
+    return before, readings
 
 
-def climb(probe: Probe, before: Facts, wanted: Sequence[int]) -> list[Reading]:
+def climb(child: Worker, guard: Guard, wanted: Sequence[int]) -> list[Reading]:
     """Return a reading for each number of threads that the child reached."""
-    readings = [growth.reading(0, before)]
+    readings: list[Reading] = [(0, facts.usage(child.pid))]
     for step in wanted:
-        ramp = probe.ramp(step, step)
-        if ramp.count > readings[-1].threads and ramp.ended in {"reached", "failure"}:
-            readings.append(growth.reading(ramp.count, look.glance(probe.pid)))
-        if ramp.ended != "reached":
+        end = ramp(child, guard, step)
+        if end.count > readings[-1][0] and end.ended in {"reached", "failure"}:
+            readings.append((end.count, facts.usage(child.pid)))
+        if end.ended != "reached":
             break
     return readings
 
 
-def _without_holes(guard: Guard, most: int, stack: float) -> list[Reading]:
+def _without_holes(guard: Guard, most: int, stack_bytes: float) -> list[Reading]:
     """Return two readings of a process without holes between its mappings; one if two take too many threads."""
-    with probing("threads", guard, variables=ONE_ARENA) as probe:
-        before = look.glance(probe.pid)
-        climb(probe, before, [FEWEST])
-        full = FEWEST + MARGIN + growth.in_holes(look.holes(probe.pid), stack)
-        return climb(probe, before, [full, full + MARGIN] if full + MARGIN <= most else [])
+    with probing(guard, ONE_ARENA) as child:
+        climb(child, guard, [MIN_CALIBRATION])
+        full = MIN_CALIBRATION + MARGIN + in_holes(procfs.text_of(f"/proc/{child.pid}/maps"), stack_bytes)
+        return climb(child, guard, [full, full + MARGIN] if full + MARGIN <= most else [])[1:]
 
 
-def allowed(known: Sequence[Bound]) -> int:
+def allowed(known: Sequence[Ceiling]) -> int:
     """Return how many threads a calibration may start: far below every shared limit."""
-    free = [bound.limit - (bound.used or 0) for bound in known if bound.shared and bound.costs == "one"]
-    return int(max(0, min([MOST, *(PART_OF_SHARED * room for room in free)])))
+    return int(min([MAX_CALIBRATION, *(PART_OF_SHARED * ceiling.most for ceiling in known if ceiling.shared)]))
 
 
 def steps(most: int, cores: int) -> list[int]:
     """Return the steps of a calibration: they double until all arenas are open and the holes between them are full."""
-    enough = min(most, max(FEWEST, EACH_CORE * cores))
+    enough = min(most, max(MIN_CALIBRATION, EACH_CORE * cores))
     return [1 << power for power in range(3, enough.bit_length()) if 1 << power <= enough]
 
 
-def stack_bytes(facts: Facts) -> float:
-    """Return the size of a thread's stack."""
-    soft, _ = facts.rlimits.get("RLIMIT_STACK", (UNLIMITED, UNLIMITED))
-    return USUAL_STACK_BYTES if soft == UNLIMITED else soft
+def in_holes(maps: str | None, stack_bytes: float) -> int:
+    """Return how many threads have their first frames in holes that are too small for a stack."""
+    return sum(hole // FRAMES_BYTES for hole in procfs.holes(maps) if hole < stack_bytes)
 
 
-SMALL_STACK_BYTES = 64 * 1024
-MOVED = 1.1
-"""How much further than the first ramp the second one goes: enough to show whether the stack size matters."""
+def extend(readings: Sequence[Reading], count: int, steady: Sequence[Reading]) -> list[Reading]:
+    """Extend readings by ``count`` threads that cost as much as the last ones, then by threads as in ``steady``."""
+    now, later = slope(readings, "maps"), slope(steady, "maps")
+    if now is None or later is None or later <= now:
+        return list(readings)
+    threads, last = readings[-1]
+    each = {costs: slope(readings, costs) or 0 for costs in ("maps", *SIZES) if costs in last}
+    full = {costs: last[costs] + count * each[costs] for costs in each}
+    far = {costs: full[costs] + FAR * (each | {"maps": later})[costs] for costs in each}
+    return [*readings, *([(threads + count, full)] if count else []), (threads + count + FAR, far)]
 
 
-def find_threads(guard: Guard, budget_bytes: int, *, through_shared: bool) -> Finding:
+class Stop(NamedTuple):
+    """The count at which a ramp stops on purpose, why, and the shared limit that it stays below."""
+
+    most: int
+    stopped_by: str = "not tried"
+    sentence: str = ""
+    name: str | None = None
+
+
+def stop(predicted: Sequence[Ceiling], budget_bytes: float, each_bytes: float | None, *, through_shared: bool) -> Stop:
+    """Return where a ramp stops on purpose: below the lowest shared limit, or where the memory budget is used up."""
+    stops = [Stop(NO_LIMIT_KNOWN)]
+    shared = [ceiling for ceiling in predicted if ceiling.shared and not through_shared]
+    if shared:
+        sentence = (
+            f"on purpose, at {units.percent(SHARED_PART)} of what {shared[0].name} leaves, "
+            "which other processes share; --through-shared goes beyond it"
+        )
+        stops.append(Stop(math.floor(SHARED_PART * shared[0].most), "shared limit", sentence, shared[0].name))
+    if each_bytes:
+        sentence = f"on purpose, as more would exceed the memory budget of {budget_bytes / 1e9:.1f} GB"
+        stops.append(Stop(math.floor(budget_bytes / each_bytes), "memory budget", sentence))
+    return min(stops, key=lambda candidate: candidate.most)
+
+
+def find_threads(guard: Guard, budget_bytes: float, *, through_shared: bool) -> dict[str, Any]:
     """Start threads until one is refused; identify the limit while all of them are still waiting."""
-    calibration = calibrate(guard)
-    readings = calibration.readings
-    known = ceilings(calibration.bounds, readings)
-    end = stop(known, budget_bytes, growth.each(readings, "memory_bytes"), through_shared=through_shared)
-    with probing("threads", guard) as probe:
-        before = look.look(probe.pid)
-        ramp = probe.ramp(end.most, known[0].most if known else end.most)
-        could_fork = answer(process) == "ok" if ramp.ended == "failure" else None
-        after = look.look(probe.pid)
-    at_the_end = full_bounds(before, after)
-    seen = (growth.reading(0, before), growth.reading(ramp.count, after)) if ramp.count else readings
-    failed = ramp.ended == "failure"
-    small = _small_stack(guard, ramp, end) if failed else None
-    per_thread = growth.each(seen, "maps")
-    return found(
-        "threads",
-        before,
-        known,
-        ramp,
-        end,
-        diagnose.culprit(at_the_end, seen, ramp.symptoms),
-        [
-            calibration.sentence,
-            *(_at_the_failure(ramp, could_fork=could_fork) if failed else ()),
-            *(sentences(at_the_end) if after.process.threads else ()),
-            *_of_small_stack(ramp, small),
-        ],
-        {
-            "maps_per_thread": None if per_thread is None else round(per_thread, 3),
-            "small_stack_found": small,
-            "small_stack_bytes": SMALL_STACK_BYTES,
-            "parent_could_fork": could_fork,
-            "start_ns": ramp.ns // ramp.count if ramp.count else None,
-        },
+    known, readings = calibrate(guard)
+    predicted = list_ceilings("threads", known, readings)
+    aim = stop(predicted, budget_bytes, slope(readings, "memory"), through_shared=through_shared)
+    with probing(guard) as child:
+        before = facts.look(child.pid)
+        end = ramp(child, guard, aim.most, predicted[0].most if predicted else NO_LIMIT_KNOWN)
+        could_fork = answer(process) == "ok" if end.ended == "failure" else None
+        after = facts.look(child.pid)
+    grown = [(0, before), (end.count, after)] if end.count else readings
+    names: Names = (aim.name,) if end.ended == "reached" and aim.name else ()
+    evidence = [f"ended at {end.count:,} threads: {end.error or aim.sentence}"]
+    if end.ended == "failure":
+        names = culprit(before, after, grown, end)
+        tried = ", ".join(f"one more {what}: {how}" for what, how in end.symptoms.items())
+        parent = "could still start a process" if could_fork else "could not start a process either"
+        evidence += [f"at that moment the system answered: {tried}", f"the parent {parent}"]
+    evidence += [ceiling.evidence for ceiling in list_ceilings("threads", after, grown) if "threads" in after]
+    maps_each = slope(grown, "maps")
+    return ceilings.make_figures(
+        predicted,
+        aim.stopped_by if end.ended == "reached" else end.ended,
+        evidence,
+        end.count,
+        names,
+        timeline=[list(point) for point in end.timeline],
+        maps_per_thread=None if maps_each is None else round(maps_each, 3),
+        parent_could_fork=could_fork,
+        start_ns=end.ns // end.count if end.count else None,
     )
 
 
-def full_bounds(before: Facts, after: Facts) -> list[Bound]:
-    """Return the bounds after a ramp. A control group that counted a refusal during it is marked as reached."""
-    counted = {quota.file: quota.refused for quota in before.quotas}
-    refused = {
-        quota.file
-        for quota in after.quotas
-        if quota.refused is not None and quota.refused > (counted.get(quota.file) or 0)
-    }
-    return [replace(bound, reached=bound.name in refused) for bound in bounds("threads", after)]
+def culprit(before: Facts, after: Facts, grown: Sequence[Reading], end: Ramp) -> Names:
+    """Return the limits that may have refused a thread. A limit with a counted refusal rules out all others.
 
-
-def _small_stack(guard: Guard, first: Ramp, end: Stop) -> int | None:
-    """Return how many threads with a small stack can be started, up to ``MOVED`` times as many as in the first ramp.
-
-    None where the watchdog ended the second ramp.
+    CPython drops the errno of a thread that could not be started. Other calls keep theirs (mmap(2): ENOMEM for too many
+    maps and for too little memory or address space; fork(2): EAGAIN for too many tasks, whichever limit counts them).
     """
-    most = min(end.most, int(first.count * MOVED) + 1)
-    with probing("threads", guard, stack_bytes=SMALL_STACK_BYTES) as probe:
-        second = probe.ramp(most, most)
-    return second.count if second.ended in {"reached", "failure"} else None
-
-
-def _at_the_failure(ramp: Ramp, *, could_fork: bool | None) -> Sequence[str]:
-    tried = ", ".join(f"one more {what}: {how}" for what, how in ramp.symptoms.items())
-    parent = "could still start a process" if could_fork else "could not start a process either"
-    return [f"at that moment the system answered: {tried}", f"the parent {parent}"]
-
-
-def _of_small_stack(ramp: Ramp, small: int | None) -> Sequence[str]:
-    if small is None:
-        return []
-    kib = SMALL_STACK_BYTES // 1024
-    if small >= int(ramp.count * MOVED):
-        return [f"with stacks of {kib} KiB there were more ({small:,}, where the test ended): the stack size matters"]
-    return [f"with stacks of {kib} KiB a thread was refused after {small:,}: the stack size does not matter"]
+    if end.symptoms.get("process") == "EAGAIN":
+        costs: Sequence[str] = ("one",)
+    elif end.symptoms.get("page") == "ENOMEM":
+        costs = ("maps", *SIZES)
+    else:
+        costs = SIZES if end.symptoms.get("stack") == "ENOMEM" else ceilings.ALL_COSTS
+    left = {ceiling.name: ceiling.most for ceiling in list_ceilings("threads", after, grown, costs)}
+    refusals = {name: f"{name} refusals" for name in left}
+    counted = tuple(name for name, key in refusals.items() if after.get(key, 0) > before.get(key, 0))
+    return counted or tuple(name for name, most in left.items() if most <= 1 + ceilings.ALIKE * end.count)

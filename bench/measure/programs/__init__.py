@@ -5,17 +5,15 @@ To add a probe, add a file. It is found by its name, unless the name begins with
     python -P -m inflight.bench.measure.programs NAME
         standard input     one line   {"arguments": {...}, "base": "http://127.0.0.1:PORT" | null, "lifetime_s": 30}
         standard output    one line   {"measured": {...}}
-        exit code          0; 2 for an unknown probe or invalid arguments, with one sentence on standard error
 
-``lifetime_s`` is optional: after this time the kernel ends the process if it is still running. At its top, a probe
-imports nothing but the standard library, so that its constants can be read anywhere::
+After ``lifetime_s`` the kernel ends the process if it is still running. At its top, a probe imports nothing but the
+standard library, so that its constants can be read anywhere::
 
     ARGUMENTS: dict[str, tuple[Any, ...]]    the usual values; their product is run. The first value is the default
-    BOUNDS: dict[str, tuple[int, int]]       minimum and maximum of arguments that are whole numbers
     SITE: dict[str, Any] | None              the site that a fake server serves at ``base``; None: no server
     def measure(base: str, **arguments: Any) -> dict[str, Any]
 
-``measure`` gets all arguments, already checked (``_shared.checked``). It returns plain JSON values, integers in ``_ns``
-and ``_bytes``, to which the arguments are added. An experiment that was stopped is a result too: ``stopped_by`` names
+``measure`` gets all arguments, which the plan has checked. It returns plain JSON values, integers in ``_ns`` and
+``_bytes``, to which the arguments are added. An experiment that was stopped is a result too: ``stopped_by`` names
 the limit, and ``error`` quotes it. For a meaningless combination of arguments, ``not_applicable`` says why.
 """

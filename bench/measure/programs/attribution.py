@@ -23,7 +23,6 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "idle": ("thread", "generator_task", "asyncio_task", "asyncio_task_stream"),
     "look": ("python", "outside"),
 }
-BOUNDS: dict[str, tuple[int, int]] = {}
 SITE = {"pages": 1}
 
 MOST_LINES = 14

@@ -28,7 +28,6 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "strategy": installed_strategies(),
     "variant": ("cancelled", "left-out", "left-out-run", "left-out-daemon"),
 }
-BOUNDS: dict[str, tuple[int, int]] = {}
 SITE = {"pages": 40, "links": 5}
 
 LEAVES_OUT = {

@@ -201,5 +201,4 @@ MODELS: dict[str, Callable[[Ledger, list[list[Page]]], None]] = {
     "coroutines-yielding": coroutines_yielding,
 }
 ARGUMENTS: dict[str, tuple[Any, ...]] = {"model": tuple(MODELS), "switch_interval_us": (1,)}
-BOUNDS = {"switch_interval_us": (1, 1_000_000)}
 SITE = None

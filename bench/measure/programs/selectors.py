@@ -37,7 +37,6 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "selector": tuple(KINDS),
     "idle": (0, 250, 500, 900, 2000, 4000, 8000),
 }
-BOUNDS = {"idle": (0, 1_000_000)}
 SITE = {"pages": 1500, "links": 0}
 
 IN_FLIGHT = 10

@@ -28,7 +28,6 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "sockets": (1, 50),
     "wait_ms": (500,),
 }
-BOUNDS = {"sockets": (1, 100), "wait_ms": (1, 2500)}
 SITE = None
 
 BACKLOG = 1

@@ -27,7 +27,6 @@ def shared_stack_strategies() -> tuple[str, ...]:
 
 
 ARGUMENTS: dict[str, tuple[Any, ...]] = {"strategy": shared_stack_strategies(), "at": (1,)}
-BOUNDS = {"at": (1, 50)}
 SITE = {"pages": 50, "links": 5}
 
 PLANTED = "planted"

@@ -26,7 +26,6 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "connection": ("keep-alive", "per-fetch"),
     "in_flight": (10,),
 }
-BOUNDS = {"in_flight": (1, 1000)}
 SITE = {"pages": 1500, "links": 10}
 
 

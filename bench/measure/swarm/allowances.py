@@ -7,11 +7,8 @@ from dataclasses import dataclass
 
 from inflight.bench.measure import limits
 from inflight.bench.measure.host import usable_cores
-from inflight.bench.measure.limits.bounds import bounds
-from inflight.bench.measure.limits.ceilings import SHARED_PART, Ceiling, ceilings
-from inflight.bench.measure.limits.facts import Facts
-from inflight.bench.measure.limits.look import look
-from inflight.bench.measure.limits.resources import in_bytes
+from inflight.bench.measure.limits.ceilings import SHARED_PART, Ceiling, list_ceilings
+from inflight.bench.measure.limits.facts import Facts, look
 from inflight.strategies import Description
 
 
@@ -57,16 +54,15 @@ def allowances(strategy: Description | None = None, memory_bytes: int | None = N
     """
     facts = look(os.getpid())  # without the ports in use: an earlier swarm leaves many in TIME_WAIT
     threaded = strategy is None or strategy.threads_each > 0
-    together = _lowest(ceilings(bounds("threads", facts)), shared=True) if threaded else None
+    together = _lowest(list_ceilings("threads", facts), shared=True) if threaded else None
     alone = _lowest(limits.predict("threads"), shared=False) if threaded else None
-    ports = _lowest(ceilings(bounds("ports", facts)), shared=True, of="port")
-    if memory_bytes is None and (memory := _lowest(ceilings(in_bytes(facts)), shared=True)) is not None:
+    ports = _lowest(list_ceilings("ports", facts), shared=True, of="port")
+    if memory_bytes is None and (memory := _lowest(list_ceilings("memory", facts), shared=True)) is not None:
         memory_bytes = int(SHARED_PART * memory.most)
     # Each end of a connection is one file. A tracked connection is one entry.
-    files = _lowest(ceilings(bounds("descriptors", facts)), shared=True)
-    tracked = _lowest(
-        ceilings([bound for bound in bounds("backlog", facts) if bound.used]), shared=True, of="conntrack"
-    )
+    files = _lowest(list_ceilings("descriptors", facts), shared=True)
+    is_tracking = facts.get("net.netfilter.nf_conntrack_count", 0) > 0
+    tracked = _lowest(list_ceilings("backlog", facts), shared=True, of="conntrack") if is_tracking else None
     return Allowances(
         descriptors=_descriptors(facts),
         ports=None if ports is None else ports.most,
@@ -90,7 +86,7 @@ def _descriptors(facts: Facts) -> int | None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY:
         return hard
-    found = _lowest(ceilings(bounds("descriptors", facts)), shared=False)
+    found = _lowest(list_ceilings("descriptors", facts), shared=False)
     return None if found is None else found.most
 
 
