@@ -198,7 +198,7 @@ def demo(**options: Any) -> None:
 @click.option("--resume", metavar="RUN", type=PLACE, help="Continue an interrupted run.", shell_complete=RUN)
 @MEMORY_BUDGET
 @JSON
-@option("--dry-run", "only_list")
+@option("--dry-run", "only_list", note="With the estimated time.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if any row is invalid; skipped rows do not count.")
 @option("--disturbed")
 @QUIET
@@ -218,8 +218,8 @@ def run(**options: Any) -> None:
 
 
 @main.command(epilog=told("swarm"))
-@one_strategy(default=None)
-@option("--in-flight", type=Whole(1, 10_000_000), note="The sum over all processes.")
+@one_strategy()
+@option("--in-flight", type=Whole(1, 10_000_000), note="The sum over all processes.", required=True)
 @click.option(
     "--ramp", metavar="RATE", help="Start at most this many fetches per second, e.g. 5000/s. [default: no limit]"
 )
@@ -229,16 +229,7 @@ def run(**options: Any) -> None:
 @click.option(
     "--processes", metavar="N", type=Whole(1, 10_000), help="Number of processes. [default: as few as limits allow]"
 )
-@click.option(
-    "--nodes", metavar="N", type=Whole(0, 64), default=1, help="Number of Locust workers started on this machine."
-)
-@click.option(
-    "--expect", metavar="N", type=Whole(0, 1000), help="Number of Locust workers that join from other machines."
-)
-@click.option("--wait", metavar="TIME", help="Maximum time to wait for the workers of --expect. [default: 60s]")
-@option("--host", note="Locust's master listens there. [default: 127.0.0.1]")
-@option("--port", note="Locust's master listens there. [default: 5557 with --expect, else any]")
-@click.option("--join", metavar="HOST:PORT", help="Join the swarm of this master. Only --nodes can be given too.")
+@click.option("--nodes", metavar="N", type=Whole(1, 64), default=1, help="Number of Locust workers.")
 @click.option(
     "--web",
     metavar="[PORT]",
@@ -247,10 +238,7 @@ def run(**options: Any) -> None:
     type=Whole(1, 65_535),
     help="Show Locust's web page on this port of 127.0.0.1. [8089]",
 )
-@click.option("--plan", is_flag=True, help="Print what the swarm needs and which limit binds, and exit.")
-@click.option(
-    "--machines", metavar="N", type=Whole(1, 1000), help="With --plan: number of machines that share the work."
-)
+@option("--dry-run", note="With what the swarm needs, and which limit binds.")
 @option("--memory-budget", note="The swarm uses less. [default: 90 % of the free memory]")
 @OUT
 @JSON
@@ -262,11 +250,9 @@ def swarm(**options: Any) -> None:
 
     \b
     inflight swarm --in-flight 100000
-    inflight swarm --strategy thread_pool --in-flight 100000 --plan
-    inflight swarm --in-flight 1000000 --plan --machines 4
-    inflight swarm --join 192.0.2.1:5557   on the other machines, as --plan says
+    inflight swarm --strategy thread_pool --in-flight 100000 --dry-run
 
-    Needs Locust: pip install 'inflight-bench[locust]'. All fetches stay on the loopback interface of their machine.
+    Needs Locust: pip install 'inflight-bench[locust]'. All fetches stay on the loopback interface.
     """
     _do("commands.swarm", options)
 
@@ -347,7 +333,7 @@ def limits(**options: Any) -> None:
 @strategies("The claim client-collapse tests it, too.", keyword="added")
 @OUT
 @MEMORY_BUDGET
-@option("--dry-run", "only_list")
+@option("--dry-run", "only_list", note="With the estimated time.")
 @QUIET
 def claims(**options: Any) -> None:
     """Test common claims about concurrency on this machine.
@@ -434,8 +420,7 @@ def ab(**options: Any) -> None:
 def selftest(**options: Any) -> None:
     """Measure the noise and the error rates of this harness.
 
-    It measures the noise on this machine, how often `inflight ab` gives a false alarm, which changes it detects, and
-    what Locust and wrk measure with the same server.
+    It measures the noise on this machine, how often `inflight ab` gives a false alarm, and which changes it detects.
 
     \b
     inflight selftest                      takes about a quarter of an hour

@@ -8,10 +8,9 @@ import msgspec
 
 from inflight.bench.plan.arm import Role
 from inflight.bench.rows import records
-from inflight.bench.rows.bare import LimitFound
+from inflight.bench.rows.bare import NEEDED_BY_PROBE, LimitFound
 from inflight.bench.rows.crawls import Idle
 from inflight.bench.rows.files import Check, Kind, Row, Status
-from inflight.bench.rows.probes import PROBES, Probed
 from inflight.bench.rows.records import changed
 from inflight.bench.rows.values import plain_values
 
@@ -68,7 +67,7 @@ def completed(measured: dict[str, Any], needed: Sequence[str]) -> dict[str, Any]
 def needed(kind: Kind, subject: str) -> Sequence[str]:
     """Return the names of the figures that a row of a block, a probe or a limit needs."""
     if kind == "probe":
-        return PROBES.get(subject, Probed).NEEDED
+        return NEEDED_BY_PROBE.get(subject, ())
     return (Idle if kind == "idle" else LimitFound).NEEDED["measured"]
 
 

@@ -29,7 +29,7 @@ DOES_IO = {
 PURE_PARTS_OF_THE_SITE = {"fake_server.site", "fake_server.config", "fake_server.delays", "fake_server.faults"}
 SHARED_BY_BOTH_HALVES = {
     "bench", "bench.frame", "bench.frame.statistics", "bench.plan", "bench.plan.arm",
-    "bench.plan.arrivals", "bench.plan.bare", "bench.plan.experiment", "bench.plan.grid", "bench.plan.judge",
+    "bench.plan.bare", "bench.plan.experiment", "bench.plan.grid", "bench.plan.judge",
     "bench.rows", "bench.rows.files", "bench.rows.machines", "bench.rows.records", "bench.rows.values",
     "bench.units",
 }  # fmt: skip
@@ -37,11 +37,8 @@ EXHIBITS = {"bench.measure.idle.kinds": {"strategies.generators"}}
 """The programs whose very subject is a part of one strategy: the block that is a Task of our own."""
 LOCUST = {"locust", "gevent"}
 PATCHED = {
-    f"bench.measure.locust.{name}"
-    for name in (
-        "page_user", "strategy_user", "locustfile", "master", "node", "open_loop", "closed_loop", "bulk"
-    )
-}  # fmt: skip
+    f"bench.measure.swarm.{name}" for name in ("arrivals", "locustfile", "master", "node", "page_user", "strategy_user")
+}
 """The modules that may import Locust, which patches the whole process: they run in processes of their own."""
 BROTLI = {"brotli", "_brotli"}
 TAKEN_IF_THERE = {
@@ -357,7 +354,7 @@ def test_the_harness_never_loads_locust() -> None:
         "commands.run",
         "measure.run",
         "commands.swarm",
-        "commands.swarm_plan",
+        "commands.open_loop",
         "measure.trial",
     )
 

@@ -19,7 +19,6 @@ from statistics import median
 
 from inflight import strategies
 from inflight.bench.measure import host, process
-from inflight.bench.measure.clients.wrk import MISSING, Driven, Wrk, WrkError, find
 from inflight.bench.measure.crawl import run_trial
 from inflight.bench.measure.server import Server, ServerError, running
 from inflight.bench.measure.trial import Setting
@@ -27,6 +26,7 @@ from inflight.bench.plan.experiment import Workload
 from inflight.bench.plan.trials import AnyTrial, Trial
 from inflight.bench.rows.files import Row
 from inflight.fake_server.site import SiteConfig
+from tools.wrk import MISSING, Driven, Wrk, WrkError, find
 
 PAGES = 30_000
 PLAIN = SiteConfig(pages=PAGES, links=0, body_bytes=1200)

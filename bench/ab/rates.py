@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from inflight.bench import units
-from inflight.bench.ab import clients_show as clients
 from inflight.bench.ab import decide as deciding
 from inflight.bench.ab.decide import NAMES, decide
 from inflight.bench.ab.rule import DESIGNED, smallest_found
@@ -124,7 +123,7 @@ def text(found: SelfTest) -> str:
 
 
 def sections(found: SelfTest) -> list[Section]:
-    """Return a section of the self-test, and one of other clients if they were measured."""
+    """Return the section of the self-test."""
     machine, dropped = found["machine"], found["dropped"]
     reasons = [f"{words.plain(why, 60)} ({number})" for why, number in list(dropped["reasons"].items())[:3]]
     first = [
@@ -134,10 +133,7 @@ def sections(found: SelfTest) -> list[Section]:
         *(["too few good blocks"] if found["too_few"] else []),
         *([words.neighbour(machine["neighbour"])] if machine.get("neighbour") else []),
     ]
-    tables = [Section(title(found), (_decisions(found), _noise(found), _harness(found)), first=tuple(first))]
-    if found.get("clients") is not None:
-        tables.append(Section("", tuple(clients.tables(found["clients"], found["server_ceiling_per_s"]))))
-    return tables
+    return [Section(title(found), (_decisions(found), _noise(found), _harness(found)), first=tuple(first))]
 
 
 def _decisions(found: SelfTest) -> Table:

@@ -1,8 +1,7 @@
 """``inflight selftest``: measure the harness itself on this machine, and keep the result.
 
 Blocks whose two sides are the same code (A/A) show its noise and its false alarms; blocks with a planted slowdown show
-what it detects. Blocks and decisions are those of ``inflight ab``. Other clients, Locust and wrk, show whether they get
-the same figures from the fake server as a strategy does.
+what it detects. Blocks and decisions are those of ``inflight ab``.
 
 The sides may run on two interpreters. Then no side is slower by a known amount, so the mean difference of the blocks
 without a planted slowdown is subtracted from all blocks: what is left has the noise of this pair, and a known truth.
@@ -10,17 +9,14 @@ without a planted slowdown is subtracted from all blocks: what is left has the n
 
 import json
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from inflight import strategies
-from inflight.bench.ab import clients as client_rows
 from inflight.bench.ab import decide as deciding
 from inflight.bench.ab import rates, show
-from inflight.bench.ab.clients_show import line as client_line
 from inflight.bench.ab.command import Measuring, calibrated
 from inflight.bench.ab.rule import DESIGNED
 from inflight.bench.commands import run as commands
@@ -30,13 +26,11 @@ from inflight.bench.frame.blocks import Block
 from inflight.bench.measure import host, interpreters, neighbour, process
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.blocks import comparing
-from inflight.bench.measure.clients import run as clients
 from inflight.bench.plan.arm import Arm
-from inflight.bench.plan.bare import BareTrial
 from inflight.bench.plan.comparison import METRICS, comparison
 from inflight.bench.plan.experiment import Workload, named
 from inflight.bench.plan.judge import need
-from inflight.bench.plan.trials import AnyTrial, estimate_ns, trial_of
+from inflight.bench.plan.trials import AnyTrial, trial_of
 from inflight.bench.present import progress
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
@@ -45,8 +39,8 @@ from inflight.fake_server.site import SiteConfig
 REFUSALS = commands.REFUSALS
 SIZES = (5, 10)
 """Nominal sizes of the planted slowdowns, in percent of the CPU time per page."""
-FULL, QUICK = (96, 48, 3), (24, 12, 1)
-"""Numbers of good blocks without a change, of those with each planted slowdown, and of rounds of the clients."""
+FULL, QUICK = (96, 48), (24, 12)
+"""Numbers of good blocks without a change, and of those with each planted slowdown."""
 MAX_TRIES = 3
 """Maximum number of blocks tried for each good one that is needed; with more, the machine is too busy."""
 BLOCK_NS = 4_000_000_000
@@ -61,7 +55,6 @@ class Plan:
     strategy: str
     same: int
     planted: int
-    client_rounds: int
     pythons: tuple[str, ...] = ()
     """Interpreters: none for that of the harness, one for both sides, or one for A and one for B."""
     name: str = "selftest"
@@ -84,7 +77,6 @@ class Plan:
         return {
             "strategy": self.strategy,
             "blocks": {"same": self.same, "planted": self.planted},
-            "client_rounds": self.client_rounds,
             "interpreters": [interpreters.ask(arm.python).label for arm in self.arms() if arm.python is not None],
         }
 
@@ -120,12 +112,6 @@ class Laboratory:
         comparing.append(self.folder, row)
         return row
 
-    def client(self, trial: BareTrial) -> Row:
-        """Let Locust, wrk or a strategy load the server; one that is not installed takes no time."""
-        row = self.trial(trial)
-        (self.shown.skipped if row.status == "skipped" else self.shown.finished)(client_line(row), trial.expected_ns)
-        return row
-
 
 def run(
     *, strategy: str, pythons: tuple[str, ...], quick: bool, out: Path, as_json: bool, disturbed: str | None
@@ -142,16 +128,16 @@ def run(
     need(not needed, f"--python: {strategy} needs {needed}; choose a strategy without libraries")
     plan, machine = Plan(strategy, *(QUICK if quick else FULL), pythons), host.machine(disturbed)
     folder = runs.new_folder(out, plan, machine)
-    wanted, trials = plan.same + len(SIZES) * plan.planted, clients.plan(plan.client_rounds, seed=1)
+    wanted = plan.same + len(SIZES) * plan.planted
     try:
         with (
             commands.interruptible(),
             tempfile.TemporaryDirectory(prefix="inflight-") as files,
             comparing.chosen_place() as place,
             neighbour.beside(disturbed, place.cpus),
-            progress.shown(progress.Stand(wanted + len(trials), wanted * BLOCK_NS + estimate_ns(trials))) as shown,
+            progress.shown(progress.Stand(wanted, wanted * BLOCK_NS)) as shown,
         ):
-            found = _measure(plan, Laboratory(place, folder, Path(files), shown), trials) | {"machine": machine}
+            found = _measure(plan, Laboratory(place, folder, Path(files), shown)) | {"machine": machine}
     except KeyboardInterrupt:
         complain(f"interrupted; the rows are in {folder}")
         return 130
@@ -168,7 +154,7 @@ def code(found: rates.SelfTest) -> int:
     return 3 if found["too_few"] else 1 if too_often else 0
 
 
-def _measure(plan: Plan, where: Laboratory, trials: Sequence[BareTrial]) -> dict[str, Any]:
+def _measure(plan: Plan, where: Laboratory) -> dict[str, Any]:
     """Run every part; return the content of ``selftest.json``."""
     same = where.blocks("aa", plan.arms(), plan.same, memory=True)
     good = deciding.tally(same).good
@@ -179,7 +165,6 @@ def _measure(plan: Plan, where: Laboratory, trials: Sequence[BareTrial]) -> dict
     loops = {size: max(1, round(size / 100 * page_ns / cost["loop_ns"])) for size in SIZES if good}
     slow = {size: where.blocks(f"planted-{size}", plan.arms(loops[size]), plan.planted) for size in loops}
     late = where.trial(trial_of(LATE.id, 1, LATE, strategies.describe(plan.strategy)))
-    compared = client_rows.compare([where.client(trial) for trial in trials])
     return plan.to_dict() | {
         "format": rates.FORMAT,
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -195,21 +180,17 @@ def _measure(plan: Plan, where: Laboratory, trials: Sequence[BareTrial]) -> dict
             "p50": late.server.lateness_p50_ns, "p99": late.server.lateness_p99_ns, "valid": late.valid
         },
         "overhead": cost | {"per_fetch_ns": extra_ns, "share": extra_ns / page_ns if good else None},
-        "clients": None if compared is None else compared.to_dict(),
     }  # fmt: skip
 
 
 def _keep(folder: Path, found: dict[str, Any]) -> None:
-    from inflight.bench.ab.clients_plot import save_clients
     from inflight.bench.ab.plot import save_selftest
 
     try:
         told = json.dumps(found, indent=2, allow_nan=False) + "\n"
         (folder / rows.SELFTEST_FILE).write_text(told, encoding="utf-8")
         (folder / "selftest.txt").write_text(rates.text(found) + "\n", encoding="utf-8")
-        every = rows.read(folder)
-        save_selftest(found, every, folder / "plots")
-        save_clients(every, found["machine"], folder / "plots")
+        save_selftest(found, rows.read(folder), folder / "plots")
     except OSError as error:
         where = error.filename or folder
         raise runs.RunError(f"cannot write {where}: {error.strerror}; the rows are complete") from error

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import complain
 from inflight.bench.measure import run as runs
-from inflight.bench.measure.locust.hosting import address_text
 from inflight.bench.plan import scale
 from inflight.bench.plan.experiment import Experiment, ExperimentError
 from inflight.bench.plan.judge import convert, judged, need
@@ -76,7 +75,7 @@ def check_target(target: str, *, not_loopback: bool) -> None:
         socket.create_connection((host, port), CONNECT_S).close()
     except OSError as error:
         raise ExperimentError(
-            f"--target {target}: no server answers at {address_text(host, port)} ({error.strerror or error}); "
+            f"--target {target}: no server answers at {parts.netloc} ({error.strerror or error}); "
             "start the server first"
         ) from error
 

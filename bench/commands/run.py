@@ -18,10 +18,10 @@ from inflight.bench.commands.output import complain, say, say_plots, seconds
 from inflight.bench.commands.so_far import FIRST_NS, SoFar
 from inflight.bench.measure import host, interpreters, neighbour
 from inflight.bench.measure import run as runs
-from inflight.bench.measure.locust.hosting import Hosting
+from inflight.bench.measure.trial import Hosting
 from inflight.bench.plan import experiment as experiments
 from inflight.bench.plan.experiment import Experiment, ExperimentError
-from inflight.bench.plan.judge import MOST_ROUNDS, judged, need, whole
+from inflight.bench.plan.judge import MAX_ROUNDS, judged, need, whole
 from inflight.bench.plan.trials import AnyTrial, estimate_ns, row_trials
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError
@@ -153,7 +153,7 @@ def experiment_of(
         found = [experiments.named(strategy, where("strategies")) for strategy in wanted]
         changes["strategies"] = tuple(dict.fromkeys(found))
     if rounds is not None:
-        changes["rounds"] = whole(rounds, 1, MOST_ROUNDS, where("rounds"))
+        changes["rounds"] = whole(rounds, 1, MAX_ROUNDS, where("rounds"))
     if seed is not None:
         changes["seed"] = whole(seed, 0, experiments.MOST_SEED, where("seed"))
     if pythons:
@@ -204,7 +204,6 @@ def execute(
     given: tuple[str, ...] = (),
     *,
     hosting: Hosting | None = None,
-    tell: Callable[[str], None] | None = None,
     after: runs.Report | None = None,
 ) -> bool:
     """Run the trials that have no row yet, and return whether that was interrupted. Finished rows are on disk.
@@ -223,7 +222,7 @@ def execute(
                     if each is not None:
                         each(number, total, found)
 
-            runs.execute(folder, experiment, trials, ended, most_bytes, given, hosting, tell)
+            runs.execute(folder, experiment, trials, ended, most_bytes, given, hosting)
     except KeyboardInterrupt:
         return True
     return False

@@ -1,6 +1,8 @@
 """A run: one invocation of an experiment, from its plan to a folder of rows."""
 
 import fcntl
+import importlib.metadata
+import importlib.util
 import json
 import os
 import re
@@ -22,20 +24,18 @@ from inflight import strategies
 from inflight.bench.measure import host, interpreters, process
 from inflight.bench.measure.blocks import run as arms
 from inflight.bench.measure.blocks.sides import Prepared
-from inflight.bench.measure.clients.run import run_client
 from inflight.bench.measure.crawl import run_trial
 from inflight.bench.measure.idle.run import run_idle
 from inflight.bench.measure.interpreters import choice
 from inflight.bench.measure.limits.run import run_limit
-from inflight.bench.measure.locust.hosting import ALONE, Hosting, locust_lack
-from inflight.bench.measure.open_loop.run import run_open
 from inflight.bench.measure.places import without_places
 from inflight.bench.measure.preflight import shortage
 from inflight.bench.measure.process import Runtime
 from inflight.bench.measure.program import run_probe
 from inflight.bench.measure.server import Server, ServerError, running
+from inflight.bench.measure.swarm.open_loop import run_open
 from inflight.bench.measure.swarm.run import run_swarm
-from inflight.bench.measure.trial import Setting, patience_s, skipped
+from inflight.bench.measure.trial import Hosting, Setting, patience_s, skipped
 from inflight.bench.plan import trials as plans
 from inflight.bench.plan.arm import Arm, ArmTrial, BlockTrial
 from inflight.bench.plan.experiment import Experiment, ExperimentError
@@ -48,6 +48,8 @@ from inflight.strategies import registry
 
 EXPERIMENT_FILE = "experiment.toml"
 CALIBRATION_S = 60.0
+MIN_LOCUST = (2, 29)
+INSTALL_LOCUST = "install it with `make extras` in a checkout, otherwise with `pip install inflight-bench[locust]`"
 
 Report = Callable[[int, int, Sequence[Row]], None]
 """Called after each trial with its number, the number of trials, and its rows; a block has one for each arm."""
@@ -83,8 +85,12 @@ def plan(experiment: Experiment, *, installed: bool = True) -> list[AnyTrial]:
 
 def need_locust() -> None:
     """Raise RunError unless a recent Locust is installed. It is not imported, because that changes this process."""
-    if (lack := locust_lack()) is not None:
-        raise RunError(f"this needs {lack}")
+    if importlib.util.find_spec("locust") is None:
+        raise RunError(f"this needs Locust; {INSTALL_LOCUST}")
+    installed = importlib.metadata.version("locust")
+    if tuple(int(part) for part in re.findall(r"\d+", installed)[:2]) < MIN_LOCUST:
+        oldest = ".".join(map(str, MIN_LOCUST))
+        raise RunError(f"this needs Locust {oldest} or newer, and {installed} is installed; {INSTALL_LOCUST}")
 
 
 def shortages(trials: Iterable[AnyTrial]) -> dict[str, str]:
@@ -158,14 +164,12 @@ def execute(
     budget_bytes: int | None = None,
     given: tuple[str, ...] = (),
     hosting: Hosting | None = None,
-    tell: Callable[[str], None] | None = None,
 ) -> None:
     """Run the trials that have no row yet; append and report each row as its trial ends.
 
     A trial that takes more memory than ``budget_bytes`` is ended. The default is half of the available memory, for a
-    swarm nine tenths. ``given`` are the interpreters among which ``choice`` looks first, ``hosting`` are the
-    participants of a swarm, and ``tell`` is called with its progress. Raises RunError when the server cannot be started
-    or a row cannot be written.
+    swarm nine tenths. ``given`` are the interpreters among which ``choice`` looks first, ``hosting`` is how
+    swarms are run. Raises RunError when the server cannot be started or a row cannot be written.
     """
     with _alone_in(folder):
         rows.drop_unfinished(folder)
@@ -179,13 +183,12 @@ def execute(
             available_bytes // 2 if budget_bytes is None else budget_bytes,
             process.DEFAULT,
             _unit_ns(folder, trials, cpus),
-            hosting or ALONE,
+            hosting or Hosting(),
         )
         of_swarms = available_bytes * 9 // 10 if budget_bytes is None else budget_bytes
         swarm = replace(setting, budget_bytes=of_swarms, halves=host.halves(pin=experiment.pin))
-        settings = {"swarm": swarm if tell is None else replace(swarm, tell=tell)}
         missing = [trial for trial in trials if trial.id not in done]
-        _run_missing(folder, cpus, lambda trial: settings.get(trial.kind, setting), missing, report, given)
+        _run_missing(folder, cpus, lambda trial: swarm if trial.kind == "swarm" else setting, missing, report, given)
 
 
 def _unit_ns(folder: Path, trials: Iterable[AnyTrial], cpus: host.Cpus) -> float | None:
@@ -382,7 +385,6 @@ _ON_THE_SERVER: dict[Kind, Callable[[Any, Server, Setting], Row]] = {
     "idle": run_idle,
     "probe": run_probe,
     "open": run_open,
-    "client": run_client,
 }
 _ALONE: dict[Kind, Callable[[Any, Setting], Row]] = {
     "limit": run_limit,

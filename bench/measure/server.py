@@ -55,24 +55,38 @@ class Server:
 
     def tell(self, command: str, **values: Any) -> dict[str, Any]:
         """Send one command and return the answer. Raises ServerError when it is refused or not answered."""
+        self.ask(command, **values)
+        return self.answer(command)
+
+    def ask(self, command: str, **values: Any) -> None:
+        """Send a command without waiting for the answer. Raises ServerError when the server has ended."""
         try:
             self.control.sendall(json.dumps({"do": command, **values}).encode() + b"\n")
-            line = bytearray()
+        except OSError as error:
+            raise self._lost(error) from error
+
+    def answer(self, command: str) -> dict[str, Any]:
+        """Return the answer to the first unanswered command. Raises ServerError when it is refused or not answered."""
+        line = bytearray()
+        try:
             while not line.endswith(b"\n"):
                 data = self.control.recv(65536)
                 if not data:
                     raise ServerError(self._obituary())
                 line += data
         except OSError as error:
-            obituary = self._obituary()
-            if self.alive:  # else the error only says that it ended: a reset if it had not read the command, or none
-                obituary += f" ({error})"
-            self.process.kill()  # a late answer would be taken for that to the next command
-            raise ServerError(obituary) from error
+            raise self._lost(error) from error
         answer: dict[str, Any] = json.loads(line)
         if not answer["ok"]:
             raise ServerError(f"the fake server refused {command}: {answer['error']}")
         return answer
+
+    def _lost(self, error: OSError) -> ServerError:
+        obituary = self._obituary()
+        if self.alive:  # else the error only says that it ended: a reset if it had not read the command, or none
+            obituary += f" ({error})"
+        self.process.kill()  # a late answer would be taken for that to the next command
+        return ServerError(obituary)
 
     def configure(self, site: SiteConfig) -> None:
         """Serve this site from now on, with all pages rendered in advance: the first crawl is like the others."""
@@ -107,7 +121,7 @@ class Server:
 
     def find_ceiling(self, client_cpus: set[int] | None) -> None:
         """Measure, with a null client on the client's core, how many responses per second the server can give."""
-        code, said = output(["inflight.bench.measure.clients.null_client", str(self.port)], client_cpus, START_SECONDS)
+        code, said = output(["inflight.bench.measure.worker.null_client", str(self.port)], client_cpus, START_SECONDS)
         self.ceiling_per_s = json.loads(said)["per_s"] if code == 0 else None
 
     @property
@@ -144,8 +158,11 @@ def running(cpus: set[int] | None, ports: int = 1, answer_s: float = ANSWER_SECO
 
 def _await_ready(process: "subprocess.Popen[bytes]") -> tuple[list[int], int]:
     assert process.stdout is not None
-    # One short line, written at once: when something can be read, all of it can.
-    if not select.select([process.stdout], [], [], START_SECONDS)[0]:
+    # One short line, written at once: when something can be read, all of it can. A swarm has more descriptors than
+    # select(2) allows.
+    waiting = select.poll()
+    waiting.register(process.stdout, select.POLLIN)
+    if not waiting.poll(1000 * START_SECONDS):
         raise ServerError(f"the fake server did not start within {START_SECONDS} s")
     line = process.stdout.readline()
     try:

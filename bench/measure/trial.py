@@ -21,7 +21,6 @@ import msgspec
 import psutil
 
 from inflight.bench.measure import host
-from inflight.bench.measure.locust.hosting import ALONE, Hosting
 from inflight.bench.measure.places import without_places
 from inflight.bench.measure.process import DEFAULT, Runtime, SkipError, TrialError, Worker, WorkerTimeoutError, running
 from inflight.bench.measure.server import Server
@@ -41,6 +40,18 @@ def patience_s(trial: AnyTrial) -> float:
 
 
 @dataclass(frozen=True, slots=True)
+class Hosting:
+    """How a swarm is run, where it is a command of its own."""
+
+    nodes: int = 1
+    """Number of Locust workers."""
+    web_port: int | None = None
+    """The port of Locust's web page, which is served on loopback only; None: no page."""
+    tell: Callable[[str], None] = _ignore
+    """Called with the progress."""
+
+
+@dataclass(frozen=True, slots=True)
 class Setting:
     """Settings shared by all trials of a run."""
 
@@ -53,10 +64,7 @@ class Setting:
     """The runtime of the workers."""
     unit_ns: float | None = None
     """Cost of a unit of CPU work on the client's core; None where no trial asks for CPU work."""
-    hosting: Hosting = ALONE
-    """The participants of a swarm."""
-    tell: Callable[[str], None] = _ignore
-    """Called with the progress of a swarm."""
+    hosting: Hosting = Hosting()
     halves: host.Cpus = host.ANY
     """The cores of the servers and of the strategy processes of a swarm."""
 

@@ -5,9 +5,11 @@ at once, in fresh processes. A slice is the time for which one arm's gate is ope
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
+
+from msgspec import to_builtins
 
 from inflight.bench.plan.grid import Connection, Workload
 
@@ -32,41 +34,29 @@ START_NS = 350_000_000
 class Arm:
     """One strategy with its settings: origin of its code, interpreter, and kind of crawl."""
 
-    name: str
-    """Name of the arm within its block."""
+    name: str  #: Name of the arm within its block.
     strategy: str
-    role: Role = "compared"
-    """Reference arm, placebo (a copy of it), or any other arm."""
-    stack: str = "shared"
-    """Whose HTTP stack the strategy has: ``shared``, ``own`` or ``none``."""
+    role: Role = "compared"  #: Reference arm, placebo (a copy of it), or any other arm.
+    stack: str = "shared"  #: Whose HTTP stack the strategy has: ``shared``, ``own`` or ``none``.
     in_flight: int = IN_FLIGHT
     connection: Connection = "keep-alive"
-    revision: str | None = None
-    """A commit, tag or branch of the repository; None: its working tree."""
-    repository: Path | None = None
-    """The folder of a git repository with a folder ``strategies``; None: the strategies of this harness."""
+    revision: str | None = None  #: A commit, tag or branch of the repository; None: its working tree.
+    repository: Path | None = None  #: A git repository with a folder ``strategies``; None: those of this harness.
+    #: Interpreter of the worker: a path, a name, ``>=3.12`` or a name of PAIRS; None: that of the harness.
     python: str | None = None
-    """Interpreter of the worker (a path, a name, ``>=3.12`` or a name of PAIRS); None: that of the harness."""
-    interpreter: str = ""
-    """Label of the interpreter in a run that compares several, such as 3.13.0."""
-    requirements: tuple[str, ...] = ()
-    """Requirements installed into an environment for this arm alone; empty: no environment is made."""
-    variables: Mapping[str, str] = field(default_factory=dict)
-    """Environment variables of the worker."""
-    cores: int = 1
-    """Number of cores for the worker; if more than one, the last may be the server's."""
-    busy_threads: int = 0
-    """Number of threads of the worker that compute while it crawls, without ever waiting."""
-    lag: bool = False
-    """Whether to measure how late a timer fires in the loop of the worker while it crawls."""
-    planted_loops: int | None = None
-    """A planted slowdown in iterations of an empty loop per page; only ``inflight selftest`` uses it."""
+    interpreter: str = ""  #: Label of the interpreter in a run that compares several, such as 3.13.0.
+    requirements: tuple[str, ...] = ()  #: Requirements of an environment for this arm alone.
+    variables: Mapping[str, str] = field(default_factory=dict)  #: Environment variables of the worker.
+    cores: int = 1  #: Number of cores for the worker; if more than one, the last may be the server's.
+    busy_threads: int = 0  #: Number of threads of the worker that compute while it crawls, without ever waiting.
+    lag: bool = False  #: Whether to measure how late a timer fires in the loop of the worker while it crawls.
+    planted_loops: int | None = None  #: Iterations of an empty loop per page, to plant a slowdown.
 
     @property
     def label(self) -> str:
         """The strategy with all settings that are not the default: ``callbacks@v1.2 (python3.12, in_flight=10)``."""
         name = self.strategy + (f"@{self.revision}" if self.revision else "")
-        told = [
+        settings = [
             *([str(self.repository)] if self.repository and not self.revision else []),
             *([self.python] if self.python else []),
             *self.requirements,
@@ -78,15 +68,16 @@ class Arm:
             *(["lag"] if self.lag else []),
             *([f"{self.planted_loops} loops planted"] if self.planted_loops else []),
         ]
-        return f"{name} ({', '.join(told)})" if told else name
+        return f"{name} ({', '.join(settings)})" if settings else name
 
     def to_dict(self) -> dict[str, Any]:
         """Return the arm as it is stored in a row, without settings with their default value."""
-        default = asdict(Arm(self.name, self.strategy, stack=self.stack))
+        usual = Arm(self.name, self.strategy, stack=self.stack)
+        values, default = (to_builtins(arm, enc_hook=str) for arm in (self, usual))
         needed = {"name", "strategy", "role"}
-        values = {key: value for key, value in asdict(self).items() if key in needed or value != default[key]}
-        values |= {"requirements": list(self.requirements)} if self.requirements else {}
-        return values | ({"repository": str(self.repository)} if self.repository else {}) | {"label": self.label}
+        stored = {key: value for key, value in values.items() if key in needed or value != default[key]}
+        stored |= {"requirements": list(self.requirements)} if self.requirements else {}
+        return stored | {"label": self.label}
 
 
 def placebo(reference: Arm) -> Arm:
@@ -99,24 +90,16 @@ class BlockTrial:
     """One workload with all its arms, once. Each arm becomes a row."""
 
     id: str
-    round: int
-    """Number of the block of this workload, from 1."""
-    workload: Workload
-    """Site and CPU work of all arms; each arm has its own number in flight and use of connections."""
+    round: int  #: Number of the block of this workload, from 1.
+    workload: Workload  #: Site and CPU work of all arms; each arm has its own number in flight and use of connections.
     arms: tuple[Arm, ...]
-    cycles: int
-    """Number of slices per arm."""
-    expected_ns: int
-    """Estimated time of the block."""
-    said: Mapping[str, Any] = field(default_factory=dict)
-    """Further values of the workload in its rows, such as the comparison."""
+    cycles: int  #: Number of slices per arm.
+    expected_ns: int  #: Estimated time of the block.
+    said: Mapping[str, Any] = field(default_factory=dict)  #: Further values of the workload in its rows.
+    #: Maximum CPU time that an arm may use until its cap is in flight; another is left out of the rest of the block.
+    #: None: only a client that hangs is left out.
     patience_s: float | None = None
-    """Maximum CPU time that an arm may use until its cap is in flight; another is left out of the rest of the block.
-
-    CPU time, because other programs hardly change it. None: only a client that hangs is left out, after a time.
-    """
-    kind: ClassVar[Literal["arm"]] = "arm"
-    """Kind of its rows."""
+    kind: ClassVar[Literal["arm"]] = "arm"  #: Kind of its rows.
 
     @property
     def strategy(self) -> str:
@@ -131,7 +114,13 @@ class BlockTrial:
     @property
     def trials(self) -> list["ArmTrial"]:
         """The subjects of the block's rows, one per arm."""
-        return [ArmTrial(self, arm) for arm in self.arms]
+        return [self.trial_of(arm) for arm in self.arms]
+
+    def trial_of(self, arm: Arm) -> "ArmTrial":
+        """Return the subject of the row of an arm, which has its own number in flight and use of connections."""
+        values = {"in_flight": arm.in_flight, "connection": arm.connection, "arm": arm.to_dict()}
+        row_id = f"{self.workload.id}/{arm.name}/round={self.round}"
+        return ArmTrial(row_id, self.round, arm.name, arm.stack, self.values | values, arm, self)
 
     def without(self, names: Collection[str]) -> "BlockTrial":
         """Return the block without some arms; if the reference is removed, the first arm left becomes the reference."""
@@ -146,33 +135,11 @@ class BlockTrial:
 class ArmTrial:
     """One arm of a block: the subject of one row."""
 
-    block: BlockTrial
+    id: str
+    round: int  #: Number of the block.
+    strategy: str  #: Name of the arm, by default that of its strategy.
+    stack: str  #: Whose HTTP stack the arm has.
+    values: dict[str, Any]  #: Values of the workload in the row.
     arm: Arm
-    kind: ClassVar[Literal["arm"]] = "arm"
-    """Kind of the row."""
-
-    @property
-    def stack(self) -> str:
-        """Whose HTTP stack the arm has."""
-        return self.arm.stack
-
-    @property
-    def id(self) -> str:
-        """Id of the row."""
-        return f"{self.block.workload.id}/{self.arm.name}/round={self.round}"
-
-    @property
-    def round(self) -> int:
-        """Number of the block."""
-        return self.block.round
-
-    @property
-    def strategy(self) -> str:
-        """Name of the arm, by default that of its strategy."""
-        return self.arm.name
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """Values of the workload in the row, with the arm's own number in flight and use of connections."""
-        own = {"in_flight": self.arm.in_flight, "connection": self.arm.connection, "arm": self.arm.to_dict()}
-        return self.block.values | own
+    block: BlockTrial
+    kind: ClassVar[Literal["arm"]] = "arm"  #: Kind of the row.

@@ -4,7 +4,7 @@
 - A **probe** is a small program that tests one claim: ``inflight.bench.measure.programs``.
 - A **limit** is the amount of a resource that this machine allows a process: ``inflight.bench.measure.limits``.
 
-``scale`` has the cells with several processes, and those of other clients than the strategies.
+``scale`` has the cells with several processes, and open loops.
 """
 
 import importlib
@@ -18,7 +18,7 @@ from msgspec import Meta, field
 
 from inflight.bench.plan.judge import Table, check_known, need
 
-BareKind = Literal["idle", "probe", "limit", "swarm", "open", "client"]
+BareKind = Literal["idle", "probe", "limit", "swarm", "open"]
 IdleName = Literal[
     "thread", "generator", "generator_task", "asyncio_task", "asyncio_task_socket", "asyncio_task_stream"
 ]
@@ -29,7 +29,7 @@ RESOURCES: tuple[str, ...] = get_args(Resource)
 WITH_SOCKET = frozenset({"asyncio_task_socket", "asyncio_task_stream"})
 PROGRAMS = Path(__file__).parents[1] / "measure" / "programs"
 PROBES = tuple(sorted(path.stem for path in PROGRAMS.glob("[!_]*.py")))
-COMPARED = frozenset({"swarm", "client"})
+COMPARED = frozenset({"swarm"})
 """Kinds with several subjects per workload."""
 MOST_N = 2_000_000
 
@@ -45,14 +45,10 @@ class BareTrial:
     """One cell of a table without crawls, or of a table of ``scale``, once."""
 
     kind: BareKind
-    strategy: str
-    """The subject: what is idle, the probe, the resource, or for ``scale`` the strategy or client."""
-    values: dict[str, Any]
-    """What the row says of the workload, with the id of the workload."""
-    expected_ns: int
-    """About how long it takes; it never changes a plan."""
-    stack: str = "none"
-    """Whose HTTP stack is used: ``shared``, ``own`` or ``none``; for a swarm, ``trials`` fills it in."""
+    strategy: str  #: The subject: what is idle, the probe, the resource, or for ``scale`` the strategy, or locust.
+    values: dict[str, Any]  #: What the row says of the workload, with the id of the workload.
+    expected_ns: int  #: About how long it takes; it never changes a plan.
+    stack: str = "none"  #: Whose HTTP stack is used: ``shared``, ``own`` or ``none``.
     round: int = 1
 
     @property
@@ -78,8 +74,7 @@ class Idle(BareTable, frozen=True, kw_only=True):
     kind = "idle"
     what: tuple[IdleName, ...] = get_args(IdleName)
     n: tuple[Annotated[int, Meta(ge=1, le=MOST_N)], ...]
-    variables: dict[str, str] = field(default_factory=dict)
-    """Environment variables of the process."""
+    variables: dict[str, str] = field(default_factory=dict)  #: Environment variables of the process.
 
     def trials(self, _strategies: Sequence[str] = ()) -> list[BareTrial]:
         """Return a trial of each kind at each number."""
@@ -91,8 +86,7 @@ class Probe(BareTable, frozen=True, kw_only=True):
 
     kind = "probe"
     probe: str
-    each: dict[str, tuple[str | int | bool, ...]] = field(default_factory=dict)
-    """A list of values for each argument."""
+    each: dict[str, tuple[str | int | bool, ...]] = field(default_factory=dict)  #: A list of values for each argument.
 
     def __post_init__(self) -> None:
         """Raise ExperimentError for an unknown probe or argument, and for a list that is empty or not distinct."""
@@ -123,8 +117,7 @@ class Limit(BareTable, frozen=True, kw_only=True):
 
     kind = "limit"
     resources: tuple[Resource, ...] = get_args(Resource)
-    through_shared: bool = False
-    """Whether to reach limits that other processes share."""
+    through_shared: bool = False  #: Whether to reach limits that other processes share.
 
     def trials(self, _strategies: Sequence[str] = ()) -> list[BareTrial]:
         """Return a trial of each resource."""

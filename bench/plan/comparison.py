@@ -24,9 +24,15 @@ FIRST_CYCLES, FIRST_WAITING = 12, 2
 twenty latencies."""
 MEMORY_SIZES = tuple((200 + 20 * k, 2000 + 100 * k) for k in range(5))
 """Pairs of numbers in flight between which a memory slope is measured; blocks use them in turn."""
-KEYS = ("python", "with", "env", "in_flight", "connection", "repo")
-"""The settings of a side."""
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
+SETTINGS = {
+    "python": (".+", "an interpreter"),
+    "with": ("[^-].*", "a requirement such as aiohttp==3.11"),
+    "env": ("(?!PYTHONPATH=)[A-Za-z_][A-Za-z0-9_]*=.*", "NAME=VALUE without PYTHONPATH, which would hide the harness"),
+    "in_flight": ("[0-9]{1,9}", "a whole number"),
+    "connection": ("|".join(CONNECTIONS), " or ".join(CONNECTIONS)),
+    "repo": (".+", "a folder"),
+}
+"""The settings of a side: the pattern of each, and what it takes."""
 Setting = tuple[str, str, str]
 """The option that a setting was given with, its key and its value."""
 
@@ -40,10 +46,8 @@ class Comparison:
     site: SiteConfig
     metrics: tuple[Metric, ...] = METRICS
     name: str = "ab"
-    gated: tuple[Metric, ...] = METRICS
-    """Metrics that decide the verdict: those of ``metrics`` that a slowdown changes. Set by calibration."""
-    cycles: int | None = None
-    """Number of slices of each arm in a block; None: set by calibration."""
+    gated: tuple[Metric, ...] = METRICS  #: Metrics of the verdict, which a slowdown changes: set by calibration.
+    cycles: int | None = None  #: Number of slices of each arm in a block; None: set by calibration.
 
     @property
     def arms(self) -> tuple[Arm, Arm, Arm]:
@@ -121,7 +125,7 @@ def _settings(words: Sequence[str], option: str) -> list[Setting]:
     for word in words:
         key, equals, value = word.partition("=")
         need(bool(equals), f"{option} takes KEY=VALUE, not {word!r}")
-        check_known(key, KEYS, "setting", option)
+        check_known(key, SETTINGS, "setting", option)
         settings.append((f"{option} {key}", key, value))
     return settings
 
@@ -140,21 +144,16 @@ def _arm(text: str, side: ArmName, settings: Sequence[Setting]) -> Arm:
 
 def _changed(arm: Arm, option: str, key: str, value: str) -> dict[str, Any]:
     """Return what a setting changes of an arm. Variables and requirements add up; of others, the last one counts."""
-    need(bool(value), f"{option} has no value")
+    pattern, takes = SETTINGS[key]
+    need(re.fullmatch(pattern, value, re.DOTALL) is not None, f"{option} takes {takes}, not {value!r}")
     match key:
         case "repo":
             return {"repository": Path(value)}
-        case "connection":
-            check_known(value, CONNECTIONS, "connection use", option)
         case "in_flight":
-            need(re.fullmatch(r"[0-9]{1,9}", value) is not None, f"{option} takes a whole number, not {value!r}")
             return {"in_flight": whole(int(value), 1, MOST_IN_FLIGHT, option)}
         case "with":
-            need(not value.startswith("-"), f"{option} takes a requirement such as aiohttp==3.11, not {value!r}")
             return {"requirements": (*arm.requirements, value)}
         case "env":
-            need(_VARIABLE.fullmatch(value) is not None, f"{option} takes NAME=VALUE, not {value!r}")
             name, _, text = value.partition("=")
-            need(name != "PYTHONPATH", f"{option} cannot set PYTHONPATH, which would hide the harness; use repo")
             return {"variables": {**arm.variables, name: text}}
     return {key: value}

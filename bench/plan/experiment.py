@@ -37,8 +37,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     rounds: Rounds = 1
     seed: Annotated[int, msgspec.Meta(ge=0, le=MOST_SEED)] = 1
     pin: bool = True
-    deadline_s: Seconds | None = None
-    """Deadline of a trial; None: derived from the estimate of the plan."""
+    deadline_s: Seconds | None = None  #: Deadline of a trial; None: derived from the estimate of the plan.
     pythons: dict[str, Annotated[str, msgspec.Meta(min_length=1)]] = msgspec.field(name="python", default_factory=dict)
     """Interpreters that are compared, by their labels: each strategy runs on each. Empty: that of the harness alone."""
     crawl: tuple[Crawl, ...] = ()
@@ -49,8 +48,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     limit: tuple[Limit, ...] = ()
     swarm: tuple[Swarm, ...] = ()
     open: tuple[Open, ...] = ()
-    name: str
-    """The name of its file, without the ending."""
+    name: str  #: The name of its file, without the ending.
 
     @property
     def grids(self) -> tuple[Grid, ...]:
@@ -122,61 +120,53 @@ def parse(
 
     ``where`` names the file in messages; ``base`` is its folder, where relative paths start.
     """
-    kinds = {table.kind: table for table in TABLES}
-    judge.check_keys(values, (*HEAD, *kinds), where)
+    judge.check_keys(values, (*HEAD, *(table.kind for table in TABLES)), where)
     known = list(known_strategies)
-    given: dict[str, Any] = {"name": name, "strategies": [one for one in strategies.models() if one in known]}
-    given |= {key: value for key, value in values.items() if key in HEAD and key != "site"}
-    head = judge.convert(given, Experiment, where)
-    names = tuple(dict.fromkeys(named(one, where, known, base) for one in head.strategies))
-    tables = {
-        kind: tuple(
-            _table(table, one, values.get("site", {}), [*known, *names], place)
-            for one, place in _placed(values, kind, where)
-        )
-        for kind, table in kinds.items()
-    }
+    head = {key: value for key, value in values.items() if key in HEAD and key != "site"}
+    models = [model for model in strategies.models() if model in known]
+    settings = judge.convert({"name": name, "strategies": models} | head, Experiment, where)
+    names = tuple(dict.fromkeys(named(strategy, where, known, base) for strategy in settings.strategies))
+    tables: dict[str, Any] = {table.kind: tuple(_tables(table, values, [*known, *names], where)) for table in TABLES}
     judge.need(any(tables.values()), f"{where}: nothing to do; add a [[crawl]] or a [[memory]] table")
     pythons = {
         label: os.path.abspath((base or Path()) / python) if "/" in python else python  # noqa: PTH100
-        for label, python in head.pythons.items()
+        for label, python in settings.pythons.items()
     }
-    found = msgspec.structs.replace(head, about=head.about.strip(), strategies=names, pythons=pythons, **tables)
-    judge.need(bool(names) or not (found.grids or found.swarm), f"{where}: strategies must name at least one, not []")
-    ids = [trial.id for table in found.bare for trial in table.trials(names)]
+    about = settings.about.strip()
+    experiment = msgspec.structs.replace(settings, about=about, strategies=names, pythons=pythons, **tables)
+    has_crawlers = bool(names) or not (experiment.grids or experiment.swarm)
+    judge.need(has_crawlers, f"{where}: strategies must name at least one, not []")
+    ids = [trial.id for table in experiment.bare for trial in table.trials(names)]
     judge.need(len(set(ids)) == len(ids), f"{where}: its tables together have the same trial twice")
-    return found
+    return experiment
 
 
-def _placed(values: Mapping[str, Any], kind: str, where: str) -> Iterator[tuple[Any, str]]:
-    """Yield the tables of a kind, each with its place for error messages."""
-    tables = values.get(kind, [])
-    judge.need(isinstance(tables, list | tuple), f"{where}: {kind} must be written with two brackets, as [[{kind}]]")
-    for number, table in enumerate(tables, start=1):
-        yield table, f"{where}, [[{kind}]] number {number}"
-
-
-def _table(
-    kind: type[Grid | BareTable], values: Any, common_site: Any, known: Sequence[str], where: str
-) -> Grid | BareTable:
-    """Return one table; its site contains that of the experiment. Raises ExperimentError."""
-    judge.need(isinstance(values, Mapping), f"{where} must be a table, not {values!r}")
-    read = dict(values)
-    if issubclass(kind, Grid | Swarm | Open) and "target" not in values:
-        own = values.get("site", {})
-        judge.need(isinstance(common_site, dict) and isinstance(own, dict), f"{where}: site must be a table")
-        ignored = NOT_IN_A_SWARM if kind is Swarm else ()
-        read["site"] = {key: value for key, value in common_site.items() if key not in ignored} | own
-    if "against" in values:
-        read["against"] = judge.convert(values["against"], Against, f"{where}: against")
-    found = judge.convert(read, kind, where)
-    if isinstance(found, Grid | Swarm):
-        for name in found.strategies or ():
-            judge.check_known(name, known, "strategy", where)
-    if isinstance(found, Open) and found.target is not None:
-        judge.need(
-            is_loopback(host_of(found.target, where)),
-            f"{where}: target {found.target!r} is not on this machine's loopback; "
-            "only `inflight open-loop --not-loopback` asks others, with the permission of whoever owns that host",
-        )
-    return found
+def _tables(
+    kind: type[Grid | BareTable], values: Mapping[str, Any], known: Sequence[str], where: str
+) -> Iterator[Grid | BareTable]:
+    """Yield the tables of a kind; the site of each contains that of the experiment. Raises ExperimentError."""
+    given = values.get(kind.kind, [])
+    judge.need(
+        isinstance(given, list | tuple), f"{where}: {kind.kind} must be written with two brackets, [[{kind.kind}]]"
+    )
+    for number, own in enumerate(given, start=1):
+        place = f"{where}, [[{kind.kind}]] number {number}"
+        judge.need(isinstance(own, Mapping), f"{place} must be a table, not {own!r}")
+        table = dict(own)
+        if "site" in kind.__struct_fields__ and "target" not in table:
+            common, site = values.get("site", {}), table.get("site", {})
+            judge.need(isinstance(common, dict) and isinstance(site, dict), f"{place}: site must be a table")
+            ignored = NOT_IN_A_SWARM if kind is Swarm else ()
+            table["site"] = {key: value for key, value in common.items() if key not in ignored} | site
+        if "against" in table:
+            table["against"] = judge.convert(table["against"], Against, f"{place}: against")
+        made = judge.convert(table, kind, place)
+        for name in getattr(made, "strategies", None) or ():
+            judge.check_known(name, known, "strategy", place)
+        if isinstance(made, Open) and made.target is not None:
+            judge.need(
+                is_loopback(host_of(made.target, place)),
+                f"{place}: target {made.target!r} is not on this machine's loopback; "
+                "only `inflight open-loop --not-loopback` asks others, with the permission of whoever owns that host",
+            )
+        yield made

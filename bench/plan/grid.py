@@ -1,13 +1,13 @@
 """Tables of crawls: each combination of latency, CPU work, cap and use of connections is a workload."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import product
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from msgspec import Meta, Struct, field
-from msgspec.structs import asdict, force_setattr
+from msgspec.structs import force_setattr
 
 from inflight.bench.plan.judge import Seconds, Table, judged, need
 from inflight.fake_server.delays import duration_text, parse_delay, parse_duration_ns
@@ -17,9 +17,9 @@ Connection = Literal["keep-alive", "per-fetch"]
 CONNECTIONS: tuple[str, ...] = get_args(Connection)
 MOST_IN_FLIGHT = 1_000_000
 MOST_CPU_NS = 1_000_000_000
-LAP, LEAST_LAP = 1000, 10
+LAP, MIN_LAP = 1000, 10
 """Pages in a lap of an endless site: default and minimum."""
-MOST_LEFT_NS = 250_000_000
+MAX_LEFT_NS = 250_000_000
 """Maximum CPU work of a lap: a block ends when the waiting pages, almost a lap, have been crawled."""
 AT_LEAST = ">="
 """Beginning of the name of any interpreter from a version on, such as ``>=3.12``."""
@@ -40,10 +40,8 @@ class Workload:
     site: SiteConfig
     in_flight: int
     connection: Connection
-    parked: bool = False
-    """In a memory trial: read memory again when all fetches but one have been answered and their workers wait."""
-    cpu: str = "0"
-    """CPU work per page, as a duration on one core of this machine."""
+    parked: bool = False  #: Read memory again when all fetches but one are answered and their workers wait.
+    cpu: str = "0"  #: CPU work per page, as a duration on one core of this machine.
 
     @property
     def cpu_ns(self) -> int:
@@ -61,18 +59,23 @@ class Workload:
         return parse_delay(self.site.delay).mean_ns
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the workload as it is stored in a row."""
-        values = {
-            "id": self.id,
-            "latency": self.site.delay,
-            "mean_latency_ns": round(self.mean_latency_ns),
-            "in_flight": self.in_flight,
-            "connection": self.connection,
-            "site": self.site.to_dict(),
-        }
-        if self.cpu_ns:  # absent in rows that are older than CPU work, and in rows without it
-            values |= {"cpu": self.cpu, "cpu_ns": self.cpu_ns}
+        """Return the workload as it is stored in a row, without CPU work and parking if there is none."""
+        values = {"id": self.id, "in_flight": self.in_flight, "connection": self.connection} | served(self.site)
+        values |= {"cpu": self.cpu, "cpu_ns": self.cpu_ns} if self.cpu_ns else {}
         return values | ({"parked": True} if self.parked else {})
+
+
+def served(site: SiteConfig) -> dict[str, Any]:
+    """Return a site and its latency as they are stored in a row."""
+    mean_ns = round(parse_delay(site.delay).mean_ns)
+    return {"latency": site.delay, "mean_latency_ns": mean_ns, "site": site.to_dict()}
+
+
+def latencies(texts: tuple[str, ...], site: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return latencies in their canonical form. Raises ExperimentError, also for a site that cannot be."""
+    need("delay" not in site, 'the site\'s delay is given as "latency" here')
+    SiteConfig.from_dict(site)
+    return tuple(judged(lambda: [parse_delay(text).text for text in texts], "latency"))
 
 
 class Grid(Table, frozen=True, kw_only=True):
@@ -82,29 +85,23 @@ class Grid(Table, frozen=True, kw_only=True):
     latency: tuple[str, ...] = ("0",)
     in_flight: tuple[InFlight, ...] = (100,)
     connection: tuple[Connection, ...] = ("keep-alive",)
-    cpu: tuple[str, ...] = ("0",)
-    """See ``Workload.cpu``."""
-    strategies: tuple[str, ...] | None = None
-    """The strategies that take part; None: all of the experiment."""
-    site: dict[str, Any] = field(default_factory=dict)
-    """Values of the site that are not the default."""
+    cpu: tuple[str, ...] = ("0",)  #: See ``Workload.cpu``.
+    strategies: tuple[str, ...] | None = None  #: The strategies that take part; None: all of the experiment.
+    site: dict[str, Any] = field(default_factory=dict)  #: Values of the site that are not the default.
 
     def __post_init__(self) -> None:
         """Write durations in their canonical form. Raises ValueError for what the types cannot say."""
-        latency = tuple(judged(partial(parse_delay, text), "latency").text for text in self.latency)
-        force_setattr(self, "latency", latency)
+        force_setattr(self, "latency", latencies(self.latency, self.site))
         force_setattr(self, "cpu", tuple(_work(text) for text in self.cpu))
         super().__post_init__()
-        need("delay" not in self.site, 'the site\'s delay is given as "latency" here')
         need("endless" not in self.site, "the site of [[throughput]] is endless, that of others is not")
-        SiteConfig.from_dict(self.site)
         _check_interpreter(self.settings.get("python", ""))
 
     @property
     def settings(self) -> dict[str, Any]:
         """Settings of all arms (see ``bench.plan.arm.Arm``) that are not the default."""
-        values = asdict(self)
-        return {key: values[key] for key in ("python", "variables", "cores", "busy_threads", "lag") if values.get(key)}
+        keys = ("python", "variables", "cores", "busy_threads", "lag")
+        return {key: value for key in keys if (value := getattr(self, key, None))}
 
     def workloads(self, prefix: str) -> list[Workload]:
         """Return the cells in the order of the lists."""
@@ -131,10 +128,8 @@ class Crawl(Grid, frozen=True, kw_only=True):
     """Whole crawls."""
 
     kind = "crawl"
-    pages: Pages | None = None
-    """None: those of the site."""
-    seconds: Seconds | None = None
-    """If latency or CPU work limits throughput: reduce the pages to those that an ideal client fetches in this time."""
+    pages: Pages | None = None  #: None: those of the site.
+    seconds: Seconds | None = None  #: At most as many pages as latency and CPU work allow an ideal client in this time.
 
     def _pages(self, pages: int, in_flight: int, least_ns: float) -> int:
         pages = self.pages or pages
@@ -147,13 +142,8 @@ class Memory(Grid, frozen=True, kw_only=True):
     """Crawls that the server's gate holds for their memory: they have as many pages as fetches, and no CPU work."""
 
     kind = "memory"
-    pages: Pages | None = None
-    seconds: Seconds | None = None
-    """Neither has an effect."""
-    waves: Annotated[int, Meta(ge=1, le=100)] = 1
-    """Number of pages per fetch in flight; the gate holds the first wave."""
-    parked: bool = False
-    """See ``Workload.parked``."""
+    waves: Annotated[int, Meta(ge=1, le=100)] = 1  #: Number of pages per fetch in flight; the gate holds the first.
+    parked: bool = False  #: See ``Workload.parked``.
     python: str | None = None
     variables: dict[str, str] = field(default_factory=dict)
 
@@ -189,18 +179,14 @@ class Throughput(Grid, frozen=True, kw_only=True):
     """Blocks of arms that take turns."""
 
     kind = "throughput"
-    cycles: Annotated[int, Meta(ge=1, le=1000)] = 12
-    """Number of slices per arm."""
-    patience_s: Seconds | None = None
-    """See ``BlockTrial.patience_s``."""
+    cycles: Annotated[int, Meta(ge=1, le=1000)] = 12  #: Number of slices per arm.
+    patience_s: Seconds | None = None  #: See ``BlockTrial.patience_s``.
     python: str | None = None
     variables: dict[str, str] = field(default_factory=dict)
-    cores: Cores | tuple[Cores, ...] = 1
-    """A list: each strategy has an arm with each of these numbers."""
+    cores: Cores | tuple[Cores, ...] = 1  #: A list: each strategy has an arm with each of these numbers.
     busy_threads: BusyThreads = 0
     lag: bool = False
-    against: Against | None = None
-    """Each strategy then has its own blocks, against itself with these settings."""
+    against: Against | None = None  #: Each strategy then has its own blocks, against itself with these settings.
 
     def __post_init__(self) -> None:
         """Raise ValueError for a site that cannot be endless, and for settings that cannot be together."""
@@ -214,7 +200,7 @@ class Throughput(Grid, frozen=True, kw_only=True):
 def endless(site: SiteConfig, in_flight: int, cpu_ns: int = 0) -> SiteConfig:
     """Return the endless site of a block, whose lap has at least ``in_flight`` pages. Raises ValueError."""
     lap = LAP
-    while lap > LEAST_LAP and lap * cpu_ns > MOST_LEFT_NS:
+    while lap > MIN_LAP and lap * cpu_ns > MAX_LEFT_NS:
         lap //= 10
     while lap < in_flight:
         lap *= 10
@@ -228,6 +214,6 @@ def _check_interpreter(name: str) -> None:
 
 def _work(text: str) -> str:
     """Return the canonical text of a duration of CPU work. Raises ExperimentError."""
-    duration_ns = judged(partial(parse_duration_ns, text), "cpu")
+    duration_ns = judged(lambda: parse_duration_ns(text), "cpu")
     need(duration_ns <= MOST_CPU_NS, f"cpu must be at most {duration_text(MOST_CPU_NS)}, not {text!r}")
     return duration_text(duration_ns)

@@ -3,19 +3,18 @@
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, TypeVar, cast, get_args, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 import msgspec
 
-MOST_SECONDS = 1_000_000
-MOST_ROUNDS = 1000
+MAX_SECONDS = 1_000_000
+MAX_ROUNDS = 1000
 
 T = TypeVar("T")
 Described = TypeVar("Described", bound=msgspec.Struct)
-Rounds = Annotated[int, msgspec.Meta(ge=1, le=MOST_ROUNDS)]
-Seconds = Annotated[float, msgspec.Meta(gt=0, le=MOST_SECONDS)]
+Rounds = Annotated[int, msgspec.Meta(ge=1, le=MAX_ROUNDS)]
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=MAX_SECONDS)]
 
-_EXPECTED = re.compile(r"Expected `([^`]+)`(?:, got `\w+`| (of length >=|>=|<=|>) (\S+))")
 _WORDS = {
     "int": "a whole number",
     "float": "a number",
@@ -24,7 +23,6 @@ _WORDS = {
     "array": "a list",
     "object": "a table",
 }
-_SIGNS = {">=": "of at least", "<=": "of at most", ">": "above", "of length >=": "of a length of at least"}
 
 
 class ExperimentError(ValueError):
@@ -34,8 +32,7 @@ class ExperimentError(ValueError):
 class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A table of an experiment. Its lists are not empty and have no value twice."""
 
-    rounds: Rounds | None = None
-    """Number of rounds that the table takes part in, from the first; None: all."""
+    rounds: Rounds | None = None  #: Number of rounds that the table takes part in, from the first; None: all.
 
     def __post_init__(self) -> None:
         """Raise ExperimentError for a list that is empty or names a value twice."""
@@ -57,33 +54,29 @@ def convert(values: Any, kind: type[Described], where: str) -> Described:
     try:
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
-        raise ExperimentError(_sentence(str(error), values, kind, where)) from error
+        raise ExperimentError(f"{where}: {_sentence(str(error), values, kind)}") from error
 
 
-def _sentence(said: str, values: Any, kind: type, where: str) -> str:
-    """Say in our words what msgspec has found wrong, with the value; what ``__post_init__`` says stays as it is."""
-    said, _, path = said.partition(" - at `$.")
-    if said.startswith("Object missing"):
-        return f"{where} needs a value for {said.split('`')[1]}"
-    key, *places = re.findall(r"\w+", path.partition("[...]")[0]) or [""]
-    value = values.get(key)
-    for number in places:
-        value = value[int(number)]
-    if said.startswith("Invalid enum value"):
-        return f"{where}: {key}: unknown value {value!r}{nearest(value, _options(get_type_hints(kind)[key]))}"
-    expected = _EXPECTED.fullmatch(said)
+def _sentence(message: str, values: Mapping[str, Any], kind: type) -> str:
+    """Return a message of msgspec with the key, its value and the words of TOML; one of ``__post_init__`` unchanged."""
+    message, _, path = message.partition(" - at `$.")
+    key = re.split(r"\W", path)[0]
+    if message.startswith("Object missing"):
+        return f"needs a value for {message.split('`')[1]}"
+    if message.startswith("Invalid enum value"):
+        value = message.split("'", 1)[1].removesuffix("'")
+        return f"{key}: unknown value {value!r}{nearest(value, _options(get_type_hints(kind)[key]))}"
+    expected = re.fullmatch(r"Expected `([^`]+)`(?:, got `\w+`)?(.*)", message)
     if expected is None:
-        return f"{where}: {said}"
-    kinds, sign, bound = expected.groups()
-    allowed = " or ".join(_WORDS[one] for one in kinds.split(" | ") if one in _WORDS)
-    allowed += f" {_SIGNS[sign]} {bound.removesuffix('.0')}" if sign else ""
-    subject = f"a value of {key}" if "[" in path else key
-    return f"{where}: {subject} must be {allowed}, not {value!r}"
+        return message
+    allowed = " or ".join(_WORDS[each] for each in expected[1].split(" | ") if each in _WORDS)
+    subject = f"each value of {key}" if "[" in path else key
+    return f"{subject} must be {allowed}{expected[2].removesuffix('.0')}, not {values[key]!r}"
 
 
 def _options(hint: Any) -> list[str]:
     """Return the texts that a type allows."""
-    return [one for part in get_args(hint) for one in ([part] if isinstance(part, str) else _options(part))]
+    return [each for part in get_args(hint) for each in ([part] if isinstance(part, str) else _options(part))]
 
 
 def need(condition: bool, message: str) -> None:
@@ -115,7 +108,7 @@ def whole(value: Any, least: int, most: int, where: str) -> int:
     """Return a whole number within bounds."""
     fine = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
     need(fine, f"{where} must be a whole number from {least} to {most}, not {value!r}")
-    return cast("int", value)
+    return int(value)
 
 
 def judged(read: Callable[[], T], where: str) -> T:

@@ -7,7 +7,6 @@
 
 import ipaddress
 from collections.abc import Sequence
-from functools import partial
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -15,13 +14,14 @@ from msgspec import Meta, field
 from msgspec.structs import force_setattr
 
 from inflight.bench.plan.bare import BareTable, BareTrial
-from inflight.bench.plan.judge import ExperimentError, judged, need
-from inflight.fake_server.delays import parse_delay, parse_duration_ns
+from inflight.bench.plan.grid import latencies, served
+from inflight.bench.plan.judge import judged, need
+from inflight.fake_server.delays import parse_duration_ns
 from inflight.fake_server.site import SiteConfig
 
 MOST_IN_FLIGHT = 10_000_000
 MOST_OPEN_SECONDS = 3600
-MOST_HOLD_NS = 3_600_000_000_000
+MAX_HOLD_NS = 3_600_000_000_000
 SWARM_BODY_BYTES = 256
 """Default body size in swarms. Pages are small, because a swarm measures waiting fetches, not the transfer of bytes."""
 
@@ -42,14 +42,10 @@ class Swarm(BareTable, frozen=True, kw_only=True):
 
     kind = "swarm"
     in_flight: tuple[InFlight, ...]
-    strategies: tuple[str, ...] | None = None
-    """The strategies that take part; None: all of the experiment."""
-    ramp_per_s: InFlight | None = None
-    """Maximum number of fetches started per second."""
-    processes: Annotated[int, Meta(ge=1, le=10_000)] | None = None
-    """None: the smallest number that the limits allow."""
-    hold: str = "0"
-    """Time for which the gates stay shut when all fetches are in flight."""
+    strategies: tuple[str, ...] | None = None  #: The strategies that take part; None: all of the experiment.
+    ramp_per_s: InFlight | None = None  #: Maximum number of fetches started per second.
+    processes: Annotated[int, Meta(ge=1, le=10_000)] | None = None  #: None: the smallest number that limits allow.
+    hold: str = "0"  #: Time for which the gates stay shut when all fetches are in flight.
     site: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -69,8 +65,8 @@ class Swarm(BareTable, frozen=True, kw_only=True):
 
     def _trial(self, strategy: str, in_flight: int) -> BareTrial:
         hold = hold_ns(self.hold, "hold")
-        told = {"ramp": self.ramp_per_s, "processes": self.processes}
-        settings = "".join(f"/{key}={number}" for key, number in told.items() if number is not None)
+        given = {"ramp": self.ramp_per_s, "processes": self.processes}
+        settings = "".join(f"/{key}={number}" for key, number in given.items() if number is not None)
         site = {"body_bytes": SWARM_BODY_BYTES, **self.site, **_ONLY_PAGES, "pages": in_flight}
         values = {
             "id": f"swarm/in_flight={in_flight}{settings}",
@@ -87,55 +83,38 @@ class Open(BareTable, frozen=True, kw_only=True):
     """Each rate of requests, at each latency of the site or at one target."""
 
     kind = "open"
-    rates: tuple[Rate, ...]
-    """Requests per second."""
-    seconds: Annotated[float, Meta(gt=0, le=MOST_OPEN_SECONDS)] = 10
-    """Length of each rate."""
-    users: Annotated[int, Meta(ge=1, le=20_000)] = 200
-    """Maximum number in flight."""
+    rates: tuple[Rate, ...]  #: Requests per second.
+    seconds: Annotated[float, Meta(gt=0, le=MOST_OPEN_SECONDS)] = 10  #: Length of each rate.
+    users: Annotated[int, Meta(ge=1, le=20_000)] = 200  #: Maximum number in flight.
     latency: tuple[str, ...] = ("0",)
     site: dict[str, Any] = field(default_factory=dict)
-    target: str | None = None
-    """An http URL instead of the latencies and the site."""
+    target: str | None = None  #: An http URL instead of the latencies and the site.
 
     def __post_init__(self) -> None:
         """Write numbers and latencies in their canonical form. Raises ValueError for what the types cannot say."""
         force_setattr(self, "rates", tuple(_plain(rate) for rate in self.rates))
         force_setattr(self, "seconds", _plain(self.seconds))
-        latency = tuple(judged(partial(parse_delay, text), "latency").text for text in self.latency)
-        force_setattr(self, "latency", latency)
+        force_setattr(self, "latency", latencies(self.latency, self.site))
         super().__post_init__()
         few = next((rate for rate in self.rates if rate * self.seconds < 1), None)
         need(few is None, f"at {few} a second nothing arrives in {self.seconds} s; ask for more seconds")
-        need("delay" not in self.site, 'the site\'s delay is given as "latency" here')
-        SiteConfig.from_dict(self.site)
         if self.target is not None:
             host_of(self.target, "target")
             need(self.latency == ("0",), "a target has a latency of its own; leave one of the two out")
             need(not self.site, "a target has a site of its own; leave one of the two out")
 
     def trials(self, _strategies: Sequence[str] = ()) -> list[BareTrial]:
-        """Return a trial of each rate at each latency."""
-        return [self._trial(name, served, rate) for name, served in self._served() for rate in self.rates]
-
-    def _served(self) -> list[tuple[str, dict[str, Any]]]:
-        """Return (part of the id, values of the workload) for each latency, or for the target."""
+        """Return a trial of each rate at each latency, or at the target."""
         if self.target is not None:
             nothing = dict.fromkeys(("latency", "mean_latency_ns", "site"))
-            return [(f"target={self.target}", {**nothing, "target": self.target})]
-        sites = [SiteConfig.from_dict(self.site | {"delay": latency}) for latency in self.latency]
-        return [(f"latency={site.delay}", _latency_of(site) | {"target": None}) for site in sites]
+            return [self._trial(f"target={self.target}", nothing, rate) for rate in self.rates]
+        sites = [served(SiteConfig.from_dict(self.site | {"delay": latency})) for latency in self.latency]
+        return [self._trial(f"latency={site['latency']}", site, rate) for site in sites for rate in self.rates]
 
-    def _trial(self, name: str, served: dict[str, Any], rate: float) -> BareTrial:
+    def _trial(self, name: str, site: dict[str, Any], rate: float) -> BareTrial:
         values = {"id": f"open/{name}/rate={rate}", "rate_per_s": rate, "seconds": self.seconds, "users": self.users}
-        return BareTrial("open", "locust", values | served, round(self.seconds * 1e9) + _AROUND_NS, "own")
-
-
-def client(name: str, site: SiteConfig, in_flight: int, duration: float, stack: str = "own") -> BareTrial:
-    """Return the trial of one client (``locust``, ``wrk`` or a strategy) on a site, for a number of seconds."""
-    workload = f"client/latency={site.delay}/in_flight={in_flight}"
-    values = {"id": workload, "in_flight": in_flight, "seconds": duration} | _latency_of(site)
-    return BareTrial("client", name, values, round(duration * 1e9) + _AROUND_NS, stack)
+        expected_ns = round(self.seconds * 1e9) + _AROUND_NS
+        return BareTrial("open", "locust", values | site | {"target": self.target}, expected_ns, "own")
 
 
 def is_loopback(host: str) -> bool:
@@ -161,28 +140,21 @@ def refusal(url: str) -> str | None:
 
 def hold_ns(text: str, where: str) -> int:
     """Return how long the gates stay shut when all fetches are in flight. Raises ExperimentError."""
-    found = judged(partial(parse_duration_ns, text), where)
-    need(found <= MOST_HOLD_NS, f"{where} must be at most an hour, not {text!r}")
-    return found
+    duration_ns = judged(lambda: parse_duration_ns(text), where)
+    need(duration_ns <= MAX_HOLD_NS, f"{where} must be at most an hour, not {text!r}")
+    return duration_ns
 
 
 def host_of(target: str, where: str) -> str:
     """Return the host of an http URL. Raises ExperimentError for any other text."""
-    try:
-        parts = urlsplit(target)
-        host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise ExperimentError(f"{where}: {target!r} is no URL: {error}") from error
-    plain = parts.scheme == "http" and host and not parts.username and not parts.fragment and target.isprintable()
+    parts, port = judged(lambda: ((parts := urlsplit(target)), parts.port), f"{where}: {target!r} is no URL")
+    plain = (
+        parts.scheme == "http" and parts.hostname and not parts.username and not parts.fragment and target.isprintable()
+    )
     wrong = f"{where} must be an http URL such as http://127.0.0.1:8000/, not {target!r}"
     need(bool(plain) and " " not in target, wrong)
     need(port != 0, f"{where}: nothing listens on port 0, as in {target!r}; give the port of the server")
-    return str(host)
-
-
-def _latency_of(site: SiteConfig) -> dict[str, Any]:
-    mean_ns = round(parse_delay(site.delay).mean_ns)
-    return {"latency": site.delay, "mean_latency_ns": mean_ns, "site": site.to_dict()}
+    return str(parts.hostname)
 
 
 def _plain(number: float) -> float:

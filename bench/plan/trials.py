@@ -41,14 +41,10 @@ class Trial:
     strategy: str
     stack: str
     workload: Workload
-    reachable: int
-    """Maximum number of fetches in flight: the minimum of the cap, the size of the site and the limit of the model."""
-    threads_each: int = 0
-    """Number of threads that the model needs per fetch in flight."""
-    said: Mapping[str, Any] = field(default_factory=dict)
-    """Further values of the workload in its row, such as its comparison."""
-    arm: Arm | None = None
-    """The strategy with its settings; in a run that compares interpreters with one of them, and named ``strategy``."""
+    reachable: int  #: Maximum number of fetches in flight: the least of cap, site and limit of the model.
+    threads_each: int = 0  #: Number of threads that the model needs per fetch in flight.
+    said: Mapping[str, Any] = field(default_factory=dict)  #: Further values of the workload in its row.
+    arm: Arm | None = None  #: The strategy with its settings, if it has some.
 
     @property
     def module(self) -> str:
@@ -121,28 +117,18 @@ def estimate_ns(trials: Iterable[AnyTrial]) -> int:
 def _crawls(
     experiment: Experiment, grid: Grid, workload: Workload, chosen: Sequence[Description], number: int
 ) -> list[Trial]:
-    return [
-        trial_of(
-            f"{workload.id}/{_name(one, on)}/round={number}",
-            number,
-            workload,
-            one,
-            _arm(one, workload, grid.settings, on) if on or grid.settings else None,
-        )
-        for on in _interpreters(experiment)
-        for one in chosen
-    ]
+    trials = []
+    for on in _interpreters(experiment):
+        for strategy in chosen:
+            arm = _arm(strategy, workload, grid.settings, on)
+            trial_id = f"{workload.id}/{arm.name}/round={number}"
+            trials.append(trial_of(trial_id, number, workload, strategy, arm if on or grid.settings else None))
+    return trials
 
 
 def _interpreters(experiment: Experiment) -> list[Settings]:
     """Return the settings of an arm on each interpreter of an experiment; by default that of the harness."""
     return [{"python": python, "interpreter": label} for label, python in experiment.pythons.items()] or [{}]
-
-
-def _name(strategy: Description, on: Settings) -> str:
-    """Return the name of a strategy on an interpreter, if several are compared, and on a number of cores."""
-    cores = f" (cores={on['cores']})" if on.get("cores", 1) != 1 else ""
-    return f"{strategy.name} {on.get('interpreter', '')}".strip() + cores
 
 
 def _blocks(
@@ -185,16 +171,12 @@ def _against_itself(grid: Throughput, workload: Workload, strategy: Description,
     """Return the block of one strategy with two settings; the arms are named by the settings that differ."""
     arm = _arm(strategy, workload, grid.settings, {})
     against = to_builtins(grid.against)
-    arms = [replace(one, name=_named(one, against)) for one in (replace(arm, **against), arm)]
-    block_id = f"{workload.id}/{strategy.name}/round={number}"
-    return _block(block_id, number, workload, [strategy], arms, grid.cycles)
-
-
-def _named(arm: Arm, keys: Iterable[str]) -> str:
-    values = {key: getattr(arm, key) for key in keys}
-    settings = values.pop("variables", {}) | values
-    told = ", ".join(f"{key}={value}" for key, value in settings.items())
-    return f"{arm.strategy} ({told})" if told else arm.strategy
+    arms = []
+    for side in (replace(arm, **against), arm):
+        values = {key: getattr(side, key) for key in against}
+        settings = ", ".join(f"{key}={value}" for key, value in (values.pop("variables", {}) | values).items())
+        arms.append(replace(side, name=f"{side.strategy} ({settings})" if settings else side.strategy))
+    return _block(f"{workload.id}/{strategy.name}/round={number}", number, workload, [strategy], arms, grid.cycles)
 
 
 def _block(
@@ -223,27 +205,23 @@ def _round_ns(arm: Arm, threaded: Collection[str]) -> int:
 
 
 def _arm(strategy: Description, workload: Workload, settings: Settings, on: Settings) -> Arm:
-    return Arm(
-        _name(strategy, on),
-        strategy.name,
-        stack=strategy.stack,
-        in_flight=workload.in_flight,
-        connection=workload.connection,
-        **{**settings, **on},
-    )
+    """Return an arm, named after its interpreter and number of cores if several are compared."""
+    cores = f" (cores={on['cores']})" if on.get("cores", 1) != 1 else ""
+    name = f"{strategy.name} {on.get('interpreter', '')}".strip() + cores
+    given = {"stack": strategy.stack, "in_flight": workload.in_flight, "connection": workload.connection}
+    return Arm(name, strategy.name, **{**given, **settings, **on})
 
 
 def _bare(experiment: Experiment, described: dict[str, Description], number: int) -> list[BareTrial]:
-    found: list[BareTrial] = []
+    trials = []
     for table in experiment.bare:
         for trial in table.trials(experiment.strategies) if table.is_in(number) else ():
+            strategy = described[trial.strategy] if trial.strategy in experiment.strategies else None
             if trial.kind != "swarm":
-                found.append(replace(trial, round=number))
-            elif trial.strategy in experiment.strategies:
-                strategy = described[trial.strategy]
-                if _fits(trial.values["in_flight"], strategy):
-                    found.append(replace(trial, round=number, stack=strategy.stack))
-    return found
+                trials.append(replace(trial, round=number))
+            elif strategy is not None and _fits(trial.values["in_flight"], strategy):
+                trials.append(replace(trial, round=number, stack=strategy.stack))
+    return trials
 
 
 def _fits(in_flight: int, strategy: Description) -> bool:
@@ -253,13 +231,13 @@ def _fits(in_flight: int, strategy: Description) -> bool:
 
 def above_limits(experiment: Experiment, described: dict[str, Description]) -> dict[str, int]:
     """Return the strategies that have no trial because all caps are above their limits, each with its limit."""
-    found = {}
+    limits = {}
     for name in experiment.strategies:
         limit = described[name].most_in_flight
         caps = [workload.in_flight for grid, workload in experiment.cells() if grid.takes_part(name, 1)]
         if limit is not None and caps and min(caps) > limit:
-            found[name] = limit
-    return found
+            limits[name] = limit
+    return limits
 
 
 def trial_of(trial_id: str, number: int, workload: Workload, strategy: Description, arm: Arm | None = None) -> Trial:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from inflight.bench.ab import clients_plot as plot_clients
 from inflight.bench.ab import decide as deciding
 from inflight.bench.ab import plot as plot_ab
 from inflight.bench.ab import rates
@@ -38,7 +37,6 @@ def plots(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> Itera
 def _plots(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> "Iterator[tuple[str, Figure | None]]":
     if extras.selftest is not None:
         yield "selftest", plot_ab.draw_selftest(extras.selftest, rows)
-        yield "clients", plot_clients.draw(rows, machine)
     elif (result := deciding.result(rows, extras.verdict)) is not None:
         yield "comparison", plot_ab.draw(result, machine)
 

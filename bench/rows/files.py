@@ -13,7 +13,7 @@ Integers are nanoseconds (``_ns``) and bytes (``_bytes``); shares are between 0 
 
 import json
 import lzma
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,14 @@ def read(folder: Path) -> list[Row]:
     A last line without a newline is ignored: the run was interrupted while it was written. Raises RowsError if the
     folder is not a run, or if any other line is not a row.
     """
-    return list(_rows(folder))
+    rows = []
+    *lines, _unfinished = text(folder).split("\n")
+    for number, line in enumerate(lines, start=1):
+        try:
+            rows.append(Row.from_json(line))
+        except ValueError as error:
+            raise RowsError(f"{file_in(folder)}, line {number}: {error}") from error
+    return rows
 
 
 def file_in(folder: Path) -> Path:
@@ -102,16 +109,16 @@ def machine(folder: Path) -> dict[str, Any]:
     """Return what ``machine.json`` of a run says; empty without that file. Raises RowsError if it cannot be read."""
     path = folder / MACHINE_FILE
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        values = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise RowsError(f"cannot read {path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise RowsError(f"{path} is not JSON: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(values, dict):
         raise RowsError(f"{path} does not describe a machine: it holds no JSON object")
-    return found
+    return values
 
 
 def text(folder: Path) -> str:
@@ -128,12 +135,3 @@ def text(folder: Path) -> str:
         raise RowsError(f"{path} is not text, so it holds no rows") from error
     except lzma.LZMAError as error:
         raise RowsError(f"{path} is damaged or not whole: xz cannot unpack it") from error
-
-
-def _rows(folder: Path) -> Iterator[Row]:
-    *lines, _unfinished = text(folder).split("\n")
-    for number, line in enumerate(lines, start=1):
-        try:
-            yield Row.from_json(line)
-        except ValueError as error:
-            raise RowsError(f"{file_in(folder)}, line {number}: {error}") from error

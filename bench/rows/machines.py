@@ -20,12 +20,8 @@ def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, 
 
 def _is_same(key: str, one: Any, other: Any) -> bool:
     if key == "memory_bytes":
-        sizes = float(one or 0), float(other or 0)
-        return max(sizes) - min(sizes) <= _MEMORY_SHARE * max(sizes)
+        low, high = sorted((float(one or 0), float(other or 0)))
+        return high - low <= _MEMORY_SHARE * high
     if key == "system":
-        return _series(one) == _series(other)
+        one, other = (re.sub(r"(\d+\.\d+).*", r"\1", str(system)) for system in (one, other))
     return bool(one == other)
-
-
-def _series(system: Any) -> str:
-    return re.sub(r"(\d+\.\d+).*", r"\1", str(system))

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta, defstruct
 
 from inflight.bench.rows.values import (
-    MOST_NS,
+    MAX_BINS,
     BinNs,
     Bytes,
     ClockNs,
@@ -29,11 +29,7 @@ from inflight.bench.rows.values import (
 
 Kind = Literal["crawl", "memory", "idle", "probe", "limit", "swarm", "open", "client", "arm"]
 Status = Literal["ok", "wrong", "failed", "timeout", "skipped"]
-"""ok: right answer. wrong: wrong answer. failed: crash, invalid output or dead server. timeout: killed at its deadline.
-skipped: never started.
-"""
 Cause = Literal["not installed", "no interpreter", "limit", "memory budget", "server"]
-"""Why a trial was skipped or aborted, as a code for programs; ``reason`` is the text for people."""
 NEWEST_FORMAT = 5
 Needed = dict[str, tuple[str, ...]]
 HttpStatus = Annotated[str, Meta(pattern=r"^[1-5][0-9][0-9]$")]
@@ -44,45 +40,35 @@ StartedAt = Annotated[
 
 def refuse_gaps(part: Table, names: Iterable[str], name: str) -> None:
     """Raise ValueError unless a part of a row has all these figures."""
-    for missing in [one for one in names if getattr(part, one) is None]:
+    for missing in [each for each in names if getattr(part, each) is None]:
         raise ValueError(f"the status is ok, but {name} has no {missing}")
 
 
 class Check(Closed, frozen=True):
-    """One validity check of a trial."""
+    """One validity check of a trial, with the figures that it is based on."""
 
-    name: Name
-    """The check's name."""
-    verdict: Literal["passed", "failed", "not applicable"]
-    """Its outcome."""
-    detail: Text
-    """The figures that it is based on."""
+    name: Name  #: The check's name.
+    verdict: Literal["passed", "failed", "not applicable"]  #: Its outcome.
+    detail: Text  #: The figures that it is based on.
 
 
 class Disturbances(Open, frozen=True, kw_only=True):
-    """What disturbed a trial from outside."""
+    """What disturbed a trial from outside, where the system counts it."""
 
-    listen_drops: Maybe[Count] = None
-    """Connections lost in full listen queues (ListenOverflows, ListenDrops); null where the kernel does not count them.
-    """
-    steal_share: Maybe[Share] = None
-    """Share of CPU time that the hypervisor took away, on the pinned cores; null where this is not counted."""
+    listen_drops: Maybe[Count] = None  #: Connections lost in full listen queues (ListenOverflows, ListenDrops).
+    steal_share: Maybe[Share] = None  #: CPU time that the hypervisor took away from the pinned cores.
 
 
 class Histogram(Closed, frozen=True, kw_only=True):
-    """Histogram of durations."""
+    """Histogram of durations. A bucket is at most 2**-significant_bits of its values wide."""
 
-    significant_bits: Annotated[int, Meta(ge=1, le=64)]
-    """Number of bits after the first one in which all values of a bucket agree. A bucket is at most
-    2**-significant_bits of its values wide.
-    """
+    significant_bits: Annotated[int, Meta(ge=1, le=64)]  #: Bits after the first in which a bucket agrees.
+    #: [least value of the bucket in nanoseconds, count], in ascending order, without empty buckets.
     counts: Annotated[list[tuple[Ns, PositiveCount]], Meta(min_length=1)]
-    """[least value of the bucket in nanoseconds, count], in ascending order, without empty buckets."""
 
     def __post_init__(self) -> None:
         """Reject buckets that are not in ascending order."""
-        starts = [start_ns for start_ns, _ in self.counts]
-        if any(one >= other for one, other in pairwise(starts)):
+        if any(low >= high for (low, _), (high, _) in pairwise(self.counts)):
             raise ValueError("buckets that do not rise")
 
     @property
@@ -92,26 +78,20 @@ class Histogram(Closed, frozen=True, kw_only=True):
 
 
 class TimesTold(Closed, frozen=True, kw_only=True):
-    """Summary of durations, as far as a client reports it."""
+    """Summary of durations, as far as a client reports it.
 
-    count: Count
-    """Number of durations."""
-    mean_ns: Maybe[Ns] = None
-    """Mean."""
-    min_ns: Maybe[Ns] = None
-    """Minimum."""
-    p50_ns: Maybe[Ns] = None
-    """Median. All quantiles are nearest-rank, so they are real samples."""
-    p90_ns: Maybe[Ns] = None
-    """90 % quantile."""
-    p99_ns: Maybe[Ns] = None
-    """99 % quantile; unreliable below 1,000 samples."""
-    p999_ns: Maybe[Ns] = None
-    """99.9 % quantile."""
-    max_ns: Maybe[Ns] = None
-    """Maximum."""
-    histogram: Maybe[Histogram] = None
-    """Histogram of all durations."""
+    Quantiles are nearest-rank, so they are real samples. p99_ns is unreliable below 1,000 samples.
+    """
+
+    count: Count  #: Number of durations.
+    mean_ns: Maybe[Ns] = None  #: Mean.
+    min_ns: Maybe[Ns] = None  #: Minimum.
+    p50_ns: Maybe[Ns] = None  #: Median. All quantiles are nearest-rank, so they are real samples.
+    p90_ns: Maybe[Ns] = None  #: 90 % quantile.
+    p99_ns: Maybe[Ns] = None  #: 99 % quantile; unreliable below 1,000 samples.
+    p999_ns: Maybe[Ns] = None  #: 99.9 % quantile.
+    max_ns: Maybe[Ns] = None  #: Maximum.
+    histogram: Maybe[Histogram] = None  #: Histogram of all durations.
 
 
 class Times(TimesTold, frozen=True, kw_only=True):
@@ -130,51 +110,30 @@ class Times(TimesTold, frozen=True, kw_only=True):
 
 
 class Answer(Disturbances, frozen=True, kw_only=True):
-    """The answer of a crawl, in counts."""
+    """The answer of a crawl. CPU times are those of the client and its children, user and system."""
 
-    pages: Maybe[Count] = None
-    """Pages that have a result, failed ones included."""
-    failed_pages: Maybe[Count] = None
-    """Pages that failed after all their tries, or whose strategy process was lost; they are no throughput."""
-    tries: Maybe[Count] = None
-    """Attempts to fetch a page, over all pages."""
-    pages_per_s: Maybe[Number] = None
-    """Throughput: verified pages per second of the makespan, or of the windows."""
-    cpu_per_page_ns: Maybe[Ns] = None
-    """CPU time of the client and its children, user and system, per verified page of the crawl or of the windows."""
-    switches_per_page: Maybe[Number] = None
-    """Context switches per page in that time; absent: unknown."""
-    peak_in_flight: Maybe[Count] = None
-    """Maximum number of fetches in flight at a time, counted by the client."""
-    held_in_flight: Maybe[Count] = None
-    """Number of requests held behind the gates, all at once: received and not answered."""
-    peak_threads: Maybe[PositiveCount] = None
-    """Maximum number of threads of the worker and its children seen in samples; the true maximum may be higher."""
-    rss_bytes: Maybe[Bytes] = None
-    """Resident memory of the worker (RSS) after the crawl, or after its slices if it has no children."""
+    pages: Maybe[Count] = None  #: Pages that have a result, failed ones included.
+    failed_pages: Maybe[Count] = None  #: Pages that failed after all tries, or with their process: no throughput.
+    tries: Maybe[Count] = None  #: Attempts to fetch a page, over all pages.
+    pages_per_s: Maybe[Number] = None  #: Throughput: verified pages per second of the makespan, or of the windows.
+    cpu_per_page_ns: Maybe[Ns] = None  #: CPU time per verified page of the crawl or of the windows.
+    switches_per_page: Maybe[Number] = None  #: Context switches per page in that time; absent: unknown.
+    peak_in_flight: Maybe[Count] = None  #: Maximum number of fetches in flight at a time, counted by the client.
+    held_in_flight: Maybe[Count] = None  #: Requests held behind the gates, all at once: received and not answered.
+    peak_threads: Maybe[PositiveCount] = None  #: Maximum number of threads of the worker and its children in samples.
+    rss_bytes: Maybe[Bytes] = None  #: RSS of the worker after the crawl; of an arm without children, after its slices.
+    #: Memory of the worker and its children at the same time, with their share of shared memory (PSS).
     pss_bytes: Maybe[Bytes] = None
-    """Memory of the worker and its children at the same time, with their share of shared memory (PSS); absent: unknown.
-    """
-    service: Maybe[Times] = None
-    """Service times, started to finished: of all fetches, or of those that began and ended within one window."""
-    work_units: Maybe[PositiveCount] = None
-    """CPU work per page, in units of inflight.strategies.core.work; absent: none."""
-    work_ns: Maybe[Ns] = None
-    """CPU time of the CPU work of one page in this worker, measured after its crawl: median of five."""
-    worked_pages: Maybe[Count] = None
-    """Number of responses with the CPU work done."""
-    makespan_ns: Maybe[Ns] = None
-    """Time from the call of crawl to its return; of a swarm, from its start until its last strategy process is done."""
-    reach_ns: Maybe[Ns] = None
-    """Time from the order to crawl, or the start of a swarm, until the gates confirmed that all were in flight."""
-    drain_ns: Maybe[Ns] = None
-    """Time from opening the gates to the end of the last crawl."""
-    ephemeral_ports: Maybe[Count] = None
-    """Size of the kernel's ephemeral port range; null if unknown."""
-    port_refusals: Maybe[Count] = None
-    """Number of pages that failed because the client had no free port (EADDRNOTAVAIL)."""
-    held_disturbed: Maybe[Text] = None
-    """How other processes changed the system-wide layers between base and held; null: they did not."""
+    service: Maybe[Times] = None  #: Service times, started to finished: of all fetches, or of those within one window.
+    work_units: Maybe[PositiveCount] = None  #: CPU work per page, in units of strategies.core.work; absent: none.
+    work_ns: Maybe[Ns] = None  #: CPU time of that work in this worker, measured after its crawl: median of five.
+    worked_pages: Maybe[Count] = None  #: Number of responses with the CPU work done.
+    makespan_ns: Maybe[Ns] = None  #: Time of the call of crawl; of a swarm, until its last process is done.
+    reach_ns: Maybe[Ns] = None  #: Time from the order to crawl until the gates confirmed that all were in flight.
+    drain_ns: Maybe[Ns] = None  #: Time from opening the gates to the end of the last crawl.
+    ephemeral_ports: Maybe[Count] = None  #: Size of the kernel's ephemeral port range.
+    port_refusals: Maybe[Count] = None  #: Pages that failed because the client had no free port (EADDRNOTAVAIL).
+    held_disturbed: Maybe[Text] = None  #: How others changed the system-wide layers since base; null: not at all.
 
 
 LAYERS = {
@@ -203,237 +162,150 @@ MOMENTS = {
     "held": "While N were held",
     "parked": "While all workers but one were parked",
 }
+"""The layers are read at these moments: held_uss_bytes is the private memory while N were held."""
 
 
-def _layers() -> list[tuple[str, Any, Any]]:
-    """Return one field for each layer at each moment."""
-    fields: list[tuple[str, Any, Any]] = []
-    for moment, when in MOMENTS.items():
-        for layer, what in LAYERS.items():
-            meta = Meta(description=f"{when}: {what}; null if unknown.")
-            kind: Any = Bytes if layer.endswith("_bytes") else Count
-            fields.append((f"{moment}_{layer}", Annotated[kind | None, meta], None))
-    return fields
+def _layer(moment: str, layer: str) -> tuple[str, Any, None]:
+    meta = Meta(description=f"{MOMENTS[moment]}: {LAYERS[layer]}; null if unknown.")
+    kind: Any = Bytes if layer.endswith("_bytes") else Count
+    return f"{moment}_{layer}", Annotated[kind | None, meta], None
 
 
 if TYPE_CHECKING:
     Layers = Answer
 else:
-    Layers = defstruct("Layers", _layers(), bases=(Answer,), kw_only=True)
+    fields = [_layer(moment, layer) for moment in MOMENTS for layer in LAYERS]
+    Layers = defstruct("Layers", fields, bases=(Answer,), kw_only=True)
 
 
 class Workload(Closed, frozen=True, kw_only=True):
     """What was asked for."""
 
-    id: Name
-    """Names the workload within its experiment."""
+    id: Name  #: Names the workload within its experiment.
 
 
 class Site(Closed, frozen=True, kw_only=True):
-    """The synthetic site, from which it can be built again."""
+    """The synthetic site, from which it can be built again. Shares are of its pages."""
 
-    seed: Count
-    """Pages, sizes, delays and faults are functions of the seed and the page's number."""
-    pages: PositiveCount
-    """Number of pages."""
-    links: Count
-    """Number of links on each HTML page."""
-    body_bytes: Bytes
-    """Mean size of a page's body; a page is larger if its links need more."""
-    body_spread: Number
-    """Sizes are uniform in body_bytes * (1 +- body_spread)."""
-    redirects: Share
-    """Share of pages that redirect."""
-    redirect_chain: Count
-    """Number of redirects from the head of a chain to its last page."""
-    redirect_targets: Count
-    """Number of pages that all redirects lead to; 0: each chain has its own."""
-    missing: Share
-    """Share of pages that do not exist (404)."""
-    non_html: Share
-    """Share of pages that are not HTML and so have no links."""
-    delay: Text
-    """The added latency, as given to the server."""
-    faults: dict[Name, Share]
-    """Share of pages with each kind of fault, among those that can have it."""
-    drip_ns: Ns
-    """The time over which a response with the fault drip is spread."""
+    seed: Count  #: Pages, sizes, delays and faults are functions of the seed and the page's number.
+    pages: PositiveCount  #: Number of pages.
+    links: Count  #: Number of links on each HTML page.
+    body_bytes: Bytes  #: Mean size of a page's body; a page is larger if its links need more.
+    body_spread: Number  #: Sizes are uniform in body_bytes * (1 +- body_spread).
+    redirects: Share  #: Share of pages that redirect.
+    redirect_chain: Count  #: Number of redirects from the head of a chain to its last page.
+    redirect_targets: Count  #: Number of pages that all redirects lead to; 0: each chain has its own.
+    missing: Share  #: Share of pages that do not exist (404).
+    non_html: Share  #: Share of pages that are not HTML and so have no links.
+    delay: Text  #: The added latency, as given to the server.
+    faults: dict[Name, Share]  #: Share of pages with each kind of fault, among those that can have it.
+    drip_ns: Ns  #: The time over which a response with the fault drip is spread.
 
 
 class SiteWorkload(Workload, frozen=True, kw_only=True):
     """A workload on the synthetic site."""
 
-    latency: Name
-    """The added latency, as the experiment wrote it: 0, 50ms, lognormal 50ms 400ms."""
-    mean_latency_ns: Ns
-    """Its mean."""
+    latency: Name  #: The added latency, as the experiment wrote it: 0, 50ms, lognormal 50ms 400ms.
+    mean_latency_ns: Ns  #: Its mean.
     site: Site
 
 
 class Timeline(Lists, frozen=True, kw_only=True):
-    """The crawl over time."""
+    """The crawl over time, in bins of equal length."""
 
-    bin_ns: BinNs
-    """Length of a bin, at least one microsecond."""
-    completions: list[Count]
-    """Number of fetches finished in each bin."""
-    in_flight: list[Count]
-    """Number of fetches in flight at the end of each bin."""
-
-    def __post_init__(self) -> None:
-        """Reject lists of different lengths, and a total time above the maximum."""
-        Lists.__post_init__(self)
-        if self.bin_ns * len(self.completions) > MOST_NS:
-            raise ValueError("bins of a time line that are too long")
+    bin_ns: BinNs  #: Length of a bin, at least one microsecond.
+    completions: Annotated[list[Count], Meta(max_length=MAX_BINS)]  #: Number of fetches finished in each bin.
+    in_flight: list[Count]  #: Number of fetches in flight at the end of each bin.
 
 
 class Samples(Lists, frozen=True, kw_only=True):
-    """Samples of the worker taken from outside during the crawl: lists of equal length, at most 200 long."""
+    """Samples of the worker taken from outside during the crawl, at most 200."""
 
-    at_ns: list[Ns]
-    """Times of the samples since the order to crawl, in ascending order."""
-    threads: list[Count]
-    """Number of threads."""
-    rss_bytes: list[Bytes]
-    """Resident memory (RSS)."""
-    cpu_ns: list[Ns | None]
-    """CPU time since the order to crawl; null if unknown."""
+    at_ns: list[Ns]  #: Times since the order to crawl, in ascending order.
+    threads: list[Count]  #: Number of threads.
+    rss_bytes: list[Bytes]  #: Resident memory (RSS).
+    cpu_ns: list[Ns | None]  #: CPU time since the order to crawl; null if unknown.
 
 
-class Window(Disturbances, frozen=True, kw_only=True):
-    """Figures of a client and its server during the measured window; empty if the trial ended before it."""
+class Load(Disturbances, frozen=True, kw_only=True):
+    """Figures of a client and its server during the measured window. Shares are of one core."""
 
-    completed: Maybe[Count] = None
-    """Number of requests with the right answer."""
-    failed: Maybe[Count] = None
-    """Number of all other requests."""
-    completed_per_s: Maybe[Number] = None
-    """Completed requests per second."""
-    client_cpu_share: Maybe[Number] = None
-    """CPU time of the client as a share of one core."""
-    server_cpu_share: Maybe[Number] = None
-    """CPU time of the server as a share of one core; null for a target other than the fake server."""
-    errors: Maybe[dict[Name, PositiveCount]] = None
-    """Error messages of the client, with their counts."""
+    completed: Maybe[Count] = None  #: Number of requests with the right answer.
+    failed: Maybe[Count] = None  #: Number of all other requests.
+    completed_per_s: Maybe[Number] = None  #: Completed requests per second.
+    client_cpu_share: Maybe[Number] = None  #: CPU time of the client as a share of one core.
+    server_cpu_share: Maybe[Number] = None  #: Null for a target other than the fake server.
+    errors: Maybe[dict[Name, PositiveCount]] = None  #: Error messages of the client, with their counts.
 
 
 class LocustCounts(Closed, frozen=True, kw_only=True):
-    """Counters of Locust."""
+    """Counters of Locust, and its version in a swarm."""
 
-    requests: Count
-    """Number of requests."""
-    failures: Count
-    """Number of failed requests."""
-    version: Maybe[Name] = None
-    """Locust's version, of a swarm."""
+    requests: Count  #: Number of requests.
+    failures: Count  #: Number of failed requests.
+    version: Maybe[Name] = None  #: Locust's version, of a swarm.
 
 
 class Server(Open, frozen=True, kw_only=True):
-    """Counters of the fake server during the trial; empty if the trial ended before they were read."""
+    """Counters of the fake server during the trial.
 
-    requests: Maybe[Count] = None
-    """Number of requests received."""
-    in_flight: Maybe[Count] = None
-    """Number of requests received and not answered, at the end."""
-    peak_in_flight: Maybe[Count] = None
-    """Maximum number of requests in flight at a time."""
-    connections: Maybe[Count] = None
-    """Number of connections open at the end."""
-    peak_connections: Maybe[Count] = None
-    """Maximum number of connections open at a time."""
-    total_connections: Maybe[Count] = None
-    """Number of connections accepted."""
-    bytes_sent: Maybe[Count] = None
-    """Number of bytes sent."""
-    responses_by_status: Maybe[dict[HttpStatus, Count]] = None
-    """Number of responses by status."""
-    faults: Maybe[dict[Name, Count]] = None
-    """Number of injected faults by kind."""
-    lateness_count: Maybe[Count] = None
-    """Number of responses with an added latency."""
-    lateness_p50_ns: Maybe[Ns] = None
-    """How late these responses were sent: median."""
-    lateness_p90_ns: Maybe[Ns] = None
-    """Their 90 % quantile."""
-    lateness_p99_ns: Maybe[Ns] = None
-    """Their 99 % quantile."""
-    first_lateness_p99_ns: Maybe[Ns] = None
-    """99 % quantile of the first responses on kept connections, which the other quantiles leave out."""
-    first_lateness_count: Maybe[Count] = None
-    """Number of first responses on kept connections with an added latency."""
-    ceiling_per_s: Maybe[Number] = None
-    """Responses per second to a null client, which parses nothing, before the trials and without added latency; null
-    if it was not measured.
+    Lateness is how late responses with an added latency were sent. The first responses on kept connections are apart:
+    first_lateness.
     """
-    run_delay_share: Maybe[Number] = None
-    """Share of the time in which the server was runnable but waited for its core; null if unknown."""
-    lateness_max_ns: Maybe[Ns] = None
-    """Their maximum."""
-    cpu_user_ns: Maybe[Ns] = None
-    """User CPU time of the server since its start."""
-    cpu_system_ns: Maybe[Ns] = None
-    """System CPU time of the server since its start."""
-    cpu_ns: Maybe[Ns] = None
-    """CPU time of the server during the trial."""
-    cpu_share: Maybe[Number] = None
-    """CPU time of the server during the trial as a share of one core."""
-    clock_ns: Maybe[ClockNs] = None
-    """The server's clock at the end."""
-    held: Maybe[bool] = None
-    """Whether the gate was shut at the end."""
-    cached_pages: Maybe[Count] = None
-    """Number of rendered pages in its cache."""
-    cached_bytes: Maybe[Bytes] = None
-    """Size of these pages."""
+
+    requests: Maybe[Count] = None  #: Number of requests received.
+    in_flight: Maybe[Count] = None  #: Number of requests received and not answered, at the end.
+    peak_in_flight: Maybe[Count] = None  #: Maximum number of requests in flight at a time.
+    connections: Maybe[Count] = None  #: Number of connections open at the end.
+    peak_connections: Maybe[Count] = None  #: Maximum number of connections open at a time.
+    total_connections: Maybe[Count] = None  #: Number of connections accepted.
+    bytes_sent: Maybe[Count] = None  #: Number of bytes sent.
+    responses_by_status: Maybe[dict[HttpStatus, Count]] = None  #: Number of responses by status.
+    faults: Maybe[dict[Name, Count]] = None  #: Number of injected faults by kind.
+    lateness_count: Maybe[Count] = None  #: Number of responses with an added latency.
+    lateness_p50_ns: Maybe[Ns] = None  #: How late these responses were sent: median.
+    lateness_p90_ns: Maybe[Ns] = None  #: Their 90 % quantile.
+    lateness_p99_ns: Maybe[Ns] = None  #: Their 99 % quantile.
+    lateness_max_ns: Maybe[Ns] = None  #: Their maximum.
+    first_lateness_p99_ns: Maybe[Ns] = None  #: 99 % quantile of the first responses on kept connections.
+    first_lateness_count: Maybe[Count] = None  #: Number of first responses on kept connections with an added latency.
+    ceiling_per_s: Maybe[Number] = None  #: Responses per second without latency to a client that parses nothing.
+    run_delay_share: Maybe[Number] = None  #: Share of the time in which it was runnable but waited for its core.
+    cpu_user_ns: Maybe[Ns] = None  #: User CPU time since its start.
+    cpu_system_ns: Maybe[Ns] = None  #: System CPU time since its start.
+    cpu_ns: Maybe[Ns] = None  #: CPU time during the trial.
+    cpu_share: Maybe[Number] = None  #: The same as a share of one core.
+    clock_ns: Maybe[ClockNs] = None  #: The server's clock at the end.
+    held: Maybe[bool] = None  #: Whether the gate was shut at the end.
+    cached_pages: Maybe[Count] = None  #: Number of rendered pages in its cache.
+    cached_bytes: Maybe[Bytes] = None  #: Size of these pages.
 
 
 class Knobs(Open, frozen=True, kw_only=True):
-    """Settings in effect, as reported by the worker; empty if it ended before it reported them."""
+    """Settings in effect, as reported by the worker; null if the system does not report them."""
 
-    strategy: Maybe[Text] = None
-    """The loaded strategy."""
-    python: Maybe[Text] = None
-    """Version of the interpreter."""
-    implementation: Maybe[Text] = None
-    """Name of the interpreter, such as cpython."""
-    executable: Maybe[Text] = None
-    """File name of the interpreter, without its folder."""
-    build: Maybe[Text] = None
-    """Commit of the interpreter's source; empty if unknown."""
-    free_threaded: Maybe[bool] = None
-    """Whether the interpreter was built without a global lock."""
-    gil_asked: Maybe[bool] = None
-    """Whether it was asked for: by PYTHON_GIL, else by the build."""
-    gil: Maybe[bool] = None
-    """Whether the global interpreter lock is enabled."""
-    allocator: Maybe[Text] = None
-    """Allocator of objects: pymalloc, mimalloc or malloc."""
-    eager_tasks: Maybe[bool] = None
-    """Whether asyncio has eager tasks (new in Python 3.12)."""
-    switch_interval_ns: Maybe[Ns] = None
-    """Switch interval of threads."""
-    gc_enabled: Maybe[bool] = None
-    """Whether the garbage collector is enabled."""
-    gc_thresholds: Maybe[list[Count]] = None
-    """Thresholds of the garbage collector."""
-    selector: Maybe[Text] = None
-    """Default selector of the platform."""
-    versions: Maybe[dict[Name, Text]] = None
-    """Versions of the distributions required by the strategy; for one from a file, also the file's checksum."""
-    cpus: Maybe[list[Count]] = None
-    """Cores that the worker may run on; null if the system does not report them."""
-    descriptor_limit: Maybe[Limit] = None
-    """Maximum number of open descriptors; -1: no limit."""
-    variables: Maybe[dict[Name, Text | None]] = None
-    """Values of the arm's environment variables, as seen by its worker; null if one was not set."""
-    idle: Maybe[Text] = None
-    """What was started to be idle: a kind of thread or task."""
-    stack_bytes: Maybe[Limit] = None
-    """Stack size (address space) of each thread; null if the system does not report it."""
-    locust: Maybe[Text] = None
-    """Version of Locust, if it sent the requests."""
-    users: Maybe[Count] = None
-    """Number of Locust users."""
+    strategy: Maybe[Text] = None  #: The loaded strategy.
+    python: Maybe[Text] = None  #: Version of the interpreter.
+    implementation: Maybe[Text] = None  #: Name of the interpreter, such as cpython.
+    executable: Maybe[Text] = None  #: File name of the interpreter, without its folder.
+    build: Maybe[Text] = None  #: Commit of the interpreter's source; empty if unknown.
+    free_threaded: Maybe[bool] = None  #: Whether the interpreter was built without a global lock.
+    gil_asked: Maybe[bool] = None  #: Whether it was asked for: by PYTHON_GIL, else by the build.
+    gil: Maybe[bool] = None  #: Whether the global interpreter lock is enabled.
+    allocator: Maybe[Text] = None  #: Allocator of objects: pymalloc, mimalloc or malloc.
+    eager_tasks: Maybe[bool] = None  #: Whether asyncio has eager tasks (new in Python 3.12).
+    switch_interval_ns: Maybe[Ns] = None  #: Switch interval of threads.
+    gc_enabled: Maybe[bool] = None  #: Whether the garbage collector is enabled.
+    gc_thresholds: Maybe[list[Count]] = None  #: Thresholds of the garbage collector.
+    selector: Maybe[Text] = None  #: Default selector of the platform.
+    versions: Maybe[dict[Name, Text]] = None  #: Versions of the strategy's distributions; the checksum of its file.
+    cpus: Maybe[list[Count]] = None  #: Cores that the worker may run on.
+    descriptor_limit: Maybe[Limit] = None  #: Maximum number of open descriptors; -1: no limit.
+    variables: Maybe[dict[Name, Text | None]] = None  #: Variables of the arm, as its worker sees them; null: not set.
+    idle: Maybe[Text] = None  #: What was started to be idle: a kind of thread or task.
+    stack_bytes: Maybe[Limit] = None  #: Stack size (address space) of each thread.
+    locust: Maybe[Text] = None  #: Version of Locust, if it sent the requests.
+    users: Maybe[Count] = None  #: Number of Locust users.
 
 
 class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
@@ -449,40 +321,22 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
     IS_CHECKED: ClassVar[bool] = True
     """Whether a row of this kind has checks if the status is ok."""
 
-    format: Annotated[int, Meta(ge=1, le=NEWEST_FORMAT)]
-    """Format of the row; bench/rows/files.py has the history. A newer format only adds kinds and figures, so older rows
-    stay valid.
-    """
-    run: Name
-    """Name of the run and of its folder."""
-    trial: Name
-    """Id of the trial: cell and round. It is the same in every run of the same experiment."""
-    round: Annotated[int, Meta(ge=1, le=10**6)]
-    """Number of the round, from 1."""
-    strategy: Name
-    """Id of the strategy (the name of its file in strategies/); for other kinds, the thread or task, the probe, the
-    resource or the client (locust, wrk).
-    """
+    format: Annotated[int, Meta(ge=1, le=NEWEST_FORMAT)]  #: Format of the row; bench/rows/files.py has the history.
+    run: Name  #: Name of the run and of its folder.
+    trial: Name  #: Id of the trial: cell and round. It is the same in every run of the same experiment.
+    round: Annotated[int, Meta(ge=1, le=10**6)]  #: Number of the round, from 1.
+    strategy: Name  #: Id of the strategy, or the thread or task, the probe, the resource, the client (locust, wrk).
+    #: shared: parses with strategies.core. own: has its own HTTP stack, so more than the concurrency model differs.
+    #: none: no strategy crawls in this trial, or one that is no model but measures a part of a page.
     stack: Literal["shared", "own", "none"]
-    """shared: parses with strategies.core. own: has its own HTTP stack, so more than the concurrency model differs.
-    none: no strategy crawls in this trial, or one that is no model but measures a part of a page.
-    """
+    #: ok: right answer. wrong: wrong answer. failed: crash, invalid output or dead server. timeout: killed at its
+    #: deadline. skipped: never started.
     status: Status
-    """ok: right answer. wrong: wrong answer. failed: crash, invalid output or dead server. timeout: killed at its
-    deadline. skipped: never started.
-    """
-    reason: Text | None
-    """Details for every status except ok."""
-    cause: Maybe[Cause] = None
-    """Why the trial was skipped or aborted, as a code; absent for other causes."""
-    started_at: StartedAt
-    """Start time of the trial: ISO 8601 with the offset from UTC."""
-    duration_ns: Ns
-    """Wall time of the trial, including starting and stopping the worker."""
-    checks: tuple[Check, ...]
-    """Validity checks; empty if the trial ended before them. A row with a failed check is invalid: it is kept and
-    shown, and excluded from all conclusions.
-    """
+    reason: Text | None  #: Details for every status except ok.
+    cause: Maybe[Cause] = None  #: Why the trial was skipped or aborted, as a code; absent for other causes.
+    started_at: StartedAt  #: Start time of the trial: ISO 8601 with the offset from UTC.
+    duration_ns: Ns  #: Wall time of the trial, including starting and stopping the worker.
+    checks: tuple[Check, ...]  #: Validity checks. A row with a failed one is excluded from all conclusions.
     workload: Any
     measured: Any
     server: Server
@@ -505,8 +359,8 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
     @property
     def kind(self) -> Kind:
         """The kind of trial."""
-        found: Kind = self.__struct_config__.tag  # type: ignore[assignment]
-        return found
+        kind: Kind = self.__struct_config__.tag  # type: ignore[assignment]
+        return kind
 
     @property
     def valid(self) -> bool:

@@ -9,32 +9,24 @@ from typing import Annotated, Any
 
 import msgspec
 
-from inflight.bench.rows import bare, crawls, loads, swarm
+from inflight.bench.rows import bare, crawls
 from inflight.bench.rows.crawls import Arm, Memory
 from inflight.bench.rows.parts import NEWEST_FORMAT, Row
 
 __all__ = ["Arm", "Memory", "Record", "changed", "make", "read"]
 Record = (
-    crawls.Crawl
-    | Memory
-    | crawls.Idle
-    | bare.Probe
-    | bare.LimitFound
-    | swarm.Swarm
-    | loads.OpenLoop
-    | loads.Client
-    | Arm
+    crawls.Crawl | Memory | crawls.Idle | bare.Probe | bare.LimitFound | bare.Swarm | bare.OpenLoop | bare.Client | Arm
 )
-MOST_SHOWN = 200
+MAX_MESSAGE = 200
 """Maximum length of an error message, which may contain the wrong value."""
-LEAST_NUMBER = 1e-20
+MIN_NUMBER = 1e-20
 """Smaller numbers are read as 0, so that the reciprocal and the square of every other number are finite."""
 UNUSUAL = ("\\", "e-", "E-", 20 * "0")
 """What a line has if it escapes a character or holds a number that small. Few lines do, so the others stay fast."""
 
 
 class _Head(msgspec.Struct):
-    format: Annotated[int, msgspec.Meta(ge=1)]
+    format: Annotated[int, msgspec.Meta(ge=1, le=10**6)]
 
 
 _HEAD, _DECODER = msgspec.json.Decoder(_Head), msgspec.json.Decoder(Record)
@@ -45,8 +37,12 @@ def read(line: str) -> Row:
     try:
         if any(part in line for part in UNUSUAL) or not line.isprintable():
             line = json.dumps(_tame(json.loads(line)), ensure_ascii=False, allow_nan=False)
-        if (number := _head(line).format) > NEWEST_FORMAT:
-            raise ValueError(f"a row of format {number}; this version of inflight reads up to {NEWEST_FORMAT}")
+        number = _HEAD.decode(line).format
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not a row: {_sentence(str(error))}") from error
+    if number > NEWEST_FORMAT:
+        raise ValueError(f"a row of format {number}; this version of inflight reads up to {NEWEST_FORMAT}")
+    try:
         row: Row = _DECODER.decode(line)
     except (ValueError, RecursionError) as error:
         raise ValueError(_sentence(str(error))) from error
@@ -63,13 +59,6 @@ def changed(row: Row, **values: Any) -> Row:
     return make(**{"kind": row.kind} | msgspec.structs.asdict(row) | values)
 
 
-def _head(line: str) -> _Head:
-    try:
-        return _HEAD.decode(line)
-    except msgspec.DecodeError as error:
-        raise ValueError(f"not a row: {error}") from error
-
-
 def _tame(value: Any, keep: str = "") -> Any:
     """Replace in texts and keys white space by a space and what is not printable by ``?``, and tiny numbers by 0.
 
@@ -81,12 +70,12 @@ def _tame(value: Any, keep: str = "") -> Any:
         return {_tame(name): _tame(own, "\n" if name == "text" else "") for name, own in value.items()}
     if isinstance(value, list):
         return [_tame(own) for own in value]
-    return 0.0 if isinstance(value, float) and abs(value) < LEAST_NUMBER else value
+    return 0.0 if isinstance(value, float) and abs(value) < MIN_NUMBER else value
 
 
 def _sentence(message: str) -> str:
     """Return the message of msgspec with the path in front: ``measured.pages: expected `int`, got `str```."""
-    what, _, where = message.partition(" - at `$")
-    where, what = where.removesuffix("`").removeprefix("."), what.replace(" | null`", "`")
+    what, _, where = message.partition(" - at `")
+    where, what = where.removeprefix("key` in `").strip("$.`"), what.replace(" | null`", "`")
     sentence = f"{where}: {what[0].lower()}{what[1:]}" if where else what
-    return f"{sentence[:MOST_SHOWN]}..." if len(sentence) > MOST_SHOWN else sentence
+    return f"{sentence[:MAX_MESSAGE]}..." if len(sentence) > MAX_MESSAGE else sentence

@@ -1,10 +1,11 @@
 """Generate the JSON schema of a row (2020-12) from the records: ``python -m inflight.bench.rows.schema``."""
 
 import argparse
-import ast
 import inspect
 import json
+import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, get_args
 
 import msgspec
@@ -21,23 +22,24 @@ _HEAD = {
     "bytes (_bytes); shares are between 0 and 1. Generated from bench/rows by its module `schema`. The records also "
     "check rules that a schema cannot express, such as lists of equal length.",
 }
+_UNITS = {"_ns": "In nanoseconds.", "_bytes": "In bytes.", "_us": "In microseconds.", "_ms": "In milliseconds."}
+_FIELD = re.compile(r"^((?: {4}#: .*\n)*) {4}(\w+): .*?(?:  #: (.*))?$", re.MULTILINE)
 
 
 def schema() -> dict[str, Any]:
     """Return the schema of a row, with one definition for each record and each of its parts."""
-    found = msgspec.json.schema(Record)
-    definitions = found["$defs"]
+    made = msgspec.json.schema(Record)
+    definitions = made["$defs"]
+    for part in _below(Table):
+        properties = definitions.get(part.__name__, {"properties": {}})["properties"]
+        for name, value in properties.items():
+            if name != "kind" and "$ref" not in value:
+                properties[name] = {"description": _meaning(part, name)} | value
     for kind in get_args(Record):
         definitions[kind.__name__] |= _rules(kind)
-    for part in _below(Table):
-        definition = definitions.get(part.__name__, {"properties": {}})
-        for base in reversed(part.__mro__):
-            for name, words in _field_texts(base):
-                if name in definition["properties"]:
-                    definition["properties"][name] = {"description": words} | definition["properties"][name]
-        if "description" in definition:  # a docstring; Python before 3.13 keeps its indentation
-            definition["description"] = inspect.cleandoc(definition["description"])
-    return _HEAD | found
+    for definition in definitions.values():  # Python before 3.13 keeps the indentation of docstrings
+        definition["description"] = inspect.cleandoc(definition.get("description", ""))
+    return _HEAD | made
 
 
 def text() -> str:
@@ -63,25 +65,26 @@ def _rules(kind: type[Row]) -> dict[str, Any]:
 
 def _below(part: type[Table]) -> Iterator[type[Table]]:
     """Yield all records and parts of records that are made from one."""
-    for own in part.__subclasses__():
-        yield own
-        yield from _below(own)
+    for made in part.__subclasses__():
+        yield made
+        yield from _below(made)
 
 
-def _field_texts(part: type) -> Iterator[tuple[str, str]]:
-    """Yield each field of a class that has a docstring, with that docstring."""
+def _meaning(part: type[Table], name: str) -> str:
+    """Return what a field means, by its ``#:`` comment beside or above it, and its unit."""
+    text = next((texts[name] for base in part.__mro__ if name in (texts := _comments(base))), "")
+    return " ".join([text, *(unit for ending, unit in _UNITS.items() if name.endswith(ending))])
+
+
+@cache
+def _comments(part: type) -> dict[str, str]:
+    """Return the ``#:`` comments of the fields of a class."""
     try:
-        tree = ast.parse(inspect.getsource(part))
+        lines = inspect.getsource(part)
     except (OSError, TypeError):  # made at run time, or a class of msgspec
-        return
-    body = tree.body[0]
-    if not isinstance(body, ast.ClassDef):
-        return
-    for field, under in zip(body.body, body.body[1:], strict=False):
-        if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
-            continue
-        if isinstance(under, ast.Expr) and isinstance(under.value, ast.Constant) and isinstance(under.value.value, str):
-            yield field.target.id, " ".join(under.value.value.split())
+        return {}
+    texts = {name: " ".join(above.replace("#:", "").split()) or beside for above, name, beside in _FIELD.findall(lines)}
+    return {name: text for name, text in texts.items() if text}
 
 
 if __name__ == "__main__":

@@ -14,25 +14,26 @@ T = TypeVar("T")
 Maybe = Optional[T]  # noqa: UP045 - a generic alias
 """An optional value: absent and null mean the same."""
 
-MOST_NS = 10**17
+MAX_NS = 10**17
 """Three years. Sums of such durations are exact integers, and a product of two fits into a float."""
-MOST_BYTES = 10**16
-MOST = 10**12
-MOST_NUMBER = 1e15
+MAX_BYTES = 10**16
+MAX_COUNT = 10**12
+MAX_NUMBER = 1e15
+MAX_BINS = 10**6
 
-Ns = Annotated[int, Meta(ge=0, le=MOST_NS)]
-PositiveNs = Annotated[int, Meta(ge=1, le=MOST_NS)]
-BinNs = Annotated[int, Meta(ge=1000, le=MOST_NS)]
+Ns = Annotated[int, Meta(ge=0, le=MAX_NS)]
+PositiveNs = Annotated[int, Meta(ge=1, le=MAX_NS)]
+BinNs = Annotated[int, Meta(ge=1000, le=MAX_NS // MAX_BINS)]
 ClockNs = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-Bytes = Annotated[int, Meta(ge=0, le=MOST_BYTES)]
-ChangeBytes = Annotated[int, Meta(ge=-MOST_BYTES, le=MOST_BYTES)]
-Count = Annotated[int, Meta(ge=0, le=MOST)]
-PositiveCount = Annotated[int, Meta(ge=1, le=MOST)]
+Bytes = Annotated[int, Meta(ge=0, le=MAX_BYTES)]
+ChangeBytes = Annotated[int, Meta(ge=-MAX_BYTES, le=MAX_BYTES)]
+Count = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
+PositiveCount = Annotated[int, Meta(ge=1, le=MAX_COUNT)]
 Limit = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 """A limit of the system, or what is left of it: below 0 if more is in use; -1 also stands for no limit."""
 Share = Annotated[float, Meta(ge=0, le=1)]
-Number = Annotated[float, Meta(ge=0, le=MOST_NUMBER)]
-PositiveNumber = Annotated[float, Meta(gt=0, le=MOST_NUMBER)]
+Number = Annotated[float, Meta(ge=0, le=MAX_NUMBER)]
+PositiveNumber = Annotated[float, Meta(gt=0, le=MAX_NUMBER)]
 Name = Annotated[str, Meta(min_length=1, max_length=2000)]
 Text = str
 

@@ -15,7 +15,7 @@ from tests.patience import until
 from tests.ports import free_port
 
 pytestmark = pytest.mark.ci
-LOCUSTFILE = Path(__file__).parents[2] / "bench" / "measure" / "locust" / "locustfile.py"
+LOCUSTFILE = Path(__file__).parents[2] / "bench" / "measure" / "swarm" / "locustfile.py"
 ROWS = "return [...document.querySelectorAll('table tbody tr')].map(row => row.innerText.split('\\t'))"
 
 

@@ -69,8 +69,6 @@ def test_a_command_passes_exactly_its_options(name: str) -> None:
     options = {parameter.name for parameter in main.commands[name].params} - {"quiet"}
 
     taken = dict(inspect.signature(module.run).parameters)
-    if taken.pop("asked", None) is not None:  # without --join, all else is handed on
-        taken |= inspect.signature(module._begin).parameters
 
     assert set(taken) == options
     assert {parameter.kind for parameter in taken.values()} <= {inspect.Parameter.KEYWORD_ONLY}

@@ -39,7 +39,7 @@ RESULTS = {
     "claims": ["claims", "--dry-run"],
     "limits": ["limits", "descriptors", "--dry-run"],
     "limits --json": ["limits", "descriptors", "--dry-run", "--json"],
-    "swarm": ["swarm", "--in-flight", "1000", "--plan"],
+    "swarm": ["swarm", "--in-flight", "1000", "--dry-run"],
     "crawl": ["crawl", "{url}"],
     "crawl --json": ["crawl", "{url}", "--json"],
     "check": ["check", "sequential", "--rule", "ends"],

@@ -5,8 +5,8 @@ either refused with one sentence or kept; whatever was kept has to be shown by e
 
     python tests/fuzz/rows.py --seconds 600 [--cases N] [--seed N] [--keep FOLDER]
 
-It ends with 0 and the number of cases when nothing was found, and with 1 and the smallest run that still fails
-otherwise; ``--keep`` says where that run is left.
+It ends with 0 and the number of cases when nothing was found. Otherwise it ends with 1, after the hostile values with
+which a run still fails; ``--keep`` says where that run is left.
 """
 
 import argparse
@@ -325,28 +325,12 @@ def _quietly() -> Iterator[None]:
 
 
 def shrunk(case: Case, output: str) -> Case:
-    """Return a smaller run that the same output cannot show: fewer hostile rows, then fewer rows."""
-    kept = case
-    for place in range(len(case.after)):
-        if kept.after[place] is not kept.before[place]:
-            tried = Case(kept.before, [*kept.after[:place], kept.before[place], *kept.after[place + 1 :]])
-            kept = tried if failure(tried, [output]) else kept
-    size = max(1, len(kept.after) // 2)
-    while size:
-        place = 0
-        while place < len(kept.after):
-            cut = slice(place, place + size)
-            tried = Case(_without(kept.before, cut), _without(kept.after, cut))
-            if tried.after and failure(tried, [output]):
-                kept = tried
-            else:
-                place += size
-        size //= 2
-    return kept
-
-
-def _without(rows: list[Values], cut: slice) -> list[Values]:
-    return rows[: cut.start] + rows[cut.stop :]
+    """Return the case with fewer hostile rows that the same output cannot show."""
+    for place, before in enumerate(case.before):
+        fewer = Case(case.before, [*case.after[:place], before, *case.after[place + 1 :]])
+        if case.after[place] is not before and failure(fewer, [output]):
+            case = fewer
+    return case
 
 
 def main() -> int:
@@ -375,7 +359,7 @@ def main() -> int:
 
 
 def tell(case: Case, output: str, trace: str, keep: Path | None) -> None:
-    """Print the smallest run that the output cannot show: what is hostile in it, and how it fails."""
+    """Print what is hostile in a run that an output cannot show, and how it fails."""
     small = shrunk(case, output)
     _, trace = failure(small, [output]) or (output, trace)
     if keep is not None:

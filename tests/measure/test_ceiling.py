@@ -2,9 +2,9 @@
 
 import socket
 
-from inflight.bench.measure.clients import null_client
 from inflight.bench.measure.host import choose_cpus
 from inflight.bench.measure.server import running
+from inflight.bench.measure.worker import null_client
 
 
 def test_the_null_client_measures_the_ceiling_of_a_server() -> None:

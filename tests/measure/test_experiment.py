@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from inflight import strategies
 from inflight.bench.plan.experiment import MOST_SEED, Experiment, ExperimentError, Grid, load, parse, preset_names
 from inflight.bench.plan.grid import CONNECTIONS, Crawl, Memory, Throughput, Workload
-from inflight.bench.plan.judge import MOST_SECONDS
+from inflight.bench.plan.judge import MAX_SECONDS
 from inflight.fake_server.delays import parse_delay
 from inflight.fake_server.site import SiteConfig
 
@@ -67,49 +67,49 @@ def test_an_empty_crawl_table_is_an_experiment_with_defaults() -> None:
         (BLOCKS + "against = {}", ["against must be a table of at least one setting, not {}"]),
         (
             BLOCKS + "against = { in_flight = 0 }",
-            ["against: in_flight must be a whole number of at least 1, not 0"],
+            ["against: in_flight must be a whole number >= 1, not 0"],
         ),
         (BLOCKS + "against = { seed = 1 }", ['against: unknown key "seed"']),
         (BLOCKS + "python = '>=3'", ["python must be a version such as >=3.12, not '>=3'"]),
-        (BLOCKS + "cores = 0", ["[[throughput]] number 1: cores must be a whole number of at least 1, not 0"]),
-        (BLOCKS + "variables = { A = 1 }", ["a value of variables must be text, not {'A': 1}"]),
+        (BLOCKS + "cores = 0", ["[[throughput]] number 1: cores must be a whole number >= 1, not 0"]),
+        (BLOCKS + "variables = { A = 1 }", ["each value of variables must be text, not {'A': 1}"]),
         (BLOCKS + "pages = 10", ['[[throughput]] number 1: unknown key "pages"; known: rounds, latency']),
         (BLOCKS + "patience_s = 0", ["[[throughput]] number 1: patience_s must be"]),
         (CRAWL + "patience_s = 1", ['[[crawl]] number 1: unknown key "patience_s"']),
-        (BLOCKS + "cycles = 0", ["[[throughput]] number 1: cycles must be a whole number of at least 1, not 0"]),
+        (BLOCKS + "cycles = 0", ["[[throughput]] number 1: cycles must be a whole number >= 1, not 0"]),
         (BLOCKS + "site = { links = 0 }", ["[[throughput]] number 1: an endless site needs links"]),
         (BLOCKS + "site = { missing = 0.1 }", ["[[throughput]] number 1: an endless site has html pages only"]),
         (CRAWL + "site = { endless = true }", ["[[crawl]] number 1: the site of [[throughput]] is endless"]),
         # tables
         ("", ["my.toml: nothing to do; add a [[crawl]] or a [[memory]] table"]),
         ("[site]\nlinks = 1", ["my.toml: nothing to do"]),
-        ("[crawl]\nin_flight = [1]", ["my.toml: crawl must be written with two brackets, as [[crawl]]"]),
+        ("[crawl]\nin_flight = [1]", ["my.toml: crawl must be written with two brackets, [[crawl]]"]),
         ("crawl = [1]", ["my.toml, [[crawl]] number 1 must be a table"]),
         ("site = 1\n" + CRAWL, ["[[crawl]] number 1: site must be a table"]),
         # strategies
         ("strategies = ['callback']\n" + CRAWL, ["my.toml: unknown strategy 'callback'; did you mean \"callbacks\"?"]),
         ("strategies = 'callbacks'\n" + CRAWL, ["my.toml: strategies must be a list, not 'callbacks'"]),
         # numbers
-        ("rounds = 0\n" + CRAWL, ["my.toml: rounds must be a whole number of at least 1, not 0"]),
+        ("rounds = 0\n" + CRAWL, ["my.toml: rounds must be a whole number >= 1, not 0"]),
         ("rounds = 1.0\n" + CRAWL, ["rounds must be a whole number, not 1.0"]),
         ("rounds = true\n" + CRAWL, ["rounds must be a whole number, not True"]),
-        ("seed = -1\n" + CRAWL, ["my.toml: seed must be a whole number of at least 0, not -1"]),
-        (f"seed = {MOST_SEED + 1}\n" + CRAWL, [f"my.toml: seed must be a whole number of at most {MOST_SEED}, not"]),
+        ("seed = -1\n" + CRAWL, ["my.toml: seed must be a whole number >= 0, not -1"]),
+        (f"seed = {MOST_SEED + 1}\n" + CRAWL, [f"my.toml: seed must be a whole number <= {MOST_SEED}, not"]),
         ("pin = 1\n" + CRAWL, ["my.toml: pin must be true or false, not 1"]),
         ("about = 1\n" + CRAWL, ["my.toml: about must be text, not 1"]),
-        ("deadline_s = 0\n" + CRAWL, ["my.toml: deadline_s must be a number above 0"]),
-        ("deadline_s = inf\n" + CRAWL, [f"my.toml: deadline_s must be a number of at most {MOST_SECONDS}, not inf"]),
+        ("deadline_s = 0\n" + CRAWL, ["my.toml: deadline_s must be a number > 0"]),
+        ("deadline_s = inf\n" + CRAWL, [f"my.toml: deadline_s must be a number <= {MAX_SECONDS}, not inf"]),
         (CRAWL + "rounds = true", ["[[crawl]] number 1: rounds must be a whole number, not True"]),
-        (CRAWL + "seconds = 0", ["my.toml, [[crawl]] number 1: seconds must be a number above 0"]),
+        (CRAWL + "seconds = 0", ["my.toml, [[crawl]] number 1: seconds must be a number > 0"]),
         (
             CRAWL + "in_flight = [0]",
-            ["[[crawl]] number 1: a value of in_flight must be a whole number of at least 1, not 0"],
+            ["[[crawl]] number 1: each value of in_flight must be a whole number >= 1, not [0]"],
         ),
-        (CRAWL + "in_flight = [1000001]", ["in_flight must be a whole number of at most 1000000, not 1000001"]),
+        (CRAWL + "in_flight = [1000001]", ["each value of in_flight must be a whole number <= 1000000, not [1000001]"]),
         (CRAWL + "in_flight = 5", ["[[crawl]] number 1: in_flight must be a list, not 5"]),
-        (CRAWL + "in_flight = [true]", ["a value of in_flight must be a whole number, not True"]),
+        (CRAWL + "in_flight = [true]", ["each value of in_flight must be a whole number, not [True]"]),
         (CRAWL + "in_flight = [1, 2, 1]", ["[[crawl]] number 1: in_flight names the same value twice"]),
-        (CRAWL + "pages = 0", ["[[crawl]] number 1: pages must be a whole number of at least 1, not 0"]),
+        (CRAWL + "pages = 0", ["[[crawl]] number 1: pages must be a whole number >= 1, not 0"]),
         (CRAWL + "pages = 'many'", ["[[crawl]] number 1: pages must be a whole number, not 'many'"]),
         # latency
         (CRAWL + "latency = ['50']", ["[[crawl]] number 1: latency: 50 has no unit; write 50ms or 50s"]),
@@ -127,6 +127,35 @@ def test_an_empty_crawl_table_is_an_experiment_with_defaults() -> None:
         (CRAWL + "site = { faults = { drip = 2 } }", ["the share of fault drip must be a number between 0 and 1"]),
         (CRAWL + "site = { faults = { drip = 0.6, chunked = 0.6 } }", ["the shares of all faults must be at most 1"]),
         (CRAWL + "site = { faults = 1 }", ["faults must map kinds to shares, not 1"]),
+        # tables without crawls
+        (
+            "[[idle]]\nn = [1]\nwhat = ['tread']",
+            ["[[idle]] number 1: what: unknown value 'tread'; did you mean \"thread\"?"],
+        ),
+        ("[[idle]]\nwhat = ['thread']", ["[[idle]] number 1: needs a value for n"]),
+        ("[[idle]]\nn = [0]", ["each value of n must be a whole number >= 1, not [0]"]),
+        ("[[idle]]\nn = [1]\nm = 2", ['[[idle]] number 1: unknown key "m"']),
+        ("[[probe]]\nprobe = 3", ["probe must be text, not 3"]),
+        ("[[probe]]\nprobe = 'spinn'", ["unknown probe 'spinn'; did you mean \"spin\"?"]),
+        ("[[probe]]\nprobe = 'spin'\neach = {how = 'spin'}", ["each must be a list, not {'how': 'spin'}"]),
+        (
+            "[[probe]]\nprobe = 'spin'\neach = {hwo = ['spin']}",
+            ["unknown argument of spin 'hwo'; did you mean \"how\"?"],
+        ),
+        (
+            "[[probe]]\nprobe = 'spin'\neach = {wait_ms = [nan]}",
+            ["each must be true or false or a whole number or text, not {'wait_ms': [nan]}"],
+        ),
+        (
+            "[[probe]]\nprobe = 'spin'\neach = {how = ['selectr']}",
+            ["unknown how 'selectr'; did you mean \"selector\"?"],
+        ),
+        ("[[probe]]\nprobe = 'spin'\neach = {how = ['spin', 'spin']}", ["each: how must be a list of distinct values"]),
+        ("[[idle]]\nn = [5]\n[[idle]]\nn = [5]", ["my.toml: its tables together have the same trial twice"]),
+        ("[[limit]]\nthrough_shared = 1", ["through_shared must be true or false, not 1"]),
+        ("[limit]\nresources = ['threads']", ["limit must be written with two brackets, [[limit]]"]),
+        ("[[memory]]\nwaves = 0", ["[[memory]] number 1: waves must be a whole number >= 1, not 0"]),
+        ("[[crawl]]\nwaves = 2", ['[[crawl]] number 1: unknown key "waves"']),
     ],
 )
 def test_each_mistake_has_one_sentence_that_says_what_and_where(text: str, words: list[str]) -> None:
@@ -207,7 +236,7 @@ def test_seconds_cut_the_pages_where_there_is_latency() -> None:
 
 
 def test_a_memory_trial_has_one_page_for_each_fetch() -> None:
-    workloads = workloads_of(read("[[memory]]\nin_flight = [3, 7]\npages = 100"))
+    workloads = workloads_of(read("[site]\npages = 100\n[[memory]]\nin_flight = [3, 7]"))
 
     assert [(workload.site.pages, workload.roots) for workload in workloads] == [(3, 3), (7, 7)]
 
@@ -273,7 +302,7 @@ def experiments() -> st.SearchStrategy[Experiment]:
         pin=st.booleans(),
         deadline_s=st.none() | st.floats(0.001, 10_000) | st.integers(1, 10_000),
         crawl=tables(Crawl, **OF_SITES),
-        memory=st.just(()) | tables(Memory, **OF_SITES),
+        memory=st.just(()) | tables(Memory, site=SITES, waves=st.integers(1, 100), parked=st.booleans()),
         throughput=st.just(()) | tables(Throughput, **BLOCKS_OF_ARMS),
     )
 
@@ -342,42 +371,3 @@ def test_tables_of_blocks_and_limits_are_an_experiment_without_any_crawl() -> No
         "idle/asyncio_task/n=200",
         "limit/descriptors",
     ]
-
-
-def test_such_an_experiment_reads_back_as_it_was_written() -> None:
-    experiment = read(BARE + CRAWL + "[[memory]]\nwaves = 2\nparked = true\nstrategies = ['callbacks']\n")
-
-    again = parse(tomllib.loads(tomli_w.dumps(experiment.to_dict())), "name", KNOWN, "my.toml")
-
-    assert again == experiment
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (
-            "[[idle]]\nn = [1]\nwhat = ['tread']",
-            "[[idle]] number 1: what: unknown value 'tread'; did you mean \"thread\"?",
-        ),
-        ("[[idle]]\nwhat = ['thread']", "[[idle]] number 1 needs a value for n"),
-        ("[[idle]]\nn = [0]", "a value of n must be a whole number of at least 1, not 0"),
-        ("[[idle]]\nn = [1]\nm = 2", '[[idle]] number 1: unknown key "m"'),
-        ("[[probe]]\nprobe = 3", "probe must be text, not 3"),
-        ("[[probe]]\nprobe = 'spinn'", "unknown probe 'spinn'; did you mean \"spin\"?"),
-        ("[[probe]]\nprobe = 'spin'\neach = {how = 'spin'}", "a value of each must be a list, not {'how': 'spin'}"),
-        ("[[probe]]\nprobe = 'spin'\neach = {how = ['selectr']}", "unknown how 'selectr'; did you mean \"selector\"?"),
-        ("[[probe]]\nprobe = 'spin'\neach = {hwo = ['spin']}", "unknown argument of spin 'hwo'; did you mean \"how\"?"),
-        (
-            "[[probe]]\nprobe = 'spin'\neach = {wait_ms = [nan]}",
-            "a value of each must be true or false or a whole number or text, not {'wait_ms': [nan]}",
-        ),
-        ("[[probe]]\nprobe = 'spin'\neach = {how = ['spin', 'spin']}", "each: how must be a list of distinct values"),
-        ("[[idle]]\nn = [5]\n[[idle]]\nn = [5]", "my.toml: its tables together have the same trial twice"),
-        ("[[limit]]\nthrough_shared = 1", "through_shared must be true or false, not 1"),
-        ("[limit]\nresources = ['threads']", "limit must be written with two brackets, as [[limit]]"),
-        ("[[memory]]\nwaves = 0", "[[memory]] number 1: waves must be a whole number of at least 1, not 0"),
-        ("[[crawl]]\nwaves = 2", '[[crawl]] number 1: unknown key "waves"'),
-    ],
-)
-def test_what_is_wrong_with_a_table_is_one_sentence(text: str, said: str) -> None:
-    assert said in refusal(text)

@@ -177,8 +177,8 @@ def test_an_experiment_with_interpreters_is_written_and_read_again(planned: expe
     ("python", "message"),
     [
         ("python3.11", "python must be a table, not 'python3.11'"),
-        ({"old": 3}, "a value of python must be text, not {'old': 3}"),
-        ({"old": ""}, "a value of python must be text of a length of at least 1, not {'old': ''}"),
+        ({"old": 3}, "each value of python must be text, not {'old': 3}"),
+        ({"old": ""}, "each value of python must be text of length >= 1, not {'old': ''}"),
     ],
 )
 def test_a_wrong_table_of_interpreters_is_refused(python: object, message: str) -> None:

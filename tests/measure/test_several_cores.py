@@ -66,7 +66,7 @@ def test_a_list_of_cores_is_written_as_it_was_read() -> None:
     ("table", "message"),
     [
         ({"cores": []}, "cores"),
-        ({"cores": [0]}, "a value of cores must be a whole number of at least 1, not 0"),
+        ({"cores": [0]}, r"each value of cores must be a whole number >= 1, not \[0\]"),
         ({"cores": [1, 1]}, "cores"),
         ({"cores": [1, 2], "against": {"in_flight": 5}}, "cores is one number where there is a table against"),
     ],

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
+from inflight.bench.rows.bare import NEEDED_BY_PROBE
 from inflight.bench.rows.files import Row, Status
-from inflight.bench.rows.probes import PROBES
 from inflight.bench.rows.records import changed
 from inflight.bench.rows.values import plain_values
 from tests.made_rows import MS, completed, memory_row
@@ -239,6 +239,6 @@ def probe_row(probe: str = "spin", number: int = 1, **measured: Any) -> Row:
         stack="none",
         trial=f"probe/{probe}/how=spin/round={number}",
         workload={"id": f"probe/{probe}/how=spin", "probe": probe, "arguments": {"how": "spin"}},
-        measured=completed(measured or {"cpu_ns": 900 * MS, "wall_ns": 1000 * MS}, PROBES[probe].NEEDED),
+        measured=completed(measured or {"cpu_ns": 900 * MS, "wall_ns": 1000 * MS}, NEEDED_BY_PROBE[probe]),
         server={},
     )

@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from inflight import strategies
-from inflight.bench.ab import clients_plot as plot_clients
 from inflight.bench.present import name_looks, page
 from inflight.bench.race import page as race
 from inflight.bench.report import plots
@@ -18,7 +17,6 @@ from inflight.bench.rows.records import changed
 from tests.made_rows import MACHINE, crawl_row
 from tests.present.made_memory_rows import c10k_run, held_row, ladder
 from tests.race.made_races import runner
-from tests.selftest.made_clients import client_rows
 
 NAMES = ("callbacks", "generators", "native_asyncio", "thread_pool", "aiohttp_client", "my_own_client")
 SUBSETS = [*combinations(NAMES, 1), NAMES[:2], NAMES, NAMES[::-1]]
@@ -42,13 +40,6 @@ def figures(rows: Sequence[Row]) -> list[Figure]:
         return [figure for _, figure in plots.figures(rows, MACHINE)]
 
 
-def of_clients(rows: Sequence[Row]) -> list[Figure]:
-    with page.settings():
-        figure = plot_clients.draw(rows, MACHINE)
-    assert figure is not None
-    return [figure]
-
-
 def pairs_of(figure: Figure) -> set[tuple[str, str]]:
     """Return (colour, marker) of all marks that are drawn, and of those in legends."""
     lines = [line for line in figure.findobj(Line2D) if isinstance(line, Line2D)]
@@ -59,12 +50,11 @@ PLOTS: dict[str, tuple[Callable[[Iterable[str]], list[Row]], Callable[[Sequence[
     "crawls": (crawls, figures),
     "memory": (lambda names: [held_row(name, n) for name in names for n in (2000, 10_000)], figures),
     "held": (lambda names: c10k_run(1, list(names)), figures),
-    "clients": (lambda names: renamed(client_rows({"callbacks": (900.0, 910.0)}), names), of_clients),
 }
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("kind", ["crawls", "memory", "clients"])
+@pytest.mark.parametrize("kind", ["crawls", "memory"])
 def test_the_look_of_a_name_does_not_depend_on_other_names(kind: str) -> None:
     make, draw = PLOTS[kind]
     looks = {name: (name_looks.look(name).colour.upper(), name_looks.look(name).marker) for name in NAMES}

@@ -4,10 +4,9 @@ from pathlib import Path
 
 from inflight.bench.measure import validity
 from inflight.bench.measure.blocks import checks as arm_checks
-from inflight.bench.measure.clients import checks as client_checks
 from inflight.bench.measure.idle import run as block_trials
-from inflight.bench.measure.open_loop import checks as open_checks
 from inflight.bench.measure.swarm import checks as swarm_checks
+from inflight.bench.measure.swarm import open_loop
 from inflight.bench.report.check_words import MEANINGS, OLDER
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
@@ -15,7 +14,7 @@ REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 
 def names_in_source() -> set[str]:
     """Return the names in the tables of checks."""
-    rooms = (validity, arm_checks, swarm_checks, open_checks, client_checks, block_trials)
+    rooms = (validity, arm_checks, swarm_checks, open_loop, block_trials)
     return {name for room in rooms for name in room.CHECKS}
 
 

@@ -1,14 +1,11 @@
-"""Rows of clients as the harness writes them, made from the few values that a test is about."""
+"""Rows of clients, which stored self-tests have, made from the few values that a test is about."""
 
 from collections.abc import Mapping, Sequence
 
-from inflight.bench.measure.checks import judge
-from inflight.bench.measure.clients import run as clients
-from inflight.bench.measure.clients.checks import CHECKS, Evidence
-from inflight.bench.rows.files import Row, Status
+from inflight.bench.rows.files import Check, Row, Status
+from inflight.fake_server.delays import parse_delay
+from inflight.fake_server.site import SiteConfig
 from tests.made_rows import MS, RUN, make
-
-AGREEING = {"callbacks": (990.0, 991.0, 989.0), "locust": (980.0, 985.0, 982.0), "wrk": (981.0, 981.5, 980.5)}
 
 
 def client_row(
@@ -25,8 +22,8 @@ def client_row(
     reason: str | None = None,
 ) -> Row:
     """Make the row of one client's trial; ``number`` is its round."""
-    trial = clients.trial(name, latency, number)
-    p50_ns = trial.values["mean_latency_ns"] + added_ns
+    mean_ns = round(parse_delay(latency).mean_ns)
+    cell, p50_ns = f"client/latency={latency}/in_flight=50", mean_ns + added_ns
     measured = {
         "requests": 3000,
         "completed": 2950,
@@ -50,18 +47,25 @@ def client_row(
     ended = status == "ok"
     return make(
         run=RUN,
-        trial=trial.id,
+        trial=f"{cell}/{name}/round={number}",
         round=number,
         strategy=name,
-        stack=trial.stack,
+        stack="shared" if name == "callbacks" else "own",
         kind="client",
-        workload=trial.values,
+        workload={
+            "id": cell,
+            "in_flight": 50,
+            "seconds": 3,
+            "latency": latency,
+            "mean_latency_ns": mean_ns,
+            "site": SiteConfig(links=0, delay=latency).to_dict(),
+        },
         status=status,
         reason=reason,
         started_at="2026-01-02T03:04:05.000+00:00",
         duration_ns=3_000_000_000 if ended else 0,
         measured=measured if ended else {},
-        checks=judge(CHECKS, Evidence(name, trial.values, measured)) if ended else (),
+        checks=(Check("no unexpected failures", "failed" if failed else "passed", "made"),) if ended else (),
     )
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.ab import clients_plot as plot_clients
 from inflight.bench.ab import decide as deciding
 from inflight.bench.ab import plot, rates
 from inflight.bench.ab import selftest as selftest_command
@@ -24,7 +23,6 @@ from tests.ab.test_decide import noise
 from tests.cli.command import call, inflight
 from tests.laboratory import Laboratory, only_run, sides
 from tests.made_blocks import CPU_NS
-from tests.selftest.made_clients import AGREEING, client_row
 
 LOOP_NS = 20
 """What an iteration of a planted loop costs in the laboratory."""
@@ -34,8 +32,7 @@ QUICK = ("selftest", "--quick")
 
 @pytest.fixture
 def _no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, name in ((plot, "save_selftest"), (plot_clients, "save_clients")):
-        monkeypatch.setattr(module, name, lambda *_: [])
+    monkeypatch.setattr(plot, "save_selftest", lambda *_: [])
 
 
 def machine(**more: Any) -> Callable[[AnyTrial, bool], Iterable[Row]]:
@@ -46,14 +43,7 @@ def machine(**more: Any) -> Callable[[AnyTrial, bool], Iterable[Row]]:
         moved = noise(12, 0.0, SD)[(trial.round - 1) % 12] + math.log1p(loops * LOOP_NS / CPU_NS)
         return more | {"cpu": moved + more.get("cpu", 0.0)}
 
-    blocks = sides(planted)
-
-    def answer(trial: AnyTrial, calibrates: bool) -> Iterable[Row]:
-        if trial.kind == "client":
-            return [client_row(trial.strategy, AGREEING[trial.strategy][0], latency=trial.values["latency"])]
-        return blocks(trial, calibrates)
-
-    return answer
+    return sides(planted)
 
 
 def test_a_quiet_machine_has_no_alarm_and_finds_what_is_planted(laboratory: Laboratory, tmp_path: Path) -> None:
@@ -77,14 +67,10 @@ def test_a_quiet_machine_has_no_alarm_and_finds_what_is_planted(laboratory: Labo
         "share": pytest.approx(200 / CPU_NS, rel=0.01),
     }  # fmt: skip
     assert found["server_ceiling_per_s"] == 100_000.0
-    assert [one["latency"] for one in found["clients"]["latencies"]] == ["50ms", "10ms", "0"]
     assert {row.workload.id for row in rows.read(folder)} >= {
-        *("compare/aa", "compare/planted-5", "compare/planted-10", "selftest/lateness"),
-        *(f"client/latency={latency}/in_flight=50" for latency in ("0", "10ms", "50ms")),
-    }
-    assert {path.name for path in (folder / "plots").iterdir()} == {
-        f"{name}.{kind}" for name in ("selftest", "clients") for kind in ("png", "svg")
-    }
+        "compare/aa", "compare/planted-5", "compare/planted-10", "selftest/lateness",
+    }  # fmt: skip
+    assert {path.name for path in (folder / "plots").iterdir()} == {"selftest.png", "selftest.svg"}
 
 
 @pytest.mark.usefixtures("_no_plots")
@@ -137,7 +123,7 @@ def test_interpreters_of_sides_are_labelled_and_two_names_of_one_are_no_differen
     (tmp_path / "python").symlink_to(sys.executable)
     label = interpreters.ask(sys.executable).label
 
-    one, two = selftest_command.Plan("callbacks", 24, 12, 1), (sys.executable, str(tmp_path / "python"))
+    one, two = selftest_command.Plan("callbacks", 24, 12), (sys.executable, str(tmp_path / "python"))
     named = replace(one, pythons=two)
 
     assert (one.to_dict()["interpreters"], one.differ) == ([], False)
@@ -158,4 +144,3 @@ def test_a_real_self_test_has_the_code_and_the_figures_of_its_rows(tmp_path: Pat
     assert found["dropped"] == rates.left_out(series.values())
     assert (found["too_few"] == []) == (len(deciding.tally(series["aa"]).good) >= 24)
     assert found["false_alarms"]["real"] == rates.counts(series["aa"], {})
-    assert {row.strategy for row in every if row.kind == "client"} == {"locust", "wrk", "callbacks"}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from inflight.bench.plan.arrivals import MOMENTS, NO_ANSWER, Recorder, Schedule, Span, peak_in_flight
+from inflight.bench.measure.swarm.schedule import MOMENTS, NO_ANSWER, Recorder, Schedule, Span, peak_in_flight
 
 S = 10**9
 MS = 10**6

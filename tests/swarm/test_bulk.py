@@ -5,18 +5,13 @@ import subprocess
 import sys
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
-
-from inflight.bench.measure.locust.bulk import Bulk, bulk_of, rounded_ms
-
 # Importing Locust patches the whole process, so whatever needs it runs in one of its own.
 _COMPARE = """
 import json, random
 import locust
 from locust.env import Environment
-from locust.stats import RequestStats, StatsError, bucket_response_time, setup_distributed_stats_event_listeners
-from inflight.bench.measure.locust.bulk import add, bulk_of, rounded_ms
+from locust.stats import RequestStats, StatsError, setup_distributed_stats_event_listeners
+from inflight.bench.measure.swarm.strategy_user import METHOD, add
 
 draw = random.Random(1)
 times_ns = [round(draw.lognormvariate(17.5, 2)) for _ in range(10_000)]
@@ -24,13 +19,14 @@ texts = [draw.choice(["connection reset", "truncated body"]) if draw.random() < 
 
 singles, bulks = Environment(events=locust.event.Events()), Environment(events=locust.event.Events())
 for time_ns, text in zip(times_ns, texts):
-    singles.stats.log_request("GET", "/p/[n]", time_ns / 1e6, 256)
+    singles.stats.log_request(METHOD, "/p/[n]", time_ns / 1e6, 256)
     if text is not None:
-        singles.stats.log_error("GET", "/p/[n]", text)
+        singles.stats.log_error(METHOD, "/p/[n]", text)
 for begin in range(0, len(times_ns), 2_500):
     part = texts[begin : begin + 2_500]
     failures = {text: part.count(text) for text in set(part) - {None}}
-    add(bulks, "GET", "/p/[n]", bulk_of(times_ns[begin : begin + 2_500], 2_500 * 256, failures))
+    add(bulks, "/p/[n]", times_ns[begin : begin + 2_500], 2_500 * 256, failures)
+add(bulks, "/p/[n]", [], 0, {})
 
 
 def said(stats):
@@ -65,9 +61,7 @@ def whole_keys(pairs):
     return {int(key) if key.isdigit() else key: value for key, value in pairs}
 
 
-rounding = [time / 8 for time in range(0, 100_000, 3)] + [time_ns / 1e6 for time_ns in times_ns]
 print(json.dumps({
-    "rounds_alike": all(rounded_ms(time) == bucket_response_time(time) for time in rounding),
     "singles": said(singles.stats),
     "bulks": said(bulks.stats),
     "reported_singles": said(at_the_master(singles.stats)),
@@ -82,24 +76,9 @@ def test_bulks_and_single_requests_make_the_same_entries_at_the_worker_and_its_m
     assert done.returncode == 0, done.stderr
     compared: dict[str, Any] = json.loads(done.stdout)
 
-    assert compared["rounds_alike"]
     assert compared["bulks"] == compared["singles"]
     assert compared["bulks"][1]["counts"][0] == 10_000
     assert compared["bulks"][-1]
     assert compared["reported_bulks"] == compared["reported_singles"]
     assert compared["reported_bulks"][1]["counts"] == compared["bulks"][1]["counts"]
     assert compared["left"] == [0, 0]
-
-
-@given(st.lists(st.integers(0, 10**11), min_size=1))
-def test_a_bulk_loses_no_fetch(times_ns: list[int]) -> None:
-    bulk = bulk_of(times_ns, 7, {})
-
-    assert sum(bulk.times_ms.values()) == len(times_ns)
-    assert bulk.min_ms <= bulk.max_ms
-    assert bulk.times_ms.keys() >= {rounded_ms(bulk.min_ms), rounded_ms(bulk.max_ms)}
-    assert bulk.bytes == 7
-
-
-def test_no_fetches_make_a_bulk_that_adds_nothing() -> None:
-    assert bulk_of([], 0, {}) == Bulk({}, 0, 0, 0, 0, {})

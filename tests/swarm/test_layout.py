@@ -8,35 +8,36 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from inflight import strategies
-from inflight.bench.commands.swarm_plan import plan_text
-from inflight.bench.measure.swarm.allowances import Allowances, Common, allowances
+from inflight.bench.commands.swarm import plan_lines
+from inflight.bench.measure.swarm.allowances import Allowances, Resource, allowances
 from inflight.bench.measure.swarm.layout import (
     DESCRIPTOR_PART,
     DESTINATION_PART,
+    MAX_PORTS_EACH,
     MEMORY_PART,
-    MOST_PORTS_EACH,
     LayoutError,
     bytes_each,
     layout,
 )
 
 CALLBACKS, THREADS, SEQUENTIAL = map(strategies.describe, ("callbacks", "thread_pool", "sequential"))
-USUAL = Allowances(20_000, 28_232, 29_000, "kernel.pid_max", 21_000, "vm.max_map_count", 200 << 30, 2)
-FREE = Allowances(None, None, None, None, None, None, None, 2)
+USUAL = Allowances(20_000, 28_232, None, (), 200 << 30, 2)
+FREE = Allowances(None, None, None, (), None, 2)
+PID_MAX = Resource("kernel.pid_max", 29_000)
+MAPS = Resource("vm.max_map_count", 21_000)
+THREADED = replace(USUAL, threads=MAPS, together=(PID_MAX,))
 
 LIMITS = st.builds(
     Allowances,
     descriptors=st.none() | st.integers(100, 1 << 20),
     ports=st.none() | st.integers(10, 64_000),
-    threads=st.none() | st.integers(200, 1 << 20),
-    threads_name=st.just("kernel.pid_max"),
-    threads_each=st.none() | st.integers(100, 1 << 16),
-    threads_each_name=st.just("vm.max_map_count"),
+    threads=st.none() | st.builds(Resource, st.just("vm.max_map_count"), st.integers(100, 1 << 16)),
+    together=st.lists(
+        st.builds(Resource, st.sampled_from(["fs.file-max", "kernel.pid_max"]), st.integers(1000, 1 << 24), st.just(2))
+    ).map(tuple),
     memory_bytes=st.none() | st.integers(200_000_000, 1 << 36),
     cores=st.integers(1, 64),
-    commons=st.lists(st.builds(Common, st.just("fs.file-max"), st.integers(1000, 1 << 24), st.just(2), st.just("x")))
-    .map(tuple),
-)  # fmt: skip
+)
 ASKED = st.integers(1, 3_000_000)
 MODELS = st.sampled_from([CALLBACKS, THREADS])
 
@@ -62,13 +63,11 @@ def test_no_limit_is_exceeded(asked: int, allowed: Allowances, model: strategies
 
     most, pairs = planned.shares[0].count, len(planned.shares)
     assert allowed.descriptors is None or most <= DESCRIPTOR_PART * allowed.descriptors
-    assert 1 <= planned.ports_each <= MOST_PORTS_EACH
+    assert 1 <= planned.ports_each <= MAX_PORTS_EACH
     assert allowed.ports is None or -(-most // planned.ports_each) <= DESTINATION_PART * allowed.ports
     assert allowed.memory_bytes is None or planned.memory_bytes <= MEMORY_PART * allowed.memory_bytes
-    assert all(2 * planned.in_flight + pairs <= common.most for common in allowed.commons)
-    if model.threads_each:
-        assert allowed.threads is None or planned.in_flight + pairs <= allowed.threads
-        assert allowed.threads_each is None or most < allowed.threads_each
+    assert all(2 * planned.in_flight + pairs <= common.max for common in allowed.together)
+    assert allowed.threads is None or most < allowed.threads.max
 
 
 @given(ASKED, LIMITS, MODELS)
@@ -107,7 +106,7 @@ def test_descriptors_decide_the_number_of_processes_of_a_million_callbacks() -> 
 
 
 def test_a_shared_limit_on_threads_bounds_a_strategy_of_threads() -> None:
-    planned = layout(100_000, USUAL, strategy=THREADS)
+    planned = layout(100_000, THREADED, strategy=THREADS)
 
     assert planned.bound_by is not None
     assert planned.bound_by.name == "kernel.pid_max"
@@ -132,22 +131,28 @@ def test_memory_that_binds_is_named_with_its_figures() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "changes", "model", "processes", "figures"),
+    ("asked", "allowed", "model", "processes", "figures"),
     [
-        (10, {}, SEQUENTIAL, None, ["sequential", "only 1 in flight"]),
-        (10, {"ports": 3}, CALLBACKS, None, ["3 client ports", "net.ipv4.ip_local_port_range"]),
-        (30_000, {}, CALLBACKS, 1, ["at most 19,000 of 30,000", "ulimit -Hn", "at least 2"]),
-        (3, {}, CALLBACKS, 5, ["5 processes", "3 fetches"]),
-        (10, {"memory_bytes": 1_000_000}, CALLBACKS, None, ["callbacks", "memory allows callbacks 0"]),
-        (10, {"threads": 60}, THREADS, None, ["thread_pool", "kernel.pid_max allows thread_pool 0"]),
-        (10, {"threads_each": 3}, THREADS, None, ["thread_pool", "vm.max_map_count"]),
+        (10, USUAL, SEQUENTIAL, None, ["sequential", "only 1 in flight"]),
+        (10, replace(USUAL, ports=3), CALLBACKS, None, ["3 client ports", "net.ipv4.ip_local_port_range"]),
+        (30_000, USUAL, CALLBACKS, 1, ["at most 19,000 of 30,000", "ulimit -Hn", "at least 2"]),
+        (3, USUAL, CALLBACKS, 5, ["5 processes", "3 fetches"]),
+        (10, replace(USUAL, memory_bytes=1_000_000), CALLBACKS, None, ["callbacks", "memory allows callbacks 0"]),
+        (
+            10,
+            replace(USUAL, together=(replace(PID_MAX, max=60),)),
+            THREADS,
+            None,
+            ["kernel.pid_max allows thread_pool 0"],
+        ),
+        (10, replace(USUAL, threads=replace(MAPS, max=3)), THREADS, None, ["thread_pool", "vm.max_map_count"]),
     ],
 )
 def test_an_impossible_layout_is_refused_in_one_sentence(
-    asked: int, changes: dict[str, int], model: strategies.Description, processes: int | None, figures: list[str]
+    asked: int, allowed: Allowances, model: strategies.Description, processes: int | None, figures: list[str]
 ) -> None:
     with pytest.raises(LayoutError) as refused:
-        layout(asked, replace(USUAL, **changes), strategy=model, processes=processes)  # type: ignore[arg-type]
+        layout(asked, allowed, strategy=model, processes=processes)
 
     assert [figure for figure in figures if figure not in str(refused.value)] == []
     assert "\n" not in str(refused.value)
@@ -156,8 +161,8 @@ def test_an_impossible_layout_is_refused_in_one_sentence(
 def test_a_range_of_few_ports_makes_shares_smaller() -> None:
     planned = layout(10_000, replace(USUAL, ports=600), strategy=CALLBACKS)
 
-    assert planned.ports_each <= MOST_PORTS_EACH
-    assert planned.shares[0].count <= MOST_PORTS_EACH * 102
+    assert planned.ports_each <= MAX_PORTS_EACH
+    assert planned.shares[0].count <= MAX_PORTS_EACH * 102
 
 
 def test_without_limits_two_processes_are_enough() -> None:
@@ -171,42 +176,20 @@ def test_this_machine_allows_something() -> None:
     assert here.memory_bytes is None or here.memory_bytes > 0
     assert allowances(CALLBACKS, 5_000_000).memory_bytes == 5_000_000
     assert json.loads(json.dumps(asdict(here)))["cores"] >= 1
+    assert allowances(THREADS).threads is not None
 
 
-# --------------------------------------------------------------------------------------------------- the plan
-
-
-def test_a_plan_for_one_machine_has_figures_and_a_command() -> None:
-    text = plan_text(1_000_000, USUAL, strategy=CALLBACKS)
-
-    assert "53 strategy processes" in text
-    assert "No limit of this machine binds." in text
-    assert text.endswith("inflight swarm --strategy callbacks --in-flight 1000000")
-
-
-def test_a_plan_for_several_machines_has_a_command_for_each_and_a_warning() -> None:
-    text = plan_text(1_000_000, USUAL, strategy=CALLBACKS, machines=3)
-
-    assert "on 3 machines, 333,334 on each" in text
-    assert "machine 1:  inflight swarm --strategy callbacks --in-flight 1000000 --expect 2 --host ADDRESS" in text
-    assert text.count("inflight swarm --join ADDRESS:5557") == 2
-    assert "no password" in text
-
-
-def test_a_plan_that_is_bound_names_the_limit_and_what_the_whole_swarm_would_need() -> None:
-    text = plan_text(100_000, USUAL, strategy=THREADS)
-    text = " ".join(text.split())
-
-    for figure in ("kernel.pid_max", "28,904", "100,1", "vm.max_map_count"):
-        assert figure in text
-
-
-@given(ASKED, LIMITS, MODELS, st.integers(1, 100))
+@given(ASKED, LIMITS, MODELS)
 @settings(deadline=None, max_examples=60)
-def test_every_swarm_that_can_be_laid_out_has_a_plan(
-    asked: int, allowed: Allowances, model: strategies.Description, machines: int
+def test_a_plan_has_a_line_for_each_resource_and_the_limit_that_binds(
+    asked: int, allowed: Allowances, model: strategies.Description
 ) -> None:
-    text = plan_text(asked, allowed, strategy=model, machines=machines)
+    planned = layout(asked, allowed, strategy=model)
 
-    assert text.count("inflight swarm") == machines
-    assert max(map(len, text.splitlines()[:-4])) < 300
+    lines = list(plan_lines(planned, allowed, model))
+
+    assert any(line.startswith(f"{len(planned.shares)} strategy process") for line in lines)
+    for common in allowed.together:
+        assert any(line.startswith(common.name) and line.endswith(f"{common.max:,}") for line in lines)
+    bound = planned.bound_by
+    assert lines[-1] == ("No limit of this machine binds." if bound is None else f"A limit binds: {bound.sentence}.")

@@ -17,11 +17,10 @@ from inflight.bench.commands import open_loop as open_loop_command
 from inflight.bench.commands.open_loop import REFUSALS
 from inflight.bench.measure import host
 from inflight.bench.measure.checks import judge
-from inflight.bench.measure.open_loop.checks import CHECKS, Seen, long_enough, wrong_answer
-from inflight.bench.measure.open_loop.run import run_open
 from inflight.bench.measure.server import Server, running
+from inflight.bench.measure.swarm.open_loop import CHECKS, Evidence, long_enough, run_open, wrong_answer
+from inflight.bench.measure.swarm.schedule import NO_ANSWER
 from inflight.bench.measure.trial import Setting
-from inflight.bench.plan.arrivals import NO_ANSWER
 from inflight.bench.plan.judge import convert
 from inflight.bench.plan.scale import Open
 from inflight.bench.rows import files as rows
@@ -140,7 +139,7 @@ def test_a_kept_connection_that_was_closed_meanwhile_is_replaced_and_statuses_ar
 
 def test_the_check_of_the_window_uses_the_measured_times() -> None:
     def judged(not_kept: str | None, **times: Any) -> str:
-        return long_enough(Seen({}, None, {"not_kept": not_kept, "uncorrected": times}, window_ns=3_000_000_000))[0]
+        return long_enough(Evidence(None, {"not_kept": not_kept, "uncorrected": times}, window_ns=3_000_000_000))[0]
 
     assert judged(None, count=20, p90_ns=1_000_000_000) == "passed"
     assert judged("window too short", count=20, p90_ns=1_100_000_000) == "failed"
@@ -150,7 +149,7 @@ def test_the_check_of_the_window_uses_the_measured_times() -> None:
 
 def test_a_wrong_answer_is_reported_with_an_example() -> None:
     site = Site(SiteConfig(pages=5))
-    seen = Seen({}, site, answers=[("/p/1", 200, 1200, None, 3), ("/p/2", 200, 7, None, 2)])
+    seen = Evidence(site, answers=[("/p/1", 200, 1200, None, 3), ("/p/2", 200, 7, None, 2)])
 
     assert wrong_answer(seen) == (
         "2 wrong answers; for example /p/2: expected status 200 with 1200 bytes, got status 200 with 7 bytes"
@@ -161,7 +160,7 @@ def test_a_wrong_answer_is_reported_with_an_example() -> None:
 def test_late_answers_are_unexpected_unless_the_rate_was_lost(kept: bool, judged: str) -> None:
     told: dict[str, Any] = {"kept": kept, "not_kept": None, "listen_drops": 0}
     told |= {"corrected": {"count": 5}, "uncorrected": {"count": 0}}
-    seen = Seen({}, None, told, answers=[("/", 0, 0, NO_ANSWER, 2)])
+    seen = Evidence(None, told, answers=[("/", 0, 0, NO_ANSWER, 2)])
 
     (late,) = [one for one in judge(CHECKS, seen) if one.name == "no unexpected failures"]
     assert late.verdict == judged
@@ -176,7 +175,7 @@ def ask(out: Path, **changes: Any) -> int:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"rates": (0.0,)}, "--rate: a value of rates must be a number above 0, not 0.0"),
+        ({"rates": (0.0,)}, "--rate: each value of rates must be a number > 0, not [0.0]"),
         ({"rates": (0.5,)}, "--rate: at 0.5 a second nothing arrives in 1 s"),
         ({"latency": "soon"}, '--latency: "soon" is not a latency'),
         ({"latency": "80"}, "--latency: 80 has no unit; write 80ms or 80s"),

@@ -19,7 +19,7 @@ from tests.fake_server.running import Running
 from tests.patience import until
 from tests.ports import free_port
 
-LOCUSTFILE = Path(__file__).parents[2] / "bench" / "measure" / "locust" / "locustfile.py"
+LOCUSTFILE = Path(__file__).parents[2] / "bench" / "measure" / "swarm" / "locustfile.py"
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("LOCUST_", "PYTHONPATH"))}
 
 
@@ -184,7 +184,7 @@ def listens(port: int) -> bool:
 def test_the_pure_parts_find_links_and_faults() -> None:
     code = """
 from random import Random
-from inflight.bench.measure.locust.page_user import Answer, fault_of, name_of, next_path, path_on_host
+from inflight.bench.measure.swarm.page_user import Answer, fault_of, name_of, next_path, path_on_host
 
 html = b"<a class='x' href='/p/7'>7</a> <A HREF=\\"/p/8#top\\">8</A> <a href='http://192.0.2.1/p/9'>9</a> "
 html += b"<p href='/p/1'>"

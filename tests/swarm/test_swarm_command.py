@@ -1,26 +1,54 @@
-"""``inflight swarm`` and [[swarm]] tables through the command line, with 2,000 in flight."""
+"""``inflight swarm`` and [[swarm]] tables through the command line."""
 
 import json
 import signal
-import subprocess
 from pathlib import Path
 
 import psutil
 import pytest
 
+from inflight.bench.commands.swarm import ramp_per_s
 from inflight.bench.report.provenance import knob
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
-from tests.cli.command import INFLIGHT, await_end, call, running
+from tests.cli.command import await_end, call, inflight, running
 from tests.patience import until
-from tests.ports import free_port
 
 IN_FLIGHT = 2000
+SHARE, NODE = "inflight.bench.measure.worker.share", "inflight.bench.measure.swarm.node"
 
 
 def rows_of(folder: Path) -> list[Row]:
     (run,) = folder.iterdir()
     return rows.read(run)
+
+
+def test_a_plan_starts_nothing_and_writes_nothing(tmp_path: Path) -> None:
+    done = call("swarm", "--in-flight", 1000, "--dry-run", folder=tmp_path)
+
+    assert (done.code, done.err) == (0, "")
+    assert "1,000 fetches of callbacks in flight at once\n\n1 strategy process" in done.out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_plan_as_json_has_the_layout() -> None:
+    done = call("swarm", "--in-flight", 3000, "--dry-run", "--json")
+
+    planned = json.loads(done.out)["layout"]
+    assert (done.code, planned["asked"]) == (0, 3000)
+    assert sum(share["count"] for share in planned["shares"]) == planned["in_flight"]
+
+
+def test_too_few_descriptors_make_more_processes() -> None:
+    done = inflight("swarm", "--in-flight", 1000, "--dry-run", limit=("RLIMIT_NOFILE", 200))
+
+    assert "8 strategy processes" in done.out
+    assert "of 140 for 200 descriptors" in done.out
+
+
+@pytest.mark.parametrize(("text", "rate"), [("5000/s", 5000), ("5000", 5000), (" 1/s ", 1)])
+def test_a_ramp_is_a_whole_number_per_second(text: str, rate: int) -> None:
+    assert ramp_per_s(text) == rate
 
 
 @pytest.mark.ci
@@ -32,9 +60,9 @@ def test_three_models_hold_two_thousand_fetches_confirmed_by_the_gates(tmp_path:
 
     done = call("run", experiment, "--out", tmp_path / "results")
 
-    found = rows_of(tmp_path / "results")
-    assert {row.strategy for row in found} == {"callbacks", "generators", "native_asyncio"}
-    for row in found:
+    measured = rows_of(tmp_path / "results")
+    assert {row.strategy for row in measured} == {"callbacks", "generators", "native_asyncio"}
+    for row in measured:
         assert row.status == "ok", row.reason
         assert row.measured.held_in_flight == row.measured.pages == IN_FLIGHT
         assert row.measured.client_processes == 2
@@ -43,42 +71,6 @@ def test_three_models_hold_two_thousand_fetches_confirmed_by_the_gates(tmp_path:
         assert knob(row, "gevent") is False
         assert max(row.measured.timeline.held) == IN_FLIGHT
     assert "2,000" in done.out
-
-
-@pytest.mark.night
-def test_a_locust_worker_that_joins_takes_its_part(tmp_path: Path) -> None:
-    port = free_port()
-    swarm = ("swarm", "--in-flight", IN_FLIGHT, "--expect", 1, "--port", port, "--json", "--out", tmp_path)
-    with running(*swarm) as master:
-        while "waiting" not in master.read_error_line():
-            pass
-        joining = subprocess.run(
-            [*INFLIGHT, "swarm", "--join", f"127.0.0.1:{port}"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        done = master.end()
-
-    assert joining.returncode == 0, joining.stderr
-    assert f"joined 127.0.0.1:{port}" in joining.stderr
-    assert "1,000 fetches" in joining.stderr
-    (row,) = rows_of(tmp_path)
-    assert done.code == (0 if row.valid else 1), done.err
-    assert row.status == "ok"
-    assert row.measured.nodes == 2
-    assert row.measured.held_in_flight == IN_FLIGHT
-    assert json.loads(done.out)
-
-
-@pytest.mark.night
-def test_a_worker_that_never_joins_is_one_sentence_and_a_row(tmp_path: Path) -> None:
-    done = call("swarm", "--in-flight", 100, "--expect", 1, "--wait", "10s", "--port", free_port(), "--out", tmp_path)
-
-    assert done.code == 1
-    assert "only 1 of 2 Locust workers joined the master at 127.0.0.1:" in done.err
-    (row,) = rows_of(tmp_path)
-    assert row.status == "failed"
 
 
 def command_of(process: psutil.Process) -> str:
@@ -94,13 +86,7 @@ def with_command(family: list[psutil.Process], words: str) -> list[psutil.Proces
     return family if any(words in command_of(one) for one in family) else []
 
 
-@pytest.mark.parametrize(
-    "when",
-    [
-        "inflight.bench.measure.worker.share",
-        pytest.param("inflight.bench.measure.locust.node", marks=pytest.mark.ci),
-    ],
-)
+@pytest.mark.parametrize("when", [SHARE, pytest.param(NODE, marks=pytest.mark.ci)])
 def test_ctrl_c_twice_leaves_nothing_running_and_the_folder_readable(tmp_path: Path, when: str) -> None:
     with running("swarm", "--in-flight", IN_FLIGHT, "--hold", "3600s", "--out", tmp_path) as swarm:
         family = until(lambda: with_command(swarm.family(), when))
@@ -117,7 +103,7 @@ def test_ctrl_c_twice_leaves_nothing_running_and_the_folder_readable(tmp_path: P
 @pytest.mark.ci
 def test_a_swarm_of_its_own_is_killed_without_a_trace(tmp_path: Path) -> None:
     with running("swarm", "--in-flight", 200, "--hold", "3600s", "--out", tmp_path) as swarm:
-        family = until(lambda: with_command(swarm.family(), "inflight.bench.measure.worker.share"))
+        family = until(lambda: with_command(swarm.family(), SHARE))
         swarm.process.send_signal(signal.SIGKILL)
         swarm.process.wait()
 

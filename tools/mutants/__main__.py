@@ -63,7 +63,7 @@ ROOMS = {
     "statistics": Room(
         (
             "bench/frame/statistics.py", "bench/frame/model.py", "bench/frame/slopes.py", "bench/frame/contrast.py",
-            "bench/plan/arrivals.py",
+            "bench/measure/swarm/schedule.py",
         ),
         (
             "tests/analyse", "tests/core/test_core_stats.py", "tests/frame", "tests/show/test_memory_shown.py",

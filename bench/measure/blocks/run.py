@@ -18,7 +18,7 @@ from inflight.bench.measure.expected import described, lap_answer
 from inflight.bench.measure.process import TrialError
 from inflight.bench.measure.server import Server, ServerError
 from inflight.bench.measure.trial import Begin, Observation, Setting, conduct, skipped
-from inflight.bench.plan.arm import ArmTrial, BlockTrial
+from inflight.bench.plan.arm import BlockTrial
 from inflight.bench.rows.files import Row
 from inflight.fake_server.site import SiteConfig
 
@@ -38,7 +38,7 @@ def run(block: BlockTrial, prepared: Mapping[str, Prepared], server: Server, set
     outside = host.disturbances(setting.cpus).since(before)
     done = _Done(block, setting, found, outside, server.ceiling_per_s)
     return [
-        conduct(ArmTrial(block, one.arm), setting.run, partial(_of_arm, one, done), server, begin) for one in found.arms
+        conduct(block.trial_of(one.arm), setting.run, partial(_of_arm, one, done), server, begin) for one in found.arms
     ]
 
 

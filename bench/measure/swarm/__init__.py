@@ -1,1 +1,1 @@
-"""Very many fetches in flight: one strategy in as many processes as it takes, steered by Locust."""
+"""Load that Locust steers: one strategy in as many processes as it takes, and requests at constant rates."""

@@ -2,7 +2,7 @@
 
 import os
 import resource
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from inflight.bench.measure import limits
@@ -13,15 +13,15 @@ from inflight.strategies import Description
 
 
 @dataclass(frozen=True, slots=True)
-class Common:
-    """A limit that applies to all processes of a swarm together."""
+class Resource:
+    """A resource of which each process, or all processes of a swarm together, may use a limited amount."""
 
     name: str
-    most: int
-    """The amount that the swarm may use."""
-    each: int
+    """The limit."""
+    max: int
+    each: int = 1
     """The amount per fetch in flight."""
-    remedy: str
+    remedy: str = "raise it"
     """Evidence for the limit, and how to raise it."""
 
 
@@ -33,52 +33,47 @@ class Allowances:
     """Maximum number of open descriptors of one process."""
     ports: int | None
     """Number of client ports for each destination."""
-    threads: int | None
-    """Maximum number of threads of all processes together: 90 % of what the shared limits have left."""
-    threads_name: str | None
-    threads_each: int | None
-    """Maximum number of threads of one process."""
-    threads_each_name: str | None
+    threads: Resource | None
+    """Threads of one process."""
+    together: tuple[Resource, ...]
+    """What all processes share: threads, open files, tracked connections. 90 % of what is left."""
     memory_bytes: int | None
     """Memory for the swarm, including what the kernel uses for it."""
     cores: int
-    threads_remedy: str = "raise it"
-    commons: tuple[Common, ...] = ()
-    """Other shared limits: open files, tracked connections."""
 
 
-def allowances(strategy: Description | None = None, memory_bytes: int | None = None) -> Allowances:
+def allowances(strategy: Description, memory_bytes: int | None = None) -> Allowances:
     """Return what this machine allows; ``memory_bytes`` defaults to 90 % of the available memory.
 
-    For a strategy that needs threads, or when none is given, some threads are started and ended to measure their cost.
+    For a strategy that needs threads, some threads are started and ended to measure their cost.
     """
     facts = look(os.getpid())  # without the ports in use: an earlier swarm leaves many in TIME_WAIT
-    threaded = strategy is None or strategy.threads_each > 0
-    together = _lowest(list_ceilings("threads", facts), shared=True) if threaded else None
-    alone = _lowest(limits.predict("threads"), shared=False) if threaded else None
-    ports = _lowest(list_ceilings("ports", facts), shared=True, of="port")
+    ports = _lowest(list_ceilings("ports", facts), shared=True, part="port")
     if memory_bytes is None and (memory := _lowest(list_ceilings("memory", facts), shared=True)) is not None:
         memory_bytes = int(SHARED_PART * memory.most)
-    # Each end of a connection is one file. A tracked connection is one entry.
-    files = _lowest(list_ceilings("descriptors", facts), shared=True)
-    is_tracking = facts.get("net.netfilter.nf_conntrack_count", 0) > 0
-    tracked = _lowest(list_ceilings("backlog", facts), shared=True, of="conntrack") if is_tracking else None
+    alone = _lowest(limits.predict("threads"), shared=False) if strategy.threads_each else None
     return Allowances(
         descriptors=_descriptors(facts),
         ports=None if ports is None else ports.most,
-        threads=None if together is None else int(SHARED_PART * together.most),
-        threads_name=None if together is None else together.name,
-        threads_each=None if alone is None else alone.most,
-        threads_each_name=None if alone is None else alone.name,
+        threads=None if alone is None else Resource(alone.name, alone.most, strategy.threads_each),
+        together=tuple(_together(facts, strategy)),
         memory_bytes=memory_bytes,
         cores=len(usable_cores()),
-        threads_remedy="raise it" if together is None else _remedy(together),
-        commons=tuple(
-            Common(ceiling.name, int(SHARED_PART * ceiling.most), each, _remedy(ceiling))
-            for ceiling, each in ((files, 2), (tracked, 1))
-            if ceiling is not None
-        ),
     )
+
+
+def _together(facts: Facts, strategy: Description) -> Iterator[Resource]:
+    """Yield what all processes share. Each end of a connection is one file; a tracked connection is one entry."""
+    is_tracking = facts.get("net.netfilter.nf_conntrack_count", 0) > 0
+    for name, part, each in (
+        ("threads", "", strategy.threads_each),
+        ("descriptors", "", 2),
+        ("backlog", "conntrack", int(is_tracking)),
+    ):
+        ceiling = _lowest(list_ceilings(name, facts), shared=True, part=part) if each else None
+        if ceiling is not None:
+            remedy = f"{ceiling.evidence}; to raise it: {ceiling.remedy}"
+            yield Resource(ceiling.name, int(SHARED_PART * ceiling.most), each, remedy)
 
 
 def _descriptors(facts: Facts) -> int | None:
@@ -86,14 +81,11 @@ def _descriptors(facts: Facts) -> int | None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY:
         return hard
-    found = _lowest(list_ceilings("descriptors", facts), shared=False)
-    return None if found is None else found.most
+    lowest = _lowest(list_ceilings("descriptors", facts), shared=False)
+    return None if lowest is None else lowest.most
 
 
-def _lowest(found: Sequence[Ceiling], *, shared: bool, of: str = "") -> Ceiling | None:
-    own = [ceiling for ceiling in found if ceiling.shared == shared and of in ceiling.name]
-    return min(own, key=lambda ceiling: ceiling.most, default=None)
-
-
-def _remedy(ceiling: Ceiling) -> str:
-    return f"{ceiling.evidence}; to raise it: {ceiling.remedy}"
+def _lowest(found: Sequence[Ceiling], *, shared: bool, part: str = "") -> Ceiling | None:
+    """Return the lowest shared limit, or the lowest of a process, with this part in its name."""
+    fitting = [ceiling for ceiling in found if ceiling.shared == shared and part in ceiling.name]
+    return min(fitting, key=lambda ceiling: ceiling.most, default=None)

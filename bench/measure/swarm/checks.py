@@ -13,9 +13,9 @@ from inflight.bench.measure.worker.share import digest
 from inflight.bench.rows.files import Check
 from inflight.fake_server.site import Site, SiteConfig
 
-MOST_REPORTING_SHARE = 0.01
+MAX_REPORTING_SHARE = 0.01
 """Maximum share of the strategy processes' CPU time for reporting to Locust."""
-ENOUGH_CPU_NS = 500_000_000
+MIN_CPU_NS = 500_000_000
 """Minimum CPU time to judge that share: the first report of a process costs more than the others."""
 
 
@@ -38,7 +38,7 @@ def wrong_answer(evidence: Evidence, made: Sequence[Check]) -> str | None:
     answer = next(check for check in made if check.name == ANSWER)
     if answer.verdict == "passed":
         return None
-    losses = [told_loss(loss) for loss in evidence.measured["lost"]]
+    losses = [describe_loss(loss) for loss in evidence.measured["lost"]]
     return "; ".join([answer.detail, *losses])
 
 
@@ -79,12 +79,11 @@ def _confirmed(evidence: Evidence) -> Judgement:
 
 
 def _nobody_lost(evidence: Evidence) -> Judgement:
-    lost, late = evidence.measured["lost"], evidence.measured["late"]
-    said = [told_loss(loss) for loss in lost] + [f"a {one['what']} joined late and took no part" for one in late]
-    return passed_if(not lost, "; ".join(said) or "no process was lost or late")
+    lost = evidence.measured["lost"]
+    return passed_if(not lost, "; ".join(map(describe_loss, lost)) or "no process was lost")
 
 
-def told_loss(loss: dict[str, Any]) -> str:
+def describe_loss(loss: dict[str, Any]) -> str:
     """Return a clause about a lost process: which, how, and with how many fetches in flight."""
     where = "" if loss["share"] is None else f" of share {loss['share']}"
     return f"a {loss['what']}{where} {loss['how']}, {loss['in_flight']:,} fetches in flight"
@@ -109,11 +108,11 @@ def _requests(evidence: Evidence) -> Judgement:
 
 def _reporting(evidence: Evidence) -> Judgement:
     share = evidence.measured["reporting_share"]
-    if evidence.measured["client_cpu_ns"] < ENOUGH_CPU_NS:
+    if evidence.measured["client_cpu_ns"] < MIN_CPU_NS:
         return not_applicable(f"{units.percent(share, 2)}, but too little CPU time for a verdict")
-    limit = units.percent(MOST_REPORTING_SHARE)
+    limit = units.percent(MAX_REPORTING_SHARE)
     figures = f"{units.percent(share, 2)} of the strategy processes' CPU time, limit {limit}"
-    return passed_if(share <= MOST_REPORTING_SHARE, figures)
+    return passed_if(share <= MAX_REPORTING_SHARE, figures)
 
 
 def _ports(evidence: Evidence) -> Judgement:

@@ -5,11 +5,11 @@ Each strategy process has its own server and a share of the site's pages, with o
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
-from inflight.bench.measure.swarm.allowances import Allowances, Common
+from inflight.bench.measure.swarm.allowances import Allowances, Resource
 from inflight.strategies import Description
 
 DESCRIPTOR_PART = 0.95
@@ -24,7 +24,7 @@ net/ipv4/inet_hashtables.c). A port is taken if a connection to the same destina
 longer than the last: 19,000 connections to one destination on 28,232 ports took 4 s, four destinations with 4,750 each
 took 1 s together.
 """
-MOST_PORTS_EACH = 64
+MAX_PORTS_EACH = 64
 """Maximum number of ports of one server."""
 WORTH_TWO = 2_000
 """Minimum number of fetches for two processes on a machine with two cores. A process fills one core, as its lock lets
@@ -109,15 +109,14 @@ def layout(in_flight: int, allowed: Allowances, *, strategy: Description, proces
             f"{strategy.name} can have only {strategy.most_in_flight} in flight, so {in_flight:,} would take a process "
             "for each fetch; choose another strategy"
         )
-    each, each_name = _most_each(allowed, strategy)
+    each, each_name = _max_of_process(allowed, strategy)
 
     def count(fetches: int) -> int:
         fewest = 2 if fetches >= WORTH_TWO and allowed.cores > 1 else 1
         easy = math.ceil(fetches * strategy.threads_each / EASY_THREADS)
         return processes or max(fewest, easy, math.ceil(fetches / each))
 
-    bounds = [bound for bound in _bounds(in_flight, allowed, strategy, count) if bound.allows < in_flight]
-    bound_by = min(bounds, key=lambda bound: bound.allows, default=None)
+    bound_by = _bound(in_flight, allowed, strategy, count)
     planned = in_flight if bound_by is None else bound_by.allows
     if bound_by is not None and planned < 1:
         raise LayoutError(f"{strategy.name} cannot have a single fetch in flight here: {bound_by.sentence}")
@@ -128,26 +127,9 @@ def layout(in_flight: int, allowed: Allowances, *, strategy: Description, proces
         )
     if processes is not None and processes > planned:
         raise LayoutError(f"{processes} processes are more than {planned:,} fetches in flight; use fewer")
-    shares = divided(planned, count(planned))
-    ports_each = math.ceil(shares[0].count / _most_to_one(allowed))
-    return Layout(
-        in_flight, planned, shares, ports_each, bound_by, round(_memory_bytes(planned, len(shares), strategy))
-    )
-
-
-def among(
-    in_flight: int, allowed: Allowances, *, strategy: Description, processes: int | None, workers: int, here: int
-) -> Layout:
-    """Return the layout for several Locust workers, ``here`` of which are on this machine. Raises LayoutError.
-
-    Locust divides the shares evenly among its workers. Only the limits of this machine are known; the other machines
-    are assumed to have the same.
-    """
-    own = None if processes is None else math.ceil(processes * here / workers)
-    laid = layout(math.ceil(in_flight * here / workers), allowed, strategy=strategy, processes=own)
-    possible = min(in_flight, laid.in_flight * workers // here)
-    count = processes or min(possible, math.ceil(len(laid.shares) / here) * workers)
-    return replace(laid, asked=in_flight, in_flight=possible, shares=divided(possible, count))
+    shares = _divide(planned, count(planned))
+    ports_each = math.ceil(shares[0].count / _max_to_one(allowed))
+    return Layout(in_flight, planned, shares, ports_each, bound_by, _memory_bytes(planned, len(shares), strategy))
 
 
 def bytes_each(strategy: Description) -> int:
@@ -156,60 +138,57 @@ def bytes_each(strategy: Description) -> int:
     return BOTH_ENDS_BYTES + SERVER_BYTES + user + THREAD_BYTES * strategy.threads_each
 
 
-def _most_to_one(allowed: Allowances) -> int:
+def _max_to_one(allowed: Allowances) -> int:
     """Return the maximum number of connections to one address and port. Raises LayoutError."""
     if allowed.ports is None:
         return 1 << 62
-    most = int(DESTINATION_PART * allowed.ports)
-    if most < 1:
+    fitting = int(DESTINATION_PART * allowed.ports)
+    if fitting < 1:
         raise LayoutError(
             f"{allowed.ports} client ports are too few for any connection; widen the range: "
             'sysctl -w net.ipv4.ip_local_port_range="1024 65535"'
         )
-    return most
+    return fitting
 
 
-def most_connections(descriptors: int) -> int:
+def max_connections(descriptors: int) -> int:
     """Return the maximum number of connections of a process with this limit on descriptors."""
     return min(int(DESCRIPTOR_PART * descriptors), descriptors - DESCRIPTORS_ASIDE)
 
 
-def _most_each(allowed: Allowances, strategy: Description) -> tuple[int, str]:
+def _max_of_process(allowed: Allowances, strategy: Description) -> tuple[int, str]:
     """Return how many fetches one process can have in flight, and the limit that decides it. Raises LayoutError."""
-    found = [(MOST_PORTS_EACH * _most_to_one(allowed), "net.ipv4.ip_local_port_range")]
+    bounds = [(MAX_PORTS_EACH * _max_to_one(allowed), "net.ipv4.ip_local_port_range")]
     if allowed.descriptors is not None:
-        found.append((most_connections(allowed.descriptors), "RLIMIT_NOFILE, ulimit -Hn"))
-    if allowed.threads_each is not None and strategy.threads_each:
-        most = int(PREDICTED_PART * allowed.threads_each) - TASKS_EACH
-        found.append((max(0, most) // strategy.threads_each, allowed.threads_each_name or "threads of a process"))
-    each, name = min(found)
+        bounds.append((max_connections(allowed.descriptors), "RLIMIT_NOFILE, ulimit -Hn"))
+    if (threads := allowed.threads) is not None:
+        bounds.append((max(0, int(PREDICTED_PART * threads.max) - TASKS_EACH) // threads.each, threads.name))
+    each, name = min(bounds)
     if each < 1:
         raise LayoutError(f"{name} does not allow a process of {strategy.name} a single fetch in flight; raise it")
     return each, name
 
 
-def _bounds(asked: int, allowed: Allowances, strategy: Description, count: Callable[[int], int]) -> Iterator[Bound]:
-    """Yield how many of the ``asked`` fetches each limit allows that all processes share."""
-    commons = [common for common in allowed.commons if common.each]
-    if allowed.threads is not None and strategy.threads_each:
-        name = allowed.threads_name or "threads"
-        commons.append(Common(name, allowed.threads, strategy.threads_each, allowed.threads_remedy))
-    for common in commons:
-        yield _bound(common.name, strategy, common.remedy, _most(asked, partial(_fits, common, count)))
-    room = allowed.memory_bytes
-    if room is not None:
+def _bound(asked: int, allowed: Allowances, strategy: Description, count: Callable[[int], int]) -> Bound | None:
+    """Return the shared limit that allows the fewest of the ``asked`` fetches; None if all allow all."""
+    bounds = [(_most(asked, partial(_fits, common, count)), common.name, common.remedy) for common in allowed.together]
+    if (room := allowed.memory_bytes) is not None:
         why = f"{room / 1e6:,.0f} MB available, about {bytes_each(strategy) / 1e3:.1f} kB per fetch"
         why += f" and {PAIR_BYTES / 1e6:.0f} MB per pair of processes; to allow more: --memory-budget"
         fits = _most(asked, lambda n: _memory_bytes(n, count(n), strategy) <= MEMORY_PART * room)
-        yield _bound("memory", strategy, why, fits)
+        bounds.append((fits, "memory", why))
+    fits, name, why = min(bounds, default=(asked, "", ""))
+    sentence = f"{name} allows {strategy.name} {fits:,} fetches in flight ({why})"
+    return Bound(name, fits, sentence) if fits < asked else None
 
 
-def _fits(common: Common, count: Callable[[int], int], fetches: int) -> bool:
-    return fetches * common.each + count(fetches) * TASKS_EACH + TASKS_ASIDE <= common.most
+def _fits(resource: Resource, count: Callable[[int], int], fetches: int) -> bool:
+    return amount(resource, fetches, count(fetches)) <= resource.max
 
 
-def _bound(name: str, strategy: Description, why: str, fits: int) -> Bound:
-    return Bound(name, fits, f"{name} allows {strategy.name} {fits:,} fetches in flight ({why})")
+def amount(resource: Resource, fetches: int, pairs: int) -> int:
+    """Return the amount of a shared resource that a swarm needs."""
+    return fetches * resource.each + pairs * TASKS_EACH + TASKS_ASIDE
 
 
 def _most(asked: int, fits: Callable[[int], bool]) -> int:
@@ -221,7 +200,7 @@ def _memory_bytes(fetches: int, pairs: int, strategy: Description) -> int:
     return fetches * bytes_each(strategy) + pairs * PAIR_BYTES + LOCUST_BYTES
 
 
-def divided(fetches: int, count: int) -> tuple[Share, ...]:
+def _divide(fetches: int, count: int) -> tuple[Share, ...]:
     """Divide the pages into shares that differ by one page at most, the larger ones first."""
     small, larger = divmod(fetches, count)
     firsts = [n * small + min(n, larger) for n in range(count)]

@@ -1,38 +1,37 @@
 """Run one swarm: start N fetches in many processes, read memory while the gates hold all of them, open the gates.
 
-Locust starts the processes and keeps the statistics; ``crowd`` tracks them for the harness. This module decides when
+Locust starts the strategy processes and keeps the statistics; ``crowd`` tracks all processes. This module decides when
 each stage begins. As in every trial, every outcome becomes a row.
 """
 
-import json
-import math
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from threading import Thread
 from typing import Any
+
+import psutil
 
 from inflight import strategies
 from inflight.bench import units
 from inflight.bench.measure import held, host, memory, process
 from inflight.bench.measure.checks import judge
-from inflight.bench.measure.process import without_subject
 from inflight.bench.measure.server import ANSWER_SECONDS
 from inflight.bench.measure.swarm import checks as swarm_checks
 from inflight.bench.measure.swarm.allowances import allowances
-from inflight.bench.measure.swarm.crowd import PATIENCE_S, CrowdError, ShareState, gathered, node_process
-from inflight.bench.measure.swarm.layout import Layout, LayoutError, among
+from inflight.bench.measure.swarm.crowd import CrowdError, ShareState, gathered
+from inflight.bench.measure.swarm.layout import Layout, LayoutError, layout
 from inflight.bench.measure.trial import Observation, Setting, conduct
 from inflight.bench.plan.bare import BareTrial
 from inflight.bench.rows.files import Row
+from inflight.fake_server.site import SiteConfig
 from inflight.strategies.base import Job
 
 LOOK_S = 0.1
 """Interval between two looks at the swarm."""
-MOST_LOOKS = 400
+MAX_LOOKS = 400
 """Maximum number of points of a timeline. At this number every other point is dropped, and the interval doubles."""
 AT_ONCE = 2
 """Maximum number of shares per client core that fill at the same time, where no rate is given."""
@@ -40,8 +39,13 @@ COUNTED_S = 10.0
 """Timeout for Locust's statistics, since they last grew. Nodes report every second."""
 HEARD_OUT_S = 30.0
 """Timeout for a strategy process to end after it has lost its server."""
-MASTER_SILENCE_S = 300.0
-"""Timeout after which a Locust worker ends that joined from another machine and hears nothing of the master."""
+STILL_PART = 0.25
+"""The time that a process may stand still, as a share of a trial's maximum time: a larger swarm keeps its machine busy
+for longer. It is at least ANSWER_SECONDS."""
+REST_S = 5.0
+"""Timeout for memory to settle before it is read."""
+SETTLE_S = 0.3
+"""Interval between two readings that must agree."""
 
 
 def run_swarm(trial: BareTrial, setting: Setting) -> Row:
@@ -50,8 +54,10 @@ def run_swarm(trial: BareTrial, setting: Setting) -> Row:
 
 
 def _observe(trial: BareTrial, setting: Setting, seen: Observation) -> None:
+    described, processes = strategies.describe(trial.strategy), trial.values.get("processes")
+    allowed = allowances(described, setting.budget_bytes)
     try:
-        laid = planned(trial, setting)
+        laid = layout(trial.values["in_flight"], allowed, strategy=described, processes=processes)
     except LayoutError as error:
         raise process.SkipError(str(error), "limit") from error
     swarm = Swarm(trial, setting, laid, seen)
@@ -61,43 +67,6 @@ def _observe(trial: BareTrial, setting: Setting, seen: Observation) -> None:
     )
     seen.checks = judge(swarm_checks.CHECKS, evidence)
     seen.wrong = swarm_checks.wrong_answer(evidence, seen.checks)
-
-
-def planned(trial: BareTrial, setting: Setting) -> Layout:
-    """Return the layout of the swarm of a trial. Raises LayoutError."""
-    hosting, described = setting.hosting, strategies.describe(trial.strategy)
-    return among(
-        trial.values["in_flight"],
-        allowances(described, setting.budget_bytes),
-        strategy=described,
-        processes=trial.values.get("processes"),
-        workers=hosting.workers,
-        here=hosting.here,
-    )
-
-
-def join(master: str, port: int, nodes: int = 1, *, tell: Callable[[str], None], patience_s: float = PATIENCE_S) -> int:
-    """Join a master, which may not have started yet, with Locust workers of this machine; return the exit code."""
-    cpus = host.halves(pin=True)
-    with ExitStack() as stack:
-        started = [
-            stack.enter_context(node_process(master, port, cpus, math.inf, patience_s, MASTER_SILENCE_S))
-            for _ in range(nodes)
-        ]
-        threads = [Thread(target=_repeat, args=(node, tell), daemon=True) for node in started]
-        for thread in threads:
-            thread.start()
-        failed = [node for node in started if node.process.wait() != 0]
-        for node in failed:
-            tell(node.last_words().removeprefix(": ") or f"a Locust worker {without_subject(node.obituary())}")
-    return 2 if any(node.process.returncode == 2 for node in failed) else 1 if failed else 0
-
-
-def _repeat(node: process.Worker, tell: Callable[[str], None]) -> None:
-    """Pass on the progress messages of a node until it ends."""
-    assert node.process.stdout is not None
-    for line in node.process.stdout:
-        tell(json.loads(line)["told"])
 
 
 @dataclass
@@ -115,13 +84,15 @@ class Swarm:
         lifetime_s = self.setting.deadline_s(self.trial)
         self._deadline_s = time.monotonic() + lifetime_s
         self._guard = held.Guard(self.setting.budget_bytes)
-        measured, halves, tell = self.seen.measured, self.setting.halves, self.setting.tell
+        measured, halves, tell = self.seen.measured, self.setting.halves, self.setting.hosting.tell
         measured |= self._laid_out()
         before = host.disturbances(halves)
-        with gathered(self.setting.hosting, halves, lifetime_s) as crowd:
+        site, patience_s = SiteConfig.from_dict(self.trial.values["site"]), _patience_s(lifetime_s)
+        pairs = len(self.laid.shares)
+        tell(f"starting {pairs} strategy {'process' if pairs == 1 else 'processes'}, each with a server")
+        with gathered(self.laid, site, halves, lifetime_s, patience_s, self.setting.hosting) as crowd:
             self._crowd, self.shares = crowd, crowd.shares
-            measured |= {"lost": crowd.lost, "late": crowd.late, "hosts": len({node.host for node in crowd.present})}
-            tell(f"starting {_pairs(len(self.laid.shares))}")
+            measured |= {"lost": crowd.lost, "late": [], "hosts": 1}
             self._start(lifetime_s)
             measured |= self._layers("base")
             tell(f"starting {self.laid.in_flight:,} fetches")
@@ -145,32 +116,31 @@ class Swarm:
             "bound_by": None if bound is None else asdict(bound),
             "client_processes": processes,
             "server_processes": processes,
-            "nodes": self.setting.hosting.workers,
+            "nodes": self.setting.hosting.nodes,
             "ephemeral_ports": host.ephemeral_ports(),
         }
 
     def _start(self, lifetime_s: float) -> None:
-        """Start all processes, with the gates shut and the strategies ready to crawl."""
-        values = self.trial.values
+        """Start all strategy processes, ready to crawl."""
+        values, cpus = self.trial.values, self.setting.halves.client
         job = Job(
             roots=(),
             max_in_flight=self.laid.shares[0].count,  # the largest share; for smaller ones the number of pages decides
             connection=values["connection"],
             timeout_ns=round(lifetime_s * 1e9),  # a fetch must not time out while the gate holds it
         )
-        order = {
-            "strategy": self.trial.strategy,
-            "job": job.to_dict(),
-            "site": values["site"],
-            "ports_each": self.laid.ports_each,
-            "lifetime_s": lifetime_s,
-            "answer_s": max(ANSWER_SECONDS, self.setting.hosting.patience_s(lifetime_s)),
-        }
-        self._crowd.spawn(self.laid.shares, order)
+        self._crowd.spawn(
+            {
+                "strategy": self.trial.strategy,
+                "job": job.to_dict(),
+                "cpus": None if cpus is None else sorted(cpus),
+                "lifetime_s": lifetime_s,
+            }
+        )
         self._wait(lambda: not self._crowd.alive("waiting", "starting"), "the processes were not all started in time")
         ready = self._crowd.alive("ready")
         if not ready:
-            raise CrowdError(f"no share could be started: {swarm_checks.told_loss(self._crowd.lost[0])}")
+            raise CrowdError(f"no share could be started: {swarm_checks.describe_loss(self._crowd.lost[0])}")
         self.seen.knobs = swarm_checks.common_knobs([state.knobs for state in ready])
 
     def _ramp(self) -> None:
@@ -202,31 +172,30 @@ class Swarm:
         full_ns = self._begin_ns + self.seen.measured.get("reach_ns", 0)
         until_ns = full_ns + self.trial.values.get("hold_ns", 0)
         if (left_ns := until_ns - time.monotonic_ns()) > 0:
-            self.setting.tell(f"held for {units.duration(left_ns, 2)} more")
+            self.setting.hosting.tell(f"held for {units.duration(left_ns, 2)} more")
         while time.monotonic_ns() < until_ns and self._crowd.alive("going"):
             self._look("the gates were to stay shut for longer than a trial may take")
 
     def _release(self) -> None:
-        """Open the gates, and wait until all shares that are left have finished."""
-        released_ns = time.monotonic_ns()
-        self._crowd.tell_all({"do": "release"})
-        while self._crowd.alive("going"):
+        """Open the gates, and wait until all shares that are left have finished.
+
+        Then wait for the outcomes of strategy processes without a server: their fetches fail, so they end soon.
+        """
+        crowd, released_ns = self._crowd, time.monotonic_ns()
+        crowd.release()
+        while crowd.alive("going"):
             self._look("{held:,} of {planned:,} fetches were not answered in time")
         end_ns = time.monotonic_ns()
-        self._hear_out()
-        self.seen.measured |= {"drain_ns": end_ns - released_ns, "makespan_ns": end_ns - self._begin_ns}
-
-    def _hear_out(self) -> None:
-        """Wait for the outcomes of strategy processes without a server: their fetches fail, so they end soon."""
         until_s = time.monotonic() + HEARD_OUT_S
-        while self._crowd.bereft and time.monotonic() < until_s:
-            self._crowd.listen(LOOK_S)
+        while crowd.bereft and time.monotonic() < until_s:
+            crowd.listen(LOOK_S)
+        self.seen.measured |= {"drain_ns": end_ns - released_ns, "makespan_ns": end_ns - self._begin_ns}
 
     def _outcome(self) -> dict[str, Any]:
         """Return the sums over all shares."""
         outcomes = [state.outcome for state in self.shares if state.outcome is not None]
-        servers = [state.server for state in self.shares if state.server is not None]
-        self.seen.server = {"requests": sum(server["requests"] for server in servers)}
+        counts = [state.counts for state in self.shares if state.counts is not None]
+        self.seen.server = {"requests": sum(one["requests"] for one in counts)}
         errors = sum((Counter(outcome["errors"]) for outcome in outcomes), Counter[str]())
         cpu_ns = sum(outcome["cpu_ns"] for outcome in outcomes)
         return {
@@ -235,55 +204,64 @@ class Swarm:
             "port_refusals": sum(count for text, count in errors.items() if "EADDRNOTAVAIL" in text),
             "client_cpu_ns": cpu_ns,
             "reporting_share": sum(outcome["reporting_cpu_ns"] for outcome in outcomes) / max(1, cpu_ns),
-            "server_cpu_ns": sum(server["cpu_ns"] for server in servers),
+            "server_cpu_ns": sum(one["cpu_ns"] for one in counts),
         }
 
     def _counted_by_locust(self) -> dict[str, Any]:
         """Return Locust's statistics, once they include all reports of its nodes, and the CPU time that Locust used."""
         crowd, requests, give_up_s = self._crowd, -1, 0.0
-        crowd.tell_all({"do": "end"})
         fetched = sum(state.outcome["pages"] for state in self.shares if state.outcome is not None)
         while True:
-            crowd.ask_statistics()
-            self._wait(lambda: crowd.statistics is not None, "Locust's master did not answer in time")
-            counted = crowd.statistics
-            assert counted is not None
+            crowd.ask_reports()
+            self._wait(
+                lambda: "statistics" in crowd.reports and len(crowd.reports.get("ended", ())) >= len(crowd.nodes),
+                "Locust did not answer in time",
+            )
+            (counted,) = crowd.reports["statistics"]
             if counted["requests"] > requests:
                 requests, give_up_s = counted["requests"], time.monotonic() + COUNTED_S
             if requests >= fetched or time.monotonic() > give_up_s:
                 break
             crowd.listen(LOOK_S)
-        cpu_ns = counted["cpu_ns"] + sum(
-            node.said["ended"]["cpu_ns"] for node in crowd.nodes.values() if "ended" in node.said
-        )
-        told = {name: counted[name] for name in ("requests", "failures")}
-        return {"locust_cpu_ns": cpu_ns, "locust": {"version": crowd.locust_version, **told}}
+        cpu_ns = sum(report["cpu_ns"] for reports in crowd.reports.values() for report in reports)
+        counts = {name: counted[name] for name in ("requests", "failures")}
+        return {"locust_cpu_ns": cpu_ns, "locust": {"version": crowd.locust_version, **counts}}
 
     # Memory
 
     def _layers(self, stage: str) -> dict[str, Any]:
-        """Return the layers of memory of all processes and all machines, under names that begin with the stage."""
-        crowd = self._crowd
-        crowd.forget("layers")
-        crowd.tell_all({"do": "layers", "stage": stage})
-        self._wait(lambda: crowd.said_by_all("layers") is not None, "memory could not be read in time")
-        answers = crowd.said_by_all("layers") or []
-        systems = {answer["host"]: answer["system"] for answer in answers}  # each machine once
+        """Return the layers of memory of all processes once they have settled, under names that begin with the stage.
+
+        Names of servers begin with ``server_``. Locust's processes and the harness are not counted.
+        """
+        own, system = memory.settled(self._read, time.monotonic() + REST_S, time.sleep, SETTLE_S)
+        return {f"{stage}_{name}": size for name, size in (own | system).items() if size is not None}
+
+    def _read(self) -> tuple[memory.Layers, memory.Layers]:
         sums: Counter[str] = Counter()
-        for part in [*(answer["own"] for answer in answers), *systems.values()]:
-            sums.update({name: size for name, size in part.items() if size is not None})
-        return {f"{stage}_{name}": size for name, size in sums.items()}
+        for state in self._crowd.alive("ready", "going"):
+            assert state.server is not None
+            with suppress(psutil.Error):  # it has ended, which ``listen`` notices
+                client, serving = memory.of_process(state.pid), memory.of_process(state.server.process.pid)
+                counts = {
+                    "threads": psutil.Process(state.pid).num_threads(),
+                    "connections": self._crowd.connections(state),
+                }
+                sums.update({name: size or 0 for name, size in client.items()} | counts)
+                sums.update({f"server_{name}": size or 0 for name, size in serving.items()})
+        return dict(sums), memory.of_system() | {"unused_bytes": memory.unused_bytes()}
 
     def _layers_since(self, base: dict[str, Any]) -> dict[str, Any]:
         """Return the layers once no other process disturbs them; mark them as disturbed after a timeout."""
         give_up_s = time.monotonic() + held.REST_S
         while True:
-            found = self._layers("held")
+            self._look("memory could not be read in time")
+            layers = self._layers("held")
             if self._crowd.lost:  # the base layers include processes that are gone
-                return found | {"held_disturbed": "lost processes of this swarm"}
-            others = held.disturbance(base, found, "held")
+                return layers | {"held_disturbed": "lost processes of this swarm"}
+            others = held.disturbance(base, layers, "held")
             if others is None or time.monotonic() > give_up_s:
-                return found | {"held_disturbed": others}
+                return layers | {"held_disturbed": others}
 
     # Waiting
 
@@ -303,8 +281,8 @@ class Swarm:
         self._guard.check()
         if time.monotonic() > self._deadline_s:
             raise process.WorkerTimeoutError(otherwise.format(held=self._crowd.held, planned=self.laid.in_flight))
-        if not self._crowd.present:
-            raise CrowdError(f"no Locust worker is left: {swarm_checks.told_loss(self._crowd.lost[0])}")
+        if not self._crowd.nodes:
+            raise CrowdError(f"no Locust worker is left: {swarm_checks.describe_loss(self._crowd.lost[0])}")
 
 
 class Line:
@@ -324,15 +302,16 @@ class Line:
         values["at_ns"].append(now_ns - self._begin_ns)
         values["held"].append(count)
         values["used_bytes"].append(self._unused_bytes - memory.unused_bytes())
-        if len(values["at_ns"]) > MOST_LOOKS:
+        if len(values["at_ns"]) > MAX_LOOKS:
             for name in values:
                 values[name][:] = values[name][::2]
             self._every_ns = 2 * (self._every_ns or round(LOOK_S * 1e9))
         self._next_ns = now_ns + self._every_ns
 
 
-def _pairs(number: int) -> str:
-    return "1 strategy process and its server" if number == 1 else f"{number} strategy processes and as many servers"
+def _patience_s(lifetime_s: float) -> float:
+    """Return how long a process may show no sign of life in a trial that may take ``lifetime_s``."""
+    return max(ANSWER_SECONDS, STILL_PART * lifetime_s)
 
 
 def _early(state: ShareState) -> str:

@@ -49,7 +49,8 @@ def serve(kind: Callable[[dict[str, Any], Say], Part]) -> None:
     say({"event": "ready", "knobs": part.knobs() | seen})
     try:
         for asked in part.orders():
-            say(getattr(part, asked.pop("do"))(**asked))
+            if (answer := getattr(part, asked.pop("do"))(**asked)) is not None:
+                say(answer)
     finally:
         part.end()
 

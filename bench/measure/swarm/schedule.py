@@ -125,32 +125,19 @@ class Recorder:
         more and more have no answer. The answer is unknown if answers take too long for the window.
         """
         inside = self._inside()
-        if inside and all(_fault(span) is not None for span in inside):
-            fault, _ = Counter(map(_fault, inside)).most_common(1)[0]
-            return "too slow", f"no request got a right answer ({fault})"
-        never = self._arrivals() - len(inside)
-        if never:
+        faults = Counter(map(_fault, inside))
+        if inside and None not in faults:
+            return "too slow", f"no request got a right answer ({faults.most_common(1)[0][0]})"
+        if never := self._arrivals() - len(inside):
             return "too slow", f"{never:,} of {self._arrivals():,} due requests were never sent"
-        if why := self._sent_late(inside):
-            return "too slow", why
-        if why := self._too_long(inside):
-            return "window too short", why
-        why = self._owing_more(inside)
-        return ("too slow", why) if why else None
-
-    def _sent_late(self, inside: Sequence[Span]) -> str | None:
-        """Return a message if requests were sent later and later without catching up, else None.
-
-        This matters at low rates, where the number of waiting requests is below the noise of a count.
-        """
         lag_ns = self._quarters(inside, lambda span: span.started_ns - span.intended_ns)
-        if not _grows(lag_ns, self._late_ns):
-            return None
-        late_s = lag_ns[-1] / 1e9
-        return f"requests were sent later and later: {late_s:.2g} s late on average in the last quarter of the window"
+        if _grows(lag_ns, self._late_ns):  # at low rates, fewer requests wait than the noise of a count
+            late = f"{lag_ns[-1] / 1e9:.2g} s late on average in the last quarter of the window"
+            return "too slow", f"requests were sent later and later: {late}"
+        return self._too_long(inside) or self._owing_more(inside)
 
-    def _too_long(self, inside: Sequence[Span]) -> str | None:
-        """Return a message if the window is too short for the answers, else None.
+    def _too_long(self, inside: Sequence[Span]) -> tuple[NotKept, str] | None:
+        """Return a reason if the window is too short for the answers, else None.
 
         An overloaded server also answers late, but later and later; this is not reported here.
         """
@@ -159,36 +146,32 @@ class Recorder:
             return None
         p90_ns = record.summary([_service_ns(span) for span in answered])["p90_ns"]
         service_ns = self._quarters(answered, _service_ns)
-        if p90_ns <= LONGEST_SHARE * window_ns or _grows(
-            [mean_ns - service_ns[0] for mean_ns in service_ns], GROWTH_SHARE * window_ns
-        ):
+        growth_ns = [mean_ns - service_ns[0] for mean_ns in service_ns]
+        if p90_ns <= LONGEST_SHARE * window_ns or _grows(growth_ns, GROWTH_SHARE * window_ns):
             return None
-        return (
+        return "window too short", (
             f"one in ten answers took {p90_ns / 1e9:.3g} s or more, and the window lasted "
             f"{window_ns / 1e9:.3g} s; it must last {p90_ns / LONGEST_SHARE / 1e9:.3g} s at least"
         )
 
-    def _owing_more(self, inside: Sequence[Span]) -> str | None:
-        """Return a message if more and more requests were due without an answer, else None.
+    def _owing_more(self, inside: Sequence[Span]) -> tuple[NotKept, str] | None:
+        """Return a reason if more and more requests were due without an answer, else None.
 
         The backlog alone is not enough: while users are free, unanswered requests pile up in flight. The rate is lost
         if the number of unanswered requests grew by more than noise since the first third of the window, and was still
-        growing at the end. That means growth within the last third by more than noise, or growth from quarter to
-        quarter throughout: a small excess adds less than the noise in a third of a short window. By the last third,
-        initial filling is complete and a stall that was caught up is over. Means over a thirtieth of the window hide a
-        hiccup.
+        growing at the end: within the last third by more than noise, or from quarter to quarter throughout, because a
+        small excess adds less than the noise in a third of a short window. By the last third, initial filling is
+        complete and a stall that was caught up is over. Means over a thirtieth of the window hide a hiccup.
         """
         finished_ns = [span.finished_ns for span in inside if span.finished_ns is not None]
         unanswered = self._left_at(finished_ns, _moments(self.begin_ns, self.end_ns))
         third, quarter, moment = MOMENTS // 3, MOMENTS // 4, MOMENTS // 30
-        first, then, last = (
-            _mean(part) for part in (unanswered[:third], unanswered[-third:][:moment], unanswered[-moment:])
-        )
+        first, then, last = map(_mean, (unanswered[:third], unanswered[-third:][:moment], unanswered[-moment:]))
         noise = max(1 + NOISE * sqrt(2 * max(0.0, first)), self.schedule.rate_per_s * JITTER_S)
         throughout = _grows([_mean(unanswered[begin:][:quarter]) for begin in range(0, MOMENTS, quarter)], noise)
         if last - first <= noise or (last - then <= noise and not throughout):
             return None
-        return f"{unanswered[-1]:,} due requests had no answer at the end, {first:,.0f} in the first third"
+        return "too slow", f"{unanswered[-1]:,} due requests had no answer at the end, {first:,.0f} in the first third"
 
     @property
     def _late_ns(self) -> float:

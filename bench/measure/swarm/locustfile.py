@@ -1,9 +1,9 @@
-"""The locustfile for plain Locust: ``locust -f bench/measure/locust/locustfile.py``.
+"""The locustfile for plain Locust: ``locust -f bench/measure/swarm/locustfile.py``.
 
 It has two classes of users: PageUser browses a site (``inflight serve`` has one), and StrategyUser crawls it with a
 strategy process (``--strategy``, ``--in-flight``). To run only one of them, name it on the command line::
 
-    locust -f bench/measure/locust/locustfile.py PageUser --headless -u 20 -t 30s --host http://127.0.0.1:8080
+    locust -f bench/measure/swarm/locustfile.py PageUser --headless -u 20 -t 30s --host http://127.0.0.1:8080
 
 Our options can be set on Locust's web page too.
 """
@@ -20,8 +20,8 @@ if (ROOT / "inflight").is_dir() and str(ROOT) not in sys.path:  # a checkout; Lo
     sys.path.insert(0, str(ROOT))
 
 from inflight import strategies  # noqa: E402  (needs the path set above)
-from inflight.bench.measure.locust.page_user import PageUser  # noqa: E402
-from inflight.bench.measure.locust.strategy_user import StrategyUser  # noqa: E402
+from inflight.bench.measure.swarm.page_user import PageUser  # noqa: E402
+from inflight.bench.measure.swarm.strategy_user import StrategyUser  # noqa: E402
 from inflight.bench.plan.scale import refusal  # noqa: E402
 
 LOOPBACK = "127.0.0.1"

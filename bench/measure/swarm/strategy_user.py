@@ -1,19 +1,21 @@
-"""A Locust user that runs one strategy process.
+"""A Locust user that runs one strategy process, and its fetches in Locust's statistics.
 
 A Locust user is a greenlet in a process patched by gevent. The strategy is not affected: it runs in a fresh process of
 its own, and reports its fetches to the user in bulk.
 """
 
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import gevent
 from locust import User, task
+from locust.env import Environment
+from locust.stats import StatsEntry, StatsError, bucket_response_time
 
 from inflight.bench.measure import process
-from inflight.bench.measure.locust import bulk
 from inflight.bench.measure.worker.share import service_times_ns
 from inflight.strategies.base import Job
 
@@ -25,6 +27,7 @@ AGAIN_S = 1.0
 LIFETIME_S = 86_400.0
 _LOOK_S = 1.0
 """Interval between two looks at the pipe. With 100 looks per second, fifty greenlets would use half a core."""
+NS_PER_MS = 1_000_000
 
 
 class ProcessUser(User):
@@ -38,8 +41,7 @@ class ProcessUser(User):
         """Crawl with the strategy process, add its reports to the statistics, and return the outcome."""
         worker.send({"do": "crawl"})
         while (message := worker.hear("event"))["event"] == "pages":
-            fetched = bulk.bulk_of(service_times_ns(message), message["bytes"], message["failed"])
-            bulk.add(self.environment, METHOD, strategy, fetched)
+            add(self.environment, strategy, service_times_ns(message), message["bytes"], message["failed"])
             self.note_failed(sum(message["failed"].values()))
         return message
 
@@ -91,3 +93,38 @@ def strategy_process(
     with process.running([PROGRAM], order, cpus, lifetime_s) as worker:
         worker.look_s = _LOOK_S
         yield worker
+
+
+def add(
+    environment: Environment, name: str, service_ns: Sequence[int], size_bytes: int, failures: Mapping[str, int]
+) -> None:
+    """Add finished fetches to Locust's statistics: service times and bytes of all, number of failures by error.
+
+    Locust's own way, an event and a log call per request, costs tens of microseconds each, too much for a hundred
+    thousand fetches. The resulting entries are the same with one exception: requests per second are counted in the
+    second in which they are added. On a Locust worker, the next report sends them to the master with all others.
+    """
+    now_s, stats = time.time(), environment.stats
+    times_ms: Counter[int] = Counter()
+    for time_ns, count in Counter(service_ns).items():
+        times_ms[bucket_response_time(time_ns / NS_PER_MS)] += count
+    for like in (stats.total, stats.entries[name, METHOD]):
+        entry = StatsEntry(like.stats, like.name, like.method)
+        entry.start_time = like.start_time  # so that merging does not move the start
+        entry.num_requests, entry.num_failures = len(service_ns), sum(failures.values())
+        entry.total_content_length = size_bytes
+        if failures:
+            entry.num_fail_per_sec = {int(now_s): entry.num_failures}
+        if service_ns:
+            entry.last_request_timestamp = now_s
+            entry.response_times = dict(times_ms)
+            entry.num_reqs_per_sec = {int(now_s): len(service_ns)}
+            # Locust annotates these as int, and puts floats into them itself.
+            entry.total_response_time = sum(service_ns) / NS_PER_MS  # type: ignore[assignment]
+            entry.min_response_time = min(service_ns) / NS_PER_MS  # type: ignore[assignment]
+            entry.max_response_time = max(service_ns) / NS_PER_MS  # type: ignore[assignment]
+        like.extend(entry)
+    for text, count in failures.items():
+        error = stats.errors.setdefault(StatsError.create_key(METHOD, name, text), StatsError(METHOD, name, text))
+        error.occurrences += count - 1
+        error.occurred()  # one more, at this time

@@ -7,7 +7,6 @@ Importing this module imports Locust, which patches the process: only for proces
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from random import Random
@@ -45,11 +44,10 @@ class Answer:
         """Return the linked paths on the same host: the target of a redirect, or the links of a page."""
         if self.fault is not None:
             return []
+        links = [link.decode("utf-8", "replace") for link in LINK.findall(self.body)] if self.status == 200 else []
         if self.status in REDIRECTS:
-            found = [] if self.location is None else [self.location]
-        else:
-            found = [link.decode("utf-8", "replace") for link in LINK.findall(self.body)] if self.status == 200 else []
-        return [path for link in found if (path := path_on_host(url, link)) is not None]
+            links = [] if self.location is None else [self.location]
+        return [path for link in links if (path := path_on_host(url, link)) is not None]
 
 
 def path_on_host(url: str, link: str) -> str | None:
@@ -65,9 +63,7 @@ def path_on_host(url: str, link: str) -> str | None:
 
 def name_of(path: str) -> str:
     """Return the entry of Locust's statistics for a path. There are only three, whatever the size of the site."""
-    if path == "/":
-        return path
-    return "/p/[n]" if PAGE.fullmatch(path) else "other"
+    return path if path == "/" else "/p/[n]" if PAGE.fullmatch(path) else "other"
 
 
 def fault_of(path: str, status: int, content_length: str | None, body_bytes: int) -> str | None:
@@ -83,20 +79,11 @@ def fault_of(path: str, status: int, content_length: str | None, body_bytes: int
     return f"status {status}"
 
 
-class OneTryClient(HTTPClient):
-    """An HTTP client that never repeats a request.
+class OneTryPool(HTTPClientPool):
+    """A pool of clients that never repeat a request.
 
     geventhttpclient repeats a request without an answer, up to the size of its pool plus one, and has no setting
-    against it. A pool size of -1 prevents that. The queue and the semaphore of the pool keep their size.
-    """
-
-    def __init__(self, *args: Any, **settings: Any) -> None:
-        super().__init__(*args, **settings)
-        self._connection_pool.size = -1
-
-
-class OneTryPool(HTTPClientPool):
-    """A pool with such a client for each host.
+    against it. A pool size of -1 prevents that; the queue and the semaphore of the pool keep their size.
 
     A kept connection that the server has closed is replaced before a request is sent on it: the pool checks whether it
     is readable. A connection that is closed after that check is a failure, as the server may have begun its work.
@@ -104,11 +91,9 @@ class OneTryPool(HTTPClientPool):
 
     def get_client(self, url: str | URL) -> HTTPClient:
         """Return the client of a URL's host."""
-        parts = url if isinstance(url, URL) else URL(url)
-        key = parts.host, parts.port
-        if key not in self.clients:
-            self.clients[key] = OneTryClient.from_url(parts, **self.client_args)
-        return self.clients[key]
+        client = super().get_client(url)
+        client._connection_pool.size = -1  # noqa: SLF001
+        return client
 
 
 class SiteUser(FastHttpUser):
@@ -132,7 +117,16 @@ class SiteUser(FastHttpUser):
     def fetch(self, path: str) -> Answer:
         """Request a path, check the answer, and have Locust count it."""
         with self.client.get(path, name=name_of(path), headers=NO_ENCODING, catch_response=True) as response:
-            answer = _answer(path, response)
+            broken = response.request_meta["exception"]
+            if broken is not None:  # the body is not available, and some errors contain the URL
+                cause = getattr(broken, "original", broken)
+                late = isinstance(cause, TimeoutError | Timeout)
+                fault = TIMED_OUT if late else f"{type(cause).__name__}: {cause}".removesuffix(": ")
+                answer = Answer(response.status_code, fault)
+            else:
+                head, body = response.headers, response.content
+                failure = fault_of(path, response.status_code, head.get("content-length"), len(body))
+                answer = Answer(response.status_code, failure, body, head.get("location"))
             if answer.fault is not None:
                 response.failure(answer.fault)
         return answer
@@ -150,7 +144,8 @@ class PageUser(SiteUser):
         super().__init__(environment)
         place = getattr(environment.runner, "worker_index", 0)
         self._draw = Random(f"{SEED}/{place}/{next(self._numbers)}")
-        self._pause = pause(environment.parsed_options)
+        rate = getattr(environment.parsed_options, "page_rate", None) or 0
+        self._pause = constant_throughput(rate) if rate > 0 else constant(0)
         self._seen: set[str] = set()
         self._next = "/"
 
@@ -169,29 +164,7 @@ class PageUser(SiteUser):
             self._seen.clear()
 
 
-def pause(options: Any) -> Callable[[Any], float]:
-    """Return Locust's wait function: no wait, or a constant rate with ``--page-rate``."""
-    rate = getattr(options, "page_rate", None) or 0
-    return constant_throughput(rate) if rate > 0 else constant(0)
-
-
 def next_path(links: list[str], seen: set[str], draw: Random) -> str:
     """Return an unseen link; the root when there is none, or after PAGES_A_VISIT pages."""
     unseen = sorted({link for link in links if link not in seen})
     return draw.choice(unseen) if unseen and len(seen) < PAGES_A_VISIT else "/"
-
-
-def _answer(path: str, response: Any) -> Answer:
-    broken = response.request_meta["exception"]
-    if broken is not None:  # the body is not available
-        return Answer(response.status_code, _in_words(broken))
-    length, location, body = response.headers.get("content-length"), response.headers.get("location"), response.content
-    return Answer(response.status_code, fault_of(path, response.status_code, length, len(body)), body, location)
-
-
-def _in_words(broken: Exception) -> str:
-    """Return an error's text without the URL that some errors of geventhttpclient contain."""
-    cause = getattr(broken, "original", broken)
-    if isinstance(cause, TimeoutError | Timeout):
-        return TIMED_OUT
-    return f"{type(cause).__name__}: {cause}".removesuffix(": ")

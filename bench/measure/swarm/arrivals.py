@@ -21,7 +21,6 @@ import ctypes
 import os
 import time
 from collections import Counter, deque
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, ClassVar
 
@@ -30,11 +29,10 @@ from gevent.event import AsyncResult
 from gevent.socket import wait_read
 from locust.env import Environment
 from locust.exception import StopUser
-from locust.runners import Runner
 
-from inflight.bench.measure.locust.page_user import TIMED_OUT, OneTryPool, SiteUser
+from inflight.bench.measure.swarm.page_user import TIMED_OUT, OneTryPool, SiteUser
+from inflight.bench.measure.swarm.schedule import NO_ANSWER, Recorder, Schedule
 from inflight.bench.measure.worker import Part, Say, serve
-from inflight.bench.plan.arrivals import NO_ANSWER, Recorder, Schedule
 
 WARM_UP_S = 1.0
 LEAD_NS = 50_000_000
@@ -46,71 +44,10 @@ ANSWER_S = 10.0
 S = 1_000_000_000
 
 
-class Desk:
-    """Hand arrivals to users: to the user idle for the shortest time, so that few connections are needed."""
-
-    recorder: Recorder
-    """Set when the schedule begins; before that, there are users but no arrivals."""
-
-    def __init__(self, paths: Callable[[int], str]) -> None:
-        self.path_of = paths
-        self.answers: Counter[tuple[str, int, int, str | None]] = Counter()
-        """(path, status, bytes, why it is a failure) -> number of answers."""
-        self.sent: dict[int, int] = {}
-        """Number of an arrival without an answer -> when it was sent."""
-        self._waiting: deque[int] = deque()
-        self._idle: list[AsyncResult[int | None]] = []
-        self._closed = False
-
-    def arrive(self, number: int) -> None:
-        """Give an arrival to a free user, or queue it until one is free."""
-        if self._idle:
-            self._idle.pop().set(number)
-        else:
-            self._waiting.append(number)
-
-    def take(self) -> int | None:
-        """Return the next arrival for a free user, waiting for one if needed; None when there are no more."""
-        if self._waiting:
-            return self._waiting.popleft()
-        if self._closed:
-            return None
-        hand: AsyncResult[int | None] = AsyncResult()
-        self._idle.append(hand)
-        return hand.get()
-
-    def forget(self) -> None:
-        """Drop the queue of arrivals."""
-        self._waiting.clear()
-
-    def close(self) -> None:
-        """Drop the queue, and tell all free users that there are no more arrivals."""
-        self._closed = True
-        self.forget()
-        for hand in self._idle:
-            hand.set(None)
-
-    @property
-    def free(self) -> int:
-        """Number of users that wait for an arrival."""
-        return len(self._idle)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no arrival waits to be sent."""
-        return not self._waiting
-
-    def give_up(self) -> None:
-        """Note the requests without an answer as failures."""
-        for number, started_ns in self.sent.items():
-            self.recorder.note(self.recorder.schedule.due_ns(number), started_ns, None)
-            self.answers[self.path_of(number), 0, 0, NO_ANSWER] += 1
-
-
 class ArrivalUser(SiteUser):
     """Send one arrival after the other."""
 
-    desk: ClassVar[Desk]
+    loop: ClassVar["OpenLoop"]
     network_timeout = connection_timeout = ANSWER_S
 
     def __init__(self, environment: Any) -> None:
@@ -128,18 +65,18 @@ class ArrivalUser(SiteUser):
     @locust.task
     def serve(self) -> None:
         """Take an arrival, send it, and note the answer."""
-        desk = self.desk
-        number = desk.take()
+        loop = self.loop
+        number = loop.take()
         if number is None:
             raise StopUser
-        path, started_ns = desk.path_of(number), time.perf_counter_ns()
-        desk.sent[number] = started_ns
+        path, started_ns = loop.path_of(number), time.perf_counter_ns()
+        loop.sent[number] = started_ns
         answer = self.fetch(path)
         finished_ns = time.perf_counter_ns()
-        del desk.sent[number]
+        del loop.sent[number]
         fault = NO_ANSWER if answer.fault == TIMED_OUT else answer.fault
-        desk.recorder.note(desk.recorder.schedule.due_ns(number), started_ns, finished_ns, fault)
-        desk.answers[path, answer.status, len(answer.body), fault] += 1
+        loop.recorder.note(loop.recorder.schedule.due_ns(number), started_ns, finished_ns, fault)
+        loop.answers[path, answer.status, len(answer.body), fault] += 1
 
 
 class Alarm:
@@ -171,33 +108,65 @@ class Alarm:
 
 
 class OpenLoop(Part):
-    """A schedule, its users, and what they measure in the window."""
+    """A schedule, its users, and what they measure in the window.
+
+    An arrival goes to the user that has been idle for the shortest time, so that few connections are needed.
+    """
+
+    recorder: Recorder
+    """Set when the schedule begins; before that, there are users but no arrivals."""
 
     def __init__(self, order: dict[str, Any], say: Say) -> None:
         super().__init__(order, say)
         self._order, self._say = order, say
-        pages, path = order["pages"], order["path"]
+        self.answers: Counter[tuple[str, int, int, str | None]] = Counter()
+        """(path, status, bytes, why it is a failure) -> number of answers."""
+        self.sent: dict[int, int] = {}
+        """Number of an arrival without an answer -> when it was sent."""
+        self._waiting: deque[int] = deque()
+        self._idle: list[AsyncResult[int | None]] = []
+        self._closed = False
+        ArrivalUser.host, ArrivalUser.loop = order["base"], self
         self._environment = Environment(user_classes=[ArrivalUser], host=order["base"])
         self._runner = self._environment.create_local_runner()
-        ArrivalUser.host = order["base"]
-        self._desk = ArrivalUser.desk = Desk(lambda number: path if pages is None else page_path(number, pages))
-        _spawn(self._runner, self._desk, order["users"])
+        self._runner.spawn_users({ArrivalUser.__name__: order["users"]})
+        # Starting thousands of users blocks this process for seconds, which would delay requests into the window.
+        while len(self._idle) < order["users"]:
+            gevent.sleep(0.001)
 
     def knobs(self) -> dict[str, Any]:
         """Return the knobs of any worker, Locust's version, and the number of users that are free."""
-        return {"locust": locust.__version__, "users": self._desk.free, **super().knobs()}
+        return {"locust": locust.__version__, "users": len(self._idle), **super().knobs()}
+
+    def path_of(self, number: int) -> str:
+        """Return the path that an arrival requests: that of the target, or all pages of the site in turn."""
+        pages = self._order["pages"]
+        if pages is None:
+            return str(self._order["path"])
+        return f"/p/{number % pages}" if number % pages else "/"
+
+    def take(self) -> int | None:
+        """Return the next arrival for a free user, waiting for one if needed; None when there are no more."""
+        if self._waiting:
+            return self._waiting.popleft()
+        if self._closed:
+            return None
+        hand: AsyncResult[int | None] = AsyncResult()
+        self._idle.append(hand)
+        return hand.get()
 
     def go(self) -> dict[str, Any]:
         """Warm up, send at the rate, and say when the window begins and ends."""
-        order, desk = self._order, self._desk
+        order = self._order
         first_ns = time.perf_counter_ns() + LEAD_NS
         begin_ns = first_ns + round(WARM_UP_S * S)
-        recorder = desk.recorder = Recorder(
-            Schedule(order["rate_per_s"], first_ns), begin_ns, end_ns=begin_ns + round(order["seconds"] * S)
-        )
-        cpu_ns = _send(desk, self._say)
+        schedule = Schedule(order["rate_per_s"], first_ns)
+        recorder = self.recorder = Recorder(schedule, begin_ns, end_ns=begin_ns + round(order["seconds"] * S))
+        cpu_ns = self._send(recorder)
         self._runner.user_greenlets.join(timeout=ANSWER_S + 1)
-        desk.give_up()
+        for number, started_ns in self.sent.items():  # the requests without an answer are failures
+            recorder.note(schedule.due_ns(number), started_ns, None)
+            self.answers[self.path_of(number), 0, 0, NO_ANSWER] += 1
         self._runner.quit()
         counted = self._environment.stats.total
         return {
@@ -205,47 +174,34 @@ class OpenLoop(Part):
             "measured": recorder.outcome(),
             "cpu_ns": cpu_ns,
             "window_ns": recorder.end_ns - recorder.begin_ns,
-            "answers": [[*key, number] for key, number in desk.answers.items()],
+            "answers": [[*key, number] for key, number in self.answers.items()],
             "locust": {"requests": counted.num_requests, "failures": counted.num_failures},
         }
 
-
-def page_path(number: int, pages: int) -> str:
-    """Return the path that an arrival requests: all pages of the site in turn."""
-    n = number % pages
-    return f"/p/{n}" if n else "/"
-
-
-def _spawn(runner: Runner, desk: Desk, users: int) -> None:
-    """Start all users and wait until each is free.
-
-    Starting thousands of users blocks this process for seconds. During the warm-up, that would delay requests into the
-    window.
-    """
-    runner.spawn_users({ArrivalUser.__name__: users})
-    while desk.free < users:
-        gevent.sleep(0.001)
-
-
-def _send(desk: Desk, say: Say) -> int:
-    """Pass each arrival to the desk when it is due; return the CPU time that this process used in the window."""
-    recorder, alarm = desk.recorder, Alarm()
-    schedule, number, cpu_ns = recorder.schedule, 0, []
-    for event, until_ns in (("begun", recorder.begin_ns), ("ended", recorder.end_ns)):
-        while (due_ns := schedule.due_ns(number)) < until_ns:
-            alarm.wait_until(due_ns)
-            desk.arrive(number)
-            number += 1
-        alarm.wait_until(until_ns)
-        if event == "begun":
-            desk.forget()
-        cpu_ns.append(time.process_time_ns())
-        say({"event": event, "clock_ns": time.monotonic_ns()})
-    give_up_ns = recorder.end_ns + round(DRAIN_S * S)
-    while not desk.is_empty and time.perf_counter_ns() < give_up_ns:
-        gevent.sleep(0.005)
-    desk.close()
-    return cpu_ns[1] - cpu_ns[0]
+    def _send(self, recorder: Recorder) -> int:
+        """Pass on each arrival when it is due; return the CPU time that this process used in the window."""
+        alarm, number, cpu_ns = Alarm(), 0, []
+        for event, until_ns in (("begun", recorder.begin_ns), ("ended", recorder.end_ns)):
+            while (due_ns := recorder.schedule.due_ns(number)) < until_ns:
+                alarm.wait_until(due_ns)
+                if self._idle:
+                    self._idle.pop().set(number)
+                else:
+                    self._waiting.append(number)
+                number += 1
+            alarm.wait_until(until_ns)
+            if event == "begun":
+                self._waiting.clear()
+            cpu_ns.append(time.process_time_ns())
+            self._say({"event": event, "clock_ns": time.monotonic_ns()})
+        give_up_ns = recorder.end_ns + round(DRAIN_S * S)
+        while self._waiting and time.perf_counter_ns() < give_up_ns:
+            gevent.sleep(0.005)
+        self._closed = True
+        self._waiting.clear()
+        for hand in self._idle:
+            hand.set(None)
+        return cpu_ns[1] - cpu_ns[0]
 
 
 if __name__ == "__main__":

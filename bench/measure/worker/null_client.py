@@ -1,6 +1,6 @@
 """A client that ignores its answers: it measures how many requests per second the server can answer.
 
-``python -m inflight.bench.measure.clients.null_client PORT`` keeps CONNECTIONS connections busy with requests,
+``python -m inflight.bench.measure.worker.null_client PORT`` keeps CONNECTIONS connections busy with requests,
 counts bytes instead of parsing them, and prints ``{"per_s": ...}``. It uses nothing but the standard library.
 """
 

@@ -1,1 +1,0 @@
-"""Independent clients of one server, which must see the same of it."""

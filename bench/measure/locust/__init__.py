@@ -1,1 +1,0 @@
-"""Processes under Locust: users, workers and the master of swarms and open loops."""

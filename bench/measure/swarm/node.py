@@ -1,0 +1,142 @@
+"""A Locust worker of a swarm: each of its users is a share, and runs a strategy process.
+
+A user asks the harness for a share, starts its strategy process, and crawls when told to::
+
+    harness                                 node
+                                            {"event": "ready", "knobs"}          the master has accepted it
+                                            {"event": "share?", "user"}
+    {"do": "take", "user", "share": {...}}                                       null: all shares are taken
+                                            {"event": "started", "share", "pid", "knobs"}
+    {"do": "go", "share"}
+                                            {"event": "failed", "share", "fetches"}
+                                            {"event": "crawled", "share", "outcome"}
+                                            {"event": "lost", "what", "share", "pid", "how"}     at any time
+    {"do": "report"}
+                                            {"event": "ended", "cpu_ns"}
+"""
+
+import locust  # isort: skip  (first of all: it patches what the others import)
+
+import json
+import math
+import os
+import time
+from collections.abc import Iterable
+from contextlib import ExitStack
+from typing import Any, ClassVar
+
+import gevent
+from gevent.event import AsyncResult, Event
+from gevent.fileobject import FileObject
+from gevent.lock import BoundedSemaphore
+from locust import runners, task
+from locust.env import Environment
+
+from inflight.bench.measure import process
+from inflight.bench.measure.process import without_subject
+from inflight.bench.measure.swarm.strategy_user import ProcessUser, strategy_process
+from inflight.bench.measure.worker import Part, Say, serve
+from inflight.strategies.base import Job
+
+LOOPBACK = "127.0.0.1"
+REPORT_EVERY_S = 1.0
+"""Interval of reports to the master. Locust's default of 3 s is as long as a small swarm."""
+AT_ONCE_PER_CORE = 2
+"""Maximum number of processes per core that start at the same time: more would only wait for each other."""
+
+
+class LocustPart(Part):
+    """A Locust process that follows orders, and ends with its input: a share that is held cannot be stopped nicely."""
+
+    def orders(self) -> Iterable[dict[str, Any]]:
+        """Yield the orders of the harness without blocking Locust."""
+        for line in FileObject(0, "rb", close=False):
+            yield json.loads(line)
+
+    def end(self) -> None:
+        """End this process; its strategy processes end with their input."""
+        os._exit(0)
+
+
+class ShareUser(ProcessUser):
+    """A Locust user that is one share of a swarm."""
+
+    node: ClassVar["Node"]
+    index: int
+
+    @task
+    def crawl(self) -> None:
+        """Run a share to its end, then wait for the end of the test: memory may be read until then."""
+        answer = self.node.asked[id(self)] = AsyncResult()
+        self.node.say({"event": "share?", "user": id(self)})
+        if (share := answer.get()) is not None:  # Locust has started another user in place of one that was lost
+            self.index = share["index"]
+            self._run(share)
+        Event().wait()
+
+    def _run(self, share: dict[str, Any]) -> None:
+        begin, pid = Event(), None
+        self.node.begins[self.index] = begin
+        roots = {"bases": share["bases"], "first": share["first"], "count": share["count"]}
+        cpus = None if share["cpus"] is None else set(share["cpus"])
+        job = Job.from_dict(share["job"])
+        try:
+            with ExitStack() as stack:
+                with self.node.starting:
+                    program = strategy_process(share["strategy"], job, roots, cpus, share["lifetime_s"])
+                    worker = stack.enter_context(program)
+                    pid, knobs = worker.pid, worker.expect("ready", "knobs")["knobs"]
+                self.node.say({"event": "started", "share": self.index, "pid": pid, "knobs": knobs})
+                begin.wait()
+                outcome = self.crawl_once(worker, share["strategy"])
+                self.node.say({"event": "crawled", "share": self.index, "outcome": outcome})
+                Event().wait()
+        except (process.WorkerError, OSError) as error:
+            self._lose("strategy process", pid, without_subject(error))
+            self.note_failure(share["strategy"], str(error))
+        except gevent.GreenletExit:
+            self._lose("Locust user", None, "was stopped by Locust, or on its page")
+            raise
+
+    def _lose(self, what: str, pid: int | None, how: str) -> None:
+        self.node.say({"event": "lost", "what": what, "share": self.index, "pid": pid, "how": how})
+
+    def note_failed(self, fetches: int) -> None:
+        """Report failed fetches to the harness: the gate will never hold them."""
+        if fetches:
+            self.node.say({"event": "failed", "share": self.index, "fetches": fetches})
+
+
+class Node(LocustPart):
+    """A Locust worker, and its messages to and from the harness."""
+
+    def __init__(self, order: dict[str, Any], say: Say) -> None:
+        super().__init__(order, say)
+        self.say = say
+        self.asked: dict[int, AsyncResult[dict[str, Any] | None]] = {}
+        self.begins: dict[int, Event] = {}
+        self.starting = BoundedSemaphore(AT_ONCE_PER_CORE * (os.cpu_count() or 1))
+        runners.WORKER_REPORT_INTERVAL = REPORT_EVERY_S
+        runners.MASTER_HEARTBEAT_TIMEOUT = math.inf  # type: ignore[assignment]  # it ends with its input
+        ShareUser.node = self
+        Environment(user_classes=[ShareUser]).create_worker_runner(LOOPBACK, order["port"])
+
+    def knobs(self) -> dict[str, Any]:
+        """Return Locust's version too."""
+        return super().knobs() | {"locust": locust.__version__}
+
+    def take(self, user: int, share: dict[str, Any] | None) -> None:
+        """Give a user its share."""
+        self.asked.pop(user).set(share)
+
+    def go(self, share: int) -> None:
+        """Start the crawl of a share."""
+        self.begins[share].set()
+
+    def report(self) -> dict[str, Any]:
+        """Return the CPU time of this process."""
+        return {"event": "ended", "cpu_ns": time.process_time_ns()}
+
+
+if __name__ == "__main__":
+    serve(Node)

@@ -1,0 +1,184 @@
+"""Run one open loop: Locust sends at a constant rate from a process of its own; this module watches the server.
+
+A rate that is not kept does not fail a check.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+from inflight.bench import units
+from inflight.bench.measure import checks, host
+from inflight.bench.measure.checks import MS, Judgement, judge, not_applicable, passed_if
+from inflight.bench.measure.server import Server, counted_between
+from inflight.bench.measure.swarm.schedule import LONGEST_SHARE, NO_ANSWER
+from inflight.bench.measure.trial import Observation, Setting, conduct, working
+from inflight.bench.plan.bare import BareTrial
+from inflight.bench.rows.files import Row
+from inflight.fake_server.faults import FAULTS
+from inflight.fake_server.site import PageSpec, Site, SiteConfig
+
+PROGRAM = "inflight.bench.measure.swarm.arrivals"
+FULL_CLIENT_SHARE = 0.90
+"""Minimum CPU share at which the client's core counts as full."""
+FULL_SERVER_SHARE = 0.70
+"""Minimum CPU share at which the server's core counts as full."""
+
+
+def run_open(trial: BareTrial, server: Server, setting: Setting) -> Row:
+    """Send at a trial's rate for its time, and return its row. A row whose rate was not kept can be valid.
+
+    The fake server is not used if the workload has a target of its own.
+    """
+    return conduct(trial, setting.run, partial(_observe, trial, server, setting), server)
+
+
+def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
+    values, site, served = trial.values, None, None
+    parts = urlsplit(values["target"] or server.base)
+    order = {name: values[name] for name in ("rate_per_s", "seconds", "users")}
+    order |= {"base": f"{parts.scheme}://{parts.netloc}", "pages": None}
+    order["path"] = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    if values["target"] is None:
+        site = Site(SiteConfig.from_dict(values["site"]))
+        server.configure(site.config)
+        order |= {"base": server.base, "pages": site.config.pages}
+    with working(trial, setting, PROGRAM, order, seen) as worker:
+        worker.send({"do": "go"})
+        worker.expect("begun", "clock_ns")
+        if site is not None:  # a target does not report its counts
+            server.tell("reset")
+            served = server.stats()
+        disturbed, waited_ns = host.disturbances(setting.cpus), host.run_delay_ns(worker.pid)
+        worker.expect("ended", "clock_ns")
+        if served is not None:
+            seen.server = counted_between(served, server.stats())
+        seen.measured = host.disturbances(setting.cpus).since(disturbed)
+        delay_ns = host.since(waited_ns, host.run_delay_ns(worker.pid))
+        outcome = worker.expect("outcome", "measured")
+    seen.measured |= outcome["measured"] | {
+        "client_cpu_share": outcome["cpu_ns"] / outcome["window_ns"],
+        "server_cpu_share": seen.server.get("cpu_share"),
+        "run_delay_ns": delay_ns,
+        "locust": outcome["locust"],
+    }
+    wanted = {"users": values["users"]}
+    if setting.cpus.client is not None:
+        wanted["cpus"] = sorted(setting.cpus.client)
+    if seen.measured["not_kept"] == "too slow":
+        seen.measured["why"] += who_was_full(seen.measured, values["users"])
+    evidence = Evidence(site, seen.measured, seen.knobs, wanted, outcome["answers"], outcome["window_ns"])
+    seen.checks, seen.wrong = judge(CHECKS, evidence), wrong_answer(evidence)
+
+
+def who_was_full(measured: dict[str, Any], users: int) -> str:
+    """Return a clause that says which of client, server and users were full; empty if none was."""
+    full = []
+    if measured["client_cpu_share"] >= FULL_CLIENT_SHARE:
+        full.append("the client's core was full")
+    if (measured["server_cpu_share"] or 0) >= FULL_SERVER_SHARE:
+        full.append(f"the server's core was {units.percent(measured['server_cpu_share'])} busy")
+    if not full and measured["peak_in_flight"] >= users:
+        full.append(f"all {users} users were waiting for responses")
+    return f"; {' and '.join(full)}" if full else ""
+
+
+@dataclass(slots=True)
+class Evidence:
+    """The input of the checks."""
+
+    site: Site | None
+    """The site of the fake server; None for a target, whose right answers are unknown."""
+    measured: dict[str, Any] = field(default_factory=dict)
+    knobs: dict[str, Any] = field(default_factory=dict)
+    wanted_knobs: dict[str, Any] = field(default_factory=dict)
+    answers: list[tuple[str, int, int, str | None, int]] = field(default_factory=list)
+    """(path, status, bytes, why it is a failure or None, number of answers), including those of the warm-up."""
+    window_ns: int = 0
+
+
+def wrong_answer(seen: Evidence) -> str | None:
+    """Return a sentence with the number of wrong answers and one example; None where all are those of the site."""
+    if seen.site is None:
+        return None
+    wrong = []
+    for path, status, size, fault, times in seen.answers:
+        page = _page(seen.site, path)
+        if fault is None and (page.status, page.body_bytes) != (status, size):
+            wrong.append((path, page, status, size, times))
+    if not wrong:
+        return None
+    path, page, status, size, _ = wrong[0]
+    return (
+        f"{sum(times for *_, times in wrong)} wrong answers; for example {path}: expected status {page.status} with "
+        f"{page.body_bytes} bytes, got status {status} with {size} bytes"
+    )
+
+
+def answer(seen: Evidence) -> Judgement:
+    """Check that the pages have the status and the size of the seeded site."""
+    if seen.site is None:
+        return not_applicable(f"the target's right answers are unknown; it answered {_statuses(seen)}")
+    return checks.answer(wrong_answer(seen), sum(times for _, _, _, fault, times in seen.answers if fault is None))
+
+
+def failures(seen: Evidence) -> Judgement:
+    """Check that only requests failed that the site makes fail.
+
+    If the rate was not kept, answers that took too long are part of the result.
+    """
+    failed = [(path, fault, times) for path, _, _, fault, times in seen.answers if fault is not None]
+    late = sum(times for _, fault, times in failed if fault == NO_ANSWER)
+    others = [(path, fault, times) for path, fault, times in failed if fault != NO_ANSWER]
+    unplanned = [(fault, times) for path, fault, times in others if seen.site is None or not _fails(seen.site, path)]
+    bad = sum(times for _, times in unplanned) + (late if seen.measured["kept"] else 0)
+    figures = f"{sum(times for *_, times in failed)} failed, {bad} of them unexpectedly"
+    if unplanned:
+        figures += f", for example: {unplanned[0][0]}"
+    return passed_if(not bad, figures)
+
+
+def long_enough(seen: Evidence) -> Judgement:
+    """Check that answers take less than a third of the window: otherwise every rate would look lost."""
+    times, limit_ns = seen.measured["uncorrected"], LONGEST_SHARE * seen.window_ns
+    if not times["count"]:
+        return not_applicable("no answer was received")
+    figures = f"p90 of the service times {times['p90_ns'] / MS:,.1f} ms, limit {limit_ns / MS:,.1f} ms"
+    if seen.measured["not_kept"] == "window too short":
+        return "failed", f"{figures}, a third of the window"
+    if times["p90_ns"] > limit_ns:
+        return not_applicable(f"{figures}; queueing makes them long, not the latency")
+    return "passed", figures
+
+
+CHECKS: dict[str, Callable[[Evidence], Judgement]] = {
+    "answer correct": answer,
+    "no unexpected failures": failures,
+    "no listen drops": lambda seen: checks.drops(seen.measured["listen_drops"]),
+    "window long enough": long_enough,
+    "settings applied": lambda seen: checks.knobs(seen.wanted_knobs, seen.knobs),
+}
+
+
+def _statuses(seen: Evidence) -> str:
+    """Return the number of a target's answers by status, the most frequent first."""
+    counts: Counter[int] = Counter()
+    for _, status, _, _, times in seen.answers:
+        counts[status] += times
+    told = [f"{f'status {status}' if status else 'nothing'} {n:,} times" for status, n in counts.most_common()]
+    return ", ".join(told) or "nothing"
+
+
+def _page(site: Site, path: str) -> PageSpec:
+    number = site.number(path)
+    assert number is not None, path  # the client makes its paths from the number of pages
+    return site.page(number)
+
+
+def _fails(site: Site, path: str) -> bool:
+    """Return whether every request of a page fails: with no answer, or with status 500."""
+    page = _page(site, path)
+    return page.status >= 500 or (page.fault is not None and not FAULTS[page.fault].survivable)
