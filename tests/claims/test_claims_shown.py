@@ -117,9 +117,9 @@ def test_the_document_has_two_lines_for_each_claim() -> None:
     )
 
     assert [line for line in page.splitlines() if line.startswith(("- ", "  "))] == [
-        "- **thread-memory** (true (borderline)): A thread costs.\\",
+        "- **thread-memory**, true (borderline): A thread costs.\\",
         "  45 kB. Published: 50k",
-        "- **races** (true): A thread costs.\\",
+        "- **races**, true: A thread costs.\\",
         "  45 kB. Published: 50k",
     ]
     assert "Imaginary 9000" in page
