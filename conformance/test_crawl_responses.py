@@ -193,7 +193,7 @@ WAYS: dict[str, Script] = {
     for kind, data in UNASKED.items()
     for ending, end in {"closed": (CLOSE,), "open": ()}.items()
 }
-OWN_STACK = "a client with an HTTP stack of its own may use an unrequested response as the answer (docs/bias.md)"
+OWN_STACK = "a client with an HTTP stack of its own may use an unrequested response as the answer (docs/method.md)"
 
 
 def test_what_comes_unasked_while_another_origin_is_crawled_answers_nothing(

@@ -87,7 +87,7 @@ def validity(rows: Sequence[Row]) -> Section:
 
 def glossary() -> Section:
     """Return the words that a page of a run may use, folded."""
-    sentences = tuple(f"{term}: {meaning.replace('`', '')}" for term, meaning in words.TEXTS["on_pages"].items())
+    sentences = tuple(f"{term}: {meaning.replace('`', '')}" for term, meaning in words.TEXTS["glossary"].items())
     return Section("", details=(Detail("The words of this page, explained", sentences),))
 
 

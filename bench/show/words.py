@@ -64,7 +64,7 @@ def listed(words: list[str]) -> str:
 
 def glossary() -> list[tuple[str, str]]:
     """Return all terms with their meanings, in alphabetical order."""
-    return sorted((TEXTS["on_pages"] | TEXTS["everyday"]).items(), key=lambda term: term[0].lower())
+    return sorted(TEXTS["glossary"].items(), key=lambda term: term[0].lower())
 
 
 def neighbour(kind: object) -> str:

@@ -41,7 +41,7 @@ from tests.patience import FOREVER_S
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 CPU = ("--metric", "cpu_per_page")
 FIVE = math.log(1.05)
-"""The change that a pass rules out, as docs/verdicts.md promises it."""
+"""The change that a pass rules out, as docs/ci.md promises it."""
 
 
 @pytest.fixture(autouse=True)

@@ -26,7 +26,7 @@ def quick() -> Results:
 def documented(table: str) -> dict[str, str]:
     """Return the columns that docs/api.md lists under a table's head, with their types."""
     section = DOCS.partition(f"\n### `{table}`\n")[2].partition("\n#")[0]
-    return dict(re.findall(r"^\| `(\w+)` \| (\w+) \|", section, re.MULTILINE))
+    return dict(re.findall(r"^- `(\w+)` \((\w+)\)", section, re.MULTILINE))
 
 
 def types(results: Results, table: str) -> dict[str, str]:

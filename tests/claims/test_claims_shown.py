@@ -116,11 +116,10 @@ def test_the_document_has_two_lines_for_each_claim() -> None:
         made_report(made_verdict(is_borderline=True), made_verdict(id="races"))
     )
 
-    assert [line for line in page.splitlines() if line.startswith("| ")] == [
-        "| claim | verdict |",
-        "| **thread-memory**: A thread costs. | true (borderline) |",
-        "| 45 kB | published: 50k |",
-        "| **races**: A thread costs. | true |",
-        "| 45 kB | published: 50k |",
+    assert [line for line in page.splitlines() if line.startswith(("- ", "  "))] == [
+        "- **thread-memory**, true (borderline): A thread costs.\\",
+        "  45 kB. Published: 50k",
+        "- **races**, true: A thread costs.\\",
+        "  45 kB. Published: 50k",
     ]
     assert "Imaginary 9000" in page

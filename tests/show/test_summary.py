@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from inflight.bench.report import plots
 
 from inflight.bench.frame import noise
 from inflight.bench.rows.files import Row
@@ -131,12 +130,7 @@ def test_a_noisy_run_says_so_first_and_concludes_nothing() -> None:
 def test_the_plots_of_a_noisy_run_have_no_finding_as_their_title() -> None:
     rows = [*block_rows(others=0.21), *block_rows(others=0.21, latency="50ms")]
 
-    titles = {
-        text.get_text()
-        for _, figure in plots.figures(rows, MACHINE)
-        for text in figure.texts
-        if text.get_gid() == "title"
-    }
+    titles = {picture.title for picture in Studies(rows).pictures()}
 
     assert titles == {"Noisy run: others took 21 % of the client's core"}
 

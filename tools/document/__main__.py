@@ -20,16 +20,16 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, Tem
 
 from inflight.bench import units
 from inflight.bench.ab import decide as decisions_of
-from inflight.bench.ab import rates
 from inflight.bench.ab import show as comparison
 from inflight.bench.claims import show as claims
+from inflight.bench.commands.exits import EXITS
 from inflight.bench.frame.figures import FIGURES
 from inflight.bench.predict import simulator
 from inflight.bench.rows.files import RowsError
 from inflight.bench.show import markdown, study, words
 from inflight.bench.show.markdown import code, escaped
 from inflight.bench.show.words import glossary
-from tools.document import plots, race, values
+from tools.document import options, plots, race, values
 from tools.document import simulator as simulator_page
 from tools.document.stored import REFERENCE, DocumentError, Run, Runs
 
@@ -55,9 +55,10 @@ GLOBALS = {
     "claims": claims,
     "comparison": comparison,
     "decisions_of": decisions_of,
+    "exits": EXITS,
     "folded": markdown.folded,
     "glossary": glossary,
-    "selftest": rates,
+    "options": options,
     "simulator": simulator,
     "values": values,
 }

@@ -171,18 +171,6 @@ def retention(run: Run) -> Iterator[tuple[Any, Any, Any]]:
         yield own[one.best], own[one.in_flight], one
 
 
-def neighbours(runs: Runs) -> tuple[list[str], dict[str, dict[str, Any]]]:
-    """Return the kinds of neighbours, and for each arm its ratio to the reference beside each of them."""
-    alone = runs.newest("hundred")
-    later = [runs.run(one) for one in runs.all("hundred-disturbed") if one.name > alone.folder.name]
-    kinds_of = {"none": alone} | {str(one.machine["neighbour"]): one for one in later}
-    found: dict[str, dict[str, Any]] = {}
-    for kind, run in kinds_of.items():
-        for one in records(contrast(_busy(run), "arm", "reference", ["figure", "reference"])):
-            found.setdefault(one.arm, {})[kind] = one
-    return list(kinds_of), found
-
-
 def difference(run: Run, one: str, other: str | None) -> stats.Interval:
     """Return the CPU time per page of a strategy without that of another, by the differences within blocks."""
     wide = _busy(run).query("valid").pivot_table("value", "unit", "arm")
