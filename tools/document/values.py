@@ -12,14 +12,13 @@ import pandas as pd
 from inflight.bench import units
 from inflight.bench.ab import decide as decisions_of
 from inflight.bench.ab.decide import Decision
-from inflight.bench.ab.rates import rate_bounds
 from inflight.bench.ab.rule import DESIGNED
 from inflight.bench.frame import blocks as comparisons
 from inflight.bench.frame import noise, slopes
 from inflight.bench.frame import statistics as stats
 from inflight.bench.frame.blocks import Block
 from inflight.bench.frame.contrast import contrast, records, summary
-from inflight.bench.frame.slopes import FULL, NoSlope, Slope
+from inflight.bench.frame.slopes import FULL, Slope
 from inflight.bench.race.lanes import Race, races
 from inflight.bench.rows import machines
 from inflight.bench.rows.files import MACHINE_FILE, folders_in
@@ -87,15 +86,23 @@ def _study(name: str) -> shows.Study:
     return next(study for study in STUDIES if study.name == name)
 
 
-def spread(runs: Runs, run: Run, one: str, other: str, figure: str = CPU) -> str:
-    """Return the range of a ratio over the quiet runs of the series on the same machine, by the same clock."""
+class Spread(NamedTuple):
+    """How a ratio differs between the quiet runs of the series on one machine, by one clock."""
+
+    range: str
+    runs: int
+    days: int
+
+
+def spread(runs: Runs, run: Run, one: str, other: str, figure: str = CPU) -> Spread:
+    """Return how a ratio differs between the runs of the series that are like a run."""
     others = map(runs.run, folders_in(run.folder.parent.parent / "series"))
     alike = [each for each in others if _is_like(each, run)]
     found = sorted(ratio(each, one, other, figure).estimate for each in alike)
     if not found:
         raise DocumentError(f"no run of the series is like {run.folder}")
     ends = dict.fromkeys(units.times(end, 3) for end in (found[0], found[-1]))
-    return f"{' to '.join(ends)} in {words.counted(len(found), 'run')} of the series"
+    return Spread(" to ".join(ends), len(alike), len({each.folder.name[:8] for each in alike}))
 
 
 def _is_like(other: Run, one: Run) -> bool:
@@ -147,19 +154,6 @@ def speed_ups(run: Run) -> list[Any]:
     """Return the certain gains by a second core, the least first."""
     found = records(shows.ratios(_study("cores"), parts(run, "cores")[0]))
     return sorted((one for one in found if one.answer == "differs"), key=lambda one: one.estimate)
-
-
-def models(run: Run, column: tuple[str, int]) -> Iterator[tuple[str, str, Any, Any, Slope | NoSlope]]:
-    """Yield name, stack, CPU time where nothing waits, pages per second of a column, and memory of each strategy."""
-    study, part = _study("throughput"), parts(run, "throughput")[0]
-    rates = {one.line: one for one in records(shows.at(study, part.means, column))}
-    for name, stack in shows.ordered(study, part):
-        if name in rates:
-            try:
-                user: Slope | NoSlope = slope(run, name, layer="user")
-            except DocumentError as error:
-                user = NoSlope(str(error))
-            yield name, stack, mean(run, name), rates[name], user
 
 
 def retention(run: Run) -> Iterator[tuple[Any, Any, Any]]:
@@ -286,17 +280,6 @@ def step_text(run: Run, number: int) -> str:
         return "-"
 
 
-def largest_swarm(runs: Runs) -> tuple[int, float, str]:
-    """Return the largest number that one strategy held, the negative time until then, and the strategy."""
-    trials = pd.concat([runs.newest(name).trials for name in ("c100k", "c1m")])
-    whole = trials[trials["valid"] & trials["bound_by_name"].isna()]
-    held = whole.groupby(["in_flight", "arm"])["reach_ns"].median().dropna().reset_index()
-    return max((one.in_flight, -one.reach_ns, one.arm) for one in records(held))
-
-
-# Other studies
-
-
 def race(run: Run) -> Race:
     """Return the first race of a run. Raises DocumentError."""
     found = races(run.rows)
@@ -341,8 +324,3 @@ def decisions(folder: Path) -> Iterator[tuple[Kind, str]]:
             yield kind, machine.get("neighbour") or "none"
 
 
-def false_alarms(folder: Path) -> tuple[int, int, float]:
-    """Return the false alarms, the decisions without a change, and the bound of their rate."""
-    same = [kind for kind, _ in decisions(folder) if kind.name == "aa"]
-    alarms, decided = sum(kind.verdicts.get("regression", 0) for kind in same), sum(kind.decisions for kind in same)
-    return alarms, decided, rate_bounds(alarms, decided)[1]
