@@ -14,10 +14,10 @@ from pathlib import Path
 
 from inflight.bench.plan import judge
 from inflight.bench.plan.judge import ExperimentError
-from inflight.bench.report.results import Results
-from inflight.bench.report.tidy import NotInRunError
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError
+from inflight.bench.show.results import Results
+from inflight.bench.show.words import NotInRunError
 
 __all__ = ["ExperimentError", "NotInRunError", "Results", "RowsError", "load", "run"]
 
@@ -91,7 +91,7 @@ def _bytes(budget: str | int | None) -> int | None:
 def _sayer(strategies: Iterable[str]) -> Callable[[int, int, Sequence[Row]], None]:
     """Return a function that prints the lines of finished trials."""
     from inflight.bench.commands.output import say
-    from inflight.bench.report.trial_lines import name_width, trial_line
+    from inflight.bench.show.progress import name_width, trial_line
 
     width = name_width(strategies)
 

@@ -70,8 +70,8 @@ class _Child(Generic[T]):
             self.stack.seek(0)
             stack = self.stack.read().decode(errors="replace")
             return Ending("failed", (f"did not end within {self.limit_s:g} s",), traceback=stack, hung=True)
-        how = signal.Signals(-code).name if code < 0 else f"with the exit code {code}"
-        return Ending("failed", (f"ended the process: {how}" if code < 0 else f"ended the process {how}",))
+        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        return Ending("failed", (f"ended the process: {how}",))
 
     def end(self) -> None:
         """Kill the process with all that it has started."""

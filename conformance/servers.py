@@ -126,9 +126,8 @@ class Server:
 
     def observed(self) -> Observed:
         """Return what the server has seen so far."""
-        answer = self.servers.ask("observed", self.port)
-        assert isinstance(answer, Observed)
-        return answer
+        observed: Observed = self.servers.ask("observed", self.port)
+        return observed
 
 
 @contextlib.contextmanager

@@ -260,7 +260,6 @@ SITES = {
         {**{f"/{n}": page(f"/{n + 1}") for n in range(20)}, "/20": None},
         ("/0",),
         uses=CONNECTION_USES,
-        max_connections=1,
     ),
     "a cap far beyond the work does no harm": Site(
         "ends", {"/": page("/x"), "/x": page()}, ("/",), {"max_in_flight": 2000}, max_connections=2

@@ -7,6 +7,7 @@ import psutil
 import pytest
 
 from inflight.conformance.servers import RESET, Scripts, page
+from inflight.conformance.sites import KEPT, PER_FETCH
 from inflight.conformance.subject import Subject
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.http1 import Response
@@ -16,18 +17,9 @@ from inflight.strategies.core.page import Fetch
 pytestmark = pytest.mark.rule("cap")
 
 
-@pytest.mark.parametrize(("cap", "use"), [(1, "keep-alive"), (8, "per-fetch"), (50, "keep-alive")])
-def test_cap_is_reached_and_never_exceeded(subject: Subject, cap: int, use: str) -> None:
-    reachable = min(cap, subject.max_in_flight)
-    server = subject.serve({"*": (("seen", reachable), page())})
-    roots = [f"{server.url}/{n}" for n in range(3 * cap)]
-
-    crawled = subject.crawl(*roots, max_in_flight=cap, connection=use)
-
-    observed = server.observed()
-    assert observed.peak_in_flight == crawled.peak_in_flight == reachable
-    assert len(observed.requests) == len(roots)
-    assert observed.connections == (reachable if use == "keep-alive" else len(roots))
+def many(cap: int) -> tuple[int, Scripts]:
+    """Return the number of pages, and a site with many links on one page."""
+    return 1 + 3 * cap, {"/": page(*(f"/{n}" for n in range(3 * cap))), "*": (("seen", 1 + cap), page())}
 
 
 def one_root(cap: int) -> tuple[int, Scripts]:
@@ -48,17 +40,31 @@ def late_work(cap: int) -> tuple[int, Scripts]:
     return 2 + 3 * cap, {**scripts, "*": (("seen", 2 + 2 * cap), page())}
 
 
-@pytest.mark.parametrize("scripts", [one_root, retries, late_work])
-def test_cap_is_reached_whatever_comes(subject: Subject, scripts: Callable[[int], tuple[int, Scripts]]) -> None:
-    cap = min(10, subject.max_in_flight)
-    number, pages = scripts(cap)
+@pytest.mark.parametrize(
+    ("scripts", "cap", "use"),
+    [
+        (many, 1, KEPT),
+        (many, 8, PER_FETCH),
+        (many, 50, KEPT),
+        *((each, 10, KEPT) for each in (one_root, retries, late_work)),
+    ],
+)
+def test_cap_is_reached_and_never_exceeded(
+    subject: Subject, scripts: Callable[[int], tuple[int, Scripts]], cap: int, use: str
+) -> None:
+    reachable = min(cap, subject.max_in_flight)
+    number, pages = scripts(reachable)
     server = subject.serve(pages)
 
-    crawled = subject.crawl(f"{server.url}/", max_in_flight=cap, max_tries=2)
+    crawled = subject.crawl(f"{server.url}/", max_in_flight=cap, connection=use, max_tries=2)
 
-    assert server.observed().peak_in_flight == crawled.peak_in_flight == cap
+    observed = server.observed()
+    assert observed.peak_in_flight == crawled.peak_in_flight == reachable
     assert len(crawled.pages) == number
     assert crawled.tries() == {path: 1 if isinstance(found, int) else 2 for path, found in crawled.outcomes().items()}
+    if scripts is not retries:
+        assert len(observed.requests) == number
+        assert observed.connections == (reachable if use == KEPT else number)
 
 
 @pytest.mark.rule("connections")

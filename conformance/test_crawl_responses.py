@@ -55,7 +55,7 @@ def test_connections_that_broke_while_parked_cost_no_try(subject: Subject) -> No
 UNASKED = (response(408, b"", None, Connection="close"), response(200, b'<a href="/trap">'))
 WAYS: list[tuple[Step, ...]] = [(data, *end) for data in UNASKED for end in ((CLOSE,), ())]
 """The connection is then closed, or stays open."""
-OWN_STACK = "use an unrequested response as the answer (docs/bias.md)"
+OWN_STACK = "use an unrequested response as the answer (docs/method.md)"
 
 
 @pytest.mark.rule("responses")

@@ -211,7 +211,7 @@ SHARED = ["bench.units", "bench.rows", "bench.plan", "bench.frame"]
 MEASURING = modules("bench.measure")
 COMMANDS = {"command", "selftest", "demo", "trials"}
 """Modules of reading rooms that plan and measure, and call the one half and the other."""
-READS = ("present", "show", "report", "ab", "runs", "race", "predict", "claims")
+READS = ("show", "ab", "runs", "race", "predict", "claims")
 READING = [name for name in modules(*(f"bench.{room}" for room in READS)) if name.rpartition(".")[2] not in COMMANDS]
 
 
@@ -244,9 +244,9 @@ def test_a_check_imports_pytest_when_it_runs() -> None:
     assert not {top(found) for found in loaded_with("bench.commands.check")} & {"pytest", "_pytest"}
 
 
-def test_what_all_share_knows_no_report() -> None:
-    for name, found in imports(modules(*SHARED, "bench.present")):
-        assert not within(found, ["bench.report", "bench.measure"]), (name, found)
+def test_what_all_share_does_not_measure() -> None:
+    for name, found in imports(modules(*SHARED)):
+        assert not within(found, ["bench.show", "bench.measure"]), (name, found)
 
 
 def test_rows_and_plan_know_nothing_of_the_frame() -> None:
@@ -396,6 +396,4 @@ def canonical(name: str) -> str:
 def test_only_the_frame_and_what_reads_it_know_pandas() -> None:
     for name, found in imports(modules("bench")):
         if top(found) == "pandas":
-            assert within(
-                name, ["bench.frame", "bench.show", "bench.report", "bench.predict", "bench.runs", "bench.claims"]
-            ), name
+            assert within(name, ["bench.frame", "bench.show", "bench.predict", "bench.runs", "bench.claims"]), name

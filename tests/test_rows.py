@@ -7,10 +7,10 @@ from typing import Any, get_args
 import jsonschema
 import pytest
 
-from inflight.bench.report.trial_lines import trial_line
 from inflight.bench.rows import files as rows
 from inflight.bench.rows import records, schema
 from inflight.bench.rows.files import Kind, Row, RowsError
+from inflight.bench.show.progress import trial_line
 from tests.made_blocks import block, lost
 from tests.made_rows import FAILED, arm_row, bare_row, crawl_row, edited, memory_row
 from tests.present.made_memory_rows import idle_row, limit_row, probe_row

@@ -9,7 +9,7 @@ example, and parts of asyncio.
 Each strategy crawls pages with ten links in a fresh process, without added latency. Counted is from page ``FIRST`` to
 page ``LAST``, so starting, connecting and closing are left out. Calls are counted with ``sys.setprofile``, page faults
 (``ru_minflt`` of getrusage(2)) in a second crawl without it. ``--read-bytes 65536`` changes the size of the reads of
-asyncio's transports, which is 262,144. docs/bias.md quotes the output.
+asyncio's transports, which is 262,144. docs/method.md quotes the output.
 """
 
 import argparse

@@ -28,10 +28,10 @@ from inflight.bench.api import load
 from inflight.bench.commands import advise as advise_command
 from inflight.bench.commands import report as report_command
 from inflight.bench.race import command as race_command
-from inflight.bench.report import terminal as table
-from inflight.bench.report.plots import save_all
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import SELFTEST_FILE, RowsError
+from inflight.bench.show import summary as table
+from inflight.bench.show.studies import Studies
 from tools.document.stored import REFERENCE
 
 FORMS = ("html", "md", "csv", "json")
@@ -89,7 +89,7 @@ def outputs(run: Path, out: Path) -> Iterator[tuple[str, str]]:
     for name in TABLES:
         yield f"{name}.csv", getattr(results, name).to_csv()
     yield "answer.txt", "\n".join(results.answer())
-    for path in save_all(found, results.machine, out / "plots"):
+    for path in Studies(found).save_plots(results.machine, out / "plots"):
         if path.suffix == ".png":
             path.unlink()
     yield from _of_kind(run, found)

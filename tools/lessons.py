@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from inflight.bench.present.markdown import escaped
-from inflight.bench.report import provenance
 from inflight.bench.rows.files import MACHINE_FILE
+from inflight.bench.show import folder as provenance
+from inflight.bench.show.markdown import escaped
 from tools.lesson_pages import ROOT, LessonError, Run, lesson_paths, missing, read, written_wrong
 
 PLOTS = "plots"

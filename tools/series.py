@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from inflight.bench import api
-from inflight.bench.report import earlier, terminal
 from inflight.bench.rows import files as rows
+from inflight.bench.runs import earlier
+from inflight.bench.show import summary
 
 ROOT = Path(__file__).resolve().parents[1]
 SERIES = ROOT / "results" / earlier.SERIES
@@ -47,7 +48,7 @@ def main() -> int:
     machine: dict[str, Any] = rows.machine(folder) | {"digests": code}
     (folder / rows.MACHINE_FILE).write_text(json.dumps(machine, indent=2) + "\n", encoding="utf-8")
     rows.pack(folder)
-    terminal.print_summary(results.rows, sys.stdout, before=earlier.section(folder, results.rows))
+    summary.print_summary(results.rows, sys.stdout, before=earlier.section(folder, results.rows))
     print(f"rows:  {folder / rows.PACKED_FILE}")
     if before:
         last = rows.machine(before[-1]).get("digests", {})

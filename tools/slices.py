@@ -4,7 +4,7 @@
 
 Blocks with the slices of ``blocks.block.lengths`` alternate with blocks with turns of one second. For each model it
 prints the ratio of its CPU time per page to that of callbacks in both, and the quotient of the ratios with its 95 %
-interval. docs/method-notes.md quotes the output.
+interval. docs/method.md quotes the output.
 """
 
 import argparse

@@ -32,9 +32,9 @@ from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.places import without_places
 from inflight.bench.plan.comparison import Comparison, from_words
 from inflight.bench.plan.judge import ExperimentError, judged, need
-from inflight.bench.present import progress, words
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.records import Arm
+from inflight.bench.show import progress, words
 from inflight.fake_server.delays import parse_duration_ns
 
 REFUSALS = commands.REFUSALS
@@ -88,8 +88,8 @@ def run(
             planned, block_s = calibrated(planned, prepared, place)
             rule = rule_within(budget_s, block_s, planned)
             folder = runs.new_folder(out, planned, machine)
-            stand = progress.Stand(rule.looks[-1], rule.looks[-1] * block_s * 1e9, guess="at most")
-            with progress.shown(stand) as shown:
+            steps = progress.Progress(rule.looks[-1], rule.looks[-1] * block_s * 1e9, guess="at most")
+            with progress.shown(steps) as shown:
 
                 def report(block: Block, decision: Decision) -> None:
                     nonlocal found
@@ -187,7 +187,8 @@ def conclude(folder: Path, result: Result, markdown: Path | None, *, as_json: bo
     """Print the verdict, write it into the folder of its rows, and return its exit code."""
     from rich.console import Console
 
-    from inflight.bench.ab.plot import save_comparison
+    from inflight.bench.ab.plot import picture
+    from inflight.bench.show import pictures
 
     values: dict[str, Any] = show.to_json(result) | {"folder": str(folder)}
     if as_json:
@@ -202,7 +203,7 @@ def conclude(folder: Path, result: Result, markdown: Path | None, *, as_json: bo
             with markdown.open("a", encoding="utf-8") as file:
                 file.write(summary)
         machine = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
-        plots = save_comparison(result, machine, folder / "plots")
+        plots = pictures.save([picture(result, machine)], folder / "plots")
     except OSError as error:
         where = error.filename or folder
         raise runs.RunError(f"cannot write {where}: {error.strerror}; the rows are complete") from error

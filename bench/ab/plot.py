@@ -1,27 +1,35 @@
-"""Plots of blocks: a panel for each metric or planted slowdown, with a dot for each block."""
+"""Plots of blocks: a panel for each metric or planted slowdown, with a dot for each block.
 
-from collections.abc import Mapping, Sequence
+Values are logarithms of B over A, turned so that B is worse above 0, as in ``inflight.bench.frame.blocks``. The axes
+have the change in the metric's own direction, with worse at the top: of throughput, worse is less.
+"""
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from inflight.bench import units
 from inflight.bench.ab import rates, show
 from inflight.bench.ab.decide import NAMES, Result, effects_of
 from inflight.bench.frame import blocks as read
 from inflight.bench.frame.blocks import FALLING, SIDES, Block
-from inflight.bench.present import change_axis, marks, page, words
-from inflight.bench.present.change_axis import Dot
-from inflight.bench.report import provenance
 from inflight.bench.rows.files import Row
+from inflight.bench.show import folder as provenance
+from inflight.bench.show import words
+from inflight.bench.show.looks import GREY, INKS, MARKERS
+from inflight.bench.show.pictures import Panel, Picture, set_ticks
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
-LOOKS = (("#0072B2", "o"), ("#007A5A", "s"), ("#A03070", "^"), ("#595959", "D"), ("#A66F00", "p"))
-"""Colours and markers of the panels."""
-LOST = "#C24E00"
-GAP = 0.9
-"""Inches between the panels."""
+LOST = INKS[1]
+FENCE, MIN_FENCE = 3, math.log(1.02)
+"""A value this many interquartile ranges beyond its quartiles is far out (J. W. Tukey, 1977) and may leave the axis."""
+MIN_UP, MIN_DOWN = math.log(1.065), math.log(1.025)
+"""The axis has at least this range, so that the lines which a verdict asks about are on it."""
 NOTE = (
     "Each mark is a block; up is worse (of throughput, less). Band: mean and 95 % interval. Crosses: blocks without a "
     "value. Dashed lines: the least change that counts, and, of a metric, the change that a pass rules out."
@@ -29,7 +37,7 @@ NOTE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class Series:
     """The blocks of a metric or control."""
 
     title: str
@@ -42,77 +50,101 @@ class Panel:
     limits: tuple[float, ...] = ()
 
 
-def save_comparison(result: Result, machine: dict[str, Any], folder: Path) -> list[Path]:
-    """Write ``comparison.png`` and ``comparison.svg`` into the folder; nothing without a good block. Raises OSError."""
-    return page.draw_and_save(lambda: draw(result, machine), folder, "comparison")
-
-
-def draw(result: Result, machine: Mapping[str, Any]) -> "Figure | None":
-    """Draw the gated metrics side by side, then the controls; return None without a good block."""
+def picture(result: Result, machine: Mapping[str, Any]) -> Picture | None:
+    """Return the gated metrics, then the controls; None without a good block."""
     good, rule = result.tally.good, result.rule
     if not good:
         return None
     values = {block.number: {**read.values(block), **read.controls_of(block)} for block in good}
-    panels = []
+    series = []
     for name in (*good[0].comparison.gated, *read.controls_of(good[0])):
         is_metric, here = name in NAMES, {number: each[name] for number, each in values.items() if name in each}
         figures = [f"{side} {show.amount(name, read.figure(good, side, name))}" for side in SIDES if is_metric]
         limits = (rule.least, rule.acceptable) if is_metric else (-rule.control_least, rule.control_least)
-        head = "\n".join(figures) or "A, measured twice\n"
+        head = ", ".join(figures) or "A, measured twice"
         tried = [block for block in result.blocks if not block.good or name != "memory" or block.memory]
-        panels.append(Panel(NAMES.get(name, name), head, name, here, tried, limits))
+        series.append(Series(NAMES.get(name, name), head, name, here, tried, limits))
     pythons = [provenance.pythons(good[0].side(side), {}) for side in SIDES]
     labels = [f"{side}: {words.plain(good[0].arm(side).label, 60)}" for side in SIDES]
     on = [f" on {python}" if pythons[0] != pythons[1] else "" for python in pythons]
     sides = [f"{label}{where}." for label, where in zip(labels, on, strict=True)]
-    notes = marks.notes(*sides, f"Workload: {show.where(good[0])}.", NOTE)
-    return _draw(show.title(result.decision), notes, machine, panels)
+    notes = " ".join([*sides, f"Workload: {show.where(good[0])}.", NOTE])
+    return _picture("comparison", show.title(result.decision), notes, machine, series)
 
 
-def save_selftest(selftest: Mapping[str, Any], rows: Sequence[Row], folder: Path) -> list[Path]:
-    """Write ``selftest.png`` and ``selftest.svg`` into the folder; nothing without a good block. Raises OSError."""
-    return page.draw_and_save(lambda: draw_selftest(selftest, rows), folder, "selftest")
-
-
-def draw_selftest(selftest: Mapping[str, Any], rows: Sequence[Row]) -> "Figure | None":
-    """Draw the CPU time of blocks without a change and of those with each planted slowdown; None without a block."""
-    series, panels = read.comparisons(rows), []
+def picture_of_selftest(selftest: Mapping[str, Any], rows: Sequence[Row]) -> Picture | None:
+    """Return the CPU time of blocks without a change and of those with each planted slowdown; None without a block."""
+    every, series = read.comparisons(rows), []
     titles = {"aa": "no change"} | {f"planted-{size}": f"about +{size} %" for size in selftest["detection"]}
     for name, title in titles.items():
-        found = series.get(name, [])
-        here = {block.number: read.values(block)["cpu_per_page"] for block in found if block.good}
-        panels.append(Panel(title, words.counted(len(here), "block"), "cpu_per_page", here, found))
-    notes = marks.notes("CPU time per page of B against A, with planted slowdowns.", NOTE)
-    return _draw(rates.title(selftest), notes, selftest["machine"], panels) if panels[0].values else None
+        blocks = every.get(name, [])
+        here = {block.number: read.values(block)["cpu_per_page"] for block in blocks if block.good}
+        series.append(Series(title, words.counted(len(here), "block"), "cpu_per_page", here, blocks))
+    notes = f"CPU time per page of B against A, with planted slowdowns. {NOTE}"
+    return _picture("selftest", rates.title(selftest), notes, selftest["machine"], series) if series[0].values else None
 
 
-def _draw(title: str, notes: str, machine: Mapping[str, Any], panels: Sequence[Panel]) -> "Figure":
-    rows = {row.trial: row for panel in panels for block in panel.blocks for row in block.rows}
-    sheet = page.sheet(title, notes, provenance.source(list(rows.values()), machine))
-    marks.margins(sheet, 1.15, 0.5, top=0.6)
-    sheet.subplots_adjust(wspace=GAP * len(panels) / (page.WIDTH - 1.65 - GAP * (len(panels) - 1)))
-    change_axis.fit_texts(sheet)
-    shown = change_axis.range_of([list(panel.values.values()) for panel in panels])
-    every = marks.panels(sheet, len(panels), len(panels))
-    for axes, panel, (colour, marker) in zip(every, panels, LOOKS, strict=False):
-        direction = -1 if panel.metric in FALLING else 1
-        change_axis.set_axis(axes, shown, direction)
-        for limit in (0.0, *panel.limits):
-            axes.axhline(limit, color=page.GREY if limit else "black", linestyle="--" if limit else "-", zorder=1.5)
-        dots = [Dot(number, value) for number, value in panel.values.items()]
-        size = change_axis.mark_size(len(dots))
-        change_axis.draw_dots(axes, dots, shown, marker=marker, color=colour, alpha=0.8, markersize=size)
-        change_axis.write_farthest(axes, dots, shown, direction)
-        lost = [block.number for block in panel.blocks if block.number not in panel.values]
-        change_axis.draw_crosses(axes, lost, LOST)
-        told = "no interval"
-        for effect in effects_of({panel.metric: list(panel.values.values())}, 0.05):
-            ends = effect.mean.interval()
-            axes.axhspan(shown.clip(ends.low), shown.clip(ends.high), color=colour, alpha=0.16, linewidth=0, zorder=1)
-            axes.axhline(shown.clip(ends.estimate), color=colour, linewidth=2, zorder=2)
-            told = f"{effect.change} ({effect.interval})"
-        axes.set_title(f"{panel.title}\n{told}\n{panel.head}", size=page.SMALL)
-        axes.locator_params(axis="x", nbins=4, integer=True)
-        axes.set_xlabel("block")
-    every[0].set_ylabel("change from A to B, worse \N{RIGHTWARDS ARROW}")
-    return sheet
+def _picture(name: str, title: str, notes: str, machine: Mapping[str, Any], every: Sequence[Series]) -> Picture:
+    rows = {row.trial: row for series in every for block in series.blocks for row in block.rows}
+    ends = find_range([list(series.values.values()) for series in every])
+    panels = [
+        Panel(series.title, partial(_draw, series=series, ends=ends, number=number), 3.8)
+        for number, series in enumerate(every)
+    ]
+    return Picture(name, title, notes, panels, footer=provenance.source(list(rows.values()), machine))
+
+
+def find_range(series: Iterable[Sequence[float]]) -> tuple[float, float]:
+    """Return the ends of an axis that has 0 and each value of each series, except what is far out in it."""
+    ends = [-MIN_DOWN, MIN_UP]
+    for values in series:
+        finite = [value for value in values if math.isfinite(value)]
+        if len(finite) < 2:
+            ends += finite
+            continue
+        first, _, third = statistics.quantiles(finite, n=4, method="inclusive")
+        fence = max(MIN_FENCE, FENCE * (third - first))
+        ends += [value for value in finite if first - fence <= value <= third + fence]
+    room = 0.12 * (max(ends) - min(ends))
+    return min(ends) - room, max(ends) + room
+
+
+def _draw(axes: "Axes", series: Series, ends: tuple[float, float], number: int) -> None:
+    """Draw each block: where it is, as an arrow where it lies beyond the axis, as a cross where it has no value."""
+    low, high = ends
+    direction, colour = -1 if series.metric in FALLING else 1, INKS[number % len(INKS)]
+
+    def change(value: float) -> float:
+        """Return the change in percent, at most that at the end of the axis."""
+        return 100 * math.expm1(direction * min(high, max(low, value)))
+
+    axes.set_ylim(change(low), change(high))
+    set_ticks(axes.yaxis, lambda value: f"{value:+,.4g} %" if abs(value) > 1e-9 else "0", 7)
+    for limit in (0.0, *series.limits):
+        axes.axhline(change(limit), color=GREY if limit else "black", linestyle="--" if limit else "-", zorder=1.5)
+    inside = {n: value for n, value in series.values.items() if low <= value <= high}
+    size = max(3.0, min(8.0, 50 / math.sqrt(len(series.values) or 1)))
+    style: dict[str, Any] = {"linestyle": "none", "color": colour, "zorder": 4}
+    axes.plot(
+        list(inside), list(map(change, inside.values())), MARKERS[number % 3], alpha=0.8, markersize=size, **style
+    )
+    for marker, sign in (("^", 1), ("v", -1)):
+        beyond = {n: v for n, v in series.values.items() if n not in inside and v * sign > 0}
+        if beyond:
+            edge = change(0.96 * (high if sign > 0 else low))
+            axes.plot(list(beyond), [edge] * len(beyond), marker, markersize=9, **style)
+            farthest = max(beyond, key=lambda n: abs(beyond[n]))
+            more = f", {len(beyond) - 1} more" if len(beyond) > 1 else ""
+            aside: dict[str, Any] = {"xytext": (8, 0), "textcoords": "offset points", "va": "center"}
+            axes.annotate(units.change(direction * beyond[farthest]) + more, (farthest, edge), **aside)
+    lost = [block.number for block in series.blocks if math.isnan(series.values.get(block.number, math.nan))]
+    axes.plot(lost, [0.03] * len(lost), "x", color=LOST, markeredgewidth=1.8, transform=axes.get_xaxis_transform())
+    interval = "no interval"
+    for effect in effects_of({series.metric: list(series.values.values())}, 0.05):
+        mean = effect.mean.interval()
+        axes.axhspan(change(mean.low), change(mean.high), color=colour, alpha=0.16, linewidth=0, zorder=1)
+        axes.axhline(change(mean.estimate), color=colour, linewidth=2, zorder=2)
+        interval = f"{effect.change} ({effect.interval})"
+    axes.locator_params(axis="x", nbins=4, integer=True)
+    axes.set_xlabel(f"block\n{interval}\n{series.head}")
+    axes.set_ylabel("change from A to B, worse \N{RIGHTWARDS ARROW}")

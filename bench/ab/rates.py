@@ -12,10 +12,8 @@ from inflight.bench.ab.rule import DESIGNED, smallest_found
 from inflight.bench.frame import blocks as read
 from inflight.bench.frame.blocks import CONTROLS, Block, series
 from inflight.bench.frame.statistics import t_interval
-from inflight.bench.present import section as form
-from inflight.bench.present import words
-from inflight.bench.present.section import Section
-from inflight.bench.present.table import Table
+from inflight.bench.show import terminal, words
+from inflight.bench.show.table import Section, Table
 
 FORMAT = 3
 """Format 2 had rates of resampled decisions, too."""
@@ -119,7 +117,7 @@ def _kinds(found: SelfTest) -> list[tuple[str, str, Mapping[str, Any]]]:
 
 def text(found: SelfTest) -> str:
     """Return the result for a terminal."""
-    return "\n\n".join(form.text(one, 120).plain for one in sections(found))
+    return "\n\n".join(terminal.text(one, 120).plain for one in sections(found))
 
 
 def sections(found: SelfTest) -> list[Section]:

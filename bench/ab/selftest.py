@@ -31,9 +31,9 @@ from inflight.bench.plan.comparison import METRICS, comparison
 from inflight.bench.plan.experiment import Workload, named
 from inflight.bench.plan.judge import need
 from inflight.bench.plan.trials import AnyTrial, trial_of
-from inflight.bench.present import progress
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
+from inflight.bench.show import progress
 from inflight.fake_server.site import SiteConfig
 
 REFUSALS = commands.REFUSALS
@@ -135,7 +135,7 @@ def run(
             tempfile.TemporaryDirectory(prefix="inflight-") as files,
             comparing.chosen_place() as place,
             neighbour.beside(disturbed, place.cpus),
-            progress.shown(progress.Stand(wanted, wanted * BLOCK_NS)) as shown,
+            progress.shown(progress.Progress(wanted, wanted * BLOCK_NS)) as shown,
         ):
             found = _measure(plan, Laboratory(place, folder, Path(files), shown)) | {"machine": machine}
     except KeyboardInterrupt:
@@ -184,13 +184,14 @@ def _measure(plan: Plan, where: Laboratory) -> dict[str, Any]:
 
 
 def _keep(folder: Path, found: dict[str, Any]) -> None:
-    from inflight.bench.ab.plot import save_selftest
+    from inflight.bench.ab import plot
+    from inflight.bench.show import pictures
 
     try:
         told = json.dumps(found, indent=2, allow_nan=False) + "\n"
         (folder / rows.SELFTEST_FILE).write_text(told, encoding="utf-8")
         (folder / "selftest.txt").write_text(rates.text(found) + "\n", encoding="utf-8")
-        save_selftest(found, rows.read(folder), folder / "plots")
+        pictures.save([plot.picture_of_selftest(found, rows.read(folder))], folder / "plots")
     except OSError as error:
         where = error.filename or folder
         raise runs.RunError(f"cannot write {where}: {error.strerror}; the rows are complete") from error

@@ -10,11 +10,10 @@ from inflight.bench.ab.decide import NAMES, Decision, Effect, Result
 from inflight.bench.ab.rule import MAX_LOG, smallest_found
 from inflight.bench.frame import blocks as read
 from inflight.bench.frame.blocks import SIDES, Block, turned
-from inflight.bench.present import section as form
-from inflight.bench.present import words
-from inflight.bench.present.section import Section
-from inflight.bench.present.table import Table
 from inflight.bench.rows.files import Row
+from inflight.bench.show import markdown as form
+from inflight.bench.show import terminal, words
+from inflight.bench.show.table import Section, Table
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -78,7 +77,7 @@ def title(decision: Decision) -> str:
 
 def text(result: Result) -> "Text":
     """Return the verdict for a terminal."""
-    verdict, found = result.decision.verdict, form.text(section(result), WIDTH)
+    verdict, found = result.decision.verdict, terminal.text(section(result), WIDTH)
     found.highlight_words([verdict.upper()], COLOURS[verdict])
     return found
 

@@ -108,7 +108,7 @@ def work_out(chosen: Iterable[Claim], *, quick: bool) -> Needed:
 def report_of(folder: Path, needed: Needed, reused: int) -> Report:
     """Return the verdicts of the rows in a folder, with the machine and the runs that they are based on."""
     from inflight.bench.claims.evaluate import judge
-    from inflight.bench.report.provenance import source
+    from inflight.bench.show.folder import source
 
     machine, found = rows.machine(folder), rows.read(folder)
     return Report(
@@ -167,7 +167,7 @@ def _list(needed: Needed, *, as_json: bool) -> int:
 def _report(folder: Path, needed: Needed, reused: int, *, as_json: bool, is_whole: bool) -> int:
     """Print the verdicts, write them into the folder, and return the exit code."""
     from inflight.bench.claims import show
-    from inflight.bench.present.console import wants_colour
+    from inflight.bench.show.terminal import wants_colour
 
     report = report_of(folder, needed, reused)
     try:

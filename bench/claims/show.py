@@ -1,12 +1,11 @@
 """Verdicts as text: a line per claim, all texts of one claim, and a section for Markdown and the page."""
 
 from inflight.bench.claims.verdicts import WORDS, Report, Verdict, Word
-from inflight.bench.present import text_grid, words
-from inflight.bench.present.console import DIM, GREEN, PLAIN, RED
-from inflight.bench.present.markdown import code, escaped
-from inflight.bench.present.section import Detail, Section
-from inflight.bench.present.table import Cell, Table
-from inflight.bench.report.provenance import command
+from inflight.bench.show import terminal, words
+from inflight.bench.show.folder import command
+from inflight.bench.show.markdown import code, escaped
+from inflight.bench.show.table import Cell, Detail, Section, Table
+from inflight.bench.show.terminal import DIM, GREEN, PLAIN, RED
 
 COLOURS: dict[Word, str] = dict(zip(WORDS, (GREEN, "\x1b[33m", RED, GREEN, DIM), strict=True))
 
@@ -24,8 +23,8 @@ def whole(one: Verdict, width: int = 100) -> str:
     """Return all texts and parts of one claim."""
     texts = [words.plain(one.claim, 3000), *(words.plain(text, 3000) for text in facts(one))]
     exhibits = [f"{name}:\n{_printable(text)}" for name, text in one.exhibits.items()]
-    parts = text_grid.styled([answers(one)], width).plain
-    return "\n\n".join([*(text_grid.wrapped(text, width) for text in texts), parts, *exhibits])
+    parts = terminal.text(Section("", (answers(one),)), width).plain
+    return "\n\n".join([*(terminal.wrapped(text, width) for text in texts), parts, *exhibits])
 
 
 def facts(one: Verdict) -> tuple[str, ...]:

@@ -148,12 +148,12 @@ def _saver(out: Path, chosen: Sequence[str], *, through_shared: bool) -> Save:
 
 def _draw(folder: Path) -> None:
     """Save the plots of a whole run, and print where its files are."""
-    from inflight.bench.report import plots
+    from inflight.bench.show.studies import Studies
 
     machine = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
     say(f"rows:  {folder / rows.ROWS_FILE}")
     try:
-        saved = plots.save_all(rows.read(folder), machine, folder / "plots")
+        saved = Studies(rows.read(folder)).save_plots(machine, folder / "plots")
     except OSError as error:
         raise runs.RunError(f"cannot write plots to {folder}: {error.strerror}; its rows are complete") from error
     say_plots(saved)

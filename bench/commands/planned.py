@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from inflight.bench import units
 from inflight.bench.commands.output import seconds
 from inflight.bench.plan.trials import AnyTrial, RowTrial, estimate_ns, row_trials
-from inflight.bench.present.table import Table
-from inflight.bench.present.text_grid import lines_of
-from inflight.bench.present.words import counted
+from inflight.bench.show.table import Section, Table
+from inflight.bench.show.terminal import text
+from inflight.bench.show.words import counted
 
 Cells = Mapping[tuple[str, float | None], int]
 """Number of rounds for each name and size."""
@@ -61,7 +61,11 @@ def _grids(study: _Study, strategies: Sequence[str], trials: Iterable[AnyTrial],
     for equal, settings in shared.items():
         yield from ["", *(setting or "connections kept open" for setting in settings)] if any(settings) else []
         for number, table in enumerate(_tables(study.size, strategies, dict(equal), width)):
-            yield from ["", *lines_of(table, width)] if number else lines_of(table, width)
+            yield from ["", *_lines(table, width)] if number else _lines(table, width)
+
+
+def _lines(table: Table, width: int) -> list[str]:
+    return text(Section("", (table,)), width).plain.splitlines()
 
 
 def _cost_of_waiting(trial: AnyTrial) -> tuple[float, float, str]:
@@ -102,7 +106,7 @@ def _tables(head: str, strategies: Sequence[str], cells: Cells, width: int) -> I
     names = sorted({name for name, _ in cells}, key=lambda name: _order(name, strategies))
     table = _table(head, names, sizes or [None], cells)
     sizes_of = {name: tuple(size for size in sizes if (name, size) in cells) for name in names}
-    if max(map(len, lines_of(table, width))) <= width or len(sizes) < 2:
+    if max(map(len, _lines(table, 1000))) <= width or len(sizes) < 2:
         yield table
     elif len(set(sizes_of.values())) > 1:
         for own in dict.fromkeys(sizes_of.values()):
@@ -122,4 +126,4 @@ def _order(name: str, strategies: Sequence[str]) -> tuple[int, str]:
 def _table(head: str, names: Sequence[str], sizes: Sequence[float | None], cells: Cells) -> Table:
     heads = ["rounds" if size is None else units.number_tick(size) for size in sizes]
     body = [(name, *(str(cells.get((name, size), "-")) for size in sizes)) for name in names]
-    return Table("", (head, *heads), tuple(body), short=(head, *heads))
+    return Table("", (head, *heads), tuple(body))

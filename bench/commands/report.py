@@ -6,9 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from inflight.bench.commands.output import say
-from inflight.bench.present.progress import working
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError
+from inflight.bench.show.progress import working
+from inflight.bench.show.results import Results
 
 PARQUET_FILE = "rows.parquet"
 
@@ -26,14 +27,14 @@ def run(*, folder: Path | None, form: str, out: Path | None, results: Path) -> i
     found = rows.read(folder)
     _FORMS[form](folder, found, out)
     if found and not any(row.valid for row in found):
-        from inflight.bench.show.missing import coverage
+        from inflight.bench.show.summary import coverage
 
         say(coverage(found))
     return 0
 
 
 def _html(folder: Path, _found: list[Row], out: Path | None) -> None:
-    from inflight.bench.report import page as report_page
+    from inflight.bench.show import page as report_page
 
     target = out or folder / report_page.PAGE_FILE
     with _Writing(target), working() as tell:
@@ -42,55 +43,50 @@ def _html(folder: Path, _found: list[Row], out: Path | None) -> None:
 
 
 def _markdown(folder: Path, found: list[Row], out: Path | None) -> None:
-    from inflight.bench.report import files as report_files
-    from inflight.bench.report import markdown as report_markdown
-    from inflight.bench.report import verdicts
+    from inflight.bench.show import folder as folders
+    from inflight.bench.show.studies import decisions
+    from inflight.bench.show.summary import as_markdown
 
-    machine, extras = report_files.read(folder)
+    machine, extras = folders.read(folder)
     for sentence in extras.missing:
         say(sentence)
-    _put(report_markdown.markdown(found, machine, verdicts.sections(found, extras)), out)
+    _put(as_markdown(found, machine, decisions(found, extras)), out)
 
 
 def _terminal(folder: Path, found: list[Row], out: Path | None) -> None:
     """Print what ``inflight run`` prints at its end, with the decisions that are stored in the folder."""
-    from inflight.bench.report import earlier, terminal, verdicts
-    from inflight.bench.report import files as report_files
+    from inflight.bench.runs import earlier
+    from inflight.bench.show import folder as folders
+    from inflight.bench.show import summary
+    from inflight.bench.show.studies import decisions
 
-    machine, extras = report_files.read(folder)
+    machine, extras = folders.read(folder)
     for sentence in extras.missing:
         say(sentence)
-    decided, neighbour = verdicts.sections(found, extras), machine.get("neighbour")
+    decided, neighbour = decisions(found, extras), machine.get("neighbour")
     before = None if decided else earlier.section(folder, found)
     if out is None:
-        terminal.print_summary(found, sys.stdout, decided, neighbour, before)
+        summary.print_summary(found, sys.stdout, decided, neighbour, before)
     else:
-        _put(terminal.summary_table(found, decided=decided, neighbour=neighbour, before=before).plain, out)
+        _put(summary.summary_table(found, decided=decided, neighbour=neighbour, before=before).plain, out)
 
 
-def _csv(_folder: Path, found: list[Row], out: Path | None) -> None:
-    from inflight.bench.report.tidy import csv
-
-    _put(csv(found), out)
+def _csv(folder: Path, found: list[Row], out: Path | None) -> None:
+    _put(Results(folder, found, {}).csv(), out)
 
 
 def _json(folder: Path, found: list[Row], out: Path | None) -> None:
-    from inflight.bench.report.answer import answer
-    from inflight.bench.report.studies import Studies
-    from inflight.bench.report.summary import summary_json
-
-    told = summary_json(found) | {"answer": answer(Studies(found)) if found else [], "folder": str(folder)}
-    _put(json.dumps(told, allow_nan=False), out)
+    results = Results(folder, found, {})
+    values = results.summary() | {"answer": results.answer() if found else [], "folder": str(folder)}
+    _put(json.dumps(values, allow_nan=False), out)
 
 
 def _parquet(folder: Path, found: list[Row], out: Path | None) -> None:
     """Write the table of the trials as a Parquet file, by default into the folder of the run."""
-    from inflight.bench.report.tidy import trials
-
     target = out or folder / PARQUET_FILE
     try:
         with _Writing(target):
-            trials(found).to_parquet(target, index=False)
+            Results(folder, found, {}).trials.to_parquet(target, index=False)
     except ImportError as error:
         raise ReportError("Parquet needs pyarrow: pip install 'inflight-bench[parquet]'") from error
     say(f"table: {target}")

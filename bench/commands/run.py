@@ -82,7 +82,7 @@ def run(
             return 1
     if any(row.valid for row in found):
         return 0
-    from inflight.bench.show.missing import first_reason
+    from inflight.bench.show.summary import first_reason
 
     complain(f"no valid trial; {first_reason(found)}")
     return 1
@@ -210,7 +210,7 @@ def execute(
 
     ``after`` is called after each trial, when its lines have been printed.
     """
-    from inflight.bench.report.trial_lines import of_trials
+    from inflight.bench.show.progress import of_trials
 
     done = {row.trial for row in rows.read(folder)}
     waiting = [trial for trial in trials if trial.id not in done]
@@ -249,28 +249,29 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 def present(folder: Path, found: list[Row], *, as_json: bool) -> None:
     """Print the summary of a run, and save its table, plots and page. Raises RunError."""
-    from inflight.bench.report import earlier
-    from inflight.bench.report import terminal as table
+    from inflight.bench.runs import earlier
+    from inflight.bench.show import summary
+    from inflight.bench.show.results import Results
 
     kind = runs.machine_of(folder).get("neighbour")
     if not as_json:
-        table.print_summary(found, sys.stdout, neighbour=kind, before=earlier.section(folder, found))
+        summary.print_summary(found, sys.stdout, neighbour=kind, before=earlier.section(folder, found))
     files = save(folder, found)
     if as_json:
-        print(json.dumps(table.summary_json(found) | files | {"neighbour": kind}))
+        print(json.dumps(Results(folder, found, {}).summary() | files | {"neighbour": kind}))
 
 
 def save(folder: Path, found: list[Row]) -> dict[str, Any]:
     """Save table, plots and page in the folder of a run, print their paths, and return them. Raises RunError."""
-    from inflight.bench.report import page as report_page
-    from inflight.bench.report import plots
-    from inflight.bench.report.tidy import csv
+    from inflight.bench.show import page as report_page
+    from inflight.bench.show.results import Results
+    from inflight.bench.show.studies import Studies
 
     say(f"rows:  {folder / rows.ROWS_FILE}")
     try:
-        (folder / "rows.csv").write_text(csv(found), encoding="utf-8", newline="\n")
-        saved = plots.save_all(found, runs.machine_of(folder), folder / "plots")
-        page = report_page.write(folder, drawn=saved)
+        (folder / "rows.csv").write_text(Results(folder, found, {}).csv(), encoding="utf-8", newline="\n")
+        saved = Studies(found).save_plots(runs.machine_of(folder), folder / "plots")
+        page = report_page.write(folder)
     except OSError as error:
         raise runs.RunError(f"cannot write to {folder}: {error.strerror}; its {rows.ROWS_FILE} is complete") from error
     say_plots(saved)

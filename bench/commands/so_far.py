@@ -56,10 +56,10 @@ def written(folder: Path, so_far: str) -> list[str]:
 
 def main(folder: str, so_far: str) -> None:
     """Write the page of a folder, and print its path and the first two findings."""
-    from inflight.bench.report import page
-    from inflight.bench.report.answer import answer
-    from inflight.bench.report.studies import Studies
     from inflight.bench.rows import files as rows
+    from inflight.bench.show import page
+    from inflight.bench.show.studies import Studies
+    from inflight.bench.show.summary import answer
 
     print(f"page:  {page.write(Path(folder), so_far=so_far)}, so far")
     print("so far:", *answer(Studies(rows.read(Path(folder))))[:2])  # the first one may be a warning of noise

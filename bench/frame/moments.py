@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from inflight.bench.rows.files import Row
 
 
-def moments(rows: Iterable["Row"]) -> pd.DataFrame:
+def moments(rows: Iterable["Row"], wide: pd.DataFrame | None = None) -> pd.DataFrame:
     """Return KEYS and OF_TRIAL of each trial, with ``at_ns`` (since it began), ``figure`` and ``value``.
 
     Figures: ``in_flight`` and ``completions`` of a crawl, ``threads``, ``rss_bytes`` and ``cpu_ns`` (samples from
@@ -19,9 +19,10 @@ def moments(rows: Iterable["Row"]) -> pd.DataFrame:
     ``used_bytes`` of a swarm, and ``found`` of a limit, which is what was reached so far.
     """
     many = list(rows)
+    wide = trials(many) if wide is None else wide
     found = [(number, *moment) for number, row in enumerate(many) for moment in _moments(row.measured)]
     lines = pd.DataFrame(found, columns=["row", "at_ns", "figure", "value"])
-    return lines.join(trials(many)[[*KEYS, *OF_TRIAL]], on="row").drop(columns="row").dropna(subset="value")
+    return lines.join(wide[[*KEYS, *OF_TRIAL]], on="row").drop(columns="row").dropna(subset="value")
 
 
 def _moments(measured: Any) -> Iterator[tuple[int, str, float]]:

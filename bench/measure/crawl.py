@@ -82,7 +82,7 @@ def _each(calls: Iterable[Callable[[], None]]) -> None:
 
 
 def _job(trial: Trial, server: Server, setting: Setting) -> Job:
-    """Return the job of the worker. A fetch may take as long as the trial."""
+    """Return the job of the worker. A fetch may take as long as the trial: ten thousand threads may need over 30 s."""
     workload = trial.workload
     roots = root_paths(workload.site, workload.roots)
     return Job(

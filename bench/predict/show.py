@@ -3,10 +3,8 @@
 from typing import Any
 
 from inflight.bench import units
-from inflight.bench.present import section as form
-from inflight.bench.present import words
-from inflight.bench.present.section import Section
-from inflight.bench.present.table import Table
+from inflight.bench.show import terminal, words
+from inflight.bench.show.table import Section, Table
 
 HEADS = ("strategy", "pages/s", "95 % interval", "verdict", "limited by", "knee", "CPU per page", "core")
 VERDICTS = {None: "fastest", "differs": "slower", "same": "equal", "unknown": "can't tell"}
@@ -62,4 +60,4 @@ def _rate(ends: list[float | None]) -> tuple[str, str]:
 
 
 def _text(shown: Section, place: str) -> str:
-    return f"{form.text(shown, 100).plain}\n{words.plain(place, 400)}"
+    return f"{terminal.text(shown, 100).plain}\n{words.plain(place, 400)}"

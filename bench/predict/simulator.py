@@ -13,11 +13,12 @@ from inflight.bench import units
 from inflight.bench.frame.contrast import records, summary
 from inflight.bench.frame.frame import frame
 from inflight.bench.frame.statistics import MARGIN
-from inflight.bench.present import html as pages
-from inflight.bench.present import name_looks, words
-from inflight.bench.present.html import Fragment, json_block
-from inflight.bench.present.table import Table
 from inflight.bench.rows.files import Row
+from inflight.bench.show import html as pages
+from inflight.bench.show import words
+from inflight.bench.show.html import Fragment, json_block
+from inflight.bench.show.looks import looks
+from inflight.bench.show.table import Table
 
 _TEMPLATES = Path(__file__).with_name("templates")
 TIMED = "comparison == '' and kind in ('crawl', 'arm') and role != 'placebo'"
@@ -51,13 +52,13 @@ def simulated(rows: Iterable[Row]) -> dict[str, Any] | None:
 
 def _models(costs: dict[str, list[Any]]) -> list[dict[str, Any]]:
     """``costs``: (number in flight, CPU time per page in ns) without latency and CPU work, in ascending order."""
-    looks = name_looks.looks(costs)
+    known = looks(costs)
     return [
         {
             "name": words.plain(name),
-            "colour": looks[name].number,
-            "marker": looks[name].marker,
-            "dashes": "" if looks[name].dashes == "-" else " ".join(f"{2 * one:g}" for one in looks[name].dashes[1]),
+            "colour": known[name].number,
+            "marker": known[name].marker,
+            "dashes": "" if known[name].dashes == "-" else " ".join(f"{2 * one:g}" for one in known[name].dashes[1]),
             "costs": costs[name],
         }
         for name in sorted(costs, key=lambda name: costs[name][-1][1])

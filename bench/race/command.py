@@ -9,8 +9,6 @@ from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import say
 from inflight.bench.measure import run as runs
 from inflight.bench.plan.experiment import ExperimentError, named
-from inflight.bench.present import section
-from inflight.bench.present.console import wants_live
 from inflight.bench.race.lanes import Race, races
 from inflight.bench.race.page import REPLAY_S, fragment, page
 from inflight.bench.race.page import section as result
@@ -18,6 +16,8 @@ from inflight.bench.race.terminal import watch
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.crawls import Crawl
 from inflight.bench.rows.files import Row, RowsError
+from inflight.bench.show import terminal
+from inflight.bench.show.terminal import wants_live
 
 PRESET = "race"
 MAX_WIDTH = 100
@@ -43,7 +43,7 @@ def show(race: Race, seconds: float) -> None:
         with commands.interruptible():
             watch(race, seconds)
     width = shutil.get_terminal_size((MAX_WIDTH, 24)).columns if sys.stdout.isatty() else MAX_WIDTH
-    print(section.text(result(race), min(width, MAX_WIDTH)).plain)
+    print(terminal.text(result(race), min(width, MAX_WIDTH)).plain)
 
 
 def _write(text: str, folder: Path, out: Path | None) -> None:

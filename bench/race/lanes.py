@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from inflight.bench import units
-from inflight.bench.present import words
 from inflight.bench.rows.crawls import Crawl, CrawlWorkload
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.values import alike
+from inflight.bench.show import words
 
 SLOW = 4
 """A replay stops before the end of lanes that take more than this many times as long as the median lane."""

@@ -8,14 +8,13 @@ from typing import Any
 from markupsafe import Markup
 
 from inflight.bench import units
-from inflight.bench.present import html as pages
-from inflight.bench.present.html import Fragment, json_block, text
-from inflight.bench.present.name_looks import look
-from inflight.bench.present.section import Section
-from inflight.bench.present.table import Table
 from inflight.bench.race.lanes import Lane, Race, races
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.values import plain_values
+from inflight.bench.show import html as pages
+from inflight.bench.show.html import Fragment, json_block, text
+from inflight.bench.show.looks import look
+from inflight.bench.show.table import Section, Table
 
 _TEMPLATES = Path(__file__).with_name("templates")
 REPLAY_S = 10

@@ -6,13 +6,12 @@ from pathlib import Path
 
 from inflight.bench.commands.output import say
 from inflight.bench.measure.places import without_places
-from inflight.bench.present import page
 from inflight.bench.rows.files import RowsError
 from inflight.bench.runs import show
 from inflight.bench.runs.compare import Run, compare, read
 
 EXITS = {"pass": 0, "regression": 1, "inconclusive": 3}
-JSON_FILE, MARKDOWN_FILE, PLOT = "compare.json", "compare.md", "compare"
+JSON_FILE, MARKDOWN_FILE = "compare.json", "compare.md"
 
 
 class CompareError(Exception):
@@ -39,13 +38,14 @@ def run(*, places: Sequence[Path], out: Path | None, as_json: bool, markdown: Pa
             with markdown.open("a", encoding="utf-8") as file:
                 file.write(show.markdown(comparison))
         if out is not None:
-            from inflight.bench.runs.plot import draw
+            from inflight.bench.runs.plot import picture
+            from inflight.bench.show.pictures import save
 
             out.mkdir(parents=True, exist_ok=True)
             text = json.dumps(show.to_json(comparison), indent=2, allow_nan=False)
             (out / JSON_FILE).write_text(f"{text}\n", encoding="utf-8")
             (out / MARKDOWN_FILE).write_text(show.markdown(comparison), encoding="utf-8")
-            plots = page.draw_and_save(lambda: draw(comparison), out, PLOT)
+            plots = save([picture(comparison)], out)
             for path in (out / JSON_FILE, out / MARKDOWN_FILE, *plots):
                 say(f"written: {path}")
     except OSError as error:

@@ -1,22 +1,23 @@
 """The comparison of stored runs as a plot: a panel for each workload, a line over the runs for each strategy."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from inflight.bench.frame.contrast import records
 from inflight.bench.frame.figures import FIGURES
-from inflight.bench.present import labels, marks, name_looks, page, words
 from inflight.bench.runs.compare import KEYS, Comparison
 from inflight.bench.runs.show import title, value_text, workloads
+from inflight.bench.show import words
+from inflight.bench.show.looks import GREY, looks
+from inflight.bench.show.pictures import MAX_LINES, Label, Panel, Picture, Point, draw_labels, draw_series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 MAX_PANELS = 6
-PANEL_HEIGHT = 4.6
 BESIDE = 0.05
 """Distance between the points of two strategies in a run, so that their intervals do not cover each other."""
 NOTE = (
@@ -24,38 +25,34 @@ NOTE = (
 )
 
 
-def draw(comparison: Comparison) -> "Figure":
-    """Draw the first figure that has ratios, or else the first one; of many workloads, those with the most lines."""
+def picture(comparison: Comparison) -> Picture:
+    """Return the first figure that has ratios, or else the first one; of many workloads, those with the most lines."""
     means = comparison.means
     means = means[means["is_ratio"]] if means["is_ratio"].any() else means
     means = means[means["figure"] == means["figure"].iloc[0]]
     means = means.assign(workload=workloads(means))
     sizes = means["workload"].value_counts(sort=False)
-    panels = [workload for workload in sizes.index if workload in sizes.nlargest(MAX_PANELS)]
-    height = page.HEIGHT + (-(-len(panels) // 2) - 1) * PANEL_HEIGHT
+    names = list(dict.fromkeys(means["arm"]))
+    panels = [
+        Panel(workload, partial(_draw, means=means[means["workload"] == workload], names=names, comparison=comparison))
+        for workload in sizes.index
+        if workload in sizes.nlargest(MAX_PANELS)
+    ]
     footer = " · ".join(
         f"{n}:\N{NO-BREAK SPACE}{words.plain(run.name, 60)}" for n, run in enumerate(comparison.runs, 1)
     )
-    sheet = page.sheet("Ratios over runs", f"{title(comparison)}. {NOTE}", footer, height)
-    names = list(dict.fromkeys(means["arm"]))
-    labels.share_width(sheet, min(2, len(panels)), map(labels.name_of, names[: page.MOST_LINES]))
-    sheet.subplots_adjust(hspace=0.45)
-    for axes, workload in zip(marks.panels(sheet, len(panels)), panels, strict=True):
-        _draw(axes, means[means["workload"] == workload], names, comparison)
-        axes.set_title(workload, pad=10)
-    return sheet
+    return Picture("compare", "Ratios over runs", f"{title(comparison)}. {NOTE}", panels, footer=footer)
 
 
 def _draw(axes: "Axes", means: pd.DataFrame, names: Sequence[str], comparison: Comparison) -> None:
-    looks = name_looks.looks(names[: page.MOST_LINES])
-    ends = []
+    known = looks(names[:MAX_LINES])
+    labels: list[Label] = []
     for place, (arm, own) in enumerate(means.groupby("arm", sort=False)):
         aside = 1 + BESIDE * (place - (means["arm"].nunique() - 1) / 2)
         points = [
-            marks.Point(one.run + aside, one.estimate, *((one.low, one.high) if one.n > 1 else ()))
-            for one in records(own)
+            Point(one.run + aside, one.estimate, *((one.low, one.high) if one.n > 1 else ())) for one in records(own)
         ]
-        ends.append(marks.series(axes, str(arm), points, looks.get(str(arm))))
+        labels += draw_series(axes, str(arm), points, known.get(str(arm)))
     low, high = means["estimate"].min(), means["estimate"].max()
     room = max(high - low, 0.05 * high)
     bars = means[means["n"] > 1]
@@ -70,5 +67,5 @@ def _draw(axes: "Axes", means: pd.DataFrame, names: Sequence[str], comparison: C
     axes.set_ylabel(f"{FIGURES[first.figure].words}{against}")
     if comparison.points is not None:
         for run in comparison.points.merge(means, on=KEYS)["run_x"].unique():
-            axes.axvline(run + 0.5, color=page.GREY, linestyle=(0, (4, 3)), linewidth=1.5, zorder=1)
-    labels.end_labels(axes, [end for end in ends if end])
+            axes.axvline(run + 0.5, color=GREY, linestyle=(0, (4, 3)), linewidth=1.5, zorder=1)
+    draw_labels(axes, labels)

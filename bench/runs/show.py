@@ -10,11 +10,11 @@ import pandas as pd
 from inflight.bench import units
 from inflight.bench.frame.contrast import records
 from inflight.bench.frame.figures import FIGURES
-from inflight.bench.present import section, words
-from inflight.bench.present.section import Section
-from inflight.bench.present.table import Group, Line, Table
 from inflight.bench.runs.compare import KEYS, MIN_RUNS, Comparison
+from inflight.bench.show import markdown as form
+from inflight.bench.show import terminal, words
 from inflight.bench.show.study import site_differences, value_name
+from inflight.bench.show.table import Group, Line, Section, Table
 
 WIDTH = 100
 FORMAT = 2
@@ -41,12 +41,12 @@ def title(comparison: Comparison) -> str:
 
 def text(comparison: Comparison) -> str:
     """Return the comparison for a terminal."""
-    return section.text(_section(comparison), WIDTH).plain
+    return terminal.text(_section(comparison), WIDTH).plain
 
 
 def markdown(comparison: Comparison) -> str:
     """Return the comparison as Markdown."""
-    return f"# Comparison of stored runs\n\n{section.markdown(_section(comparison))}\n"
+    return f"# Comparison of stored runs\n\n{form.markdown(_section(comparison))}\n"
 
 
 def to_json(comparison: Comparison) -> dict[str, Any]:

@@ -1,142 +1,94 @@
-"""The plots of studies: lines, bars, dots and tiles. A panel for each value of the study's facet."""
+"""The plots of studies, of listings and of windows."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from inflight.bench import units
 from inflight.bench.frame.contrast import records, summary
-from inflight.bench.frame.figures import Write, figure_of
-from inflight.bench.present import labels, marks, name_looks, page, scales
-from inflight.bench.show.sections import evenly, tile_text
-from inflight.bench.show.study import (
-    Part,
-    Study,
-    at,
-    findings,
-    ordered,
-    ratios,
-    short_name,
-    text,
-    tile,
-    usual,
-    value_name,
-    value_words,
-)
+from inflight.bench.frame.figures import figure_of
+from inflight.bench.show import listing as listings
+from inflight.bench.show import pictures, words
+from inflight.bench.show import study as studies
+from inflight.bench.show.listing import Listing, line_name
+from inflight.bench.show.looks import COLOURS, GREY, MIDDLE, PALE, look, looks
+from inflight.bench.show.pictures import MAX_BARS, MAX_LINES, ROW, Label, Panel, Picture, Point
+from inflight.bench.show.study import Part, Study, evenly, tile_text, value_name, value_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-
-MAX_PARTS = 6
-"""Maximum number of parts with plots of their own."""
+Column = tuple[Any, ...]
 MAX_PANELS = 4
-PANEL_HEIGHT = 5.6
-TEXT = 2.0
-"""Inches for the figure beside a bar."""
-MAX_NAME = 3.0
-"""Inches of a name from which on panels with names have no other one beside them."""
-LINE = 0.34
-"""Inches for a bar or a row of dots."""
-QUANTILES = ("#262626", "#7F7F7F", "#BFBFBF")
-"""The colours of dots: no name has one of them."""
-ALIKE = "#E8E8E8"
-"""The fill of a tile where no difference is certain."""
+NOTES = {
+    "lines": "Points: means over blocks; bars: 95 % intervals; hollow: invalid trials.",
+    "bars": "Bars: means over blocks; whiskers: 95 % intervals; hatched: its own HTTP stack, or a part of a page.",
+    "dots": "Dots: means over blocks.",
+    "tiles": "Name: the fastest; +: others that tie with it; number: its lead over the slowest; pale: no difference.",
+}
 
 
-def plots(study: Study, many: Sequence[Part], footer: str, *, has_valid: bool) -> "Iterator[tuple[str, Figure]]":
-    """Draw each part of a study with a valid trial; in a run that has none, those of invalid trials."""
-    found = [part for part in many if part.means["valid"].any() or not has_valid]
-    for number, part in enumerate(found[:MAX_PARTS], start=1):
-        yield marks.numbered(study.name, number), draw(study, part, footer)
+def join(separator: str, *parts: str) -> str:
+    """Join the parts that are not empty."""
+    return separator.join(filter(None, parts))
 
 
-def draw(study: Study, part: Part, footer: str) -> "Figure":
-    """Draw one part: its title is that of the study, its finding stands below."""
-    about = marks.notes(*findings(study, part), study.note)
-    part = _drawn(study, part)
-    mark = mark_of(study, part)
-    panels = evenly(_panels(study, part, mark), 2 if mark == "dots" else MAX_PANELS)
-    names = [name for name, _ in ordered(study, part)]
-    rows = min(page.MOST_BARS, len(names)) if mark in {"bars", "dots"} else 0
-    widest = labels.inches(page.sheet("", "", ""), names, page.TEXT) if rows else 0.9
-    columns = min(2 if widest < MAX_NAME else 1, len(panels))
-    stories = -(-len(panels) // columns)
-    height = max(page.HEIGHT, 3.4 + LINE * rows)
-    if stories > 1:
-        height = 3.2 + stories * max(PANEL_HEIGHT - 1.5, 1.2 + LINE * rows)
-    title = ", ".join(filter(None, [study.title, part.name]))
-    sheet = page.sheet(title, marks.notes(about, NOTES[mark]), footer, height)
-    if mark == "lines":
-        labels.share_width(sheet, columns, names[: page.MOST_LINES])
-        sheet.subplots_adjust(hspace=0.3)
-    else:
-        marks.margins(sheet, 0.65 + widest, 0.4, top=0.5 if mark == "dots" else 0.1)
-        room = (page.WIDTH - 0.9 - columns * (0.65 + widest)) / columns  # inches of a panel, without its names
-        sheet.subplots_adjust(hspace=0.35, wspace=(0.65 + widest) / room)
-    drawn = marks.panels(sheet, len(panels), columns)
-    for axes, here in zip(drawn, panels, strict=True):
-        draw_panel(axes, study, part, here, mark)
-    if mark == "dots":
-        handles, _ = drawn[0].get_legend_handles_labels()
-        page.key(sheet, handles, sheet.subplotpars.left, sheet.subplotpars.top + 0.4 / height)
-    return sheet
+# Studies
 
 
-def draw_usual(axes: "Axes", study: Study, part: Part) -> bool:
-    """Draw the panel with the usual column of a part onto axes, with its title; return whether there is one."""
-    part = _drawn(study, part)
-    if not part.columns:
-        return False
-    mark, column = mark_of(study, part), usual(study, part)
-    columns = next(panel for panel in _panels(study, part, mark) if column in panel)
-    draw_panel(axes, study, part, columns, mark)
-    where = ", ".join(filter(None, [part.name, _panel_title(study, columns)]))
-    axes.set_title("\n".join(filter(None, [study.title, where])), pad=10)
-    if mark == "dots":
-        axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=page.SMALL)
-    return True
-
-
-def _drawn(study: Study, part: Part) -> Part:
-    """Return a part with the values that are drawn: means, or ratios along the axis of the study."""
-    if not study.plot.is_ratio:
-        return part
-    found = ratios(study, part)
-    return part._replace(
-        means=found.assign(valid=True, stack=found["line"].map(dict(ordered(study, part)))),
-        columns=[one for one in part.columns if len(at(study, found, one))],
-    )
+def of_study(study: Study, parts: Sequence[Part], *, has_valid: bool) -> Iterator[Picture]:
+    """Yield a picture of each part with a valid trial; in a run that has none, those of invalid trials."""
+    able = [part for part in parts if part.means["valid"].any() or not has_valid]
+    for number, part in enumerate(able[: pictures.MAX_PICTURES], start=1):
+        about = join(" ", *studies.findings(study, part), study.note)
+        if study.plot.is_ratio:
+            means = studies.ratios(study, part)
+            means = means.assign(valid=True, stack=means["line"].map(dict(studies.ordered(study, part))))
+            columns = [column for column in part.columns if len(studies.at(study, means, column))]
+            part = part._replace(means=means, columns=columns)  # noqa: PLW2901
+        if not part.columns:
+            continue
+        mark = mark_of(study, part)
+        every = _panels(study, part, mark)
+        first = next(columns for columns in every if studies.usual(study, part) in columns)
+        shown = evenly(every, 2 if mark == "dots" else MAX_PANELS)
+        if first not in shown:
+            shown[1] = first
+        rows = ROW * max(2, min(MAX_BARS, len(studies.ordered(study, part))))
+        height = {"bars": 1 + rows, "dots": 1.8 + rows}.get(mark, pictures.HEIGHT)
+        panels = [
+            Panel(_panel_title(study, columns), partial(MARKS[mark], study=study, part=part, columns=columns), height)
+            for columns in shown
+        ]
+        name = study.name if number == 1 else f"{study.name}-{number}"
+        yield Picture(
+            name, join(", ", study.title, part.name), join(" ", about, NOTES[mark]), panels, shown.index(first)
+        )
 
 
 def mark_of(study: Study, part: Part) -> str:
     """Return the mark: lines over fewer than three values are drawn as bars."""
     if study.plot.mark == "lines" and study.plot.x == "in_flight":
         place = study.columns.index("in_flight")
-        values: dict[tuple[Any, ...], set[int]] = {}
+        values: dict[Column, set[int]] = {}
         for column in part.columns:
             values.setdefault(column[:place], set()).add(column[place])
         return "lines" if max(map(len, values.values())) > 2 else "bars"
     return study.plot.mark
 
 
-def draw_panel(axes: "Axes", study: Study, part: Part, columns: Sequence[tuple[Any, ...]], mark: str) -> None:
-    """Draw the columns of one panel onto axes."""
-    MARKS[mark](axes, study, part, columns)
-    axes.set_title(_panel_title(study, columns), pad=10)
-
-
-def _panel_title(study: Study, columns: Sequence[tuple[Any, ...]]) -> str:
+def _panel_title(study: Study, columns: Sequence[Column]) -> str:
     """Return the values that all columns of a panel have in common."""
-    told = [key for n, key in enumerate(study.columns) if len({column[n] for column in columns}) == 1]
-    told = [key for key in told if key != study.plot.x or len(columns) == 1]
-    return ", ".join(value_name(key, columns[0][study.columns.index(key)]) for key in told)
+    common = [key for n, key in enumerate(study.columns) if len({column[n] for column in columns}) == 1]
+    common = [key for key in common if key != study.plot.x or len(columns) == 1]
+    return ", ".join(value_name(key, columns[0][study.columns.index(key)]) for key in common)
 
 
-def _panels(study: Study, part: Part, mark: str) -> list[list[tuple[Any, ...]]]:
+def _panels(study: Study, part: Part, mark: str) -> list[list[Column]]:
     """Return the columns of each panel: of bars and dots one each, else those of one value of the facet."""
     if mark in {"bars", "dots"}:
         return [[column] for column in part.columns]
@@ -148,169 +100,240 @@ def _panels(study: Study, part: Part, mark: str) -> list[list[tuple[Any, ...]]]:
     return [[column for column in part.columns if column[place] == value] for value in values]
 
 
-def _means(part: Part, study: Study, columns: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
+def _means(part: Part, study: Study, columns: Sequence[Column]) -> pd.DataFrame:
     """Return the means of some columns."""
     wanted = part.means[list(study.columns)].apply(tuple, axis=1).isin(list(columns))
     return part.means[wanted]
 
 
-def _lines(axes: "Axes", study: Study, part: Part, columns: Sequence[tuple[Any, ...]]) -> None:
+def _lines(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) -> None:
     """Draw a line for each line of the table over the axis of the plot, with its name at its end."""
-    found = _means(part, study, columns)
+    means = _means(part, study, columns)
     place = study.columns.index(study.plot.x)
     steps = list(dict.fromkeys(column[place] for column in part.columns))
     is_number = study.plot.x == "in_flight"
     if is_number:
-        scales.log_axis(axes.xaxis, lambda x: units.count(round(x)), [min(steps) / 1.25, max(steps) * 1.25])
-        scales.set_ticks(axes.xaxis, steps if len(steps) <= 8 else scales.round_values(min(steps), max(steps)))
+        pictures.log_axis(axes.xaxis, lambda x: units.count(round(x)), steps)
+        if len(steps) <= 5:
+            axes.set_xticks(steps)
     else:
-        axes.set_xticks(range(len(steps)), [short_name(study.plot.x, step) for step in steps])
+        axes.set_xticks(range(len(steps)), [studies.short_name(study.plot.x, step) for step in steps])
         axes.set_xlim(-0.2, len(steps) - 0.8)
     ends = [
-        *found["low"][found["low"] > found["estimate"] / 3],
-        *found["estimate"],
-        *found["high"][found["high"] < 3 * found["estimate"]],
+        *means["low"][means["low"] > means["estimate"] / 3],
+        *means["estimate"],
+        *means["high"][means["high"] < 3 * means["estimate"]],
     ]
-    on_tick = units.times if study.plot.is_ratio else tick(study.figure.write)
-    scales.log_axis(axes.yaxis, on_tick, [min(ends) / 1.3, max(ends) * 1.3])
-    names = [name for name, _ in ordered(study, part)]
-    looks = name_looks.looks(names[: page.MOST_LINES])
-    shown = []
+    on_tick = units.times if study.plot.is_ratio else pictures.tick(study.figure.write)
+    pictures.log_axis(axes.yaxis, on_tick, ends)
+    names = [name for name, _ in studies.ordered(study, part)]
+    known = looks(names[:MAX_LINES])
+    labels: list[Label] = []
     for name in names:
         points = []
-        for one in records(found[found["line"] == name]):
-            x = getattr(one, study.plot.x) if is_number else steps.index(getattr(one, study.plot.x))
-            low, high = (one.low, one.high) if one.n > 1 else (math.nan, math.nan)
-            points.append(marks.Point(x, one.estimate, low, high, invalid=not one.valid))
-        shown.append(marks.series(axes, name, sorted(points, key=lambda point: point.x), looks.get(name)))
+        for mean in records(means[means["line"] == name]):
+            x = getattr(mean, study.plot.x) if is_number else steps.index(getattr(mean, study.plot.x))
+            low, high = (mean.low, mean.high) if mean.n > 1 else (math.nan, math.nan)
+            points.append(Point(x, mean.estimate, low, high, is_invalid=not mean.valid))
+        labels += pictures.draw_series(axes, name, sorted(points, key=lambda point: point.x), known.get(name))
     axes.set_xlabel(f"{value_words(study.plot.x)}{' (log scale)' if is_number else ''}")
     against = f"ratio to {value_name(study.over[0], study.over[1])}" if study.over and study.plot.is_ratio else ""
     axes.set_ylabel(f"{against or study.figure.words} (log scale)")
-    if (
-        study.plot.x == "in_flight"
-        and study.figures[0] == "pages_per_s"
-        and (latency_ns := found["latency_ns"].iloc[0] if "latency_ns" in found else 0)
-    ):
+    latency_ns = means["latency_ns"].iloc[0] if "latency_ns" in means else 0
+    if is_number and study.figures[0] == "pages_per_s" and latency_ns:
         ideal = [1e9 * step / latency_ns for step in steps]
-        axes.plot(
-            steps, ideal, color=page.GREY, linewidth=1.5, linestyle=(0, (4, 3)), zorder=1, label="in flight / latency"
-        )
-    labels.end_labels(axes, [end for end in shown if end])
+        axes.plot(steps, ideal, color=GREY, linewidth=1.5, linestyle=(0, (4, 3)), zorder=1)
+    pictures.draw_labels(axes, labels)
 
 
-def _bars(axes: "Axes", study: Study, part: Part, columns: Sequence[tuple[Any, ...]]) -> None:
+def _bars(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) -> None:
     """Draw a bar for each line of the table, with its figure beside it."""
-    found = {one.line: one for one in records(_means(part, study, columns))}
-    names = [name for name, _ in ordered(study, part) if name in found][: page.MOST_BARS]
-    stacks = dict(ordered(study, part))
-    ends: list[float] = []
-    for place, name in enumerate(names):
-        mean = found[name]
-        colour = name_looks.look(name).colour if mean.valid else page.PALE
-        hatch = "" if stacks[name] == "shared" else "//"
-        axes.barh(place, mean.estimate, height=marks.BAR, color=colour, hatch=hatch, edgecolor="white")
-        ends.append(mean.estimate)
-        if mean.n > 1 and mean.high < 2 * mean.estimate:
-            marks.whisker(axes, place, mean.estimate, mean.low, mean.high)
-            ends[-1] = mean.high
-        marks.beside(axes, text(study.figure, mean), ends[-1], place)
-    marks.name_rows(axes, names)
-    panel = axes.get_position().width * page.WIDTH
-    axes.set_xlim(0, max(ends) * panel / max(0.3 * panel, panel - TEXT))
-    axes.locator_params(axis="x", nbins=5)
-    axes.xaxis.set_major_formatter(lambda value, _: tick(study.figure.write)(value))
+    means = {mean.line: mean for mean in records(_means(part, study, columns))}
+    stacks = {name: stack for name, stack in studies.ordered(study, part) if name in means}
+    bars, styles = {}, {}
+    for name, stack in islice(stacks.items(), MAX_BARS):
+        mean = means[name]
+        is_known = mean.n > 1 and mean.high < 2 * mean.estimate
+        ends = (mean.low, mean.high) if is_known else (math.nan, math.nan)
+        bars[name] = (mean.estimate, *ends, studies.text(study.figure, mean))
+        styles[name] = pictures.bar_look(name, stack, is_valid=mean.valid)
+    pictures.draw_bars(axes, bars, styles)
+    pictures.set_ticks(axes.xaxis, pictures.tick(study.figure.write), 3)
     axes.set_xlabel(study.figure.words)
 
 
-def _dots(axes: "Axes", study: Study, part: Part, columns: Sequence[tuple[Any, ...]]) -> None:
+def _dots(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) -> None:
     """Draw a row for each line of the table, and a dot for each figure of the study."""
-    names = [name for name, _ in ordered(study, part)][: page.MOST_BARS]
+    names = [name for name, _ in studies.ordered(study, part)][:MAX_BARS]
     ends = []
     for number, name in enumerate(study.figures):
         own = part.lines[(part.lines["figure"] == name) & (part.lines["role"] != "placebo")]
-        found = _means(part._replace(means=summary(own, ["line", *study.columns])), study, columns)
-        found = found[found["line"].isin(names)]
-        places = [names.index(line) for line in found["line"]]
-        colour = QUANTILES[number % 3]
-        axes.plot(
-            found["estimate"],
-            places,
-            "osD"[number % 3],
-            color=colour,
-            markersize=8,
-            label=figure_of(name).words,
-            zorder=3,
-        )
-        ends += list(found["estimate"])
-    marks.name_rows(axes, names)
-    scales.log_axis(axes.xaxis, tick(study.figure.write), [min(ends) / 1.3, max(ends) * 1.3], 6)
+        means = _means(part._replace(means=summary(own, ["line", *study.columns])), study, columns)
+        means = means[means["line"].isin(names)]
+        places = [names.index(line) for line in means["line"]]
+        style: dict[str, Any] = {"color": (COLOURS[6], GREY, MIDDLE)[number % 3], "markersize": 7, "zorder": 3}
+        axes.plot(means["estimate"], places, "osD"[number % 3], label=figure_of(name).words, **style)
+        ends += list(means["estimate"])
+    pictures.name_rows(axes, names)
+    if ends:
+        pictures.log_axis(axes.xaxis, pictures.tick(study.figure.write), ends, 4)
     axes.set_xlabel(f"{study.title[0].lower()}{study.title[1:]} (log scale)")
+    pictures.write_key(axes, axes.get_legend_handles_labels()[0], 1)
 
 
-def _tiles(axes: "Axes", study: Study, part: Part, columns: Sequence[tuple[Any, ...]]) -> None:
+def _tiles(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) -> None:
     """Draw a tile for each column: who is best, in the colour of its name; pale where no difference is certain."""
-    from matplotlib.colors import to_rgb
-    from matplotlib.patches import Rectangle
-
     across = study.columns.index(study.plot.x)
     down = next(n for n, key in enumerate(study.columns) if key not in {study.plot.x, study.plot.facet})
-    wide = list(dict.fromkeys(one[across] for one in sorted(part.columns, key=lambda one: _ns(part, across, one))))
-    high = list(dict.fromkeys(one[down] for one in sorted(part.columns, key=lambda one: _ns(part, down, one))))
+    wide, high = (_in_order(study, part, place) for place in (across, down))
     for column in columns:
-        found = tile(study, part, column)
+        best = studies.tile(study, part, column)
         x, y = wide.index(column[across]), high.index(column[down])
-        colour: Any = "white" if not found.best else ALIKE
-        if found.is_decided:
-            colour = tuple(0.45 + 0.55 * part for part in to_rgb(name_looks.look(found.best[0]).colour))
-        axes.add_patch(
-            Rectangle(
-                (x - 0.5, y - 0.5),
-                1,
-                1,
-                facecolor=colour,
-                edgecolor="white",
-                linewidth=2,
-                hatch="//" if found.is_decided and len(found.best) > 1 else "",
-            )
-        )
-        told = tile_text(found).replace(", ", "\n").replace(" +", "\n+")
-        box = {"facecolor": colour, "edgecolor": "none", "pad": 1.5}
-        axes.text(
-            x,
-            y,
-            told,
-            ha="center",
-            va="center",
-            size=page.SMALL,
-            weight="bold" if found.is_decided else "normal",
-            bbox=box,
-        )
+        colour, alpha = (look(best.best[0]).colour, 0.5) if best.is_decided else (PALE, 0.5 if best.best else 0)
+        hatch = "//" if best.is_decided and len(best.best) > 1 else ""
+        axes.barh(y, 0.96, left=x - 0.48, height=0.96, color=colour, alpha=alpha, hatch=hatch, edgecolor="white")
+        name, _, lead = tile_text(best).partition(" ")
+        weight = "bold" if best.is_decided else "normal"
+        shown = "\n".join(filter(None, [name.rstrip(",").replace("_", "_\n", 1), lead]))
+        axes.text(x, y, shown, ha="center", va="center", weight=weight, size=min(pictures.SMALL, 40 / len(wide)))
     axes.set_xlim(-0.5, len(wide) - 0.5)
     axes.set_ylim(-0.5, len(high) - 0.5)
-    axes.set_xticks(range(len(wide)), [value_name(study.columns[across], one) for one in wide])
-    axes.set_yticks(range(len(high)), ["none" if one == "0" else units.latency(one) for one in high])
+    axes.set_xticks(range(len(wide)), [value_name(study.columns[across], value) for value in wide])
+    axes.set_yticks(range(len(high)), ["none" if value == "0" else units.latency(value) for value in high])
     axes.grid(visible=False)
     axes.tick_params(length=0)
     axes.set_xlabel(value_words(study.columns[across]))
     axes.set_ylabel(value_words(study.columns[down]))
 
 
-def _ns(part: Part, place: int, column: tuple[Any, ...]) -> Any:
-    """Return what a column is ordered by in one of its keys."""
-    return part.columns.index(column) if place else [one[place] for one in part.columns].index(column[place])
+def _in_order(study: Study, part: Part, place: int) -> list[Any]:
+    """Return the values of one key of the columns, in order."""
+    key = study.columns[place]
+    return list(dict.fromkeys(part.means.sort_values(studies.ORDER.get(key, key))[key]))
 
 
-def tick(write: Write) -> Callable[[float], str]:
-    """Return the function that writes a value beside a tick."""
-    if write is units.duration:
-        return units.duration_tick
-    return units.number_tick if write is units.rate else lambda value: write(value, 2)
+MARKS = {"lines": _lines, "bars": _bars, "dots": _dots, "tiles": _tiles}
 
 
-MARKS: dict[str, Callable[..., None]] = {"lines": _lines, "bars": _bars, "dots": _dots, "tiles": _tiles}
-NOTES = {
-    "lines": "Points: means over blocks; bars: 95 % intervals; hollow: invalid trials.",
-    "bars": "Bars: means over blocks; whiskers: 95 % intervals; hatched: its own HTTP stack, or a part of a page.",
-    "dots": "Dots: means over blocks.",
-    "tiles": "Name: the fastest; +: others that tie with it; number: its lead over the slowest.",
-}
+# Listings
+
+
+def of_listing(listing: Listing, parts: Sequence[listings.Part], moments: pd.DataFrame) -> Iterator[Picture]:
+    """Yield the bars of the first part of a listing, then its lines over time, each from the trial in the middle."""
+    for part in parts[:1]:
+        title = join(", ", listing.title, part.name)
+        notes = join(" ", *listings.findings(listing, part), listing.note)
+        shown = [name for name in listing.bars if name in part.lines and part.lines[name].notna().any()][:MAX_PANELS]
+        if shown:
+            lines = part.lines.head(MAX_BARS)
+            height = 1 + ROW * max(2, len(lines))
+            panels = [
+                Panel(figure_of(name).words, partial(_listed, name=name, listing=listing, lines=lines), height)
+                for name in shown
+            ]
+            yield Picture(listing.name, title, notes, panels)
+        own = moments[moments["trial"].isin(part.trials["trial"]) & moments["figure"].isin(listing.over_time)]
+        if len(own):
+            lines = part.lines
+            if "in_flight" in listing.keys:
+                lines = lines[lines["in_flight"] == lines["in_flight"].max()]
+            trials = {line_name(listing, line): _middle(listing, part, line) for _, line in lines.iterrows()}
+            panels = [
+                Panel("", partial(_over_time, own=own[own["figure"] == name], name=name, trials=trials))
+                for name in listing.over_time
+                if name in set(own["figure"])
+            ]
+            yield Picture(f"{listing.name}_over_time" if shown else listing.name, title, notes, panels)
+
+
+def _listed(axes: "Axes", name: str, listing: Listing, lines: pd.DataFrame) -> None:
+    """Draw a figure as a bar for each line, with its value beside it."""
+    figure = figure_of(name)
+    bars, styles = {}, {}
+    for _, line in lines.iterrows():
+        label = f"{line_name(listing, line)}{'' if line['valid'] else ' ✗'}"
+        value = line[name]
+        bars[label] = (0.0, 0.0, 0.0, "") if pd.isna(value) else (value, 0.0, 0.0, figure.write(value, 2))
+        styles[label] = pictures.bar_look(line["arm"], line["stack"], is_valid=line["valid"])
+    pictures.draw_bars(axes, bars, styles)
+    pictures.set_ticks(axes.xaxis, pictures.tick(figure.write), 3)
+    axes.set_xlabel(figure.words)
+
+
+def _middle(listing: Listing, part: listings.Part, line: "pd.Series[Any]") -> str:
+    """Return the trial in the middle of the order of the listing: a valid one, if there is one."""
+    own = part.trials[part.trials["arm"] == line["arm"]]
+    for key in listing.keys:
+        own = own[own[key] == line[key]]
+    own = own[own["valid"]] if own["valid"].any() else own
+    own = own.sort_values(listing.order, na_position="last") if listing.order in own else own
+    return str(own["trial"].iloc[(len(own) - 1) // 2])
+
+
+def _over_time(axes: "Axes", own: pd.DataFrame, name: str, trials: dict[str, str]) -> None:
+    """Draw a line for each trial, with its name at its end; it has the look of its arm, if it is alone in that."""
+    known = {line: trial for line, trial in trials.items() if trial in set(own["trial"])}
+    arms = dict(zip(own["trial"], own["arm"], strict=True))
+    is_by_arm = len({arms[trial] for trial in known.values()}) == len(known)
+    keys = {line: arms[trial] if is_by_arm else str(number) for number, (line, trial) in enumerate(known.items())}
+    every, labels = looks(keys.values()), []
+    for number, (line, trial) in enumerate(known.items()):
+        here = own[own["trial"] == trial].sort_values("at_ns")
+        style = every[keys[line]] if number < MAX_LINES else None
+        points = list(zip(here["at_ns"] / 1e9, here["value"], strict=True))
+        pictures.draw_line(axes, points, style)
+        if style:
+            end = max(points, key=lambda point: (point[1], point[0])) if is_by_arm else points[-1]
+            labels.append(Label(*end, words.plain(line, 40), style.ink))
+    axes.set_ylim(min(0, own["value"].min()), None)
+    axes.set_xlim(0, None)
+    pictures.set_ticks(axes.yaxis, pictures.tick(figure_of(name).write), 5)
+    axes.set_ylabel(figure_of(name).words)
+    axes.set_xlabel("time since the start (s)")
+    pictures.draw_labels(axes, labels)
+
+
+# Windows
+
+
+WINDOW = "window_cpu_per_page_ns"
+WINDOW_NOTES = (
+    "A dot for each window, in the order of time from the top down; a shade for each second block; hollow: invalid."
+)
+MAX_WINDOWS = 6
+"""Maximum number of workloads whose windows are drawn; those of all are in ``results.moments``."""
+WORKLOAD = ("latency", "in_flight", "cpu", "connection", "site")
+
+
+def of_windows(moments: pd.DataFrame) -> Iterator[Picture]:
+    """Yield a panel for each of the first workloads in blocks: what the mean of a block is made of."""
+    own = moments[(moments["figure"] == WINDOW) & (moments["comparison"] == "") & (moments["value"] > 0)]
+    panels = []
+    for key, lines in islice(own.groupby(list(WORKLOAD), sort=False), MAX_WINDOWS):
+        values = dict(zip(WORKLOAD, key, strict=True))
+        where = ", ".join(value_name(name, values[name]) for name in ("latency", "in_flight", "cpu"))
+        arms = len(lines[["arm", "role"]].drop_duplicates())
+        panels.append(Panel(where, partial(_windows, own=lines), 1 + 0.5 * arms))
+    if panels:
+        yield Picture("windows", "CPU time per page of every window", WINDOW_NOTES, panels)
+
+
+def _windows(axes: "Axes", own: pd.DataFrame) -> None:
+    """Draw the windows of each arm in a row of its own."""
+    is_again = own["role"] == "placebo"
+    names = []
+    for place, ((arm, _), lines) in enumerate(own.groupby([own["arm"], is_again], sort=False)):
+        names.append(words.name(str(arm)))
+        lines = lines.sort_values(["started_at", "at_ns"])  # noqa: PLW2901
+        step = 0.9 / len(lines)
+        at_row = place - 0.45
+        for number, (_, block) in enumerate(lines.groupby("trial", sort=False)):
+            if number % 2:
+                axes.axhspan(at_row, at_row + step * len(block), color=PALE, alpha=0.5, linewidth=0, zorder=0)
+            points = [(value, at_row + step * (n + 0.5)) for n, value in enumerate(block["value"])]
+            style = look(lines["strategy"].iloc[0])
+            pictures.draw_dots(axes, points, style, hollow=not block["valid"].iloc[0], markersize=3)
+            at_row += step * len(block)
+    pictures.name_rows(axes, names)
+    pictures.log_axis(axes.xaxis, units.duration_tick, own["value"], 4)
+    axes.set_xlabel("CPU time per page (log scale)")

@@ -3,18 +3,17 @@
 Figures are medians over the valid trials of a line. Its plots have bars, a panel for each figure, or lines over time.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
 from inflight.bench.frame.figures import figure_of
 from inflight.bench.frame.frame import KEYS, OF_TRIAL
-from inflight.bench.present import words
-from inflight.bench.present.section import Section
-from inflight.bench.present.table import ONLY_INVALID, Table
+from inflight.bench.show import words
 from inflight.bench.show.study import STACKS, site_differences, value_name, value_words
+from inflight.bench.show.table import ONLY_INVALID, Section, Table
 
 MAX_COLUMNS = 5
 """Maximum number of arms beside each other in a table whose lines are figures."""
@@ -52,7 +51,8 @@ class Listing:
     """A text of each line that stands below the table."""
     order: str = ""
     """The figure by which lines are ordered, the best first; by default, lines are ordered by their keys."""
-    finding: "Callable[[Listing, Part], Iterator[str]] | None" = None
+    finding: Literal["", "ranked", "rate_kept", "reached"] = ""
+    """Which of FINDINGS it has."""
     bars: tuple[str, ...] = ()
     """Figures that are drawn as bars, each in a panel."""
     over_time: tuple[str, ...] = ()
@@ -125,8 +125,7 @@ def figures_of(listing: Listing, part: Part) -> list[str]:
 def section(listing: Listing, found: Sequence[Part]) -> Section:
     """Return the tables of a listing, and its findings."""
     tables = [table for part in found for table in _tables(listing, part)]
-    said = tuple(listing.finding(listing, found[0])) if listing.finding else ()
-    return Section("", tuple(tables), tuple(filter(None, [listing.note])), findings=said)
+    return Section("", tuple(tables), tuple(filter(None, [listing.note])), findings=tuple(findings(listing, found[0])))
 
 
 def _tables(listing: Listing, part: Part) -> Iterator[Table]:
@@ -165,30 +164,24 @@ def _cell(name: str, value: float) -> str:
     return "-" if pd.isna(value) else figure_of(name).write(value, 2)
 
 
-def as_json(listing: Listing, found: Sequence[Part]) -> list[dict[str, Any]]:
-    """Return one object for each line: ``part``, ``line``, the keys, ``valid``, figures and texts; null: unknown."""
-    many: list[dict[str, Any]] = []
-    for part in found:
-        own = part.lines.reindex(
-            columns=[
-                *(*listing.keys, "valid", *(listing.figures or figures_of(listing, part)), *listing.texts),
-                *([listing.below] if listing.below else []),
-            ]
+def as_frame(listing: Listing, found: Sequence[Part]) -> pd.DataFrame:
+    """Return one line for each line of the tables: ``part``, ``line``, the keys, ``valid``, figures and texts."""
+    texts = [*listing.texts, *([listing.below] if listing.below else [])]
+    own = [
+        part.lines.assign(part=part.name, line=part.lines["arm"].map(words.name)).reindex(
+            columns=["part", "line", *listing.keys, "valid", *(listing.figures or figures_of(listing, part)), *texts]
         )
-        own = own.astype(object).where(own.notna(), None)
-        many += [
-            {"part": part.name, "line": words.name(arm)} | values
-            for arm, values in zip(part.lines["arm"], _records(own), strict=True)
-        ]
-    return many
-
-
-def _records(own: pd.DataFrame) -> list[dict[str, Any]]:
-    found: Any = own.to_dict("records")
-    return list(found)
+        for part in found
+    ]
+    return pd.concat(own, ignore_index=True) if own else pd.DataFrame()
 
 
 # Findings
+
+
+def findings(listing: Listing, part: Part) -> Iterator[str]:
+    """Yield the findings of a part."""
+    yield from FINDINGS[listing.finding](listing, part) if listing.finding else ()
 
 
 def ranked(listing: Listing, part: Part) -> Iterator[str]:
@@ -228,3 +221,6 @@ def reached(_listing: Listing, part: Part) -> Iterator[str]:
                 f"bound by {words.plain(bound, 70)}" if isinstance(bound, str) else f"stopped by: {line['stopped_by']}"
             )
             yield f"Limit of {words.name(line['arm'])}: {line['found']:,.0f}, {words.plain(limit, 80)}."
+
+
+FINDINGS = {"ranked": ranked, "rate_kept": rate_kept, "reached": reached}

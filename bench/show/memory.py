@@ -1,24 +1,25 @@
 """Memory per additional thread, task or fetch in flight: layer by layer, and over the number held."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
 from inflight.bench import units
 from inflight.bench.frame import slopes
+from inflight.bench.frame.contrast import records
 from inflight.bench.frame.slopes import BY, FULL, GROUPS, LAYERS, RSS, SERVER
-from inflight.bench.present import labels, marks, page, scales, words
-from inflight.bench.present.labels import Label
-from inflight.bench.present.name_looks import look
-from inflight.bench.present.section import Section
-from inflight.bench.present.table import Group, Line, Table
+from inflight.bench.show import pictures, words
+from inflight.bench.show.looks import look
+from inflight.bench.show.pictures import MAX_BARS, MAX_LINES, ROW, Label, Panel, Picture
 from inflight.bench.show.study import site_differences, value_name
+from inflight.bench.show.table import Group, Line, Section, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 COLUMNS = (*LAYERS, SERVER, FULL, RSS)
 COLUMNS_OF_JSON = (
@@ -30,6 +31,8 @@ NOTES = (
     "Slopes over N, ± half of their 95 % interval; a range where the slope is not constant.",
     "Slab and sockets hold both ends of each loopback connection. Resident is what ps shows; no part of the sum.",
 )
+LADDER_TITLE = "Memory added over the number held"
+LADDER_NOTES = "Added since nothing was held, all layers. Lines: least squares. Hollow: invalid trials."
 UNITS = {"idle": "waiting thread or task", "parked": "parked worker", "held": "fetch in flight", "swarm": "fetch"}
 TEXTS = {
     "ends": "Each additional {what} takes {most} with {dear}, {least} with {cheap}{ratio}.",
@@ -39,7 +42,7 @@ PUBLISHED = {3_000: "3 kB: a coroutine", 22_000: "22 kB: a thread (draft)", 50_0
 """Figures of the chapter "A Web Crawler With asyncio Coroutines" by Davis and van Rossum."""
 PAIR = ["thread", "asyncio_task"]
 """The idle thread and the idle task that are compared if both are there."""
-FILLS = dict(zip((*LAYERS, SERVER), marks.FILLS, strict=True))
+FILLS = dict(zip((*LAYERS, SERVER), pictures.FILLS, strict=True))
 
 
 class Part(NamedTuple):
@@ -97,8 +100,7 @@ def _table(part: Part) -> Table:
         own = [(line, table) for (one, line), table in shown.items() if one == group]
         lines += [Group(words_)] if own else []
         lines += [
-            (labels.starred(line, table["stack"].iloc[0]), *(_cell(table, one) for one in columns))
-            for line, table in own
+            (starred(line, table["stack"].iloc[0]), *(_cell(table, one) for one in columns)) for line, table in own
         ]
     missing = ", ".join(line for _, line in wide if (_, line) not in shown)
     notes: tuple[str, ...] = (f"Too few valid trials for a slope: {missing}.",) if missing else ()
@@ -106,6 +108,11 @@ def _table(part: Part) -> Table:
     notes += tuple(f"-: {reason}." for reason in dict.fromkeys(unknown["reason"]))
     title = ", ".join(filter(None, [TITLE, part.name]))
     return Table(f"{title} (bytes)", ("", *(one.replace(" and ", ", ") for one in columns)), tuple(lines), notes)
+
+
+def starred(line: str, stack: str) -> str:
+    """Return the name of a subject, with a star if it has an HTTP stack of its own."""
+    return f"{line} *" if stack == "own" else line
 
 
 def _cell(table: pd.DataFrame, layer: str) -> str:
@@ -156,123 +163,98 @@ def as_json(trials: pd.DataFrame) -> list[dict[str, Any]]:
 # Plots
 
 
-def plots(trials: pd.DataFrame, footer: str) -> "Iterator[tuple[str, Figure]]":
-    """Draw the layers and the memory over N of each part."""
-    for number, part in enumerate(parts(trials)[: marks.MOST_SETTINGS], start=1):
-        if part.slopes["estimate"].notna().any():
-            yield marks.numbered("memory", number), _of_layers(part, footer)
-        if ladders(part):
-            yield marks.numbered("ladder", number), _of_ladder(part, footer)
-
-
-def _of_layers(part: Part, footer: str) -> "Figure":
-    shown = _bars(part)
-    names = [labels.starred(line, stack) for _, line, stack in shown]
-    notes = marks.notes(*findings(part), *NOTES[1:], "Dashed: figures of the chapter by Davis and van Rossum.")
-    height = max(page.HEIGHT, 3.4 + 0.34 * (len(shown) + 1.3 * len({group for group, *_ in shown})))
-    sheet = page.sheet(", ".join(filter(None, [TITLE, part.name])), notes, footer, height)
-    left = max(2.4, 0.3 + labels.inches(sheet, [*names, *GROUPS.values()]))
-    used = {name: fill for name, fill in FILLS.items() if name in set(part.slopes["layer"])}
-    marks.margins(sheet, left, 0.4, top=0.5)
-    marks.key(sheet, used, left / page.WIDTH, sheet.subplotpars.top + 0.4 / height)
-    draw_layers(sheet.subplots(), part)
-    return sheet
-
-
-def _bars(part: Part) -> list[tuple[str, str, str]]:
-    """Return the group, the name and the stack of each subject with a slope, as far as there is room."""
-    own = part.slopes[part.slopes["estimate"].notna()]
-    return list(dict.fromkeys(zip(own["group"], own["line"], own["stack"], strict=True)))[: page.MOST_BARS]
-
-
-def draw_layers(axes: "Axes", part: Part) -> None:
-    """Draw a bar of layers for each subject with a slope, with the whisker and the figure of all layers."""
-    ticks, longest, y, before = dict[float, str](), 0.0, 0.0, ""
-    for group, line, stack in _bars(part):
-        if group != before:
-            ticks[y], before, y = _head(group), group, y + 1
-        own = part.slopes[(part.slopes["group"] == group) & (part.slopes["line"] == line)].set_index("layer")
-        full: Any = own.loc[FULL]
-        sizes = own["estimate"].clip(lower=0).dropna()
-        end = marks.stacked(axes, y, [(sizes[layer], fill) for layer, fill in FILLS.items() if layer in sizes], 0.66)
-        text = f"{units.size(end, 2)} and more"
-        if not math.isnan(full["estimate"]):
-            marks.whisker(axes, y, full["estimate"], full["low"], full["high"])
-            text, end = units.size(full["estimate"], 2), max(end, full["high"])
-            text = text if full["is_straight"] else units.size_between(full["low"], full["high"], 2)
-        marks.beside(axes, text, end, y)
-        ticks[y], longest, y = labels.starred(line, stack), max(longest, end), y + 1
-    axes.set_yticks(list(ticks), list(ticks.values()), size=12)
-    heads = set(map(_head, GROUPS))
-    for label in axes.get_yticklabels():
-        label.set_fontweight("bold" if label.get_text() in heads else "normal")
-    axes.set_ylim(y - 0.3, -0.6)
-    limit = 1.3 * longest
-    axes.set_xlim(0, limit)
-    axes.grid(axis="y", visible=False)
-    for size, published in PUBLISHED.items():
-        if size < limit:
-            axes.axvline(size, color="black", linestyle=(0, (5, 3)), linewidth=1.3, zorder=0.5)
-            marks.small(axes, published, (size, -0.6), color="black", va="bottom")
-    axes.xaxis.set_major_formatter(lambda value, _: units.size(value, 2))
-    axes.set_xlabel(TITLE.lower())
+def plots(trials: pd.DataFrame) -> Iterator[Picture]:
+    """Yield the layers and the memory over N of each part."""
+    for number, part in enumerate(parts(trials)[: pictures.MAX_PICTURES], start=1):
+        suffix = "" if number == 1 else f"-{number}"
+        bars = part.slopes[part.slopes["estimate"].notna()].groupby(["group", "line", "stack"], sort=False).ngroups
+        if bars:
+            notes = [*findings(part), *NOTES[1:], "Dashed: figures of the chapter by Davis and van Rossum."]
+            height = 2.1 + ROW * (min(bars, MAX_BARS) + part.slopes["group"].nunique())
+            panel = Panel("", partial(_layers, part=part), height)
+            yield Picture(f"memory{suffix}", ", ".join(filter(None, [TITLE, part.name])), " ".join(notes), [panel])
+        groups = [group for group in GROUPS if group != "parked" and len(set(_added(part, group)["n"])) > 1]
+        if groups:
+            panels = [Panel(_head(group), partial(_ladder, part=part, group=group)) for group in groups]
+            usual = groups.index("held") if "held" in groups else 0
+            yield Picture(f"ladder{suffix}", LADDER_TITLE, LADDER_NOTES, panels, usual)
 
 
 def _head(group: str) -> str:
     return f"{GROUPS[group][0].upper()}{GROUPS[group][1:]}"
 
 
-def _of_ladder(part: Part, footer: str) -> "Figure":
-    groups = ladders(part)
-    notes = "Added since nothing was held, all layers. Lines: least squares. Hollow: invalid trials."
-    sheet = page.sheet("Memory added over the number held", notes, footer)
-    names = [name for group in groups for name in set(_added(part, group)["line"])]
-    labels.share_width(sheet, len(groups), names, between=0.95)
-    for axes, group in zip(sheet.subplots(1, len(groups), squeeze=False)[0], groups, strict=True):
-        draw_ladder(axes, part, group)
-        axes.set_title(_head(group), pad=10)
-    return sheet
+def _layers(axes: "Axes", part: Part) -> None:
+    """Draw a bar of layers for each subject with a slope, with the interval and the figure of all layers."""
+    from matplotlib.patches import Patch
 
-
-def ladders(part: Part) -> list[str]:
-    """Return the groups of which several numbers were held, with all layers known."""
-    return [group for group in GROUPS if group != "parked" and len(set(_added(part, group)["n"])) > 1]
+    own = part.slopes[part.slopes["estimate"].notna()]
+    names, figures, longest, before = list[str](), dict[int, str](), 0.0, ""
+    for key, layers in islice(own.groupby(["group", "line", "stack"], sort=False), MAX_BARS):
+        group, line, stack = map(str, key)
+        if group != before:
+            names.append(_head(group))
+            before = group
+        place = len(names)
+        sizes: dict[Any, float] = layers.set_index("layer")["estimate"].clip(lower=0).to_dict()
+        end = 0.0
+        for layer, fill in FILLS.items():
+            axes.barh(place, sizes.get(layer, 0), left=end, height=0.66, **fill)
+            end += sizes.get(layer, 0)
+        figures[place] = f"{units.size(end, 2)} and more"
+        for full in records(layers[layers["layer"] == FULL]):
+            reach = [[full.estimate - full.low], [full.high - full.estimate]]
+            axes.errorbar(full.estimate, place, xerr=reach, color="black", capsize=4, linewidth=1.4)
+            figures[place] = (
+                units.size(full.estimate, 2) if full.is_straight else units.size_between(full.low, full.high, 2)
+            )
+            end = max(end, full.high)
+        longest = max(longest, end)
+        names.append(starred(line, stack))
+    pictures.name_rows(axes, names, figures)
+    heads = set(map(_head, GROUPS))
+    for label in axes.get_yticklabels():
+        label.set_fontweight("bold" if label.get_text() in heads else "normal")
+    axes.set_xlim(0, 1.05 * longest)
+    for number, (size, published) in enumerate(PUBLISHED.items()):
+        if size < 1.05 * longest:
+            axes.axvline(size, color="black", linestyle=(0, (5, 3)), linewidth=1.3, zorder=0.5)
+            aside: dict[str, Any] = {"xytext": (0, 2 + 13 * number), "textcoords": "offset points"}
+            aside["ha"] = "right" if size > 0.4 * longest else "left"
+            axes.annotate(published, (size, 1), xycoords=axes.get_xaxis_transform(), **aside)
+    pictures.set_ticks(axes.xaxis, lambda value: units.size(value, 2))
+    axes.set_xlabel(TITLE.lower().replace(", ", ",\n"))
+    used = {layer: fill for layer, fill in FILLS.items() if layer in set(own["layer"])}
+    pictures.write_key(axes, [Patch(**fill, label=layer) for layer, fill in used.items()])
 
 
 def _added(part: Part, group: str) -> pd.DataFrame:
+    """Return what trials of a group added in all layers."""
     own = part.lines
     return own[(own["group"] == group) & (own["layer"] == FULL) & (own["added"] > 0) & (own["n"] > 0)]
 
 
-def draw_ladder(axes: "Axes", part: Part, group: str) -> None:
+def _ladder(axes: "Axes", part: Part, group: str) -> None:
     """Draw the memory added over the number held of one group: a point for each trial, and the fitted lines."""
     own = _added(part, group)
-    names = list(dict.fromkeys(part.slopes["line"]))
-    names = [name for name in names if name in set(own["line"])]
-    scales.log_axis(axes.xaxis, lambda n: units.count(round(n)), [own["n"].min() / 1.3, own["n"].max() * 1.3], most=5)
-    scales.log_axis(axes.yaxis, lambda size: units.size(size, 1), [own["added"].min() / 1.6, own["added"].max() * 1.6])
-    ends = []
-    for number, name in enumerate(names):
-        here, style = own[own["line"] == name], look(name) if number < page.MOST_LINES else None
+    pictures.log_axis(axes.xaxis, lambda n: units.count(round(n)), own["n"], 3)
+    pictures.log_axis(axes.yaxis, lambda size: units.size(size, 1), own["added"])
+    fits = part.slopes[(part.slopes["group"] == group) & (part.slopes["layer"] == FULL)].set_index("line")["estimate"]
+    labels = []
+    for number, name in enumerate(name for name in dict.fromkeys(part.slopes["line"]) if name in set(own["line"])):
+        here, style = own[own["line"] == name], look(name) if number < MAX_LINES else None
         for is_valid in (True, False):
             some = here[here["valid"] == is_valid]
-            marks.dots(axes, list(zip(some["n"], some["added"], strict=True)), style, hollow=not is_valid)
-        fit = part.slopes[
-            (part.slopes["line"] == name) & (part.slopes["group"] == group) & (part.slopes["layer"] == FULL)
-        ]
-        slope, valid = fit["estimate"].iloc[0], here[here["valid"]]
-        if len(valid) and not math.isnan(slope):
+            pictures.draw_dots(axes, list(zip(some["n"], some["added"], strict=True)), style, hollow=not is_valid)
+        valid = here[here["valid"]]
+        if len(valid) and not math.isnan(slope := fits[name]):
             start = (valid["added"] - slope * valid["n"]).median()
-            steps = [valid["n"].min() * (valid["n"].max() / valid["n"].min()) ** (step / 60) for step in range(61)]
-            marks.line(axes, [(n, start + slope * n) for n in steps if start + slope * n > 0], style, zorder=2)
+            low, high = valid["n"].min(), valid["n"].max()
+            steps = [low * (high / low) ** (step / 30) for step in range(31)]
+            pictures.draw_line(axes, [(n, start + slope * n) for n in steps if start + slope * n > 0], style, zorder=2)
         if style:
             last = here.loc[here["n"].idxmax()]
-            ends.append(Label(last["n"], last["added"], name, style.colour))
+            labels.append(Label(last["n"], last["added"], name, style.ink))
     axes.set_xlabel("N (log scale)")
     axes.set_ylabel("memory added (log scale)")
-    labels.end_labels(axes, ends)
-
-
-def usual(trials: pd.DataFrame) -> Sequence[Part]:
-    """Return the part that stands for all, if there is one with a slope."""
-    return [part for part in parts(trials)[:1] if part.slopes["estimate"].notna().any()]
+    pictures.draw_labels(axes, labels)

@@ -1,34 +1,34 @@
 """A study is data: which lines of the frame, which figures, along which axis they are compared, which plot.
 
-From it come a table of means, a table of ratios, one sentence, plots, and JSON.
+From it come a table of means, a table of ratios, one sentence, plots, and a table for programs.
 """
 
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from functools import partial
+from itertools import combinations, groupby
 from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
 from inflight.bench import units
-from inflight.bench.frame.contrast import contrast, records, summary
+from inflight.bench.frame.contrast import CONTRAST, SUMMARY, contrast, records, summary
 from inflight.bench.frame.figures import Figure, figure_of
-from inflight.bench.present import words
+from inflight.bench.show import words
+from inflight.bench.show.table import Bars, Detail, Group, Line, Section, Table
 
 STACKS = {"shared": 0, "own": 1, "none": 2}
 """Order of HTTP stacks in tables: strategies of the shared one are compared with each other."""
-HEADINGS = {"own": "with an HTTP stack of their own", "none": "parts of a page, for comparison"}
+HEADINGS = {"own": "own HTTP stack", "none": "parts of a page"}
 SIGNS = {"differs": "", "same": " =", "unknown": " ?"}
 STEADY = 0.02
 """A figure that is uncertain by more than this share is shown with two digits instead of three."""
-TEXTS = {
-    "differs": "{where}: {best} is {best_word} with {best_value}, {worst} {worst_word} with {worst_value} ({ratio}).",
-    "same": "{where}: all {number} are equal within 2 %: {best_value} to {worst_value}.",
-    "unknown": "{where}: no certain difference; {best} {best_value}, {worst} {worst_value}.",
-}
-"""The finding of a study, by whether its best and its worst line differ."""
+MAX_COLUMNS = 4
+MAX_RATIOS = 3
+MAX_PARTS = 6
+"""Maximum number of parts with tables of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +114,10 @@ def parts(study: Study, frame: pd.DataFrame) -> list[Part]:
     if own.empty:
         return []
     own = own.assign(site=site_differences(own["site"]))
-    line = own[list(study.lines)].astype(str).agg(" ".join, axis=1).str.strip()
-    own = own.assign(line=line.map(words.name))
+    line = own[study.lines[0]].astype(str)
+    for key in study.lines[1:]:
+        line = line + " " + own[key].astype(str)
+    own = own.assign(line=line.str.strip().map(words.name))
     used = {*study.lines, *study.columns, *(("interpreter", "cores") if "arm" in study.lines else ())}
     split = [key for key in SPLIT if key not in used]
     found = [
@@ -194,15 +196,13 @@ KEY_WORDS = {
     "rate_per_s": "offered/s",
     "site": "",
 }
-SHORT: dict[str, Callable[[Any], str]] = {
-    "in_flight": units.count,
-    "cpu": lambda text: "none" if text == "0" else units.latency(text),
-}
 
 
 def short_name(key: str, value: Any) -> str:
     """Write a value of a key without the key's name."""
-    return SHORT[key](value) if key in SHORT else value_name(key, value)
+    if key == "in_flight":
+        return units.count(value)
+    return "none" if (key, value) == ("cpu", "0") else units.latency(value) if key == "cpu" else value_name(key, value)
 
 
 def value_words(key: str) -> str:
@@ -210,18 +210,12 @@ def value_words(key: str) -> str:
     return KEY_WORDS.get(key, key)
 
 
-def short_heads(study: Study, columns: Sequence[Sequence[Any]]) -> tuple[str, ...]:
-    """Return the heads of lines and columns for a terminal: one key on each line."""
-    first = "\n".join(map(value_words, study.columns))
-    names = ("\n".join(map(short_name, study.columns, column)) for column in columns)
-    return (first, *names)
-
-
 def at(study: Study, found: pd.DataFrame, column: Sequence[Any]) -> pd.DataFrame:
     """Return the lines of one column."""
+    is_here = pd.Series(data=True, index=found.index)
     for key, value in zip(study.columns, column, strict=True):
-        found = found[found[key] == value]
-    return found
+        is_here &= found[key] == value
+    return found[is_here]
 
 
 USUAL_CAP = 100
@@ -346,7 +340,9 @@ def _finding(study: Study, part: Part, column: Sequence[Any]) -> str:
     found = _against_best(study, part, column, here)
     is_same = set(found["answer"]) == {"same"}
     apart = found.loc[worst.line]
-    return TEXTS["differs" if apart["answer"] == "differs" else "same" if is_same else "unknown"].format(
+    return words.TEXTS["findings"][
+        "differs" if apart["answer"] == "differs" else "same" if is_same else "unknown"
+    ].format(
         where=", ".join(filter(None, [head(study, column), part.name])),
         number=len(here),
         best=best.line,
@@ -357,3 +353,139 @@ def _finding(study: Study, part: Part, column: Sequence[Any]) -> str:
         worst_value=study.figure.write(worst.estimate, 2),
         ratio=units.times(max(apart["estimate"], 1 / apart["estimate"])),
     )
+
+
+# Tables
+
+
+def section(study: Study, many: Sequence[Part]) -> Section:
+    """Return the findings and the tables of a study that has parts."""
+    tables = [table for part in many[:MAX_PARTS] for table in _tables(study, part)]
+    more = tuple(table for part in many[:MAX_PARTS] for table in _other_figures(study, part))
+    entries = [entry for table in tables for line in table.cells for entry in line[1:]]
+    signs = [text for sign, text in words.TEXTS["signs"].items() if any(sign in entry for entry in entries)]
+    return Section(
+        "",
+        tuple(tables),
+        tuple(filter(None, dict.fromkeys([study.note, *signs]))),
+        details=(Detail("Further figures", tables=more),) if more else (),
+        findings=tuple(findings(study, many[0])) if study.is_headline else (),
+        bars=_bars(study, many[0]),
+    )
+
+
+def _bars(study: Study, part: Part) -> Bars | None:
+    """Return the means of the usual column as bars for a terminal, if lines over an axis are the study's plot."""
+    column = usual(study, part)
+    here = records(compared(study, part, column))
+    if study.plot.mark != "lines" or not study.is_headline or study.plot.is_ratio or not here:
+        return None
+    bars = tuple((one.line, one.estimate, study.figure.write(one.estimate, 2)) for one in here)
+    return Bars(_title(study.title, part.name, head(study, column)), bars)
+
+
+def _title(*parts: str) -> str:
+    return ", ".join(filter(None, parts))
+
+
+def _tables(study: Study, part: Part) -> Iterator[Table]:
+    title = _title(study.title, part.name)
+    if study.plot.mark == "tiles":
+        yield from _tiles(study, part, title)
+        return
+    around = served(study, part)
+
+    def write(mean: Any) -> str:
+        before, behind = around.get((mean.line, tuple(getattr(mean, key) for key in study.columns)), ("", ""))
+        return f"{before}{text(study.figure, mean)}{behind}"
+
+    names = ordered(study, part)
+    yield _table(study, title, names, part.means, evenly(part.columns), write)
+    if study.over is not None and len(found := ratios(study, part)):
+        baselines = found["baseline"].unique()
+        against = baselines[0] if len(baselines) == 1 else f"the {study.over[1]}"
+        again = [(line, "") for line in found["line"].unique() if line not in dict(names)]
+        able = [column for column in part.columns if len(at(study, found, column))]
+        title = f"{title}: ratio to {against} (95 %)"
+        yield _table(study, title, [*again, *names], found, evenly(able, MAX_RATIOS), ratio_text)
+
+
+def _other_figures(study: Study, part: Part) -> Iterator[Table]:
+    """Yield a table of each figure that is not compared."""
+    for name in study.figures[1:]:
+        figure, own = figure_of(name), part.lines[part.lines["figure"] == name]
+        means = summary(own[own["role"] != "placebo"], ["line", *study.columns])
+        title = _title(f"{figure.words[0].upper()}{figure.words[1:]}", part.name)
+        yield _table(study, title, ordered(study, part), means, evenly(part.columns), partial(text, figure))
+
+
+def _tiles(study: Study, part: Part, title: str) -> Iterator[Table]:
+    """Yield, for each value of the facet, who is best at each place."""
+    x, facet = study.plot.x, study.plot.facet
+    (y,) = set(study.columns) - {x, facet}
+    tiles = [tile_text(tile(study, part, column)) for column in part.columns]
+    found = pd.DataFrame(part.columns, columns=list(study.columns)).assign(text=tiles)
+    for value, own in found.groupby(facet):
+        grid = own.set_index([y, x])["text"].unstack(fill_value="-")  # noqa: PD010
+        heads = (value_words(y), *(value_name(x, one) for one in grid))
+        lines = ((value_name(y, one), *grid.loc[one]) for one in own[y].unique())
+        yield Table(_title(title, value_name(facet, value)), heads, tuple(lines))
+
+
+def tile_text(one: Tile) -> str:
+    """Write who is best: ``callbacks +1, 1.3x``; ``tie``: no certain difference; ``?``: nothing to compare."""
+    if not one.best or not one.is_decided:
+        return "tie" if one.best else "?"
+    tied = f" +{len(one.best) - 1}" if len(one.best) > 1 else ""
+    return f"{one.best[0]}{tied}, {units.times(one.ratio)}"
+
+
+def _table(
+    study: Study,
+    title: str,
+    names: Sequence[tuple[str, str]],
+    found: pd.DataFrame,
+    columns: Sequence[tuple[Any, ...]],
+    write: Callable[[Any], str],
+) -> Table:
+    """Return a table with a line for each name, those of each stack below a heading."""
+    entries = {(one.line, column): write(one) for column in columns for one in records(at(study, found, column))}
+    lines: list[Line] = []
+    for stack, own in groupby(names, key=lambda line: line[1]):
+        cells = [(name, *(entries.get((name, column), "-") for column in columns)) for name, _ in own]
+        cells = [line for line in cells if set(line[1:]) != {"-"}]
+        lines += [Group(HEADINGS[stack])] if cells and lines and stack in HEADINGS else []
+        lines += cells
+    more = len(found[list(study.columns)].drop_duplicates()) - len(columns)
+    notes = (f"Columns that are not shown: {more}.",) if more > 0 else ()
+    return Table(title, ("strategy", *(head(study, column) for column in columns)), tuple(lines), notes)
+
+
+def evenly(values: Sequence[Any], most: int = MAX_COLUMNS) -> list[Any]:
+    """Return at most so many of the values: the first, the last, and evenly from between."""
+    if len(values) <= most:
+        return list(values)
+    return [values[round(step * (len(values) - 1) / (most - 1))] for step in range(most)]
+
+
+def as_frame(study: Study, many: Sequence[Part]) -> pd.DataFrame:
+    """Return one line for each line and column of a study: keys, ``estimate``, ``low``, ``high``, ``n``, ``valid``.
+
+    With an axis, the columns ``ratio_*`` have the ratio. A/A arms have a ratio only. Ends that are not known are empty.
+    """
+    keys = ["part", "line", *study.columns]
+    tables = [_indexed([part.means.assign(part=part.name) for part in many], keys, SUMMARY)]
+    if study.over:
+        found = [ratios(study, part).assign(part=part.name) for part in many]
+        tables.append(_indexed(found, keys, CONTRAST).add_prefix("ratio_"))
+    places = {part.name: number for number, part in enumerate(many)}
+    order = sorted(dict.fromkeys(key for table in tables for key in table.index), key=lambda key: places[key[0]])
+    index = pd.MultiIndex.from_tuples(order, names=keys) if order else tables[0].index
+    return pd.concat([table.reindex(index) for table in tables], axis=1).reset_index()
+
+
+def _indexed(many: Sequence[pd.DataFrame], keys: list[str], names: Sequence[str]) -> pd.DataFrame:
+    found = pd.concat([pd.DataFrame(columns=[*keys, *names]), *many]) if not many else pd.concat(many)
+    found = found.reindex(columns=[*keys, *names]).drop_duplicates(keys, keep="last").set_index(keys)
+    endless = found["high"] == math.inf
+    return found.assign(low=found["low"].mask(endless), high=found["high"].mask(endless)).astype({"n": "Int64"})

@@ -1,6 +1,7 @@
 """How Sphinx makes a site of the same Markdown files that read well on GitHub: `make docs`.
 
-The sources are the whole repository, because pages link to README.md, to code, and to pictures of stored runs.
+Sphinx rather than MkDocs: its search works in a local file, because the index is a script, and MyST reads Markdown as
+GitHub does. The sources are the whole repository, because pages link to README.md, code, and pictures of stored runs.
 The navigation is the list of links in docs/README.md; the pages of a folder with a README.md of its own follow it.
 """
 

@@ -5,6 +5,13 @@ itself; that is part of what the model costs.
 
 Every fetch that is admitted ends in one of four ways: a result (any status), a redirect (its target is admitted when
 unseen), a retry (the same fetch is handed out again), or a failure (its tries are used up, or no try can help).
+
+- A crawl follows the ``href`` values of ``text/html`` and ``application/xml`` bodies with status 200 (see ``links``).
+- A URL is followed if its host is the host of a root. A strict comparison ignores only a leading ``www.``; a lenient
+  one compares the last two labels. IP addresses must match exactly. URLs that match ``exclude`` are left out.
+- A redirect is followed if its target is unseen, up to ``max_redirects`` in a chain.
+- Network errors are retried up to ``max_tries``. A body or header section beyond its bound is not: another try would be
+  as large. HTTP errors are results.
 """
 
 import errno

@@ -281,7 +281,8 @@ class _Common:
 _UNCOMMON = _Common(-1, b"", 0, 0, None, None, 0, has_links=False, keep_alive=False)
 """Not a whole response, or one with another layout."""
 _last_common = [_UNCOMMON]
-"""The last one read, on any connection. Servers repeat a header section until the second of its date is over."""
+"""The last one read, on any connection. Servers repeat a header section until the second of its date is over. Only
+one is remembered: with more, crawls of equal pages would measure this memory."""
 
 
 def _read_common(data: bytes) -> _Common:

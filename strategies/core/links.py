@@ -1,7 +1,7 @@
 """Links of a page: ``href`` values in a body, and their URLs.
 
-The rules are the crawl's (docs/crawl.md): values in single or double quotes, joined to the page's URL, fragment
-removed, other schemes than http ignored.
+The rules: values in single or double quotes, joined to the page's URL, fragment removed, other schemes than http
+ignored. A link that is not ASCII is read in the encoding of its page if browsers know it, otherwise in UTF-8.
 """
 
 import codecs

@@ -16,7 +16,6 @@ from scipy.stats import ttest_1samp
 
 from inflight.bench.ab import command as ab
 from inflight.bench.ab import decide as deciding
-from inflight.bench.ab import plot
 from inflight.bench.ab.command import EXITS, conclude, seconds
 from inflight.bench.ab.decide import Result
 from inflight.bench.ab.rule import DESIGNED
@@ -30,6 +29,7 @@ from inflight.bench.plan.judge import ExperimentError
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Check, Row
 from inflight.bench.rows.records import changed
+from inflight.bench.show import pictures
 from tests.ab.repositories import NO_CONFIG, commit, new_repository, slow_down, with_mine
 from tests.ab.test_decide import noise
 from tests.cli import command
@@ -41,7 +41,7 @@ from tests.patience import FOREVER_S
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 CPU = ("--metric", "cpu_per_page")
 FIVE = math.log(1.05)
-"""The change that a pass rules out, as docs/verdicts.md promises it."""
+"""The change that a pass rules out, as docs/ci.md promises it."""
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +56,7 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def _no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plot, "save_comparison", lambda *_: [])
+    monkeypatch.setattr(pictures, "save", lambda *_: [])
 
 
 def stored(out: Path) -> dict[str, Any]:

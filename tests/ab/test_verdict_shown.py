@@ -13,6 +13,7 @@ from inflight.bench.ab import decide as deciding
 from inflight.bench.ab import plot, show
 from inflight.bench.ab.decide import Decision, Result
 from inflight.bench.ab.rule import DESIGNED, Rule
+from inflight.bench.show import pictures
 from tests.made_blocks import TIMED, Rows, block, blocks, flat
 from tests.made_rows import MACHINE
 
@@ -213,14 +214,15 @@ def marks(axes: "Axes", *shapes: str) -> list[float]:
 @pytest.mark.parametrize("name", ALL)
 def test_every_verdict_with_a_good_block_is_drawn(name: str, tmp_path: Path) -> None:
     found = result(ALL[name][0])
-    paths = plot.save_comparison(found, MACHINE, tmp_path)
+    paths = pictures.save([plot.picture(found, MACHINE)], tmp_path)
 
     assert [path.name for path in paths] == (["comparison.png", "comparison.svg"] if found.tally.good else [])
     if paths:
         text = words(tmp_path / "comparison.svg")
         assert show.title(found.decision)[:60] in text
         assert "Imaginary 9000" in text
-        assert plot.save_comparison(found, MACHINE, tmp_path / "again")[1].read_bytes() == paths[1].read_bytes()
+        again = pictures.save([plot.picture(found, MACHINE)], tmp_path / "again")
+        assert again[1].read_bytes() == paths[1].read_bytes()
 
 
 @pytest.mark.ci
@@ -228,9 +230,11 @@ def test_every_block_is_drawn_once_in_each_metric_or_marked_as_lost() -> None:
     rows = series(number=30, metrics=(*TIMED, "memory"), memory=0.001, python=("3.11.7", "3.13.1"))
     rows[3], rows[7], rows[11] = block(4, invalid=True), block(8, failed="A"), block(12, failed="B")
     rows[20] = block(21, 1.5, throughput=-1.5, metrics=(*TIMED, "memory"))
-    figure = plot.draw(Result(deciding.decided(blocks(rows), DESIGNED), tuple(blocks(rows)), DESIGNED), MACHINE)
+    picture = plot.picture(Result(deciding.decided(blocks(rows), DESIGNED), tuple(blocks(rows)), DESIGNED), MACHINE)
 
-    assert figure is not None
+    assert picture is not None
+    with pictures.settings():
+        figure = pictures.draw_sheet(picture)
     cpu, throughput, memory, *controls = figure.axes
     assert len(controls) == 2
     assert marks(cpu, "o", "^", "v", "x") == marks(throughput, "s", "^", "v", "x") == list(range(1, 31))

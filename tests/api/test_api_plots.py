@@ -72,16 +72,16 @@ def test_hostile_names_are_names_on_the_callers_own_axes_too() -> None:
     ("experiment", "study", "title"),
     [
         ("map", "map", "Fastest model\n100 in flight"),
-        ("map", "throughput", "Pages per second\nno CPU work, 0 ms"),
+        ("map", "throughput", "Pages per second, no CPU work\n0 ms"),
         ("map", "retention", "Pages per second over the number in flight"),
         ("interpreters", "interpreters", "CPU time per page on each interpreter"),
         ("scaling", "cores", "Pages per second on several cores\n2 cores"),
         ("memory", "memory", "Memory per additional thread, task or fetch"),
-        ("memory", "ladder", "Memory added over the number held"),
-        ("c10k", "held", "Held in flight at once, per-fetch connections, parked"),
+        ("memory", "ladder", "Memory added over the number held\nFetches in flight"),
+        ("c10k", "held", "Held in flight at once, per-fetch connections, parked\nall held after"),
         ("limits", "limits", "Limits of this machine"),
         ("c100k", "swarm", "Fetches in flight in many processes, keep-alive connections"),
-        ("open-loop", "open_loop", "Open loop, 10 ms"),
+        ("open-loop", "open_loop", "Open loop, 10 ms\ncorrected p50"),
     ],
 )
 def test_each_kind_of_study_has_a_plot(experiment: str, study: str, title: str) -> None:
@@ -98,7 +98,7 @@ def test_a_setting_among_several_is_named() -> None:
     worked = edited(row, workload={"id": "w", "cpu": "2ms", "cpu_ns": 2 * MS})
     results = made([row, changed(row, round=2), crawl_row("other"), worked])
 
-    assert results.plot("cpu").axes[0].get_title(loc="left").endswith("\nno CPU work, 0 ms, 100 in flight")
+    assert results.plot("cpu").axes[0].get_title(loc="left").endswith(", no CPU work\n0 ms, 100 in flight")
     only = results.only(cpu="2ms").plot("cpu")
     assert only.axes[0].get_title(loc="left").endswith("\n0 ms, 100 in flight")
 

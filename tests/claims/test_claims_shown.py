@@ -9,7 +9,7 @@ import pytest
 
 from inflight.bench.claims import show
 from inflight.bench.claims.verdicts import JSON_FILE, WORDS, ClaimsError, Figure, load, save
-from inflight.bench.present import html, section
+from inflight.bench.show import html, markdown
 from tests.claims.cases import REFERENCE
 from tests.claims.made_verdicts import hostile_verdict, made_report, made_verdict
 from tools.document.__main__ import macros
@@ -103,7 +103,7 @@ def test_a_section_has_every_claim_and_its_texts_folded_away() -> None:
 
 
 def test_markdown_escapes_hostile_text() -> None:
-    text = section.markdown(show.section(made_report(hostile_verdict("a | b <script> *c* _d_ `e`\n# f"))))
+    text = markdown.markdown(show.section(made_report(hostile_verdict("a | b <script> *c* _d_ `e`\n# f"))))
 
     (line,) = [line for line in text.splitlines() if "script" in line]
     assert "<script>" not in line
@@ -116,11 +116,10 @@ def test_the_document_has_two_lines_for_each_claim() -> None:
         made_report(made_verdict(is_borderline=True), made_verdict(id="races"))
     )
 
-    assert [line for line in page.splitlines() if line.startswith("| ")] == [
-        "| claim | verdict |",
-        "| **thread-memory**: A thread costs. | true (borderline) |",
-        "| 45 kB | published: 50k |",
-        "| **races**: A thread costs. | true |",
-        "| 45 kB | published: 50k |",
+    assert [line for line in page.splitlines() if line.startswith(("- ", "  "))] == [
+        "- **thread-memory**, true (borderline): A thread costs.\\",
+        "  45 kB. Published: 50k",
+        "- **races**, true: A thread costs.\\",
+        "  45 kB. Published: 50k",
     ]
     assert "Imaginary 9000" in page

@@ -131,11 +131,12 @@ def test_a_report_of_blocks_has_a_ratio_of_each_strategy_and_of_the_reference_ag
     found = json.loads(call("report", real_run.folder, "--format", "json").out)
 
     assert [one["line"] for one in found["memory"] if one["line"] == "thread"]
-    ratios = {one["line"]: one["ratio"] for one in found["cpu"] if one["ratio"]}
+    ratios = {one["line"]: one for one in found["cpu"] if one["ratio_n"]}
     assert {"thread_pool"} < set(ratios)
     assert [name for name in ratios if name.endswith(" again")]
     for one in ratios.values():
-        assert (one["n"], one["low"]) == (1, None) or 0 < one["low"] <= one["estimate"] <= one["high"]
+        ends = one["ratio_low"], one["ratio_estimate"], one["ratio_high"]
+        assert (one["ratio_n"], ends[0]) == (1, None) or 0 < ends[0] <= ends[1] <= ends[2]
 
 
 def test_an_arm_has_the_busy_thread_and_the_timer_that_it_was_asked_for(real_run: RealRun) -> None:

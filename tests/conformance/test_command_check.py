@@ -48,7 +48,7 @@ def rule_of(done: Done, rule: str) -> dict[str, Any]:
         ("lets_a_network_error_out", "errors", "crawl raised "),
         ("works_twice_per_page", "work", "assert 64 == 32"),
         ("never_works", "work", "assert 0 == 32"),
-        ("ends_the_process", "ends", "ended the process with the exit code 5"),
+        ("ends_the_process", "ends", "ended the process: exit code 5"),
         ("ignores_deadlines", "deadline", "did not end within 5 s"),
         ("ignores_the_limit_of_bodies", "size", "{'/length/1001': 200}"),
         ("hides_errors_of_servers", "responses", "{'/moved': 200} != {'/moved': 301}"),

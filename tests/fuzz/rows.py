@@ -156,18 +156,18 @@ def _of_report(form: str) -> Callable[[Path, Path], None]:
 
 
 def _summary(run: Path, out: Path) -> None:
-    from inflight.bench.report import terminal as table
     from inflight.bench.rows import files as rows
+    from inflight.bench.show import summary as table
 
     with (out / "summary.txt").open("w", encoding="utf-8", errors="replace") as file:
         table.print_summary(rows.read(run), file)
 
 
 def _plots(run: Path, out: Path) -> None:
-    from inflight.bench.report import plots
     from inflight.bench.rows import files as rows
+    from inflight.bench.show.studies import Studies
 
-    plots.save_all(rows.read(run), {}, out / "plots")
+    Studies(rows.read(run)).save_plots({}, out / "plots")
 
 
 def _tables(run: Path, out: Path) -> None:
@@ -177,7 +177,7 @@ def _tables(run: Path, out: Path) -> None:
     results = inflight.load(run)
     for name in ("frame", "trials", "moments", "checks"):
         getattr(results, name).to_csv(out / f"{name}.csv")
-    for name in ("memory", *(study.name for study in (*STUDIES, *LISTINGS))):
+    for name in ("memory", *(study.name for study in STUDIES), *(study.name for study in LISTINGS)):
         results.table(name).to_csv(out / f"{name}.csv")
     json.dumps(results.summary(), allow_nan=False)
     results.answer()
@@ -214,8 +214,8 @@ def _claims(run: Path, _out: Path) -> None:
     from inflight.bench.claims import show
     from inflight.bench.claims.evaluate import judge
     from inflight.bench.claims.verdicts import Report
-    from inflight.bench.present.section import markdown
     from inflight.bench.rows import files as rows
+    from inflight.bench.show.markdown import markdown
 
     verdicts = tuple(judge(claim, own) for claim, own in needed_by_claims().rows_of(rows.read(run)))
     report = Report(machine={}, source="", runs=(), measured=0, reused=0, claims=verdicts)

@@ -3,13 +3,11 @@
 import json
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.plugin.projects import Done, assert_passed, run_pytest, write
+from tests.plugin.projects import assert_passed, run_pytest, write
 
 pytestmark = pytest.mark.night
 DOCS = Path(__file__).parents[2] / "docs"
@@ -48,19 +46,6 @@ def test_the_recipe_fails_when_the_crawler_is_slower_or_wrong(tmp_path: Path) ->
     assert "1 pages missing, 0 too many, 0 different; for example /" in wrong.stdout
 
 
-def test_two_runs_of_the_recipe_can_be_compared_by_inflight(tmp_path: Path) -> None:
-    project = write(tmp_path, **FILES)
-    for name in ("base", "head"):
-        assert_passed(run_pytest(project, f"--benchmark-json={name}.json"), 1)
-
-    make_faster(project / "base.json")
-    done = inflight(project, "compare", "base.json", "head.json")
-
-    assert done.returncode == 1, done.stderr
-    assert "Regression: " in done.stdout
-    assert "test_crawler.py::test_crawler" in done.stdout
-
-
 def not_failing(options: list[str]) -> list[str]:
     """Leave out the option that makes a test of this machine's speed."""
     return [option for option in options if not option.startswith("--benchmark-compare-fail")]
@@ -79,10 +64,3 @@ def make_faster(file: Path) -> None:
 
 def saved(project: Path) -> list[Path]:
     return list((project / ".benchmarks").rglob("*.json"))
-
-
-def inflight(folder: Path, *arguments: str) -> Done:
-    return subprocess.run(
-        [sys.executable, "-m", "inflight", *arguments],
-        cwd=folder, capture_output=True, text=True, check=False,
-    )  # fmt: skip

@@ -27,10 +27,10 @@ def test_a_stored_run_gives_the_finish_and_a_page(folder: Path) -> None:
 
     lines = done.out.splitlines()
     assert lines[2] == "50 ms added latency, 100 in flight: 300 pages"
-    assert [line.split()[:2] for line in (lines[5], lines[10])] == [["callbacks", "1"], ["sequential", "6"]]
+    assert [line.split()[:2] for line in (lines[6], lines[11])] == [["callbacks", "1"], ["sequential", "6"]]
     assert "\x1b" not in done.out + done.err
     assert (done.code, done.err) == (0, f"race:  {folder / 'race.html'}\n")
-    assert [line.split()[:2] for line in some.out.splitlines()[5:7]] == [["callbacks", "1"], ["thread_pool", "2"]]
+    assert [line.split()[:2] for line in some.out.splitlines()[6:8]] == [["callbacks", "1"], ["thread_pool", "2"]]
     assert "aiohttp" not in (folder / "race.html").read_text(encoding="utf-8")
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from inflight.bench.race.lanes import Lane, Race, races
 from inflight.bench.race.page import section
-from inflight.bench.report.answer import answer
-from inflight.bench.report.studies import Studies
 from inflight.bench.rows.files import Row
+from inflight.bench.show.studies import Studies
+from inflight.bench.show.summary import answer
 from tests.made_rows import MS, memory_row
 from tests.race.made_races import BIN_NS, runner
 

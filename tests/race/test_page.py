@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.present.html import Fragment
 from inflight.bench.race.page import HEADS, fragment, page
 from inflight.bench.rows.files import Row, read
+from inflight.bench.show.html import Fragment
 from tests.race.made_races import runner
 from tests.report.parsed_page import check
 

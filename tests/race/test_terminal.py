@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from inflight.bench.present import section
 from inflight.bench.race import page
 from inflight.bench.race.lanes import Race, races
 from inflight.bench.race.terminal import ASCII, frame
 from inflight.bench.rows.files import append
+from inflight.bench.show import terminal
 from tests.cli.command import ENVIRONMENT, INFLIGHT
 from tests.made_rows import MS
 from tests.race.made_races import runner
@@ -54,7 +54,7 @@ def test_a_finished_lane_has_its_rank_and_time_and_an_invalid_one_no_rank(race: 
 
 def test_a_name_cannot_move_the_cursor() -> None:
     (race,) = races([runner("a\x1b[2Jb\n", QUICK), runner("[red]x[/red]", QUICK)])
-    text = "\n".join(lines(race, 20)) + section.text(page.section(race), 100).plain
+    text = "\n".join(lines(race, 20)) + terminal.text(page.section(race), 100).plain
 
     assert "\x1b" not in text
     assert "[red]x[/red]" in text

@@ -10,8 +10,8 @@ import pytest
 
 from inflight.bench.commands import report as report_command
 from inflight.bench.commands.report import ReportError
-from inflight.bench.report.terminal import print_summary
 from inflight.bench.rows.files import Row
+from inflight.bench.show.summary import print_summary
 from tests.cli.command import call
 from tests.made_rows import MACHINE, crawl_row, grid
 from tests.report.parsed_page import check

@@ -9,11 +9,10 @@ from typing import Any, get_args
 import jsonschema
 import pytest
 
-from inflight.bench.report.answer import MAX_SENTENCES
-from inflight.bench.report.check_words import MEANINGS
-from inflight.bench.report.markdown import MOST
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
+from inflight.bench.show.summary import MAX_MARKDOWN, MAX_SENTENCES
+from inflight.bench.show.words import MEANINGS
 from tests.cli.command import call
 
 pytestmark = pytest.mark.ci
@@ -52,7 +51,7 @@ def test_a_stored_run_is_read_as_it_stands_and_reported(run: Path, tmp_path: Pat
     assert table.code == 0, table.err
     assert told["terminal"].out
     assert told["md"].out.startswith(f"## inflight: {run.name.split('-', 2)[2]}\n")  # utc-host-name
-    assert len(told["md"].out) < MOST
+    assert len(told["md"].out) < MAX_MARKDOWN
     assert told["md"].out.count("<details>") == told["md"].out.count("</details>")
     assert [line["trial"] for line in csv.DictReader(io.StringIO(told["csv"].out))] == [row.trial for row in found]
     assert 1 <= len(json.loads(told["json"].out)["answer"]) <= MAX_SENTENCES

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.present import page
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import changed
 from inflight.bench.runs import show
 from inflight.bench.runs.compare import MEMORY, MIN_RUNS, Comparison, compare, read
-from inflight.bench.runs.plot import MAX_PANELS, draw
+from inflight.bench.runs.plot import MAX_PANELS, picture
+from inflight.bench.show import pictures
 from tests.made_rows import MACHINE, arm_row, block_rows, crawl_row, edited, memory_rows
 from tests.runs.made_runs import busy, compared, noisy_run, saved, scaled, slowed
 
@@ -267,8 +267,13 @@ def test_names_cannot_break_out_of_their_place() -> None:
 # The plot
 
 
+def sheet(found: Comparison) -> Any:
+    with pictures.settings():
+        return pictures.draw_sheet(picture(found))
+
+
 def svg_text(found: Comparison, folder: Path) -> str:
-    paths = page.draw_and_save(lambda: draw(found), folder, "compare")
+    paths = pictures.save([picture(found)], folder)
     assert [path.name for path in paths] == ["compare.png", "compare.svg"]
     root = ET.parse(folder / "compare.svg").getroot()  # noqa: S314
     return " ".join("".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text"))
@@ -287,7 +292,7 @@ def test_the_plot_marks_change_points() -> None:
     pytest.importorskip("otava")
 
     quiet, late = (
-        [line.get_linestyle() for axes in draw(compared(*days(factor))).axes for line in axes.lines].count("--")
+        [line.get_linestyle() for axes in sheet(compared(*days(factor))).axes for line in axes.lines].count("--")
         for factor in (1.0, 1.06)
     )
 
@@ -297,7 +302,7 @@ def test_the_plot_marks_change_points() -> None:
 def test_memory_alone_is_drawn_as_it_is_and_panels_are_bounded(tmp_path: Path) -> None:
     assert "memory per fetch in flight" in svg_text(compared(memory_rows(), memory_rows()), tmp_path)
     caps = range(10, 10 * MAX_PANELS + 50, 10)
-    assert len(draw(compared(noisy_run(1, caps=caps), noisy_run(2, caps=caps))).axes) == MAX_PANELS
+    assert len(picture(compared(noisy_run(1, caps=caps), noisy_run(2, caps=caps))).panels) == MAX_PANELS
 
 
 def test_a_folder_and_its_file_of_rows_are_the_same_run(tmp_path: Path) -> None:

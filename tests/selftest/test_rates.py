@@ -13,6 +13,7 @@ from inflight.bench.ab import plot, rates
 from inflight.bench.ab.rule import smallest_found
 from inflight.bench.frame import blocks as read
 from inflight.bench.rows import files as rows
+from inflight.bench.show import pictures
 from tests.ab.test_verdict_shown import marks, words
 from tests.made_blocks import block, blocks, flat, series
 from tests.made_rows import MACHINE
@@ -140,15 +141,16 @@ def test_the_plot_has_every_block_of_each_group(tmp_path: Path) -> None:
     }
     every = flat([rows for some in made.values() for rows in some])
     found = made_selftest(blocks(made["aa"])) | {"detection": {"5": rates.planted(blocks(made["planted-5"]), {})}}
-    figure = plot.draw_selftest(found, every)
+    picture = plot.picture_of_selftest(found, every)
 
-    assert figure is not None
-    same, five = figure.axes
+    assert picture is not None
+    with pictures.settings():
+        same, five = pictures.draw_sheet(picture).axes
     assert marks(same, "o", "^") == list(range(1, 32))
     assert marks(five, "s", "x") == list(range(1, 14))
-    assert plot.save_selftest(found, every, tmp_path)[0].name == "selftest.png"
+    assert pictures.save([picture], tmp_path)[0].name == "selftest.png"
     assert "regressions in 0 of 2 with no change" in words(tmp_path / "selftest.svg")
-    assert plot.save_selftest(found, [], tmp_path / "none") == []
+    assert plot.picture_of_selftest(found, []) is None
 
 
 def test_the_documents_quote_the_self_test_as_it_was_printed(tmp_path: Path) -> None:

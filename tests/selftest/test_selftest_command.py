@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from inflight.bench.ab import decide as deciding
-from inflight.bench.ab import plot, rates
+from inflight.bench.ab import rates
 from inflight.bench.ab import selftest as selftest_command
 from inflight.bench.frame import blocks as read
 from inflight.bench.measure import interpreters, overhead
@@ -19,6 +19,7 @@ from inflight.bench.plan.arm import BlockTrial
 from inflight.bench.plan.trials import AnyTrial
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
+from inflight.bench.show import pictures
 from tests.ab.test_decide import noise
 from tests.cli.command import call, inflight
 from tests.laboratory import Laboratory, only_run, sides
@@ -32,7 +33,7 @@ QUICK = ("selftest", "--quick")
 
 @pytest.fixture
 def _no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plot, "save_selftest", lambda *_: [])
+    monkeypatch.setattr(pictures, "save", lambda *_: [])
 
 
 def machine(**more: Any) -> Callable[[AnyTrial, bool], Iterable[Row]]:

@@ -9,11 +9,11 @@ import pytest
 
 from inflight.bench.frame.frame import trials
 from inflight.bench.frame.moments import moments
-from inflight.bench.present.name_looks import look
-from inflight.bench.present.table import ONLY_INVALID, Table
 from inflight.bench.rows.files import Row
 from inflight.bench.show import listing
-from inflight.bench.show.studies import LISTINGS
+from inflight.bench.show.looks import look
+from inflight.bench.show.studies import LISTINGS, Studies
+from inflight.bench.show.table import ONLY_INVALID, Table
 from tests.made_rows import MS, arm_row, crawl_row, edited
 from tests.present.made_memory_rows import c10k_run, held_row, idle_row, limit_row, probe_row
 from tests.selftest.made_clients import client_row, client_rows
@@ -60,7 +60,7 @@ def test_every_listing_has_rows_here_and_none_of_no_rows() -> None:
     for name, study in NAMED.items():
         assert parts(name, EVERY[name])
         assert parts(name, []) == parts(name, [crawl_row(), arm_row()]) == []
-        assert listing.as_json(study, []) == []
+        assert listing.as_frame(study, []).empty
 
 
 THREADS = swarm_row("thread_pool", planned=29_000, bound_by=PID_MAX)
@@ -211,7 +211,7 @@ def test_a_finding_is_of_valid_trials_that_can_be_compared(name: str, rows: list
 @pytest.mark.parametrize("name", NAMED)
 def test_json_has_an_object_for_each_line_and_null_for_what_is_unknown(name: str) -> None:
     study, found = NAMED[name], parts(name, EVERY[name])
-    objects = json.loads(json.dumps(listing.as_json(study, found), allow_nan=False))
+    objects = json.loads(json.dumps(Studies(EVERY[name]).as_json()[name], allow_nan=False))
 
     assert len(objects) == sum(len(part.lines) for part in found)
     for one in objects:
@@ -220,7 +220,7 @@ def test_json_has_an_object_for_each_line_and_null_for_what_is_unknown(name: str
 
 
 def test_json_of_a_lost_swarm_has_no_time_until_all_were_held() -> None:
-    (lost,) = listing.as_json(NAMED["swarm"], parts("swarm", [lossy_row()]))
+    (lost,) = Studies([lossy_row()]).as_json()["swarm"]
 
     assert (lost["reach_ns"], lost["lost"], lost["valid"], lost["held_in_flight"]) == (None, 1, False, 83_334)
 

@@ -68,8 +68,8 @@ def test_a_number_stays_on_the_line_of_its_unit_and_an_option_is_not_broken(site
 
 
 def test_cells_of_a_table_have_the_class_of_their_length(site: Path) -> None:
-    api = (site / "docs" / "api.html").read_text(encoding="utf-8")
+    keys = (site / "docs" / "experiments.html").read_text(encoding="utf-8")
 
-    assert "<td><p>Float64</p></td>" in api
-    assert '<td class="words"><p>the most that may be open at a time</p></td>' in api
-    assert 'class="words long"' in api
+    assert "<td><p>true</p></td>" in keys
+    assert '<td class="words"><p>seed of the order of the trials</p></td>' in keys
+    assert 'class="words long"' in keys

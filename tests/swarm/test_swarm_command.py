@@ -8,9 +8,9 @@ import psutil
 import pytest
 
 from inflight.bench.commands.swarm import ramp_per_s
-from inflight.bench.report.provenance import knob
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
+from inflight.bench.show.folder import knob
 from tests.cli.command import await_end, call, inflight, running
 from tests.patience import until
 

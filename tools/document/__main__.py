@@ -20,17 +20,16 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, Tem
 
 from inflight.bench import units
 from inflight.bench.ab import decide as decisions_of
-from inflight.bench.ab import rates
 from inflight.bench.ab import show as comparison
 from inflight.bench.claims import show as claims
+from inflight.bench.commands.exits import EXITS
 from inflight.bench.frame.figures import FIGURES
 from inflight.bench.predict import simulator
-from inflight.bench.present import section, words
-from inflight.bench.present.markdown import code, escaped
-from inflight.bench.report.glossary import glossary
 from inflight.bench.rows.files import RowsError
-from inflight.bench.show import study
-from tools.document import plots, race, values
+from inflight.bench.show import markdown, study, words
+from inflight.bench.show.markdown import code, escaped
+from inflight.bench.show.words import glossary
+from tools.document import options, plots, race, values
 from tools.document import simulator as simulator_page
 from tools.document.stored import REFERENCE, DocumentError, Run, Runs
 
@@ -48,17 +47,18 @@ FILTERS: dict[str, Callable[..., str]] = {
     "mean": lambda found, figure: study.text(FIGURES[figure], found),
     "memory": words.memory,
     "p": lambda p: units.number(p, 2) if p >= LEAST_P else f"below {LEAST_P:f}".rstrip("0"),
-    "section": section.markdown,
-    "table": section.table_markdown,
+    "section": markdown.markdown,
+    "table": markdown.table_markdown,
 }
 GLOBALS = {
     "change_between": units.change_between,
     "claims": claims,
     "comparison": comparison,
     "decisions_of": decisions_of,
-    "folded": section.folded,
+    "exits": EXITS,
+    "folded": markdown.folded,
     "glossary": glossary,
-    "selftest": rates,
+    "options": options,
     "simulator": simulator,
     "values": values,
 }

@@ -7,25 +7,27 @@ import shutil
 import tempfile
 from collections.abc import Collection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from inflight.bench import units
-from inflight.bench.ab import decide as decisions_of
-from inflight.bench.ab import plot as plot_ab
 from inflight.bench.frame.slopes import LAYERS, SERVER
-from inflight.bench.present import marks, page
-from inflight.bench.report import files as report_files
-from inflight.bench.report import plots
 from inflight.bench.rows.files import read
+from inflight.bench.show import folder as report_files
+from inflight.bench.show import pictures
+from inflight.bench.show.studies import Studies, decision_pictures
 from tools.document.stored import Runs
 from tools.document.values import ladder
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 FOLDER = "plots"
 LADDER = Path("docs/pictures/thread.svg")
-FILLS = dict(zip((*LAYERS, SERVER), marks.FILLS, strict=True))
+FILLS = dict(zip((*LAYERS, SERVER), pictures.FILLS, strict=True))
 NAMES = ("the process", "page tables", "kernel's stack", "kernel's records", "the server's process")
 """What the layers are called in the key."""
 ABOUT = "Memory per additional thread. Each bar says what the thread does, and what is counted."
-_LEFT, _RIGHT, _KEY, _ROW = 3.2, 0.5, 0.1, 0.85
+_ROW = 0.7
 
 
 def renew(runs: Runs) -> None:
@@ -45,12 +47,10 @@ def save(run: Path, folder: Path, only: Collection[str] | None = None) -> list[P
     """Write the plots that the command which made a run saved, into a folder; return the files."""
     rows = read(run)
     machine, extras = report_files.read(run)
-    if extras.selftest is not None:
-        return plot_ab.save_selftest(extras.selftest, rows, folder)
-    if extras.verdict is not None:
-        result = decisions_of.result(rows, extras.verdict)
-        return [] if result is None else plot_ab.save_comparison(result, machine, folder)
-    return plots.save_all(rows, machine, folder, only)
+    if extras.selftest is not None or extras.verdict is not None:
+        machine = machine if extras.selftest is None else extras.selftest["machine"]
+        return pictures.save(decision_pictures(rows, machine, extras), folder)
+    return Studies(rows).save_plots(machine, folder, only)
 
 
 def save_ladder(runs: Runs, root: Path) -> None:
@@ -59,16 +59,23 @@ def save_ladder(runs: Runs, root: Path) -> None:
     footer = "; ".join(runs.newest(name).source for name in ("memory", "c100k"))
     least, most = (units.size(bar.size) for bar in (bars[0], bars[-1]))
     title = f"Each additional thread needs {least} to {most}, depending on what is counted"
-    with page.settings():
-        sheet = page.sheet(title, ABOUT, footer, 2.6 + _ROW * len(bars))
-        below = sheet.subplotpars.top + 0.12 / sheet.get_figheight()
-        marks.key(sheet, dict(zip(NAMES, FILLS.values(), strict=True)), _LEFT / page.WIDTH, below)
-        marks.margins(sheet, _LEFT, _RIGHT, top=_KEY)
-        axes = sheet.subplots()
+
+    def draw(axes: "Axes") -> None:
+        from matplotlib.patches import Patch
+
         for place, bar in enumerate(bars):
-            end = marks.stacked(axes, place, [(size / 1e3, FILLS[name]) for name, size in bar.sizes.items()])
-            marks.beside(axes, bar.text, end, place)
-        marks.name_rows(axes, [f"{number}. {bar.does},\n{bar.counts}" for number, bar in enumerate(bars, start=1)])
-        axes.set_xlim(0, 1.18 * max(sum(bar.sizes.values()) for bar in bars) / 1e3)
+            end = 0.0
+            for name, size in bar.sizes.items():
+                axes.barh(place, size / 1e3, left=end, height=0.66, **FILLS[name])
+                end += size / 1e3
+        names = [f"{number}. {bar.does},\n{bar.counts}" for number, bar in enumerate(bars, start=1)]
+        pictures.name_rows(axes, names, {place: bar.text for place, bar in enumerate(bars)})
+        axes.set_xlim(0, None)
         axes.set_xlabel("memory per thread (kB)")
+        fills = zip(NAMES, FILLS.values(), strict=True)
+        pictures.write_key(axes, [Patch(**fill, label=name) for name, fill in fills], 5)
+
+    panel = pictures.Panel("", draw, 1.5 + _ROW * len(bars))
+    with pictures.settings():
+        sheet = pictures.draw_sheet(pictures.Picture("thread", title, ABOUT, [panel], footer=footer))
         sheet.savefig(root / LADDER, metadata={"Date": None, "Creator": None})

@@ -11,9 +11,9 @@ from html import escape
 from itertools import accumulate, pairwise
 
 from inflight.bench import units
-from inflight.bench.present import words
-from inflight.bench.present.name_looks import look
 from inflight.bench.race.lanes import Lane, Race
+from inflight.bench.show import words
+from inflight.bench.show.looks import look
 from tools.document.stored import Runs
 from tools.document.values import race
 

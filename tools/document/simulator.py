@@ -3,8 +3,8 @@
 from markupsafe import Markup
 
 from inflight.bench.predict.simulator import fragment
-from inflight.bench.present import html as pages
-from inflight.bench.present.html import Fragment, text
+from inflight.bench.show import html as pages
+from inflight.bench.show.html import Fragment, text
 from tools.document.stored import DocumentError, Runs
 
 PAGE = "docs/pages/simulator.html"

@@ -9,11 +9,11 @@ from typing import Any
 import pandas as pd
 
 from inflight.bench.frame.frame import long, trials
-from inflight.bench.report import files as report_files
-from inflight.bench.report import provenance
-from inflight.bench.report.files import Extras
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError, folders_in
+from inflight.bench.show import folder as provenance
+from inflight.bench.show import folder as report_files
+from inflight.bench.show.folder import Extras
 
 REFERENCE = Path("results/reference")
 

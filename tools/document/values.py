@@ -12,24 +12,21 @@ import pandas as pd
 from inflight.bench import units
 from inflight.bench.ab import decide as decisions_of
 from inflight.bench.ab.decide import Decision
-from inflight.bench.ab.rates import rate_bounds
 from inflight.bench.ab.rule import DESIGNED
 from inflight.bench.frame import blocks as comparisons
 from inflight.bench.frame import noise, slopes
 from inflight.bench.frame import statistics as stats
 from inflight.bench.frame.blocks import Block
 from inflight.bench.frame.contrast import contrast, records, summary
-from inflight.bench.frame.slopes import FULL, NoSlope, Slope
-from inflight.bench.present import words
-from inflight.bench.present.section import Section
-from inflight.bench.present.table import Table
+from inflight.bench.frame.slopes import FULL, Slope
 from inflight.bench.race.lanes import Race, races
 from inflight.bench.rows import machines
 from inflight.bench.rows.files import MACHINE_FILE, folders_in
-from inflight.bench.show import listing, memory
+from inflight.bench.show import listing, memory, words
 from inflight.bench.show import study as shows
-from inflight.bench.show.sections import section
 from inflight.bench.show.studies import LISTINGS, STUDIES
+from inflight.bench.show.study import section
+from inflight.bench.show.table import Section, Table
 from tools.document.stored import DocumentError, Run, Runs
 from tools.selftest_long import DECISIONS_FILE, Kind, kinds, made
 
@@ -89,15 +86,23 @@ def _study(name: str) -> shows.Study:
     return next(study for study in STUDIES if study.name == name)
 
 
-def spread(runs: Runs, run: Run, one: str, other: str, figure: str = CPU) -> str:
-    """Return the range of a ratio over the quiet runs of the series on the same machine, by the same clock."""
+class Spread(NamedTuple):
+    """How a ratio differs between the quiet runs of the series on one machine, by one clock."""
+
+    range: str
+    runs: int
+    days: int
+
+
+def spread(runs: Runs, run: Run, one: str, other: str, figure: str = CPU) -> Spread:
+    """Return how a ratio differs between the runs of the series that are like a run."""
     others = map(runs.run, folders_in(run.folder.parent.parent / "series"))
     alike = [each for each in others if _is_like(each, run)]
     found = sorted(ratio(each, one, other, figure).estimate for each in alike)
     if not found:
         raise DocumentError(f"no run of the series is like {run.folder}")
     ends = dict.fromkeys(units.times(end, 3) for end in (found[0], found[-1]))
-    return f"{' to '.join(ends)} in {words.counted(len(found), 'run')} of the series"
+    return Spread(" to ".join(ends), len(alike), len({each.folder.name[:8] for each in alike}))
 
 
 def _is_like(other: Run, one: Run) -> bool:
@@ -151,19 +156,6 @@ def speed_ups(run: Run) -> list[Any]:
     return sorted((one for one in found if one.answer == "differs"), key=lambda one: one.estimate)
 
 
-def models(run: Run, column: tuple[str, int]) -> Iterator[tuple[str, str, Any, Any, Slope | NoSlope]]:
-    """Yield name, stack, CPU time where nothing waits, pages per second of a column, and memory of each strategy."""
-    study, part = _study("throughput"), parts(run, "throughput")[0]
-    rates = {one.line: one for one in records(shows.at(study, part.means, column))}
-    for name, stack in shows.ordered(study, part):
-        if name in rates:
-            try:
-                user: Slope | NoSlope = slope(run, name, layer="user")
-            except DocumentError as error:
-                user = NoSlope(str(error))
-            yield name, stack, mean(run, name), rates[name], user
-
-
 def retention(run: Run) -> Iterator[tuple[Any, Any, Any]]:
     """Yield, for each strategy, its best number in flight, its greatest one, and the ratio of the two."""
     study, part = _study("retention"), parts(run, "retention")[0]
@@ -171,18 +163,6 @@ def retention(run: Run) -> Iterator[tuple[Any, Any, Any]]:
     for one in records(last.sort_values(["in_flight", "estimate"], ascending=False)):
         own = {mean.in_flight: mean for mean in records(part.means[part.means["line"] == one.line])}
         yield own[one.best], own[one.in_flight], one
-
-
-def neighbours(runs: Runs) -> tuple[list[str], dict[str, dict[str, Any]]]:
-    """Return the kinds of neighbours, and for each arm its ratio to the reference beside each of them."""
-    alone = runs.newest("hundred")
-    later = [runs.run(one) for one in runs.all("hundred-disturbed") if one.name > alone.folder.name]
-    kinds_of = {"none": alone} | {str(one.machine["neighbour"]): one for one in later}
-    found: dict[str, dict[str, Any]] = {}
-    for kind, run in kinds_of.items():
-        for one in records(contrast(_busy(run), "arm", "reference", ["figure", "reference"])):
-            found.setdefault(one.arm, {})[kind] = one
-    return list(kinds_of), found
 
 
 def difference(run: Run, one: str, other: str | None) -> stats.Interval:
@@ -300,17 +280,6 @@ def step_text(run: Run, number: int) -> str:
         return "-"
 
 
-def largest_swarm(runs: Runs) -> tuple[int, float, str]:
-    """Return the largest number that one strategy held, the negative time until then, and the strategy."""
-    trials = pd.concat([runs.newest(name).trials for name in ("c100k", "c1m")])
-    whole = trials[trials["valid"] & trials["bound_by_name"].isna()]
-    held = whole.groupby(["in_flight", "arm"])["reach_ns"].median().dropna().reset_index()
-    return max((one.in_flight, -one.reach_ns, one.arm) for one in records(held))
-
-
-# Other studies
-
-
 def race(run: Run) -> Race:
     """Return the first race of a run. Raises DocumentError."""
     found = races(run.rows)
@@ -355,8 +324,3 @@ def decisions(folder: Path) -> Iterator[tuple[Kind, str]]:
             yield kind, machine.get("neighbour") or "none"
 
 
-def false_alarms(folder: Path) -> tuple[int, int, float]:
-    """Return the false alarms, the decisions without a change, and the bound of their rate."""
-    same = [kind for kind, _ in decisions(folder) if kind.name == "aa"]
-    alarms, decided = sum(kind.verdicts.get("regression", 0) for kind in same), sum(kind.decisions for kind in same)
-    return alarms, decided, rate_bounds(alarms, decided)[1]

@@ -92,7 +92,7 @@ class Lengths:
 def lengths(cost_ns: float, in_flight: int, latency_ns: float, work_ns: float, *, threads: bool) -> Lengths:
     """Return the lengths for an arm whose pages cost ``cost_ns`` of CPU time each, ``work_ns`` of them CPU work.
 
-    docs/method-notes.md has the measurements. After the gate has opened, the first round of the fetches in flight finds
+    docs/method.md has the measurements. After the gate has opened, the first round of the fetches in flight finds
     cold caches, and many threads wake up at once. With an added latency, an arm settles for one and a half latencies,
     and its window has at least twenty. Threads finish the CPU work of a round almost together, so a window has two
     rounds of it. Times derived from the cost are bounded, because a busy machine exaggerates it.

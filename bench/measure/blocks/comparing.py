@@ -21,7 +21,7 @@ from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
 
 PROCESS_SD = 0.015
-"""SD of the CPU time per page between fresh processes of the same code (docs/verdicts.md)."""
+"""SD of the CPU time per page between fresh processes of the same code."""
 MIN_CYCLES, MAX_CYCLES = 2, 120
 BALANCED = 6
 """Number of cycles in which each of three arms comes before and after each other one equally often."""

@@ -1,1 +1,0 @@
-"""Presentation: sections, tables and plots as text, Markdown, HTML and SVG."""

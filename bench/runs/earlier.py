@@ -1,0 +1,96 @@
+"""What earlier runs of the same experiment on the same machine found: how far ratios differ from run to run."""
+
+import json
+import statistics
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from inflight.bench import units
+from inflight.bench.frame import noise
+from inflight.bench.frame.contrast import contrast, records
+from inflight.bench.frame.frame import frame
+from inflight.bench.rows import files as rows
+from inflight.bench.rows import machines
+from inflight.bench.rows.files import Row, RowsError
+from inflight.bench.rows.values import plain_values
+from inflight.bench.runs.compare import clock
+from inflight.bench.show import words
+from inflight.bench.show.table import Section, Table
+
+SERIES = "series"
+"""Folder of runs at times that were fixed beforehand, beside other runs."""
+MAX_LINES = 40
+MAX_NAMED = 3
+"""Maximum number of ratios outside of their range that are named."""
+
+Ratios = dict[tuple[str, str], float]
+"""CPU time per page over that of the reference, by workload and arm."""
+
+
+def section(folder: Path, found: Sequence[Row]) -> Section | None:
+    """Return the ratios of a run beside those of earlier ones; None without an earlier run or a ratio."""
+    here = ratios(found)
+    alike = _runs_like(folder, found) if here else ()
+    others = [ratios(run) for run in alike if clock(run) == clock(found)]
+    quiet = [one for one in others if one]
+    lines, outside = [], []
+    for (workload, arm), ratio in here.items():
+        before = [one[workload, arm] for one in quiet if (workload, arm) in one]
+        if before:
+            ends = f"{min(before):.2f} to {max(before):.2f}"
+            median = f"{statistics.median(before):.2f}x"
+            lines.append((f"{words.plain(arm, 60)}, {workload}", f"{ratio:.2f}x", median, ends, str(len(before))))
+            if not min(before) <= ratio <= max(before):
+                outside.append(f"{words.plain(arm, 60)} at {workload} {ratio:.2f}x ({ends})")
+    if not lines:
+        return None
+    notes = [*([f"The first {MAX_LINES} of {len(lines)} ratios."] if len(lines) > MAX_LINES else [])]
+    notes += [f"Noisy runs that do not count: {len(others) - len(quiet)}."] if len(others) > len(quiet) else []
+    heads = ("ratio of CPU per page to the reference", "this run", "median", "range", "runs")
+    table = Table("Earlier runs of this experiment on this machine", heads, tuple(lines[:MAX_LINES]), tuple(notes))
+    counted = f"{len(lines) - len(outside)} of {len(lines)} ratios are within the range of {len(quiet)} earlier runs"
+    others_ = f"; outside: {', '.join(outside[:MAX_NAMED])}" if outside else ""
+    return Section("", (table,), findings=(f"{counted}{others_}.",))
+
+
+def ratios(found: Sequence[Row]) -> Ratios:
+    """Return the ratios of a run; none if it is noisy."""
+    if noise.is_noisy(found):
+        return {}
+    lines = frame(found)
+    own = lines[(lines["kind"] == "arm") & (lines["figure"] == "cpu_per_page_ns") & (lines["role"] != "placebo")]
+    keys = ["latency", "in_flight", "cpu", "workload", "reference"]
+    compared = records(contrast(own[own["comparison"] == ""], "arm", "reference", keys))
+    return {(_workload(one), one.arm): one.estimate for one in compared}
+
+
+def _workload(one: Any) -> str:
+    work = f", {units.latency(one.cpu)} of CPU work" if one.cpu != "0" else ""
+    return f"{units.latency(one.latency)}, {words.in_flight(one.in_flight)}{work}"
+
+
+def _runs_like(folder: Path, found: Sequence[Row]) -> Iterator[list[Row]]:
+    """Yield the rows of the earlier runs of the same experiment on the same machine, without a neighbour on purpose.
+
+    Experiments are the same if the same trials were planned, whichever version of the program wrote them down.
+    """
+    planned, machine = _planned(found), rows.machine(folder)
+    pattern = f"*-{folder.name.rpartition('-')[2]}"
+    home = folder.resolve().parent
+    home = home.parent if home.name == SERIES else home
+    for other in [*rows.folders_in(home, pattern), *rows.folders_in(home, f"{SERIES}/{pattern}")]:
+        if other.name >= folder.name:
+            continue
+        try:
+            if not machines.differences({**machine, "neighbour": None}, rows.machine(other)):
+                before = rows.read(other)
+                if _planned(before) == planned:
+                    yield before
+        except RowsError:
+            continue  # an unreadable run tells nothing
+
+
+def _planned(found: Sequence[Row]) -> set[tuple[str, str]]:
+    """Return the trials of a run, each with its workload."""
+    return {(row.trial, json.dumps(plain_values(row.workload), sort_keys=True)) for row in found}

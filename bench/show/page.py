@@ -1,0 +1,216 @@
+"""A run as one HTML page that explains itself: no network, no tracking, a strict content policy, under 3 MB.
+
+It works in light and dark mode, on a phone, in print, with a screen reader and without JavaScript (except the race).
+All of it is made from the files in the run's folder.
+"""
+
+import base64
+import gzip
+import os
+import re
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from inflight.bench import units
+from inflight.bench.predict import simulator
+from inflight.bench.race import page as race
+from inflight.bench.rows.files import Row, read
+from inflight.bench.show import folder as folders
+from inflight.bench.show import html, words
+from inflight.bench.show.folder import Extras
+from inflight.bench.show.pictures import Picture, draw_svg, settings
+from inflight.bench.show.results import Results
+from inflight.bench.show.studies import Studies, decision_pictures, decisions
+from inflight.bench.show.summary import answer, glossary, shown, validity
+from inflight.bench.show.table import Section
+
+__all__ = ["Extras", "page", "write"]
+
+PAGE_FILE = "report.html"
+MAX_BYTES = 3_000_000
+"""Maximum size of a page; plots, then the table, then the rows are left out of a larger one."""
+MIN_ROOM = 200_000
+"""Bytes that plots leave to the rest of the page."""
+_TOLD_BYTES = 2_000
+"""Room for the sentences beside the links."""
+_ODD = re.compile(r"[^\w.-]+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of the page: id, heading and content; the content of a ``whole`` part includes the heading."""
+
+    id: str
+    heading: str
+    inside: Markup
+    is_whole: bool = False
+
+
+def write(
+    folder: Path, path: Path | None = None, tell: Callable[[str], None] = lambda _step: None, so_far: str = ""
+) -> Path:
+    """Write the page of a run, by default as ``report.html`` in its folder, and return its path.
+
+    ``tell`` is called with each step. ``so_far`` is the first sentence of the page of a run that is not complete. An
+    existing page is replaced only after the new one is complete. Raises RowsError for a folder that is not a run, and
+    OSError if the page cannot be written.
+    """
+    tell("reading the rows")
+    rows = read(folder)
+    machine, extras = folders.read(folder)
+    target = (folder / PAGE_FILE if path is None else path).resolve()
+    content = page(rows, machine, replace(extras, so_far=so_far), tell)
+    if target.exists() and not target.is_file():  # a device or a pipe is written to, never replaced
+        target.write_text(content, encoding="utf-8", errors="replace", newline="\n")
+    else:
+        _replace(target, content)
+    return folder / PAGE_FILE if path is None else path
+
+
+def _replace(target: Path, content: str) -> None:
+    handle, name = tempfile.mkstemp(prefix=".report-", suffix=".html", dir=target.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="\n") as file:
+            file.write(content)
+        Path(name).chmod(0o644)
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def page(
+    rows: Sequence[Row],
+    machine: dict[str, Any],
+    extras: Extras,
+    tell: Callable[[str], None] = lambda _step: None,
+) -> str:
+    """Return the page of a run, as HTML. The same arguments give the same page.
+
+    ``machine`` has the values of ``machine.json``, ``extras`` the other contents of the folder.
+    """
+    studies = Studies([row for row in rows if not row.of_comparison])
+    decided = decisions(rows, extras)
+    scripts = {"race": race.fragment(studies.rows), "simulator": simulator.fragment(studies.rows)}
+    what = _about(extras.experiment_toml, machine)
+    parts = [
+        Part("answer", "Findings", _answer(studies, rows, decided, extras.missing)),
+        Part("verdicts", "Verdicts", _sections(decided)),
+        Part("race", "The race", _markup(scripts["race"]), is_whole=True),
+        Part("plots", "Plots", _plots(chain(decision_pictures(rows, machine, extras), studies.pictures()), tell)),
+        Part("simulator", "Simulator", _markup(scripts["simulator"]), is_whole=True),
+        Part("figures", "Tables", _sections(shown(studies) if rows else ())),
+        Part("validity", "Validity checks", html.section(validity(rows))),
+        Part("glossary", "Glossary", html.section(glossary())),
+        Part("machine", "The machine", html.section(folders.machine_section(rows, machine))),
+        Part("reproduce", "Reproduce", html.section(folders.reproduce(machine, extras.experiment_toml))),
+    ]
+    neighbour = machine.get("neighbour")
+    title = _title(rows, machine, extras)
+    body = {
+        "title": title,
+        "source": folders.source(rows, machine),
+        "first": [*filter(None, [extras.so_far, what]), *([words.neighbour(str(neighbour))] if neighbour else [])],
+    }
+    used = {name: fragment for name, fragment in scripts.items() if fragment}
+    style = "".join(fragment.css for fragment in used.values())
+    script = "".join(fragment.js for fragment in used.values())
+    data = {f"{name}-data": fragment.data for name, fragment in used.items()}
+
+    def whole(links: Markup) -> str:
+        """Return the whole page with these links to the rows."""
+        filled = [part for part in (*parts, Part("rows", "Raw data", links)) if part.inside]
+        return html.shell(title, html.filled("run.html", **body, shown=filled), style, script, data)
+
+    return whole(downloads(rows, extras, len(whole(Markup()).encode("utf-8", "replace"))))
+
+
+def _markup(fragment: html.Fragment | None) -> Markup:
+    return Markup("" if fragment is None else fragment.html)  # noqa: S704  (written by the study)
+
+
+def _title(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> str:
+    """Return the title: experiment, machine and day."""
+    where = str(machine.get("cpu") or machine.get("host") or "an unknown machine")
+    day = folders.date(rows)
+    experiment = folders.experiment(extras.name, machine)
+    return words.plain(f"inflight: {experiment} on {where}{f', {day}' if day else ''}", 160)
+
+
+def _about(experiment_toml: str | None, machine: Mapping[str, Any]) -> str:
+    """Return what the experiment measures, in its own words; otherwise its command, or nothing if that is unknown."""
+    try:
+        text = tomllib.loads(experiment_toml or "").get("about", "")
+    except tomllib.TOMLDecodeError:  # the file of a folder from elsewhere; it is shown as it is at the end of the page
+        text = ""
+    if not text or not isinstance(text, str):
+        command = folders.command(machine)
+        text = f"Command: {command}" if command else ""
+    return words.plain(text.replace("`", "").strip(), 600)
+
+
+def _answer(found: Studies, rows: Sequence[Row], decided: Sequence[Section], missing: Sequence[str]) -> Markup:
+    told = answer(found, decided, rows) if rows else ["This run has no rows: it ended before its first trial."]
+    return html.listed(told, html.ANSWER) + html.listed(missing, html.BAD)
+
+
+def _sections(sections: Iterable[Section]) -> Markup:
+    return Markup().join(map(html.section, sections))
+
+
+def _plots(every: Iterable[Picture], tell: Callable[[str], None]) -> Markup:
+    """Return the plots for which the page has room, and the names of the others."""
+    markup, left_out = Markup(), list[str]()
+    with settings():
+        for number, picture in enumerate(every, start=1):
+            plot = html.macro("plot", picture, [html.data_address(draw_svg(panel)) for panel in picture.panels])
+            tell(f"drawing plots: {number} so far, the last one is {picture.name}")
+            if len(markup) + len(plot) <= MAX_BYTES - MIN_ROOM:
+                markup += plot
+            else:
+                left_out.append(f"Left out because the page would be too large: {picture.name}: {picture.title}")
+    return markup + html.listed(left_out)
+
+
+# Raw data
+
+
+def downloads(rows: Sequence[Row], extras: Extras, taken_bytes: int) -> Markup:
+    """Return links that contain the rows and a table of them; ``taken_bytes`` is the size of the rest of the page.
+
+    The same rows give the same bytes.
+    """
+    if not rows:
+        return html.macro("downloads", [], "There are no rows.")
+    room = MAX_BYTES - taken_bytes - _TOLD_BYTES
+    kept, left_out = list[dict[str, Any]](), list[str]()
+    lines = "".join(f"{row.to_json()}\n" for row in rows)
+    texts = {
+        "rows.jsonl": ("All rows, one JSON object per line", lines),
+        "rows.csv": ("One line per trial", Results(Path(), list(rows), {}).csv()),
+    }
+    for name, (what, text) in texts.items():
+        packed = gzip.compress(text.encode("utf-8", "replace"), mtime=0)
+        size = units.size(len(packed))
+        address = Markup(f"data:application/gzip;base64,{base64.b64encode(packed).decode()}")  # noqa: S704
+        if len(address) <= room:
+            room -= len(address)
+            file = f"{_file_name(extras.name)}-{name}.gz"
+            kept.append({"name": file, "address": address, "about": f"{what}, {size}"})
+        else:
+            left_out.append(f"{name}.gz ({size})")
+    where = f"; the rows are in {extras.rows_path}" if extras.rows_path else ""
+    told = f"Left out because the page would be too large: {', '.join(left_out)}{where}." if left_out else ""
+    return html.macro("downloads", kept, told)
+
+
+def _file_name(name: str) -> str:
+    """Return a name that every file system accepts."""
+    return _ODD.sub("-", name).strip(".-")[:120] or "run"

@@ -1,0 +1,395 @@
+"""Plots. A picture has panels, and each panel is drawn onto axes by a function of its own; the marks are below.
+
+A page shows each panel as an SVG image. Files have all panels of a picture on a sheet, with its title, its notes and
+where its figures come from. Matplotlib's constrained layout makes room for names and figures beside the axes.
+
+Markers, dashes and hatches repeat what colours say, for print in grey. A name without a look is drawn pale and thin.
+"""
+
+import io
+import math
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inflight.bench import units
+from inflight.bench.show import words
+from inflight.bench.show.looks import COLOURS, DARK, GREY, PALE, Look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+MAX_LINES = 8
+"""Maximum number of lines with a colour in a plot; more cannot be distinguished."""
+MAX_BARS = 30
+MAX_PICTURES = 6
+"""Maximum number of pictures of a study."""
+PANEL_WIDTH, SHEET_WIDTH, HEIGHT = 4.9, 13.33, 3.5
+"""Inches: a panel of a page is as wide as a phone, with its text in the size in which it is drawn."""
+ROW = 0.34
+"""Inches for a bar or a row of dots."""
+DPI = 150
+TEXT, SMALL = 12, 11
+SETTINGS: dict[Any, Any] = {
+    "text.parse_math": False,  # a strategy's name is a name, whatever dollars it contains
+    "svg.fonttype": "none",
+    "svg.hashsalt": "inflight",
+    "font.family": "DejaVu Sans",
+    "font.size": SMALL,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": GREY,
+    "axes.facecolor": "none",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.titlelocation": "left",
+    "axes.titlesize": TEXT,
+    "axes.titleweight": "bold",
+    "grid.color": PALE,
+    "grid.linewidth": 0.8,
+    "hatch.linewidth": 1.2,
+    "legend.frameon": False,
+    "legend.fontsize": SMALL,
+}
+_TAG, _DECIMALS, _BREAK = re.compile(r"<[^>]*>"), re.compile(r"(?<=\.\d\d)\d+"), re.compile(r"\s*\n\s*")
+_METADATA = ("Date", "Creator", "Format", "Type")
+_STYLES = "*{stroke-linejoin: round; stroke-linecap: butt}"
+_DARK_STYLES = "".join(
+    [
+        "@media (prefers-color-scheme: dark){",
+        f'text,use,g>path:not([style*="fill:"]){{fill:{DARK["#000000"]}}}',  # Matplotlib leaves out a fill of black
+        *(f'[style*="fill: {old}"],[fill="{old}"]{{fill:{new}!important}}' for old, new in DARK.items()),
+        *(f'[style*="stroke: {old}"]{{stroke:{new}!important}}' for old, new in DARK.items()),
+        "}",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One panel: ``draw`` puts everything but the title onto axes."""
+
+    title: str
+    draw: "Callable[[Axes], None]"
+    height: float = HEIGHT
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A plot: the name of its files, a noun phrase as its title, its findings and how to read it."""
+
+    name: str
+    title: str
+    notes: str
+    panels: Sequence[Panel]
+    usual: int = 0
+    """The number of the panel that stands for all."""
+    footer: str = ""
+
+
+@contextmanager
+def settings() -> Iterator[None]:
+    """Draw and save with our settings while this lasts; restore the user's settings afterwards."""
+    import logging
+    import warnings
+
+    import matplotlib as mpl
+
+    log = logging.getLogger("matplotlib.font_manager")
+    level = log.level
+    with mpl.rc_context(SETTINGS), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a name in a script that the font lacks
+        log.setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            log.setLevel(level)
+
+
+def draw_sheet(picture: Picture) -> "Figure":
+    """Draw all panels of a picture on a sheet, under ``settings``. Its texts have the gids ``title`` and ``notes``."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    columns = min(2, len(picture.panels))
+    rows = [picture.panels[first : first + columns] for first in range(0, len(picture.panels), columns)]
+    heights = [max(panel.height for panel in row) for row in rows]
+    title = textwrap.wrap(picture.title, 80)
+    notes = [line for text in (picture.notes, picture.footer) for line in textwrap.wrap(text, 135)]
+    height = sum(heights) + 0.3 * len(title) + 0.2 * len(notes) + 0.4
+    figure = Figure(figsize=(SHEET_WIDTH, height), layout=ConstrainedLayoutEngine(w_pad=0.15, h_pad=0.08))
+    FigureCanvasAgg(figure)
+    every = list(figure.subplots(len(rows), columns, squeeze=False, height_ratios=heights).flat)
+    for axes, panel in zip(every, picture.panels, strict=False):
+        panel.draw(axes)
+        axes.set_title(panel.title, pad=10)
+    for axes in every[len(picture.panels) :]:
+        axes.remove()
+    figure.suptitle("\n".join(title), x=0.01, ha="left", size=17, weight="bold", gid="title")
+    figure.supxlabel("\n".join(notes), x=0.01, ha="left", size=SMALL, color=GREY, linespacing=1.3, gid="notes")
+    return figure
+
+
+def save(pictures: Iterable[Picture | None], folder: Path) -> list[Path]:
+    """Write each picture as PNG and as SVG, and return the paths; equal pictures give equal bytes.
+
+    Raises OSError when a file cannot be written.
+    """
+    paths = []
+    with settings():
+        for picture in filter(None, pictures):
+            folder.mkdir(parents=True, exist_ok=True)
+            sheet = draw_sheet(picture)
+            sheet.draw_without_rendering()
+            sheet.set_layout_engine("none")  # it has its layout now
+            png, svg = folder / f"{picture.name}.png", folder / f"{picture.name}.svg"
+            sheet.savefig(png, dpi=DPI, metadata={"Software": None})
+            sheet.savefig(svg, metadata={"Date": None, "Creator": None})
+            paths += [png, svg]
+    return paths
+
+
+def draw_onto(picture: Picture, axes: "Axes | None") -> "Figure":
+    """Draw the usual panel of a picture onto axes, by default those of a new figure; return their figure."""
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
+
+    panel = picture.panels[picture.usual]
+    with settings():
+        axes = axes or Figure(figsize=(10, panel.height + 1.5), layout="constrained").subplots()
+        panel.draw(axes)
+        axes.set_title("\n".join(filter(None, [picture.title, panel.title])), pad=10)
+        for text in axes.findobj(Text):
+            assert isinstance(text, Text)
+            text.set_parse_math(False)  # ticks of the caller's own axes were made before our settings were in force
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    return figure
+
+
+def draw_panel(panel: Panel) -> "FigureCanvasSVG":
+    """Draw a panel as it is on a page, under ``settings``."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(PANEL_WIDTH, panel.height), layout="constrained", facecolor="none")
+    canvas = FigureCanvasSVG(figure)
+    axes = figure.subplots()
+    panel.draw(axes)
+    figure.suptitle("\n".join(textwrap.wrap(panel.title, 42)), x=0.01, ha="left", size=TEXT, weight="bold")
+    return canvas
+
+
+def draw_svg(panel: Panel) -> str:
+    """Draw a panel of a page as an SVG with colours for light and dark mode, under ``settings``."""
+    file, canvas = io.StringIO(), draw_panel(panel)
+    # savefig would draw twice
+    canvas.print_svg(file, metadata=dict.fromkeys(_METADATA))  # type: ignore[no-untyped-call]
+    svg = file.getvalue()
+    svg = svg[svg.index("<svg") :].replace(_STYLES, _STYLES + _DARK_STYLES, 1)
+    return _TAG.sub(lambda tag: _DECIMALS.sub("", tag[0]), _BREAK.sub(" ", svg))
+
+
+# Axes
+
+
+def name_rows(axes: "Axes", names: Sequence[str], figures: Mapping[int, str] | None = None) -> None:
+    """Name the rows at 0, 1 and so on, from the top down; write figures to the right of the axes."""
+    axes.set_yticks(range(len(names)), list(map(in_lines, names)), linespacing=0.9)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="y", visible=False)
+    for place, text in (figures or {}).items():
+        axes.text(1.02, place, text, transform=axes.get_yaxis_transform(), va="center", weight="bold")
+
+
+def in_lines(name: str) -> str:
+    """Return a long name in two lines, so that it leaves room for the axes; cut if that is not enough."""
+    is_short = len(name) <= 24 or "\n" in name
+    return name if is_short else "\n".join(textwrap.wrap(name, 24, max_lines=2, placeholder="…"))
+
+
+def set_ticks(axis: Any, write: Callable[[float], str], most: int = 4) -> None:
+    """Put a few ticks at round values of a linear axis."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(most))
+    axis.set_major_formatter(lambda value, _: write(value))
+
+
+def log_axis(axis: Any, write: Callable[[float], str], values: Iterable[float], most: int = 5) -> None:
+    """Make an axis logarithmic, a little wider than the values, with ticks at round values."""
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    values = list(values)
+    low, high = min(values) / 1.25, max(values) * 1.25
+    getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
+    getattr(axis.axes, f"set_{axis.axis_name}lim")(low, high)
+    axis.set_major_locator(FixedLocator(round_values(low, high, most)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(lambda value, _: write(value))
+
+
+def round_values(low: float, high: float, most: int = 5) -> list[float]:
+    """Return round values from low to high: powers of ten, with 2 and 5 if few; even steps in a narrow range."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for steps in ((1, 2, 5), (1, 3), (1,)):
+        values = [step * 10.0**decade for decade in decades for step in steps if low <= step * 10.0**decade <= high]
+        if len(values) <= most:
+            break
+    if len(values) >= 3:
+        return values[:: -(-len(values) // most)]
+    step = 10.0 ** math.floor(math.log10((high - low) / 3))
+    step *= next(n for n in (1, 2, 3, 5, 10, 20) if (high - low) / (step * n) <= max(4, most))
+    return [step * n for n in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+def write_key(axes: "Axes", handles: Sequence[Any], columns: int = 2) -> None:
+    """Write a key below the axes and the label of their x axis."""
+    from matplotlib.transforms import ScaledTranslation
+
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    place = axes.transAxes + ScaledTranslation(0, -0.75, figure.dpi_scale_trans)
+    axes.legend(
+        handles=handles, ncols=columns, loc="upper right", bbox_to_anchor=(1, 0), bbox_transform=place, borderaxespad=0
+    )
+
+
+# Marks
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One point of a line, with its interval; an invalid one is hollow, and not part of the line."""
+
+    x: float
+    y: float
+    low: float = math.nan
+    high: float = math.nan
+    is_invalid: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A name beside the end of a line, in data coordinates."""
+
+    x: float
+    y: float
+    text: str
+    ink: str
+
+
+FILLS: tuple[dict[str, Any], ...] = tuple(
+    {"facecolor": COLOURS[number], "hatch": hatch, "edgecolor": "white", "linewidth": 0}
+    for number, hatch in zip((0, 5, 1, 4, 2), ("", "..", "//", "\\\\", "xx"), strict=True)
+)
+"""The fills of the parts of stacked bars, such as layers of memory, in their order; hatches are for print in grey."""
+
+
+def draw_dots(
+    axes: "Axes", points: Sequence[tuple[float, float]], look: Look | None, *, hollow: bool = False, **style: Any
+) -> None:
+    """Draw points as markers; ``hollow`` ones are of invalid trials."""
+    colour = look.colour if look else PALE
+    given: dict[str, Any] = {"color": colour, "marker": look.marker if look else "o", "linestyle": "none"}
+    given |= {"markerfacecolor": "white" if hollow else colour, "markersize": 7, "zorder": 3 if look else 1}
+    axes.plot([x for x, _ in points], [y for _, y in points], **given | style)
+
+
+def draw_line(axes: "Axes", points: Sequence[tuple[float, float]], look: Look | None, **style: Any) -> None:
+    """Draw a line through points."""
+    given: dict[str, Any] = {"color": look.colour if look else PALE, "linestyle": look.dashes if look else "-"}
+    given |= {"linewidth": 2 if look else 1, "zorder": 3 if look else 1}
+    axes.plot([x for x, _ in points], [y for _, y in points], **given | style)
+
+
+def draw_series(axes: "Axes", name: str, points: Sequence[Point], look: Look | None) -> list[Label]:
+    """Draw the points of a name, their intervals, and a line through valid points; return the label of its end."""
+    good, invalid = ([point for point in points if point.is_invalid is wanted] for wanted in (False, True))
+    draw_line(axes, [(point.x, point.y) for point in good], look)
+    draw_dots(axes, [(point.x, point.y) for point in good], look)
+    draw_dots(axes, [(point.x, point.y) for point in invalid], look, hollow=True)
+    ranges = [point for point in good if point.low < point.high]
+    if ranges:
+        reach = [[point.y - point.low for point in ranges], [point.high - point.y for point in ranges]]
+        style: dict[str, Any] = {"color": look.colour if look else PALE, "zorder": 3 if look else 1}
+        axes.errorbar([p.x for p in ranges], [p.y for p in ranges], reach, capsize=3, linestyle="none", **style)
+    if look is None or not points:
+        return []
+    end = max(good or invalid, key=lambda point: (point.x, point.y))
+    return [Label(end.x, end.y, words.name(name) + ("" if good else " (invalid)"), look.ink)]
+
+
+def draw_bars(axes: "Axes", bars: Mapping[str, tuple[float, float, float, str]], looks: Mapping[str, Any]) -> None:
+    """Draw a bar for each name: its value and interval, and the figure that is written beside it.
+
+    ``looks`` are the arguments of each bar.
+    """
+    for place, (name, (value, low, high, _)) in enumerate(bars.items()):
+        axes.barh(place, value, height=0.66, **looks[name])
+        if low < high:
+            axes.errorbar(value, place, xerr=[[value - low], [high - value]], color="black", capsize=4, linewidth=1.4)
+    name_rows(axes, list(bars), {place: bar[-1] for place, bar in enumerate(bars.values())})
+    axes.set_xlim(
+        0, 1.02 * max([1e-9, *(max(value, high if low < high else 0) for value, low, high, _ in bars.values())])
+    )
+
+
+def bar_look(name: str, stack: str, *, is_valid: bool) -> dict[str, Any]:
+    """Return how the bar of a name is drawn: hatched if its HTTP stack is its own, pale if no trial is valid."""
+    from inflight.bench.show.looks import look
+
+    colour = look(name).colour if is_valid else PALE
+    return {"color": colour, "hatch": "" if stack == "shared" else "//", "edgecolor": "white"}
+
+
+def draw_labels(axes: "Axes", labels: Sequence[Label], height: float = HEIGHT) -> None:
+    """Write names to the right of the axes, each level with the end of its line, or as near as there is room.
+
+    A thin line leads from one to the other. The limits of the axes must be set, in a panel of this height.
+    """
+    to_axes = axes.transData + axes.transAxes.inverted()
+    ends = [float(to_axes.transform((label.x, label.y))[1]) for label in labels]
+    texts = [in_lines(label.text) for label in labels]
+    pitch = 0.36 if any("\n" in text for text in texts) else 0.2
+    for label, text, place in zip(labels, texts, spread(ends, pitch / (height - 1)), strict=True):
+        axes.annotate(
+            text,
+            (label.x, label.y),
+            (1.04, place),
+            textcoords="axes fraction",
+            va="center",
+            color=label.ink,
+            arrowprops={"arrowstyle": "-", "color": label.ink, "linewidth": 0.7, "shrinkA": 1, "shrinkB": 4},
+            annotation_clip=False,
+        )
+
+
+def spread(wanted: Sequence[float], pitch: float) -> list[float]:
+    """Return places from 0 to 1 in the order of the wanted ones, at least ``pitch`` apart: pushed up, then down."""
+    order = sorted(range(len(wanted)), key=lambda n: wanted[n])
+    places = dict[int, float]()
+    low = 0.0
+    for n in order:
+        places[n] = low = max(wanted[n], low)
+        low += pitch
+    high = max(1.0, pitch * (len(wanted) - 1))
+    for n in reversed(order):
+        places[n] = min(places[n], high)
+        high = places[n] - pitch
+    return [places[n] for n in range(len(wanted))]
+
+
+def tick(write: Callable[..., str]) -> Callable[[float], str]:
+    """Return the function that writes a value beside a tick."""
+    if write is units.duration:
+        return units.duration_tick
+    return units.number_tick if write is units.rate else lambda value: write(value, 2)

@@ -1,0 +1,248 @@
+"""The results of a run for programs and notebooks: rows, tables and plots (``docs/api.md``).
+
+Names without an underscore are stable. pandas and matplotlib are imported when a table or a plot is first used.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inflight.bench.plan import judge
+from inflight.bench.rows.files import FORMAT, Row
+from inflight.bench.show import words
+from inflight.bench.show.words import NotInRunError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from inflight.bench.show.studies import Studies
+
+ASKED = {"crawl", "arm", "memory", "swarm"}
+"""The kinds of trials in which a strategy crawls."""
+_WHOLE = (
+    "cores",
+    "latency_ns",
+    "cpu_ns",
+    "in_flight",
+    "site_pages",
+    "length",
+    "round",
+    "at_ns",
+    "n",
+    "points",
+    "sizes",
+)
+_REAL = ("rate_per_s", "value", "estimate", "low", "high", "intercept", "ratio_estimate", "ratio_low", "ratio_high")
+_TYPES = (
+    dict.fromkeys(("valid", "is_straight"), "boolean")
+    | dict.fromkeys((*_WHOLE, "ratio_n"), "Int64")
+    | dict.fromkeys((*_REAL, "ratio_p"), "Float64")
+)
+"""The type of each column that is no text, in every run."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""First characters that make a spreadsheet read a cell as a formula."""
+
+
+@dataclass(frozen=True, repr=False)
+class Results:
+    """The results of a run: its rows, tidy tables of them, and plots.
+
+    ``folder`` is its folder, ``rows`` has one row per trial, in the order in which they ended, and ``machine`` the
+    values of ``machine.json``. Each table is a new pandas DataFrame that you may change; missing values are
+    ``pandas.NA``; docs/api.md has the columns. Each plot is drawn onto ``ax`` only, or, by default, into a new figure
+    that pyplot does not know; the figure is returned. Tables include invalid trials; see the columns ``valid``.
+    """
+
+    folder: Path
+    rows: list[Row]
+    machine: dict[str, Any]
+
+    def __repr__(self) -> str:
+        valid = sum(row.valid for row in self.rows)
+        hint = "" if valid or not self.rows else "; answer() says why"
+        return f"<Results of {words.plain(self.folder.name)}: {len(self.rows)} trials, {valid} valid{hint}>"
+
+    def only(
+        self,
+        *,
+        strategies: str | Iterable[str] | None = None,
+        latency: str | None = None,
+        in_flight: int | None = None,
+        connection: str | None = None,
+        cpu: str | None = None,
+        keep: Callable[[Row], bool] | None = None,
+    ) -> "Results":
+        """Return the results of those rows that have all of these values and for which ``keep`` is true.
+
+        Raises NotInRunError for a value that no row has.
+        """
+        names = [strategies] if isinstance(strategies, str) else strategies
+        wanted = {"latency": latency, "in_flight": in_flight, "connection": connection, "cpu": cpu}
+        chosen = self.rows if names is None else _having(self.rows, "strategy", set(names))
+        for what, value in wanted.items():
+            chosen = chosen if value is None else _having(chosen, what, {value})
+        return replace(self, rows=[row for row in chosen if keep is None or keep(row)])
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """One line for each trial and figure: ``figure`` is its name, ``value`` is in the unit of its name."""
+        from inflight.bench.frame.frame import KEYS
+
+        return _typed(self._studies.lines, [*KEYS, "valid", "why", "figure", "value"])
+
+    @property
+    def trials(self) -> "pd.DataFrame":
+        """One line for each trial, with a column for each figure: the frame, unstacked; the table in ``rows.csv``.
+
+        Durations in nanoseconds (``_ns``), sizes in bytes (``_bytes``), shares from 0 to 1. Figures are ``Int64`` if
+        all their values are whole, else ``Float64``.
+        """
+        from inflight.bench.frame.frame import KEYS, OF_TRIAL
+
+        types = {name: _TYPES.get(name, "string") for name in (*KEYS, *OF_TRIAL)}
+        return self._studies.trials.astype(types).convert_dtypes()
+
+    def table(self, study: str) -> "pd.DataFrame":
+        """Return a study by its name, such as ``"throughput"``: one line for each line and column of its table.
+
+        Raises NotInRunError for an unknown name.
+        """
+        from inflight.bench.show.listing import Listing
+        from inflight.bench.show.studies import study_of
+
+        found = self._studies.table(study)
+        return found.convert_dtypes() if isinstance(study_of(study), Listing) else _typed(found, found.columns)
+
+    @property
+    def moments(self) -> "pd.DataFrame":
+        """One line for each trial, moment and figure over time; ``at_ns`` is since the trial began."""
+        from inflight.bench.frame.frame import KEYS, OF_TRIAL
+        from inflight.bench.frame.moments import moments
+
+        return _typed(moments(self.rows), [*KEYS, *OF_TRIAL, "at_ns", "figure", "value"])
+
+    @property
+    def checks(self) -> "pd.DataFrame":
+        """One line for each validity check of each trial; ``verdict``: passed, failed or not applicable."""
+        import pandas as pd
+
+        of_row, of_check = ("trial", "strategy", "kind", "round", "valid"), ("name", "verdict", "detail")
+        found = [
+            [*(getattr(row, name) for name in of_row), *(getattr(check, name) for name in of_check)]
+            for row in self.rows
+            for check in row.checks
+        ]
+        return _typed(pd.DataFrame(found, columns=[*of_row, *of_check]), [*of_row, *of_check])
+
+    def plot(self, study: str, ax: "Axes | None" = None) -> "Figure":
+        """Plot one panel of a study by its name, such as ``"throughput"``; its title names the workload.
+
+        Of several numbers in flight it is the one nearest to 100, of several latencies the shortest. Raises
+        NotInRunError for an unknown name, and if the run has nothing for the study.
+        """
+        from inflight.bench.show.pictures import draw_onto
+        from inflight.bench.show.studies import LADDER, MEMORY, study_of
+
+        study_of(study)
+        for picture in self._studies.pictures(only={MEMORY if study == LADDER else study}):
+            if picture.name == study:
+                return draw_onto(picture, ax)
+        raise NotInRunError(f"nothing for the study {words.plain(study, 40)!r} in this run")
+
+    def csv(self) -> str:
+        """Return the trials as CSV with a header line. No spreadsheet reads a text of it as a formula."""
+        found = self.trials
+        for name, kind in found.dtypes.items():
+            if kind == "string":
+                found[name] = found[name].map(_harmless, na_action="ignore")
+        return found.to_csv(index=False, lineterminator="\n")
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures as JSON values, as ``inflight run --json`` prints them (docs/api.md)."""
+        counted = (row for row in self.rows if row.kind in ASKED and not row.of_comparison and not _is_placebo(row))
+        stacks = {row.strategy: row.stack for row in counted}
+        return {
+            "format": FORMAT,
+            "runs": sorted({row.run for row in self.rows}),
+            "trials": {
+                "planned": len(self.rows),
+                "valid": sum(row.valid for row in self.rows),
+                "by_status": dict(sorted(Counter(row.status for row in self.rows).items())),
+            },
+            "strategies": [
+                {"strategy": name, "stack": stack, "trials": len(own), "valid": sum(row.valid for row in own)}
+                for name, stack in sorted(stacks.items(), key=lambda one: (one[1] != "shared", one[0]))
+                for own in [[row for row in self.rows if row.strategy == name]]
+            ],
+            **self._studies.as_json(),
+            "invalid": [_invalid(row) for row in self.rows if not row.valid],
+        }
+
+    def answer(self) -> list[str]:
+        """Return the findings in a few sentences."""
+        from inflight.bench.show.summary import answer
+
+        return answer(self._studies)
+
+    def report(self, path: "str | PathLike[str] | None" = None) -> Path:
+        """Write the page of the whole run, by default ``report.html`` in its folder, and return its path."""
+        from inflight.bench.show import page as report_page
+
+        return report_page.write(self.folder, None if path is None else Path(path))
+
+    @cached_property
+    def _studies(self) -> "Studies":
+        from inflight.bench.show.studies import Studies
+
+        return Studies(self.rows)
+
+
+def _typed(found: "pd.DataFrame", names: Iterable[str]) -> "pd.DataFrame":
+    """Return some columns in order, each with the type that its name always has."""
+    columns = list(names)
+    return found.reindex(columns=columns).astype({name: _TYPES.get(name, "string") for name in columns})
+
+
+def _harmless(text: str) -> str:
+    """Put an apostrophe before text that a spreadsheet would evaluate.
+
+    See https://owasp.org/www-community/attacks/CSV_Injection. A carriage return becomes a line feed: it would not be
+    quoted, and readers would take it as the end of a line.
+    """
+    return f"{chr(39) if text.startswith(_FORMULA) else ''}{text}".replace("\r", "\n")
+
+
+def _is_placebo(row: Row) -> bool:
+    arm = getattr(row.workload, "arm", None)
+    return arm is not None and arm.role == "placebo"
+
+
+def _invalid(row: Row) -> dict[str, Any]:
+    checks = [{"name": check.name, "detail": check.detail} for check in row.failed_checks]
+    of_row = {name: getattr(row, name) for name in ("trial", "strategy", "status", "reason")}
+    return of_row | {"failed_checks": checks}
+
+
+def _having(rows: Iterable[Row], what: str, wanted: Collection[object]) -> list[Row]:
+    """Return the rows with one of the values. Raises NotInRunError for a value that no row has."""
+    found = [(row, _value(row, what)) for row in rows]
+    known = {value for _, value in found} - {None}
+    for value in wanted:
+        if value not in known:
+            near = judge.nearest(str(value), sorted(map(str, known), key=lambda text: (len(text), text)))
+            raise NotInRunError(words.plain(f"no trial here has {what} {value!r}{near}"))
+    return [row for row, value in found if value in wanted]
+
+
+def _value(row: Row, what: str) -> object:
+    """Return a value of the workload of a trial in which a strategy crawls; None for other trials."""
+    if what == "strategy":
+        return row.strategy
+    found = getattr(row.workload, what, None) if row.kind in ASKED else None
+    return "0" if found is None and what == "cpu" and row.kind in ASKED else found

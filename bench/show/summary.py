@@ -1,0 +1,195 @@
+"""A whole run in a terminal and as Markdown: sections, the trials that do not count, the findings.
+
+All text of rows and machines is made harmless. GitHub accepts at most 65,536 characters per comment, so each part of
+the Markdown has a limit, and says how many lines it leaves out.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
+
+from inflight.bench import units
+from inflight.bench.race.lanes import races
+from inflight.bench.race.page import section as race_section
+from inflight.bench.rows.files import Row
+from inflight.bench.show import folder, markdown, terminal, words
+from inflight.bench.show.studies import Studies
+from inflight.bench.show.table import Cell, Detail, Line, Section, Table
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+WIDTH = 100
+"""Maximum width of a run in a terminal."""
+MAX_SENTENCES = 8
+"""Maximum number of sentences of the answer; the last one is the number of valid trials."""
+MAX_REASONS = 12
+"""Maximum number of reasons that have a line; the others are counted."""
+MAX_NAMES = 4
+MAX_MARKDOWN = 60_000
+"""Maximum number of characters of a report as Markdown."""
+_ROOM_FOR_SECTIONS, _ROOM_FOR_DECISIONS, _ROOM_FOR_INVALID = 32_000, 12_000, 6_000
+
+
+# Which trials do not count, and why: one table for all studies
+
+
+def coverage(rows: Sequence[Row]) -> str:
+    """Say how many trials are valid."""
+    valid = [row for row in rows if row.valid]
+    rounds = len({(row.run, row.round) for row in valid})
+    counted = f"Valid trials: {units.count(len(valid))} of {units.count(len(rows))}, rounds: {rounds}."
+    return counted if valid else " ".join(filter(None, [counted, words.SENTENCES["nothing"], first_reason(rows)]))
+
+
+def first_reason(rows: Sequence[Row]) -> str:
+    """Return the most frequent reason why trials do not count, with an example; empty if all count."""
+    found = not_counted(rows)
+    if found is None:
+        return ""
+    kind, _, _, detail = found.cells[0]
+    return f"{kind}: {words.plain(detail, 120)}." if detail else f"{kind}."
+
+
+def not_counted(rows: Sequence[Row]) -> Table | None:
+    """Return the trials that do not count by their reason, the most frequent first; None if all count."""
+    cases: dict[str, list[tuple[str, str]]] = {}
+    for row in rows:
+        for why in (row.invalid_reasons or ["no reason given"]) if not row.valid else ():
+            kind, _, detail = why.partition(": ")
+            cases.setdefault(kind, []).append((words.name(row.strategy), detail))
+    lines = []
+    for kind, own in sorted(cases.items(), key=lambda one: -len(one[1]))[:MAX_REASONS]:
+        names = list(dict.fromkeys(name for name, _ in own))
+        more = [f"{len(names) - MAX_NAMES} more"] if len(names) > MAX_NAMES else []
+        of = ", ".join([*names[:MAX_NAMES], *more])
+        lines.append((words.plain(kind, 60), units.count(len(own)), of, words.plain(own[0][1], 160)))
+    notes = (f"More reasons in the rows: {len(cases) - MAX_REASONS}.",) if len(cases) > MAX_REASONS else ()
+    return Table("Not counted", ("reason", "trials", "of", "such as"), tuple(lines), notes) if lines else None
+
+
+def validity(rows: Sequence[Row]) -> Section:
+    """Return the trials that do not count, and every check with the number of its verdicts."""
+    verdicts: dict[str, Counter[str]] = {}
+    for row in rows:
+        for check in row.checks:
+            verdicts.setdefault(check.name, Counter())[check.verdict] += 1
+    lines: list[Line] = []
+    for name, counts in sorted(verdicts.items(), key=lambda one: (-one[1]["failed"], not one[1]["passed"])):
+        sign = "✗" if counts["failed"] else "✓" if counts["passed"] else "–"  # noqa: RUF001  (a dash: neither)
+        first = Cell(f"{sign} {words.plain(name, 80)}", words.MEANINGS.get(name, ""), red=counts["failed"] > 0)
+        lines.append((first, *(units.count(counts[verdict]) for verdict in ("passed", "failed", "not applicable"))))
+    checks = Table("Validity checks", ("check", "passed", "failed", "not applicable"), tuple(lines))
+    tables = tuple(one for one in (not_counted(rows), checks if lines else None) if one)
+    is_all_valid = all(row.valid for row in rows)
+    return Section("", tables, () if is_all_valid else (words.SENTENCES["excluded"],))
+
+
+def glossary() -> Section:
+    """Return the words that a page of a run may use, folded."""
+    sentences = tuple(f"{term}: {meaning.replace('`', '')}" for term, meaning in words.TEXTS["glossary"].items())
+    return Section("", details=(Detail("The words of this page, explained", sentences),))
+
+
+# The whole run
+
+
+def answer(found: Studies, decided: Sequence[Section] = (), every: Sequence[Row] = ()) -> list[str]:
+    """Return the findings of the decisions, or of the studies if there are none, and the number of valid trials.
+
+    A run that is a single race begins with its result. ``every`` are all rows, by default those of the studies.
+    """
+    measured: list[Section] = []
+    if any(row.valid for row in found.rows) and not decided:
+        own = races(found.rows)
+        measured = [*(map(race_section, own) if len(own) == 1 else []), *found.sections]
+    sentences = [sentence for section in decided or measured for sentence in section.found]
+    return [*sentences[: MAX_SENTENCES - 1], coverage(every or found.rows)]
+
+
+def shown(found: Studies) -> list[Section]:
+    """Return the sections that have a table or say something first."""
+    return [one for one in found.sections if one.tables or one.first]
+
+
+def summary_table(
+    rows: Sequence[Row],
+    width: int = WIDTH,
+    decided: Sequence[Section] = (),
+    neighbour: str | None = None,
+    before: Section | None = None,
+) -> "Text":
+    """Return the sections of a run, the trials that do not count, and its findings, at most ``width`` columns wide.
+
+    ``decided`` are its decisions (``studies.decisions``), ``neighbour`` is the program that disturbed it on purpose,
+    ``before`` what earlier runs of the same experiment found (``runs.earlier``).
+    """
+    from rich.text import Text
+
+    found = Studies([row for row in rows if not (decided and row.of_comparison)])
+    uncounted = not_counted(rows)
+    sections = [*decided, *shown(found), before, Section("", (uncounted,)) if uncounted else None]
+    *findings, last = answer(found, decided, rows)
+    findings = [
+        *([words.neighbour(neighbour)] if neighbour else []),
+        *findings,
+        *(before.found if before else ()),
+        last,
+    ]
+    bullets = "\n".join(terminal.wrapped(f"• {sentence}", width) for sentence in findings)
+    return Text("\n\n").join([*(terminal.text(one, width) for one in sections if one), Text(bullets, "bold")])
+
+
+def print_summary(
+    rows: Sequence[Row],
+    file: TextIO,
+    decided: Sequence[Section] = (),
+    neighbour: str | None = None,
+    before: Section | None = None,
+) -> None:
+    """Print a run as ``summary_table`` does; with colour on a terminal only, and not if NO_COLOR is set."""
+    from rich.console import Console
+
+    console = Console(file=file, highlight=False, soft_wrap=True)
+    width = min(WIDTH, console.width) if file.isatty() else WIDTH
+    console.print(summary_table(rows, width, decided, neighbour, before))
+
+
+def as_markdown(rows: Sequence[Row], machine: Mapping[str, Any], decided: Sequence[Section] = ()) -> str:
+    """Return the report of a run as Markdown, with its decisions (``studies.decisions``)."""
+    disturbed = [words.neighbour(kind)] if (kind := machine.get("neighbour")) else []
+    run = max((row.run for row in rows), default="nothing was run")
+    found = Studies([row for row in rows if not (decided and row.of_comparison)])
+    # Between backticks nothing can be escaped, so the words of the command are made harmless first.
+    harmless = dict(machine) | {"command": [words.plain(str(word)) for word in machine.get("command") or ()]}
+    sections = shown(found) if found.rows else []
+    texts = [_within(markdown.markdown(one), _ROOM_FOR_SECTIONS // len(sections)) for one in sections]
+    names = [one.title or "; ".join(table.title for table in one.tables) for one in sections]
+    parts = [
+        f"## inflight: {markdown.escaped(folder.experiment(run, machine), 60)}",
+        markdown.listed([*disturbed, *answer(found, decided, rows)]),
+        *(_within(markdown.markdown(one), _ROOM_FOR_DECISIONS // len(decided)) for one in decided),
+        folder.markdown(found.rows, harmless) if found.rows else "",
+        *texts[:1],
+        *map(markdown.folded, names[1:], texts[1:]),
+    ]
+    if not all(row.valid for row in rows):
+        checks = _within(markdown.markdown(validity(rows)), _ROOM_FOR_INVALID)
+        parts.append(markdown.folded("Not counted", checks))
+    return _within("\n\n".join(filter(None, parts)), MAX_MARKDOWN) + "\n"
+
+
+def headline(rows: Sequence[Row], machine: Mapping[str, Any], found: Sequence[Section]) -> str:
+    """Return some sections of a run as Markdown, with its command, machine and date, and its invalid trials."""
+    uncounted = not_counted(rows)
+    invalid = markdown.table_markdown(uncounted) if uncounted else ""
+    return "\n\n".join(filter(None, [folder.markdown(rows, machine), *map(markdown.markdown, found), invalid]))
+
+
+def _within(text: str, most: int) -> str:
+    """Return whole lines up to a number of characters, and say how many lines are left out."""
+    if len(text) <= most:
+        return text
+    lines = text[: most - 100].split("\n")[:-1]
+    left = text.count("\n") + 1 - len(lines)
+    return "\n".join([*lines, "", f"*Lines that are left out: {units.count(left)}.*"])

@@ -1,0 +1,115 @@
+"""What a study shows, for any renderer: sections of tables, bars and sentences.
+
+``terminal``, ``markdown`` and ``html`` write them.
+"""
+
+from dataclasses import dataclass
+
+PROSE = frozenset({
+    "stopped by", "bound by", "limited by", "connections", "best", "verdict", "where it comes from",
+    "what was found here", "published", "note", "of", "reason", "value", "figures", "region", "what was measured",
+    "compared with", "strategy", "such as", "measured as",
+})  # fmt: skip
+"""Heads of columns that contain words, not figures."""
+ONLY_INVALID = "✗: from invalid trials only, and excluded from conclusions."
+"""The note of a table with a figure that has this mark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell: its text, a second text that only a page shows below it, and whether it is red."""
+
+    text: str
+    below: str = ""
+    red: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The heading of the lines that follow."""
+
+    text: str
+
+
+Line = tuple[str | Cell, ...] | Group
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: a column of names, then columns of figures or words; without heads, a name and words about it."""
+
+    title: str
+    heads: tuple[str, ...]
+    lines: tuple[Line, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def cells(self) -> list[tuple[str, ...]]:
+        """The texts of the lines, without groups."""
+        return [texts(line) for line in self.lines if not isinstance(line, Group)]
+
+    @property
+    def reads_as_cards(self) -> bool:
+        """Whether a narrow page shows each line as a card: most columns are words, or names have a text below them."""
+        lines = [cells(line) for line in self.lines if not isinstance(line, Group)]
+        has_below = any(cell.below for line in lines for cell in line)
+        wordy = sum(map(self.is_prose, range(1, len(self.heads))))
+        return has_below or (len(self.heads) > 2 and 2 * wordy >= len(self.heads) - 1)
+
+    def is_prose(self, column: int) -> bool:
+        """Tell whether a column contains words."""
+        return column == 1 if not self.heads else self.heads[column] in PROSE
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Bars of one scale: a name, a value that is not negative, and its text for each."""
+
+    title: str
+    bars: tuple[tuple[str, float, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """A folded part of a page: sentences, and texts of several lines. A terminal does not show it."""
+
+    summary: str
+    sentences: tuple[str, ...] = ()
+    code: tuple[str, ...] = ()
+    is_open: bool = False
+    tables: tuple[Table, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What a study, or another part of a report, has to show."""
+
+    title: str
+    """The finding, in one sentence without its full stop; may be empty."""
+    tables: tuple[Table, ...] = ()
+    notes: tuple[str, ...] = ()
+    """Sentences below the tables."""
+    first: tuple[str, ...] = ()
+    """Sentences above the title: how far the figures can be trusted."""
+    details: tuple[Detail, ...] = ()
+    findings: tuple[str, ...] | None = None
+    """Whole sentences for the top of a report; None: the title is the finding."""
+    bars: Bars | None = None
+    """The main figures. Only a terminal shows them: a page has plots."""
+
+    @property
+    def found(self) -> tuple[str, ...]:
+        """The findings as whole sentences."""
+        if self.findings is not None:
+            return self.findings
+        return (f"{self.title}.",) if self.title else ()
+
+
+def cells(line: tuple[str | Cell, ...]) -> list[Cell]:
+    """Return a line as cells."""
+    return [Cell(one) if isinstance(one, str) else one for one in line]
+
+
+def texts(line: tuple[str | Cell, ...]) -> tuple[str, ...]:
+    """Return the texts of the cells of a line."""
+    return tuple(cell.text for cell in cells(line))

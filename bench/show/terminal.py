@@ -1,0 +1,142 @@
+"""Sections as text for a terminal, at most as wide as asked for; and what a terminal can show."""
+
+import io
+import os
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TextIO
+
+from inflight.bench.show import words
+from inflight.bench.show.table import Bars, Group, Section, Table
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+
+RED, GREEN, DIM, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
+MAX_BARS = 12
+MAX_BAR = 48
+"""Maximum length of a bar."""
+MIN_NAME = 16
+"""Width that columns of figures leave to one of names or of words, or they break between figure and interval."""
+
+
+def wants_colour(file: TextIO) -> bool:
+    """Tell whether to colour text for this stream (https://no-color.org)."""
+    return file.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def wants_live(file: TextIO) -> bool:
+    """Tell whether a line of this stream can be redrawn: it is a terminal of a known type."""
+    return file.isatty() and os.environ.get("TERM", "") not in {"", "dumb", "unknown"}
+
+
+def wrapped(text: str, width: int, indent: str = "") -> str:
+    """Return a sentence in lines of at most ``width`` columns; names are whole."""
+    return textwrap.fill(text, width, initial_indent=indent, subsequent_indent="  ", break_on_hyphens=False)
+
+
+def text(section: Section, width: int) -> "Text":
+    """Return a section as text with styles."""
+    from rich.console import Console
+    from rich.text import Text
+
+    # The height, too: otherwise rich has its own idea of the width of a dumb terminal.
+    console = Console(
+        file=io.StringIO(), width=width, height=100, highlight=False,
+        force_terminal=True, color_system="standard", no_color=False, legacy_windows=False,
+    )  # fmt: skip
+    with console.capture() as written:
+        for part in _parts(section, width):
+            console.print(part)
+    found = Text("\n").join(_without_end(line) for line in Text.from_ansi(written.get()).split("\n"))
+    found.rstrip()
+    return found
+
+
+def _without_end(line: "Text") -> "Text":
+    line.rstrip()
+    return line
+
+
+def _parts(section: Section, width: int) -> "Iterator[RenderableType]":
+    from rich.text import Text
+
+    for sentence in section.first:
+        yield wrapped(sentence, width)
+    if section.title:
+        yield Text(wrapped(f"{section.title}.", width) + "\n", "bold")
+    if section.bars is not None:
+        yield from _bars(section.bars, width)
+    for number, table in enumerate(section.tables):
+        yield from [""] if number else []
+        yield from _table(table, width)
+    for note in section.notes:
+        yield Text(wrapped(note, width), "dim")
+
+
+def _bars(chart: Bars, width: int) -> "Iterator[RenderableType]":
+    from rich.bar import Bar
+    from rich.table import Table as Grid
+
+    bars = chart.bars[:MAX_BARS]
+    most = max(value for _, value, _ in bars) or 1
+    room = width - 4 - max(len(name) for name, *_ in bars) - max(len(text) for *_, text in bars)
+    grid = Grid.grid(padding=(0, 2, 0, 0))
+    for name, value, text in bars:
+        grid.add_row(name, Bar(most, 0, value, width=max(8, min(MAX_BAR, room))), text)
+    yield chart.title
+    yield grid
+    yield f"{len(chart.bars) - len(bars)} more in the table\n" if len(chart.bars) > len(bars) else ""
+
+
+def _table(table: Table, width: int) -> "Iterator[RenderableType]":
+    from rich.text import Text
+
+    if table.title:
+        yield Text(wrapped(table.title, width), "bold")
+    yield from _grids(table, range(len(table.heads) or 2), width)
+    for note in table.notes:
+        yield Text(wrapped(note, width), "dim")
+
+
+def _grids(table: Table, columns: Sequence[int], width: int) -> "Iterator[RenderableType]":
+    """Yield a grid with these columns; more, if their figures have no room side by side.
+
+    Figures break before their interval if they have no room otherwise.
+    """
+    from rich import box
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    heads = table.heads or ("", "")
+    figures = [n for n in columns[1:] if not table.is_prose(n)]
+    rest = sum(min(MIN_NAME, max(len(line[n]) for line in [heads, *table.cells])) for n in columns if n not in figures)
+    for mark in (" ", "\n"):
+        lines = [[re.sub(r" (?=[±(])", mark, words.plain(cell, 1000)) for cell in line] for line in table.cells]
+        parts = {n: [*heads[n].split(), *(part for line in lines for part in line[n].split("\n"))] for n in figures}
+        widths = {n: max(map(len, parts[n])) for n in figures}
+        room = width - rest - sum(widths.values())
+        if room >= len(columns) - 1:
+            break
+    else:
+        if len(figures) > 1:
+            middle = len(columns) // 2 + 1
+            yield from _grids(table, columns[:middle], width)
+            yield ""
+            yield from _grids(table, [columns[0], *columns[middle:]], width)
+            return
+    gap = 1 if room >= 2 * (len(columns) - 1) else 0
+    grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, gap, 0, 0), show_header=any(heads))
+    for n in columns:
+        grid.add_column(heads[n], justify="right" if n in figures else "left", overflow="fold", width=widths.get(n))
+    cells = iter(lines)
+    for number, line in enumerate(table.lines):
+        if isinstance(line, Group):
+            grid.add_section() if number else None
+            grid.add_row(Text(line.text, "italic"))
+        else:
+            own = next(cells)
+            grid.add_row(*(Text(own[n], "dim red" if "✗" in own[n] else "") for n in columns))
+    yield grid

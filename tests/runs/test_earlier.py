@@ -1,0 +1,100 @@
+"""What earlier runs of an experiment found stands beside a run, if they are of the same machine."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inflight.bench.rows import files as rows
+from inflight.bench.rows import machines
+from inflight.bench.runs import earlier
+from tests.made_rows import MACHINE, block_rows, edited
+
+
+def stored(results: Path, day: int, ratio: float = 1.2, pack: bool = False, **changes: Any) -> Path:
+    """Store a run of an experiment in which generators need this multiple of the CPU time of callbacks."""
+    folder = results / f"202612{day:02}T000000000Z-here-tiny"
+    folder.mkdir(parents=True)
+    others, in_flight = changes.pop("others", None), changes.pop("in_flight", 100)
+    clock = changes.pop("clock", "task clock")
+    for row in block_rows(
+        {"callbacks": 20_000, "generators": round(20_000 * ratio)}, others=others, in_flight=in_flight
+    ):
+        rows.append(folder, edited(row, measured={"clock": clock}))
+    (folder / rows.MACHINE_FILE).write_text(json.dumps(MACHINE | changes), encoding="utf-8")
+    if pack:
+        rows.pack(folder)
+    return folder
+
+
+def lines(folder: Path) -> list[Any]:
+    found = earlier.section(folder, rows.read(folder))
+    return [] if found is None else list(found.tables[0].lines)
+
+
+def test_median_and_range_are_those_of_all_earlier_runs_and_of_the_series(tmp_path: Path) -> None:
+    stored(tmp_path, 1, 1.1, pack=True)
+    stored(tmp_path / "series", 2, 1.5)
+    stored(tmp_path, 3, 1.3)
+    run = stored(tmp_path, 4, 1.4)
+    stored(tmp_path, 5, 9.9)
+
+    told = ("generators, no added latency, 100 in flight", "1.40x", "1.30x", "1.10 to 1.50", "3")
+    assert lines(run) == [told]
+
+
+def test_a_run_of_the_series_is_compared_with_other_runs_too(tmp_path: Path) -> None:
+    stored(tmp_path, 1, 1.1)
+
+    assert lines(stored(tmp_path / "series", 2, 1.2))[0][1:] == ("1.20x", "1.10x", "1.10 to 1.10", "1")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"cpu": "another"}, {"usable_cores": 64}, {"python": "CPython 3.14.0"}, {"system": "Linux 5.1.2"},
+        {"memory_bytes": 1}, {"neighbour": "spin"}, {"in_flight": 10}, {"clock": "in band"},
+        {"others": 0.21},
+    ],
+    ids=lambda other: next(iter(other)),
+)  # fmt: skip
+def test_runs_that_are_not_alike_are_left_out(other: dict[str, Any], tmp_path: Path) -> None:
+    stored(tmp_path, 1, **other)
+
+    assert lines(stored(tmp_path, 2)) == []
+
+
+@pytest.mark.parametrize(
+    ("ratio", "sentence"),
+    [
+        (1.2, "1 of 1 ratios are within the range of 2 earlier runs."),
+        (1.4, "0 of 1 ratios are within the range of 2 earlier runs; outside: generators at {} 1.40x (1.10 to 1.30)."),
+    ],
+)
+def test_a_run_ends_with_how_it_compares(ratio: float, sentence: str, tmp_path: Path) -> None:
+    for day, before in ((1, 1.1), (2, 1.3)):
+        stored(tmp_path, day, before)
+    run = stored(tmp_path, 3, ratio)
+
+    found = earlier.section(run, rows.read(run))
+
+    assert found is not None
+    assert found.findings == (sentence.format("no added latency, 100 in flight"),)
+
+
+def test_another_patch_of_the_kernel_and_a_little_less_memory_are_the_same_machine() -> None:
+    one, other = {"system": "Linux 6.18.1", "memory_bytes": 1000}, {"system": "Linux 6.18.44", "memory_bytes": 990}
+
+    assert machines.differences(MACHINE | one, MACHINE | other) == ()
+
+
+def test_noisy_runs_are_counted(tmp_path: Path) -> None:
+    stored(tmp_path, 1)
+    stored(tmp_path, 2, others=0.5)
+    run = stored(tmp_path, 3)
+
+    found = earlier.section(run, rows.read(run))
+    assert found is not None
+    assert found.tables[0].notes == ("Noisy runs that do not count: 1.",)
+    assert earlier.section(stored(tmp_path, 4, others=0.5), block_rows(others=0.5)) is None

@@ -1,0 +1,221 @@
+"""What rows say in Markdown: it notifies nobody, refers to nothing and links nowhere, in every text that is written."""
+
+import html
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from inflight.bench.ab import show
+from inflight.bench.claims import show as claims_show
+from inflight.bench.rows.records import changed
+from inflight.bench.runs import show as runs
+from inflight.bench.show import folder
+from inflight.bench.show.markdown import code, escaped, escaped_in_html
+from inflight.bench.show.markdown import markdown as section_markdown
+from inflight.bench.show.studies import Studies
+from inflight.bench.show.summary import MAX_MARKDOWN, answer, as_markdown, headline
+from inflight.bench.show.table import Section, Table
+from tests import made_blocks
+from tests.ab.test_verdict_shown import result, series
+from tests.claims.made_verdicts import hostile_verdict, made_report
+from tests.made_rows import MACHINE, RUN, bare_row, crawl_row, grid, memory_rows
+from tests.runs.made_runs import compared, noisy_run
+from tools.document.__main__ import macros
+from tools.document.stored import Runs
+
+LINKS = "@one x@two.example (@org/three) #4 o/r#5 http://six.example HTTPS://seven.example www.eight.example ftp://nine"
+LINKING = re.compile(r"@\w|#\d|\w://\w|www\.\w", re.IGNORECASE)
+"""What GitHub and GitLab make something of, in a piece of text that is not code."""
+EMPTY_COMMENT = "<!-- -->"
+
+
+def pieces(text: str) -> Iterator[str]:
+    """Return the texts between the tags of the rendered page, without those in code."""
+    for token in MarkdownIt("commonmark").enable("table").parse(text):
+        if token.type == "html_block":
+            yield from (html.unescape(part) for part in re.split(r"<[^>]*>", token.content))
+        piece = ""
+        for child in token.children or ():
+            if child.type == "text":
+                piece += child.content
+            else:
+                yield piece
+                piece = ""
+        yield piece
+
+
+def linking(text: str) -> list[str]:
+    return [piece for piece in pieces(text) if LINKING.search(piece)]
+
+
+def the_report() -> str:
+    rows = [
+        *grid([LINKS, "b"], caps=(100,)),
+        *memory_rows(LINKS, 1000),
+        crawl_row(LINKS, status="failed", reason=LINKS),
+        crawl_row("b", number=9, invalid=True),
+    ]
+    told = MACHINE | {"cpu": LINKS, "command": ["inflight", "run", LINKS], "host": "none"}
+    renamed = [changed(row, run=f"20260102T030405678Z-none-{LINKS}") for row in rows]
+    decided = [Section(LINKS, (Table(LINKS, (LINKS, LINKS), ((LINKS, LINKS),), (LINKS,)),), (LINKS,), (LINKS,))]
+    return as_markdown(renamed, told, decided)
+
+
+def the_headline() -> str:
+    rows = grid([LINKS, "b"], caps=(100,))
+    return headline(rows, MACHINE | {"cpu": LINKS}, Studies(rows).sections)
+
+
+def the_claims() -> str:
+    report = made_report(hostile_verdict(LINKS), machine=MACHINE | {"command": ["inflight", LINKS]}, source=LINKS)
+    return "\n\n".join([section_markdown(claims_show.section(report)), macros(Runs(Path()), Path()).verdicts(report)])
+
+
+def the_verdict() -> str:
+    return show.markdown(result(series(0.2, labels=(LINKS, LINKS))))
+
+
+def the_comparison() -> str:
+    base, head = (
+        [changed(row, strategy=LINKS) if row.strategy == "generators" else row for row in noisy_run(seed)]
+        for seed in (1, 2)
+    )
+    return runs.markdown(compared(base, head, machine=MACHINE | {"system": LINKS}))
+
+
+@pytest.mark.parametrize(
+    "written", [the_report, the_headline, the_claims, the_verdict, the_comparison], ids=lambda one: one.__name__
+)
+def test_no_text_of_a_row_links_or_notifies(written: Callable[[], str]) -> None:
+    text = written()
+
+    assert EMPTY_COMMENT in text
+    assert linking(text) == []
+
+
+def test_escaped_text_stays_readable() -> None:
+    assert "".join(pieces(escaped(LINKS))) == LINKS
+    assert html.unescape(escaped_in_html(f"<b> {LINKS}", 300).replace(EMPTY_COMMENT, "")) == f"<b> {LINKS}"
+    assert code(f"`{LINKS}`") == f"`{LINKS}`"
+
+
+def test_unescaped_text_would_link() -> None:
+    assert linking(LINKS) == [LINKS]
+
+
+@pytest.mark.parametrize("text", ["a@b", "0.5 #", "www", "10:30", "a//b", "callbacks : generators"])
+def test_text_is_shown_as_it_is(text: str) -> None:
+    assert "".join(pieces(escaped(text))) == text
+
+
+def test_a_sentence_is_cut_before_it_is_escaped() -> None:
+    assert escaped("@" * 9, 3) == f"@{EMPTY_COMMENT}@{EMPTY_COMMENT}…"
+
+
+# The report of a run
+
+
+HOSTILE = "</details><script>alert(1)</script> `x` | [y](javascript:z) \x1b[31m\n# no"
+
+
+def decided(*claims: tuple[str, str]) -> list[Section]:
+    table = Table("Claims", ("claim", "what was measured"), claims)
+    return [Section(f"Of {len(claims)} claims, all hold", (table,))]
+
+
+def test_it_has_title_answer_table_and_validity_in_this_order() -> None:
+    found = grid(["a", "b"], caps=(100,))
+    text = as_markdown(found, MACHINE)
+
+    sentences = "\n".join(f"- {sentence}" for sentence in answer(Studies(found)))
+    places = [text.index(part) for part in ("## inflight: made", sentences, "Made by `inflight run quick`", "| a |")]
+    assert places == sorted(places)
+    assert "Valid trials: 28 of 28, rounds: 2." in text
+
+
+def test_invalid_checks_are_counted_in_a_fold() -> None:
+    found = [crawl_row("a"), crawl_row("a", number=2, invalid=True), crawl_row("b", status="skipped", reason="no b")]
+    text = as_markdown(found, MACHINE)
+
+    fold = text[text.rindex("<details>") : text.rindex("</details>")]
+    assert "| ✗ server had room | 2 | 1 | 0 |" in fold
+    assert "| skipped | 1 | b | no b |" in fold
+
+
+def test_a_run_without_crawls_has_its_own_tables_and_the_command() -> None:
+    measured = {"predicted": 9, "found": 10, "bound_by": "kernel.pid_max", "stopped_by": "failure"}
+    row = bare_row("limit", "threads", {"resource": "threads", "through_shared": False}, measured)
+    text = as_markdown([row], MACHINE)
+
+    assert "Made by `inflight run quick` on Imaginary 9000" in text
+    assert "| threads | 9 | 10 | failure | kernel.pid\\_max |" in text
+    assert "<details>" not in text
+
+
+def test_blocks_have_their_verdict_and_its_table() -> None:
+    text = as_markdown(made_blocks.flat(made_blocks.series(12, 0.2)), MACHINE)
+
+    assert "REGRESSION: B is worse: CPU per page +22.6 %" in text
+    assert "| CPU per page |" in text
+
+
+def test_what_was_decided_comes_first_and_is_shown() -> None:
+    text = as_markdown(grid(["a"]), MACHINE, decided(("First.", "45 kB each"), ("Second.", "-")))
+
+    assert text.splitlines()[2] == "- Of 2 claims, all hold."
+    assert text.index("| First. | 45 kB each |") < text.index("| Second. | - |") < text.index("Made by")
+
+
+def test_no_row_makes_a_short_report() -> None:
+    assert as_markdown([], {}).startswith("## inflight: nothing was run\n\n- Valid trials: 0 of 0")
+
+
+@pytest.mark.parametrize(
+    ("run", "host", "name"),
+    [
+        (RUN, "host", "made"),
+        ("20260102T030405678Z-my-host-two-words", "my-host", "two-words"),
+        ("20260102T030405678Z-my-host-quick", None, "quick"),
+        ("odd", None, "odd"),
+    ],
+)
+def test_the_experiment_is_the_end_of_the_runs_name(run: str, host: str | None, name: str) -> None:
+    assert folder.experiment(run, {"host": host}) == name
+
+
+def test_hostile_names_reasons_and_machines_stay_text() -> None:
+    found = [
+        *grid([HOSTILE, "b"], caps=(100,)),
+        crawl_row(HOSTILE, status="failed", reason=HOSTILE),
+        crawl_row("b", number=9, invalid=True),
+    ]
+    machine = MACHINE | {"cpu": HOSTILE, "command": ["inflight", "run", HOSTILE]}
+    text = as_markdown(found, machine, decided((HOSTILE, HOSTILE)))
+
+    outside = re.sub(r"`[^`\n]*`", "", text)  # what stands between backticks is shown as it is
+    assert text.replace("\n", "").isprintable()
+    assert "<script" not in outside
+    assert outside.count("<details>") == outside.count("</details>") > 1
+    assert not re.search(r"(?m)^# ", text)
+    assert not re.search(r"(?<!\\)\]\(", outside)
+
+
+@pytest.mark.parametrize("name", ["strategy_{}", "*_|<&" * 30 + "{}"])
+def test_a_hundred_strategies_stay_below_what_a_comment_may_have(name: str) -> None:
+    found = [
+        row
+        for n in range(100)
+        for cap in (1, 10, 100, 1000)
+        for row in (
+            crawl_row(name.format(n), in_flight=cap),
+            crawl_row(name.format(n), in_flight=cap, latency="50ms", status="failed", reason=f"{n} <&>" * 30),
+        )
+    ]
+    text = as_markdown(found, MACHINE, decided(*[("x" * 900, "_" * 900)] * 50))
+
+    assert len(text) <= MAX_MARKDOWN
+    assert "Lines that are left out: " in text
+    assert text.count("<details>") == text.count("</details>")

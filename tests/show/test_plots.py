@@ -1,0 +1,269 @@
+"""The plots: each is drawn from any rows, in files and on pages, and the same rows give the same bytes."""
+
+import math
+import re
+import xml.etree.ElementTree as ET
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inflight.bench.rows.files import Row
+from inflight.bench.show import pictures
+from inflight.bench.show.looks import DARK, GREY, INKS, look
+from inflight.bench.show.pictures import Panel, Picture, Point
+from inflight.bench.show.studies import Studies
+from tests.made_rows import MACHINE, MS, arm_row, crawl_row, edited, grid, memory_row, memory_rows
+from tests.show.drawn import HOSTILE as HOSTILE_NAME
+from tests.show.drawn import drawn
+
+HOSTILE = ["$x^{2}$<b>&", "_hidden", "a\x00b\x1b[31m\n", "\N{PILE OF POO}" * 3, "x" * 200, "\\frac{1}{0}"]
+ALL = ["throughput", "retention", "cpu", "times", "memory", "held", "held_over_time"]
+LOOK = look("callbacks")
+
+
+def saved(rows: list[Row], folder: Path, machine: dict[str, Any] = MACHINE) -> list[str]:
+    """Draw, check that every PNG and SVG is there and sound, and return the names of the plots."""
+    paths = Studies(rows).save_plots(machine, folder)
+    for path in paths:
+        if path.suffix == ".png":
+            assert path.read_bytes().startswith(b"\x89PNG\r\n")
+        else:
+            assert ET.fromstring(path.read_text(encoding="utf-8")).tag.endswith("svg")  # noqa: S314  (we wrote it)
+    names = [path.stem for path in paths[::2]]
+    assert [path.name for path in paths] == [f"{name}.{kind}" for name in names for kind in ("png", "svg")]
+    return names
+
+
+def words(path: Path) -> str:
+    """Return all text in an SVG, in its order, as one line."""
+    return " ".join(" ".join(ET.parse(path).getroot().itertext()).split())  # noqa: S314  (we wrote it)
+
+
+def draw_tick(axes: Any) -> None:
+    axes.set_xticks([0.0125], ["0.0125"])
+
+
+@pytest.fixture
+def axes() -> Any:
+    from matplotlib.figure import Figure
+
+    with pictures.settings():
+        yield Figure().subplots()
+
+
+# Of whole runs
+
+
+def test_every_plot_is_drawn_from_a_whole_experiment(tmp_path: Path) -> None:
+    assert saved([*grid(), *grid(["client"], stack="own")], tmp_path) == ALL
+
+
+@pytest.mark.ci
+def test_the_same_rows_give_the_same_bytes_and_the_users_settings_stay(tmp_path: Path) -> None:
+    import matplotlib as mpl
+
+    before = dict(mpl.rcParams)
+    saved(grid(), tmp_path / "one")
+    saved(grid(), tmp_path / "two")
+
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
+    assert dict(mpl.rcParams) == before
+
+
+@pytest.mark.parametrize("rows", [[], [crawl_row(status="skipped"), memory_row(status="timeout")]])
+def test_trials_that_never_ended_give_no_plots(rows: list[Row], tmp_path: Path) -> None:
+    assert saved(rows, tmp_path) == []
+
+
+def test_without_a_valid_row_the_invalid_ones_are_drawn_and_nothing_is_concluded(tmp_path: Path) -> None:
+    rows = [crawl_row(in_flight=cap, invalid=True, times_ns=[5, 6]) for cap in (1, 10)]
+    rows += [memory_row(held=n, invalid=True) for n in (10, 20)]
+
+    assert saved(rows, tmp_path) == ["throughput", "cpu", "held", "held_over_time"]
+    assert "fastest" not in words(tmp_path / "throughput.svg")
+    assert "in flight: all held after" not in words(tmp_path / "held.svg")
+
+
+def test_beside_what_is_valid_nothing_is_drawn_that_allows_no_conclusion(tmp_path: Path) -> None:
+    """A self-test has one crawl of its own, which says how late the server is, and is invalid on a noisy machine."""
+    rows = [memory_row(held=held, number=number) for held in (10, 20) for number in (1, 2)]
+
+    assert not {"throughput", "cpu", "times"} & set(saved([*rows, crawl_row(invalid=True)], tmp_path))
+
+
+@pytest.mark.ci
+def test_a_hundred_strategies(tmp_path: Path) -> None:
+    rows = [
+        row
+        for n in range(100)
+        for row in (
+            *(
+                crawl_row(f"strategy{n}", in_flight=cap, pages_per_s=100 * cap + n, times_ns=[n + 1] * 20)
+                for cap in (1, 9)
+            ),
+            *memory_rows(f"strategy{n}", 1000 + n, rounds=1),
+        )
+    ]
+
+    assert saved(rows, tmp_path) == [name for name in ALL if name != "retention"]
+    assert "strategy0" in words(tmp_path / "memory.svg")
+
+
+@pytest.mark.ci
+def test_hostile_names(tmp_path: Path) -> None:
+    names = [name for name in ALL if name != "retention"]
+    assert saved(grid(HOSTILE, caps=(1, 100)), tmp_path) == names
+    for name in names:
+        assert "$x^{2}$<b>&" in words(tmp_path / f"{name}.svg")
+        assert b"\x1b" not in (tmp_path / f"{name}.svg").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("machine", "text"),
+    [
+        (
+            {"cpu": HOSTILE[0], "cores": None, "system": HOSTILE[2], "versions": None},
+            "$x^{2}$<b>&, ? cores · a?b?[31m",
+        ),
+        ({}, "unknown CPU, ? cores · unknown system"),
+    ],
+)
+def test_a_sheet_names_any_machine(machine: dict[str, Any], text: str, tmp_path: Path) -> None:
+    saved([crawl_row()], tmp_path, machine)
+
+    assert text in words(tmp_path / "cpu.svg")
+
+
+# On a page
+
+
+def test_an_image_has_a_dark_value_for_each_of_its_colours_and_a_tick_keeps_its_digits() -> None:
+    with pictures.settings():
+        svgs = [pictures.draw_svg(panel) for picture in Studies(grid()).pictures() for panel in picture.panels]
+        ticks = pictures.draw_svg(Panel("x_1.23456", draw_tick))
+
+    for svg in svgs:
+        colours = set(re.findall(r"(?:fill|stroke): (#[0-9a-f]{6})", svg))
+        assert colours
+        assert colours <= set(DARK)
+        assert "prefers-color-scheme: dark" in svg
+        assert ET.fromstring(svg).tag.endswith("svg")  # noqa: S314  (we wrote it)
+    assert "0.0125" in ticks
+    assert "x_1.23456" in ticks
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of ``#rrggbb`` (WCAG 2.2)."""
+    shares = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    parts = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), parts, strict=True))
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast ratio (WCAG 2.2)."""
+    low, high = sorted(map(luminance, (one, other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_names_can_be_read_in_light_and_dark_mode() -> None:
+    for ink in (*INKS, GREY):
+        assert contrast(ink, "#ffffff") >= 4.5
+        assert contrast(DARK[ink], DARK["#ffffff"]) >= 4.5
+
+
+# Windows
+
+
+def windows(*names: str, latency: str = "0") -> list[Row]:
+    """Make two blocks of arms with three windows each; the last window of the last arm is an outlier."""
+    rows = []
+    for number in (1, 2):
+        for name in names:
+            costs = [20_000, 21_000, 200_000 if (number, name) == (2, names[-1]) else 22_000]
+            every = [
+                {"wall_ns": MS, "server_cpu_ns": 1, "pages": 10, "cycle": n, "begin_ns": n * 10 * MS, "cpu_ns": 10 * ns}
+                for n, ns in enumerate(costs)
+            ]
+            rows.append(edited(arm_row(name, number=number, latency=latency), measured={"windows": every}))
+    return rows
+
+
+def test_every_window_of_every_arm_has_a_dot_in_the_order_of_time() -> None:
+    (panel,) = drawn(windows("callbacks", "thread_pool"))["windows"].axes
+
+    dots: list[tuple[float, float]] = []
+    for line in panel.lines:
+        dots += [(float(y), float(x)) for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)]  # type: ignore[arg-type]
+    assert [x for _, x in sorted(dots)] == [20_000, 21_000, 22_000] * 3 + [20_000, 21_000, 200_000]
+    low, high = panel.get_xlim()
+    assert low < 20_000
+    assert high > 200_000
+    names = [text.get_text() for text in panel.get_yticklabels()]
+    assert names == ["callbacks", "thread_pool"]
+
+
+def test_each_workload_of_windows_has_a_panel_and_any_names_fit() -> None:
+    rows = [*windows("a", HOSTILE_NAME), *windows(*(f"arm_{n}" for n in range(14)), latency="50ms")]
+
+    assert [len(panel.get_yticklabels()) for panel in drawn(rows)["windows"].axes] == [2, 14]
+
+
+# Marks
+
+
+def test_a_line_goes_through_the_valid_points_only(axes: Any) -> None:
+    points = [Point(1, 10, 9, 12), Point(2, 20), Point(3, 5, is_invalid=True)]
+
+    (label,) = pictures.draw_series(axes, "callbacks", points, LOOK)
+
+    line, good, invalid = axes.lines[:3]
+    assert list(line.get_xdata()) == list(good.get_xdata()) == [1, 2]
+    assert list(invalid.get_xdata()) == [3]
+    assert invalid.get_markerfacecolor() == "white"
+    assert (label.x, label.y, label.text, label.ink) == (2, 20, "callbacks", LOOK.ink)
+
+
+@pytest.mark.parametrize(
+    ("points", "known", "labels"),
+    [
+        ([Point(3, 5, is_invalid=True)], LOOK, ["callbacks (invalid)"]),
+        ([], LOOK, []),
+        ([Point(1, 1)], None, []),
+    ],
+)
+def test_a_name_stands_beside_its_line_and_says_if_all_is_invalid(
+    axes: Any, points: Any, known: Any, labels: list[str]
+) -> None:
+    assert [label.text for label in pictures.draw_series(axes, "callbacks", points, known)] == labels
+
+
+def test_a_sheet_has_its_panels_its_title_its_notes_and_its_source() -> None:
+    with pictures.settings():
+        panels = [Panel(str(n), draw_tick, 2 + n) for n in range(3)]
+        sheet = pictures.draw_sheet(Picture("x", "Title", "Notes.", panels, footer="Footer."))
+
+    assert [axes.get_title(loc="left") for axes in sheet.axes] == ["0", "1", "2"]
+    assert [text.get_text() for text in sheet.texts] == ["Title", "Notes.\nFooter."]
+
+
+@given(st.lists(st.floats(0, 1), max_size=12))
+def test_labels_never_overlap_and_keep_their_order(wanted: list[float]) -> None:
+    places = pictures.spread(wanted, 0.05)
+
+    assert all(high - low > 0.05 - 1e-9 for low, high in pairwise(sorted(places)))
+    assert all(-1e-9 <= place <= 1 for place in places)
+    assert sorted(range(len(wanted)), key=lambda n: wanted[n]) == sorted(range(len(wanted)), key=lambda n: places[n])
+
+
+@given(st.floats(1e-3, 1e9), st.floats(1.05, 1e6))
+def test_an_axis_has_some_ticks_but_not_too_many(low: float, factor: float) -> None:
+    ticks = pictures.round_values(low, low * factor)
+
+    assert 2 <= len(ticks) <= 16
+    assert all(low * (1 - 1e-9) <= tick <= low * factor * (1 + 1e-9) for tick in ticks)
+    assert all(math.isfinite(tick) for tick in ticks)

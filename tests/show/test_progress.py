@@ -1,0 +1,376 @@
+"""The line of each trial; how far a command is; and that nothing of it runs between two trials."""
+
+import io
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import redirect_stderr
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inflight.bench.commands.output import complain, hushed
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Status
+from inflight.bench.show.progress import Clock, Progress, minutes, name_width, of_trials, shown, trial_line, working
+from inflight.bench.show.terminal import GREEN, RED, wants_colour, wants_live
+from tests.cli.command import ENVIRONMENT, INFLIGHT
+from tests.made_rows import crawl_row, memory_row
+from tests.patience import FOREVER_S, until
+
+S = 1_000_000_000
+NOON = datetime(2026, 11, 20, 12, 0)  # noqa: DTZ001  (the time of the day of who looks)
+HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
+GATED = "strategies = ['callbacks', './gate.py']\nseed = 5\nrounds = 1\ndeadline_s = 3600\n[[crawl]]\npages = 5\n"
+"""The second trial lasts until Ctrl-C."""
+GATE = f"""
+import pathlib, time
+STACK = 'own'
+REQUIRES = ()
+def crawl(job, frontier):
+    pathlib.Path(__file__).with_name('crawls').touch()
+    time.sleep({FOREVER_S})
+"""
+IN_A_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+class Terminal(io.StringIO):
+    """A text file that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Return a terminal of 100 columns; a test makes it standard error."""
+    for name, value in {"TERM": "xterm", "COLUMNS": "100", "LINES": "30", "NO_COLOR": ""}.items():
+        monkeypatch.setenv(name, value)
+    return Terminal()
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A trial that waits."""
+
+    strategy: str = "callbacks"
+    expected_ns: int = 10 * S
+
+
+def ticking(*seconds: float) -> Clock:
+    """Return a clock that shows these seconds, one after another."""
+    times: Iterator[float] = iter(seconds)
+    return lambda: round(next(times) * S)
+
+
+# The line of a trial
+
+
+def line_of(*given: Any, **changes: Any) -> str:
+    return trial_line(17, 84, crawl_row(*given, **changes), colour=False)
+
+
+def test_a_good_trial_has_its_figures() -> None:
+    line = line_of(latency="50ms", in_flight=1000, pages_per_s=9812.3, cpu_per_page_ns=38_000)
+    held = trial_line(1, 2, memory_row(held=2000, uss_bytes=63_300_000), colour=False)
+
+    assert " ".join(line.split()) == "17/84 callbacks 50 ms, 1,000 in flight 9,810 pages/s 38.0 µs CPU/page ok"
+    assert " ".join(held.split()) == "1/2 callbacks memory, 2,000 in flight 63.3 MB held (USS) ok"
+    assert "per-fetch" in line_of(connection="per-fetch")
+
+
+def test_the_numbers_stand_below_each_other_whatever_the_names() -> None:
+    width = name_width(["thread_pool_executor, callbacks"])
+    found = [("thread_pool_executor", 20), ("callbacks", 40_000)]
+    lines = [trial_line(1, 2, crawl_row(name, pages_per_s=rate), colour=False, width=width) for name, rate in found]
+
+    assert len({line.index("CPU/page") for line in lines}) == 1
+    assert "thread_pool_executor " in lines[0]
+
+
+@pytest.mark.parametrize("status", ["wrong", "failed", "timeout"])
+def test_a_trial_that_did_not_end_well_has_its_reason_and_no_figures(status: Status) -> None:
+    line = line_of(status=status, reason="page 3 is missing")
+
+    assert line.endswith(f"✗ {status}: page 3 is missing")
+    assert "pages/s" not in line
+    assert line_of(invalid=True).endswith('✗ failed "server had room": 80 % of its core, limit 70 %')
+
+
+def test_invalid_is_red_and_skipped_is_no_error(terminal: Terminal) -> None:
+    skipped = trial_line(1, 2, crawl_row(status="skipped", reason="not installed: aiohttp"), colour=True)
+
+    assert "skipped: not installed: aiohttp" in skipped
+    assert "✗" not in skipped
+    assert RED not in skipped
+    assert RED in trial_line(1, 2, crawl_row(invalid=True), colour=True)
+    assert "\x1b" not in line_of(invalid=True)
+    with redirect_stderr(terminal):
+        assert GREEN in trial_line(1, 2, crawl_row()), "by default, it depends on standard error"
+
+
+def test_a_name_or_a_reason_cannot_move_the_cursor_or_break_the_line() -> None:
+    line = line_of("a\x1b[2Jb", status="failed", reason="one\ntwo\x07\x1b[31m" + 1000 * "x")
+
+    assert line.isprintable()
+    assert len(line) < 350
+
+
+# The figures of the progress
+
+
+def progress(total: int, ahead_s: float, *seconds: float, **given: Any) -> Progress:
+    return Progress(total, ahead_s * S, clock=ticking(0, *seconds), put=lambda *_: None, **given)
+
+
+def test_trials_twice_as_long_as_expected_double_the_time_left() -> None:
+    steps = progress(300, 3000, *range(20, 4001, 20))
+    assert steps.left_ns == 3000 * S, "that of the plan, before the first trial"
+    for _ in range(200):
+        steps.finished("", 10 * S)
+
+    assert (steps.done, steps.ahead_ns) == (200, 1000 * S)
+    assert steps.left_ns == pytest.approx(2000 * S, rel=0.01)
+
+
+def test_a_single_short_trial_does_not_decide_the_pace() -> None:
+    steps = progress(100, 100, 20)
+    steps.finished("", S)
+
+    assert 99 * S < steps.left_ns < 99 * 5 * S
+
+
+def test_a_skipped_trial_counts_and_a_repeated_one_does_not() -> None:
+    skipped, repeated = progress(2, 200, 1), progress(2, 20, 10)
+    skipped.skipped("", 100 * S)
+    repeated.repeated("")
+
+    assert (skipped.done, skipped.left_ns) == (1, 100 * S)
+    assert (repeated.done, repeated.ahead_ns) == (0, 20 * S)
+    assert repeated.left_ns > 20 * S
+
+
+def test_more_steps_than_planned_leave_zero() -> None:
+    steps = progress(1, 1, 1, 2)
+    for _ in range(2):
+        steps.finished("", S)
+
+    assert steps.left_ns == 0
+
+
+@pytest.mark.parametrize(
+    ("value_ns", "text"),
+    [(0, "0:00"), (7.4e9, "0:07"), (59.6e9, "1:00"), (750e9, "12:30"), (3723e9, "1:02:03"), (360_000e9, "100:00:00")],
+)
+def test_times_are_written_like_a_clock(value_ns: float, text: str) -> None:
+    assert minutes(value_ns) == text
+
+
+def test_the_text_of_the_progress_line() -> None:
+    steps = progress(84, 250, 62, now="callbacks", guess="at most")
+
+    assert steps.sentence(NOON) == "0/84  0:00 so far, at most 4:10 left, until 12:04; now callbacks"
+    steps.skipped("", 0, "generators")
+    assert steps.sentence(NOON) == "1/84  1:02 so far, at most 4:10 left, until 12:04; now generators"
+
+
+# What is shown
+
+
+def test_in_a_pipe_there_is_only_one_line_per_trial(capsys: pytest.CaptureFixture[str]) -> None:
+    done, skipped = crawl_row(), crawl_row(status="skipped", reason="not installed")
+
+    with of_trials([Waiting()] * 2) as report:
+        for number, row in enumerate((done, skipped), 1):
+            report(number, 2, [row])
+    with working() as step:
+        step("drawing")
+
+    assert capsys.readouterr() == ("", f"{trial_line(1, 2, done)}\n{trial_line(2, 2, skipped)}\n")
+
+
+@pytest.mark.parametrize("term", ["dumb", "unknown"])
+def test_on_a_dumb_terminal_there_is_only_one_line_per_trial(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, term: str
+) -> None:
+    monkeypatch.setenv("TERM", term)
+
+    with redirect_stderr(terminal), shown(Progress(1, S)) as steps:
+        steps.finished("one", S)
+
+    assert terminal.getvalue() == "one\n"
+
+
+@pytest.mark.parametrize("columns", [20, 40, 100])
+def test_the_progress_line_is_removed_and_the_lines_above_stay(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    before = threading.active_count()
+
+    with redirect_stderr(terminal), shown(Progress(2, 20 * S, "callbacks")) as steps:
+        assert "0/2" in terminal.getvalue()
+        assert ("about 0:20 left" in terminal.getvalue()) == (columns >= 40)
+        assert is_cursor_visible(terminal.getvalue())
+        print("a warning", file=sys.stderr)
+        steps.finished("one", 10 * S)
+        assert terminal.getvalue().index("one\n") < terminal.getvalue().index("1/2")
+        assert threading.active_count() == before, "a thread could draw between two trials"
+        steps.skipped("two", 10 * S)
+
+    assert screen(terminal.getvalue()) == ["a warning", "one", "two"]
+
+
+def test_an_error_leaves_a_clean_terminal(terminal: Terminal) -> None:
+    def interrupt() -> None:
+        with redirect_stderr(terminal), shown(Progress(2, 20 * S)) as steps:
+            steps.finished("one", 10 * S)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupt()
+
+    assert is_cursor_visible(terminal.getvalue())
+    assert screen(terminal.getvalue()) == ["one"]
+
+
+def test_no_color_turns_colours_off(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    def drawn() -> str:
+        before = len(terminal.getvalue())
+        with redirect_stderr(terminal), shown(Progress(1, S)) as steps:
+            steps.finished("one", S)
+        return terminal.getvalue()[before:]
+
+    assert re.search(r"\x1b\[[\d;]*m", drawn())
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not re.search(r"\x1b\[[\d;]*m", drawn())
+
+
+def test_a_name_cannot_move_the_cursor(terminal: Terminal) -> None:
+    with redirect_stderr(terminal), of_trials([Waiting("a\x1b[2Jb[red]c\n" + 100 * "d")]):
+        pass
+
+    assert "\x1b[2J" not in terminal.getvalue()
+    assert "now a?[2Jb[red]c" in terminal.getvalue()
+
+
+def test_steps_of_a_command_are_removed_at_the_end(terminal: Terminal) -> None:
+    with redirect_stderr(terminal), working() as step:
+        step("early")
+        step("late")
+        assert screen(terminal.getvalue()) == ["late"]
+
+    assert screen(terminal.getvalue()) == []
+
+
+def test_a_quiet_command_prints_errors_only(terminal: Terminal, capsys: pytest.CaptureFixture[str]) -> None:
+    with hushed():
+        print("talk", file=sys.stderr, flush=True)
+        complain("it went wrong")
+        print("a result")
+    print("talk again", file=sys.stderr)
+    complain("and again")
+    with redirect_stderr(terminal), hushed():
+        assert not wants_live(sys.stderr)
+        assert not wants_colour(sys.stderr)
+
+    assert capsys.readouterr() == ("a result\n", "it went wrong\ntalk again\nand again\n")
+
+
+# The command itself
+
+
+def screen(written: str) -> list[str]:
+    """Return the lines that a terminal is left with, without colours; knows what is used here and nothing else."""
+    lines, row, column = [""], 0, 0
+    for part in re.findall(r"\x1b\[[?\d;]*[A-Za-z]|\r|\n|[^\x1b\r\n]+", written):
+        if part == "\r":
+            column = 0
+        elif part == "\n":
+            row, column = row + 1, 0
+            lines += [""] * (row + 1 - len(lines))
+        elif part == "\x1b[2K":
+            lines[row] = ""
+        elif part.startswith("\x1b"):
+            row -= int(part[2:-1] or 1) if part.endswith("A") else 0
+            assert part[-1] in "Amhl", part
+        else:
+            lines[row] = lines[row][:column].ljust(column) + part + lines[row][column + len(part) :]
+            column += len(part)
+    return [line.rstrip() for line in lines if line.strip()]
+
+
+def is_cursor_visible(written: str) -> bool:
+    return written.rfind(SHOW) > written.rfind(HIDE)
+
+
+class Session:
+    """A command whose standard input and standard error are a terminal of its own, and standard output a pipe."""
+
+    def __init__(self, *arguments: object, folder: Path) -> None:
+        self.written = ""
+        self._terminal, inside = os.openpty()
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", IN_A_TERMINAL, *INFLIGHT, *map(str, arguments)],
+            cwd=folder, env=ENVIRONMENT | {"TERM": "xterm", "COLUMNS": "100", "NO_COLOR": ""},
+            stdin=inside, stderr=inside, stdout=subprocess.PIPE, text=True, start_new_session=True,
+        )  # fmt: skip
+        os.close(inside)
+
+    def read(self, until: str | None = None) -> None:
+        """Read what is written there, to the end or until something is."""
+        while until is None or until not in self.written:
+            try:
+                more = os.read(self._terminal, 65536)
+            except OSError:  # EIO: nobody is left who could write
+                return
+            if not more:
+                return
+            self.written += more.decode()
+
+    def press(self, key: bytes) -> None:
+        os.write(self._terminal, key)
+
+    def end(self) -> tuple[int, str]:
+        """Return the exit code and standard output."""
+        self.read()
+        out, _ = self.process.communicate()
+        os.close(self._terminal)
+        return self.process.returncode, out
+
+
+def test_a_run_on_a_terminal_shows_progress_keeps_its_lines_and_ends_on_ctrl_c(tmp_path: Path) -> None:
+    (tmp_path / "few.toml").write_text(GATED, encoding="utf-8")
+    (tmp_path / "gate.py").write_text(GATE, encoding="utf-8")
+    session = Session("run", "few.toml", folder=tmp_path)
+    try:
+        session.read(until="now gate")
+        until((tmp_path / "crawls").exists)  # the line is drawn by then, and not half of it
+        session.press(b"\x03")
+        code, out = session.end()
+    finally:
+        session.process.kill()
+
+    (folder,) = (tmp_path / "results").iterdir()
+    assert code == 130
+    assert [row.strategy for row in rows.read(folder)] == ["callbacks"]
+    assert "\x1b" not in out, "standard output is no terminal"
+    assert re.search(r"0/2 .*0:00 so far, about 0:\d\d left, until \d\d:\d\d; now callbacks", session.written)
+    assert re.search(r"\x1b\[[\d;]*3\dm", session.written), "a line has its colour"
+    assert is_cursor_visible(session.written)
+    lines = screen(session.written)
+    assert lines[0].startswith("2 trials, about ")
+    assert [line.split()[0] for line in lines[2:4]] == ["1/2", "rows:"]
+    assert "rows kept: 1" in lines[-1]
+    assert "inflight run --resume results/" in lines[-1]
+    assert "so far" not in " ".join(lines)

@@ -1,0 +1,176 @@
+"""What is said of a whole run: the findings, the trials that do not count, and nothing from noise or invalid trials."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from inflight.bench.frame import noise
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.parts import Check
+from inflight.bench.rows.records import changed
+from inflight.bench.show import summary, words
+from inflight.bench.show.markdown import escaped
+from inflight.bench.show.studies import Studies
+from inflight.bench.show.summary import MAX_SENTENCES, as_markdown, not_counted, summary_table, validity
+from tests.made_blocks import flat, series
+from tests.made_rows import MACHINE, bare_row, block_rows, crawl_row, edited, grid, memory_rows
+from tests.present.made_memory_rows import memory_run
+from tests.selftest.made_clients import client_row
+from tests.swarm.made_open_rows import SECONDS, open_row, open_run
+
+
+def answer(rows: Sequence[Row]) -> list[str]:
+    return summary.answer(Studies(rows))
+
+
+def rounds(strategy: str, rates: Sequence[float], **given: Any) -> list[Row]:
+    """Make a cell of so many rounds."""
+    return [crawl_row(strategy, number=n, pages_per_s=rate, **given) for n, rate in enumerate(rates, 1)]
+
+
+# The answer
+
+
+def test_no_rows_have_no_studies_and_one_sentence() -> None:
+    found = Studies([])
+
+    assert found.sections == []
+    assert list(found.pictures()) == []
+    assert set(map(str, found.as_json().values())) == {"[]"}
+    assert len(answer([])) == 1
+
+
+@pytest.mark.parametrize("rows", [grid(["a", "b"], caps=(1, 100)), memory_run(1), open_run()])
+def test_what_a_study_finds_is_in_every_output(rows: list[Row]) -> None:
+    findings = [sentence for section in Studies(rows).sections for sentence in section.found]
+    sentences = answer(rows)
+
+    assert findings
+    assert sentences[:-1] == findings[: MAX_SENTENCES - 1]
+    text = " ".join(summary_table(rows).plain.split())
+    assert all(sentence in text for sentence in sentences)
+    written = as_markdown(rows, MACHINE)
+    assert all(escaped(sentence) in written for sentence in sentences)
+
+
+def test_invalid_rows_never_count_and_are_counted_with_their_reason() -> None:
+    found = [*rounds("a", (900, 910)), *rounds("b", (500, 510)), *rounds("hasty", (9000, 9100), invalid=True)]
+
+    text = " ".join(answer(found))
+
+    assert "hasty" not in text
+    assert "Valid trials: 4 of 6, rounds: 2." in text
+
+
+def test_without_a_valid_row_there_is_one_sentence() -> None:
+    (sentence,) = answer([crawl_row(invalid=True)] * 3)
+
+    assert f"0 of 3, rounds: 0. {words.SENTENCES['nothing']}" in sentence
+    assert sentence.endswith('failed "server had room": 80 % of its core, limit 70 %.')
+
+
+def test_hostile_names_and_reasons_cannot_move_a_cursor_or_fill_the_page() -> None:
+    hostile = "\x1b[31m\n" + "x" * 500
+    found = [*rounds(hostile, (900, 910)), *rounds("b", (500, 510))]
+
+    for text in (*answer(found), *answer([crawl_row(hostile, status="failed", reason=hostile)])):
+        assert text.isprintable()
+        assert "x" * 130 not in text
+
+
+def test_there_are_never_more_than_the_maximum_sentences_and_each_is_whole() -> None:
+    found = [
+        *grid(["a", "b"]),
+        *memory_rows("a", 1000),
+        bare_row("limit", "threads", {"resource": "threads", "through_shared": False}, {"found": 3}),
+        *flat(series(12, 0.2)),
+    ]
+
+    sentences = answer(found)
+
+    assert 4 <= len(sentences) <= MAX_SENTENCES
+    assert all(one.endswith(".") and not one.endswith("..") for one in sentences)
+
+
+# Noise
+
+
+def test_what_others_took_from_a_run_is_the_median_of_its_blocks() -> None:
+    rows = [
+        edited(row, measured={"others_share": share, "steal_share": 0.01})
+        for row, share in zip(block_rows(blocks=3), [0.1, 0.1, 0.1, 0.3, 0.3, 0.3, 0.5, 0.5, 0.5], strict=True)
+    ]
+
+    assert noise.taken_share(rows) == pytest.approx(0.31)
+    assert noise.taken_share([*grid(), *block_rows()]) is None, "older rows do not know it"
+    assert [noise.is_noisy(each) for each in (rows, rows[:3], block_rows(), [])] == [True, False, False, False]
+
+
+def test_a_lone_client_that_waits_for_its_core_makes_a_run_noisy() -> None:
+    waited = {"run_delay_ns": round(0.24e9 * SECONDS), "steal_share": 0.01}
+    open_loop = edited(open_row(), measured=waited)
+    client = edited(client_row("locust"), measured={"run_delay_share": 0.14, "steal_share": 0.01})
+
+    assert [noise.taken_share([row]) for row in (open_loop, client)] == pytest.approx([0.25, 0.15])
+    assert noise.taken_share([open_loop, client, client]) == pytest.approx(0.20), "a client's rows are one trial"
+
+
+def test_a_noisy_run_says_so_first_and_concludes_nothing() -> None:
+    quiet, noisy = (Studies(block_rows(others=share)).sections for share in (0.2, 0.21))
+
+    first, *others = noisy
+    assert "others took 21 % of the client's core" in first.found[0]
+    assert any(section.findings and section.bars for section in quiet)
+    assert {(section.findings, section.bars) for section in others} == {((), None)}
+    assert [section.tables for section in others] == [section.tables for section in quiet]
+    assert answer(block_rows(others=0.21))[0] == first.found[0]
+
+
+def test_the_plots_of_a_noisy_run_have_no_finding_as_their_title() -> None:
+    rows = [*block_rows(others=0.21), *block_rows(others=0.21, latency="50ms")]
+
+    titles = {picture.title for picture in Studies(rows).pictures()}
+
+    assert titles == {"Noisy run: others took 21 % of the client's core"}
+
+
+# What does not count
+
+
+def test_what_does_not_count_stands_in_one_table_by_reason() -> None:
+    rows = [crawl_row(f"s{n}", invalid=True) for n in range(6)]
+    rows += [crawl_row("a", status="skipped", reason="too few files"), crawl_row("b", status="timeout", reason="slow")]
+
+    table = not_counted(rows)
+
+    assert table is not None
+    assert [line[:3] for line in table.cells] == [
+        ('failed "server had room"', "6", "s0, s1, s2, s3, 2 more"),
+        ("skipped", "1", "a"),
+        ("timeout", "1", "b"),
+    ]
+    assert [line[3] for line in table.cells[1:]] == ["too few files", "slow"]
+    assert not_counted([crawl_row()]) is None
+
+
+def test_reasons_beyond_the_most_frequent_are_counted() -> None:
+    many = summary.MAX_REASONS + 3
+    rows = [changed(crawl_row(f"s{n}"), checks=(Check(f"check {n}", "failed", ""),)) for n in range(many)]
+
+    table = not_counted(rows)
+
+    assert table is not None
+    assert (len(table.lines), table.notes) == (summary.MAX_REASONS, ("More reasons in the rows: 3.",))
+
+
+def test_every_check_has_a_line_with_its_meaning_the_failed_ones_first() -> None:
+    invalid, green = Check("server had room", "failed", "99 %"), Check("answer correct", "passed", "")
+    rows = [changed(crawl_row(number=n), checks=(green, invalid) if n == 1 else (green,)) for n in (1, 2)]
+
+    section = validity(rows)
+
+    assert [table.title for table in section.tables] == ["Not counted", "Validity checks"]
+    assert section.tables[1].cells == [("✗ server had room", "0", "1", "0"), ("✓ answer correct", "2", "0", "0")]
+    assert section.notes
+    assert validity(rows[1:]).notes == ()
