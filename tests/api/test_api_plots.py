@@ -21,11 +21,16 @@ def quick() -> Results:
     return inflight.load(reference("quick"))
 
 
+def numbers() -> list[int]:
+    """Return the figures that pyplot knows; other tests in this process may have opened some."""
+    return sys.modules["matplotlib.pyplot"].get_fignums() if "matplotlib.pyplot" in sys.modules else []
+
+
 @pytest.mark.parametrize("name", PLOTS)
 def test_a_plot_without_axes_is_a_figure_of_its_own(name: str, quick: Results) -> None:
     import matplotlib as mpl
 
-    before = dict(mpl.rcParams)
+    before, opened = dict(mpl.rcParams), numbers()
     figure = quick.plot(name)
 
     (axes,) = figure.get_axes()
@@ -33,8 +38,7 @@ def test_a_plot_without_axes_is_a_figure_of_its_own(name: str, quick: Results) -
     assert axes.get_xlabel()
     assert axes.lines or axes.patches or axes.texts
     assert dict(mpl.rcParams) == before
-    if "matplotlib.pyplot" in sys.modules:
-        assert not sys.modules["matplotlib.pyplot"].get_fignums()
+    assert numbers() == opened
 
 
 @pytest.mark.parametrize("name", PLOTS)
