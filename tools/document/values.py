@@ -322,5 +322,3 @@ def decisions(folder: Path) -> Iterator[tuple[Kind, str]]:
         machine = json.loads((path.parent / MACHINE_FILE).read_text(encoding="utf-8"))
         for kind in kinds(made(path.parent).values()):
             yield kind, machine.get("neighbour") or "none"
-
-
