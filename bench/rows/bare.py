@@ -153,7 +153,7 @@ class Probed(Open, frozen=True, kw_only=True):
     lost_updates: Maybe[int] = None  #: Increments of the counter that were lost.
     # selectors: the cost of idle connections
     selector: Maybe[Name] = None  #: The selector.
-    idle: Maybe[Count] = None  #: Number of idle connections.
+    idle: Maybe[Count | Name] = None  #: Number of idle connections; of attribution: what is idle.
     largest_fd: Maybe[int] = None  #: Highest file descriptor.
     waits: Maybe[Count] = None  #: Number of calls of the selector.
     # spin: the cost of busy polling, compared with a selector

@@ -18,6 +18,8 @@ RED, GREEN, DIM, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
 MAX_BARS = 12
 MAX_BAR = 48
 """Maximum length of a bar."""
+MAX_NAME = 22
+"""Names and headings of this length are whole where columns can move closer together for it."""
 MIN_NAME = 16
 """Width that columns of figures leave to one of names or of words, or they break between figure and interval."""
 
@@ -127,10 +129,21 @@ def _grids(table: Table, columns: Sequence[int], width: int) -> "Iterator[Render
             yield ""
             yield from _grids(table, [columns[0], *columns[middle:]], width)
             return
-    gap = 1 if room >= 2 * (len(columns) - 1) else 0
+    names = [
+        *(line[columns[0]] for line in [heads, *table.cells]),
+        *(one.text for one in table.lines if isinstance(one, Group)),
+    ]
+    name = min(MAX_NAME, max(map(len, names)))
+    gap = 1 if room >= 2 * (len(columns) - 1) + max(0, name - MIN_NAME) else 0
     grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, gap, 0, 0), show_header=any(heads))
     for n in columns:
-        grid.add_column(heads[n], justify="right" if n in figures else "left", overflow="fold", width=widths.get(n))
+        grid.add_column(
+            heads[n],
+            justify="right" if n in figures else "left",
+            overflow="fold",
+            width=widths.get(n),
+            min_width=name if n == columns[0] else None,
+        )
     cells = iter(lines)
     for number, line in enumerate(table.lines):
         if isinstance(line, Group):

@@ -10,9 +10,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from inflight.bench.measure.programs._shared import probes
+from inflight.bench.rows.bare import Probed
 from inflight.fake_server.site import SiteConfig
 from tests.patience import FOREVER_S, until
 from tests.probes.asking import run
@@ -34,6 +36,14 @@ def test_a_probe_documents_itself_and_its_arguments(name: str) -> None:
     assert json.dumps(list(itertools.product(*module.ARGUMENTS.values())))
     if module.SITE is not None:
         assert SiteConfig.from_dict(module.SITE)
+
+
+@pytest.mark.parametrize("name", probes())
+def test_a_row_can_hold_every_usual_argument(name: str) -> None:
+    usual = importlib.import_module(f"inflight.bench.measure.programs.{name}").ARGUMENTS
+
+    for values in itertools.product(*usual.values()):
+        msgspec.convert(dict(zip(usual, values, strict=True)), Probed)
 
 
 @pytest.mark.parametrize("name", probes())

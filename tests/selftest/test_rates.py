@@ -16,10 +16,7 @@ from inflight.bench.rows import files as rows
 from inflight.bench.show import pictures
 from tests.ab.test_verdict_shown import marks, words
 from tests.made_blocks import block, blocks, flat, series
-from tests.made_rows import MACHINE
-from tests.selftest.made_selftest import SAME, SAME_ROWS, SLOWER, made_selftest
-from tools.document.__main__ import part
-from tools.document.stored import DocumentError, Runs
+from tests.selftest.made_selftest import SAME, SLOWER, made_selftest
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 
@@ -151,18 +148,3 @@ def test_the_plot_has_every_block_of_each_group(tmp_path: Path) -> None:
     assert pictures.save([picture], tmp_path)[0].name == "selftest.png"
     assert "regressions in 0 of 2 with no change" in words(tmp_path / "selftest.svg")
     assert plot.picture_of_selftest(found, []) is None
-
-
-def test_the_documents_quote_the_self_test_as_it_was_printed(tmp_path: Path) -> None:
-    folder = tmp_path / "results" / "x-selftest"
-    folder.mkdir(parents=True)
-    for row in SAME_ROWS[:2]:
-        rows.append(folder, row)
-    (folder / "machine.json").write_text(json.dumps(MACHINE), encoding="utf-8")
-
-    with pytest.raises(DocumentError, match="no longer shows"):
-        part("compare_selftest", Runs(folder.parent), tmp_path)
-    (folder / "selftest.json").write_text(json.dumps(made_selftest()), encoding="utf-8")
-
-    told = part("compare_selftest", Runs(folder.parent), tmp_path)
-    assert f"```text\n{rates.text(made_selftest())}\n```" in told

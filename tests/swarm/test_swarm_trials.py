@@ -38,6 +38,16 @@ def verdicts(row: Row) -> dict[str, str]:
     return {check.name: check.verdict for check in row.checks}
 
 
+BEFORE: set[int] = set()
+"""The children of this process before a test, such as the servers that live for the session."""
+
+
+@pytest.fixture(autouse=True)
+def _others() -> None:
+    BEFORE.clear()
+    BEFORE.update(child.pid for child in psutil.Process().children())
+
+
 @pytest.fixture
 def family() -> Iterator[list[psutil.Process]]:
     """Collect the processes of a swarm, and check that none is left after it."""
@@ -49,11 +59,12 @@ def family() -> Iterator[list[psutil.Process]]:
 
 
 def ours() -> list[psutil.Process]:
-    """Return the swarm processes that this process has started, without others such as a browser.
+    """Return the swarm processes that this process has started in this test, without others such as a browser.
 
-    A zombie, which another test may have left, has no command line.
+    A zombie has no command line.
     """
-    living = [child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE]
+    mine = [child for child in psutil.Process().children() if child.pid not in BEFORE]
+    living = [child for child in mine if child.status() != psutil.STATUS_ZOMBIE]
     started = [child for child in living if {MASTER, NODE, SERVER}.intersection(child.cmdline())]
     return [*started, *(child for one in started for child in one.children(recursive=True))]
 
