@@ -150,10 +150,10 @@ def tiles(run: Run) -> list[shows.Tile]:
     return [shows.tile(_study("map"), part, column) for column in part.columns]
 
 
-def speed_ups(run: Run) -> list[Any]:
-    """Return the certain gains by a second core, the least first."""
+def speed_up(run: Run, strategy: str, cpu: str) -> Any:
+    """Return the gain of a strategy by a second core, with CPU work per page, on the first interpreter of a run."""
     found = records(shows.ratios(_study("cores"), parts(run, "cores")[0]))
-    return sorted((one for one in found if one.answer == "differs"), key=lambda one: one.estimate)
+    return next(one for one in found if one.line.startswith(f"{strategy} ") and one.cpu == cpu)
 
 
 def retention(run: Run) -> Iterator[tuple[Any, Any, Any]]:
