@@ -55,6 +55,6 @@ def test_a_preset_cut_small_runs_to_its_report(preset: str, tmp_path: Path) -> N
     assert [row.trial for row in found] == [part.id for trial in planned for part in row_trials(trial)]
     assert [row.reason for row in found if not answered(row)] == []
     assert done.code == (0 if any(row.valid for row in found) else 1), done.err
-    assert ("nothing to conclude" if preset == "map" else "callbacks") in done.out, "a map needs two rounds"
+    assert "callbacks" in done.out
     assert call("report", folder).code == 0
     check((folder / "report.html").read_text(encoding="utf-8"))
