@@ -210,7 +210,7 @@ def test_a_run_compares_the_same_interpreter_under_two_names(tmp_path: Path) -> 
     assert set(machine["interpreters"]) == {label, f"{label} (2)"}
     assert all("/" not in one["executable"] for one in machine["interpreters"].values())
     found = json.loads(done.out)["interpreters"]
-    assert {(one["strategy"], one["interpreter"]) for one in found} == {
+    assert {(one["line"], one["interpreter"]) for one in found} == {
         ("callbacks", label),
         ("callbacks", f"{label} (2)"),
     }
