@@ -139,7 +139,7 @@ class Studies:
         every += [(False, memory.plots(self.trials))] if is_asked(MEMORY) else []
         for one, parts in self._listed:
             every += [(one.is_timed, draw.of_listing(one, parts, over_time))] if is_asked(one.name) else []
-        title = f"Noisy run: others took {self._taken} of the client's core" if self._is_noisy else ""
+        title = words.SENTENCES["noisy_plot"].format(self._taken) if self._is_noisy else ""
         for is_timed, drawn in every:
             for picture in drawn:
                 yield replace(picture, footer=footer, title=title if title and is_timed else picture.title)
