@@ -64,9 +64,6 @@ OF_TRIAL = ("round", "status", "valid", "why", "cause", "started_at", "settings"
 """
 SETTINGS = ("revision", "repository", "python", "requirements", "variables", "cores", "busy_threads", "lag")
 """Settings of an arm that are no part of its workload."""
-DERIVED = ("held_added_bytes", "held_added_bytes_each", "ps_rss_bytes_each", "predicted_bytes", "found_bytes")
-"""Figures that are calculated from others of the same trial: what all layers of memory grew by, and that for each one
-held; the resident size for each one; the limit of memory, which is a size. The schema of rows explains all others."""
 SAMPLES = {"p50_ns": 20, "p90_ns": 100, "p99_ns": 1_000, "p999_ns": 10_000}
 """Minimum number of samples for a quantile, ten of which are beyond it."""
 _OF_WORKLOAD = {

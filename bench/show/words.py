@@ -8,8 +8,6 @@ from inflight.bench.frame.slopes import NoSlope, Slope
 
 TEXTS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))
 SENTENCES = TEXTS["sentences"]
-OLDER = frozenset(TEXTS["older"])
-"""Validity checks that only rows of earlier versions have."""
 MEANINGS = TEXTS["checks"] | TEXTS["older"]
 """Meaning of each validity check, by its name; the checks are in the measuring half."""
 MAX_NAME = 40
@@ -45,11 +43,6 @@ def memory(slope: Slope | NoSlope | None) -> str:
 def in_flight(number: int) -> str:
     """Write a number of fetches in flight: ``1,000 in flight``."""
     return f"{units.count(number)} in flight"
-
-
-def at_latency(latency: str) -> str:
-    """Write an added latency with its preposition: ``at 50 ms``, ``at no added latency``."""
-    return f"at {units.latency(latency)}"
 
 
 def counted(number: int, what: str) -> str:

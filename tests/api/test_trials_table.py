@@ -10,11 +10,16 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from inflight.bench.frame.frame import DERIVED, KEYS, OF_TRIAL
+from inflight.bench.frame.frame import KEYS, OF_TRIAL
 from inflight.bench.rows.files import SCHEMA_FILE, Row, read
 from inflight.bench.rows.records import changed
 from tests.api.made_results import made
 from tests.made_rows import crawl_row, grid, memory_row
+
+DERIVED = ("held_added_bytes", "held_added_bytes_each", "ps_rss_bytes_each", "predicted_bytes", "found_bytes")
+"""Figures that are calculated from others of the same trial: what all layers of memory grew by, and that for each one
+held; the resident size for each one; the limit of memory, which is a size. The schema of rows explains all others."""
+
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = SCHEMA_FILE.read_text(encoding="utf-8")

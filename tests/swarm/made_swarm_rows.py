@@ -115,27 +115,12 @@ def c100k_run(rounds: int = 1) -> list[Row]:
     return rows
 
 
-def c1m_run() -> list[Row]:
-    """Make a run of one trial: a million fetches of callbacks."""
-    return [swarm_row("callbacks", 1_000_000)]
-
-
 def lossy_row(strategy: str = "generators", asked: int = 100_000) -> Row:
     """Make the row of a trial in which a strategy process was killed, and a Locust worker joined late."""
     sentence = "16,666 answers are missing: a strategy process was killed by signal 9 (SIGKILL)"
     return swarm_row(
         strategy, asked, status="wrong", reason=sentence, invalid="all processes survived", lost=[KILLED], late=[LATE]
     )
-
-
-def skipped_row(strategy: str = "aiohttp_client", asked: int = 100_000) -> Row:
-    """Make the row of a trial that was never started."""
-    return swarm_row(strategy, asked, status="skipped", reason="aiohttp is not installed")
-
-
-def every_kind() -> list[Row]:
-    """Make rows of every kind."""
-    return [*c100k_run(), *c1m_run(), lossy_row(), skipped_row(), swarm_row("callbacks", 100_000, ramp_per_s=5_000)]
 
 
 def _measured(model: Model, planned: int, noise: int, lost: int) -> dict[str, Any]:
