@@ -12,8 +12,8 @@ from inflight.bench.rows import records, schema
 from inflight.bench.rows.files import Kind, Row, RowsError
 from inflight.bench.show.progress import trial_line
 from tests.made_blocks import block, lost
+from tests.made_memory_rows import idle_row, limit_row, probe_row
 from tests.made_rows import FAILED, arm_row, bare_row, crawl_row, edited, memory_row
-from tests.present.made_memory_rows import idle_row, limit_row, probe_row
 from tests.selftest.made_clients import client_row
 from tests.swarm.made_open_rows import open_row
 from tests.swarm.made_swarm_rows import KILLED, LATE, PID_MAX, swarm_row

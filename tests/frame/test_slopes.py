@@ -8,8 +8,8 @@ import pytest
 from inflight.bench.frame.frame import trials
 from inflight.bench.frame.slopes import FULL, LAYERS, RSS, SERVER, layers, slopes
 from inflight.bench.rows.files import Row
+from tests.made_memory_rows import held_row, idle_row
 from tests.made_rows import crawl_row, edited, memory_row
-from tests.present.made_memory_rows import held_row, idle_row
 from tests.swarm.made_swarm_rows import MODELS, swarm_row
 
 SIZES = (1000, 2000, 4000, 7000, 10000)

@@ -14,8 +14,8 @@ from inflight.bench.show import listing
 from inflight.bench.show.looks import look
 from inflight.bench.show.studies import LISTINGS, Studies
 from inflight.bench.show.table import ONLY_INVALID, Table
+from tests.made_memory_rows import c10k_run, held_row, idle_row, limit_row, probe_row
 from tests.made_rows import MS, arm_row, crawl_row, edited
-from tests.present.made_memory_rows import c10k_run, held_row, idle_row, limit_row, probe_row
 from tests.selftest.made_clients import client_row, client_rows
 from tests.show.drawn import HOSTILE, drawn, texts
 from tests.swarm.made_open_rows import open_row, open_run

@@ -15,8 +15,8 @@ from inflight.bench.rows.records import changed
 from inflight.bench.show import looks as all_looks
 from inflight.bench.show import pictures
 from inflight.bench.show.studies import Studies
+from tests.made_memory_rows import c10k_run, held_row, ladder
 from tests.made_rows import crawl_row
-from tests.present.made_memory_rows import c10k_run, held_row, ladder
 from tests.race.made_races import runner
 
 NAMES = ("callbacks", "generators", "native_asyncio", "thread_pool", "aiohttp_client", "my_own_client")

@@ -10,8 +10,8 @@ from inflight.bench.frame.frame import trials
 from inflight.bench.rows.files import Row
 from inflight.bench.show import memory
 from inflight.bench.show.table import Group, Table, texts
+from tests.made_memory_rows import PARKED, held_row, idle_row, ladder, memory_run
 from tests.made_rows import edited, memory_rows
-from tests.present.made_memory_rows import PARKED, held_row, idle_row, ladder, memory_run
 from tests.show.drawn import HOSTILE, drawn
 from tests.show.drawn import texts as texts_of
 from tests.swarm.made_swarm_rows import SIZES as SWARM_SIZES

@@ -14,8 +14,8 @@ from inflight.bench.show.markdown import escaped
 from inflight.bench.show.studies import Studies
 from inflight.bench.show.summary import MAX_SENTENCES, as_markdown, not_counted, summary_table, validity
 from tests.made_blocks import flat, series
+from tests.made_memory_rows import memory_run
 from tests.made_rows import MACHINE, bare_row, block_rows, crawl_row, edited, grid, memory_rows
-from tests.present.made_memory_rows import memory_run
 from tests.selftest.made_clients import client_row
 from tests.swarm.made_open_rows import SECONDS, open_row, open_run
 

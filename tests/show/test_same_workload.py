@@ -9,8 +9,8 @@ from inflight.bench.rows.files import Row
 from inflight.bench.show import listing, memory
 from inflight.bench.show.studies import LISTINGS, STUDIES
 from inflight.bench.show.study import parts
+from tests.made_memory_rows import held_row
 from tests.made_rows import crawl_row, edited, memory_row
-from tests.present.made_memory_rows import held_row
 from tests.swarm.made_swarm_rows import swarm_row
 
 THROUGHPUT = next(study for study in STUDIES if study.name == "throughput")
