@@ -217,8 +217,8 @@ def observe(
             for place in order:
                 _each([arms[place]], partial(_slice, block=block, server=server, cycle=cycle, draw=draw))
         others_share, delay_share = _Surroundings.now(arms, server, cpus).since(before)
+        _each(arms, partial(_weigh, cpus=cpus))  # before its busy threads end
         _each(arms, _relieve)
-        _each(arms, partial(_weigh, cpus=cpus))
         server.tell("run_out")
         server.tell("release")
         _each(arms, partial(_ask_for_report, block=block))
