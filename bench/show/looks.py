@@ -106,5 +106,3 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
 _PLACES = {
     name: (row, number) for row, names in enumerate(ROWS) for number, name in enumerate(names.split()) if name != FREE
 }
-KNOWN = tuple(_PLACES)
-"""All names with a place, the most usual first."""

@@ -151,7 +151,7 @@ def site_differences(sites: "pd.Series[str]") -> "pd.Series[str]":
 
 
 def _part(study: Study, values: dict[str, Any], lines: pd.DataFrame, every: pd.DataFrame) -> Part:
-    differing = [key for key in values if len(set(every[key])) > 1]
+    differing = [key for key in values if len(set(every[key])) > 1 or (key == "cpu" and values[key] != "0")]
     keys = [*study.columns, *(ORDER[key] for key in study.columns if key in ORDER)]
     counted = lines[(lines["figure"] == study.figures[0]) & (lines["role"] != "placebo")]
     means = summary(counted, ["line", "stack", *keys])
@@ -400,14 +400,14 @@ def _tables(study: Study, part: Part) -> Iterator[Table]:
         return f"{before}{text(study.figure, mean)}{behind}"
 
     names = ordered(study, part)
-    yield _table(study, title, names, part.means, evenly(part.columns), write)
+    yield _table(study, title, names, part.means, part.columns, write)
     if study.over is not None and len(found := ratios(study, part)):
         baselines = found["baseline"].unique()
         against = baselines[0] if len(baselines) == 1 else f"the {study.over[1]}"
         again = [(line, "") for line in found["line"].unique() if line not in dict(names)]
         able = [column for column in part.columns if len(at(study, found, column))]
         title = f"{title}: ratio to {against} (95 %)"
-        yield _table(study, title, [*again, *names], found, evenly(able, MAX_RATIOS), ratio_text)
+        yield _table(study, title, [*again, *names], found, able, ratio_text, MAX_RATIOS)
 
 
 def _other_figures(study: Study, part: Part) -> Iterator[Table]:
@@ -416,7 +416,7 @@ def _other_figures(study: Study, part: Part) -> Iterator[Table]:
         figure, own = figure_of(name), part.lines[part.lines["figure"] == name]
         means = summary(own[own["role"] != "placebo"], ["line", *study.columns])
         title = _title(f"{figure.words[0].upper()}{figure.words[1:]}", part.name)
-        yield _table(study, title, ordered(study, part), means, evenly(part.columns), partial(text, figure))
+        yield _table(study, title, ordered(study, part), means, part.columns, partial(text, figure))
 
 
 def _tiles(study: Study, part: Part, title: str) -> Iterator[Table]:
@@ -447,17 +447,22 @@ def _table(
     found: pd.DataFrame,
     columns: Sequence[tuple[Any, ...]],
     write: Callable[[Any], str],
+    most: int = MAX_COLUMNS,
 ) -> Table:
-    """Return a table with a line for each name, those of each stack below a heading."""
+    """Return a table with a line for each name, those of each stack below a heading; a single name is the column."""
     entries = {(one.line, column): write(one) for column in columns for one in records(at(study, found, column))}
+    if len({name for name, _ in entries}) == 1 < len(columns):
+        (name,) = {name for name, _ in entries}
+        return Table(title, ("", name), tuple((head(study, column), text) for (_, column), text in entries.items()))
+    every, columns = columns, evenly(columns, most)
     lines: list[Line] = []
     for stack, own in groupby(names, key=lambda line: line[1]):
         cells = [(name, *(entries.get((name, column), "-") for column in columns)) for name, _ in own]
         cells = [line for line in cells if set(line[1:]) != {"-"}]
         lines += [Group(HEADINGS[stack])] if cells and lines and stack in HEADINGS else []
         lines += cells
-    more = len(found[list(study.columns)].drop_duplicates()) - len(columns)
-    notes = (f"Columns that are not shown: {more}.",) if more > 0 else ()
+    more = len(every) - len(columns)
+    notes = (f"Columns that are not shown: {more}.",) if more else ()
     return Table(title, ("strategy", *(head(study, column) for column in columns)), tuple(lines), notes)
 
 

@@ -129,13 +129,9 @@ def summary_table(
     found = Studies([row for row in rows if not (decided and row.of_comparison)])
     uncounted = not_counted(rows)
     sections = [*decided, *shown(found), before, Section("", (uncounted,)) if uncounted else None]
-    *findings, last = answer(found, decided, rows)
-    findings = [
-        *([words.neighbour(neighbour)] if neighbour else []),
-        *findings,
-        *(before.found if before else ()),
-        last,
-    ]
+    disturbed = [words.neighbour(neighbour)] if neighbour else []
+    *findings, last = [*disturbed, *answer(found, decided, rows)]
+    findings += [*(before.found if before else ()), last]
     bullets = "\n".join(terminal.wrapped(f"• {sentence}", width) for sentence in findings)
     return Text("\n\n").join([*(terminal.text(one, width) for one in sections if one), Text(bullets, "bold")])
 
