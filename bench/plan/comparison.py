@@ -22,8 +22,11 @@ METRICS: tuple[Metric, ...] = ("cpu_per_page", "throughput", "memory")
 FIRST_CYCLES, FIRST_WAITING = 12, 2
 """Numbers of cycles of the block that calibrates a comparison, without and with added latency: slices then last for
 twenty latencies."""
-MEMORY_SIZES = tuple((200 + 20 * k, 2000 + 100 * k) for k in range(5))
-"""Pairs of numbers in flight between which a memory slope is measured; blocks use them in turn."""
+MEMORY_SIZES = tuple((200 + 12 * k, 2000 + 25 * (17 * k % 48)) for k in range(48))
+"""Pairs of numbers in flight between which a memory slope is measured, one for each block. A longer docstring lays out
+the heap otherwise and moves each reading by some 50 kB: with few pairs, that was a significant change."""
+LIGHT = 2
+"""Factor of the larger number for models without a thread for each fetch: their slopes are small beside this."""
 SETTINGS = {
     "python": (".+", "an interpreter"),
     "with": ("[^-].*", "a requirement such as aiohttp==3.11"),
@@ -64,7 +67,9 @@ class Comparison:
     def memory(self, number: int, described: Mapping[str, Description]) -> list[tuple[ArmName, Trial]]:
         """Return the memory trials of A and B, each at two numbers in flight; B is first in every second block."""
         order: tuple[ArmName, ...] = ("A", "B") if number % 2 else ("B", "A")
-        sizes = MEMORY_SIZES[number % len(MEMORY_SIZES)]
+        few, many = MEMORY_SIZES[number % len(MEMORY_SIZES)]
+        has_threads = any(one.threads_each for one in described.values())
+        sizes = few, many if has_threads else LIGHT * many
         return [(name, self._held(number, name, size, described[name])) for name in order for size in sizes]
 
     def to_dict(self) -> dict[str, Any]:
@@ -86,12 +91,8 @@ class Comparison:
 
 def comparison(a: Arm, b: Arm, site: SiteConfig, metrics: tuple[Metric, ...] = METRICS, name: str = "ab") -> Comparison:
     """Return the comparison of two arms; their names and roles are replaced."""
-    return Comparison(
-        replace(a, name="A", role="reference"), replace(b, name="B", role="compared"), site, metrics, name
-    )
-
-
-# From the words of a command line: ``callbacks@main``, ``--b in_flight=10``
+    a, b = replace(a, name="A", role="reference"), replace(b, name="B", role="compared")
+    return Comparison(a, b, site, metrics, name)
 
 
 def from_words(
@@ -105,7 +106,7 @@ def from_words(
     links: int = 10,
     metrics: Sequence[str] = (),
 ) -> Comparison:
-    """Return the comparison before calibration. Raises ExperimentError.
+    """Return the comparison that a command line asks for, before calibration. Raises ExperimentError.
 
     A side is ``strategy`` or ``strategy@revision``; without ``b``, both are ``a``. ``both`` are the settings of both
     sides, ``of_a`` and ``of_b`` those of one, as ``KEY=VALUE``; they override those of both.

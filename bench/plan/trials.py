@@ -24,7 +24,6 @@ _CROWD_NS, _MOST_SLICE_NS = 150_000, 750_000_000
 """A slice lasts for several turns of all fetches in flight, at most _MOST_SLICE_NS."""
 _CROWD_OF_THREADS, _EACH_THREAD_NS = 1000, 1_000_000
 """With more ready threads than this, most CPU time goes into wake-ups: _EACH_THREAD_NS per page."""
-
 _PATIENCE_USED = 0.3
 """The share of its patience that an arm takes on average."""
 

@@ -23,6 +23,7 @@ from inflight.bench.frame import blocks as read
 from inflight.bench.measure import host
 from inflight.bench.measure.run import RunError, new_folder
 from inflight.bench.measure.trial import Setting
+from inflight.bench.plan import comparison
 from inflight.bench.plan.arm import BlockTrial
 from inflight.bench.plan.comparison import from_words
 from inflight.bench.plan.judge import ExperimentError
@@ -203,8 +204,10 @@ def test_rows_verdict_summary_and_plots_are_kept_and_nothing_else(
 @pytest.mark.usefixtures("_no_plots")
 @pytest.mark.parametrize("verdict", ["regression", "pass"])
 def test_recorded_blocks_have_the_verdict_that_was_stored_with_them(
-    laboratory: Laboratory, tmp_path: Path, verdict: str
+    laboratory: Laboratory, tmp_path: Path, verdict: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(comparison, "LIGHT", 1)
+    monkeypatch.setattr(comparison, "MEMORY_SIZES", tuple((200 + 20 * k, 2000 + 100 * k) for k in range(5)))  # of then
     verdicts = {path.parent: json.loads(path.read_text("utf-8")) for path in REFERENCE.glob("*-ab/verdict.json")}
     ((folder, was),) = ((path, told) for path, told in verdicts.items() if told["verdict"] == verdict)
     recorded: dict[str, list[Row]] = {}

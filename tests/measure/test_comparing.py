@@ -20,7 +20,7 @@ from inflight.bench.measure.blocks.sides import prepare
 from inflight.bench.measure.run import ServerKeeper
 from inflight.bench.measure.trial import Setting
 from inflight.bench.plan.arm import Arm
-from inflight.bench.plan.comparison import MEMORY_SIZES, Comparison, comparison
+from inflight.bench.plan.comparison import LIGHT, MEMORY_SIZES, Comparison, comparison
 from inflight.bench.rows.crawls import Window
 from inflight.bench.rows.files import SCHEMA_FILE, Row
 from inflight.fake_server.site import SiteConfig
@@ -182,7 +182,8 @@ def test_a_side_that_fails_only_when_its_memory_is_read_has_failed(place: Place,
     (found,) = read.blocks(comparing.measure(tmp_path, planned, 1, prepared, place, memory=True))
 
     assert [(row.strategy, row.status) for row in found.arms.values()] == [("A", "ok"), ("B", "ok"), ("A again", "ok")]
-    assert [row.workload.in_flight for row in found.memory["A"]] == list(MEMORY_SIZES[1])
+    few, many = MEMORY_SIZES[1]
+    assert [row.workload.in_flight for row in found.memory["A"]] == [few, LIGHT * many]
     assert {row.status for row in found.memory["A"]} == {"ok"}
     assert (found.memory["B"][0].status, found.memory["B"][0].reason) == (
         "failed", "the strategy raised AssertionError: too many"
