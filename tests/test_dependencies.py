@@ -283,9 +283,6 @@ def test_what_patches_its_whole_process_is_loaded_in_processes_of_its_own() -> N
         assert not {top(further) for further in loaded_with(found)} & LOCUST, (name, found)
 
 
-# In a running process
-
-
 LIST_MODULES = """
 import json, sys
 sys.path.insert(0, {root!r})

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 import pandas as pd
 
 from inflight.bench.frame import slopes
@@ -17,33 +18,9 @@ if TYPE_CHECKING:
 TIMED = ("crawl", "arm")
 """Kinds of rows with a throughput: whole crawls, and arms of blocks."""
 KEYS = (
-    *(
-        "run",
-        "unit",
-        "kind",
-        "trial",
-        "workload",
-        "strategy",
-        "arm",
-        "role",
-        "reference",
-        "stack",
-        "interpreter",
-        "cores",
-    ),
-    *(
-        "latency",
-        "latency_ns",
-        "cpu",
-        "cpu_ns",
-        "in_flight",
-        "rate_per_s",
-        "connection",
-        "site",
-        "site_pages",
-        "length",
-        "comparison",
-    ),
+    *("run", "unit", "kind", "trial", "workload", "strategy", "arm", "role", "reference", "stack"),
+    *("interpreter", "cores", "latency", "latency_ns", "cpu", "cpu_ns", "in_flight", "rate_per_s"),
+    *("connection", "site", "site_pages", "length", "comparison"),
 )
 """The columns that say what a line is of.
 
@@ -89,7 +66,12 @@ def long(wide: pd.DataFrame) -> pd.DataFrame:
     """Return the frame of trials."""
     keys = [*KEYS, "valid", "why"]
     figures = [name for name in wide.select_dtypes("number") if name not in {*KEYS, *OF_TRIAL}]
-    return wide.melt(keys, figures, var_name="figure").dropna(subset="value").astype({"value": float})
+    values = wide[figures].to_numpy(float, na_value=np.nan).T
+    names, lines = np.nonzero(
+        ~np.isnan(values)
+    )  # pandas' melt would first repeat all keys for figures that are unknown
+    found = {"figure": np.array(figures, dtype=object)[names], "value": values[names, lines]}
+    return wide[keys].take(lines).assign(**found).reset_index(drop=True)
 
 
 def trials(rows: Iterable["Row"]) -> pd.DataFrame:

@@ -4,16 +4,15 @@ The formula for the sliders and all sentences are in ``templates``; a reader wit
 """
 
 import math
-from collections.abc import Iterable
 from pathlib import Path
 from string import Template
 from typing import Any
 
+from pandas import DataFrame
+
 from inflight.bench import units
 from inflight.bench.frame.contrast import records, summary
-from inflight.bench.frame.frame import frame
 from inflight.bench.frame.statistics import MARGIN
-from inflight.bench.rows.files import Row
 from inflight.bench.show import html as pages
 from inflight.bench.show import words
 from inflight.bench.show.html import Fragment, json_block
@@ -26,9 +25,9 @@ MAX_SHARE = 1.1
 """Maximum share of a core that a model on one core can show; beyond that it used a second core."""
 
 
-def simulated(rows: Iterable[Row]) -> dict[str, Any] | None:
-    """Return the data of a run's simulator; None without the costs of two models that share a setting."""
-    lines = frame(rows).query(TIMED)
+def simulated(every: DataFrame) -> dict[str, Any] | None:
+    """Return the data of the simulator of a frame; None without the costs of two models that share a setting."""
+    lines = every.query(TIMED)
     shares = lines[lines["figure"] == "cpu_share"].groupby("arm")["value"].median()
     own = lines.query("valid and stack != 'none' and cores == 1 and (kind == 'arm' or site_pages >= in_flight)")
     own = own[~own["arm"].isin(shares[shares > MAX_SHARE].index)]
@@ -74,9 +73,9 @@ def table(data: dict[str, Any]) -> Table:
     return Table("CPU time per page, without latency and CPU work", heads, tuple(lines))
 
 
-def fragment(rows: Iterable[Row]) -> Fragment | None:
-    """Return the simulator of a run; None if the run does not have the costs of two models."""
-    data = simulated(rows)
+def fragment(lines: DataFrame) -> Fragment | None:
+    """Return the simulator of a frame; None if it does not have the costs of two models."""
+    data = simulated(lines)
     if data is None:
         return None
     html, css, js = (_TEMPLATES.joinpath(f"simulator.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))

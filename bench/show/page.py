@@ -98,7 +98,7 @@ def page(
     """
     studies = Studies([row for row in rows if not row.of_comparison])
     decided = decisions(rows, extras)
-    scripts = {"race": race.fragment(studies.rows), "simulator": simulator.fragment(studies.rows)}
+    scripts = {"race": race.fragment(studies.rows), "simulator": simulator.fragment(studies.lines)}
     what = _about(extras.experiment_toml, machine)
     parts = [
         Part("answer", "Findings", _answer(studies, rows, decided, extras.missing)),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from selenium.webdriver import ActionChains, Keys
 
+from inflight.bench.frame.frame import frame
 from inflight.bench.frame.model import bound_per_s
 from inflight.bench.predict.simulator import fragment, simulated
 from inflight.bench.rows import files as rows
@@ -27,13 +28,13 @@ def stored(name: str) -> list[Row]:
 
 
 def data(found: list[Row]) -> dict[str, Any]:
-    values = simulated(found)
+    values = simulated(frame(found))
     assert values is not None
     return values
 
 
 def written(folder: Path, found: list[Row]) -> Path:
-    shown = fragment(found)
+    shown = fragment(frame(found))
     assert shown is not None
     path = folder / "simulator.html"
     path.write_text(page(shown, "a stored run"), encoding="utf-8")
