@@ -2,7 +2,6 @@
 
 from markupsafe import Markup
 
-from inflight.bench.frame.frame import frame
 from inflight.bench.predict.simulator import fragment
 from inflight.bench.show import html as pages
 from inflight.bench.show.html import Fragment, text
@@ -19,7 +18,7 @@ LEAD = (
 def html(runs: Runs) -> str:
     """Return the simulator of the newest ``quick``. Raises DocumentError."""
     run = runs.newest("quick")
-    if (shown := fragment(frame(run.rows))) is None:
+    if (shown := fragment(run.lines)) is None:
         raise DocumentError(f"{run.folder} has nothing to simulate")
     return page(shown, f"The costs are from this run: {run.source}")
 
