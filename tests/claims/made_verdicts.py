@@ -13,7 +13,7 @@ def made_verdict(**changes: Any) -> Verdict:
     """Make a verdict."""
     texts = {"claim": "A thread costs.", "source": "a chapter", "published": "50k", "tested": "By a slope."}
     told = {"measured": "45 kB", "why": "It costs 45 kB.", "background": "It has a stack."}
-    part = Answer(name="parked", answer="yes", measured="45 kB", must="below 50 kB")
+    part = Answer(name="idle", answer="yes", measured="45 kB", must="below 50 kB")
     usual: dict[str, Any] = {"id": "thread-memory", "verdict": "true", "is_borderline": False}
     return Verdict(**usual | texts | told | {"answers": (part,), "figures": {}} | changes)
 
