@@ -96,71 +96,61 @@ def quoted_tables(name: str) -> dict[str, dict[str, list[str]]]:
     tables: dict[str, dict[str, list[str]]] = {}
     for line in "\n".join(run.quoted for run in read(LESSONS / name).runs).splitlines():
         first, *cells = re.split(r"\s{2,}", line.strip())
-        if line.startswith(("CPU per page at ", "Pages per second")):
+        if line.startswith(("CPU time per page", "Pages per second")):
             title = line
         elif first in {"callbacks", "native_asyncio", "sequential", "thread_pool"} and cells:
             tables.setdefault(title, {})[first] = cells
     return tables
 
 
-def answer_of(name: str) -> str:
-    return " ".join(read(LESSONS / name).text.partition("<summary>Answer</summary>")[2].split())
-
-
 def number(text: str) -> float:
     return float(text.split(maxsplit=1)[0].replace(",", ""))
 
 
-def test_the_answer_on_keep_alive_states_the_figures_of_its_output() -> None:
-    tables, answer = quoted_tables("14-keep-alive.md"), answer_of("14-keep-alive.md")
-    kept, anew = (
-        tables[f"CPU per page at no added latency, 20 in flight, {how} connections"]
-        for how in ("keep-alive", "per-fetch")
-    )
+def test_the_answer_on_keep_alive_is_what_its_output_shows() -> None:
+    tables = quoted_tables("14-keep-alive.md")
+    kept, anew = (tables[f"CPU time per page, {how} connections"] for how in ("keep-alive", "per-fetch"))
 
     for name in ("callbacks", "thread_pool"):
-        before, after = (number(table[name][0]) for table in (kept, anew))
-        told = f"a factor of {after / before:.1f}, a difference of {after - before:.0f} µs"
-        assert f"{name} goes from {before:.0f} µs to {after:.0f} µs: {told}" in answer
-        assert after > 2 * before, "keeping connections matters"
+        assert 2 < number(anew[name][0]) / number(kept[name][0]) < 5, "about three times the CPU time"
 
 
 def test_the_answer_on_when_async_does_not_help_is_what_its_output_shows() -> None:
     tables = quoted_tables("17-when-async-does-not-help.md")
-    cpu_us = {
-        name: number(cells[0]) for name, cells in tables["CPU per page at no added latency, 10 in flight"].items()
-    }
-    rates = {
-        name: [number(rate) for rate in cells if rate != "-"] for name, cells in tables["Pages per second"].items()
-    }
+    costs_us, rates = tables["CPU time per page"], tables["Pages per second"]
+    models = [name for name, cells in rates.items() if "-" not in cells]
 
-    assert set(cpu_us) == {"thread_pool", "native_asyncio"} == set(rates) - {"sequential"}
-    assert all(rates[name][1] > rates[name][0] for name in cpu_us), "the figures rise with ten in flight"
-    assert max(cpu_us, key=lambda name: rates[name][1]) == min(cpu_us, key=cpu_us.__getitem__), (
-        "the cheapest is fastest"
+    assert set(models) == {"thread_pool", "native_asyncio"} == set(rates) - {"sequential"}
+    assert min(rates, key=lambda name: number(rates[name][0])) == "native_asyncio", "asyncio is slower than a loop"
+    assert all(number(rates[name][1]) > number(rates[name][0]) for name in models), (
+        "the figures rise with ten in flight"
     )
-    assert all(rates[name][1] < 1.2e6 / cpu_us[name] for name in cpu_us), "the limit of one core"
+    assert max(models, key=lambda name: number(rates[name][1])) == min(
+        models, key=lambda name: number(costs_us[name][1])
+    ), "the cheapest is fastest"
+    assert all(number(rates[name][1]) < 1.2e6 / number(costs_us[name][1]) for name in models), "the limit of one core"
 
 
 def test_the_answer_on_cpu_work_is_what_its_output_shows() -> None:
     tables = quoted_tables("16-cpu-work-and-blocking-calls.md")
-    costs = tables["CPU per page at 50 ms, 50 in flight, 5 ms CPU work"]
+    costs = tables["CPU time per page, 5 ms CPU work"]
     free, busy = (tables[f"Pages per second, {work} CPU work"] for work in ("no", "5 ms"))
 
     assert set(costs) == set(free) == set(busy) == {"thread_pool", "native_asyncio"}
-    assert all(1e3 / number(costs[name][0]) == pytest.approx(200, rel=0.3) for name in busy), "about 200 pages a second"
-    assert all(number(busy[name][0]) < 240 < number(free[name][0]) for name in busy)
+    for name, cells in busy.items():
+        assert number(cells[0]) == pytest.approx(1e3 / number(costs[name][0]), rel=0.2), "one second by the CPU time"
+        assert number(cells[0]) < 240 < number(free[name][0])
 
 
 def test_the_answer_on_what_a_thread_costs_is_what_its_output_shows() -> None:
     (run,) = read(LESSONS / "02-what-a-thread-costs.md").runs
     sizes = {
         name: [number(cell.replace("±", " ±")) for cell in re.findall(r"[\d,]+ ±", line)]
-        for name in ("asyncio task", "thread")
+        for name in ("asyncio_task", "thread")
         for line in run.quoted.splitlines()
         if line.startswith(f"{name} ") and "±" in line
     }
-    (user, *_, whole, _), (own, *_, full, resident) = sizes["asyncio task"], sizes["thread"]
+    (user, *_, whole, _), (own, *_, full, resident) = sizes["asyncio_task"], sizes["thread"]
 
     assert user > 0.9 * whole, "nearly all of a task is user memory"
     assert full > 2 * max(own, resident), "the price of a thread by ps is too low"
