@@ -41,7 +41,7 @@ REFUSALS = commands.REFUSALS
 EXITS = {"pass": 0, "regression": 1, "inconclusive": 3}
 NOISE = (0.02, 0.05)
 """SDs of blocks for which the plan shows the detectable change."""
-MEMORY_S = 2.5
+MEMORY_S = 3.5
 """Approximate duration of the four readings of memory, for estimates only."""
 OVERRUN = 1.5
 """Multiple of the budget after which a run ends."""

@@ -268,7 +268,7 @@ def test_a_budget_that_is_too_short_is_refused_with_a_sufficient_one(laboratory:
     done = call("ab", "callbacks", "callbacks", "--cycles", 2, "--budget", "1s", "--quiet", "--out", tmp_path / "out")
 
     assert done.sentence == (
-        "--budget 1s is too short: 12 blocks take about 66 s here; try --budget 70s, or fewer metrics (--metric)"
+        "--budget 1s is too short: 12 blocks take about 78 s here; try --budget 90s, or fewer metrics (--metric)"
     )
     assert not (tmp_path / "out").exists()
 
