@@ -254,6 +254,12 @@ def test_rows_and_plan_know_nothing_of_the_frame() -> None:
         assert not within(found, ["bench.frame"]), (name, found)
 
 
+@pytest.mark.parametrize("folder", sorted({path.parent for path in MODULES.values()}), ids=str)
+def test_a_folder_has_at_most_twenty_modules(folder: Path) -> None:
+    is_exhibition = folder == ROOT / "strategies"  # each is a file of its own
+    assert is_exhibition or len(list(folder.glob("*.py"))) <= 21, "twenty and its __init__.py"
+
+
 def test_the_two_halves_share_few_modules() -> None:
     measuring, reading = (
         {ours for name in half for found in imported(name) if (ours := our_module(found)) is not None}
