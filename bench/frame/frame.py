@@ -67,9 +67,7 @@ def long(wide: pd.DataFrame) -> pd.DataFrame:
     keys = [*KEYS, "valid", "why"]
     figures = [name for name in wide.select_dtypes("number") if name not in {*KEYS, *OF_TRIAL}]
     values = wide[figures].to_numpy(float, na_value=np.nan).T
-    names, lines = np.nonzero(
-        ~np.isnan(values)
-    )  # pandas' melt would first repeat all keys for figures that are unknown
+    names, lines = np.nonzero(~np.isnan(values))  # melt would repeat the keys for unknown figures first
     found = {"figure": np.array(figures, dtype=object)[names], "value": values[names, lines]}
     return wide[keys].take(lines).assign(**found).reset_index(drop=True)
 

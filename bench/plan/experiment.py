@@ -132,8 +132,8 @@ def parse(
         label: os.path.abspath((base or Path()) / python) if "/" in python else python  # noqa: PTH100
         for label, python in settings.pythons.items()
     }
-    heads = {"about": settings.about.strip(), "strategies": names, "pythons": pythons}
-    experiment = msgspec.structs.replace(settings, **heads, **tables)
+    about = settings.about.strip()
+    experiment = msgspec.structs.replace(settings, about=about, strategies=names, pythons=pythons, **tables)
     has_crawlers = bool(names) or not (experiment.grids or experiment.swarm)
     judge.need(has_crawlers, f"{where}: strategies must name at least one, not []")
     ids = [trial.id for table in experiment.bare for trial in table.trials(names)]

@@ -451,9 +451,8 @@ def _table(
 ) -> Table:
     """Return a table with a line for each name, those of each stack below a heading; a single name is the column."""
     entries = {(one.line, column): write(one) for column in columns for one in records(at(study, found, column))}
-    if len({name for name, _ in entries}) == 1 < len(columns):
-        (name,) = {name for name, _ in entries}
-        return Table(title, ("", name), tuple((head(study, column), text) for (_, column), text in entries.items()))
+    if len(only := {name for name, _ in entries}) == 1 < len(columns):
+        return Table(title, ("", *only), tuple((head(study, column), text) for (_, column), text in entries.items()))
     every, columns = columns, evenly(columns, most)
     lines: list[Line] = []
     for stack, own in groupby(names, key=lambda line: line[1]):
