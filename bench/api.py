@@ -95,8 +95,8 @@ def _sayer(strategies: Iterable[str]) -> Callable[[int, int, Sequence[Row]], Non
 
     width = name_width(strategies)
 
-    def report(number: int, total: int, found: Sequence[Row]) -> None:
-        for row in found:
+    def report(number: int, total: int, rows: Sequence[Row]) -> None:
+        for row in rows:
             say(trial_line(number, total, row, width=width))
 
     return report

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import click
 
-from inflight.bench.commands.exits import BUG, INTERRUPTED, REFUSED, told
+from inflight.bench.commands.exits import BUG, INTERRUPTED, REFUSED, ending_text
 from inflight.bench.commands.first_help import HELP, WELCOME, InParts
 from inflight.bench.commands.numeric import Real, Whole
 from inflight.bench.commands.options import (
@@ -25,12 +25,7 @@ from inflight.bench.commands.options import (
     MEMORY_BUDGET,
     OUT,
     PLACE,
-    PRESET,
     QUIET,
-    RUN,
-    RUN_OR_FILE,
-    STRATEGY,
-    completing,
     one_strategy,
     option,
     strategies,
@@ -107,22 +102,22 @@ def main(context: click.Context) -> None:
         print(WELCOME)
 
 
-def _option(one: Option) -> click.Option:
+def _option(declared: Option) -> click.Option:
     """Return an option of the server as an option of click."""
     kinds: dict[type, Any] = {int: Whole(), float: Real()}
     return click.Option(
-        [one.flag],
-        type=kinds.get(one.kind, one.kind),
-        is_flag=one.kind is bool,
-        multiple=one.repeated,
-        default=one.default,
-        metavar=one.metavar,
-        help=one.help,
-        hidden=one.is_internal,
+        [declared.flag],
+        type=kinds.get(declared.kind, declared.kind),
+        is_flag=declared.kind is bool,
+        multiple=declared.repeated,
+        default=declared.default,
+        metavar=declared.metavar,
+        help=declared.help,
+        hidden=declared.is_internal,
     )
 
 
-@main.command(params=[_option(one) for one in OPTIONS], epilog=told("serve"))
+@main.command(params=[_option(declared) for declared in OPTIONS], epilog=ending_text("serve"))
 @QUIET
 def serve(*, quiet: bool, **options: Any) -> None:
     """Serve the synthetic site until Ctrl-C.
@@ -143,7 +138,7 @@ def serve(*, quiet: bool, **options: Any) -> None:
     sys.exit(0)
 
 
-@main.command(epilog=told("crawl"))
+@main.command(epilog=ending_text("crawl"))
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
 @one_strategy()
 @option("--in-flight", default=100)
@@ -172,7 +167,7 @@ def crawl(**options: Any) -> None:
     _do("commands.crawl", options, "interrupted: the crawl was not finished")
 
 
-@main.command(epilog=told("demo"))
+@main.command(epilog=ending_text("demo"))
 @JSON
 @QUIET
 def demo(**options: Any) -> None:
@@ -188,14 +183,14 @@ def demo(**options: Any) -> None:
     _do("race.demo", options)
 
 
-@main.command(epilog=told("run"))
-@click.argument("name", required=False, metavar="[EXPERIMENT]", shell_complete=PRESET)
+@main.command(epilog=ending_text("run"))
+@click.argument("name", required=False, metavar="[EXPERIMENT]")
 @strategies("Without it, the strategies of the experiment.")
 @option("--python", "pythons", multiple=True, note="Repeatable: each strategy then runs on each, in the same blocks.")
 @option("--rounds")
 @option("--seed", note="They decide the order of the trials.")
 @OUT
-@click.option("--resume", metavar="RUN", type=PLACE, help="Continue an interrupted run.", shell_complete=RUN)
+@click.option("--resume", metavar="RUN", type=PLACE, help="Continue an interrupted run.")
 @MEMORY_BUDGET
 @JSON
 @option("--dry-run", "only_list", note="With the estimated time.")
@@ -217,7 +212,7 @@ def run(**options: Any) -> None:
     _do("commands.run", options)
 
 
-@main.command(epilog=told("swarm"))
+@main.command(epilog=ending_text("swarm"))
 @one_strategy()
 @option("--in-flight", type=Whole(1, 10_000_000), note="The sum over all processes.", required=True)
 @click.option(
@@ -257,7 +252,7 @@ def swarm(**options: Any) -> None:
     _do("commands.swarm", options)
 
 
-@main.command("open-loop", epilog=told("open-loop"))
+@main.command("open-loop", epilog=ending_text("open-loop"))
 @click.option(
     "--rate",
     "rates",
@@ -292,8 +287,8 @@ def open_loop(**options: Any) -> None:
     _do("commands.open_loop", options)
 
 
-@main.command(epilog=told("limits"))
-@click.argument("resources", nargs=-1, metavar="[RESOURCE...]", shell_complete=completing("resources"))
+@main.command(epilog=ending_text("limits"))
+@click.argument("resources", nargs=-1, metavar="[RESOURCE...]")
 @option("--dry-run")
 @click.option(
     "--through-shared",
@@ -317,8 +312,8 @@ def limits(**options: Any) -> None:
     _do("commands.limits", options, "interrupted: all started processes have been stopped")
 
 
-@main.command(epilog=told("claims"))
-@click.argument("chosen", nargs=-1, metavar="[ID...]", shell_complete=completing("claim_ids"))
+@main.command(epilog=ending_text("claims"))
+@click.argument("chosen", nargs=-1, metavar="[ID...]")
 @option("--quick", note="Only the claims that have a short experiment.")
 @JSON
 @option("--fresh")
@@ -348,8 +343,8 @@ def claims(**options: Any) -> None:
     _do("claims.command", options)
 
 
-@main.command(epilog=told("compare"))
-@click.argument("places", nargs=-1, metavar="RUN RUN...", type=PLACE, shell_complete=RUN_OR_FILE)
+@main.command(epilog=ending_text("compare"))
+@click.argument("places", nargs=-1, metavar="RUN RUN...", type=PLACE)
 @option("--out", note="The files are compare.json, compare.md and compare.png/.svg.")
 @JSON
 @MARKDOWN
@@ -367,9 +362,9 @@ def compare(**options: Any) -> None:
     _do("runs.command", options)
 
 
-@main.command(epilog=told("ab"))
-@click.argument("a", metavar="A", shell_complete=STRATEGY)
-@click.argument("b", metavar="[B]", required=False, shell_complete=STRATEGY)
+@main.command(epilog=ending_text("ab"))
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="[B]", required=False)
 @click.option("--a", "of_a", metavar="KEY=VALUE", multiple=True, help="A setting of side A alone. Repeatable.")
 @click.option("--b", "of_b", metavar="KEY=VALUE", multiple=True, help="A setting of side B alone. Repeatable.")
 @option("--repo")
@@ -404,7 +399,7 @@ def ab(**options: Any) -> None:
     _do("ab.command", options)
 
 
-@main.command(epilog=told("selftest"))
+@main.command(epilog=ending_text("selftest"))
 @one_strategy("Its blocks give the error rates.")
 @option(
     "--python",
@@ -432,8 +427,8 @@ def selftest(**options: Any) -> None:
     _do("ab.selftest", options)
 
 
-@main.command(epilog=told("report"))
-@click.argument("folder", required=False, metavar="[RUN]", type=PLACE, shell_complete=RUN)
+@main.command(epilog=ending_text("report"))
+@click.argument("folder", required=False, metavar="[RUN]", type=PLACE)
 @click.option(
     "--format",
     "form",
@@ -466,8 +461,8 @@ def report(**options: Any) -> None:
     _do("commands.report", options)
 
 
-@main.command(epilog=told("race"))
-@click.argument("folder", required=False, metavar="[RUN]", type=PLACE, shell_complete=RUN)
+@main.command(epilog=ending_text("race"))
+@click.argument("folder", required=False, metavar="[RUN]", type=PLACE)
 @strategies("Without it, all.")
 @click.option("--speed", metavar="N", type=Real(0.01, 100), default=1.0, help="Speed of the replay.")
 @option("--out", note="A new run gets a new folder in it. [default: results, or with RUN its folder]")
@@ -487,7 +482,7 @@ def race(**options: Any) -> None:
     _do("race.command", options)
 
 
-@main.command(epilog=told("advise"))
+@main.command(epilog=ending_text("advise"))
 @option("--latency", required=True)
 @click.option("--cpu", default="0", metavar="TIME", help="CPU time of your own work per page, e.g. 2ms.")
 @option("--in-flight", required=True)
@@ -497,7 +492,6 @@ def race(**options: Any) -> None:
     metavar="RUN",
     type=PLACE,
     help="Stored run with the CPU time per page. [default: the newest of this machine]",
-    shell_complete=RUN,
 )
 @click.option(
     "--verify", is_flag=True, help="Measure this workload, and print by how much the expected figures are off."
@@ -517,15 +511,14 @@ def advise(**options: Any) -> None:
     _do("commands.advise", options)
 
 
-@main.command(epilog=told("check"))
-@click.argument("strategy", shell_complete=STRATEGY)
+@main.command(epilog=ending_text("check"))
+@click.argument("strategy")
 @click.option(
     "--rule",
     "rules",
     metavar="RULE",
     multiple=True,
     help="Check only this rule, e.g. cap. Repeatable.",
-    shell_complete=completing("rules"),
 )
 @option("--timeout", default="20s", note="A test that takes longer fails.")
 @click.option("-v", "--verbose", is_flag=True, help="Print the traceback of each failed test.")
@@ -545,8 +538,8 @@ def check(**options: Any) -> None:
     _do("commands.check", options)
 
 
-@main.command("list", epilog=told("list"))
-@click.argument("chosen", metavar="[STRATEGY]...", nargs=-1, shell_complete=STRATEGY)
+@main.command("list", epilog=ending_text("list"))
+@click.argument("chosen", metavar="[STRATEGY]...", nargs=-1)
 @click.option("--interpreters", is_flag=True, help="Show the interpreters of this machine instead.")
 def list_(**options: Any) -> None:
     """Show the strategies, and the presets with estimated times.

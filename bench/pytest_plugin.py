@@ -71,7 +71,7 @@ class SyntheticSite:
 
         return dict(expected_answer(self.config, _roots(self.config), Job(roots=()).max_redirects))
 
-    def check(self, found: "Iterable[str] | Mapping[str, Found]") -> None:
+    def check(self, pages: "Iterable[str] | Mapping[str, Found]") -> None:
         """Raise AssertionError with one sentence if a crawler did not find the expected pages.
 
         ``found`` has URLs or paths. A mapping also says of each page what the crawler got: its status, its body, both
@@ -81,7 +81,7 @@ class SyntheticSite:
         from inflight.bench.measure.expected import answer_of, difference
 
         expected = self.expected
-        if (sentence := difference(expected, answer_of(found, self.url, expected))) is not None:
+        if (sentence := difference(expected, answer_of(pages, self.url, expected))) is not None:
             raise AssertionError(f"the crawl of {self.url} is wrong: {sentence}")
 
     def requests(self) -> int:
@@ -177,12 +177,12 @@ def crawl_with(synthetic_site: SyntheticSite, _synthetic_cpus: "Cpus") -> CrawlW
     ) -> Crawled:
         from inflight.bench.commands.crawl import CrawlError, available
         from inflight.bench.plan import judge
-        from inflight.bench.plan.grid import CONNECTIONS, MOST_IN_FLIGHT
+        from inflight.bench.plan.grid import CONNECTIONS, MAX_IN_FLIGHT
         from inflight.strategies.base import Job
 
         try:
             strategy = available(strategy)
-            judge.whole(in_flight, 1, MOST_IN_FLIGHT, "crawl_with: in_flight")
+            judge.whole(in_flight, 1, MAX_IN_FLIGHT, "crawl_with: in_flight")
             judge.check_known(connection, CONNECTIONS, "connection use", "crawl_with")
         except (CrawlError, judge.ExperimentError) as error:
             raise _failure(str(error)) from None

@@ -134,10 +134,10 @@ def latency(text: str) -> str:
 
 def parse_size_bytes(text: str) -> int:
     """Return the bytes of a size such as ``500MB`` or ``2GB``. Raises ValueError."""
-    found = _SIZE.fullmatch(text.strip())
-    if found and float(found[1]) and not (found[2] or found[3]):
+    match = _SIZE.fullmatch(text.strip())
+    if match and float(match[1]) and not (match[2] or match[3]):
         raise ValueError(f"{text} has no unit; write {text}MB or {text}GB")
-    size_bytes = round(float(found[1]) * _FACTORS[found[2].lower()]) if found else 0
+    size_bytes = round(float(match[1]) * _FACTORS[match[2].lower()]) if match else 0
     if size_bytes < 1:
         raise ValueError(f'"{text}" is not a size; write a number and kB, MB or GB, such as 500MB')
     return size_bytes

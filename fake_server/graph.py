@@ -60,16 +60,16 @@ class Graph:
         """
         fanout, linkable = self._fanout, self.linkable
         first, end = fanout * n + 1, min(fanout * (n + 1) + 1, linkable)
-        found = list(range(first, end))
-        after = dict.fromkeys(found, end % linkable)
+        targets = list(range(first, end))
+        after = dict.fromkeys(targets, end % linkable)
         after[n] = (n + 1) % linkable
-        for a, b in self._slots[len(found) : self._links]:
+        for a, b in self._slots[len(targets) : self._links]:
             target = (a * n + b) % linkable
             if target in after:
                 target = _next_free(after, target)
-            found.append(target)
+            targets.append(target)
             after[target] = (target + 1) % linkable
-        return tuple(found)
+        return tuple(targets)
 
     def next_hop(self, n: int) -> int:
         """Return the target of redirect n: the next hop of its chain, or an html page at the end of the chain."""

@@ -15,7 +15,7 @@ from inflight.fake_server.faults import FAULTS
 
 T = TypeVar("T")
 
-MOST_PORTS = 64
+MAX_PORTS = 64
 _SITE = SiteConfig()
 
 
@@ -107,13 +107,13 @@ def add_options(parser: argparse.ArgumentParser, options: Iterable[Option]) -> N
 
 def settings(options: Mapping[str, Any]) -> Settings:
     """Return the settings from the values of OPTIONS. Raises ValueError for invalid values."""
-    own = {option.name: options[option.name] for option in OPTIONS if option not in SITE_OPTIONS}
-    idle_timeout_ns = _read("--idle-timeout", parse_duration_ns, own.pop("idle_timeout"))
-    _check_host(own["host"])
-    for name, least, most in (("port", 0, 65535), ("control_port", 0, 65535), ("ports", 1, MOST_PORTS)):
-        if own[name] is not None and not least <= own[name] <= most:
-            raise ValueError(f"--{name.replace('_', '-')} must be between {least} and {most}, not {own[name]}")
-    return Settings(site_config(options), idle_timeout_ns=idle_timeout_ns, **own)
+    values = {option.name: options[option.name] for option in OPTIONS if option not in SITE_OPTIONS}
+    idle_timeout_ns = _read("--idle-timeout", parse_duration_ns, values.pop("idle_timeout"))
+    _check_host(values["host"])
+    for name, least, most in (("port", 0, 65535), ("control_port", 0, 65535), ("ports", 1, MAX_PORTS)):
+        if values[name] is not None and not least <= values[name] <= most:
+            raise ValueError(f"--{name.replace('_', '-')} must be between {least} and {most}, not {values[name]}")
+    return Settings(site_config(options), idle_timeout_ns=idle_timeout_ns, **values)
 
 
 def site_config(options: Mapping[str, Any]) -> SiteConfig:

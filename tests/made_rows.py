@@ -92,20 +92,9 @@ def crawl_row(
     ended = status in {"ok", "wrong"}
     measured = _measured(pages, pages_per_s, cpu_per_page_ns, times_ns, in_flight) if ended else {}
     return _row(
-        "crawl",
-        strategy,
-        latency,
-        in_flight,
-        number,
-        stack,
-        status,
-        reason,
-        invalid,
-        connection,
-        pages,
-        measured,
+        "crawl", strategy, latency, in_flight, number, stack, status, reason, invalid, connection, pages, measured,
         site or {},
-    )
+    )  # fmt: skip
 
 
 def arm_row(

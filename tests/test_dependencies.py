@@ -236,7 +236,7 @@ def test_the_suite_imports_strategies_and_the_site_alone() -> None:
 
 def test_the_suite_is_run_by_its_command_alone() -> None:
     for name, found in imports(modules("bench")):
-        assert not within(found, [SUITE]) or name in {"bench.commands.check", "bench.commands.completion"}, name
+        assert not within(found, [SUITE]) or name == "bench.commands.check", name
         assert top(found) not in {"pytest", "_pytest"} or name in {"bench.pytest_plugin", "bench.commands.check"}, name
 
 
@@ -346,14 +346,7 @@ def test_the_site_needs_nothing_installed() -> None:
 
 
 def test_the_harness_never_loads_locust() -> None:
-    programs = (
-        "cli",
-        "commands.run",
-        "measure.run",
-        "commands.swarm",
-        "commands.open_loop",
-        "measure.trial",
-    )
+    programs = ("cli", "commands.run", "measure.run", "commands.swarm", "commands.open_loop", "measure.trial")
 
     loaded = loaded_by("import " + ", ".join(f"{NAME}.bench.{name}" for name in programs))
 

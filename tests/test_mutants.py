@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.mutants.__main__ import ROOMS, files, lower, shown, table
+from tools.mutants.__main__ import ROOMS, files, lower, share_text, table
 from tools.mutants.copies import Copy, sweep
 from tools.mutants.draw import is_python, mutated, ranked, sites
 
@@ -134,7 +134,7 @@ def test_the_table_counts_per_set_and_a_lower_share_is_a_sentence() -> None:
     counts = table([*lines, {"room": "rows", "status": "survived", "by": None}])
 
     assert counts == {"rows": {"drawn": 4, "test": 2, "test-all": 3}}
-    assert "rows             4            2 ( 50.0%)         3 ( 75.0%)" in shown(counts)
+    assert "rows             4            2 ( 50.0%)         3 ( 75.0%)" in share_text(counts)
     assert lower(counts, {"rows": {"drawn": 8, "test": 4, "test-all": 7}}) == [
         "rows: make test-all kills 3 of 4 mutants; it killed 7 of 8"
     ]

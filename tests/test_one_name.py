@@ -11,12 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("bench", "conformance", "fake_server", "strategies")
-PROGRAMS = sorted(
-    path
-    for folder in (*FOLDERS, "tests", "tools", "docs")
-    for path in (ROOT / folder).rglob("*.py")
-    if path != ROOT / "bench" / "measure" / "blocks" / "old_name.py"
-)
+PROGRAMS = sorted(path for folder in (*FOLDERS, "tests", "tools", "docs") for path in (ROOT / folder).rglob("*.py"))
 BARE = re.compile(rf"^\s*(from|import) ({'|'.join(FOLDERS)})\b", re.MULTILINE)
 """What may be an import of a folder of ours by its own name, or stands in a text: a syntax tree takes long."""
 LOAD_ALL = """

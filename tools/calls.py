@@ -111,19 +111,19 @@ def count_page_faults(order: Order) -> Count:
 
 def crawl(order: Order, look: Callable[[], Count]) -> Count:
     """Crawl the whole site; return by how much the counts grew from page ``FIRST`` to page ``LAST``."""
-    found: list[Count] = []
+    counts: list[Count] = []
 
     class Watched(Frontier):
         def finish(self, fetch: Fetch, response: Response) -> Sequence[Fetch]:
             if len(self.finished) in {FIRST, LAST}:
-                found.append(look())
+                counts.append(look())
             return super().finish(fetch, response)
 
     if order.read_bytes is not None:
         vars(asyncio.selector_events)["_SelectorTransport"].max_size = order.read_bytes  # there is no public setting
     job = Job((order.url,), max_in_flight=order.in_flight)
     strategies.load(order.strategy).crawl(job, Watched(job))
-    before, after = found
+    before, after = counts
     return tuple(late - early for early, late in zip(before, after, strict=True))
 
 

@@ -187,14 +187,16 @@ def _ideal_per_s(site: SiteConfig, added_ns: float) -> float | None:
 
 def judge(rounds: Sequence[Measured], site: SiteConfig) -> tuple[str, ...]:
     """Return the cells of a client: medians over its rounds, the expected throughput, and the verdict."""
-    per_s = median(one.result.per_s for one in rounds)
-    times = [one.result.p50_ns for one in rounds if one.result.p50_ns is not None]
+    per_s = median(driven.result.per_s for driven in rounds)
+    times = [driven.result.p50_ns for driven in rounds if driven.result.p50_ns is not None]
     mean_ns = parse_delay(site.delay).mean_ns
     added_ns = median(times) - mean_ns if times else None
     expected = rounds[0].result.expected_per_s or _ideal_per_s(site, added_ns or 0.0)
-    share = median(one.client_share for one in rounds)
-    lost = [one for one in rounds if one.result.requests is not None and one.received < one.result.requests]
-    if failed := sum(one.result.failed for one in rounds):
+    share = median(driven.client_share for driven in rounds)
+    lost = [
+        driven for driven in rounds if driven.result.requests is not None and driven.received < driven.result.requests
+    ]
+    if failed := sum(driven.result.failed for driven in rounds):
         verdict = f"off: {failed} failed"
     elif lost:
         verdict = f"off: counted {lost[0].result.requests}, the server {lost[0].received}"
@@ -211,7 +213,7 @@ def judge(rounds: Sequence[Measured], site: SiteConfig) -> tuple[str, ...]:
         "-" if expected is None else f"{units.number(expected, 3)} ({per_s / expected - 1:+.1%})",
         "-" if added_ns is None else f"{added_ns / 1e6:+.2f} ms",
         units.percent(share),
-        units.percent(median(one.server_share for one in rounds)),
+        units.percent(median(driven.server_share for driven in rounds)),
         verdict,
     )
 

@@ -63,7 +63,7 @@ def lesson_paths() -> list[Path]:
 def read(path: Path) -> Lesson:
     """Return the page. Raises LessonError for one that has no command, or one whose marks are not in order."""
     text = path.read_text(encoding="utf-8")
-    runs = tuple(_run(found) for found in _RUN.finditer(text))
+    runs = tuple(_run(match) for match in _RUN.finditer(text))
     if not runs:
         raise LessonError("it has no command with its marks")
     if {text.count("<!-- output: begin -->"), text.count("<!-- output: end -->"), text.count("```sh\n")} != {len(runs)}:
@@ -94,12 +94,12 @@ def broken_links(path: Path, text: str) -> list[str]:
     return [f"a link leads nowhere: {target}" for target in local if not (path.parent / target).exists()]
 
 
-def _run(found: re.Match[str]) -> Run:
-    marks = _MARK.findall(found["marks"])
-    kept = dict(marks)
+def _run(match: re.Match[str]) -> Run:
+    marks = _MARK.findall(match["marks"])
+    values = dict(marks)
     expects = tuple(value for name, value in marks if name == "expects")
-    exit_code = int(kept.get("exit", "0"))
-    return Run(found["command"], expects, exit_code, kept.get("plot"), found["quoted"], *found.span("quoted"))
+    exit_code = int(values.get("exit", "0"))
+    return Run(match["command"], expects, exit_code, values.get("plot"), match["quoted"], *match.span("quoted"))
 
 
 def _not_in(file: Path, code: str) -> Iterator[list[str]]:

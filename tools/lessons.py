@@ -144,8 +144,8 @@ def went_wrong(run: Run, done: Done) -> list[str]:
 def quotation(run: Run, done: Done, folder: str | Path, path: Path) -> str:
     """Return what stands between the marks: output, plot and machine, folded. Copy the plot beside the page."""
     machine = _machine(Path(folder))
-    shown = "\n".join(trimmed(done.out, machine)).replace("```", "'''")
-    parts = ["<details><summary>Output</summary>", f"```text\n{shown}\n```"]
+    quoted = "\n".join(trimmed(done.out, machine)).replace("```", "'''")
+    parts = ["<details><summary>Output</summary>", f"```text\n{quoted}\n```"]
     if run.plot is not None:
         saved = sorted(Path(folder).glob(f"results/*/plots/{run.plot}.svg"))
         if not saved:

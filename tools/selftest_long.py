@@ -85,7 +85,7 @@ def made(out: Path) -> dict[str, Made]:
     """Return the decisions in a folder, by name."""
     path = out / DECISIONS_FILE
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return {one.name: one for one in (Made(**json.loads(line)) for line in lines)}
+    return {decision.name: decision for decision in (Made(**json.loads(line)) for line in lines)}
 
 
 def _decide(out: Path, strategy: str, name: str, loops: int, place: Place) -> None:
@@ -93,14 +93,14 @@ def _decide(out: Path, strategy: str, name: str, loops: int, place: Place) -> No
     begin_s = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="inflight-") as files:
         verdict = command.decided(_ready(out, planned, Path(files), place), DESIGNED, lambda _block, _decision: None)
-    seen = next((one.estimate for one in verdict.decision.effects if one.metric == "cpu_per_page"), None)
+    seen = next((effect.estimate for effect in verdict.decision.effects if effect.metric == "cpu_per_page"), None)
     taken_s = round(time.monotonic() - begin_s, 1)
     decision = verdict.decision
     change = None if seen is None else math.expm1(seen)
-    one = Made(name, decision.verdict, decision.blocks, taken_s, change, decision.why)
+    entry = Made(name, decision.verdict, decision.blocks, taken_s, change, decision.why)
     with (out / DECISIONS_FILE).open("a", encoding="utf-8") as file:
-        file.write(json.dumps(asdict(one)) + "\n")
-    print(f"{name:<16} {one.verdict:<12} {one.blocks:>3} blocks {taken_s:>6.1f} s  {one.why}", flush=True)
+        file.write(json.dumps(asdict(entry)) + "\n")
+    print(f"{name:<16} {entry.verdict:<12} {entry.blocks:>3} blocks {taken_s:>6.1f} s  {entry.why}", flush=True)
 
 
 def _ready(out: Path, planned: Comparison, files: Path, place: Place) -> command.Measuring:
@@ -116,11 +116,11 @@ def _loop_share(out: Path, strategy: str, place: Place) -> float:
         planned = comparison(*_arms(strategy, TRIED_LOOPS), SiteConfig(links=10), ("cpu_per_page",), "planting")
         with tempfile.TemporaryDirectory(prefix="inflight-") as files:
             where = _ready(out, planned, Path(files), place)
-            found = [where.block(n, memory=False) for n in range(1, PLANTING_BLOCKS + 1)]
-        seen = fmean(read.values(one)["cpu_per_page"] for one in found if one.good)
+            blocks = [where.block(n, memory=False) for n in range(1, PLANTING_BLOCKS + 1)]
+        seen = fmean(read.values(block)["cpu_per_page"] for block in blocks if block.good)
         path.write_text(json.dumps({"loop_share": math.expm1(seen) / TRIED_LOOPS}) + "\n", encoding="utf-8")
-    kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return float(kept["loop_share"])
+    stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return float(stored["loop_share"])
 
 
 def _arms(strategy: str, loops: int) -> tuple[Arm, Arm]:
@@ -141,7 +141,7 @@ class Kind:
     most_s: float
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """The number of each verdict, as text."""
         return ", ".join(f"{number} {verdict}" for verdict, number in self.verdicts.items())
 
@@ -149,20 +149,20 @@ class Kind:
 def kinds(made: Iterable[Made]) -> list[Kind]:
     """Return the decisions by kind, in the order in which the kinds first occur."""
     by_name: dict[str, list[Made]] = {}
-    for one in made:
-        by_name.setdefault(one.name.rpartition("-")[0], []).append(one)
-    return [_kind(name, own) for name, own in by_name.items()]
+    for decision in made:
+        by_name.setdefault(decision.name.rpartition("-")[0], []).append(decision)
+    return [_kind(name, group) for name, group in by_name.items()]
 
 
-def _kind(name: str, own: Sequence[Made]) -> Kind:
-    counted = Counter(one.verdict for one in own)
-    seconds = [one.seconds for one in own]
+def _kind(name: str, group: Sequence[Made]) -> Kind:
+    counted = Counter(decision.verdict for decision in group)
+    seconds = [decision.seconds for decision in group]
     return Kind(
         name,
-        len(own),
+        len(group),
         {verdict: counted[verdict] for verdict in ("regression", "pass", "inconclusive")},
-        fmean([one.seen for one in own if one.seen is not None] or [0.0]),
-        fmean(one.blocks for one in own),
+        fmean([decision.seen for decision in group if decision.seen is not None] or [0.0]),
+        fmean(decision.blocks for decision in group),
         fmean(seconds),
         max(seconds),
     )
@@ -171,7 +171,7 @@ def _kind(name: str, own: Sequence[Made]) -> Kind:
 def summary(made: Iterable[Made]) -> list[str]:
     """Return a line for each kind of decision."""
     return [
-        f"{kind.name}: {kind.decisions} decisions, {kind.told}; measured {100 * kind.seen:+.1f} % CPU time per page; "
+        f"{kind.name}: {kind.decisions} decisions, {kind.text}; measured {100 * kind.seen:+.1f} % CPU time per page; "
         f"{kind.blocks:.1f} blocks, {kind.mean_s:.0f} s on average, {kind.most_s:.0f} s at most"
         for kind in kinds(made)
     ]

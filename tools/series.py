@@ -31,13 +31,13 @@ CODE: Mapping[str, tuple[str, ...]] = {
 
 def digests() -> dict[str, str]:
     """Return a digest of each part of the code: of the paths and contents of its Python files."""
-    found = {}
+    sums = {}
     for name, folders in CODE.items():
         digest = hashlib.sha256()
         for path in sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py")):
             digest.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
-        found[name] = digest.hexdigest()[:16]
-    return found
+        sums[name] = digest.hexdigest()[:16]
+    return sums
 
 
 def main() -> int:

@@ -40,8 +40,8 @@ def main() -> None:
         os.sched_setaffinity(0, cpus.server)
     workload = Workload("slices", "crawl", SiteConfig(), asked.in_flight, "keep-alive")
     chosen = [strategies.describe(name) for name in strategies.crawlers()]
-    chosen = [one for one in chosen if not one.lack and one.most_in_flight is None]
-    found: dict[bool, list[dict[str, float]]] = {False: [], True: []}
+    chosen = [described for described in chosen if not described.lack and described.most_in_flight is None]
+    ratios: dict[bool, list[dict[str, float]]] = {False: [], True: []}
     with server.running(cpus.server) as running:
         for number in range(1, 2 * asked.blocks + 1):
             isolated = number % 4 in {2, 3}
@@ -50,10 +50,10 @@ def main() -> None:
             seen = blocks.observe(
                 block, prepared, running, cpus.client, LIFETIME_S, Random(number), fixed=ISOLATED if isolated else None
             )
-            found[isolated].append(_ratios(seen.arms))
+            ratios[isolated].append(_ratios(seen.arms))
             print(f"block {number} of {2 * asked.blocks}", flush=True)
-    for name in found[False][0]:
-        print(_line(name, [each[name] for each in found[False]], [each[name] for each in found[True]]))
+    for name in ratios[False][0]:
+        print(_line(name, [each[name] for each in ratios[False]], [each[name] for each in ratios[True]]))
 
 
 def _prepared(block: BlockTrial) -> dict[str, Prepared]:
@@ -62,26 +62,26 @@ def _prepared(block: BlockTrial) -> dict[str, Prepared]:
 
 def _ratios(arms: Sequence[Running]) -> dict[str, float]:
     """Return the logarithm of each arm's CPU time per page over that of the reference. Raises the failure of an arm."""
-    for one in arms:
-        if one.failure is not None:
-            raise one.failure
-    cost = {one.arm.name: math.log(_cost_ns(one)) for one in arms}
-    (reference,) = (one.arm.name for one in arms if one.arm.role == "reference")
+    for arm in arms:
+        if arm.failure is not None:
+            raise arm.failure
+    cost = {arm.arm.name: math.log(_cost_ns(arm)) for arm in arms}
+    (reference,) = (arm.arm.name for arm in arms if arm.arm.role == "reference")
     return {name: value - cost[reference] for name, value in cost.items() if name != reference}
 
 
-def _cost_ns(one: Running) -> float:
+def _cost_ns(arm: Running) -> float:
     """Return the CPU time per page of an arm."""
-    used_ns = sum(each.end.cpu_ns - each.begin.cpu_ns for each in one.slices)
-    pages: int = sum(window["pages"] for window in one.outcome["windows"])
+    used_ns = sum(each.end.cpu_ns - each.begin.cpu_ns for each in arm.slices)
+    pages: int = sum(window["pages"] for window in arm.outcome["windows"])
     return used_ns / pages
 
 
 def _line(name: str, sliced: Sequence[float], isolated: Sequence[float]) -> str:
-    one, other = t_interval(sliced).ratio(), t_interval(isolated).ratio()
+    sliced_ratio, other = t_interval(sliced).ratio(), t_interval(isolated).ratio()
     off = welch(sliced, isolated).interval().ratio()
     return (
-        f"{name:18} slices {one.estimate:.3f} ({one.low:.3f} to {one.high:.3f})"
+        f"{name:18} slices {sliced_ratio.estimate:.3f} ({sliced_ratio.low:.3f} to {sliced_ratio.high:.3f})"
         f"  turns of 1 s {other.estimate:.3f} ({other.low:.3f} to {other.high:.3f})"
         f"  slices / turns {off.estimate:.3f} ({off.low:.3f} to {off.high:.3f})"
     )

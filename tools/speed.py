@@ -124,43 +124,43 @@ def _measure(rounds: int, effort: Effort) -> dict[str, list[float]]:
     cpus = host.choose_cpus(pin=True)
     if cpus.client is None:
         print("warning: client and server share a core, or cannot be pinned", file=sys.stderr)
-    found: dict[str, list[float]] = defaultdict(list)
+    figures: dict[str, list[float]] = defaultdict(list)
     for number in range(1, rounds + 1):
         with running(cpus.server) as server, _baseline(cpus.server) as baseline_url:
             print(f"round {number} of {rounds} ...", file=sys.stderr)
             drive = partial(Wrk(wrk, cpus.client).drive, seconds=effort.wrk_seconds)
-            _measure_server(found, server, baseline_url, drive)
+            _measure_server(figures, server, baseline_url, drive)
             for site, linked in (("no links", PLAIN), ("ten links", LINKED)):
                 config = replace(linked, pages=effort.pages)
-                _measure_rates(found, server, site, config, drive, Setting("speed", cpus, _deadline))
+                _measure_rates(figures, server, site, config, drive, Setting("speed", cpus, _deadline))
             if number == 1:
-                _measure_memory(found, server, Setting("speed", cpus, _deadline))
-    return found
+                _measure_memory(figures, server, Setting("speed", cpus, _deadline))
+    return figures
 
 
-def _measure_server(found: dict[str, list[float]], server: Server, baseline_url: str, drive: Drive) -> None:
+def _measure_server(figures: dict[str, list[float]], server: Server, baseline_url: str, drive: Drive) -> None:
     server.configure(PLAIN)
     ours = drive(server.base + "/p/5", 100)
     theirs = drive(baseline_url + "/p/5", 100)
-    found["server"].append(ours.per_s / theirs.per_s)
-    found["server requests/s"].append(ours.per_s)
-    found["aiohttp.web requests/s"].append(theirs.per_s)
+    figures["server"].append(ours.per_s / theirs.per_s)
+    figures["server requests/s"].append(ours.per_s)
+    figures["aiohttp.web requests/s"].append(theirs.per_s)
     drops = host.listen_drops()
     many = drive(server.base + "/p/5", 10_000)
-    found["errors"].append(many.failed)
-    found["10,000 connections requests/s"].append(many.per_s)
+    figures["errors"].append(many.failed)
+    figures["10,000 connections requests/s"].append(many.per_s)
     if drops is not None:
-        found["drops"].append((host.listen_drops() or 0) - drops)
+        figures["drops"].append((host.listen_drops() or 0) - drops)
     server.configure(SLOW)
     server.tell("reset")
     drive(server.base + "/p/5", 1000)
     stats = server.stats()
-    found["lateness"].append(stats["lateness_p99_ns"] / 1e6)
-    found["lateness p99 of first responses, ms"].append(stats["first_lateness_p99_ns"] / 1e6)
+    figures["lateness"].append(stats["lateness_p99_ns"] / 1e6)
+    figures["lateness p99 of first responses, ms"].append(stats["first_lateness_p99_ns"] / 1e6)
 
 
 def _measure_rates(
-    found: dict[str, list[float]], server: Server, site: str, config: SiteConfig, drive: Drive, setting: Setting
+    figures: dict[str, list[float]], server: Server, site: str, config: SiteConfig, drive: Drive, setting: Setting
 ) -> None:
     for name in ("callbacks", "thread_pool", "generators", "native_asyncio", "aiohttp_client"):
         described = strategies.describe(name)
@@ -169,12 +169,12 @@ def _measure_rates(
         ceiling = drive(server.base + "/p/5", 100)
         workload = Workload(site, "crawl", replace(config, pages=pages), 100, "keep-alive")
         row = _run(Trial(f"{site}/{name}", 1, name, described.stack, workload, 100), server, setting)
-        found[f"{site}/{name}"].append(row.measured.pages_per_s / ceiling.per_s)
-        found[f"{site}/wrk requests/s"].append(ceiling.per_s)
-        found[f"{site}/{name} pages/s"].append(row.measured.pages_per_s)
+        figures[f"{site}/{name}"].append(row.measured.pages_per_s / ceiling.per_s)
+        figures[f"{site}/wrk requests/s"].append(ceiling.per_s)
+        figures[f"{site}/{name} pages/s"].append(row.measured.pages_per_s)
 
 
-def _measure_memory(found: dict[str, list[float]], server: Server, setting: Setting) -> None:
+def _measure_memory(figures: dict[str, list[float]], server: Server, setting: Setting) -> None:
     from inflight.bench.frame.slopes import NoSlope, memory_slope
 
     for key in TARGETS:
@@ -192,7 +192,7 @@ def _measure_memory(found: dict[str, list[float]], server: Server, setting: Sett
         slope = memory_slope(held, used)
         if isinstance(slope, NoSlope):
             raise SpeedError(f"{name}: {slope.reason}")
-        found[key].append(slope.per_fetch / 1000)
+        figures[key].append(slope.per_fetch / 1000)
 
 
 def _run(trial: Trial, server: Server, setting: Setting) -> Row:
@@ -228,10 +228,10 @@ def _baseline(cpus: set[int] | None) -> Iterator[str]:
             server.terminate()
 
 
-def _report(found: dict[str, list[float]]) -> int:
+def _report(figures: dict[str, list[float]]) -> int:
     missed = 0
     for key, target in TARGETS.items():
-        values = found[key]
+        values = figures[key]
         if not values:
             print(f"  ?   {target.what}: not available on this system")
             continue
@@ -243,7 +243,7 @@ def _report(found: dict[str, list[float]]) -> int:
         mark = "ok  " if met else "MISS"
         print(f"{mark} {target.what:<66} {middle:8.2f}{target.unit} {sign} {target.bound:g}{target.unit}{spread}")
     print("\nmedians behind these:")
-    for key, values in found.items():
+    for key, values in figures.items():
         if key not in TARGETS and key.endswith(("/s", "ms")):
             print(f"     {key:<45} {median(values):10,.0f}   ({min(values):,.0f} to {max(values):,.0f})")
     print(f"\n{len(TARGETS) - missed} of {len(TARGETS)} targets met")

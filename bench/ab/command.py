@@ -75,7 +75,7 @@ def run(
     planned = from_words(a, b, both=both, of_a=of_a, of_b=of_b, latency=latency, links=links, metrics=metrics)
     budget_s = None if budget is None else seconds(budget)
     _check_writable(out)
-    folder, found, machine = None, 0, host.machine()
+    folder, done, machine = None, 0, host.machine()
     try:
         with (
             commands.interruptible(),
@@ -89,19 +89,19 @@ def run(
             rule = rule_within(budget_s, block_s, planned)
             folder = runs.new_folder(out, planned, machine)
             steps = progress.Progress(rule.looks[-1], rule.looks[-1] * block_s * 1e9, guess="at most")
-            with progress.shown(steps) as shown:
+            with progress.displayed(steps) as bar:
 
                 def report(block: Block, decision: Decision) -> None:
-                    nonlocal found
-                    found = block.number
+                    nonlocal done
+                    done = block.number
                     line = show.block_line(block, decision)
-                    shown.finished(line, block_s * 1e9) if block.good else shown.repeated(line)
+                    bar.finished(line, block_s * 1e9) if block.good else bar.repeated(line)
 
                 where = Measuring(folder, planned, prepared, place)
                 result = decided(where, rule, report, budget_s)
     except KeyboardInterrupt:
-        rest = f"after {words.counted(found, 'block')}; their rows are in {folder}"
-        complain(f"interrupted {rest if found else 'before the first block ended'}")
+        rest = f"after {words.counted(done, 'block')}; their rows are in {folder}"
+        complain(f"interrupted {rest if done else 'before the first block ended'}")
         return 130
     return conclude(folder, result, markdown, as_json=as_json)
 
@@ -111,10 +111,10 @@ def calibrated(comparison: Comparison, prepared: Arms, place: Place) -> tuple[Co
 
     Raises ExperimentError with the name of the arm when a side cannot do the work.
     """
-    found, cycles, block_s = comparing.calibrate(comparison, prepared, place)
-    for row in filter(read.has_failed, found):
+    scale, cycles, block_s = comparing.calibrate(comparison, prepared, place)
+    for row in filter(read.has_failed, scale):
         raise ExperimentError(f"nothing to compare: {row.strategy}, {row.workload.arm.label}: {read.reason(row)}")
-    moves = all(read.moves_throughput(row) for row in found if isinstance(row, Arm))
+    moves = all(read.moves_throughput(row) for row in scale if isinstance(row, Arm))
     gated = tuple(metric for metric in comparison.metrics if metric != "throughput" or moves)
     return replace(comparison, gated=gated, cycles=cycles), block_s
 
@@ -143,23 +143,23 @@ def decided(
     Memory is measured in as many blocks as the first look needs, and in more only while memory keeps the decision open.
     A run that takes longer than ``OVERRUN`` times its budget ends as inconclusive.
     """
-    found: list[Block] = []
+    blocks: list[Block] = []
     memory_is_open = False
     while True:
-        lacks_memory = sum("memory" in read.values(one) for one in found if one.good) < rule.looks[0]
-        found.append(where.block(len(found) + 1, memory=memory_is_open or lacks_memory))
-        decision = deciding.decided(found, rule)
-        taken_s = sum(sum(one.durations_ns) for one in found) / 1e9
+        lacks_memory = sum("memory" in read.values(block) for block in blocks if block.good) < rule.looks[0]
+        blocks.append(where.block(len(blocks) + 1, memory=memory_is_open or lacks_memory))
+        decision = deciding.decided(blocks, rule)
+        taken_s = sum(sum(block.durations_ns) for block in blocks) / 1e9
         if not decision.final and budget_s is not None and taken_s > OVERRUN * budget_s:
             next_look = next((look for look in rule.looks if look > decision.blocks), rule.looks[-1])
             enough_s = budget_for(next_look * taken_s / max(1, decision.blocks))
             why = f"blocks took longer than {OVERRUN:g} times the budget; try --budget {enough_s}s"
             decision = replace(decision, final=True, verdict="inconclusive", why=why)
-        report(found[-1], decision)
+        report(blocks[-1], decision)
         if decision.final:
-            return Result(decision, tuple(found), rule)
+            return Result(decision, tuple(blocks), rule)
         if decision.look is not None:
-            memory_is_open = any(one.metric == "memory" and one.upper >= rule.acceptable for one in decision.effects)
+            memory_is_open = any(each.metric == "memory" and each.upper >= rule.acceptable for each in decision.effects)
 
 
 def rule_within(budget_s: float | None, block_s: float, planned: Comparison) -> Rule:
@@ -214,9 +214,9 @@ def conclude(folder: Path, result: Result, markdown: Path | None, *, as_json: bo
 
 def seconds(text: str) -> float:
     """Parse a time such as 90s, 5m or 1h; return seconds. Raises ExperimentError."""
-    found = judged(partial(parse_duration_ns, text), "--budget") / 1e9
-    need(0 < found <= 86_400, f"--budget must be longer than 0 and at most a day, not {text}")
-    return found
+    value_s = judged(partial(parse_duration_ns, text), "--budget") / 1e9
+    need(0 < value_s <= 86_400, f"--budget must be longer than 0 and at most a day, not {text}")
+    return value_s
 
 
 def _commit(prepared: Prepared) -> str:

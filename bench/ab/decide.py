@@ -62,8 +62,8 @@ class Effect:
     @property
     def interval(self) -> str:
         """The 95 % interval as text."""
-        found = self.mean.interval()
-        return units.change_between(turned(self.metric, found.low), turned(self.metric, found.high))
+        ends = self.mean.interval()
+        return units.change_between(turned(self.metric, ends.low), turned(self.metric, ends.high))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +122,8 @@ def effects_of(metrics: Series, pass_level: float) -> tuple[Effect, ...]:
         if len(values) > 1 and all(map(_is_ratio, values)) and (metric in REPEATING or not _is_still(values))
     }
     return tuple(
-        Effect(metric, found, found.value + t_quantile(found.freedom, 1 - pass_level) * found.error)
-        for metric, found in usable.items()
+        Effect(metric, logs, logs.value + t_quantile(logs.freedom, 1 - pass_level) * logs.error)
+        for metric, logs in usable.items()
     )
 
 
@@ -176,17 +176,17 @@ def decide(
         return end("inconclusive", f"{blocks} blocks; the next decision is after {next_look}", final=False)
 
     first = rule.looks[0]
-    if moved := [one for one in moving if one.mean.p < rule.control_alpha and abs(one.estimate) > rule.control_least]:
+    if moved := [c for c in moving if c.mean.p < rule.control_alpha and abs(c.estimate) > rule.control_least]:
         return end("inconclusive", f"a control moved: {_names(moved)}", final=is_last)
     if few := [name for name, logs in controls.items() if len(logs) < first]:
         return end("inconclusive", f"too few values of a control: {', '.join(few)}", final=is_last)
-    if worse := [one for one in effects if one.mean.n >= first and one.p < level and one.estimate > rule.least]:
+    if worse := [each for each in effects if each.mean.n >= first and each.p < level and each.estimate > rule.least]:
         return end("regression", f"B is worse: {_names(worse)}")
     if few := [_name(name) for name, logs in gated.items() if len(logs) < first]:
         return end("inconclusive", f"too few values: {', '.join(few)}", final=is_last)
-    waiting = [] if is_last else [one for one in effects if one.mean.interval().low > 0 and one.estimate > rule.least]
-    undecided = [one for one in effects if one.upper >= rule.acceptable or one in waiting]  # a pass waits for both
-    if undecided and all(one.sd > rule.max_noise and one.estimate < rule.acceptable for one in undecided):
+    waiting = [each for each in effects if not is_last and each.mean.interval().low > 0 and each.estimate > rule.least]
+    undecided = [each for each in effects if each.upper >= rule.acceptable or each in waiting]  # a pass waits for both
+    if undecided and all(each.sd > rule.max_noise and each.estimate < rule.acceptable for each in undecided):
         return end("inconclusive", f"too noisy: {_names(undecided)}")
     if undecided:
         return end("inconclusive", f"neither regression nor pass: {_names(undecided)}", final=is_last)
@@ -200,7 +200,7 @@ def _name(metric: str) -> str:
 
 
 def _names(effects: Sequence[Effect]) -> str:
-    return ", ".join(f"{_name(one.metric)} {one.change}" for one in effects)
+    return ", ".join(f"{_name(effect.metric)} {effect.change}" for effect in effects)
 
 
 def _is_ratio(value: float) -> bool:
@@ -214,30 +214,30 @@ def _is_still(values: Sequence[float]) -> bool:
 # On blocks
 
 
-def tally(found: Sequence[Block]) -> Tally:
+def tally(blocks: Sequence[Block]) -> Tally:
     """Sort the blocks: good ones, those in which a side failed, and those dropped on an outside signal."""
-    lost = [block for block in found if not block.good]
+    lost = [block for block in blocks if not block.good]
     sides = Counter(block.failed for block in lost)
     reasons = Counter(reason for block in lost for reason in block.reasons)
-    good = tuple(block for block in found if block.good)
+    good = tuple(block for block in blocks if block.good)
     return Tally(good, sides["A"], sides["B"], sides[None], dict(reasons.most_common()))
 
 
-def decided(found: Sequence[Block], rule: Rule) -> Decision:
+def decided(blocks: Sequence[Block], rule: Rule) -> Decision:
     """Decide on the blocks so far; B never passes with a wrong answer.
 
     A good block without a value of any gated metric counts as dropped, so that a run of such blocks ends.
     """
-    seen = tally(found)
+    seen = tally(blocks)
     each = series([values(block) for block in seen.good])
-    gated = {str(name): each.get(name, []) for name in (found[0].comparison.gated if found else ())}
+    gated = {str(name): each.get(name, []) for name in (blocks[0].comparison.gated if blocks else ())}
     without = len(seen.good) - max(map(len, gated.values()), default=0) if gated else 0
     why = "no figure of a gated metric" if without > seen.dropped else next(iter(seen.reasons), "")
     controls = series([controls_of(block) for block in seen.good])
     decision = decide(gated, controls, rule, seen.failed_a, seen.failed_b, seen.dropped + without, why)
-    wrong = sum(any(row.status == "wrong" for row in block.side("B")) for block in found)
+    wrong = sum(any(row.status == "wrong" for row in block.side("B")) for block in blocks)
     if decision.verdict == "pass" and wrong:
-        why = f"B gave a wrong answer in {wrong} of {len(found)} blocks, so it cannot pass"
+        why = f"B gave a wrong answer in {wrong} of {len(blocks)} blocks, so it cannot pass"
         return replace(decision, verdict="inconclusive", why=why)
     return decision
 
@@ -247,14 +247,14 @@ def result(rows: Iterable[Row], stored: Mapping[str, Any] | None = None) -> Resu
 
     ``stored`` is its ``verdict.json``, whose rule and verdict are kept: the run may have ended because of its budget.
     """
-    found = list(comparisons(rows).values())
-    if len(found) != 1 or not found[0]:
+    blocks = list(comparisons(rows).values())
+    if len(blocks) != 1 or not blocks[0]:
         return None
     try:
         rule = with_looks(tuple((stored or {}).get("looks") or DESIGNED.looks))
     except (ValueError, TypeError):  # the file was edited
         rule = DESIGNED
-    decision = decided(found[0], rule)
+    decision = decided(blocks[0], rule)
     if stored is not None and stored.get("verdict") in get_args(Verdict):
         decision = replace(decision, verdict=stored["verdict"], why=str(stored.get("why")), final=True)
-    return Result(decision, tuple(found[0]), rule)
+    return Result(decision, tuple(blocks[0]), rule)

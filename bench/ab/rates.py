@@ -22,13 +22,13 @@ SelfTest = Mapping[str, Any]
 """The content of ``selftest.json``."""
 
 
-def counts(found: Sequence[Block], apart: Values) -> dict[str, Any]:
+def counts(blocks: Sequence[Block], apart: Values) -> dict[str, Any]:
     """Count the verdicts of consecutive decisions on the good blocks; no two share a block.
 
     ``apart`` is the difference of the sides, which is subtracted from the values of each block; empty for equal sides.
     Blocks at the end that reach no final decision are not counted.
     """
-    good = deciding.tally(found).good
+    good = deciding.tally(blocks).good
     each = [
         {name: value - apart.get(name, 0.0) for name, value in read.values(block).items()} | read.controls_of(block)
         for block in good
@@ -61,14 +61,14 @@ def rate_bounds(number: int, decisions: int) -> tuple[float, float]:
     return low, float(betaincinv(number + 1, decisions - number, 0.95)) if number < decisions else 1.0
 
 
-def planted(found: Sequence[Block], apart: Values) -> dict[str, Any]:
+def planted(blocks: Sequence[Block], apart: Values) -> dict[str, Any]:
     """Return the measured size of a planted slowdown with its 95 % interval, and the decisions on its blocks."""
-    good = deciding.tally(found).good
+    good = deciding.tally(blocks).good
     values = [read.values(block)["cpu_per_page"] - apart.get("cpu_per_page", 0.0) for block in good]
     seen = t_interval(values) if len(values) > 1 else None
     size = (None, None, None) if seen is None else (seen.estimate, seen.low, seen.high)
     loops = good[0].arm("B").planted_loops if good else None
-    return dict(zip(("seen", "low", "high"), size, strict=True)) | {"loops": loops, "real": counts(found, apart)}
+    return dict(zip(("seen", "low", "high"), size, strict=True)) | {"loops": loops, "real": counts(blocks, apart)}
 
 
 def spreads(each: Sequence[Values]) -> dict[str, float]:
@@ -77,9 +77,9 @@ def spreads(each: Sequence[Values]) -> dict[str, float]:
     return {name: statistics.stdev(values) for name, values in finite.items() if len(values) > 1}
 
 
-def means(found: Sequence[Block]) -> dict[str, float]:
+def means(blocks: Sequence[Block]) -> dict[str, float]:
     """Return the mean of each metric's values: how much the sides differ, as a logarithm."""
-    each = series([read.values(block) for block in deciding.tally(found).good])
+    each = series([read.values(block) for block in deciding.tally(blocks).good])
     return {name: statistics.fmean(values) for name, values in each.items()}
 
 
@@ -99,48 +99,48 @@ def left_out(each: Iterable[Sequence[Block]]) -> dict[str, Any]:
 # Tables
 
 
-def title(found: SelfTest) -> str:
+def title(selftest: SelfTest) -> str:
     """Return the counts of decisions without a change, and with each planted slowdown."""
-    told = [f"{one['alarms']} of {one['decisions']} with {name}" for name, _, one in _kinds(found)]
-    return f"Self-test, {words.name(found['strategy'])}: regressions in {', '.join(told)}"
+    alarms = [f"{kind['alarms']} of {kind['decisions']} with {name}" for name, _, kind in _kinds(selftest)]
+    return f"Self-test, {words.name(selftest['strategy'])}: regressions in {', '.join(alarms)}"
 
 
-def _kinds(found: SelfTest) -> list[tuple[str, str, Mapping[str, Any]]]:
+def _kinds(selftest: SelfTest) -> list[tuple[str, str, Mapping[str, Any]]]:
     """Return the size of each planted slowdown as it was measured, with its interval, and the counts of verdicts."""
-    kinds = [("no change", "", found["false_alarms"]["real"])]
-    for size, one in sorted(found["detection"].items(), key=lambda item: int(item[0])):
-        is_known = one["seen"] is not None
-        interval = units.change_between(one["low"], one["high"]) if is_known else ""
-        kinds.append((units.change(one["seen"]) if is_known else f"about +{int(size)} %", interval, one["real"]))
+    kinds = [("no change", "", selftest["false_alarms"]["real"])]
+    for size, part in sorted(selftest["detection"].items(), key=lambda item: int(item[0])):
+        is_known = part["seen"] is not None
+        interval = units.change_between(part["low"], part["high"]) if is_known else ""
+        kinds.append((units.change(part["seen"]) if is_known else f"about +{int(size)} %", interval, part["real"]))
     return kinds
 
 
-def text(found: SelfTest) -> str:
+def text(selftest: SelfTest) -> str:
     """Return the result for a terminal."""
-    return "\n\n".join(terminal.text(one, 120).plain for one in sections(found))
+    return "\n\n".join(terminal.text(part, 120).plain for part in sections(selftest))
 
 
-def sections(found: SelfTest) -> list[Section]:
+def sections(selftest: SelfTest) -> list[Section]:
     """Return the section of the self-test."""
-    machine, dropped = found["machine"], found["dropped"]
+    machine, dropped = selftest["machine"], selftest["dropped"]
     reasons = [f"{words.plain(why, 60)} ({number})" for why, number in list(dropped["reasons"].items())[:3]]
     first = [
         f"{machine['cpu']}, {machine['usable_cores']} cores, {machine['system']}, {machine['python']}",
         "; ".join([f"{dropped['tried']} blocks tried, {dropped['left_out']} left out", *reasons]),
-        *([f"interpreters of A and B: {', '.join(found['interpreters'])}"] if found.get("interpreters") else []),
-        *(["too few good blocks"] if found["too_few"] else []),
+        *([f"interpreters of A and B: {', '.join(selftest['interpreters'])}"] if selftest.get("interpreters") else []),
+        *(["too few good blocks"] if selftest["too_few"] else []),
         *([words.neighbour(machine["neighbour"])] if machine.get("neighbour") else []),
     ]
-    return [Section(title(found), (_decisions(found), _noise(found), _harness(found)), first=tuple(first))]
+    return [Section(title(selftest), (_decisions(selftest), _noise(selftest), _harness(selftest)), first=tuple(first))]
 
 
-def _decisions(found: SelfTest) -> Table:
+def _decisions(selftest: SelfTest) -> Table:
     heads = ("planted", "95 % interval", "decisions", "regression", "pass", "inconclusive", "mean blocks", "rate")
     lines = []
-    for name, interval, one in _kinds(found):
-        numbers = (units.count(one[key]) for key in ("decisions", "alarms", "passes", "inconclusive"))
-        low, high = (units.percent(end, 1) for end in rate_bounds(one["alarms"], one["decisions"]))
-        lines.append((name, interval, *numbers, f"{one['mean_blocks']:.1f}", f"{low.removesuffix(' %')} to {high}"))
+    for name, interval, kind in _kinds(selftest):
+        numbers = (units.count(kind[key]) for key in ("decisions", "alarms", "passes", "inconclusive"))
+        low, high = (units.percent(end, 1) for end in rate_bounds(kind["alarms"], kind["decisions"]))
+        lines.append((name, interval, *numbers, f"{kind['mean_blocks']:.1f}", f"{low.removesuffix(' %')} to {high}"))
     notes = (
         "Decisions on consecutive blocks; no two share one. Planted: a loop in each page of B; size: CPU per page.",
         f"rate: of regressions, 95 % bounds; designed: at most {units.percent(DESIGNED.alpha, 1)} if no change",
@@ -148,21 +148,21 @@ def _decisions(found: SelfTest) -> Table:
     return Table("Decisions", heads, tuple(lines), notes)
 
 
-def _noise(found: SelfTest) -> Table:
+def _noise(selftest: SelfTest) -> Table:
     lines = []
-    for strategy, noise in found["noise"].items():
-        taken = found["block_s"][strategy]
+    for strategy, noise in selftest["noise"].items():
+        taken = selftest["block_s"][strategy]
         detected = units.change_size(smallest_found(noise["cpu_per_page"], DESIGNED, len(noise))) if noise else "-"
         sds = (units.percent(noise[metric], 1) if metric in noise else "-" for metric in NAMES)
         lines.append((words.name(strategy), *sds, f"{taken['slices']:.1f} s", f"{taken['memory']:.1f} s", detected))
-    controls = ", ".join(f"{name} {units.percent(sd, 1)}" for name, sd in found["controls"].items())
+    controls = ", ".join(f"{name} {units.percent(sd, 1)}" for name, sd in selftest["controls"].items())
     heads = ("strategy", *NAMES.values(), "per block", "memory adds", "detectable")
     notes = (f"Controls: {controls}.", "detectable: the smallest slowdown that a comparison finds 90 % of the time")
     return Table("Noise: SD of a block", heads, tuple(lines), notes)
 
 
-def _harness(found: SelfTest) -> Table:
-    late, extra, ceiling = found["lateness"], found["overhead"], found["server_ceiling_per_s"]
+def _harness(selftest: SelfTest) -> Table:
+    late, extra, ceiling = selftest["lateness"], selftest["overhead"], selftest["server_ceiling_per_s"]
     times = " and ".join("-" if late[key] is None else units.duration(late[key]) for key in ("p50", "p99"))
     lines = (
         ("server's ceiling, with a client that parses nothing",

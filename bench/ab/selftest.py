@@ -89,7 +89,7 @@ class Laboratory:
     folder: Path
     files: Path
     """Folder of the files of the arms."""
-    shown: progress.Progress
+    bar: progress.Progress
 
     def blocks(self, name: str, arms: tuple[Arm, Arm], wanted: int, *, memory: bool = False) -> list[Block]:
         """Run blocks until ``wanted`` are good; give up if too many are not."""
@@ -97,14 +97,14 @@ class Laboratory:
         planned, prepared = comparing.ready(planned, self.files / name)
         planned, _ = calibrated(planned, prepared, self.place)
         where = Measuring(self.folder, planned, prepared, self.place)
-        found: list[Block] = []
+        blocks: list[Block] = []
         good = 0
-        while good < wanted and len(found) < MAX_TRIES * wanted:
-            found.append(block := where.block(len(found) + 1, memory=memory))
+        while good < wanted and len(blocks) < MAX_TRIES * wanted:
+            blocks.append(block := where.block(len(blocks) + 1, memory=memory))
             good += block.good
             line = f"{name:<12} {good:>3}/{wanted}  {show.changes(block)}"
-            self.shown.finished(line, BLOCK_NS) if block.good else self.shown.repeated(line)
-        return found
+            self.bar.finished(line, BLOCK_NS) if block.good else self.bar.repeated(line)
+        return blocks
 
     def trial(self, trial: AnyTrial) -> Row:
         """Measure a trial, and write its row at once."""
@@ -135,23 +135,23 @@ def run(
             tempfile.TemporaryDirectory(prefix="inflight-") as files,
             comparing.chosen_place() as place,
             neighbour.beside(disturbed, place.cpus),
-            progress.shown(progress.Progress(wanted, wanted * BLOCK_NS)) as shown,
+            progress.displayed(progress.Progress(wanted, wanted * BLOCK_NS)) as bar,
         ):
-            found = _measure(plan, Laboratory(place, folder, Path(files), shown)) | {"machine": machine}
+            result = _measure(plan, Laboratory(place, folder, Path(files), bar)) | {"machine": machine}
     except KeyboardInterrupt:
         complain(f"interrupted; the rows are in {folder}")
         return 130
-    _keep(folder, found)
-    print(json.dumps(found | {"folder": str(folder)}, allow_nan=False) if as_json else rates.text(found))
+    _keep(folder, result)
+    print(json.dumps(result | {"folder": str(folder)}, allow_nan=False) if as_json else rates.text(result))
     say(f"kept:  {folder / rows.SELFTEST_FILE}")
-    return code(found)
+    return code(result)
 
 
-def code(found: rates.SelfTest) -> int:
+def code(result: rates.SelfTest) -> int:
     """Return the exit code: 3 for too few blocks, 1 for significantly more false alarms than designed, else 0."""
-    alarms = found["false_alarms"]["real"]
+    alarms = result["false_alarms"]["real"]
     too_often = rates.rate_bounds(alarms["alarms"], alarms["decisions"])[0] > DESIGNED.alpha
-    return 3 if found["too_few"] else 1 if too_often else 0
+    return 3 if result["too_few"] else 1 if too_often else 0
 
 
 def _measure(plan: Plan, where: Laboratory) -> dict[str, Any]:
@@ -183,15 +183,15 @@ def _measure(plan: Plan, where: Laboratory) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _keep(folder: Path, found: dict[str, Any]) -> None:
+def _keep(folder: Path, result: dict[str, Any]) -> None:
     from inflight.bench.ab import plot
     from inflight.bench.show import pictures
 
     try:
-        told = json.dumps(found, indent=2, allow_nan=False) + "\n"
-        (folder / rows.SELFTEST_FILE).write_text(told, encoding="utf-8")
-        (folder / "selftest.txt").write_text(rates.text(found) + "\n", encoding="utf-8")
-        pictures.save([plot.picture_of_selftest(found, rows.read(folder))], folder / "plots")
+        text = json.dumps(result, indent=2, allow_nan=False) + "\n"
+        (folder / rows.SELFTEST_FILE).write_text(text, encoding="utf-8")
+        (folder / "selftest.txt").write_text(rates.text(result) + "\n", encoding="utf-8")
+        pictures.save([plot.picture_of_selftest(result, rows.read(folder))], folder / "plots")
     except OSError as error:
         where = error.filename or folder
         raise runs.RunError(f"cannot write {where}: {error.strerror}; the rows are complete") from error

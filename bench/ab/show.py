@@ -38,9 +38,9 @@ def sections(rows: Sequence[Row], stored: Mapping[str, Any] | None = None) -> li
 
     ``stored`` is its ``verdict.json``, whose verdict is kept; empty if it has none.
     """
-    if (found := deciding.result(rows, stored)) is not None:
+    if (result := deciding.result(rows, stored)) is not None:
         return [
-            section(found, first=("No verdict is stored here; this is the decision so far.",) if stored == {} else ())
+            section(result, first=("No verdict is stored here; this is the decision so far.",) if stored == {} else ())
         ]
     counted = read.comparisons(rows)
     lines = tuple((name, str(len(some)), str(sum(block.good for block in some))) for name, some in counted.items())
@@ -53,7 +53,7 @@ def section(result: Result, first: tuple[str, ...] = ()) -> Section:
     decision, tally = result.decision, result.tally
     good, level = tally.good, result.rule.level(decision.look or 1, max(1, len(decision.effects)))
     lines = [_line(result, metric) for metric in (good[0].comparison.metrics if good else ())]
-    controls = [f"{one.metric} {one.change} ({one.interval})" for one in decision.controls]
+    controls = [f"{effect.metric} {effect.change} ({effect.interval})" for effect in decision.controls]
     reasons = [f"{words.plain(why, 120)} ({number})" for why, number in list(tally.reasons.items())[:MAX_REASONS]]
     notes = (
         "; ".join([f"{tally.lost} of {len(result.blocks)} blocks left out", *reasons]),
@@ -64,10 +64,10 @@ def section(result: Result, first: tuple[str, ...] = ()) -> Section:
     )
     sides = [f"{side}: {words.plain(good[0].arm(side).label)}" for side in SIDES if good]
     heading = (*first, *sides, where(good[0]) if good else "no good block")
-    changes = (f"{NAMES[one.metric]}: {one.change} (95 % interval {one.interval})." for one in decision.effects)
+    changes = (f"{NAMES[each.metric]}: {each.change} (95 % interval {each.interval})." for each in decision.effects)
     tables = (Table("", HEADS, tuple(lines)),) if good else ()
-    told = title(decision)
-    return Section(told, tables, notes, heading, findings=(f"{told}.", *changes))
+    headline = title(decision)
+    return Section(headline, tables, notes, heading, findings=(f"{headline}.", *changes))
 
 
 def title(decision: Decision) -> str:
@@ -77,9 +77,9 @@ def title(decision: Decision) -> str:
 
 def text(result: Result) -> "Text":
     """Return the verdict for a terminal."""
-    verdict, found = result.decision.verdict, terminal.text(section(result), WIDTH)
-    found.highlight_words([verdict.upper()], COLOURS[verdict])
-    return found
+    verdict, text = result.decision.verdict, terminal.text(section(result), WIDTH)
+    text.highlight_words([verdict.upper()], COLOURS[verdict])
+    return text
 
 
 def markdown(result: Result) -> str:
@@ -99,8 +99,8 @@ def to_json(result: Result) -> dict[str, Any]:
         "failed": {"A": tally.failed_a, "B": tally.failed_b},
         "dropped": tally.dropped,
         "reasons": dict(tally.reasons),
-        "effects": {one.metric: _effect_json(one, result) for one in decision.effects},
-        "controls": {one.metric: _ratio_json(one) for one in decision.controls},
+        "effects": {effect.metric: _effect_json(effect, result) for effect in decision.effects},
+        "controls": {effect.metric: _ratio_json(effect) for effect in decision.controls},
         "not_gated": not_gated(result),
     }
 
@@ -121,8 +121,8 @@ def changes(block: Block) -> str:
 def where(block: Block) -> str:
     """Return the workload of both sides, and the length of a block."""
     a, b = (block.arms[role].workload for role in ("reference", "compared"))
-    caps = " and ".join(dict.fromkeys(units.count(one.in_flight) for one in (a, b)))
-    uses = " and ".join(dict.fromkeys(one.connection for one in (a, b)))
+    caps = " and ".join(dict.fromkeys(units.count(arm.in_flight) for arm in (a, b)))
+    uses = " and ".join(dict.fromkeys(arm.connection for arm in (a, b)))
     cycles = units.count(len(block.arms["reference"].measured.windows or ()))
     return words.plain(f"{units.latency(a.latency)}, {caps} in flight, {uses}, {cycles} cycles of slices per block")
 
@@ -134,48 +134,48 @@ def amount(metric: str, value: float) -> str:
 
 def not_gated(result: Result) -> dict[str, str]:
     """Return why a metric of the comparison is not part of the verdict, for each such metric."""
-    known = {one.metric for one in result.decision.effects}
+    known = {effect.metric for effect in result.decision.effects}
     comparison = result.blocks[0].comparison if result.blocks else None
-    told: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for metric in comparison.metrics if comparison else ():
         if comparison and metric not in {*comparison.gated, *known}:
             shares = (read.core_share(row) for block in result.tally.good for row in block.arms.values())
             busy = units.percent(max(shares, default=0.0))
-            told[metric] = f"not gated, because it hardly depends on CPU time: a core was busy for {busy} at most"
+            reasons[metric] = f"not gated, because it hardly depends on CPU time: a core was busy for {busy} at most"
         elif metric not in known:
             reason = read.why_no_memory(result.blocks) if metric == "memory" else None
-            told[metric] = words.plain(reason or "not enough blocks", 120)
-    return told
+            reasons[metric] = words.plain(reason or "not enough blocks", 120)
+    return reasons
 
 
 def _line(result: Result, metric: str) -> tuple[str, ...]:
     sides = [amount(metric, read.figure(result.tally.good, side, metric)) for side in SIDES]
-    one = next((one for one in result.decision.effects if one.metric == metric), None)
-    if one is None:
+    effect = next((effect for effect in result.decision.effects if effect.metric == metric), None)
+    if effect is None:
         return (NAMES[metric], *sides, "", "", "", "", "")
-    p = units.number(one.p, 2) if one.p >= MIN_P else f"<{MIN_P:.5f}"
-    worst, found = units.change(turned(metric, one.upper)), units.change_size(_detectable(one, result))
-    return (NAMES[metric], *sides, one.change, one.interval, worst, p, found)
+    p = units.number(effect.p, 2) if effect.p >= MIN_P else f"<{MIN_P:.5f}"
+    worst, detectable = units.change(turned(metric, effect.upper)), units.change_size(_detectable(effect, result))
+    return (NAMES[metric], *sides, effect.change, effect.interval, worst, p, detectable)
 
 
-def _detectable(one: Effect, result: Result) -> float:
+def _detectable(effect: Effect, result: Result) -> float:
     """Return the smallest change of a metric that the rule finds if blocks vary as much as these."""
-    return smallest_found(one.sd, result.rule, len(result.decision.effects))
+    return smallest_found(effect.sd, result.rule, len(result.decision.effects))
 
 
-def _effect_json(one: Effect, result: Result) -> dict[str, Any]:
-    sides = {side: read.figure(result.tally.good, side, one.metric) for side in SIDES}
-    return _ratio_json(one) | {
+def _effect_json(effect: Effect, result: Result) -> dict[str, Any]:
+    sides = {side: read.figure(result.tally.good, side, effect.metric) for side in SIDES}
+    return _ratio_json(effect) | {
         "median": {side: value if math.isfinite(value) else None for side, value in sides.items()},
-        "blocks": one.mean.n,
-        "block_noise": one.sd,
-        "p": one.p,
-        "detectable": math.exp(min(_detectable(one, result), MAX_LOG)),
+        "blocks": effect.mean.n,
+        "block_noise": effect.sd,
+        "p": effect.p,
+        "detectable": math.exp(min(_detectable(effect, result), MAX_LOG)),
     }
 
 
-def _ratio_json(one: Effect) -> dict[str, Any]:
-    found = one.mean.interval()
-    low, high = sorted(turned(one.metric, end) for end in (found.low, found.high))
-    ends = {"ratio": turned(one.metric, one.estimate), "low": low, "high": high}
+def _ratio_json(effect: Effect) -> dict[str, Any]:
+    interval = effect.mean.interval()
+    low, high = sorted(turned(effect.metric, end) for end in (interval.low, interval.high))
+    ends = {"ratio": turned(effect.metric, effect.estimate), "low": low, "high": high}
     return {name: math.exp(min(value, MAX_LOG)) for name, value in ends.items()}

@@ -39,9 +39,9 @@ class Needed:
     left_out: tuple[str, ...]
     """Ids of the claims without a quick experiment."""
 
-    def rows_of(self, found: Sequence[Row]) -> list[tuple[Claim, list[Row]]]:
+    def rows_of(self, rows: Sequence[Row]) -> list[tuple[Claim, list[Row]]]:
         """Return each claim with the rows of its trials."""
-        keyed = [(plans.key_of_row(row), row) for row in found]
+        keyed = [(plans.key_of_row(row), row) for row in rows]
         wanted = [(claim, plans.parts_of(runs.all_trials(experiment))) for claim, experiment in self.experiments]
         return [(claim, [row for key, row in keyed if key in parts]) for claim, parts in wanted]
 
@@ -70,12 +70,12 @@ def run(
     if only_list:
         return _list(needed, as_json=as_json)
     together = [plans.trials_of(experiment) for _, experiment in needed.experiments]
-    found = {} if fresh else plans.find_rows(out, needed.trials, together, tuple(given))
+    known = {} if fresh else plans.find_rows(out, needed.trials, together, tuple(given))
     folder = runs.new_folder(out, needed.experiment)
-    there = [row for key, own in found.items() for row in plans.as_rows_of(needed.trials[key], own)]
+    there = [row for key, many in known.items() for row in plans.as_rows_of(needed.trials[key], many)]
     for row in there:
         rows.append(folder, row)
-    missing = [trial for key, trial in needed.trials.items() if key not in found]
+    missing = [trial for key, trial in needed.trials.items() if key not in known]
     say(f"{len(missing)} trials to run, about {seconds(estimate_ns(missing))}")
     if there:
         say(f"{len(there)} rows of earlier runs are reused (--fresh measures everything again)")
@@ -100,7 +100,7 @@ def work_out(chosen: Iterable[Claim], *, quick: bool) -> Needed:
     if not experiments:
         raise ExperimentError(f"{', '.join(left_out)}: not part of --quick; leave --quick out")
     experiment = plans.union(
-        "claims-quick" if quick else "claims", "The trials of `inflight claims`.", (one for _, one in experiments)
+        "claims-quick" if quick else "claims", "The trials of `inflight claims`.", (claim for _, claim in experiments)
     )
     return Needed(experiments, experiment, plans.trials_of(experiment), left_out)
 
@@ -110,15 +110,15 @@ def report_of(folder: Path, needed: Needed, reused: int) -> Report:
     from inflight.bench.claims.evaluate import judge
     from inflight.bench.show.folder import source
 
-    machine, found = rows.machine(folder), rows.read(folder)
+    machine, stored = rows.machine(folder), rows.read(folder)
     return Report(
         machine=machine,
-        source=source([], machine) + (f" · {found[0].started_at[:10]}" if found else ""),
-        runs=tuple(sorted({row.run for row in found})),
-        measured=len(found) - reused,
+        source=source([], machine) + (f" · {stored[0].started_at[:10]}" if stored else ""),
+        runs=tuple(sorted({row.run for row in stored})),
+        measured=len(stored) - reused,
         reused=reused,
         left_out=needed.left_out,
-        claims=tuple(judge(claim, own) for claim, own in needed.rows_of(found)),
+        claims=tuple(judge(claim, part) for claim, part in needed.rows_of(stored)),
     )
 
 
@@ -129,17 +129,17 @@ def _is_broken(row: Row) -> bool:
 
 def _claims(chosen: Sequence[str], added: Sequence[str]) -> list[Claim]:
     """Return the chosen claims, or all; with more strategies those that take them. Raises ExperimentError."""
-    names = [named(one, "--strategy") for one in added]
+    names = [named(name, "--strategy") for name in added]
     known = strategies.names()
-    found = [claims.load(claim, known) for claim in dict.fromkeys(chosen) or claims.ids()]
-    found.sort(key=lambda claim: claim.file.order)
-    for place, claim in enumerate(found if added else ()):
+    loaded = [claims.load(claim, known) for claim in dict.fromkeys(chosen) or claims.ids()]
+    loaded.sort(key=lambda claim: claim.file.order)
+    for place, claim in enumerate(loaded if added else ()):
         if claim.file.takes_strategies:
             more = tuple(dict.fromkeys((*claim.experiment.strategies, *names)))
-            found[place] = replace(claim, experiment=msgspec.structs.replace(claim.experiment, strategies=more))
+            loaded[place] = replace(claim, experiment=msgspec.structs.replace(claim.experiment, strategies=more))
         elif chosen:
             raise ExperimentError(f"{claim.id} compares what its text names, and takes no --strategy")
-    return found
+    return loaded
 
 
 def _list(needed: Needed, *, as_json: bool) -> int:
@@ -155,8 +155,8 @@ def _list(needed: Needed, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps({"claims": listed, "left_out": needed.left_out, "trials": len(needed.trials)}))
         return 0
-    for one in listed:
-        print(f"{one['id']:<22} about {seconds(1e9 * one['estimated_s']):>6}  {one['claim']}")
+    for of_claim in listed:
+        print(f"{of_claim['id']:<22} about {seconds(1e9 * of_claim['estimated_s']):>6}  {of_claim['claim']}")
     for claim_id in needed.left_out:
         print(f"{claim_id:<22} not part of --quick")
     total = seconds(estimate_ns(needed.trials.values()))
@@ -182,7 +182,7 @@ def _report(folder: Path, needed: Needed, reused: int, *, as_json: bool, is_whol
         for verdict in report.claims if is_whole else ():
             print(f"\n{show.whole(verdict, width)}")
     say(f"rows: {folder / rows.ROWS_FILE}\npage: inflight report {folder}")
-    broken = [claim.id for claim, own in needed.rows_of(rows.read(folder)) if own and all(map(_is_broken, own))]
+    broken = [claim.id for claim, part in needed.rows_of(rows.read(folder)) if part and all(map(_is_broken, part))]
     if broken:
         complain(f"could not be tested: {', '.join(broken)}")
     return 1 if broken else 0

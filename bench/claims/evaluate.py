@@ -33,18 +33,18 @@ class UnknownError(Exception):
 def judge(claim: Claim, rows: Sequence[Row]) -> Verdict:
     """Return the verdict of a claim from the rows of its trials, which may be of any status."""
     file, trials = claim.file, read(rows)
-    figures = {name: one for key, of in file.figures.items() for name, one in _figures(key, of, trials, rows)}
-    answers = [one for part in file.parts for one in _answers(part, figures)]
-    answers += [one for fact in file.facts for one in _facts(fact, trials)]
+    figures = {name: figure for key, of in file.figures.items() for name, figure in _figures(key, of, trials, rows)}
+    answers = [answer for part in file.parts for answer in _answers(part, figures)]
+    answers += [answer for fact in file.facts for answer in _facts(fact, trials)]
     answers += _before_sockets(trials) if file.compares_limits else []
     word, is_borderline = decide(answers)
     if is_borderline or word == "not tested":
         why = BORDERLINE if is_borderline else _reasons(trials, figures)
     else:
-        why = file.why[word].format(**{name: one.write(one.estimate) for name, one in figures.items()})
-    known = "; ".join(f"{one.name}: {one.text}" for one in figures.values() if not one.reason)
+        why = file.why[word].format(**{name: figure.write(figure.estimate) for name, figure in figures.items()})
+    known = "; ".join(f"{figure.name}: {figure.text}" for figure in figures.values() if not figure.reason)
     texts = {name: getattr(file, name) for name in ("claim", "source", "published", "tested", "background")}
-    exhibits = {name: one.said for key, of in file.exhibits.items() for name, one in _figures(key, of, trials, rows)}
+    exhibits = {name: each.said for key, of in file.exhibits.items() for name, each in _figures(key, of, trials, rows)}
     return Verdict(
         **{name: " ".join(text.split()) for name, text in (texts | {"why": why}).items()},
         id=claim.id,
@@ -66,21 +66,21 @@ def decide(answers: Sequence[Answer]) -> tuple[Word, bool]:
     least, most = _word(answers, {"yes"}), _word(answers, {"yes", "borderline", "unknown"})
     if answers and least == most:
         return least, False
-    is_unknown = not answers or any(one.answer == "unknown" for one in answers)
+    is_unknown = not answers or any(answer.answer == "unknown" for answer in answers)
     return ("not tested", False) if is_unknown else ("partly true", True)
 
 
 def _word(answers: Sequence[Answer], true: Collection[str]) -> Word:
-    cores = {one.core for one in answers if one.answer in true}
-    if any(one.core and one.core not in cores for one in answers):
+    cores = {answer.core for answer in answers if answer.answer in true}
+    if any(answer.core and answer.core not in cores for answer in answers):
         return "not true here"
-    return "true" if all(one.answer in true for one in answers) else "partly true"
+    return "true" if all(answer.answer in true for answer in answers) else "partly true"
 
 
 def _reasons(trials: pd.DataFrame, figures: dict[str, Figure]) -> str:
     """Return why a claim was not tested: what most trials ended by, and which figures are unknown."""
     bad = trials[~trials["valid"]]["why"]
-    unknown = (f"{one.name}: {one.reason}" for one in figures.values() if one.reason)
+    unknown = (f"{figure.name}: {figure.reason}" for figure in figures.values() if figure.reason)
     reasons = "; ".join([*bad.value_counts().index[:3], *unknown])
     return NOT_TESTED.format(invalid=len(bad), total=len(trials), reasons=reasons)
 
@@ -94,7 +94,7 @@ def read(rows: Sequence[Row]) -> pd.DataFrame:
     values = [
         json.loads(site) | json.loads(more) for site, more in zip(trials["site"], trials["settings"], strict=True)
     ]
-    more = pd.DataFrame([one | one.get("variables", {}) for one in values], index=trials.index)
+    more = pd.DataFrame([each | each.get("variables", {}) for each in values], index=trials.index)
     numbers = more.columns[more.map(lambda value: type(value) is int).any()]
     more[numbers] = more[numbers].apply(pd.to_numeric, errors="coerce")
     more = more.rename(columns=lambda name: f"argument_{name}" if name in {*frame.KEYS, *frame.OF_TRIAL} else name)
@@ -115,31 +115,31 @@ def _each(of: Selected, trials: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     if not of.each:
         return [("", there)]
     there = chosen(there, f"cause != 'not installed' and {of.each} == {of.each}")
-    return [(str(value), own) for value, own in there.groupby(of.each)]
+    return [(str(value), group) for value, group in there.groupby(of.each)]
 
 
 def _figures(key: str, of: FigureOf, trials: pd.DataFrame, rows: Sequence[Row]) -> Iterator[tuple[str, Figure]]:
     """Yield a figure by its key, or one for each value of a column, by key and value."""
-    for value, own in _each(of, trials):
-        yield f"{key} {value}".strip(), _figure(of, f"{of.name} {value}".strip(), own, rows)
+    for value, group in _each(of, trials):
+        yield f"{key} {value}".strip(), _figure(of, f"{of.name} {value}".strip(), group, rows)
 
 
 def _figure(of: FigureOf, name: str, trials: pd.DataFrame, rows: Sequence[Row]) -> Figure:
     """Return a figure of the valid trials."""
-    own = trials[trials["valid"] & (trials["role"] != "placebo")]
+    counted = trials[trials["valid"] & (trials["role"] != "placebo")]
     unit = "ratio" if of.over else "_bytes" if of.layer else of.column
-    if texts := [text for text in own.get(of.column, ()) if isinstance(text, str)]:
+    if texts := [text for text in counted.get(of.column, ()) if isinstance(text, str)]:
         return Figure(name=name, said=texts[0])
     try:
-        estimate, low, high = (of.times * end for end in _ends(of, own, rows))
+        estimate, low, high = (of.times * end for end in _ends(of, counted, rows))
     except UnknownError as unknown:
         return Figure(name=name, unit=unit, reason=str(unknown))
     return Figure(name=name, unit=unit, estimate=estimate, low=low, high=high)
 
 
-def _ends(of: FigureOf, own: pd.DataFrame, rows: Sequence[Row]) -> Ends:
+def _ends(of: FigureOf, group: pd.DataFrame, rows: Sequence[Row]) -> Ends:
     """Return a figure of trials. Raises UnknownError."""
-    sides = [chosen(own, of.of), *([chosen(own, of.over or of.minus)] if of.over or of.minus else [])]
+    sides = [chosen(group, of.of), *([chosen(group, of.over or of.minus)] if of.over or of.minus else [])]
     if of.layer:
         slopes = [_slope(side, of.layer) for side in sides]
         return _divided(*slopes) if of.over else slopes[0]
@@ -151,13 +151,13 @@ def _ends(of: FigureOf, own: pd.DataFrame, rows: Sequence[Row]) -> Ends:
     return (estimate - less[0][0], low - less[0][2], high - less[0][1]) if less else (estimate, low, high)
 
 
-def _ratio(one: pd.DataFrame, other: pd.DataFrame) -> Ends:
+def _ratio(first: pd.DataFrame, other: pd.DataFrame) -> Ends:
     """Return the ratio of ``value``, by the units that both sides have in common. Raises UnknownError."""
-    lines = pd.concat([one.assign(side="one", family=0), other.assign(side="other", family=0)])
-    found = records(contrast(lines.astype({"value": float}), "side", "other", ["family"]))
-    if not found or math.isinf(found[0].high):
+    lines = pd.concat([first.assign(side="one", family=0), other.assign(side="other", family=0)])
+    ratios = records(contrast(lines.astype({"value": float}), "side", "other", ["family"]))
+    if not ratios or math.isinf(ratios[0].high):
         raise UnknownError("too few valid blocks")
-    return found[0].estimate, found[0].low, found[0].high
+    return ratios[0].estimate, ratios[0].low, ratios[0].high
 
 
 def _freest(trials: pd.DataFrame, rows: Sequence[Row]) -> pd.DataFrame:
@@ -167,9 +167,9 @@ def _freest(trials: pd.DataFrame, rows: Sequence[Row]) -> pd.DataFrame:
     that were stopped. In the freest slices the worker had most CPU time, whatever its pages were. Those of two arms are
     seldom in the same block, so they are no pairs.
     """
-    slices: list[Any] = [one for place in trials.index for one in rows[place].measured.windows or ()]
-    slices.sort(key=lambda one: one.cpu_ns / one.wall_ns, reverse=True)
-    rates = [one.pages / one.wall_ns * 1e9 for one in slices[: max(MIN_SLICES, len(slices) // FREEST)]]
+    slices: list[Any] = [window for place in trials.index for window in rows[place].measured.windows or ()]
+    slices.sort(key=lambda window: window.cpu_ns / window.wall_ns, reverse=True)
+    rates = [window.pages / window.wall_ns * 1e9 for window in slices[: max(MIN_SLICES, len(slices) // FREEST)]]
     units = [f"{sorted(trials.index)[:1]} {number}" for number in range(len(rates))]
     return pd.DataFrame({"unit": units, "value": rates, "valid": True})
 
@@ -182,37 +182,37 @@ def _spread(of: FigureOf, trials: pd.DataFrame) -> Ends:
 
 def _slope(trials: pd.DataFrame, layer: str) -> Ends:
     lines = layers(trials)
-    own = lines[(lines["layer"] == layer) & (lines["group"] != "parked") & lines["size"].notna()]
-    found = memory_slope(list(own["n"]), list(own["size"]))
-    if isinstance(found, NoSlope):
-        raise UnknownError(found.reason)
-    return found.per_fetch, found.low, found.high
+    part = lines[(lines["layer"] == layer) & (lines["group"] != "parked") & lines["size"].notna()]
+    slope = memory_slope(list(part["n"]), list(part["size"]))
+    if isinstance(slope, NoSlope):
+        raise UnknownError(slope.reason)
+    return slope.per_fetch, slope.low, slope.high
 
 
-def _divided(one: Ends, other: Ends) -> Ends:
+def _divided(first: Ends, other: Ends) -> Ends:
     """Return the ratio of two slopes, with the widest interval that both intervals allow."""
-    if other[1] <= 0 or one[1] < 0:
+    if other[1] <= 0 or first[1] < 0:
         raise UnknownError("a slope is not above 0")
-    return one[0] / other[0], one[1] / other[2], one[2] / other[1]
+    return first[0] / other[0], first[1] / other[2], first[2] / other[1]
 
 
 def _answers(part: Part, figures: dict[str, Figure]) -> list[Answer]:
     """Return the answer of each figure of a part; if one of them is enough, one answer."""
-    found = [
+    answers = [
         Answer(
-            name=one.name,
-            answer=_answer(part, one, figures),
-            measured=one.text,
-            must=f"{part.test} {one.write(part.edge)}",
+            name=figure.name,
+            answer=_answer(part, figure, figures),
+            measured=figure.text,
+            must=f"{part.test} {figure.write(part.edge)}",
             core=part.core,
         )
-        for key, one in figures.items()
+        for key, figure in figures.items()
         if key.split(" ")[0] in part.figures
     ]
     if not part.is_any:
-        return found
-    found.sort(key=lambda one: ("yes", "unknown", "borderline", "no").index(one.answer))
-    return [replace(one, name=" / ".join(other.name for other in found)) for one in found[:1]]
+        return answers
+    answers.sort(key=lambda answer: ("yes", "unknown", "borderline", "no").index(answer.answer))
+    return [replace(answer, name=" / ".join(other.name for other in answers)) for answer in answers[:1]]
 
 
 def _answer(part: Part, figure: Figure, figures: dict[str, Figure]) -> Yes:
@@ -232,11 +232,11 @@ def _answer(part: Part, figure: Figure, figures: dict[str, Figure]) -> Yes:
 
 def _facts(fact: Fact, trials: pd.DataFrame) -> Iterator[Answer]:
     """Yield the answer of a fact, or of each value of a column."""
-    for value, own in _each(fact, trials):
-        workloads = set(chosen(own[own["valid"]], fact.yes)["workload"])
-        is_no = bool(fact.no) and len(chosen(own, fact.no)) > 0
-        yes: Yes = "no" if is_no else "yes" if workloads and workloads == set(own["workload"]) else "unknown"
-        ended = "; ".join(own[~own["valid"]]["why"].unique()[:1])
+    for value, group in _each(fact, trials):
+        workloads = set(chosen(group[group["valid"]], fact.yes)["workload"])
+        is_no = bool(fact.no) and len(chosen(group, fact.no)) > 0
+        yes: Yes = "no" if is_no else "yes" if workloads and workloads == set(group["workload"]) else "unknown"
+        ended = "; ".join(group[~group["valid"]]["why"].unique()[:1])
         yield Answer(name=f"{fact.name} {value}".strip(), answer=yes, measured=ended, must=fact.must, core=fact.core)
 
 

@@ -12,48 +12,48 @@ COLOURS: dict[Word, str] = dict(zip(WORDS, (GREEN, "\x1b[33m", RED, GREEN, DIM),
 
 def lines(report: Report, *, colour: bool = False) -> list[str]:
     """Return a line for each claim, with its verdict and its figures."""
-    found = []
-    for one in report.claims:
-        before, after = (COLOURS[one.verdict], PLAIN) if colour else ("", "")
-        found.append(f"{one.id:22}  {before}{one.word:24}{after}  {words.plain(one.measured, 900)}")
-    return [*found, *(f"{claim_id:22}  not part of --quick" for claim_id in report.left_out)]
+    rows = []
+    for verdict in report.claims:
+        before, after = (COLOURS[verdict.verdict], PLAIN) if colour else ("", "")
+        rows.append(f"{verdict.id:22}  {before}{verdict.word:24}{after}  {words.plain(verdict.measured, 900)}")
+    return [*rows, *(f"{claim_id:22}  not part of --quick" for claim_id in report.left_out)]
 
 
-def whole(one: Verdict, width: int = 100) -> str:
+def whole(verdict: Verdict, width: int = 100) -> str:
     """Return all texts and parts of one claim."""
-    texts = [words.plain(one.claim, 3000), *(words.plain(text, 3000) for text in facts(one))]
-    exhibits = [f"{name}:\n{_printable(text)}" for name, text in one.exhibits.items()]
-    parts = terminal.text(Section("", (answers(one),)), width).plain
+    texts = [words.plain(verdict.claim, 3000), *(words.plain(text, 3000) for text in facts(verdict))]
+    exhibits = [f"{name}:\n{_printable(text)}" for name, text in verdict.exhibits.items()]
+    parts = terminal.text(Section("", (answers(verdict),)), width).plain
     return "\n\n".join([*(terminal.wrapped(text, width) for text in texts), parts, *exhibits])
 
 
-def facts(one: Verdict) -> tuple[str, ...]:
+def facts(verdict: Verdict) -> tuple[str, ...]:
     """Return the texts beside a verdict."""
     names = ("why", "background", "source", "published", "tested")
-    return tuple(f"{name.capitalize()}: {getattr(one, name)}" for name in names)
+    return tuple(f"{name.capitalize()}: {getattr(verdict, name)}" for name in names)
 
 
-def answers(one: Verdict) -> Table:
+def answers(verdict: Verdict) -> Table:
     """Return the parts of a claim."""
-    told = ((part.name, part.measured or "-", part.must, part.answer) for part in one.answers)
-    lines = tuple(tuple(words.plain(text, 300) for text in part) for part in told)
+    cells = ((part.name, part.measured or "-", part.must, part.answer) for part in verdict.answers)
+    lines = tuple(tuple(words.plain(text, 300) for text in part) for part in cells)
     return Table("Parts", ("part", "what was measured", "value", "verdict"), lines)
 
 
 def section(report: Report) -> Section:
     """Return the section of Markdown and page: a table of the claims, with all texts of each folded away."""
     heads = ("claim", "verdict", "what was measured", "published")
-    told = tuple((Cell(one.claim, one.id), one.word, one.measured, one.published) for one in report.claims)
+    cells = tuple((Cell(each.claim, each.id), each.word, each.measured, each.published) for each in report.claims)
     details = tuple(
-        Detail(f"{one.id}: {one.word}", facts(one), tuple(one.exhibits.values()), tables=(answers(one),))
-        for one in report.claims
+        Detail(f"{each.id}: {each.word}", facts(each), tuple(each.exhibits.values()), tables=(answers(each),))
+        for each in report.claims
     )
-    return Section(title(report), (Table("", heads, told),), notes(report), details=details)
+    return Section(title(report), (Table("", heads, cells),), notes(report), details=details)
 
 
 def title(report: Report) -> str:
     """Return the numbers of verdicts."""
-    return ", ".join(f"{word}: {sum(one.verdict == word for one in report.claims)}" for word in WORDS)
+    return ", ".join(f"{word}: {sum(each.verdict == word for each in report.claims)}" for word in WORDS)
 
 
 def notes(report: Report) -> tuple[str, ...]:

@@ -68,14 +68,14 @@ def union(name: str, about: str, chosen: Iterable[Experiment]) -> Experiment:
         for kind, wholes in tables.items():
             for table in getattr(experiment, kind):
                 rounds = min(table.rounds or experiment.rounds, experiment.rounds)
-                own = {"strategies": table.strategies or experiment.strategies} if isinstance(table, Grid) else {}
-                whole = replace(table, rounds=rounds, **own)
+                common = {"strategies": table.strategies or experiment.strategies} if isinstance(table, Grid) else {}
+                whole = replace(table, rounds=rounds, **common)
                 if whole not in wholes:
                     wholes.append(whole)
-    names = tuple(dict.fromkeys(one for experiment in many for one in experiment.strategies))
+    names = tuple(dict.fromkeys(name for experiment in many for name in experiment.strategies))
     rounds = max((experiment.rounds for experiment in many), default=1)
-    found: dict[str, Any] = {kind: tuple(wholes) for kind, wholes in tables.items()}
-    return Experiment(name=name, about=about, strategies=names, rounds=rounds, **found)
+    union_of_tables: dict[str, Any] = {kind: tuple(wholes) for kind, wholes in tables.items()}
+    return Experiment(name=name, about=about, strategies=names, rounds=rounds, **union_of_tables)
 
 
 def find_rows(
@@ -103,15 +103,15 @@ def find_rows(
     usable = {key: _usable(trial, ordered) for key, trial in wanted.items()}
     chosen: dict[Key, Measured] = {}
     for key in usable.keys() - timed:
-        if ended := [one for one in usable[key] if not _is_skipped(one)]:
-            chosen[key] = next((one for one in reversed(ended) if _is_valid(one)), ended[-1])
-    for own in together:
-        for number in {key[3] for key in own}:
-            group = [key for key in own if key in timed and key[3] == number]
-            runs_of = [{one[0].run: one for one in usable[key]} for key in group]
+        if ended := [measured for measured in usable[key] if not _is_skipped(measured)]:
+            chosen[key] = next((measured for measured in reversed(ended) if _is_valid(measured)), ended[-1])
+    for keys in together:
+        for number in {key[3] for key in keys}:
+            group = [key for key in keys if key in timed and key[3] == number]
+            runs_of = [{measured[0].run: measured for measured in usable[key]} for key in group]
             common = set[str]().union(*runs_of).intersection(*runs_of)
             newest = ((key, of[max(common)]) for key, of in zip(group, runs_of, strict=True) if common)
-            chosen |= {key: one for key, one in newest if not _is_skipped(one)}  # a run's name begins with its time
+            chosen |= {key: last for key, last in newest if not _is_skipped(last)}  # a run's name begins with its time
     return chosen
 
 
@@ -143,16 +143,16 @@ def _usable(trial: AnyTrial, moments: Iterable[dict[Key, Row]]) -> list[Measured
     parts, is_block = parts_of([trial]), trial.kind == "arm"
     there = (moment for moment in moments if parts <= moment.keys() and (not is_block or parts == moment.keys()))
     many = [[moment[part] for part in parts] for moment in there]
-    invalid = [one for one in many if not _is_valid(one) and not _is_skipped(one)]
-    return many if len(invalid) >= MAX_INVALID else [one for one in many if one not in invalid]
+    invalid = [each for each in many if not _is_valid(each) and not _is_skipped(each)]
+    return many if len(invalid) >= MAX_INVALID else [each for each in many if each not in invalid]
 
 
-def _is_valid(one: Measured) -> bool:
-    return all(row.valid for row in one)
+def _is_valid(measured: Measured) -> bool:
+    return all(row.valid for row in measured)
 
 
-def _is_skipped(one: Measured) -> bool:
-    return any(row.status == "skipped" for row in one)
+def _is_skipped(measured: Measured) -> bool:
+    return any(row.status == "skipped" for row in measured)
 
 
 def _rows_of_this_machine(out: Path) -> Iterator[Row]:

@@ -13,7 +13,7 @@ from inflight.bench.frame.frame import frame
 from inflight.bench.measure import host
 from inflight.bench.measure import run as runs
 from inflight.bench.plan.experiment import Experiment, ExperimentError
-from inflight.bench.plan.grid import MOST_CPU_NS, Throughput
+from inflight.bench.plan.grid import MAX_CPU_NS, Throughput
 from inflight.bench.plan.trials import estimate_ns, row_trials
 from inflight.bench.predict import advice, show
 from inflight.bench.rows import files as rows
@@ -35,8 +35,8 @@ REFUSALS = commands.REFUSALS
 def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: bool, as_json: bool, out: Path) -> int:
     """Print the advice; return 0, or 3 without a confident recommendation or if --verify contradicts it."""
     delay, work_ns = _parsed(parse_delay, latency, "--latency"), _parsed(parse_duration_ns, cpu, "--cpu")
-    if work_ns > MOST_CPU_NS:
-        raise ExperimentError(f"--cpu must be at most {duration_text(MOST_CPU_NS)}, not {cpu!r}")
+    if work_ns > MAX_CPU_NS:
+        raise ExperimentError(f"--cpu must be at most {duration_text(MAX_CPU_NS)}, not {cpu!r}")
     cycles = 1 if delay.mean_ns else CYCLES
     grid = Throughput(latency=(delay.text,), in_flight=(in_flight,), cpu=(duration_text(work_ns),), cycles=cycles)
     names = [name for name in strategies.models() if strategies.describe(name).stack == "shared"]
@@ -49,16 +49,16 @@ def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: 
     bare = _experiment(Throughput(in_flight=(near,), cycles=CYCLES), lengths)
     place = folder or newest(out, host.machine(), near, lengths) or _run(out, bare, what)
     wanted = advice.Wanted(delay.text, delay.mean_ns, work_ns, in_flight, near)
-    found = advice.advise(frame(rows.read(place)), SITE, wanted, lengths)
-    if not found["models"]:
+    advised = advice.advise(frame(rows.read(place)), SITE, wanted, lengths)
+    if not advised["models"]:
         raise ExperimentError(f"{place} has no two blocks without latency and CPU work at about {near:,} in flight")
     there, here = rows.machine(place), host.machine()
-    told: dict[str, Any] = {
+    result: dict[str, Any] = {
         "format": FORMAT,
         "latency_ns": round(delay.mean_ns),
         "cpu_ns": work_ns,
         "in_flight": in_flight,
-        **found,
+        **advised,
         "left_out": left_out,
         "run": str(place),
         "machine_differs": [f"{key} {there.get(key, 'unknown')}, here {here.get(key)}"
@@ -66,16 +66,16 @@ def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: 
         "verified": None,
     }  # fmt: skip
     if not as_json:
-        print(show.text(told))
+        print(show.text(result))
     if verify:
-        chosen = sorted(told["models"], key=lambda one: one["strategy"] != told["advised"])[:2]
-        again = _run(out, _experiment(grid, [one["strategy"] for one in chosen]), "Measuring this workload")
-        told["verified"] = advice.verify(frame(rows.read(again)), chosen) | {"folder": str(again)}
+        chosen = sorted(result["models"], key=lambda model: model["strategy"] != result["advised"])[:2]
+        again = _run(out, _experiment(grid, [model["strategy"] for model in chosen]), "Measuring this workload")
+        result["verified"] = advice.verify(frame(rows.read(again)), chosen) | {"folder": str(again)}
         if not as_json:
-            print(f"\n{show.verified_text(told['verified'])}")
+            print(f"\n{show.verified_text(result['verified'])}")
     if as_json:
-        print(json.dumps(told, allow_nan=False))
-    return 0 if told["advised"] and (told["verified"] is None or told["verified"]["holds"]) else UNKNOWN
+        print(json.dumps(result, allow_nan=False))
+    return 0 if result["advised"] and (result["verified"] is None or result["verified"]["holds"]) else UNKNOWN
 
 
 def _parsed(parse: Callable[[str], Any], text: str, option: str) -> Any:
@@ -87,10 +87,10 @@ def _parsed(parse: Callable[[str], Any], text: str, option: str) -> Any:
 
 def _left_out(experiment: Experiment) -> dict[str, str]:
     """Return the strategies that cannot have this many in flight here, each with the reason."""
-    found = {name: f"never has more than {most:,} in flight" for name, most in runs.above_limits(experiment).items()}
+    reasons = {name: f"never has more than {most:,} in flight" for name, most in runs.above_limits(experiment).items()}
     trials = runs.all_trials(experiment)
     short = runs.shortages(trials)
-    return found | {part.strategy: short[part.id] for one in trials for part in row_trials(one) if part.id in short}
+    return reasons | {row.strategy: short[row.id] for trial in trials for row in row_trials(trial) if row.id in short}
 
 
 def newest(out: Path, machine: Mapping[str, Any], in_flight: int, names: Collection[str]) -> Path | None:
@@ -98,11 +98,11 @@ def newest(out: Path, machine: Mapping[str, Any], in_flight: int, names: Collect
     folders = [*rows.folders_in(out), *rows.folders_in(out / "reference")]
     for folder in sorted(folders, key=lambda path: path.name, reverse=True):
         try:
-            found = [] if machines.differences(rows.machine(folder), machine) else rows.read(folder)
+            stored = [] if machines.differences(rows.machine(folder), machine) else rows.read(folder)
         except RowsError:
             continue
-        costs = advice.costs_near(frame(found), SITE, in_flight)
-        if not noise.is_noisy(found) and set(costs["strategy"]) >= set(names):
+        costs = advice.costs_near(frame(stored), SITE, in_flight)
+        if not noise.is_noisy(stored) and set(costs["strategy"]) >= set(names):
             return folder
     return None
 

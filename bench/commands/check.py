@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from inflight import conformance, strategies
 from inflight.bench.commands.crawl import CrawlError, available
 from inflight.bench.plan.judge import nearest
-from inflight.bench.show.progress import Progress, shown
+from inflight.bench.show.progress import Progress, displayed
 from inflight.bench.show.words import counted, plain
 from inflight.conformance import RULES, sentence
 from inflight.fake_server.delays import parse_duration_ns
@@ -72,7 +72,7 @@ def check(strategy: str, rules: list[str], limit_s: float) -> "Checked":
     options += ["-p", "no:logging"]  # it keeps tracebacks, and with them sockets, until the end of a test
     options += [f"-Werror::{warning}" for warning in LEAKS]
     began = time.monotonic()
-    with shown(Progress(len(rules), USUAL_NS * len(rules) / len(RULES))) as progress:
+    with displayed(Progress(len(rules), USUAL_NS * len(rules) / len(RULES))) as progress:
 
         def show(case: "Case", planned: int) -> None:
             """Show a step when all cases of a rule have ended."""

@@ -125,11 +125,11 @@ def _crawled(strategy: str, job: Job) -> tuple[list[Page], float, int]:
             worker.send({"do": "crawl"})
             crawled = worker.crawled()
             worker.send({"do": "pages"})
-            found = worker.expect("pages", "pages")
+            answer = worker.expect("pages", "pages")
     except process.WorkerError as error:
         raise CrawlError(f"{strategy}: {error}") from error
-    pages = [Page(**values) for values in found["pages"]]
-    return pages, (crawled["end_ns"] - crawled["begin_ns"]) / 1e9, found["peak_in_flight"]
+    pages = [Page(**values) for values in answer["pages"]]
+    return pages, (crawled["end_ns"] - crawled["begin_ns"]) / 1e9, answer["peak_in_flight"]
 
 
 def summarise(pages: Sequence[Page], seconds: float, peak_in_flight: int) -> dict[str, Any]:

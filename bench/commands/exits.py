@@ -26,11 +26,11 @@ _OWN: dict[str, dict[int, str]] = {
     "serve": {0: "served until Ctrl-C"},
     "list": {0: "list shown"},
 }
-EXITS = {name: dict(sorted((_ALL | own).items())) for name, own in _OWN.items()}
+EXITS = {name: dict(sorted((_ALL | codes).items())) for name, codes in _OWN.items()}
 """What each code of each command means."""
 EXITS["serve"].pop(INTERRUPTED)  # Ctrl-C is the normal way to stop a server
 
 
-def told(command: str) -> str:
+def ending_text(command: str) -> str:
     """Return the exit codes of a command for its --help, one per line."""
     return "\n".join(["\b", "Exit codes:", *(f"  {code:<4} {meaning}" for code, meaning in EXITS[command].items())])

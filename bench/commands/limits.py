@@ -60,11 +60,11 @@ def _find(resource: str, printer: "Printer", save: Save | None, *, through_share
     if resource == "threads":
         printer.plan(limits.predict(resource), through_shared=through_shared)
     begin = Begin.now()
-    found = limits.find(resource, through_shared=through_shared)
-    printer.finding(resource, found)
+    values = limits.find(resource, through_shared=through_shared)
+    printer.finding(resource, values)
     if save is not None:
-        save(resource, found, begin)
-    return found
+        save(resource, values, begin)
+    return values
 
 
 class Printer:
@@ -100,19 +100,19 @@ class Printer:
         if not predicted:
             self._line("", "no limit is known on this system")
 
-    def finding(self, resource: str, found: dict[str, Any]) -> None:
+    def finding(self, resource: str, values: dict[str, Any]) -> None:
         """Print the number, the limit that binds, the evidence, the remedy, and the next limit."""
-        stopped_by = found["stopped_by"]
-        number = found["predicted" if stopped_by == "predicted" else "found"]
+        stopped_by = values["stopped_by"]
+        number = values["predicted" if stopped_by == "predicted" else "found"]
         self._line("limit", f"{'none' if number is None else amount(resource, number)} ({stopped_by})", "bold")
         if stopped_by in {"predicted", "failure"}:
-            self._line("bound by", limit_text(found["bound_by"]) or "none of the limits known on this system", "bold")
-        for sentence in found["evidence"]:
+            self._line("bound by", limit_text(values["bound_by"]) or "none of the limits known on this system", "bold")
+        for sentence in values["evidence"]:
             self._line("evidence", sentence)
-        if found["remedy"]:
-            self._line("to raise", found["remedy"])
-        if found["next"]:
-            self._line("next", f"{found['next']['name']}, at {amount(resource, found['next']['most'])}")
+        if values["remedy"]:
+            self._line("to raise", values["remedy"])
+        if values["next"]:
+            self._line("next", f"{values['next']['name']}, at {amount(resource, values['next']['most'])}")
         self._console.print()
 
     def _line(self, label: str, text: str, style: str = "") -> None:
@@ -134,8 +134,8 @@ def _saver(out: Path, chosen: Sequence[str], *, through_shared: bool) -> Save:
     folder = runs.new_folder(out, wanted)
     trials = {trial.strategy: trial for trial in plan.expand(wanted, {}) if isinstance(trial, bare.BareTrial)}
 
-    def save(resource: str, found: dict[str, Any], begin: Begin) -> None:
-        row = make_row(trials[resource], folder.name, begin, found)
+    def save(resource: str, values: dict[str, Any], begin: Begin) -> None:
+        row = make_row(trials[resource], folder.name, begin, values)
         try:
             rows.append(folder, row)
         except OSError as error:

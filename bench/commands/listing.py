@@ -43,7 +43,7 @@ def run(*, interpreters: bool = False, chosen: Sequence[str] = ()) -> int:
     print("presets (inflight run NAME)")
     for name in experiments.preset_names():
         preset = experiments.load(name, list(known))
-        time = seconds(estimate_ns(expand(preset, {one: known[one] for one in preset.strategies})))
+        time = seconds(estimate_ns(expand(preset, {name: known[name] for name in preset.strategies})))
         print(_entry(name, f"about {time}: {_gist(preset.about)}"))
     return 0
 
@@ -58,9 +58,9 @@ def _interpreters() -> int:
     from inflight.bench.measure.interpreters import on_this_machine
 
     print("interpreters (inflight run --python PATH)")
-    for one in on_this_machine():
-        facts = ["free-threaded" if one.free_threaded else "", "debug" if one.debug else ""]
-        print(f"  {one.label:<12} {one.executable}" + "".join(f", {fact}" for fact in facts if fact))
+    for python in on_this_machine():
+        facts = ["free-threaded" if python.free_threaded else "", "debug" if python.debug else ""]
+        print(f"  {python.label:<12} {python.executable}" + "".join(f", {fact}" for fact in facts if fact))
     return 0
 
 

@@ -43,7 +43,7 @@ def run(
     ExperimentError for a target that needs permission or does not answer, and for more users than descriptors.
     """
     seconds = judged(partial(parse_duration_ns, duration), "--duration") / 1e9
-    need(0 < seconds <= scale.MOST_OPEN_SECONDS, f"--duration must be longer than 0 and at most 1h, not {duration}")
+    need(0 < seconds <= scale.MAX_OPEN_SECONDS, f"--duration must be longer than 0 and at most 1h, not {duration}")
     values = {"rates": list(rates), "seconds": seconds, "users": in_flight} | _served_by(target, latency)
     table = convert(values, scale.Open, "--rate" if target is None else "--target")
     experiment = Experiment(name="open-loop", about=ABOUT, strategies=(), rounds=rounds, open=(table,))
@@ -52,16 +52,16 @@ def run(
         check_target(target, not_loopback=not_loopback)
     folder = runs.new_folder(out, experiment)
     interrupted = commands.execute(folder, experiment, trials)
-    found = rows.read(folder)
-    _present(folder, found, as_json=as_json)
+    stored = rows.read(folder)
+    _present(folder, stored, as_json=as_json)
     if interrupted:
         # A stored experiment may load this machine only. To load another one, the user must give permission again.
         again = "begin again" if not_loopback else f"go on with: inflight run --resume {folder}"
-        complain(f"interrupted; rows kept: {len(found)}; {again}")
+        complain(f"interrupted; rows kept: {len(stored)}; {again}")
         return 130
-    if any(row.valid for row in found):
+    if any(row.valid for row in stored):
         return 0
-    complain(f"no valid trial among {len(found)}: nothing here supports a conclusion")
+    complain(f"no valid trial among {len(stored)}: nothing here supports a conclusion")
     return 1
 
 
@@ -89,13 +89,13 @@ def _served_by(target: str | None, latency: str | None) -> dict[str, Any]:
     return {"target": target}
 
 
-def _present(folder: Path, found: list[Row], *, as_json: bool) -> None:
+def _present(folder: Path, stored: list[Row], *, as_json: bool) -> None:
     """Print the tables, or each row's figures as JSON; save plots and page as other runs do."""
     if not as_json:
-        commands.present(folder, found, as_json=False)
+        commands.present(folder, stored, as_json=False)
         return
-    files = commands.save(folder, found)
-    print(json.dumps({"rates": [_figures(row) for row in found]} | files))
+    files = commands.save(folder, stored)
+    print(json.dumps({"rates": [_figures(row) for row in stored]} | files))
 
 
 def _figures(row: Row) -> dict[str, Any]:
@@ -110,5 +110,5 @@ def _figures(row: Row) -> dict[str, Any]:
         "reason": row.reason,
         "invalid": [check.name for check in row.failed_checks],
         **{name: getattr(row.measured, name) for name in names},
-        **{kind: {name: getattr(own, name, None) for name in quantiles} for kind, own in times.items()},
+        **{kind: {name: getattr(values, name, None) for name in quantiles} for kind, values in times.items()},
     }

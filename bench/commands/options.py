@@ -4,40 +4,20 @@ The first sentence of a description is the same in all commands; ``note`` adds w
 that takes several values is given several times. docs/cli.md lists the options of all commands.
 """
 
-import importlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
 from inflight.bench.commands.numeric import Whole
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 PLACE = click.Path(path_type=Path)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 FILE = click.Path(path_type=Path, dir_okay=False)
-MOST_IN_FLIGHT = 1_000_000
-
-
-def completing(name: str) -> Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]:
-    """Return a callback for ``shell_complete`` that calls this function of ``commands.completion``."""
-
-    def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> "list[CompletionItem]":
-        found: list[CompletionItem] = getattr(importlib.import_module("inflight.bench.commands.completion"), name)(
-            incomplete
-        )
-        return found
-
-    return complete
-
-
-PRESET, RUN, RUN_OR_FILE = completing("presets"), completing("stored_runs"), completing("stored_runs_and_files")
-STRATEGY = completing("strategy")
+MAX_IN_FLIGHT = 1_000_000
 
 
 class Shared(NamedTuple):
@@ -70,7 +50,7 @@ SHARED = {
     "--env": Shared("Set an environment variable.", "NAME=VALUE"),
     "--fresh": Shared("Measure everything again, even if stored rows exist.", None, _FLAG),
     "--host": Shared("Address to listen on.", "ADDRESS"),
-    "--in-flight": Shared("Maximum number of fetches in flight.", "N", {"type": Whole(1, MOST_IN_FLIGHT)}),
+    "--in-flight": Shared("Maximum number of fetches in flight.", "N", {"type": Whole(1, MAX_IN_FLIGHT)}),
     "--json": Shared("Print JSON on standard output.", None, _FLAG),
     "--latency": Shared("Added latency: time that the server waits before it answers, e.g. 50ms.", "TIME"),
     "--links": Shared("Number of links on each page.", "N", {"type": Whole(0, 100)}),
@@ -88,9 +68,7 @@ SHARED = {
     "--repo": Shared("Git repository of the strategies. [default: the current one]", "FOLDER", {"type": FOLDER}),
     "--rounds": Shared("Number of times that each trial is repeated.", "N", {"type": Whole(1, 1000)}),
     "--seed": Shared("Seed of the random numbers.", "N", {"type": Whole(0, 2**63 - 1)}),
-    "--strategy": Shared(
-        "Strategy: a name, or a file such as ./my_client.py.", "NAME", {"multiple": True, "shell_complete": STRATEGY}
-    ),
+    "--strategy": Shared("Strategy: a name, or a file such as ./my_client.py.", "NAME", {"multiple": True}),
     "--timeout": Shared("Time limit, e.g. 5s.", "TIME"),
     "--with": Shared("Install this into an environment, e.g. aiohttp==3.11.", "REQUIREMENT"),
 }
@@ -101,8 +79,8 @@ def option(flag: str, *names: str, note: str = "", **changes: Any) -> Decorator:
     """Return the decorator of a shared option; ``names`` is its keyword, and ``note`` follows its description."""
     shared = SHARED[flag]
     declared = [_SHORT[flag], flag] if flag in _SHORT else [flag]
-    told = f"{shared.help} {note}".strip()
-    return click.option(*declared, *names, **{"help": told, "metavar": shared.metavar} | shared.settings | changes)
+    text = f"{shared.help} {note}".strip()
+    return click.option(*declared, *names, **{"help": text, "metavar": shared.metavar} | shared.settings | changes)
 
 
 def strategies(note: str = "", *, keyword: str = "chosen") -> Decorator:

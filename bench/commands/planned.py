@@ -38,25 +38,25 @@ LEGEND = "Numbers are rounds. A dash means: not run."
 
 def lines(name: str, strategies: Sequence[str], trials: Sequence[AnyTrial], width: int) -> list[str]:
     """Return the plan of an experiment, at most ``width`` columns wide."""
-    told = [f"{name}: {counted(len(trials), 'trial')}, about {seconds(estimate_ns(trials))}"]
+    text = [f"{name}: {counted(len(trials), 'trial')}, about {seconds(estimate_ns(trials))}"]
     for kind, study in _STUDIES.items():
-        own = [trial for trial in trials if trial.kind == kind]
-        if own:
+        chosen = [trial for trial in trials if trial.kind == kind]
+        if chosen:
             what = "block" if kind == "arm" else "trial"
-            told += ["", f"{study.title}: {counted(len(own), what)}, about {seconds(estimate_ns(own))}"]
-            told += [f"  {line}".rstrip() for line in _grids(study, strategies, own, width - 2)]
-    return [*told, "", LEGEND]
+            text += ["", f"{study.title}: {counted(len(chosen), what)}, about {seconds(estimate_ns(chosen))}"]
+            text += [f"  {line}".rstrip() for line in _grids(study, strategies, chosen, width - 2)]
+    return [*text, "", LEGEND]
 
 
 def _grids(study: _Study, strategies: Sequence[str], trials: Iterable[AnyTrial], width: int) -> Iterator[str]:
     """Yield the lines of the grids of one study; settings with equal grids share one."""
-    found: dict[str, Counter[tuple[str, float | None]]] = {}
+    counts: dict[str, Counter[tuple[str, float | None]]] = {}
     for trial in sorted(trials, key=_cost_of_waiting):
         for part in row_trials(trial):
             size = None if study.key is None else part.values[study.key]
-            found.setdefault(_setting(part.values), Counter())[_name(part), size] += 1
+            counts.setdefault(_setting(part.values), Counter())[_name(part), size] += 1
     shared: dict[frozenset[Any], list[str]] = {}
-    for setting, cells in found.items():
+    for setting, cells in counts.items():
         shared.setdefault(frozenset(cells.items()), []).append(setting)
     for equal, settings in shared.items():
         yield from ["", *(setting or "connections kept open" for setting in settings)] if any(settings) else []
@@ -77,16 +77,16 @@ def _cost_of_waiting(trial: AnyTrial) -> tuple[float, float, str]:
 def _setting(values: Mapping[str, Any]) -> str:
     """Return the settings of a workload that are not its size: ``added latency 50 ms, CPU work 1 ms per page``."""
     arm = values.get("arm", {})
-    told: dict[str, Callable[[Any], str]] = {
+    writers: dict[str, Callable[[Any], str]] = {
         "latency": lambda text: units.latency(text) if text == "0" else f"added latency {units.latency(text)}",
         "cpu": lambda text: f"CPU work {units.latency(text)} per page",
         "ramp_per_s": lambda rate: f"{rate:,} new fetches per second",
         "processes": lambda number: counted(number, "process"),
     }
-    found = [tell(values[key]) for key, tell in told.items() if values.get(key) is not None and _matters(key, values)]
-    found += ["one connection per fetch"] if values.get("connection") == "per-fetch" else []
-    found += [f"{key}={value}" for key, value in (values.get("variables") or arm.get("variables") or {}).items()]
-    return ", ".join(found)
+    texts = [write(values[key]) for key, write in writers.items() if values.get(key) and _matters(key, values)]
+    texts += ["one connection per fetch"] if values.get("connection") == "per-fetch" else []
+    texts += [f"{key}={value}" for key, value in (values.get("variables") or arm.get("variables") or {}).items()]
+    return ", ".join(texts)
 
 
 def _matters(key: str, values: Mapping[str, Any]) -> bool:
@@ -109,8 +109,8 @@ def _tables(head: str, strategies: Sequence[str], cells: Cells, width: int) -> I
     if max(map(len, _lines(table, 1000))) <= width or len(sizes) < 2:
         yield table
     elif len(set(sizes_of.values())) > 1:
-        for own in dict.fromkeys(sizes_of.values()):
-            yield from _tables(head, strategies, {key: n for key, n in cells.items() if sizes_of[key[0]] == own}, width)
+        for row in dict.fromkeys(sizes_of.values()):
+            yield from _tables(head, strategies, {key: n for key, n in cells.items() if sizes_of[key[0]] == row}, width)
     else:
         middle = sizes[len(sizes) // 2]
         for part in (True, False):

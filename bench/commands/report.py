@@ -24,12 +24,12 @@ REFUSALS = (ReportError, RowsError)
 def run(*, folder: Path | None, form: str, out: Path | None, results: Path) -> int:
     """Make a report; return 0. Raises one of REFUSALS if it cannot be made."""
     folder = folder or rows.newest(results)
-    found = rows.read(folder)
-    _FORMS[form](folder, found, out)
-    if found and not any(row.valid for row in found):
+    stored = rows.read(folder)
+    _FORMS[form](folder, stored, out)
+    if stored and not any(row.valid for row in stored):
         from inflight.bench.show.summary import coverage
 
-        say(coverage(found))
+        say(coverage(stored))
     return 0
 
 
@@ -42,7 +42,7 @@ def _html(folder: Path, _found: list[Row], out: Path | None) -> None:
     say(f"page:  {written}")
 
 
-def _markdown(folder: Path, found: list[Row], out: Path | None) -> None:
+def _markdown(folder: Path, stored: list[Row], out: Path | None) -> None:
     from inflight.bench.show import folder as folders
     from inflight.bench.show.studies import decisions
     from inflight.bench.show.summary import as_markdown
@@ -50,10 +50,10 @@ def _markdown(folder: Path, found: list[Row], out: Path | None) -> None:
     machine, extras = folders.read(folder)
     for sentence in extras.missing:
         say(sentence)
-    _put(as_markdown(found, machine, decisions(found, extras)), out)
+    _put(as_markdown(stored, machine, decisions(stored, extras)), out)
 
 
-def _terminal(folder: Path, found: list[Row], out: Path | None) -> None:
+def _terminal(folder: Path, stored: list[Row], out: Path | None) -> None:
     """Print what ``inflight run`` prints at its end, with the decisions that are stored in the folder."""
     from inflight.bench.runs import earlier
     from inflight.bench.show import folder as folders
@@ -63,30 +63,30 @@ def _terminal(folder: Path, found: list[Row], out: Path | None) -> None:
     machine, extras = folders.read(folder)
     for sentence in extras.missing:
         say(sentence)
-    decided, neighbour = decisions(found, extras), machine.get("neighbour")
-    before = None if decided else earlier.section(folder, found)
+    decided, neighbour = decisions(stored, extras), machine.get("neighbour")
+    before = None if decided else earlier.section(folder, stored)
     if out is None:
-        summary.print_summary(found, sys.stdout, decided, neighbour, before)
+        summary.print_summary(stored, sys.stdout, decided, neighbour, before)
     else:
-        _put(summary.summary_table(found, decided=decided, neighbour=neighbour, before=before).plain, out)
+        _put(summary.summary_table(stored, decided=decided, neighbour=neighbour, before=before).plain, out)
 
 
-def _csv(folder: Path, found: list[Row], out: Path | None) -> None:
-    _put(Results(folder, found, {}).csv(), out)
+def _csv(folder: Path, stored: list[Row], out: Path | None) -> None:
+    _put(Results(folder, stored, {}).csv(), out)
 
 
-def _json(folder: Path, found: list[Row], out: Path | None) -> None:
-    results = Results(folder, found, {})
-    values = results.summary() | {"answer": results.answer() if found else [], "folder": str(folder)}
+def _json(folder: Path, stored: list[Row], out: Path | None) -> None:
+    results = Results(folder, stored, {})
+    values = results.summary() | {"answer": results.answer() if stored else [], "folder": str(folder)}
     _put(json.dumps(values, allow_nan=False), out)
 
 
-def _parquet(folder: Path, found: list[Row], out: Path | None) -> None:
+def _parquet(folder: Path, stored: list[Row], out: Path | None) -> None:
     """Write the table of the trials as a Parquet file, by default into the folder of the run."""
     target = out or folder / PARQUET_FILE
     try:
         with _Writing(target):
-            Results(folder, found, {}).trials.to_parquet(target, index=False)
+            Results(folder, stored, {}).trials.to_parquet(target, index=False)
     except ImportError as error:
         raise ReportError("Parquet needs pyarrow: pip install 'inflight-bench[parquet]'") from error
     say(f"table: {target}")

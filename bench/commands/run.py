@@ -70,21 +70,21 @@ def run(
         say_beginning(folder, trials)
     with neighbour.beside(runs.machine_of(folder).get("neighbour"), host.choose_cpus(pin=experiment.pin)):
         interrupted = execute(folder, experiment, trials, most_bytes, after=SoFar(folder, len(trials)))
-    found = rows.read(folder)
-    present(folder, found, as_json=as_json)
+    stored = rows.read(folder)
+    present(folder, stored, as_json=as_json)
     if interrupted:
-        complain(f"interrupted; rows kept: {len(found)}; continue: inflight run --resume {folder}")
+        complain(f"interrupted; rows kept: {len(stored)}; continue: inflight run --resume {folder}")
         return 130
     if strict:
-        for sentence in strictly(found):
+        for sentence in strictly(stored):
             complain(sentence)
-        if bad_rows(found):
+        if bad_rows(stored):
             return 1
-    if any(row.valid for row in found):
+    if any(row.valid for row in stored):
         return 0
     from inflight.bench.show.summary import first_reason
 
-    complain(f"no valid trial; {first_reason(found)}")
+    complain(f"no valid trial; {first_reason(stored)}")
     return 1
 
 
@@ -92,8 +92,8 @@ def _list(experiment: Experiment, trials: list[AnyTrial], *, as_json: bool) -> i
     """Print what would be run, as grids; as JSON with the id of each row in the order of the run."""
     if as_json:
         parts = [part.id for trial in trials for part in row_trials(trial)]
-        told = {"trials": len(trials), "estimated_s": round(estimate_ns(trials) / 1e9, 1), "rows": parts}
-        print(json.dumps({"experiment": experiment.name} | told))
+        summary = {"trials": len(trials), "estimated_s": round(estimate_ns(trials) / 1e9, 1), "rows": parts}
+        print(json.dumps({"experiment": experiment.name} | summary))
         return 0
     from inflight.bench.commands.planned import lines
 
@@ -102,22 +102,22 @@ def _list(experiment: Experiment, trials: list[AnyTrial], *, as_json: bool) -> i
     return 0
 
 
-def bad_rows(found: Sequence[Row]) -> list[Row]:
+def bad_rows(stored: Sequence[Row]) -> list[Row]:
     """Return the rows that are neither valid nor skipped."""
-    return [row for row in found if not row.valid and row.status != "skipped"]
+    return [row for row in stored if not row.valid and row.status != "skipped"]
 
 
-def strictly(found: Sequence[Row]) -> list[str]:
+def strictly(stored: Sequence[Row]) -> list[str]:
     """Return sentences: how many rows are bad, which checks failed, how the other bad ones ended, what was skipped."""
-    bad, skipped = bad_rows(found), [row for row in found if row.status == "skipped"]
+    bad, skipped = bad_rows(stored), [row for row in stored if row.status == "skipped"]
     checks = Counter(check.name for row in bad for check in row.failed_checks)
     endings = Counter(row.status for row in bad if row.status != "ok")
-    said = [f"strict: {len(bad)} of {len(found)} trials are not valid"] if bad else []
-    said += [f'strict: "{name}" failed {_often(number)}' for name, number in checks.most_common()]
-    said += [f"strict: {_trials(number)} ended as {status}" for status, number in endings.most_common()]
+    sentences = [f"strict: {len(bad)} of {len(stored)} trials are not valid"] if bad else []
+    sentences += [f'strict: "{name}" failed {_often(number)}' for name, number in checks.most_common()]
+    sentences += [f"strict: {_trials(number)} ended as {status}" for status, number in endings.most_common()]
     reasons = Counter(row.reason or "no reason given" for row in skipped)
-    said += [f"strict: {_trials(number)} skipped: {reason}" for reason, number in reasons.most_common()]
-    return said
+    sentences += [f"strict: {_trials(number)} skipped: {reason}" for reason, number in reasons.most_common()]
+    return sentences
 
 
 def _often(number: int) -> str:
@@ -150,12 +150,12 @@ def experiment_of(
     if chosen is not None:
         wanted = [chosen] if isinstance(chosen, str) else list(chosen)
         need(bool(wanted), f"{where('strategies')}: name at least one, such as callbacks")
-        found = [experiments.named(strategy, where("strategies")) for strategy in wanted]
-        changes["strategies"] = tuple(dict.fromkeys(found))
+        names = [experiments.named(strategy, where("strategies")) for strategy in wanted]
+        changes["strategies"] = tuple(dict.fromkeys(names))
     if rounds is not None:
         changes["rounds"] = whole(rounds, 1, MAX_ROUNDS, where("rounds"))
     if seed is not None:
-        changes["seed"] = whole(seed, 0, experiments.MOST_SEED, where("seed"))
+        changes["seed"] = whole(seed, 0, experiments.MAX_SEED, where("seed"))
     if pythons:
         changes["pythons"] = interpreters.labelled(pythons)
     return replace(experiments.load(name, strategies.names()), **changes)
@@ -210,17 +210,17 @@ def execute(
 
     ``after`` is called after each trial, when its lines have been printed.
     """
-    from inflight.bench.show.progress import of_trials
+    from inflight.bench.show.progress import reporting
 
     done = {row.trial for row in rows.read(folder)}
     waiting = [trial for trial in trials if trial.id not in done]
     try:
-        with interruptible(), of_trials(waiting) as report:
+        with interruptible(), reporting(waiting) as report:
 
-            def ended(number: int, total: int, found: Sequence[Row]) -> None:
+            def ended(number: int, total: int, many: Sequence[Row]) -> None:
                 for each in (report, after):
                     if each is not None:
-                        each(number, total, found)
+                        each(number, total, many)
 
             runs.execute(folder, experiment, trials, ended, most_bytes, given, hosting)
     except KeyboardInterrupt:
@@ -247,7 +247,7 @@ def _interrupt(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def present(folder: Path, found: list[Row], *, as_json: bool) -> None:
+def present(folder: Path, stored: list[Row], *, as_json: bool) -> None:
     """Print the summary of a run, and save its table, plots and page. Raises RunError."""
     from inflight.bench.runs import earlier
     from inflight.bench.show import summary
@@ -255,13 +255,13 @@ def present(folder: Path, found: list[Row], *, as_json: bool) -> None:
 
     kind = runs.machine_of(folder).get("neighbour")
     if not as_json:
-        summary.print_summary(found, sys.stdout, neighbour=kind, before=earlier.section(folder, found))
-    files = save(folder, found)
+        summary.print_summary(stored, sys.stdout, neighbour=kind, before=earlier.section(folder, stored))
+    files = save(folder, stored)
     if as_json:
-        print(json.dumps(Results(folder, found, {}).summary() | files | {"neighbour": kind}))
+        print(json.dumps(Results(folder, stored, {}).summary() | files | {"neighbour": kind}))
 
 
-def save(folder: Path, found: list[Row]) -> dict[str, Any]:
+def save(folder: Path, stored: list[Row]) -> dict[str, Any]:
     """Save table, plots and page in the folder of a run, print their paths, and return them. Raises RunError."""
     from inflight.bench.show import page as report_page
     from inflight.bench.show.results import Results
@@ -269,8 +269,8 @@ def save(folder: Path, found: list[Row]) -> dict[str, Any]:
 
     say(f"rows:  {folder / rows.ROWS_FILE}")
     try:
-        (folder / "rows.csv").write_text(Results(folder, found, {}).csv(), encoding="utf-8", newline="\n")
-        saved = Studies(found).save_plots(runs.machine_of(folder), folder / "plots")
+        (folder / "rows.csv").write_text(Results(folder, stored, {}).csv(), encoding="utf-8", newline="\n")
+        saved = Studies(stored).save_plots(runs.machine_of(folder), folder / "plots")
         page = report_page.write(folder)
     except OSError as error:
         raise runs.RunError(f"cannot write to {folder}: {error.strerror}; its {rows.ROWS_FILE} is complete") from error

@@ -38,20 +38,20 @@ class SoFar:
         if number == total or begin_ns < self._next_ns:
             return
         done = f"{self._total - total + number} of {self._total} steps"
-        found = self._write(self._folder, f"This run is not complete: {done} are done. Reload this page later.")
+        failed = self._write(self._folder, f"This run is not complete: {done} are done. Reload this page later.")
         now_ns = self._clock()
         self._next_ns = now_ns + TIMES * (now_ns - begin_ns)
-        for sentence in found:
+        for sentence in failed:
             say(sentence)
 
 
 def written(folder: Path, so_far: str) -> list[str]:
     """Write the page in a process of its own; return its path and the first findings, as lines."""
     try:
-        code, told = process.output(["inflight.bench.commands.so_far", str(folder), so_far], None, PATIENCE_S)
+        code, text = process.output(["inflight.bench.commands.so_far", str(folder), so_far], None, PATIENCE_S)
     except subprocess.TimeoutExpired:
         return [f"page:  not yet: it took longer than {PATIENCE_S:.0f} s"]
-    return told.decode("utf-8", "replace").splitlines() if code == 0 else [f"page:  not yet: exit code {code}"]
+    return text.decode("utf-8", "replace").splitlines() if code == 0 else [f"page:  not yet: exit code {code}"]
 
 
 def main(folder: str, so_far: str) -> None:

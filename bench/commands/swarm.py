@@ -68,7 +68,7 @@ def ramp_per_s(text: str) -> int:
     rate = _RAMP.fullmatch(text.strip())
     if rate is None:
         raise ExperimentError(f"--ramp must be a whole number per second, such as 5000/s, not {text!r}")
-    return whole(int(rate[1]), 1, scale.MOST_IN_FLIGHT, "--ramp")
+    return whole(int(rate[1]), 1, scale.MAX_IN_FLIGHT, "--ramp")
 
 
 def plan_lines(planned: Layout, allowed: Allowances, strategy: Description) -> Iterator[str]:

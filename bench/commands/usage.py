@@ -15,8 +15,8 @@ def _told(error: click.ClickException) -> str:
         return f"{_place(error)} is missing"
     if isinstance(error, click.BadParameter):
         return f"{_place(error)}: {error.message.rstrip('.')}"
-    told = error.message.rstrip(".")
-    return (told[:1].lower() + told[1:]).replace("'", "")
+    text = error.message.rstrip(".")
+    return (text[:1].lower() + text[1:]).replace("'", "")
 
 
 def _place(error: click.BadParameter) -> str:

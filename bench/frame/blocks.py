@@ -55,9 +55,9 @@ class Block:
     @property
     def comparison(self) -> ComparisonOf:
         """The comparison that it belongs to."""
-        found = self.arms["reference"].workload.comparison
-        assert found is not None
-        return found
+        name = self.arms["reference"].workload.comparison
+        assert name is not None
+        return name
 
     @property
     def failed(self) -> Side | None:
@@ -89,11 +89,11 @@ class Block:
 
 def comparisons(rows: Iterable[Row]) -> dict[str, list[Block]]:
     """Return the blocks of each comparison, by its name."""
-    found: dict[str, list[Row]] = {}
+    groups: dict[str, list[Row]] = {}
     for row in rows:
-        if row.of_comparison:
-            found.setdefault(row.workload.comparison.name, []).append(row)
-    return {name: blocks(some) for name, some in found.items()}
+        if row.is_compared:
+            groups.setdefault(row.workload.comparison.name, []).append(row)
+    return {name: blocks(some) for name, some in groups.items()}
 
 
 def blocks(rows: Iterable[Row]) -> list[Block]:
@@ -136,7 +136,7 @@ def series(each: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
 
 def figure(good: Sequence[Block], side: Side, metric: str) -> float:
     """Return the median of a side's figure (ns, pages per second, bytes) over the blocks; NaN if no block has it."""
-    logs = [found for block in good if (found := _log(block, side, metric)) is not None]
+    logs = [log for block in good if (log := _log(block, side, metric)) is not None]
     return median(map(math.exp, logs)) if logs else math.nan
 
 
@@ -145,8 +145,8 @@ def _log(block: Block, side: Side, metric: str) -> float | None:
     if metric != "memory":
         return fmean(_timed(block.arms[role], metric) for role in _ROLES[side])
     memory: list[Any] = [row.measured for row in block.memory.get(side, ()) if row.valid]
-    known = [one for one in memory if one.held_in_flight is not None and one.held_uss_bytes is not None]
-    points = sorted((one.held_in_flight, one.held_uss_bytes) for one in known)
+    known = [cell for cell in memory if cell.held_in_flight is not None and cell.held_uss_bytes is not None]
+    points = sorted((cell.held_in_flight, cell.held_uss_bytes) for cell in known)
     if len(points) < 2:
         return None
     (few, low), (many, high) = points[:2]
@@ -170,12 +170,12 @@ def moves_throughput(row: Arm) -> bool:
 
 def core_share(row: Arm) -> float:
     """Return the share of its core that an arm used in its fullest window; other programs can only lower it."""
-    return max((one.cpu_ns / one.wall_ns for one in row.measured.windows or ()), default=0.0)
+    return max((window.cpu_ns / window.wall_ns for window in row.measured.windows or ()), default=0.0)
 
 
-def why_no_memory(found: Sequence[Block]) -> str | None:
+def why_no_memory(blocks: Sequence[Block]) -> str | None:
     """Return why memory has no figure: the reason of the first invalid reading; None if all are valid."""
-    invalid = [row for block in found for rows in block.memory.values() for row in rows if not row.valid]
+    invalid = [row for block in blocks for rows in block.memory.values() for row in rows if not row.valid]
     return reason(invalid[0]) if invalid else None
 
 

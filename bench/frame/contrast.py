@@ -26,12 +26,13 @@ def summary(lines: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     logarithm, and do not count.
     """
     has_valid = lines.groupby(list(by), dropna=False)["valid"].transform("any")
-    own = lines[(lines["valid"] | ~has_valid) & (lines["value"] > 0)]
-    found = [
-        (*_key(key), *_interval(stats.mean(list(group["value"].map(math.log)))), bool(group["valid"].iloc[0]))
-        for key, group in own.groupby(list(by), sort=False, dropna=False)
+    counted = lines[(lines["valid"] | ~has_valid) & (lines["value"] > 0)]
+    groups = counted.groupby(list(by), sort=False, dropna=False).agg({"value": list, "valid": "first"})
+    means = [
+        (*_key(key), *_interval(stats.mean(list(map(math.log, values)))), is_valid)
+        for key, values, is_valid in groups.itertuples(name=None)
     ]
-    return pd.DataFrame(found, columns=[*by, *SUMMARY])
+    return pd.DataFrame(means, columns=[*by, *SUMMARY])
 
 
 def contrast(lines: pd.DataFrame, over: str, baseline: object, by: Sequence[str]) -> pd.DataFrame:
@@ -42,20 +43,20 @@ def contrast(lines: pd.DataFrame, over: str, baseline: object, by: Sequence[str]
     corrected (Holm). ``answer`` is ``differs``, ``same`` (surely within 2 %) or ``unknown``. A group without the
     baseline has no lines.
     """
-    found: list[tuple[Any, ...]] = []
-    own = lines[lines["valid"] & (lines["value"] > 0)]
-    for key, group in own.groupby(list(by), sort=False, dropna=False):
+    ratios: list[tuple[Any, ...]] = []
+    counted = lines[lines["valid"] & (lines["value"] > 0)]
+    for key, group in counted.groupby(list(by), sort=False, dropna=False):
         logs: dict[Any, dict[str, float]] = {side: side_logs(part) for side, part in group.groupby(over, sort=False)}
         base = group[baseline].iloc[0] if baseline in group.columns else baseline
         if base not in logs:
             continue
-        compared = {side: stats.compare(one, logs[base]) for side, one in logs.items() if side != base}
+        compared = {side: stats.compare(units, logs[base]) for side, units in logs.items() if side != base}
         p_values = stats.adjusted(compared)
-        found += [
-            (*_key(key), side, base, *_interval(one), p_values[side], stats.answer(one, p_values[side]))
-            for side, one in compared.items()
+        ratios += [
+            (*_key(key), side, base, *_interval(estimate), p_values[side], stats.answer(estimate, p_values[side]))
+            for side, estimate in compared.items()
         ]
-    return pd.DataFrame(found, columns=[*by, over, *CONTRAST])
+    return pd.DataFrame(ratios, columns=[*by, over, *CONTRAST])
 
 
 def side_logs(lines: pd.DataFrame) -> dict[str, float]:
@@ -63,15 +64,15 @@ def side_logs(lines: pd.DataFrame) -> dict[str, float]:
     return {unit: math.log(value) for unit, value in zip(lines["unit"], lines["value"], strict=True)}
 
 
-def records(found: pd.DataFrame) -> list[Any]:
+def records(table: pd.DataFrame) -> list[Any]:
     """Return the lines of a table as named tuples."""
-    return list(found.itertuples(index=False))
+    return list(table.itertuples(index=False))
 
 
 def _key(key: Any) -> tuple[Any, ...]:
     return key if isinstance(key, tuple) else (key,)
 
 
-def _interval(found: stats.Estimate) -> tuple[float, float, float, int]:
-    interval = found.interval().ratio()
+def _interval(estimate: stats.Estimate) -> tuple[float, float, float, int]:
+    interval = estimate.interval().ratio()
     return interval.estimate, interval.low, interval.high, interval.n

@@ -68,8 +68,8 @@ def long(wide: pd.DataFrame) -> pd.DataFrame:
     figures = [name for name in wide.select_dtypes("number") if name not in {*KEYS, *OF_TRIAL}]
     values = wide[figures].to_numpy(float, na_value=np.nan).T
     names, lines = np.nonzero(~np.isnan(values))  # melt would repeat the keys for unknown figures first
-    found = {"figure": np.array(figures, dtype=object)[names], "value": values[names, lines]}
-    return wide[keys].take(lines).assign(**found).reset_index(drop=True)
+    columns = {"figure": np.array(figures, dtype=object)[names], "value": values[names, lines]}
+    return wide[keys].take(lines).assign(**columns).reset_index(drop=True)
 
 
 def trials(rows: Iterable["Row"]) -> pd.DataFrame:
@@ -112,13 +112,13 @@ def _keys(row: "Row") -> dict[str, Any]:
     rest = {key: value for key, value in rest.items() if key not in {"delay", "pages"}}
     settings = {key: value for key, value in (plain_values(arm) if arm else values).items() if key in SETTINGS}
     label = ", ".join(_setting(key, value) for key, value in settings.items())
-    found = {
+    keys = {
         "run": row.run,
         "unit": f"{row.run} {getattr(row.measured, 'block', None) or row.round}",
         "kind": row.kind,
         "trial": row.trial,
         "workload": workload.id,
-        "strategy": arm.strategy if arm and not row.of_comparison else row.strategy,
+        "strategy": arm.strategy if arm and not row.is_compared else row.strategy,
         "arm": row.strategy,
         "label": f"{row.strategy} ({label})" if label else row.strategy,
         "role": str(arm.role) if arm and row.kind == "arm" else "",
@@ -135,7 +135,7 @@ def _keys(row: "Row") -> dict[str, Any]:
         "connection": getattr(workload, "connection", None) or "",
         "site": json.dumps(rest, sort_keys=True),
         "site_pages": 0 if row.kind == "arm" else site.get("pages") or 0,
-        "comparison": getattr(getattr(workload, "comparison", None), "name", "") if row.of_comparison else "",
+        "comparison": getattr(getattr(workload, "comparison", None), "name", "") if row.is_compared else "",
         "round": row.round,
         "status": row.status,
         "valid": row.valid,
@@ -144,7 +144,7 @@ def _keys(row: "Row") -> dict[str, Any]:
         "started_at": row.started_at,
         "settings": json.dumps(values.get("arguments") or settings, sort_keys=True),
     }
-    return {key: _encodable(value) for key, value in found.items()}
+    return {key: _encodable(value) for key, value in keys.items()}
 
 
 def _encodable(value: Any) -> Any:
@@ -155,7 +155,7 @@ def _encodable(value: Any) -> Any:
 def _setting(key: str, value: object) -> str:
     """Write a setting: texts explain themselves (an interpreter, a revision), numbers need their name."""
     if isinstance(value, dict):
-        return " ".join(f"{name}={one}" for name, one in value.items())
+        return " ".join(f"{name}={item}" for name, item in value.items())
     return key if value is True else f"{key}={value}" if isinstance(value, int) else str(value)
 
 
@@ -166,17 +166,17 @@ def _figures(row: "Row") -> Iterator[tuple[str, float | str]]:
     pairs of a text and a number each number (``kernel: task_struct``). What has the name of a key has ``measured_``
     before it.
     """
-    found: dict[str, float | str] = {}
+    values: dict[str, float | str] = {}
     if isinstance(row.measured, msgspec.Struct):
         for name in row.measured.__struct_fields__:
-            found |= _values(name, getattr(row.measured, name))
+            values |= _values(name, getattr(row.measured, name))
     for name in _OF_SERVER:
         if (value := getattr(row.server, name, None)) is not None:
-            found.setdefault(f"server_{name}", value)
+            values.setdefault(f"server_{name}", value)
     renamed = {name: f"measured_{name}" for name in (*KEYS, *OF_TRIAL)}
     if getattr(row.workload, "resource", None) == "memory":
         renamed |= {name: f"{name}_bytes" for name in ("predicted", "found")}
-    for name, value in found.items():
+    for name, value in values.items():
         yield renamed.get(name, name), _encodable(value)
 
 
@@ -196,5 +196,5 @@ def _values(name: str, value: Any) -> Iterator[tuple[str, float | str]]:
         case msgspec.Struct():
             count = getattr(value, "count", math.inf)
             for key in value.__struct_fields__:
-                if count >= SAMPLES.get(key, 0) and isinstance(one := getattr(value, key), int | float | str):
-                    yield f"{name}_{key}", one
+                if count >= SAMPLES.get(key, 0) and isinstance(item := getattr(value, key), int | float | str):
+                    yield f"{name}_{key}", item

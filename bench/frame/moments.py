@@ -20,8 +20,8 @@ def moments(rows: Iterable["Row"], wide: pd.DataFrame | None = None) -> pd.DataF
     """
     many = list(rows)
     wide = trials(many) if wide is None else wide
-    found = [(number, *moment) for number, row in enumerate(many) for moment in _moments(row.measured)]
-    lines = pd.DataFrame(found, columns=["row", "at_ns", "figure", "value"])
+    points = [(number, *moment) for number, row in enumerate(many) for moment in _moments(row.measured)]
+    lines = pd.DataFrame(points, columns=["row", "at_ns", "figure", "value"])
     return lines.join(wide[[*KEYS, *OF_TRIAL]], on="row").drop(columns="row").dropna(subset="value")
 
 

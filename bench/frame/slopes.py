@@ -88,36 +88,38 @@ def layers(trials: "pd.DataFrame") -> "pd.DataFrame":
     """
     import pandas as pd
 
-    own = trials[trials["status"] == "ok"]
-    kinds = set(own["kind"])
-    known = {group: of for group, of in _STAGES.items() if of[0] in kinds and f"{of[1]}_uss_bytes" in own}
-    many = [_layers(own[own["kind"] == kind], group, stage) for group, (kind, stage) in (known or _STAGES).items()]
+    good = trials[trials["status"] == "ok"]
+    kinds = set(good["kind"])
+    known = {group: of for group, of in _STAGES.items() if of[0] in kinds and f"{of[1]}_uss_bytes" in good}
+    many = [_layers(good[good["kind"] == kind], group, stage) for group, (kind, stage) in (known or _STAGES).items()]
     return pd.concat(many, ignore_index=True)
 
 
-def _layers(own: "pd.DataFrame", group: str, stage: str) -> "pd.DataFrame":
+def _layers(trials: "pd.DataFrame", group: str, stage: str) -> "pd.DataFrame":
     import pandas as pd
 
     def read(name: str, kind: type = float) -> "pd.Series[Any]":
-        return own[name].astype(kind) if name in own else pd.Series(math.nan, own.index)
+        return trials[name].astype(kind) if name in trials else pd.Series(math.nan, trials.index)
 
     def change(name: str) -> "pd.Series[float]":
         return read(f"{stage}_{name}") - read(f"base_{name}")
 
     is_quiet = (
-        own[f"{stage}_disturbed"].isna() if f"{stage}_disturbed" in own else pd.Series(data=True, index=own.index)
+        trials[f"{stage}_disturbed"].isna()
+        if f"{stage}_disturbed" in trials
+        else pd.Series(data=True, index=trials.index)
     )
     added = {layer: change(name) for layer, name in _OF_PROCESS.items()}
     added |= {layer: _sum(map(change, names)).where(is_quiet) for layer, names in _OF_SYSTEM.items()}
     added |= {SERVER: _sum(map(change, _OF_SERVER))} if group == "swarm" else {}
     whole = {} if group == "swarm" else {layer: read(f"{stage}_{name}") for layer, name in _OF_PROCESS.items()}
     size = added | whole
-    n = own["in_flight"] if group == "idle" else read("held_in_flight").fillna(0).astype(int)
-    own = own[["connection", "site", "cpu", "arm", "stack", "valid"]].assign(group=group, n=n, row=own.index)
+    n = trials["in_flight"] if group == "idle" else read("held_in_flight").fillna(0).astype(int)
+    trials = trials[["connection", "site", "cpu", "arm", "stack", "valid"]].assign(group=group, n=n, row=trials.index)
     for sizes in (size, added):
         sizes[FULL] = _sum(sizes[layer] for layer in (*LAYERS, *([SERVER] if SERVER in sizes else [])))
-    many = pd.DataFrame(pd.concat([own.assign(layer=name, size=size[name], added=added[name]) for name in size]))
-    return many[many["row"].isin(own.index[size["user"].notna()])] if group == "parked" else many
+    many = pd.DataFrame(pd.concat([trials.assign(layer=name, size=size[name], added=added[name]) for name in size]))
+    return many[many["row"].isin(trials.index[size["user"].notna()])] if group == "parked" else many
 
 
 def _sum(sizes: "Iterable[pd.Series[float]]") -> "pd.Series[float]":
@@ -134,18 +136,18 @@ def slopes(lines: "pd.DataFrame", by: Sequence[str] = BY) -> "pd.DataFrame":
     import pandas as pd
 
     keys = [*by, "layer"]
-    found = []
+    fitted = []
     for key, group in lines.groupby(keys, sort=False, dropna=False):
-        own = group[group["valid"] & group["size"].notna()]
-        one = memory_slope(list(own["n"]), list(own["size"])) if len(own) else NoSlope("unknown here")
+        sizes = group[group["valid"] & group["size"].notna()]
+        slope = memory_slope(list(sizes["n"]), list(sizes["size"])) if len(sizes) else NoSlope("unknown here")
         numbers = (
-            (one.per_fetch, one.low, one.high, one.intercept, one.straight, one.points, one.sizes, "")
-            if isinstance(one, Slope)
-            else (*[math.nan] * 4, True, len(own), own["n"].nunique(), one.reason)
+            (slope.per_fetch, slope.low, slope.high, slope.intercept, slope.straight, slope.points, slope.sizes, "")
+            if isinstance(slope, Slope)
+            else (*[math.nan] * 4, True, len(sizes), sizes["n"].nunique(), slope.reason)
         )
-        found.append((*key, *numbers))
+        fitted.append((*key, *numbers))
     return pd.DataFrame(
-        found, columns=[*keys, "estimate", "low", "high", "intercept", "is_straight", "points", "sizes", "reason"]
+        fitted, columns=[*keys, "estimate", "low", "high", "intercept", "is_straight", "points", "sizes", "reason"]
     )
 
 
@@ -179,8 +181,8 @@ def _memory_slope(in_flight: tuple[int, ...], memory_bytes: tuple[float, ...]) -
     lower, upper, bend = _least_squares(halves, medians, [(0, 1, 0), (0, 0, 1), (0, -1, 1)])
     apart = bend.interval()
     straight = apart.low <= 0 <= apart.high or abs(bend.value) <= MAX_BEND * abs(slope.value)
-    ends = [one.interval() for one in ([slope] if straight else [lower, upper])]
-    low, high = min(one.low for one in ends), max(one.high for one in ends)
+    ends = [fitted.interval() for fitted in ([slope] if straight else [lower, upper])]
+    low, high = min(interval.low for interval in ends), max(interval.high for interval in ends)
     return Slope(slope.value, low, high, start.value, straight, len(in_flight), len(sizes))
 
 

@@ -16,7 +16,7 @@ MARGIN = math.log(1.02)
 """Minimum difference that counts: 2 %."""
 MOST = 709.0
 """Maximum argument of ``math.exp``."""
-LEAST_SD = 0.001
+MIN_SD = 0.001
 """Minimum standard deviation: no timing repeats to better than 0.1 %, even if a few values agree by chance."""
 
 Key = TypeVar("Key", bound=Hashable)
@@ -79,12 +79,12 @@ def t_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Inter
     return mean(values).interval(confidence)
 
 
-def welch(one: Sequence[float], other: Sequence[float]) -> Estimate:
+def welch(a: Sequence[float], other: Sequence[float]) -> Estimate:
     """Return the difference of the means of two unpaired sides of at least one value, with unequal variances.
 
     B. L. Welch, 1947; scipy's ``ttest_ind`` has no answer where a side does not vary.
     """
-    first, second = mean(one), mean(other)
+    first, second = mean(a), mean(other)
     error, n = math.hypot(first.error, second.error), min(first.n, second.n)
     if math.isinf(error):
         return Estimate(first.value - second.value, error, 1, n)
@@ -92,30 +92,30 @@ def welch(one: Sequence[float], other: Sequence[float]) -> Estimate:
     return Estimate(first.value - second.value, error, freedom, n)
 
 
-def compare(one: Logs, other: Logs) -> Estimate:
+def compare(first: Logs, other: Logs) -> Estimate:
     """Return ``one - other``: by pairs if at least two blocks, and half of them, are common, else by Welch.
 
     Neither may be empty.
     """
-    common = one.keys() & other.keys()
-    if len(common) > 1 and 2 * len(common) >= max(len(one), len(other)):
-        return mean([one[block] - other[block] for block in common])
-    return welch(list(one.values()), list(other.values()))
+    common = first.keys() & other.keys()
+    if len(common) > 1 and 2 * len(common) >= max(len(first), len(other)):
+        return mean([first[block] - other[block] for block in common])
+    return welch(list(first.values()), list(other.values()))
 
 
-def answer(found: Estimate, p: float | None = None, margin: float = MARGIN) -> Answer:
+def answer(estimate: Estimate, p: float | None = None, margin: float = MARGIN) -> Answer:
     """Return ``differs`` for a significant difference of at least 2 %, ``same`` if it is surely within the margin.
 
     ``p`` is the p value after a correction for several comparisons.
     """
-    if (found.p if p is None else p) < 1 - CONFIDENCE and abs(found.value) >= MARGIN:
+    if (estimate.p if p is None else p) < 1 - CONFIDENCE and abs(estimate.value) >= MARGIN:
         return "differs"
-    return "same" if found.is_within(margin) else "unknown"
+    return "same" if estimate.is_within(margin) else "unknown"
 
 
-def differs(one: Logs, other: Logs, margin: float = MARGIN) -> Answer:
+def differs(first: Logs, other: Logs, margin: float = MARGIN) -> Answer:
     """Return whether two sides differ; ``unknown`` if a side is empty."""
-    return answer(compare(one, other), margin=margin) if one and other else "unknown"
+    return answer(compare(first, other), margin=margin) if first and other else "unknown"
 
 
 # Several comparisons at once
@@ -132,7 +132,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def adjusted(family: Mapping[Key, Estimate]) -> dict[Key, float]:
     """Return the p value of each comparison, corrected for their number (Holm); single values have 1, uncounted."""
-    known = {key: found.p for key, found in family.items() if math.isfinite(found.error)}
+    known = {key: estimate.p for key, estimate in family.items() if math.isfinite(estimate.error)}
     return dict.fromkeys(family, 1.0) | dict(zip(known, holm(list(known.values())), strict=True))
 
 
@@ -145,7 +145,7 @@ def t_quantile(freedom: float, probability: float) -> float:
 
 
 def _sd(values: Sequence[float]) -> float:
-    return max(LEAST_SD, stdev(values)) if len(values) > 1 else math.inf
+    return max(MIN_SD, stdev(values)) if len(values) > 1 else math.inf
 
 
 def _exp(value: float) -> float:

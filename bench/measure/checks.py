@@ -18,7 +18,7 @@ Evidence = TypeVar("Evidence")
 
 def judge(checks: Mapping[str, Callable[[Evidence], Judgement]], evidence: Evidence) -> tuple[Check, ...]:
     """Run every check of a list."""
-    return tuple(Check(name, *one(evidence)) for name, one in checks.items())
+    return tuple(Check(name, *check(evidence)) for name, check in checks.items())
 
 
 def passed_if(fine: bool, figures: str) -> Judgement:
@@ -58,12 +58,12 @@ def drops(count: int | None) -> Judgement:
     return passed_if(not count, f"{count} in /proc/net/netstat during the trial")
 
 
-def knobs(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> Judgement:
+def knobs(wanted: Mapping[str, Any], reported: Mapping[str, Any]) -> Judgement:
     """Check that the worker ran with the settings that were chosen for it."""
     wrong = [
-        f"{name}: wanted {value!r}, got {found.get(name)!r}"
+        f"{name}: wanted {value!r}, got {reported.get(name)!r}"
         for name, value in wanted.items()
-        if found.get(name) != value
+        if reported.get(name) != value
     ]
     return passed_if(not wrong, "; ".join(wrong) or ", ".join(sorted(wanted)))
 

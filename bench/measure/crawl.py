@@ -19,9 +19,9 @@ from inflight.bench.rows.files import Row
 from inflight.strategies.base import Job
 
 PROGRAM = "inflight.bench.measure.worker.crawl"
-LEAST_NS = 20_000_000
+MIN_NS = 20_000_000
 """Initial time between two samples. Each sample costs about 40 µs of the harness's core."""
-MOST_SAMPLES = 200
+MAX_SAMPLES = 200
 """Number of samples at which every other one is dropped and the interval doubles."""
 
 
@@ -96,8 +96,8 @@ def _job(trial: Trial, server: Server, setting: Setting) -> Job:
 
 def _memory(pid: int) -> dict[str, int]:
     """Read the memory of an idle process: unique (USS), proportional (PSS, if known) and resident (RSS)."""
-    found = memory.of_process(pid)
-    return {key: size for key in ("uss_bytes", "rss_bytes", "pss_bytes") if (size := found[key]) is not None}
+    sizes = memory.process_layers(pid)
+    return {key: size for key in ("uss_bytes", "rss_bytes", "pss_bytes") if (size := sizes[key]) is not None}
 
 
 def counts(server: Server, cpus: host.Cpus) -> dict[str, Any]:
@@ -174,7 +174,7 @@ class Sampler:
     def __init__(self, observed: psutil.Process) -> None:
         self.peak_threads = 1
         self._observed = observed
-        self._every_ns = LEAST_NS
+        self._every_ns = MIN_NS
         self._taken: list[tuple[int, int, int, int | None]] = []
         self.begin()
 
@@ -193,7 +193,7 @@ class Sampler:
         spent_ns = host.cpu_ns(self._observed.pid)
         self.peak_threads = max(self.peak_threads, threads)
         self._taken.append((now_ns - self._begin_ns, threads, rss_bytes, host.since(self._begin_cpu_ns, spent_ns)))
-        if len(self._taken) >= MOST_SAMPLES:
+        if len(self._taken) >= MAX_SAMPLES:
             self._taken = self._taken[::2]
             self._every_ns *= 2
         self._next_ns = now_ns + self._every_ns
@@ -201,4 +201,4 @@ class Sampler:
     def samples(self) -> dict[str, list[Any]]:
         """Return the samples as a row keeps them: lists of equal length."""
         names = ("at_ns", "threads", "rss_bytes", "cpu_ns")
-        return {name: [one[n] for one in self._taken] for n, name in enumerate(names)}
+        return {name: [sample[n] for sample in self._taken] for n, name in enumerate(names)}

@@ -24,8 +24,8 @@ class SiteCrawl(StrategyPart):
 
     def pages(self) -> dict[str, Any]:
         """Return all pages."""
-        found = [asdict(page) for page in self.frontier.pages()]
-        return {"event": "pages", "pages": found, "peak_in_flight": self.frontier.peak_in_flight}
+        pages = [asdict(page) for page in self.frontier.pages()]
+        return {"event": "pages", "pages": pages, "peak_in_flight": self.frontier.peak_in_flight}
 
 
 if __name__ == "__main__":

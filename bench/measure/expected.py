@@ -25,12 +25,12 @@ def expected_answer(config: SiteConfig, roots: int, max_redirects: int) -> Answe
             answer[page.path] = (None, 0)
             continue
         answer[page.path] = (page.status, page.body_bytes)
-        found = [(link, max_redirects) for link in page.links]
+        queue = [(link, max_redirects) for link in page.links]
         if page.location is not None and redirects_left:
             target = site.number(page.location)
             assert target is not None
-            found = [(target, redirects_left - 1)]
-        for link, left in found:
+            queue = [(target, redirects_left - 1)]
+        for link, left in queue:
             if link not in seen:
                 seen.add(link)
                 waiting.append((link, left))
@@ -55,18 +55,18 @@ Found = int | bytes | str | tuple[int | None, int] | None
 """What another crawler may say of a page: its status, its body, (status, body bytes), or None if it got none."""
 
 
-def answer_of(found: Iterable[str] | Mapping[str, Found], base: str, expected: Answer) -> Answer:
+def answer_of(answered: Iterable[str] | Mapping[str, Found], base: str, expected: Answer) -> Answer:
     """Return as an answer what another crawler found: URLs or paths, alone or with what it says of each.
 
     What it does not say is taken from the expected answer. Pages that always fail may be left out. Raises TypeError if
     the URLs are not a collection of texts, or if a value is not a ``Found``.
     """
-    if not isinstance(found, Iterable) or isinstance(found, str | bytes):
-        raise TypeError(f"a crawl finds a collection of URLs or paths, not {found!r}")
-    said: Mapping[str, Found] = found if isinstance(found, Mapping) else {}
-    pages = {path_of(_text(url), base): url for url in found}
+    if not isinstance(answered, Iterable) or isinstance(answered, str | bytes):
+        raise TypeError(f"a crawl finds a collection of URLs or paths, not {answered!r}")
+    results: Mapping[str, Found] = answered if isinstance(answered, Mapping) else {}
+    pages = {path_of(_text(url), base): url for url in answered}
     answer = {path: (None, 0) for path, (status, _) in expected.items() if status is None}
-    return answer | {path: _result(said, url, expected.get(path, (None, 0))) for path, url in pages.items()}
+    return answer | {path: _result(results, url, expected.get(path, (None, 0))) for path, url in pages.items()}
 
 
 def _text(url: object) -> str:
@@ -84,8 +84,8 @@ def path_of(url: str, base: str) -> str:
     return whole
 
 
-def _result(said: Mapping[str, Found], url: str, expected: tuple[int | None, int]) -> tuple[int | None, int]:
-    match said.get(url) if url in said else expected:
+def _result(results: Mapping[str, Found], url: str, expected: tuple[int | None, int]) -> tuple[int | None, int]:
+    match results.get(url) if url in results else expected:
         case None:
             return None, 0
         case bool() as value:

@@ -17,7 +17,7 @@ def observe(
 ) -> None:
     """Crawl against a closed gate; record memory before, with N fetches held, and optionally with N connections parked.
 
-    The keys are ``base_``, ``held_`` and ``parked_`` with the names of ``memory.of_process`` and ``memory.of_system``;
+    The keys are ``base_``, ``held_`` and ``parked_`` with the names of the layers in ``memory``;
     those of the server's process have ``server_`` in between. ``reach_ns`` is the time from the order until the gate
     held N fetches. ``reach_cpu_ns`` and ``reach_server_cpu_ns`` are the CPU times of worker and server until then.
     """
@@ -42,7 +42,7 @@ def observe(
 
 REST_S = 3
 """Maximum time that a reading waits for memory to settle and for others to end."""
-MOST_STRANGERS = 5
+MAX_STRANGERS = 5
 """Number of tasks or sockets of others that is tolerated: the kernel's workers come and go."""
 
 
@@ -70,15 +70,15 @@ class Guard:
 
 def layers(stage: str, worker: process.Worker, server: Server) -> dict[str, Any]:
     """Return every layer of memory once it is at rest, under names that begin with the stage."""
-    own, system = memory.at_rest(worker.pid, _patience_s(worker))
-    found: Layers = {
-        **own,
+    process_layers, system = memory.at_rest(worker.pid, _patience_s(worker))
+    values: Layers = {
+        **process_layers,
         **system,
         "threads": sum(psutil.Process(pid).num_threads() for pid in host.family(worker.pid)),
         "connections": server.stats()["connections"],
-        **{f"server_{name}": value for name, value in memory.of_process(server.process.pid).items()},
+        **{f"server_{name}": value for name, value in memory.process_layers(server.process.pid).items()},
     }
-    return {f"{stage}_{name}": value for name, value in found.items()}
+    return {f"{stage}_{name}": value for name, value in values.items()}
 
 
 def layers_since(base: dict[str, Any], stage: str, worker: process.Worker, server: Server) -> dict[str, Any]:
@@ -89,10 +89,10 @@ def layers_since(base: dict[str, Any], stage: str, worker: process.Worker, serve
     """
     give_up_s = _patience_s(worker)
     while True:
-        found = layers(stage, worker, server)
-        others = disturbance(base, found, stage)
+        values = layers(stage, worker, server)
+        others = disturbance(base, values, stage)
         if others is None or time.monotonic() > give_up_s:
-            return found | {f"{stage}_disturbed": others}
+            return values | {f"{stage}_disturbed": others}
 
 
 def _patience_s(worker: process.Worker) -> float:
@@ -101,20 +101,20 @@ def _patience_s(worker: process.Worker) -> float:
     return now_s + min(REST_S, max(0.0, worker.deadline_s - now_s) / 4)
 
 
-def disturbance(base: dict[str, Any], found: dict[str, Any], stage: str) -> str | None:
+def disturbance(base: dict[str, Any], since: dict[str, Any], stage: str) -> str | None:
     """Describe what others changed in the kernel's system-wide memory; None when nothing is seen.
 
     Kernel stacks and slab are not counted per process. But a process or thread of others shows in the number of tasks,
     and a connection in the number of sockets, of which each connection of the trial has two.
     """
-    own = {
-        "tasks": found[f"{stage}_threads"] - base["base_threads"],
-        "tcp_sockets": 2 * (found[f"{stage}_connections"] - base["base_connections"]),
+    by_trial = {
+        "tasks": since[f"{stage}_threads"] - base["base_threads"],
+        "tcp_sockets": 2 * (since[f"{stage}_connections"] - base["base_connections"]),
     }
     moved = []
-    for what, expected in own.items():
-        before, after = base[f"base_{what}"], found[f"{stage}_{what}"]
-        if before is not None and after is not None and abs(after - before - expected) > MOST_STRANGERS:
+    for what, expected in by_trial.items():
+        before, after = base[f"base_{what}"], since[f"{stage}_{what}"]
+        if before is not None and after is not None and abs(after - before - expected) > MAX_STRANGERS:
             moved.append(f"{after - before - expected:+,} {what.replace('_', ' ')}")
     return f"of others: {', '.join(moved)}" if moved else None
 

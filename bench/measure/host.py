@@ -35,7 +35,7 @@ class Cpus:
     others: frozenset[int] = frozenset()
     """Other cores that this process may use."""
 
-    def of_client(self, cores: int) -> frozenset[int] | None:
+    def client_cores(self, cores: int) -> frozenset[int] | None:
         """Return up to this many cores for a client: its own, then unused ones, then the server's."""
         if self.client is None:
             return None
@@ -124,9 +124,9 @@ def machine(neighbour: str | None = None) -> dict[str, Any]:
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "compiler": platform.python_compiler(),
         "versions": {
-            name: found
+            name: version
             for name in (*_DISTRIBUTIONS, *_OF_STRATEGIES)
-            if (found := _version(name)) or name in _DISTRIBUTIONS
+            if (version := _version(name)) or name in _DISTRIBUTIONS
         },
         "commit": git.described(Path(__file__).resolve()),
         "descriptor_limit": list(resource.getrlimit(resource.RLIMIT_NOFILE)),

@@ -23,7 +23,7 @@ STILL = 0.002
 """Share by which two readings, SETTLE_S apart, may differ when memory is at rest."""
 
 
-def of_process(pid: int, root: Path = Path("/proc")) -> Layers:
+def process_layers(pid: int, root: Path = Path("/proc")) -> Layers:
     """Return the memory of a process: unique (USS), proportional (PSS), resident (RSS) and page tables (VmPTE).
 
     VmPTE: Documentation/filesystems/proc.rst in the kernel's source.
@@ -37,17 +37,17 @@ def of_process(pid: int, root: Path = Path("/proc")) -> Layers:
     }
 
 
-def of_processes(pids: Iterable[int]) -> Layers:
+def layers_of_processes(pids: Iterable[int]) -> Layers:
     """Return the memory of processes together; None for what is unknown of one. RSS counts what they share twice."""
-    each = [of_process(pid) for pid in pids]
+    each = [process_layers(pid) for pid in pids]
     return {
-        name: sum(one for one in sizes if one is not None) if None not in sizes else None
+        name: sum(size for size in sizes if size is not None) if None not in sizes else None
         for name in each[0]
         for sizes in [[layers[name] for layers in each]]
     }
 
 
-def of_system(root: Path = Path("/proc")) -> Layers:
+def system_layers(root: Path = Path("/proc")) -> Layers:
     """Return the kernel's memory for all processes together, and the counts that show who changed it.
 
     ``slab_bytes`` holds both ends of every loopback connection, files, threads, poll entries. ``socket_bytes`` are the
@@ -90,7 +90,7 @@ def at_rest(pid: int, deadline_s: float) -> tuple[Layers, Layers]:
     At the deadline, the last reading is returned.
     ``deadline_s`` is on the clock of time.monotonic().
     """
-    return settled(lambda: (of_processes(host.family(pid)), of_system()), deadline_s, time.sleep)
+    return settled(lambda: (layers_of_processes(host.family(pid)), system_layers()), deadline_s, time.sleep)
 
 
 def settled(
@@ -100,21 +100,21 @@ def settled(
     pause_s: float = SETTLE_S,
 ) -> tuple[Layers, Layers]:
     """Read layers repeatedly, and return them as ``at_rest`` does."""
-    own, system = read()
+    process, system = read()
     while time.monotonic() < deadline_s:
         sleep(pause_s)
-        (own_before, system_before), (own, system) = (own, system), read()
-        if _agree(own_before, own, "uss_bytes") and _agree(system_before, system, "slab_bytes"):
+        (own_before, system_before), (process, system) = (process, system), read()
+        if _agree(own_before, process, "uss_bytes") and _agree(system_before, system, "slab_bytes"):
             break
-    return own, system
+    return process, system
 
 
-def _agree(one: Layers, other: Layers, key: str) -> bool:
-    old, new = one.get(key), other.get(key)
+def _agree(first: Layers, other: Layers, key: str) -> bool:
+    old, new = first.get(key), other.get(key)
     return old is None or new is None or abs(new - old) <= STILL * max(old, new)
 
 
 def _after(text: str | None, protocol: str, word: str) -> int | None:
     """Return the number after a word in the line of a protocol."""
-    found = re.search(rf"^{protocol}:.*\b{word} (\d+)", text or "", re.MULTILINE)
-    return int(found[1]) if found else None
+    match = re.search(rf"^{protocol}:.*\b{word} (\d+)", text or "", re.MULTILINE)
+    return int(match[1]) if match else None

@@ -19,13 +19,13 @@ from inflight.bench.measure.neighbour_worker import KINDS
 from inflight.bench.measure.process import start
 
 SHARE = 0.5
-MOST_S = 4 * 3600.0
+MAX_S = 4 * 3600.0
 """Time after which an abandoned neighbour ends by itself."""
 SEED = 20260101
 
 
 @contextmanager
-def neighbour(kind: str, cores: Iterable[int], share: float = SHARE, most_s: float = MOST_S) -> Iterator[None]:
+def neighbour(kind: str, cores: Iterable[int], share: float = SHARE, most_s: float = MAX_S) -> Iterator[None]:
     """Disturb each of these cores for a share of the time; ``kind`` is one of ``KINDS``.
 
     The neighbour ends with the ``with`` block, with this process, or after ``most_s`` seconds.

@@ -51,12 +51,12 @@ def main() -> None:
     """Print the cost of a fetch with and without measuring."""
     job = Job(roots=tuple(f"http://127.0.0.1/{n}" for n in range(FETCHES)))
     gc.disable()
-    found: dict[str, list[float]] = {"with_ns": [], "without_ns": [], "loop_ns": []}
+    costs: dict[str, list[float]] = {"with_ns": [], "without_ns": [], "loop_ns": []}
     for _ in range(TURNS):
-        found["with_ns"].append(book(Measured(job)))
-        found["without_ns"].append(book(Unmeasured(job)))
-        found["loop_ns"].append(turn(FETCHES))
-    print(json.dumps({name: median(times) for name, times in found.items()}))
+        costs["with_ns"].append(book(Measured(job)))
+        costs["without_ns"].append(book(Unmeasured(job)))
+        costs["loop_ns"].append(turn(FETCHES))
+    print(json.dumps({name: median(times) for name, times in costs.items()}))
 
 
 def turn(number: int) -> float:

@@ -17,16 +17,16 @@ def without_places(value: Any) -> Any:
     of a page, and stays: ``/p/3``.
     """
     if isinstance(value, dict):
-        return {without_places(name): without_places(one) for name, one in value.items()}
+        return {without_places(name): without_places(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [without_places(one) for one in value]
+        return [without_places(item) for item in value]
     return _named(value) if isinstance(value, str) and "/" in value else value
 
 
 def _named(text: str) -> str:
     if text.startswith("/") and _is_here(text) and os.path.lexists(text):  # it may contain spaces
         return PurePath(text).name
-    return _PATH.sub(lambda found: PurePath(found[0]).name if _is_here(found[0]) else found[0], text)
+    return _PATH.sub(lambda match: PurePath(match[0]).name if _is_here(match[0]) else match[0], text)
 
 
 def _is_here(path: str) -> bool:

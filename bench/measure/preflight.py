@@ -25,7 +25,7 @@ def _of_arm(trial: ArmTrial) -> str | None:
     per_fetch = arm.connection == "per-fetch"
     return (
         limits.descriptor_shortage(arm.in_flight, per_fetch=per_fetch)
-        or limits.server_shortage([(one.in_flight, one.connection == "per-fetch") for one in trial.block.arms])
+        or limits.server_shortage([(arm.in_flight, arm.connection == "per-fetch") for arm in trial.block.arms])
         or _of_threads(threads)
     )
 
@@ -52,8 +52,8 @@ def threads_allowed() -> int | None:
 
     Read once per run, without starting threads, which only ``shortage`` does for many threads.
     """
-    found = limits.known("threads")
-    return int(found[0].most) if found else None
+    ceilings = limits.known("threads")
+    return int(ceilings[0].most) if ceilings else None
 
 
 def _opens_again(trial: Trial) -> bool:

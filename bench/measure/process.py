@@ -221,9 +221,9 @@ DEFAULT = Runtime()
 
 def environment(runtime: Runtime = DEFAULT) -> dict[str, str]:
     """Return the environment of the harness without variables that would change measurements."""
-    kept = {name: value for name, value in os.environ.items() if name in _HARMLESS or not name.startswith(_MEDDLING)}
+    names = {name: value for name, value in os.environ.items() if name in _HARMLESS or not name.startswith(_MEDDLING)}
     sources = {} if runtime.sources is None else {registry.VARIABLE: registry.encoded(runtime.sources)}
-    return kept | dict(runtime.variables) | sources | {"PYTHONPATH": str(runtime.strategies or ROOT)}
+    return names | dict(runtime.variables) | sources | {"PYTHONPATH": str(runtime.strategies or ROOT)}
 
 
 def start(command: Sequence[str], runtime: Runtime = DEFAULT, **streams: Any) -> "subprocess.Popen[bytes]":
@@ -277,11 +277,11 @@ def output(command: Sequence[str], cpus: set[int] | None, timeout_s: float) -> t
     with start(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as program:
         pin(program.pid, cpus)
         try:
-            said, _ = program.communicate(timeout=timeout_s)
+            text, _ = program.communicate(timeout=timeout_s)
         except BaseException:
             program.kill()
             raise
-    return program.returncode, said
+    return program.returncode, text
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
@@ -312,7 +312,7 @@ def no_process_left() -> Iterator[None]:
         yield
     finally:
         for _ in range(_SWEEPS):
-            if not (left := [one for one in _own_descendants() if one not in before]):
+            if not (left := [child for child in _own_descendants() if child not in before]):
                 break
             _kill(left)
 
@@ -337,17 +337,17 @@ def _descendants(pid: int) -> "list[psutil.Process]":
         import psutil
     except ImportError:
         return []
-    found = []
+    children = []
     with contextlib.suppress(psutil.Error):
-        found = psutil.Process(pid).children(recursive=True)
-    return [one for one in found if _runs(one)]
+        children = psutil.Process(pid).children(recursive=True)
+    return [child for child in children if _runs(child)]
 
 
-def _runs(one: "psutil.Process") -> bool:
+def _runs(child: "psutil.Process") -> bool:
     import psutil
 
     try:
-        return one.status() != psutil.STATUS_ZOMBIE
+        return child.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
 
@@ -358,7 +358,7 @@ def _kill(some: "list[psutil.Process]") -> None:
         return
     import psutil
 
-    for one in some:
+    for child in some:
         with contextlib.suppress(psutil.Error):
-            one.kill()
+            child.kill()
     psutil.wait_procs(some, _END_S)

@@ -43,12 +43,12 @@ def whole(text: str | None) -> int | None:
 
 def wholes(text: str | None) -> list[int]:
     """Return the numbers at the start of a file's first line."""
-    found: list[int] = []
+    numbers: list[int] = []
     for word in (text or "").split("\n", 1)[0].split():
         if not word.isdecimal():
             break
-        found.append(int(word))
-    return found
+        numbers.append(int(word))
+    return numbers
 
 
 def most(text: str | None) -> float | None:
@@ -68,8 +68,8 @@ def keyed(text: str | None) -> dict[str, int]:
 
 def sizes(text: str | None) -> dict[str, int]:
     """Return, in bytes, the lines of ``/proc/meminfo`` or ``/proc/PID/status`` that are in kB."""
-    found = re.findall(r"^(\w+):\s+(\d+) kB$", text or "", re.MULTILINE)
-    return {name: int(number) * KIB for name, number in found}
+    pairs = re.findall(r"^(\w+):\s+(\d+) kB$", text or "", re.MULTILINE)
+    return {name: int(number) * KIB for name, number in pairs}
 
 
 def fields(text: str | None) -> dict[str, str]:
@@ -106,21 +106,21 @@ def tcp_counts(netstat: str | None) -> dict[str, int]:
 
 def holes(maps: str | None) -> list[int]:
     """Return the sizes of the free address ranges between the mappings of ``/proc/PID/maps``."""
-    found = re.findall(r"^([0-9a-f]+)-([0-9a-f]+) ", maps or "", re.MULTILINE)
-    edges = [(int(low, 16), int(high, 16)) for low, high in found]
+    ranges = re.findall(r"^([0-9a-f]+)-([0-9a-f]+) ", maps or "", re.MULTILINE)
+    edges = [(int(low, 16), int(high, 16)) for low, high in ranges]
     return [low - high for (_, high), (low, _) in pairwise(edges) if low > high]
 
 
 def mounts(mountinfo: str | None) -> list[Mount]:
     """Return the mounted control groups of ``/proc/PID/mountinfo``."""
-    found = []
+    points = []
     for line in (mountinfo or "").splitlines():
         words, _, ending = line.partition(" - ")
         head, tail = words.split(), ending.split()
         if len(head) >= 5 and len(tail) >= 3 and tail[0] in {"cgroup", "cgroup2"}:
             version = 2 if tail[0] == "cgroup2" else 1
-            found.append(Mount(_unescaped(head[3]), _unescaped(head[4]), version, frozenset(tail[2].split(","))))
-    return found
+            points.append(Mount(_unescaped(head[3]), _unescaped(head[4]), version, frozenset(tail[2].split(","))))
+    return points
 
 
 def cgroup_folders(cgroup: str | None, mountinfo: str | None, controller: str) -> list[str]:
@@ -128,15 +128,15 @@ def cgroup_folders(cgroup: str | None, mountinfo: str | None, controller: str) -
 
     Groups above the root of a container's view are not visible.
     """
-    found: list[str] = []
+    folders: list[str] = []
     for hierarchy, controllers, path in _memberships(cgroup):
         version = 2 if hierarchy == "0" and not controllers else 1
         for mount in mounts(mountinfo):
             fits = version == 2 or controller in mount.controllers & set(controllers.split(","))
             if mount.version == version and fits and (below := _below(path, mount.root)) is not None:
-                found.extend(_up_to(mount.point, below))
+                folders.extend(_up_to(mount.point, below))
                 break
-    return found
+    return folders
 
 
 def _memberships(cgroup: str | None) -> Iterator[tuple[str, str, str]]:

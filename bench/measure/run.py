@@ -95,8 +95,8 @@ def need_locust() -> None:
 
 def shortages(trials: Iterable[AnyTrial]) -> dict[str, str]:
     """Return the ids of trials and arms that this machine does not allow, each with the limit that forbids it."""
-    found = {part.id: shortage(part) for trial in trials for part in row_trials(trial)}
-    return {part_id: reason for part_id, reason in found.items() if reason is not None}
+    reasons = {part.id: shortage(part) for trial in trials for part in row_trials(trial)}
+    return {part_id: reason for part_id, reason in reasons.items() if reason is not None}
 
 
 def all_trials(experiment: Experiment) -> list[AnyTrial]:
@@ -138,11 +138,13 @@ def new_folder(parent: Path, experiment: Planned, machine: dict[str, Any] | None
     folder = parent / name
     values = without_places(experiment.to_dict())
     if "strategies" in values:  # a path that starts here is found again when the run is resumed
-        values["strategies"] = [strategies.reference(one, folder) for one in values["strategies"]]
+        values["strategies"] = [strategies.reference(name, folder) for name in values["strategies"]]
     if isinstance(experiment, Experiment) and experiment.pythons:
         names = experiment.pythons
-        values["python"] = {label: os.path.relpath(one, folder) if "/" in one else one for label, one in names.items()}
-        asked = {label: without_places(interpreters.ask(one).to_dict()) for label, one in names.items()}
+        values["python"] = {
+            label: os.path.relpath(path, folder) if "/" in path else path for label, path in names.items()
+        }
+        asked = {label: without_places(interpreters.ask(path).to_dict()) for label, path in names.items()}
         machine = machine | {"interpreters": asked}
     try:
         folder.mkdir(parents=True)
@@ -202,8 +204,8 @@ def _unit_ns(folder: Path, trials: Iterable[AnyTrial], cpus: host.Cpus) -> float
         if units := getattr(row.measured, "work_units", None):
             return float(row.workload.cpu_ns / units)
     try:
-        code, said = process.output(["inflight.bench.measure.calibrate"], cpus.client, CALIBRATION_S)
-        return float(said) if code == 0 else _not_calibrated(f"exited with {code}")
+        code, text = process.output(["inflight.bench.measure.calibrate"], cpus.client, CALIBRATION_S)
+        return float(text) if code == 0 else _not_calibrated(f"exited with {code}")
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         return _not_calibrated(str(error))
 
@@ -228,24 +230,24 @@ def _alone_in(folder: Path) -> Iterator[None]:
 def _done(folder: Path, trials: list[AnyTrial]) -> set[str]:
     """Return the ids of the trials with all their rows. Raises RunError for rows of another plan or machine."""
     workloads = {part.id: part.values for trial in trials for part in row_trials(trial)}
-    found = rows.read(folder)
-    for row in found:
+    stored = rows.read(folder)
+    for row in stored:
         if workloads.get(row.trial) != plain_values(row.workload):
             raise RunError(f"{folder} has a row of {row.trial}, which is not in its {EXPERIMENT_FILE}; start a new run")
-    if found:
+    if stored:
         _check_machine(folder)
-        _check_files(found, {part.id: part for trial in trials for part in row_trials(trial)})
-    there = {row.trial for row in found}
+        _check_files(stored, {part.id: part for trial in trials for part in row_trials(trial)})
+    there = {row.trial for row in stored}
     return {trial.id for trial in trials if all(part.id in there for part in row_trials(trial))}
 
 
 def machine_of(folder: Path) -> dict[str, Any]:
     """Return the stored description of the machine of a run. Raises RunError when it cannot be read."""
     try:
-        found: dict[str, Any] = dict(json.loads((folder / MACHINE_FILE).read_text(encoding="utf-8")))
+        values: dict[str, Any] = dict(json.loads((folder / MACHINE_FILE).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
         raise RunError(f"{folder / MACHINE_FILE} is damaged ({error}); start a new run") from error
-    return found
+    return values
 
 
 def _check_machine(folder: Path) -> None:
@@ -257,9 +259,9 @@ def _check_machine(folder: Path) -> None:
         raise RunError(f"{folder} was started on another machine (different {', '.join(changed)}); start a new run")
 
 
-def _check_files(found: Iterable[Row], parts: Mapping[str, RowTrial]) -> None:
+def _check_files(stored: Iterable[Row], parts: Mapping[str, RowTrial]) -> None:
     """Raise RunError when a strategy from another place is not the one of the stored rows."""
-    for row in found:
+    for row in stored:
         part = parts[row.trial]
         arm = part.arm if isinstance(part, ArmTrial | Trial) else None
         name = part.strategy if arm is None else arm.strategy
@@ -271,42 +273,37 @@ def _check_files(found: Iterable[Row], parts: Mapping[str, RowTrial]) -> None:
 
 
 def _run_missing(
-    folder: Path,
-    cpus: host.Cpus,
-    setting_of: SettingOf,
-    trials: list[AnyTrial],
-    report: Report,
-    given: tuple[str, ...],
+    folder: Path, cpus: host.Cpus, setting_of: SettingOf, trials: list[AnyTrial], report: Report, given: tuple[str, ...]
 ) -> None:
     reasons = _reasons_to_skip(trials, given)
     with ServerKeeper(cpus) as keeper:
         for number, trial in enumerate(trials, start=1):
             left_out = [part for part in row_trials(trial) if part.id in reasons]
-            found = [skipped(part, folder.name, *reasons[part.id]) for part in left_out]
+            made = [skipped(part, folder.name, *reasons[part.id]) for part in left_out]
             if len(left_out) < len(row_trials(trial)):
                 # The processes of a swarm use all cores, and inherit those of this process.
                 with nullcontext() if trial.kind == "swarm" else beside_the_server(cpus):
                     absent = {part.strategy for part in left_out}
                     whole = trial.without(absent) if isinstance(trial, BlockTrial) else trial
-                    found += _run_one(whole, keeper, setting_of(trial), given)
-            for row in found:
+                    made += _run_one(whole, keeper, setting_of(trial), given)
+            for row in made:
                 _append(folder, row)
-            if any(row.cause == "server" for row in found):
-                reasons |= _of_same_workload(trial, trials, found[0])
-            report(number, len(trials), found)
+            if any(row.cause == "server" for row in made):
+                reasons |= _of_same_workload(trial, trials, made[0])
+            report(number, len(trials), made)
 
 
 def _of_same_workload(trial: AnyTrial, trials: list[AnyTrial], row: Row) -> dict[str, tuple[Cause, str]]:
     """Return the reason of a row for all arms of all blocks of its workload."""
     assert isinstance(trial, BlockTrial)
-    blocks = [one for one in trials if isinstance(one, BlockTrial) and one.workload.id == trial.workload.id]
-    return {part.id: ("server", row.reason or "") for one in blocks for part in one.trials}
+    blocks = [each for each in trials if isinstance(each, BlockTrial) and each.workload.id == trial.workload.id]
+    return {part.id: ("server", row.reason or "") for block in blocks for part in block.trials}
 
 
 def _reasons_to_skip(trials: list[AnyTrial], given: tuple[str, ...]) -> dict[str, tuple[Cause, str]]:
     """Return the reason of each trial or arm that cannot run on this machine."""
     parts = [part for trial in trials for part in row_trials(trial) if part.kind in {"crawl", "memory", "swarm", "arm"}]
-    found: dict[str, tuple[Cause, str]] = {part: ("limit", reason) for part, reason in shortages(trials).items()}
+    reasons: dict[str, tuple[Cause, str]] = {part: ("limit", reason) for part, reason in shortages(trials).items()}
     known: dict[tuple[str, str | None, int], tuple[Cause, str] | None] = {}  # making an environment takes long
     for part in parts:
         arm = part.arm if isinstance(part, ArmTrial | Trial) else None
@@ -314,8 +311,8 @@ def _reasons_to_skip(trials: list[AnyTrial], given: tuple[str, ...]) -> dict[str
         if key not in known:
             known[key] = _lack(*key, given)
         if (lack := known[key]) is not None:
-            found[part.id] = lack
-    return found
+            reasons[part.id] = lack
+    return reasons
 
 
 def _lack(strategy: str, python: str | None, cores: int, given: tuple[str, ...]) -> tuple[Cause, str] | None:
@@ -357,7 +354,7 @@ def _run_one(trial: AnyTrial, keeper: "ServerKeeper", setting: Setting, given: t
     prepared = {}
     if isinstance(trial, BlockTrial):
         for arm in trial.arms:
-            cpus = setting.cpus.of_client(arm.cores) if arm.cores > 1 else None
+            cpus = setting.cpus.client_cores(arm.cores) if arm.cores > 1 else None
             runtime = _runtime(arm, cpus, given)
             prepared[arm.name] = Prepared(arm, strategies.describe(arm.strategy), runtime, None)
     elif isinstance(trial, Trial) and trial.arm is not None:
@@ -386,10 +383,7 @@ _ON_THE_SERVER: dict[Kind, Callable[[Any, Server, Setting], Row]] = {
     "probe": run_probe,
     "open": run_open,
 }
-_ALONE: dict[Kind, Callable[[Any, Setting], Row]] = {
-    "limit": run_limit,
-    "swarm": run_swarm,
-}
+_ALONE: dict[Kind, Callable[[Any, Setting], Row]] = {"limit": run_limit, "swarm": run_swarm}
 """Functions that run a trial, by kind: on the server that all trials of a run share, or without it."""
 
 

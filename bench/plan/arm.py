@@ -95,7 +95,7 @@ class BlockTrial:
     arms: tuple[Arm, ...]
     cycles: int  #: Number of slices per arm.
     expected_ns: int  #: Estimated time of the block.
-    said: Mapping[str, Any] = field(default_factory=dict)  #: Further values of the workload in its rows.
+    more: Mapping[str, Any] = field(default_factory=dict)  #: Further values of the workload in its rows.
     #: Maximum CPU time that an arm may use until its cap is in flight; another is left out of the rest of the block.
     #: None: only a client that hangs is left out.
     patience_s: float | None = None
@@ -109,7 +109,7 @@ class BlockTrial:
     @property
     def values(self) -> dict[str, Any]:
         """Values of the workload that the rows of all arms share."""
-        return self.workload.to_dict() | dict(self.said)
+        return self.workload.to_dict() | dict(self.more)
 
     @property
     def trials(self) -> list["ArmTrial"]:

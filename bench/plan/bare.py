@@ -31,7 +31,7 @@ PROGRAMS = Path(__file__).parents[1] / "measure" / "programs"
 PROBES = tuple(sorted(path.stem for path in PROGRAMS.glob("[!_]*.py")))
 COMPARED = frozenset({"swarm"})
 """Kinds with several subjects per workload."""
-MOST_N = 2_000_000
+MAX_N = 2_000_000
 
 _LIMIT_NS = 10_000_000_000
 _PROBE_NS = 1_500_000_000
@@ -73,7 +73,7 @@ class Idle(BareTable, frozen=True, kw_only=True):
 
     kind = "idle"
     what: tuple[IdleName, ...] = get_args(IdleName)
-    n: tuple[Annotated[int, Meta(ge=1, le=MOST_N)], ...]
+    n: tuple[Annotated[int, Meta(ge=1, le=MAX_N)], ...]
     variables: dict[str, str] = field(default_factory=dict)  #: Environment variables of the process.
 
     def trials(self, _strategies: Sequence[str] = ()) -> list[BareTrial]:
@@ -107,8 +107,8 @@ class Probe(BareTable, frozen=True, kw_only=True):
         return [self._trial(dict(zip(self.each, values, strict=True))) for values in combined]
 
     def _trial(self, arguments: dict[str, Any]) -> BareTrial:
-        told = "".join(f"/{key}={value}" for key, value in sorted(arguments.items()))
-        values = {"id": f"probe/{self.probe}{told}", "probe": self.probe, "arguments": arguments}
+        suffix = "".join(f"/{key}={value}" for key, value in sorted(arguments.items()))
+        values = {"id": f"probe/{self.probe}{suffix}", "probe": self.probe, "arguments": arguments}
         return BareTrial("probe", self.probe, values, _PROBE_NS)
 
 
@@ -121,10 +121,10 @@ class Limit(BareTable, frozen=True, kw_only=True):
 
     def trials(self, _strategies: Sequence[str] = ()) -> list[BareTrial]:
         """Return a trial of each resource."""
-        told = "/through-shared" if self.through_shared else ""
+        suffix = "/through-shared" if self.through_shared else ""
         shared = {"through_shared": self.through_shared}
         return [
-            BareTrial("limit", name, {"id": f"limit/{name}{told}", "resource": name} | shared, _LIMIT_NS)
+            BareTrial("limit", name, {"id": f"limit/{name}{suffix}", "resource": name} | shared, _LIMIT_NS)
             for name in self.resources
         ]
 
@@ -132,6 +132,6 @@ class Limit(BareTable, frozen=True, kw_only=True):
 def idle(name: str, n: int, variables: Mapping[str, str] | None = None) -> BareTrial:
     """Return the trial of N idle threads or tasks of one kind, in a process with these environment variables."""
     expected_ns = _IDLE_NS + n * _EACH_NS.get(name, _COROUTINE_NS)
-    told = "".join(f"/{key}={value}" for key, value in sorted((variables or {}).items()))
-    values = {"id": f"idle/{name}/n={n}{told}", "what": name, "n": n}
+    suffix = "".join(f"/{key}={value}" for key, value in sorted((variables or {}).items()))
+    values = {"id": f"idle/{name}/n={n}{suffix}", "what": name, "n": n}
     return BareTrial("idle", name, values | ({"variables": dict(variables)} if variables else {}), expected_ns)

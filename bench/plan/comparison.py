@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from inflight.bench.plan.arm import Arm, BlockTrial, placebo
 from inflight.bench.plan.experiment import named
-from inflight.bench.plan.grid import CONNECTIONS, MOST_IN_FLIGHT, Workload
+from inflight.bench.plan.grid import CONNECTIONS, MAX_IN_FLIGHT, Workload
 from inflight.bench.plan.judge import check_known, judged, need, whole
 from inflight.bench.plan.trials import Trial, trial_of
 from inflight.fake_server.delays import parse_delay
@@ -68,7 +68,7 @@ class Comparison:
         """Return the memory trials of A and B, each at two numbers in flight; B is first in every second block."""
         order: tuple[ArmName, ...] = ("A", "B") if number % 2 else ("B", "A")
         few, many = MEMORY_SIZES[number % len(MEMORY_SIZES)]
-        has_threads = any(one.threads_each for one in described.values())
+        has_threads = any(description.threads_each for description in described.values())
         sizes = few, many if has_threads else LIGHT * many
         return [(name, self._held(number, name, size, described[name])) for name in order for size in sizes]
 
@@ -86,7 +86,7 @@ class Comparison:
         site = SiteConfig(pages=size, links=0)
         workload = Workload(f"compare/{self.name}/memory/{size}", "memory", site, size, arm.connection)
         trial = trial_of(f"{workload.id}/{name}/round={number}", number, workload, described)
-        return replace(trial, said={"arm": arm.to_dict()} | self._values())
+        return replace(trial, more={"arm": arm.to_dict()} | self._values())
 
 
 def comparison(a: Arm, b: Arm, site: SiteConfig, metrics: tuple[Metric, ...] = METRICS, name: str = "ab") -> Comparison:
@@ -151,7 +151,7 @@ def _changed(arm: Arm, option: str, key: str, value: str) -> dict[str, Any]:
         case "repo":
             return {"repository": Path(value)}
         case "in_flight":
-            return {"in_flight": whole(int(value), 1, MOST_IN_FLIGHT, option)}
+            return {"in_flight": whole(int(value), 1, MAX_IN_FLIGHT, option)}
         case "with":
             return {"requirements": (*arm.requirements, value)}
         case "env":

@@ -21,7 +21,7 @@ from inflight.bench.plan.judge import ExperimentError, Rounds, Seconds
 from inflight.bench.plan.scale import NOT_IN_A_SWARM, Open, Swarm, host_of, is_loopback
 
 PRESETS = Path(__file__).with_name("presets")
-MOST_SEED = 2**63 - 1
+MAX_SEED = 2**63 - 1
 HEAD = ("about", "strategies", "rounds", "seed", "pin", "deadline_s", "site", "python")
 """The keys of a file beside its tables."""
 TABLES: tuple[type[Grid | BareTable], ...] = (Crawl, Memory, Throughput, Idle, Probe, Limit, Swarm, Open)
@@ -35,7 +35,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     about: str = ""
     strategies: tuple[str, ...]
     rounds: Rounds = 1
-    seed: Annotated[int, msgspec.Meta(ge=0, le=MOST_SEED)] = 1
+    seed: Annotated[int, msgspec.Meta(ge=0, le=MAX_SEED)] = 1
     pin: bool = True
     deadline_s: Seconds | None = None  #: Deadline of a trial; None: derived from the estimate of the plan.
     pythons: dict[str, Annotated[str, msgspec.Meta(min_length=1)]] = msgspec.field(name="python", default_factory=dict)
@@ -149,10 +149,10 @@ def _tables(
     judge.need(
         isinstance(given, list | tuple), f"{where}: {kind.kind} must be written with two brackets, [[{kind.kind}]]"
     )
-    for number, own in enumerate(given, start=1):
+    for number, entry in enumerate(given, start=1):
         place = f"{where}, [[{kind.kind}]] number {number}"
-        judge.need(isinstance(own, Mapping), f"{place} must be a table, not {own!r}")
-        table = dict(own)
+        judge.need(isinstance(entry, Mapping), f"{place} must be a table, not {entry!r}")
+        table = dict(entry)
         if "site" in kind.__struct_fields__ and "target" not in table:
             common, site = values.get("site", {}), table.get("site", {})
             judge.need(isinstance(common, dict) and isinstance(site, dict), f"{place}: site must be a table")

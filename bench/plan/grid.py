@@ -15,8 +15,8 @@ from inflight.fake_server.site import SiteConfig
 
 Connection = Literal["keep-alive", "per-fetch"]
 CONNECTIONS: tuple[str, ...] = get_args(Connection)
-MOST_IN_FLIGHT = 1_000_000
-MOST_CPU_NS = 1_000_000_000
+MAX_IN_FLIGHT = 1_000_000
+MAX_CPU_NS = 1_000_000_000
 LAP, MIN_LAP = 1000, 10
 """Pages in a lap of an endless site: default and minimum."""
 MAX_LEFT_NS = 250_000_000
@@ -25,7 +25,7 @@ AT_LEAST = ">="
 """Beginning of the name of any interpreter from a version on, such as ``>=3.12``."""
 
 Kind = Literal["crawl", "memory"]
-InFlight = Annotated[int, Meta(ge=1, le=MOST_IN_FLIGHT)]
+InFlight = Annotated[int, Meta(ge=1, le=MAX_IN_FLIGHT)]
 Pages = Annotated[int, Meta(ge=1, le=10**9)]
 Cores = Annotated[int, Meta(ge=1, le=1024)]
 BusyThreads = Annotated[int, Meta(ge=0, le=100)]
@@ -215,5 +215,5 @@ def _check_interpreter(name: str) -> None:
 def _work(text: str) -> str:
     """Return the canonical text of a duration of CPU work. Raises ExperimentError."""
     duration_ns = judged(lambda: parse_duration_ns(text), "cpu")
-    need(duration_ns <= MOST_CPU_NS, f"cpu must be at most {duration_text(MOST_CPU_NS)}, not {text!r}")
+    need(duration_ns <= MAX_CPU_NS, f"cpu must be at most {duration_text(MAX_CPU_NS)}, not {text!r}")
     return duration_text(duration_ns)

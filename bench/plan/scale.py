@@ -19,8 +19,8 @@ from inflight.bench.plan.judge import judged, need
 from inflight.fake_server.delays import parse_duration_ns
 from inflight.fake_server.site import SiteConfig
 
-MOST_IN_FLIGHT = 10_000_000
-MOST_OPEN_SECONDS = 3600
+MAX_IN_FLIGHT = 10_000_000
+MAX_OPEN_SECONDS = 3600
 MAX_HOLD_NS = 3_600_000_000_000
 SWARM_BODY_BYTES = 256
 """Default body size in swarms. Pages are small, because a swarm measures waiting fetches, not the transfer of bytes."""
@@ -33,7 +33,7 @@ _GIVEN = {"pages": "in_flight decides", "delay": "the gate holds all until it op
 NOT_IN_A_SWARM = _ONLY_PAGES.keys() | _GIVEN.keys()
 """Values of the experiment's common site that a swarm ignores."""
 
-InFlight = Annotated[int, Meta(ge=1, le=MOST_IN_FLIGHT)]
+InFlight = Annotated[int, Meta(ge=1, le=MAX_IN_FLIGHT)]
 Rate = Annotated[float, Meta(gt=0, le=100_000)]
 
 
@@ -84,7 +84,7 @@ class Open(BareTable, frozen=True, kw_only=True):
 
     kind = "open"
     rates: tuple[Rate, ...]  #: Requests per second.
-    seconds: Annotated[float, Meta(gt=0, le=MOST_OPEN_SECONDS)] = 10  #: Length of each rate.
+    seconds: Annotated[float, Meta(gt=0, le=MAX_OPEN_SECONDS)] = 10  #: Length of each rate.
     users: Annotated[int, Meta(ge=1, le=20_000)] = 200  #: Maximum number in flight.
     latency: tuple[str, ...] = ("0",)
     site: dict[str, Any] = field(default_factory=dict)

@@ -42,7 +42,7 @@ class Trial:
     workload: Workload
     reachable: int  #: Maximum number of fetches in flight: the least of cap, site and limit of the model.
     threads_each: int = 0  #: Number of threads that the model needs per fetch in flight.
-    said: Mapping[str, Any] = field(default_factory=dict)  #: Further values of the workload in its row.
+    more: Mapping[str, Any] = field(default_factory=dict)  #: Further values of the workload in its row.
     arm: Arm | None = None  #: The strategy with its settings, if it has some.
 
     @property
@@ -58,7 +58,7 @@ class Trial:
     @property
     def values(self) -> dict[str, Any]:
         """What the row says of the workload."""
-        return self.workload.to_dict() | dict(self.said) | ({} if self.arm is None else {"arm": self.arm.to_dict()})
+        return self.workload.to_dict() | dict(self.more) | ({} if self.arm is None else {"arm": self.arm.to_dict()})
 
     @property
     def expected_ns(self) -> int:
@@ -96,7 +96,7 @@ def expand(experiment: Experiment, described: dict[str, Description]) -> list[An
         blocks: list[AnyTrial] = []
         for grid, workload in experiment.cells():
             chosen = [described[name] for name in experiment.strategies if grid.takes_part(name, number)]
-            chosen = [one for one in chosen if _fits(workload.in_flight, one)]
+            chosen = [description for description in chosen if _fits(workload.in_flight, description)]
             if isinstance(grid, Throughput):
                 made = first if grid is experiment.throughput[0] else blocks
                 made += _blocks(experiment, grid, workload, chosen, number)
@@ -134,17 +134,17 @@ def _blocks(
     experiment: Experiment, grid: Throughput, workload: Workload, chosen: Sequence[Description], number: int
 ) -> list[BlockTrial]:
     if grid.against is not None:
-        blocks = [_against_itself(grid, workload, one, number) for one in chosen]
+        blocks = [_against_itself(grid, workload, description, number) for description in chosen]
     else:
-        cores: list[Settings] = [{"cores": one} for one in grid.cores] if isinstance(grid.cores, tuple) else [{}]
+        cores: list[Settings] = [{"cores": count} for count in grid.cores] if isinstance(grid.cores, tuple) else [{}]
         on = [{**python, **each} for python in _interpreters(experiment) for each in cores]
         blocks = [block_of(workload, chosen, grid.cycles, number, grid.settings, on)] if chosen else []
     if grid.patience_s is None:
         return blocks
     slow_ns = grid.patience_s * 1e9 * _PATIENCE_USED  # arms that need patience are slow
     return [
-        replace(one, patience_s=grid.patience_s, expected_ns=one.expected_ns + round(len(one.arms) * slow_ns))
-        for one in blocks
+        replace(block, patience_s=grid.patience_s, expected_ns=block.expected_ns + round(len(block.arms) * slow_ns))
+        for block in blocks
     ]
 
 
@@ -160,9 +160,9 @@ def block_of(
 
     Each strategy has an arm on each of ``each_on`` (interpreters and numbers of cores); the reference is on the first.
     """
-    first = next((one for one in chosen if one.name == REFERENCE), chosen[0])
-    ordered = [first, *(one for one in chosen if one is not first)]
-    arms = [_arm(one, workload, settings or {}, on) for on in each_on for one in ordered]
+    first = next((description for description in chosen if description.name == REFERENCE), chosen[0])
+    ordered = [first, *(description for description in chosen if description is not first)]
+    arms = [_arm(description, workload, settings or {}, on) for on in each_on for description in ordered]
     return _block(f"{workload.id}/round={number}", number, workload, chosen, arms, cycles)
 
 
@@ -189,7 +189,7 @@ def _block(
     reference = replace(arms[0], role="reference")
     every = (reference, *([] if waits_ns else [placebo(reference)]), *arms[1:])
     worked_ns = (_SLICE_FETCHES + _SLICE_ROUNDS * workload.in_flight) * workload.cpu_ns
-    threaded = {one.name for one in chosen if one.threads_each}
+    threaded = {description.name for description in chosen if description.threads_each}
     slices_ns = sum(_round_ns(arm, threaded) + _SLICE_LATENCIES * waits_ns + worked_ns for arm in every)
     expected_ns = round(len(every) * START_NS + cycles * slices_ns)
     return BlockTrial(block_id, number, workload, every, cycles, expected_ns)

@@ -34,17 +34,17 @@ class Wanted(NamedTuple):
 
 def costs_near(lines: DataFrame, site: Mapping[str, Any], in_flight: int) -> DataFrame:
     """Return the CPU time per page, without latency and CPU work, at the nearest number in flight; may be empty."""
-    found = _plain(lines, site, "cpu_per_page_ns")
-    found = found[(found["latency_ns"] == 0) & (found["cpu_ns"] == 0)]
-    found = _in_two_blocks(found[found["in_flight"].between(in_flight / NEAR, in_flight * NEAR)])
-    nearest = min(found["in_flight"].unique(), key=lambda number: abs(math.log(number / in_flight)), default=0)
-    return found[found["in_flight"] == nearest]
+    counted = _plain(lines, site, "cpu_per_page_ns")
+    counted = counted[(counted["latency_ns"] == 0) & (counted["cpu_ns"] == 0)]
+    counted = _in_two_blocks(counted[counted["in_flight"].between(in_flight / NEAR, in_flight * NEAR)])
+    nearest = min(counted["in_flight"].unique(), key=lambda number: abs(math.log(number / in_flight)), default=0)
+    return counted[counted["in_flight"] == nearest]
 
 
 def _plain(lines: DataFrame, site: Mapping[str, Any], figure: str) -> DataFrame:
     """Return the lines of plain strategies in blocks on pages like those of ``site``."""
-    own = lines.query(f"{PLAIN} and connection == 'keep-alive' and figure == '{figure}'")
-    return own[own["site"].map(lambda text: json.loads(text).items() >= site.items()).astype(bool)]
+    plain = lines.query(f"{PLAIN} and connection == 'keep-alive' and figure == '{figure}'")
+    return plain[plain["site"].map(lambda text: json.loads(text).items() >= site.items()).astype(bool)]
 
 
 def _in_two_blocks(lines: DataFrame) -> DataFrame:
@@ -73,7 +73,7 @@ def advise(lines: DataFrame, site: Mapping[str, Any], wanted: Wanted, lengths: M
     first = means["strategy"].iloc[0]
     against = contrast(rates, "strategy", first, ["figure"])
     answers = dict(zip(against["strategy"], against["answer"], strict=True))
-    models = [_model(one, answers.get(one.strategy), wanted) for one in records(means)]
+    models = [_model(mean, answers.get(mean.strategy), wanted) for mean in records(means)]
     alike = [name for name in means["strategy"] if answers.get(name) != "differs"]
     tied = [name for name in alike if answers.get(name) == "unknown"]
     advised: str | None = None if tied else min(alike, key=lambda name: lengths[name])
@@ -83,20 +83,20 @@ def advise(lines: DataFrame, site: Mapping[str, Any], wanted: Wanted, lengths: M
     is_short = wanted.latency_ns + models[0]["cpu_per_page_ns"][0] < MIN_TURN_NS
     if is_short and not is_measured and wanted.in_flight < 2 * models[0]["knee"]:
         advised, why = None, "fetches are so short here that the unknown time of server and network matters"
-    found = {"advised": advised, "why": why, "alike": alike, "measured": is_measured, "models": models}
-    return found | {"run_in_flight": int(costs["in_flight"].iloc[0])}
+    advice = {"advised": advised, "why": why, "alike": alike, "measured": is_measured, "models": models}
+    return advice | {"run_in_flight": int(costs["in_flight"].iloc[0])}
 
 
-def _model(one: Any, answer: str | None, wanted: Wanted) -> dict[str, Any]:
-    least = knee(wanted.latency_ns, one.estimate_cpu)
+def _model(mean: Any, answer: str | None, wanted: Wanted) -> dict[str, Any]:
+    least = knee(wanted.latency_ns, mean.estimate_cpu)
     return {
-        "strategy": one.strategy,
+        "strategy": mean.strategy,
         "against_fastest": answer,
-        "pages_per_s": _ends(one.estimate, one.low, one.high),
+        "pages_per_s": _ends(mean.estimate, mean.low, mean.high),
         "limit": "CPU" if wanted.in_flight >= least else "latency",
         "knee": least,
-        "cpu_per_page_ns": _ends(one.estimate_cpu, one.low_cpu, one.high_cpu),
-        "core_share": min(1.0, one.estimate * one.estimate_cpu / 1e9),
+        "cpu_per_page_ns": _ends(mean.estimate_cpu, mean.low_cpu, mean.high_cpu),
+        "core_share": min(1.0, mean.estimate * mean.estimate_cpu / 1e9),
     }
 
 
@@ -107,17 +107,17 @@ def _ends(*ends: float) -> list[float | None]:
 def verify(lines: DataFrame, chosen: list[dict[str, Any]]) -> dict[str, Any]:
     """Return how far off the expected figures are, and whether the choice holds: no other model is surely faster."""
     rates = lines.query("figure == 'pages_per_s' and valid and role != 'placebo'")
-    means = {one.strategy: _ends(one.estimate, one.low, one.high) for one in records(summary(rates, ["strategy"]))}
+    means = {mean.strategy: _ends(mean.estimate, mean.low, mean.high) for mean in records(summary(rates, ["strategy"]))}
     against = records(contrast(rates, "strategy", chosen[0]["strategy"], ["figure"]))
     models = [
         {
-            "strategy": one["strategy"],
-            "expected_pages_per_s": one["pages_per_s"][0],
-            "measured_pages_per_s": (mean := means.get(one["strategy"])),
-            "off": None if mean is None else (mean[0] or 0) / one["pages_per_s"][0] - 1,
+            "strategy": model["strategy"],
+            "expected_pages_per_s": model["pages_per_s"][0],
+            "measured_pages_per_s": (mean := means.get(model["strategy"])),
+            "off": None if mean is None else (mean[0] or 0) / model["pages_per_s"][0] - 1,
         }
-        for one in chosen
+        for model in chosen
     ]
-    off = max(abs(one["off"]) for one in models) if len(means) == len(models) else None
-    is_beaten = any(one.answer == "differs" and one.estimate > 1 for one in against)
+    off = max(abs(model["off"]) for model in models) if len(means) == len(models) else None
+    is_beaten = any(ratio.answer == "differs" and ratio.estimate > 1 for ratio in against)
     return {"off": off, "holds": off is not None and not is_beaten, "models": models}

@@ -12,46 +12,46 @@ EXPECTED = "Expected: min(N / (L + c + w), 1 / (c + w)) (docs/decisions.md); --v
 MEASURED = "The run measured this workload; the pages/s are these measurements."
 
 
-def text(told: dict[str, Any]) -> str:
+def text(advice: dict[str, Any]) -> str:
     """Return the advice, with the path of its run, which is not wrapped."""
-    latency, work = (units.duration_tick(told[key]) if told[key] else "no" for key in ("latency_ns", "cpu_ns"))
-    asked = f"{latency} latency, {work} CPU work per page, {words.in_flight(told['in_flight'])}"
-    title = f"Use {told['advised']}" if told["advised"] else "No confident recommendation"
+    latency, work = (units.duration_tick(advice[key]) if advice[key] else "no" for key in ("latency_ns", "cpu_ns"))
+    asked = f"{latency} latency, {work} CPU work per page, {words.in_flight(advice['in_flight'])}"
+    title = f"Use {advice['advised']}" if advice["advised"] else "No confident recommendation"
     notes = [
-        f"{told['why'][0].upper()}{told['why'][1:]}.",
-        MEASURED if told["measured"] else EXPECTED,
-        f"The CPU time per page was measured with {words.in_flight(told['run_in_flight'])}.",
-        *(f"{name}: left out, {why}." for name, why in told["left_out"].items()),
-        *(f"Measured on another machine: {one}." for one in told["machine_differs"]),
+        f"{advice['why'][0].upper()}{advice['why'][1:]}.",
+        MEASURED if advice["measured"] else EXPECTED,
+        f"The CPU time per page was measured with {words.in_flight(advice['run_in_flight'])}.",
+        *(f"{name}: left out, {why}." for name, why in advice["left_out"].items()),
+        *(f"Measured on another machine: {difference}." for difference in advice["machine_differs"]),
     ]
-    table = Table("", HEADS, tuple(map(_line, told["models"])))
+    table = Table("", HEADS, tuple(map(_line, advice["models"])))
     notes = [words.plain(note, 400) for note in notes]
-    return _text(Section(f"{title} for {asked}", (table,), tuple(notes)), f"From:   {told['run']}")
+    return _text(Section(f"{title} for {asked}", (table,), tuple(notes)), f"From:   {advice['run']}")
 
 
-def _line(one: dict[str, Any]) -> tuple[str, ...]:
-    knee = units.number_tick(float(f"{one['knee']:.2g}"))
-    cpu, share = units.duration(one["cpu_per_page_ns"][0], 2), units.percent(one["core_share"])
+def _line(model: dict[str, Any]) -> tuple[str, ...]:
+    knee = units.number_tick(float(f"{model['knee']:.2g}"))
+    cpu, share = units.duration(model["cpu_per_page_ns"][0], 2), units.percent(model["core_share"])
     return (
-        one["strategy"],
-        *_rate(one["pages_per_s"]),
-        VERDICTS[one["against_fastest"]],
-        one["limit"],
+        model["strategy"],
+        *_rate(model["pages_per_s"]),
+        VERDICTS[model["against_fastest"]],
+        model["limit"],
         knee,
         cpu,
         share,
     )
 
 
-def verified_text(told: dict[str, Any]) -> str:
+def verified_text(advice: dict[str, Any]) -> str:
     """Return the result of --verify, with the path of its run."""
-    title = "The choice holds" if told["holds"] else "The measurement does not confirm the choice"
+    title = "The choice holds" if advice["holds"] else "The measurement does not confirm the choice"
     heads = ("strategy", "expected /s", "measured /s", "95 % interval", "off")
     lines = [
         (name, units.number(expected), *_rate(rate or [None] * 3), "-" if off is None else f"{100 * off:+.1f} %")
-        for name, expected, rate, off in map(dict.values, told["models"])
+        for name, expected, rate, off in map(dict.values, advice["models"])
     ]
-    return _text(Section(title, (Table("", heads, tuple(lines)),)), f"Rows:   {told['folder']}")
+    return _text(Section(title, (Table("", heads, tuple(lines)),)), f"Rows:   {advice['folder']}")
 
 
 def _rate(ends: list[float | None]) -> tuple[str, str]:
@@ -59,5 +59,5 @@ def _rate(ends: list[float | None]) -> tuple[str, str]:
     return value, f"{low} to {high}"
 
 
-def _text(shown: Section, place: str) -> str:
-    return f"{terminal.text(shown, 100).plain}\n{words.plain(place, 400)}"
+def _text(section: Section, place: str) -> str:
+    return f"{terminal.text(section, 100).plain}\n{words.plain(place, 400)}"

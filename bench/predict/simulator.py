@@ -29,21 +29,21 @@ def simulated(every: DataFrame) -> dict[str, Any] | None:
     """Return the data of the simulator of a frame; None without the costs of two models that share a setting."""
     lines = every.query(TIMED)
     shares = lines[lines["figure"] == "cpu_share"].groupby("arm")["value"].median()
-    own = lines.query("valid and stack != 'none' and cores == 1 and (kind == 'arm' or site_pages >= in_flight)")
-    own = own[~own["arm"].isin(shares[shares > MAX_SHARE].index)]
-    for _, part in sorted(own.groupby(["kind", "connection", "site"]), key=lambda one: -len(one[1])):
+    plain = lines.query("valid and stack != 'none' and cores == 1 and (kind == 'arm' or site_pages >= in_flight)")
+    plain = plain[~plain["arm"].isin(shares[shares > MAX_SHARE].index)]
+    for _, part in sorted(plain.groupby(["kind", "connection", "site"]), key=lambda item: -len(item[1])):
         bare = part[(part["figure"] == "cpu_per_page_ns") & (part["latency_ns"] == 0) & (part["cpu_ns"] == 0)]
         costs: dict[str, list[Any]] = {}
-        for one in records(summary(bare, ["arm", "in_flight"]).sort_values("in_flight")):
-            costs.setdefault(one.arm, []).append((one.in_flight, one.estimate))
-        models = {name: found for name, found in costs.items() if found[-1][0] > 1}
+        for mean in records(summary(bare, ["arm", "in_flight"]).sort_values("in_flight")):
+            costs.setdefault(mean.arm, []).append((mean.in_flight, mean.estimate))
+        models = {name: points for name, points in costs.items() if points[-1][0] > 1}
         if len(models) > 1:
             rates = part[(part["figure"] == "pages_per_s") & part["arm"].isin(models)]
             points = records(summary(rates, ["arm", "latency_ns", "cpu_ns", "in_flight"]))
             return {
                 "margin": math.exp(MARGIN),
                 "models": _models(models),
-                "points": [[words.plain(one.arm), *one[1:5]] for one in points],
+                "points": [[words.plain(mean.arm), *mean[1:5]] for mean in points],
                 "left_out": [words.plain(name) for name in sorted(set(lines["arm"]) - set(models))],
             }
     return None
@@ -57,7 +57,7 @@ def _models(costs: dict[str, list[Any]]) -> list[dict[str, Any]]:
             "name": words.plain(name),
             "colour": known[name].number,
             "marker": known[name].marker,
-            "dashes": "" if known[name].dashes == "-" else " ".join(f"{2 * one:g}" for one in known[name].dashes[1]),
+            "dashes": "" if known[name].dashes == "-" else " ".join(f"{2 * dash:g}" for dash in known[name].dashes[1]),
             "costs": costs[name],
         }
         for name in sorted(costs, key=lambda name: costs[name][-1][1])
@@ -68,7 +68,9 @@ def table(data: dict[str, Any]) -> Table:
     """Return the costs from which the page predicts."""
     numbers = sorted({number for model in data["models"] for number, _ in model["costs"]})
     costs = [(model["name"], dict(model["costs"])) for model in data["models"]]
-    lines = [(name, *(units.duration(own[n]) if n in own else "-" for n in numbers)) for name, own in costs]
+    lines = [
+        (name, *(units.duration(by_number[n]) if n in by_number else "-" for n in numbers)) for name, by_number in costs
+    ]
     heads = ("model", *(f"{units.count(number)} in flight" for number in numbers))
     return Table("CPU time per page, without latency and CPU work", heads, tuple(lines))
 

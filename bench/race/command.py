@@ -27,14 +27,14 @@ REFUSALS = commands.REFUSALS
 def run(*, folder: Path | None, chosen: Sequence[str], speed: float, out: Path | None) -> int:
     """Replay a run, or a new one of the preset; return 0, or 1 if a new run has no valid row."""
     run_folder = folder or _measured(chosen, out or Path("results"))
-    found = rows.read(run_folder)
-    raced = _chosen(found, chosen) if chosen else found
-    shown = fragment(raced)
-    if shown is None:
+    stored = rows.read(run_folder)
+    raced = _chosen(stored, chosen) if chosen else stored
+    body = fragment(raced)
+    if body is None:
         raise RowsError(f"{run_folder} has no two strategies on one workload with a time line")
-    _write(page(shown, f"inflight: the race of {run_folder.resolve().name}"), run_folder, out if folder else None)
+    _write(page(body, f"inflight: the race of {run_folder.resolve().name}"), run_folder, out if folder else None)
     show(races(raced)[0], REPLAY_S / speed)
-    return 0 if folder or any(row.valid for row in found) else 1
+    return 0 if folder or any(row.valid for row in stored) else 1
 
 
 def show(race: Race, seconds: float) -> None:
@@ -73,8 +73,8 @@ def _measured(chosen: Sequence[str], out: Path) -> Path:
     return folder
 
 
-def _chosen(found: list[Row], names: Sequence[str]) -> list[Row]:
+def _chosen(rows: list[Row], names: Sequence[str]) -> list[Row]:
     """Return the rows of the named strategies. Raises ExperimentError for a name that no row has."""
-    known = sorted({row.strategy for row in found if isinstance(row, Crawl)})
+    known = sorted({row.strategy for row in rows if isinstance(row, Crawl)})
     chosen = {named(name, "--strategy", known) for name in names}
-    return [row for row in found if row.strategy in chosen]
+    return [row for row in rows if row.strategy in chosen]

@@ -27,7 +27,7 @@ WHY = "sequential asks for one page, waits, and asks for the next; the others wa
 
 def run(*, as_json: bool) -> int:
     """Run the demo and print its result; return 0, or 1 if a crawl failed. Nothing is stored."""
-    found = []
+    stored = []
     cpus = host.choose_cpus(pin=True)
     with commands.interruptible(), running(cpus.server) as server, runs.beside_the_server(cpus):
         for trial in trials():
@@ -36,11 +36,11 @@ def run(*, as_json: bool) -> int:
             if row.status != "ok":
                 complain(f"inflight: {row.strategy} did not fetch all pages: {row.reason}")
                 return 1
-            found.append(row)
+            stored.append(row)
     if as_json:
-        print(json.dumps(figures(found)))
+        print(json.dumps(figures(stored)))
         return 0
-    show(races(found)[0], REPLAY_S)
+    show(races(stored)[0], REPLAY_S)
     print(WHY.format(ALONE_PAGES))
     say("\nNext: inflight run quick    compares the models on this machine")
     return 0
@@ -50,8 +50,8 @@ def trials() -> list[Trial]:
     """Return one round of the preset, of the installed strategies; crawls with one in flight are short, and last."""
     names = [name for name in strategies.models() if not strategies.describe(name).lack]
     experiment = commands.experiment_of(PRESET, names, 1)
-    grids = [edited(one, pages=ALONE_PAGES) if one.in_flight == (1,) else one for one in experiment.crawl]
-    planned = [one for one in runs.plan(edited(experiment, crawl=tuple(grids))) if isinstance(one, Trial)]
+    grids = [edited(grid, pages=ALONE_PAGES) if grid.in_flight == (1,) else grid for grid in experiment.crawl]
+    planned = [trial for trial in runs.plan(edited(experiment, crawl=tuple(grids))) if isinstance(trial, Trial)]
     return sorted(planned, key=lambda trial: -trial.workload.in_flight)
 
 
@@ -68,15 +68,15 @@ def figures(rows: list[Row]) -> dict[str, Any]:
 
 def _figures(row: Row) -> dict[str, Any]:
     """``waiting_share``: the share of its time in which a crawl neither computed nor waited for the core."""
-    found = row.measured
-    busy_ns = found.cpu_user_ns + found.cpu_system_ns + (found.run_delay_ns or 0)
+    measured = row.measured
+    busy_ns = measured.cpu_user_ns + measured.cpu_system_ns + (measured.run_delay_ns or 0)
     return {
         "strategy": row.strategy,
         "in_flight": row.workload.in_flight,
-        "pages": found.pages,
-        "makespan_ns": found.makespan_ns,
-        "pages_per_s": found.pages_per_s,
-        "waiting_share": max(0.0, 1 - busy_ns / found.makespan_ns),
+        "pages": measured.pages,
+        "makespan_ns": measured.makespan_ns,
+        "pages_per_s": measured.pages_per_s,
+        "waiting_share": max(0.0, 1 - busy_ns / measured.makespan_ns),
         "valid": row.valid,
         "failed_checks": [check.name for check in row.failed_checks],
     }

@@ -68,25 +68,25 @@ def races(rows: Iterable[Row]) -> list[Race]:
         groups.setdefault(alike(row.workload), []).append(row)
     many = {row.strategy for row in crawls if row.workload.in_flight > 1}
     alone = [row for row in crawls if row.strategy not in many]
-    found = [_race(own, [row for row in alone if _joins(row, own)]) for own in groups.values()]
-    able = [race for race in found if len(race.lanes) > 1]
+    raced = [_race(group, [row for row in alone if _joins(row, group)]) for group in groups.values()]
+    able = [race for race in raced if len(race.lanes) > 1]
     return sorted(able, key=lambda race: (-len(race.lanes), -race.replay_ns))[:4]
 
 
-def _joins(row: Row, own: list[Row]) -> bool:
-    one, other = (alike(each.workload, but_for=("in_flight", "site.pages")) for each in (row, own[0]))
-    is_strange = row.strategy not in {each.strategy for each in own}
-    return is_strange and one == other and row.workload.site.pages <= own[0].workload.site.pages
+def _joins(row: Row, group: list[Row]) -> bool:
+    guest, other = (alike(each.workload, but_for=("in_flight", "site.pages")) for each in (row, group[0]))
+    is_strange = row.strategy not in {each.strategy for each in group}
+    return is_strange and guest == other and row.workload.site.pages <= group[0].workload.site.pages
 
 
-def _race(own: list[Row], guests: list[Row]) -> Race:
+def _race(alike: list[Row], guests: list[Row]) -> Race:
     groups: dict[str, list[Row]] = {}
-    for row in (*own, *guests):
+    for row in (*alike, *guests):
         groups.setdefault(row.strategy, []).append(row)
     rows = [_median_round(group) for group in groups.values()]
     pages = max(map(_pages, [row for row in rows if row.valid] or rows))
     rows.sort(key=lambda row: (not row.valid, _pages(row) < pages, row.measured.makespan_ns, row.strategy))
-    return Race(_title(own[0].workload), pages, tuple(_lane(row, pages, rank) for rank, row in enumerate(rows, 1)))
+    return Race(_title(alike[0].workload), pages, tuple(_lane(row, pages, rank) for rank, row in enumerate(rows, 1)))
 
 
 def _median_round(rows: list[Row]) -> Row:

@@ -31,13 +31,13 @@ CAPTION = (
 def section(race: Race) -> Section:
     """Return the result of a race; the finding is the first and the last of its valid lanes."""
     lines = [_line(lane, race) for lane in race.lanes if not lane.invalid]
-    told = [f"{line[0]}: {line[3]} pages in {line[4]}" for line in lines]
-    return Section("; ".join(told[:1] + told[1:][-1:]), (table(race),), (CAPTION, *notes(race)))
+    sentences = [f"{line[0]}: {line[3]} pages in {line[4]}" for line in lines]
+    return Section("; ".join(sentences[:1] + sentences[1:][-1:]), (table(race),), (CAPTION, *notes(race)))
 
 
 def table(race: Race) -> Table:
     """Return the lanes in their order."""
-    return Table(f"{race.title}: {units.count(race.pages)} pages", HEADS, tuple(_line(one, race) for one in race.lanes))
+    return Table(f"{race.title}: {units.count(race.pages)} pages", HEADS, tuple(_line(row, race) for row in race.lanes))
 
 
 def notes(race: Race) -> list[str]:
@@ -61,31 +61,31 @@ def _line(lane: Lane, race: Race) -> tuple[str, ...]:
     )
 
 
-def page(shown: Fragment, title: str) -> str:
+def page(fragment: Fragment, title: str) -> str:
     """Return a page of its own, which needs no network and runs only its own script."""
-    body = Markup('<main id="main">\n<h1>{}</h1>\n{}\n</main>').format(text(title), Markup(shown.html))  # noqa: S704
-    return pages.shell(title, body, shown.css, shown.js, {"race-data": shown.data})
+    body = Markup('<main id="main">\n<h1>{}</h1>\n{}\n</main>').format(text(title), Markup(fragment.html))  # noqa: S704
+    return pages.shell(title, body, fragment.css, fragment.js, {"race-data": fragment.data})
 
 
 def fragment(rows: Iterable[Row]) -> Fragment | None:
     """Return the races of a run; None unless two strategies have time lines of one workload."""
-    found = races(rows)
-    if not found:
+    raced = races(rows)
+    if not raced:
         return None
     html, css, js = (_TEMPLATES.joinpath(f"race.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
-    options = "".join(f'<option value="{n}">{text(race.title)}</option>' for n, race in enumerate(found))
+    options = "".join(f'<option value="{n}">{text(race.title)}</option>' for n, race in enumerate(raced))
     tables = "\n".join(
         f'<div class="race-static" data-race="{n}">{pages.table(table(race))}{pages.listed(notes(race))}</div>'
-        for n, race in enumerate(found)
+        for n, race in enumerate(raced)
     )
-    room = max(10, _POINTS // sum(len(race.lanes) for race in found))
+    room = max(10, _POINTS // sum(len(race.lanes) for race in raced))
     values = [
         {
             "pages": race.pages,
             "replay_us": -(-race.replay_ns // 1000),
-            "lanes": [_values(one, room) for one in race.lanes],
+            "lanes": [_values(lane, room) for lane in race.lanes],
         }
-        for race in found
+        for race in raced
     ]
     data = json_block({"replay_s": REPLAY_S, "races": values})
     return Fragment(Template(html).substitute(caption=text(CAPTION), options=options, tables=tables), css, js, data)

@@ -9,19 +9,19 @@ _MEMORY_SHARE = 0.02
 """Share by which the memory of a machine may differ from boot to boot."""
 
 
-def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
+def differences(before: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the keys whose values make two machines different; empty for the same machine.
 
     The same are CPU model, usable cores, memory, kernel series (such as Linux 6.18), interpreter, and a neighbour that
     disturbs on purpose.
     """
-    return tuple(key for key in _KEYS if not _is_same(key, one.get(key), other.get(key)))
+    return tuple(key for key in _KEYS if not _is_same(key, before.get(key), other.get(key)))
 
 
-def _is_same(key: str, one: Any, other: Any) -> bool:
+def _is_same(key: str, before: Any, other: Any) -> bool:
     if key == "memory_bytes":
-        low, high = sorted((float(one or 0), float(other or 0)))
+        low, high = sorted((float(before or 0), float(other or 0)))
         return high - low <= _MEMORY_SHARE * high
     if key == "system":
-        one, other = (re.sub(r"(\d+\.\d+).*", r"\1", str(system)) for system in (one, other))
-    return bool(one == other)
+        before, other = (re.sub(r"(\d+\.\d+).*", r"\1", str(system)) for system in (before, other))
+    return bool(before == other)

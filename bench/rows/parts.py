@@ -380,7 +380,7 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
         return [f'failed "{check.name}": {check.detail}' for check in self.failed_checks]
 
     @property
-    def of_comparison(self) -> bool:
+    def is_compared(self) -> bool:
         """Whether the row belongs to a comparison of two arms, so that tables of strategies leave it out."""
         return getattr(self.workload, "comparison", None) is not None
 

@@ -49,9 +49,9 @@ def read(line: str) -> Row:
     return row
 
 
-def make(**found: Any) -> Row:
+def make(**values: Any) -> Row:
     """Make the record of a trial in the newest format from plain values. Raises ValueError as ``read`` does."""
-    return read(json.dumps(msgspec.to_builtins({"format": NEWEST_FORMAT} | found)))
+    return read(json.dumps(msgspec.to_builtins({"format": NEWEST_FORMAT} | values)))
 
 
 def changed(row: Row, **values: Any) -> Row:
@@ -67,9 +67,9 @@ def _tame(value: Any, keep: str = "") -> Any:
     if isinstance(value, str):
         return "".join(char if char.isprintable() or char == keep else " " if char.isspace() else "?" for char in value)
     if isinstance(value, dict):
-        return {_tame(name): _tame(own, "\n" if name == "text" else "") for name, own in value.items()}
+        return {_tame(name): _tame(item, "\n" if name == "text" else "") for name, item in value.items()}
     if isinstance(value, list):
-        return [_tame(own) for own in value]
+        return [_tame(item) for item in value]
     return 0.0 if isinstance(value, float) and abs(value) < MIN_NUMBER else value
 
 

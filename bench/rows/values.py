@@ -61,17 +61,17 @@ class Lists(Closed, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Reject lists of different lengths, and times out of order. Raises ValueError."""
-        found = {name: own for name in self.__struct_fields__ if isinstance(own := getattr(self, name), list)}
-        if len(set(map(len, found.values()))) > 1:
+        lists = {name: value for name in self.__struct_fields__ if isinstance(value := getattr(self, name), list)}
+        if len(set(map(len, lists.values()))) > 1:
             raise ValueError("lists of different lengths in a time line")
-        if (times := found.get("at_ns", [])) != sorted(times):
+        if (times := lists.get("at_ns", [])) != sorted(times):
             raise ValueError("times that do not rise")
 
 
 def plain_values(table: Struct) -> dict[str, Any]:
     """Return a table as JSON values, without absent figures."""
-    found: dict[str, Any] = msgspec.to_builtins(table)
-    return found
+    values: dict[str, Any] = msgspec.to_builtins(table)
+    return values
 
 
 def alike(workload: Struct, but_for: Sequence[str] = ()) -> str:

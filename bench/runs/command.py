@@ -54,7 +54,7 @@ def run(*, places: Sequence[Path], out: Path | None, as_json: bool, markdown: Pa
 
 
 def _run(path: Path) -> Run:
-    found = read(path, without_places(str(path)))
-    if not found.valid:
-        raise CompareError(f"{path} has no valid row among {len(found.rows)}: nothing in it can be compared")
-    return found
+    run = read(path, without_places(str(path)))
+    if not run.valid:
+        raise CompareError(f"{path} has no valid row among {len(run.rows)}: nothing in it can be compared")
+    return run

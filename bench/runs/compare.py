@@ -90,9 +90,9 @@ def read(path: Path, name: str) -> Run:
     return Run(name, rows.read(path), rows.machine(path if path.is_dir() else path.parent))
 
 
-def clock(found: Sequence[Row]) -> str | None:
+def clock(rows: Sequence[Row]) -> str | None:
     """Return the clock of most blocks of a run: figures of different clocks are not compared."""
-    clocks = [row.measured.clock for row in found if row.kind == "arm"]
+    clocks = [row.measured.clock for row in rows if row.kind == "arm"]
     return max(clocks, key=clocks.count, default=None)
 
 
@@ -119,12 +119,12 @@ def compare(runs: Sequence[Run]) -> Comparison:
     return Comparison(runs, means, _answered(changes), lonely, _points(means), differences, is_unlike)
 
 
-def ratios(found: Iterable[Row]) -> pd.DataFrame:
+def ratios(rows: Iterable[Row]) -> pd.DataFrame:
     """Return the valid figures of a run: a line for each unit, with the columns KEYS, ``unit`` and ``value``.
 
     ``value`` is NaN for a ratio without a baseline.
     """
-    wide = trials(found)
+    wide = trials(rows)
     wide = wide[wide["valid"] & (wide["comparison"] == "") & (wide["role"] != "placebo")]
     wide = wide.assign(against=wide["reference"].where(wide["reference"] != "", REFERENCE))
     wide = wide.reindex(columns=[*wide.columns, *{*TIMES, "held_in_flight", "held_uss_bytes"} - {*wide.columns}])

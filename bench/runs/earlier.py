@@ -21,61 +21,61 @@ from inflight.bench.show.table import Section, Table
 SERIES = "series"
 """Folder of runs at times that were fixed beforehand, beside other runs."""
 MAX_LINES = 40
-MAX_NAMED = 3
-"""Maximum number of ratios outside of their range that are named."""
+OUTSIDE = " *"
+"""Mark of a ratio outside of the range of earlier runs."""
 
 Ratios = dict[tuple[str, str], float]
 """CPU time per page over that of the reference, by workload and arm."""
 
 
-def section(folder: Path, found: Sequence[Row]) -> Section | None:
+def section(folder: Path, rows: Sequence[Row]) -> Section | None:
     """Return the ratios of a run beside those of earlier ones; None without an earlier run or a ratio."""
-    here = ratios(found)
-    alike = _runs_like(folder, found) if here else ()
-    others = [ratios(run) for run in alike if clock(run) == clock(found)]
-    quiet = [one for one in others if one]
-    lines, outside = [], []
-    for (workload, arm), ratio in here.items():
-        before = [one[workload, arm] for one in quiet if (workload, arm) in one]
+    latest = ratios(rows)
+    alike = _runs_like(folder, rows) if latest else ()
+    others = [ratios(run) for run in alike if clock(run) == clock(rows)]
+    quiet = [each for each in others if each]
+    lines = []
+    for (workload, arm), ratio in latest.items():
+        before = [each[workload, arm] for each in quiet if (workload, arm) in each]
         if before:
             ends = f"{min(before):.2f} to {max(before):.2f}"
             median = f"{statistics.median(before):.2f}x"
-            lines.append((f"{words.plain(arm, 60)}, {workload}", f"{ratio:.2f}x", median, ends, str(len(before))))
-            if not min(before) <= ratio <= max(before):
-                outside.append(f"{words.plain(arm, 60)} at {workload} {ratio:.2f}x ({ends})")
+            here = f"{ratio:.2f}x{'' if min(before) <= ratio <= max(before) else OUTSIDE}"
+            lines.append((f"{words.plain(arm, 60)}, {workload}", here, median, ends, str(len(before))))
     if not lines:
         return None
-    notes = [*([f"The first {MAX_LINES} of {len(lines)} ratios."] if len(lines) > MAX_LINES else [])]
+    outside = sum(line[1].endswith(OUTSIDE) for line in lines)
+    notes = [words.SENTENCES["outside"]] if outside else []
+    notes += [f"The first {MAX_LINES} of {len(lines)} ratios."] if len(lines) > MAX_LINES else []
     notes += [f"Noisy runs that do not count: {len(others) - len(quiet)}."] if len(others) > len(quiet) else []
     heads = ("ratio of CPU per page to the reference", "this run", "median", "range", "runs")
     table = Table("Earlier runs of this experiment on this machine", heads, tuple(lines[:MAX_LINES]), tuple(notes))
-    counted = f"{len(lines) - len(outside)} of {len(lines)} ratios are within the range of {len(quiet)} earlier runs"
-    others_ = f"; outside: {', '.join(outside[:MAX_NAMED])}" if outside else ""
-    return Section("", (table,), findings=(f"{counted}{others_}.",))
+    counts = {"within": len(lines) - outside, "number": len(lines), "runs": len(quiet)}
+    return Section("", (table,), findings=(words.SENTENCES["within"].format(**counts),) if len(quiet) > 1 else ())
 
 
-def ratios(found: Sequence[Row]) -> Ratios:
+def ratios(rows: Sequence[Row]) -> Ratios:
     """Return the ratios of a run; none if it is noisy."""
-    if noise.is_noisy(found):
+    if noise.is_noisy(rows):
         return {}
-    lines = frame(found)
-    own = lines[(lines["kind"] == "arm") & (lines["figure"] == "cpu_per_page_ns") & (lines["role"] != "placebo")]
+    lines = frame(rows)
+    arms = lines[(lines["kind"] == "arm") & (lines["figure"] == "cpu_per_page_ns") & (lines["role"] != "placebo")]
     keys = ["latency", "in_flight", "cpu", "workload", "reference"]
-    compared = records(contrast(own[own["comparison"] == ""], "arm", "reference", keys))
-    return {(_workload(one), one.arm): one.estimate for one in compared}
+    compared = records(contrast(arms[arms["comparison"] == ""], "arm", "reference", keys))
+    return {(_workload(ratio), ratio.arm): ratio.estimate for ratio in compared}
 
 
-def _workload(one: Any) -> str:
-    work = f", {units.latency(one.cpu)} of CPU work" if one.cpu != "0" else ""
-    return f"{units.latency(one.latency)}, {words.in_flight(one.in_flight)}{work}"
+def _workload(ratio: Any) -> str:
+    work = f", {units.latency(ratio.cpu)} of CPU work" if ratio.cpu != "0" else ""
+    return f"{units.latency(ratio.latency)}, {words.in_flight(ratio.in_flight)}{work}"
 
 
-def _runs_like(folder: Path, found: Sequence[Row]) -> Iterator[list[Row]]:
+def _runs_like(folder: Path, latest: Sequence[Row]) -> Iterator[list[Row]]:
     """Yield the rows of the earlier runs of the same experiment on the same machine, without a neighbour on purpose.
 
     Experiments are the same if the same trials were planned, whichever version of the program wrote them down.
     """
-    planned, machine = _planned(found), rows.machine(folder)
+    planned, machine = _planned(latest), rows.machine(folder)
     pattern = f"*-{folder.name.rpartition('-')[2]}"
     home = folder.resolve().parent
     home = home.parent if home.name == SERIES else home
@@ -91,6 +91,6 @@ def _runs_like(folder: Path, found: Sequence[Row]) -> Iterator[list[Row]]:
             continue  # an unreadable run tells nothing
 
 
-def _planned(found: Sequence[Row]) -> set[tuple[str, str]]:
+def _planned(rows: Sequence[Row]) -> set[tuple[str, str]]:
     """Return the trials of a run, each with its workload."""
-    return {(row.trial, json.dumps(plain_values(row.workload), sort_keys=True)) for row in found}
+    return {(row.trial, json.dumps(plain_values(row.workload), sort_keys=True)) for row in rows}

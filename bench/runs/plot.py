@@ -45,12 +45,12 @@ def picture(comparison: Comparison) -> Picture:
 
 
 def _draw(axes: "Axes", means: pd.DataFrame, names: Sequence[str], comparison: Comparison) -> None:
-    known = looks(names[:MAX_LINES])
-    labels: list[Label] = []
-    for place, (arm, own) in enumerate(means.groupby("arm", sort=False)):
+    known, labels = looks(names[:MAX_LINES]), list[Label]()
+    for place, (arm, group) in enumerate(means.groupby("arm", sort=False)):
         aside = 1 + BESIDE * (place - (means["arm"].nunique() - 1) / 2)
         points = [
-            Point(one.run + aside, one.estimate, *((one.low, one.high) if one.n > 1 else ())) for one in records(own)
+            Point(each.run + aside, each.estimate, *((each.low, each.high) if each.n > 1 else ()))
+            for each in records(group)
         ]
         labels += draw_series(axes, str(arm), points, known.get(str(arm)))
     low, high = means["estimate"].min(), means["estimate"].max()

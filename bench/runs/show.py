@@ -56,7 +56,7 @@ def to_json(comparison: Comparison) -> dict[str, Any]:
         "format": FORMAT,
         "verdict": comparison.verdict,
         "headline": title(comparison),
-        "runs": [{"name": one.name, "trials": len(one.rows), "valid": one.valid} for one in runs],
+        "runs": [{"name": run.name, "trials": len(run.rows), "valid": run.valid} for run in runs],
         "differences": dict(comparison.differences),
         "figures": _values(comparison.means),
         "changes": _values(comparison.changes),
@@ -96,27 +96,27 @@ def _section(comparison: Comparison) -> Section:
 
 def _ratios(comparison: Comparison) -> Table:
     """Return the table of all figures over the runs, by figure and workload."""
-    changes = {one[: len(KEYS)]: one for one in records(comparison.changes)}
+    changes = {change[: len(KEYS)]: change for change in records(comparison.changes)}
     points: dict[Any, list[str]] = {}
-    for one in [] if comparison.points is None else records(comparison.points):
-        points.setdefault(one[: len(KEYS)], []).append(f"from {one.run + 1}: {value_text(one, one.after)}")
+    for point in [] if comparison.points is None else records(comparison.points):
+        points.setdefault(point[: len(KEYS)], []).append(f"from {point.run + 1}: {value_text(point, point.after)}")
     places = range(len(comparison.runs))
     heads = ["", *(str(place + 1) for place in places), "last / first", *["change points"] * bool(points)]
     lines: list[Line] = []
-    for figure, own in comparison.means.groupby("figure", sort=False):
-        for workload, means in own.groupby(workloads(own), sort=False):
+    for figure, group in comparison.means.groupby("figure", sort=False):
+        for workload, means in group.groupby(workloads(group), sort=False):
             lines.append(Group(f"{FIGURES[str(figure)].words}, {workload}"))
             for key, series in means.groupby(KEYS, sort=False):
-                values = {one.run: value_text(one, one.estimate) for one in records(series)}
+                values = {mean.run: value_text(mean, mean.estimate) for mean in records(series)}
                 cells = [words.name(changes[key].arm), *(values.get(place, "-") for place in places)]
                 cells += [_change(changes[key]), ", ".join(points.get(key, []))]
                 lines.append(tuple(cells[: len(heads)]))
     return Table("Ratios over runs", tuple(heads), tuple(lines))
 
 
-def _change(found: Any) -> str:
-    ends = "" if math.isinf(found.high) else f" ({found.low:.2f} to {found.high:.2f})"
-    return f"{units.times(found.estimate, 3)}{ends} {SIGNS[found.answer]}"
+def _change(change: Any) -> str:
+    ends = "" if math.isinf(change.high) else f" ({change.low:.2f} to {change.high:.2f})"
+    return f"{units.times(change.estimate, 3)}{ends} {SIGNS[change.answer]}"
 
 
 def _others(comparison: Comparison) -> Iterator[Table]:

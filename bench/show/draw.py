@@ -32,19 +32,14 @@ NOTES = {
 }
 
 
-def join(separator: str, *parts: str) -> str:
-    """Join the parts that are not empty."""
-    return separator.join(filter(None, parts))
-
-
 # Studies
 
 
-def of_study(study: Study, parts: Sequence[Part], *, has_valid: bool) -> Iterator[Picture]:
+def draw_study(study: Study, parts: Sequence[Part], *, has_valid: bool) -> Iterator[Picture]:
     """Yield a picture of each part with a valid trial; in a run that has none, those of invalid trials."""
     able = [part for part in parts if part.means["valid"].any() or not has_valid]
     for number, part in enumerate(able[: pictures.MAX_PICTURES], start=1):
-        about = join(" ", *studies.findings(study, part), study.note)
+        about = words.join(" ", *studies.findings(study, part), study.note)
         if study.plot.is_ratio:
             means = studies.ratios(study, part)
             means = means.assign(valid=True, stack=means["line"].map(dict(studies.ordered(study, part))))
@@ -55,18 +50,22 @@ def of_study(study: Study, parts: Sequence[Part], *, has_valid: bool) -> Iterato
         mark = mark_of(study, part)
         every = _panels(study, part, mark)
         first = next(columns for columns in every if studies.usual(study, part) in columns)
-        shown = evenly(every, 2 if mark == "dots" else MAX_PANELS)
-        if first not in shown:
-            shown[1] = first
+        chosen = evenly(every, 2 if mark == "dots" else MAX_PANELS)
+        if first not in chosen:
+            chosen[1] = first
         rows = ROW * max(2, min(MAX_BARS, len(studies.ordered(study, part))))
         height = {"bars": 1 + rows, "dots": 1.8 + rows}.get(mark, pictures.HEIGHT)
         panels = [
             Panel(_panel_title(study, columns), partial(MARKS[mark], study=study, part=part, columns=columns), height)
-            for columns in shown
+            for columns in chosen
         ]
         name = study.name if number == 1 else f"{study.name}-{number}"
         yield Picture(
-            name, join(", ", study.title, part.name), join(" ", about, NOTES[mark]), panels, shown.index(first)
+            name,
+            words.join(", ", study.title, part.name),
+            words.join(" ", about, NOTES[mark]),
+            panels,
+            chosen.index(first),
         )
 
 
@@ -167,8 +166,8 @@ def _dots(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) -> 
     names = [name for name, _ in studies.ordered(study, part)][:MAX_BARS]
     ends = []
     for number, name in enumerate(study.figures):
-        own = part.lines[(part.lines["figure"] == name) & (part.lines["role"] != "placebo")]
-        means = _means(part._replace(means=summary(own, ["line", *study.columns])), study, columns)
+        lines = part.lines[(part.lines["figure"] == name) & (part.lines["role"] != "placebo")]
+        means = _means(part._replace(means=summary(lines, ["line", *study.columns])), study, columns)
         means = means[means["line"].isin(names)]
         places = [names.index(line) for line in means["line"]]
         style: dict[str, Any] = {"color": (COLOURS[6], GREY, MIDDLE)[number % 3], "markersize": 7, "zorder": 3}
@@ -185,7 +184,8 @@ def _tiles(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) ->
     """Draw a tile for each column: who is best, in the colour of its name; pale where no difference is certain."""
     across = study.columns.index(study.plot.x)
     down = next(n for n, key in enumerate(study.columns) if key not in {study.plot.x, study.plot.facet})
-    wide, high = (_in_order(study, part, place) for place in (across, down))
+    keys = (study.columns[place] for place in (across, down))
+    wide, high = (list(dict.fromkeys(part.means.sort_values(studies.ORDER.get(key, key))[key])) for key in keys)
     for column in columns:
         best = studies.tile(study, part, column)
         x, y = wide.index(column[across]), high.index(column[down])
@@ -194,8 +194,8 @@ def _tiles(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) ->
         axes.barh(y, 0.96, left=x - 0.48, height=0.96, color=colour, alpha=alpha, hatch=hatch, edgecolor="white")
         name, _, lead = tile_text(best).partition(" ")
         weight = "bold" if best.is_decided else "normal"
-        shown = "\n".join(filter(None, [name.rstrip(",").replace("_", "_\n", 1), lead]))
-        axes.text(x, y, shown, ha="center", va="center", weight=weight, size=min(pictures.SMALL, 40 / len(wide)))
+        label = "\n".join(filter(None, [name.rstrip(",").replace("_", "_\n", 1), lead]))
+        axes.text(x, y, label, ha="center", va="center", weight=weight, size=min(pictures.SMALL, 40 / len(wide)))
     axes.set_xlim(-0.5, len(wide) - 0.5)
     axes.set_ylim(-0.5, len(high) - 0.5)
     axes.set_xticks(range(len(wide)), [value_name(study.columns[across], value) for value in wide])
@@ -206,44 +206,41 @@ def _tiles(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) ->
     axes.set_ylabel(value_words(study.columns[down]))
 
 
-def _in_order(study: Study, part: Part, place: int) -> list[Any]:
-    """Return the values of one key of the columns, in order."""
-    key = study.columns[place]
-    return list(dict.fromkeys(part.means.sort_values(studies.ORDER.get(key, key))[key]))
-
-
 MARKS = {"lines": _lines, "bars": _bars, "dots": _dots, "tiles": _tiles}
 
 
 # Listings
 
 
-def of_listing(listing: Listing, parts: Sequence[listings.Part], moments: pd.DataFrame) -> Iterator[Picture]:
-    """Yield the bars of the first part of a listing, then its lines over time, each from the trial in the middle."""
-    for part in parts[:1]:
-        title = join(", ", listing.title, part.name)
-        notes = join(" ", *listings.findings(listing, part), listing.note)
-        shown = [name for name in listing.bars if name in part.lines and part.lines[name].notna().any()][:MAX_PANELS]
-        if shown:
+def draw_listing(listing: Listing, parts: Sequence[listings.Part], moments: pd.DataFrame) -> Iterator[Picture]:
+    """Yield, for each part of a listing, its bars, then its lines over time, each from the trial in the middle."""
+    for number, part in enumerate(parts[: pictures.MAX_PICTURES], start=1):
+        suffix = "" if number == 1 else f"-{number}"
+        title = words.join(", ", listing.title, part.name)
+        notes = words.join(" ", *listings.findings(listing, part), listing.note)
+        figures = [name for name in listing.bars if name in part.lines and part.lines[name].notna().any()][:MAX_PANELS]
+        if figures:
             lines = part.lines.head(MAX_BARS)
             height = 1 + ROW * max(2, len(lines))
             panels = [
                 Panel(figure_of(name).words, partial(_listed, name=name, listing=listing, lines=lines), height)
-                for name in shown
+                for name in figures
             ]
-            yield Picture(listing.name, title, notes, panels)
-        own = moments[moments["trial"].isin(part.trials["trial"]) & moments["figure"].isin(listing.over_time)]
-        if len(own):
+            yield Picture(f"{listing.name}{suffix}", title, notes, panels)
+        over_time = moments[moments["trial"].isin(part.trials["trial"]) & moments["figure"].isin(listing.over_time)]
+        if len(over_time):
             lines = part.lines
             if "in_flight" in listing.keys:
                 lines = lines[lines["in_flight"] == lines["in_flight"].max()]
             trials = {line_name(listing, line): _middle(listing, part, line) for _, line in lines.iterrows()}
             panels = [
-                Panel("", partial(_over_time, own=own[own["figure"] == name], name=name, trials=trials))
+                Panel("", partial(_over_time, lines=over_time[over_time["figure"] == name], name=name, trials=trials))
                 for name in listing.over_time
-                if name in set(own["figure"])
+                if name in set(over_time["figure"])
             ]
-            yield Picture(f"{listing.name}_over_time" if shown else listing.name, title, notes, panels)
+            if figures:
+                title, notes = f"{title}, over time", ""
+            yield Picture(f"{listing.name}{'_over_time' if figures else ''}{suffix}", title, notes, panels)
 
 
 def _listed(axes: "Axes", name: str, listing: Listing, lines: pd.DataFrame) -> None:
@@ -262,30 +259,30 @@ def _listed(axes: "Axes", name: str, listing: Listing, lines: pd.DataFrame) -> N
 
 def _middle(listing: Listing, part: listings.Part, line: "pd.Series[Any]") -> str:
     """Return the trial in the middle of the order of the listing: a valid one, if there is one."""
-    own = part.trials[part.trials["arm"] == line["arm"]]
+    trials = part.trials[part.trials["arm"] == line["arm"]]
     for key in listing.keys:
-        own = own[own[key] == line[key]]
-    own = own[own["valid"]] if own["valid"].any() else own
-    own = own.sort_values(listing.order, na_position="last") if listing.order in own else own
-    return str(own["trial"].iloc[(len(own) - 1) // 2])
+        trials = trials[trials[key] == line[key]]
+    trials = trials[trials["valid"]] if trials["valid"].any() else trials
+    trials = trials.sort_values(listing.order, na_position="last") if listing.order in trials else trials
+    return str(trials["trial"].iloc[(len(trials) - 1) // 2])
 
 
-def _over_time(axes: "Axes", own: pd.DataFrame, name: str, trials: dict[str, str]) -> None:
+def _over_time(axes: "Axes", lines: pd.DataFrame, name: str, trials: dict[str, str]) -> None:
     """Draw a line for each trial, with its name at its end; it has the look of its arm, if it is alone in that."""
-    known = {line: trial for line, trial in trials.items() if trial in set(own["trial"])}
-    arms = dict(zip(own["trial"], own["arm"], strict=True))
+    known = {line: trial for line, trial in trials.items() if trial in set(lines["trial"])}
+    arms = dict(zip(lines["trial"], lines["arm"], strict=True))
     is_by_arm = len({arms[trial] for trial in known.values()}) == len(known)
     keys = {line: arms[trial] if is_by_arm else str(number) for number, (line, trial) in enumerate(known.items())}
     every, labels = looks(keys.values()), []
     for number, (line, trial) in enumerate(known.items()):
-        here = own[own["trial"] == trial].sort_values("at_ns")
+        here = lines[lines["trial"] == trial].sort_values("at_ns")
         style = every[keys[line]] if number < MAX_LINES else None
         points = list(zip(here["at_ns"] / 1e9, here["value"], strict=True))
         pictures.draw_line(axes, points, style)
         if style:
             end = max(points, key=lambda point: (point[1], point[0])) if is_by_arm else points[-1]
             labels.append(Label(*end, words.plain(line, 40), style.ink))
-    axes.set_ylim(min(0, own["value"].min()), None)
+    axes.set_ylim(min(0, lines["value"].min()), None)
     axes.set_xlim(0, None)
     pictures.set_ticks(axes.yaxis, pictures.tick(figure_of(name).write), 5)
     axes.set_ylabel(figure_of(name).words)
@@ -305,24 +302,24 @@ MAX_WINDOWS = 6
 WORKLOAD = ("latency", "in_flight", "cpu", "connection", "site")
 
 
-def of_windows(moments: pd.DataFrame) -> Iterator[Picture]:
+def draw_windows(moments: pd.DataFrame) -> Iterator[Picture]:
     """Yield a panel for each of the first workloads in blocks: what the mean of a block is made of."""
-    own = moments[(moments["figure"] == WINDOW) & (moments["comparison"] == "") & (moments["value"] > 0)]
+    windows = moments[(moments["figure"] == WINDOW) & (moments["comparison"] == "") & (moments["value"] > 0)]
     panels = []
-    for key, lines in islice(own.groupby(list(WORKLOAD), sort=False), MAX_WINDOWS):
+    for key, lines in islice(windows.groupby(list(WORKLOAD), sort=False), MAX_WINDOWS):
         values = dict(zip(WORKLOAD, key, strict=True))
         where = ", ".join(value_name(name, values[name]) for name in ("latency", "in_flight", "cpu"))
         arms = len(lines[["arm", "role"]].drop_duplicates())
-        panels.append(Panel(where, partial(_windows, own=lines), 1 + 0.5 * arms))
+        panels.append(Panel(where, partial(_windows, windows=lines), 1 + 0.5 * arms))
     if panels:
         yield Picture("windows", "CPU time per page of every window", WINDOW_NOTES, panels)
 
 
-def _windows(axes: "Axes", own: pd.DataFrame) -> None:
+def _windows(axes: "Axes", windows: pd.DataFrame) -> None:
     """Draw the windows of each arm in a row of its own."""
-    is_again = own["role"] == "placebo"
+    is_again = windows["role"] == "placebo"
     names = []
-    for place, ((arm, _), lines) in enumerate(own.groupby([own["arm"], is_again], sort=False)):
+    for place, ((arm, _), lines) in enumerate(windows.groupby([windows["arm"], is_again], sort=False)):
         names.append(words.name(str(arm)))
         lines = lines.sort_values(["started_at", "at_ns"])  # noqa: PLW2901
         step = 0.9 / len(lines)
@@ -335,5 +332,5 @@ def _windows(axes: "Axes", own: pd.DataFrame) -> None:
             pictures.draw_dots(axes, points, style, hollow=not block["valid"].iloc[0], markersize=3)
             at_row += step * len(block)
     pictures.name_rows(axes, names)
-    pictures.log_axis(axes.xaxis, units.duration_tick, own["value"], 4)
+    pictures.log_axis(axes.xaxis, units.duration_tick, windows["value"], 4)
     axes.set_xlabel("CPU time per page (log scale)")

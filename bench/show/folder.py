@@ -76,10 +76,10 @@ def read(folder: Path) -> tuple[dict[str, Any], Extras]:
 
 
 def _values(text: str) -> dict[str, Any]:
-    found = json.loads(text)
-    if not isinstance(found, dict):
+    values = json.loads(text)
+    if not isinstance(values, dict):
         raise TypeError("not a JSON object")
-    return found
+    return values
 
 
 def _machine(text: str) -> dict[str, Any]:
@@ -94,9 +94,9 @@ def _machine(text: str) -> dict[str, Any]:
 
 
 def _selftest(text: str) -> dict[str, Any]:
-    found = _values(text)
-    rates.sections(found)  # raises for another format
-    return found
+    values = _values(text)
+    rates.sections(values)  # raises for another format
+    return values
 
 
 # Provenance
@@ -124,19 +124,19 @@ def source(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
 
 def pythons(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
     """Return the Python versions of the workers."""
-    found = {
+    names = {
         f"{knob(row, 'implementation') or 'cpython'} {knob(row, 'python')}".replace("cpython", "CPython")
         + (" without the global lock" if knob(row, "gil") is False else "")
         for row in rows
         if knob(row, "python") is not None
     }
-    return ", ".join(sorted(found)) or str(machine.get("python") or "unknown Python")
+    return ", ".join(sorted(names)) or str(machine.get("python") or "unknown Python")
 
 
 def experiment(run: str, machine: Mapping[str, Any]) -> str:
     """Return the name of the experiment: the end of a run's name, after time and host."""
-    _, found, name = run.partition(f"-{machine.get('host')}-")
-    return name if found and name else run.rpartition("-")[2]
+    _, host, name = run.partition(f"-{machine.get('host')}-")
+    return name if host and name else run.rpartition("-")[2]
 
 
 def date(rows: Sequence[Row]) -> str:
@@ -153,10 +153,11 @@ def command(machine: Mapping[str, Any]) -> str | None:
 
 
 def markdown(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
-    """Return a Markdown sentence with the command and the machine of a run."""
+    """Return a Markdown sentence with the command, processor and interpreter of a run, and its name."""
     made = command(machine)
     by = f"Made by {code(made)}" if made else "Made"
-    return f"{by} on {escaped(source(rows, machine).replace(' · ', ', '))}."
+    names = [machine.get("cpu") or "unknown CPU", pythons(rows, machine), *sorted({row.run for row in rows})]
+    return f"{by} on {escaped(words.plain(', '.join(names), 400))}."
 
 
 # The machine
@@ -165,7 +166,7 @@ def markdown(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
 def machine_section(rows: Sequence[Row], values: Mapping[str, Any]) -> Section:
     """Return the known facts about the machine, and the days and runs that the rows belong to."""
     facts = {key: value for key, value in values.items() if key not in {"command", "versions", "interpreters"}}
-    facts |= {f"interpreter {name}": one for name, one in _mapping(values.get("interpreters")).items()}
+    facts |= {f"interpreter {name}": asked for name, asked in _mapping(values.get("interpreters")).items()}
     lines = [
         ("Python of the workers", pythons(rows, values)),
         *((_name(key), _value(key, value)) for key, value in facts.items()),
@@ -207,9 +208,9 @@ def _value(key: str, value: object) -> str:
         case int():
             return units.size(value) if key.endswith("_bytes") else units.count(value)
         case list():
-            found = ", ".join(dict.fromkeys(_value(key, one) for one in value))
+            text = ", ".join(dict.fromkeys(_value(key, item) for item in value))
         case dict():
-            found = ", ".join(_name(str(name)) if one is True else str(one) for name, one in value.items() if one)
+            text = ", ".join(_name(str(name)) if item is True else str(item) for name, item in value.items() if item)
         case _:
-            found = str(value).replace("-dirty", ", with changes that were not committed")
-    return words.plain(found, MAX_VALUE)
+            text = str(value).replace("-dirty", ", with changes that were not committed")
+    return words.plain(text, MAX_VALUE)

@@ -68,27 +68,27 @@ class Listing:
 
 def parts(listing: Listing, trials: pd.DataFrame) -> list[Part]:
     """Return the parts of a listing, the one with the most lines first; empty if there is no such trial."""
-    own = trials.query(listing.select) if len(trials) else trials
-    own = own[own["comparison"] == ""]
-    if own.empty:
+    rows = trials.query(listing.select) if len(trials) else trials
+    rows = rows[rows["comparison"] == ""]
+    if rows.empty:
         return []
-    own = own.assign(site=site_differences(own["site"]))
+    rows = rows.assign(site=site_differences(rows["site"]))
     split = [key for key in SPLIT if key not in listing.keys and (key, listing.is_largest) != ("in_flight", True)]
-    groups = own.groupby(split, sort=False, dropna=False)
-    found = [_part(listing, dict(zip(split, key, strict=True)), group, own) for key, group in groups]
-    return sorted(found, key=lambda part: -len(part.lines))
+    groups = rows.groupby(split, sort=False, dropna=False)
+    many = [_part(listing, dict(zip(split, key, strict=True)), group, rows) for key, group in groups]
+    return sorted(many, key=lambda part: -len(part.lines))
 
 
-def _part(listing: Listing, values: dict[str, Any], own: pd.DataFrame, every: pd.DataFrame) -> Part:
+def _part(listing: Listing, values: dict[str, Any], trials: pd.DataFrame, every: pd.DataFrame) -> Part:
     if listing.is_largest:
-        alike = own.groupby("arm") if "in_flight" in listing.keys else own.groupby("kind")
-        own = own[own["in_flight"] == alike["in_flight"].transform("max")]
+        alike = trials.groupby("arm") if "in_flight" in listing.keys else trials.groupby("kind")
+        trials = trials[trials["in_flight"] == alike["in_flight"].transform("max")]
     named = {"connection", *(["latency"] if values.get("latency") != "0" else [])}
     differing = [key for key in values if key in named or len(set(every[key])) > 1]
     name = ", ".join(filter(None, (value_name(key, values[key]) for key in differing)))
     keys = ["arm", *listing.keys]
-    has_valid = own.groupby(keys)["valid"].transform("any")
-    counted = own[own["valid"] | ~has_valid]
+    has_valid = trials.groupby(keys)["valid"].transform("any")
+    counted = trials[trials["valid"] | ~has_valid]
     wanted = {*listing.figures, *listing.texts, listing.below, listing.order} if listing.figures else set(counted)
     measured = [name for name in counted if name in wanted and name not in {*KEYS, *OF_TRIAL}]
     numbers = [name for name in counted[measured].select_dtypes("number") if counted[name].notna().any()]
@@ -99,7 +99,7 @@ def _part(listing: Listing, values: dict[str, Any], own: pd.DataFrame, every: pd
         lines = lines.sort_values(keys)
     elif listing.order in lines:
         lines = _ranked(listing, lines)
-    return Part(name, lines.reset_index(drop=True), own)
+    return Part(name, lines.reset_index(drop=True), trials)
 
 
 def _ranked(listing: Listing, lines: pd.DataFrame) -> pd.DataFrame:
@@ -122,10 +122,10 @@ def figures_of(listing: Listing, part: Part) -> list[str]:
     return [name for name in wanted if name in part.lines and part.lines[name].notna().any()]
 
 
-def section(listing: Listing, found: Sequence[Part]) -> Section:
+def section(listing: Listing, parts: Sequence[Part]) -> Section:
     """Return the tables of a listing, and its findings."""
-    tables = [table for part in found for table in _tables(listing, part)]
-    return Section("", tuple(tables), tuple(filter(None, [listing.note])), findings=tuple(findings(listing, found[0])))
+    tables = [table for part in parts for table in _tables(listing, part)]
+    return Section("", tuple(tables), tuple(filter(None, [listing.note])), findings=tuple(findings(listing, parts[0])))
 
 
 def _tables(listing: Listing, part: Part) -> Iterator[Table]:
@@ -134,7 +134,8 @@ def _tables(listing: Listing, part: Part) -> Iterator[Table]:
     keys = [key for key in listing.keys if part.lines[key].astype(bool).any()]
     texts = [name for name in listing.texts if name in part.lines and part.lines[name].notna().any()]
     lines = [dict(zip(part.lines, values, strict=True)) for values in part.lines.itertuples(index=False)]
-    heads = [*map(value_words, keys), *(figure_of(name).words for name in names), *map(_words, texts)]
+    heads = [*map(value_words, keys), *(figure_of(name).words for name in names)]
+    heads += [name.removesuffix("_name").replace("_", " ") for name in texts]
     cells = [
         (
             f"{words.name(line['arm'])}{'' if line['valid'] else ' ✗'}",
@@ -156,24 +157,20 @@ def _tables(listing: Listing, part: Part) -> Iterator[Table]:
         yield Table(title, ("", *(line[0] for line in some)), tuple(turned), notes if not first else ())
 
 
-def _words(name: str) -> str:
-    return name.removesuffix("_name").replace("_", " ")
-
-
 def _cell(name: str, value: float) -> str:
     return "-" if pd.isna(value) else figure_of(name).write(value, 2)
 
 
-def as_frame(listing: Listing, found: Sequence[Part]) -> pd.DataFrame:
+def as_frame(listing: Listing, parts: Sequence[Part]) -> pd.DataFrame:
     """Return one line for each line of the tables: ``part``, ``line``, the keys, ``valid``, figures and texts."""
     texts = [*listing.texts, *([listing.below] if listing.below else [])]
-    own = [
+    tables = [
         part.lines.assign(part=part.name, line=part.lines["arm"].map(words.name)).reindex(
             columns=["part", "line", *listing.keys, "valid", *(listing.figures or figures_of(listing, part)), *texts]
         )
-        for part in found
+        for part in parts
     ]
-    return pd.concat(own, ignore_index=True) if own else pd.DataFrame()
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 
 # Findings
@@ -186,17 +183,17 @@ def findings(listing: Listing, part: Part) -> Iterator[str]:
 
 def ranked(listing: Listing, part: Part) -> Iterator[str]:
     """Say which lines have the best and the worst of the figure that orders them, of those that held the most."""
-    own = part.lines[part.lines["valid"].astype(bool)]
-    if listing.order not in own:
+    lines = part.lines[part.lines["valid"].astype(bool)]
+    if listing.order not in lines:
         return
-    own = own[own[listing.order].notna()]
-    own = own[own["held_in_flight"] == own["held_in_flight"].max()]
-    shared = own[own["stack"] == "shared"]
-    own = _ranked(listing, shared if len(shared) > 1 else own)
+    lines = lines[lines[listing.order].notna()]
+    lines = lines[lines["held_in_flight"] == lines["held_in_flight"].max()]
+    shared = lines[lines["stack"] == "shared"]
+    lines = _ranked(listing, shared if len(shared) > 1 else lines)
     figure = figure_of(listing.order)
-    ends = [f"{figure.write(line[listing.order], 2)} with {line_name(listing, line)}" for _, line in own.iterrows()]
+    ends = [f"{figure.write(line[listing.order], 2)} with {line_name(listing, line)}" for _, line in lines.iterrows()]
     if ends:
-        held = f"{own['held_in_flight'].max():,.0f} in flight" if listing.is_largest else ""
+        held = f"{lines['held_in_flight'].max():,.0f} in flight" if listing.is_largest else ""
         where = ", ".join(filter(None, [listing.title, held, part.name]))
         yield f"{where}: {figure.words} {' to '.join(dict.fromkeys([ends[0], ends[-1]]))}."
 

@@ -44,10 +44,10 @@ ROWS = (
         "null_client loop_per_thread interpreter_pool urllib3_threads httpx2_client requests_threads "
         "niquests_client pycurl_multi"
     ),
-    # Idle threads and tasks of memory, then load generators.
+    # Idle threads and tasks of memory, load generators, and limits.
     "asyncio_task generator asyncio_task_socket thread asyncio_task_stream generator_task wrk locust",
-    "core_client gevent_greenlets uvloop_streams - - uvloop_sockets asyncio_protocol asyncio_tasks",
-    "- - - - - - uvloop_protocol -",
+    "core_client gevent_greenlets uvloop_streams threads - uvloop_sockets asyncio_protocol asyncio_tasks",
+    "ports descriptors backlog - - - uvloop_protocol -",
 )
 """Names in columns of one colour each, so that variants of a model share its colour. A name keeps its place for ever; a
 new name takes a free place. In a column no two of the first eight rows have the same marker, and no two of five

@@ -64,50 +64,50 @@ def parts(trials: pd.DataFrame) -> list[Part]:
     sites = site_differences(lines["site"][~idle]).reindex(lines.index, fill_value="{}")
     lines = lines.assign(line=lines["arm"].map(words.name), site=sites)
     settings = lines[~idle].groupby(["connection", "site"]).size().sort_values(ascending=False, kind="stable").index
-    found = []
+    many = []
     for number, (connection, site) in enumerate(settings if len(settings) else [("", "{}")]):
-        own = lines[((lines["connection"] == connection) & (lines["site"] == site) & ~idle) | (idle & (number == 0))]
+        alike = lines[((lines["connection"] == connection) & (lines["site"] == site) & ~idle) | (idle & (number == 0))]
         name = ", ".join(filter(None, [value_name("connection", connection), value_name("site", site)]))
-        found.append(Part(name if len(settings) > 1 else "", _ordered(slopes.slopes(own, [*BY, "line"])), own))
-    return found
+        many.append(Part(name if len(settings) > 1 else "", _ordered(slopes.slopes(alike, [*BY, "line"])), alike))
+    return many
 
 
-def _ordered(found: pd.DataFrame) -> pd.DataFrame:
+def _ordered(lines: pd.DataFrame) -> pd.DataFrame:
     """Order subjects by group, then the cheapest first; those without a slope of all layers come last."""
-    full = found[found["layer"] == FULL].set_index(["group", "arm"])["estimate"]
-    key = [full.get(one, math.nan) for one in zip(found["group"], found["arm"], strict=True)]
-    groups = found["group"].map(list(GROUPS).index)
-    return found.assign(g=groups, size=key).sort_values(["g", "size", "arm"], kind="stable").drop(columns=["g", "size"])
+    full = lines[lines["layer"] == FULL].set_index(["group", "arm"])["estimate"]
+    key = [full.get(key, math.nan) for key in zip(lines["group"], lines["arm"], strict=True)]
+    groups = lines["group"].map(list(GROUPS).index)
+    return lines.assign(g=groups, size=key).sort_values(["g", "size", "arm"], kind="stable").drop(columns=["g", "size"])
 
 
 def sections(trials: pd.DataFrame) -> list[Section]:
     """Return a section for each part with a slope."""
-    found = [part for part in parts(trials) if part.slopes["estimate"].notna().any()]
+    able = [part for part in parts(trials) if part.slopes["estimate"].notna().any()]
     return [
-        Section("", (_table(part),), NOTES, findings=tuple(findings(part)) if part is found[0] else ())
-        for part in found
+        Section("", (_table(part),), NOTES, findings=tuple(findings(part)) if part is able[0] else ()) for part in able
     ]
 
 
 def _table(part: Part) -> Table:
     wide: dict[Any, pd.DataFrame] = {
-        key: own.set_index("layer") for key, own in part.slopes.groupby(["group", "line"], sort=False)
+        key: table.set_index("layer") for key, table in part.slopes.groupby(["group", "line"], sort=False)
     }
-    shown = {key: own for key, own in wide.items() if own["estimate"].notna().any()}
-    columns = [name for name in COLUMNS if any(name in own.index for own in shown.values())]
+    tables = {key: table for key, table in wide.items() if table["estimate"].notna().any()}
+    columns = [name for name in COLUMNS if any(name in table.index for table in tables.values())]
     lines: list[Line] = []
     for group, words_ in GROUPS.items():
-        own = [(line, table) for (one, line), table in shown.items() if one == group]
-        lines += [Group(words_)] if own else []
+        members = [(line, table) for (of, line), table in tables.items() if of == group]
+        lines += [Group(words_)] if members else []
         lines += [
-            (starred(line, table["stack"].iloc[0]), *(_cell(table, one) for one in columns)) for line, table in own
+            (starred(line, table["stack"].iloc[0]), *(_cell(table, column) for column in columns))
+            for line, table in members
         ]
-    missing = ", ".join(line for _, line in wide if (_, line) not in shown)
+    missing = ", ".join(line for _, line in wide if (_, line) not in tables)
     notes: tuple[str, ...] = (f"Too few valid trials for a slope: {missing}.",) if missing else ()
-    unknown = part.slopes[part.slopes["reason"].ne("") & part.slopes["line"].isin({line for _, line in shown})]
+    unknown = part.slopes[part.slopes["reason"].ne("") & part.slopes["line"].isin({line for _, line in tables})]
     notes += tuple(f"-: {reason}." for reason in dict.fromkeys(unknown["reason"]))
     title = ", ".join(filter(None, [TITLE, part.name]))
-    return Table(f"{title} (bytes)", ("", *(one.replace(" and ", ", ") for one in columns)), tuple(lines), notes)
+    return Table(f"{title} (bytes)", ("", *(column.replace(" and ", ", ") for column in columns)), tuple(lines), notes)
 
 
 def starred(line: str, stack: str) -> str:
@@ -116,12 +116,12 @@ def starred(line: str, stack: str) -> str:
 
 
 def _cell(table: pd.DataFrame, layer: str) -> str:
-    one: Any = table.loc[layer] if layer in table.index else None
-    if one is None or math.isnan(one["estimate"]):
+    cell: Any = table.loc[layer] if layer in table.index else None
+    if cell is None or math.isnan(cell["estimate"]):
         return "-"
-    if not one["is_straight"]:
-        return f"{one['low']:,.0f}..{one['high']:,.0f}"
-    return f"{round(one['estimate']):,} ±{max(one['high'] - one['estimate'], one['estimate'] - one['low']):,.0f}"
+    if not cell["is_straight"]:
+        return f"{cell['low']:,.0f}..{cell['high']:,.0f}"
+    return f"{round(cell['estimate']):,} ±{max(cell['high'] - cell['estimate'], cell['estimate'] - cell['low']):,.0f}"
 
 
 def findings(part: Part) -> Iterator[str]:
@@ -129,18 +129,18 @@ def findings(part: Part) -> Iterator[str]:
     able = part.slopes[(part.slopes["layer"] == FULL) & part.slopes["is_straight"] & (part.slopes["low"] > 0)]
     groups = [able[able["group"] == group] for group in GROUPS]
     idle, parked, held, swarm = groups
-    for own in (idle, held if len(held) else parked, swarm):
-        pair = own[own["arm"].isin(PAIR)]
-        shared = own[own["stack"] == "shared"]
-        compared = pair if len(pair) == len(PAIR) else shared if len(shared) > 1 else own
+    for subjects in (idle, held if len(held) else parked, swarm):
+        pair = subjects[subjects["arm"].isin(PAIR)]
+        shared = subjects[subjects["stack"] == "shared"]
+        compared = pair if len(pair) == len(PAIR) else shared if len(shared) > 1 else subjects
         if len(compared):
             yield _finding(compared.sort_values("estimate"))
 
 
-def _finding(own: pd.DataFrame) -> str:
-    cheap, dear = own.iloc[0], own.iloc[-1]
+def _finding(group: pd.DataFrame) -> str:
+    cheap, dear = group.iloc[0], group.iloc[-1]
     is_apart = cheap["high"] < dear["low"]
-    return TEXTS["ends" if len(own) > 1 else "alone"].format(
+    return TEXTS["ends" if len(group) > 1 else "alone"].format(
         what=UNITS[dear["group"]],
         most=units.size(dear["estimate"], 2),
         dear=dear["line"],
@@ -156,8 +156,8 @@ def as_json(trials: pd.DataFrame) -> list[dict[str, Any]]:
     The slope: ``estimate`` (bytes), ``low``, ``high``, ``intercept``, ``is_straight``, ``points`` (trials), ``sizes``
     (numbers held), ``reason`` (why there is none). What is not known is null.
     """
-    found: Any = [part.slopes.assign(part=part.name)[list(COLUMNS_OF_JSON)] for part in parts(trials)]
-    return [one for table in found for one in table.astype(object).where(table.notna(), None).to_dict("records")]
+    tables: Any = [part.slopes.assign(part=part.name)[list(COLUMNS_OF_JSON)] for part in parts(trials)]
+    return [record for table in tables for record in table.astype(object).where(table.notna(), None).to_dict("records")]
 
 
 # Plots
@@ -188,9 +188,9 @@ def _layers(axes: "Axes", part: Part) -> None:
     """Draw a bar of layers for each subject with a slope, with the interval and the figure of all layers."""
     from matplotlib.patches import Patch
 
-    own = part.slopes[part.slopes["estimate"].notna()]
+    known = part.slopes[part.slopes["estimate"].notna()]
     names, figures, longest, before = list[str](), dict[int, str](), 0.0, ""
-    for key, layers in islice(own.groupby(["group", "line", "stack"], sort=False), MAX_BARS):
+    for key, layers in islice(known.groupby(["group", "line", "stack"], sort=False), MAX_BARS):
         group, line, stack = map(str, key)
         if group != before:
             names.append(_head(group))
@@ -224,25 +224,25 @@ def _layers(axes: "Axes", part: Part) -> None:
             axes.annotate(published, (size, 1), xycoords=axes.get_xaxis_transform(), **aside)
     pictures.set_ticks(axes.xaxis, lambda value: units.size(value, 2))
     axes.set_xlabel(TITLE.lower().replace(", ", ",\n"))
-    used = {layer: fill for layer, fill in FILLS.items() if layer in set(own["layer"])}
+    used = {layer: fill for layer, fill in FILLS.items() if layer in set(known["layer"])}
     pictures.write_key(axes, [Patch(**fill, label=layer) for layer, fill in used.items()])
 
 
 def _added(part: Part, group: str) -> pd.DataFrame:
     """Return what trials of a group added in all layers."""
-    own = part.lines
-    return own[(own["group"] == group) & (own["layer"] == FULL) & (own["added"] > 0) & (own["n"] > 0)]
+    lines = part.lines
+    return lines[(lines["group"] == group) & (lines["layer"] == FULL) & (lines["added"] > 0) & (lines["n"] > 0)]
 
 
 def _ladder(axes: "Axes", part: Part, group: str) -> None:
     """Draw the memory added over the number held of one group: a point for each trial, and the fitted lines."""
-    own = _added(part, group)
-    pictures.log_axis(axes.xaxis, lambda n: units.count(round(n)), own["n"], 3)
-    pictures.log_axis(axes.yaxis, lambda size: units.size(size, 1), own["added"])
+    points = _added(part, group)
+    pictures.log_axis(axes.xaxis, lambda n: units.count(round(n)), points["n"], 3)
+    pictures.log_axis(axes.yaxis, lambda size: units.size(size, 1), points["added"])
     fits = part.slopes[(part.slopes["group"] == group) & (part.slopes["layer"] == FULL)].set_index("line")["estimate"]
     labels = []
-    for number, name in enumerate(name for name in dict.fromkeys(part.slopes["line"]) if name in set(own["line"])):
-        here, style = own[own["line"] == name], look(name) if number < MAX_LINES else None
+    for number, name in enumerate(name for name in dict.fromkeys(part.slopes["line"]) if name in set(points["line"])):
+        here, style = points[points["line"] == name], look(name) if number < MAX_LINES else None
         for is_valid in (True, False):
             some = here[here["valid"] == is_valid]
             pictures.draw_dots(axes, list(zip(some["n"], some["added"], strict=True)), style, hollow=not is_valid)

@@ -28,7 +28,7 @@ from inflight.bench.show.folder import Extras
 from inflight.bench.show.pictures import Picture, draw_svg, settings
 from inflight.bench.show.results import Results
 from inflight.bench.show.studies import Studies, decision_pictures, decisions
-from inflight.bench.show.summary import answer, glossary, shown, validity
+from inflight.bench.show.summary import answer, glossary, sections_of, validity
 from inflight.bench.show.table import Section
 
 __all__ = ["Extras", "page", "write"]
@@ -96,7 +96,7 @@ def page(
 
     ``machine`` has the values of ``machine.json``, ``extras`` the other contents of the folder.
     """
-    studies = Studies([row for row in rows if not row.of_comparison])
+    studies = Studies([row for row in rows if not row.is_compared])
     decided = decisions(rows, extras)
     scripts = {"race": race.fragment(studies.rows), "simulator": simulator.fragment(studies.lines)}
     what = _about(extras.experiment_toml, machine)
@@ -106,7 +106,7 @@ def page(
         Part("race", "The race", _markup(scripts["race"]), is_whole=True),
         Part("plots", "Plots", _plots(chain(decision_pictures(rows, machine, extras), studies.pictures()), tell)),
         Part("simulator", "Simulator", _markup(scripts["simulator"]), is_whole=True),
-        Part("figures", "Tables", _sections(shown(studies) if rows else ())),
+        Part("figures", "Tables", _sections(sections_of(studies) if rows else ())),
         Part("validity", "Validity checks", html.section(validity(rows))),
         Part("glossary", "Glossary", html.section(glossary())),
         Part("machine", "The machine", html.section(folders.machine_section(rows, machine))),
@@ -156,9 +156,9 @@ def _about(experiment_toml: str | None, machine: Mapping[str, Any]) -> str:
     return words.plain(text.replace("`", "").strip(), 600)
 
 
-def _answer(found: Studies, rows: Sequence[Row], decided: Sequence[Section], missing: Sequence[str]) -> Markup:
-    told = answer(found, decided, rows) if rows else ["This run has no rows: it ended before its first trial."]
-    return html.listed(told, html.ANSWER) + html.listed(missing, html.BAD)
+def _answer(studies: Studies, rows: Sequence[Row], decided: Sequence[Section], missing: Sequence[str]) -> Markup:
+    sentences = answer(studies, decided, rows) if rows else ["This run has no rows: it ended before its first trial."]
+    return html.listed(sentences, html.ANSWER) + html.listed(missing, html.BAD)
 
 
 def _sections(sections: Iterable[Section]) -> Markup:
@@ -190,7 +190,7 @@ def downloads(rows: Sequence[Row], extras: Extras, taken_bytes: int) -> Markup:
     if not rows:
         return html.macro("downloads", [], "There are no rows.")
     room = MAX_BYTES - taken_bytes - _TOLD_BYTES
-    kept, left_out = list[dict[str, Any]](), list[str]()
+    files, left_out = list[dict[str, Any]](), list[str]()
     lines = "".join(f"{row.to_json()}\n" for row in rows)
     texts = {
         "rows.jsonl": ("All rows, one JSON object per line", lines),
@@ -202,15 +202,10 @@ def downloads(rows: Sequence[Row], extras: Extras, taken_bytes: int) -> Markup:
         address = Markup(f"data:application/gzip;base64,{base64.b64encode(packed).decode()}")  # noqa: S704
         if len(address) <= room:
             room -= len(address)
-            file = f"{_file_name(extras.name)}-{name}.gz"
-            kept.append({"name": file, "address": address, "about": f"{what}, {size}"})
+            file = f"{_ODD.sub('-', extras.name).strip('.-')[:120] or 'run'}-{name}.gz"
+            files.append({"name": file, "address": address, "about": f"{what}, {size}"})
         else:
             left_out.append(f"{name}.gz ({size})")
     where = f"; the rows are in {extras.rows_path}" if extras.rows_path else ""
-    told = f"Left out because the page would be too large: {', '.join(left_out)}{where}." if left_out else ""
-    return html.macro("downloads", kept, told)
-
-
-def _file_name(name: str) -> str:
-    """Return a name that every file system accepts."""
-    return _ODD.sub("-", name).strip(".-")[:120] or "run"
+    note = f"Left out because the page would be too large: {', '.join(left_out)}{where}." if left_out else ""
+    return html.macro("downloads", files, note)

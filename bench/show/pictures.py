@@ -368,7 +368,7 @@ def draw_labels(axes: "Axes", labels: Sequence[Label], height: float = HEIGHT) -
             textcoords="axes fraction",
             va="center",
             color=label.ink,
-            arrowprops={"arrowstyle": "-", "color": label.ink, "linewidth": 0.7, "shrinkA": 1, "shrinkB": 4},
+            arrowprops={"arrowstyle": "-", "color": label.ink, "linewidth": 0.7, "shrinkB": 4, "relpos": (0, 0.5)},
             annotation_clip=False,
         )
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 from inflight.bench import units
 from inflight.bench.frame.figures import figure_of
@@ -39,18 +39,6 @@ Clock = Callable[[], int]
 """Nanoseconds since an arbitrary moment."""
 Report = Callable[[int, int, Sequence[Row]], None]
 """Receives the number of a trial, the total, and its rows: one, or those of the arms of a block."""
-
-
-class Awaited(Protocol):
-    """A trial that is waiting to be run."""
-
-    @property
-    def strategy(self) -> str:
-        """Its strategy."""
-
-    @property
-    def expected_ns(self) -> int:
-        """Expected duration."""
 
 
 def _put_line(line: str, _progress: str) -> None:
@@ -87,27 +75,21 @@ class Progress:
         """Estimated time left: the expected time, scaled by that of the timed steps."""
         return self.ahead_ns * (self.took_ns + TRUST_NS) / (self.behind_ns + TRUST_NS)
 
-    def finished(self, line: str, expected_ns: float, now: str = "") -> None:
-        """Show a step that ended."""
-        self.behind_ns += expected_ns
-        self.took_ns += self._lap()
-        self._advance(line, expected_ns, now)
-
-    def skipped(self, line: str, expected_ns: float, now: str = "") -> None:
-        """Show a skipped step, which says nothing about the speed of the others."""
-        self._lap()
-        self._advance(line, expected_ns, now)
-
-    def repeated(self, line: str) -> None:
-        """Show a step that has to be repeated: no progress, and slower."""
-        self.took_ns += self._lap()
-        self.put(line, self.sentence())
-
-    def _advance(self, line: str, expected_ns: float, now: str) -> None:
+    def finished(self, line: str, expected_ns: float, now: str = "", *, is_skipped: bool = False) -> None:
+        """Show a step that ended; a skipped one says nothing about the speed of the others."""
+        lap_ns = self._lap_ns()
+        if not is_skipped:
+            self.behind_ns += expected_ns
+            self.took_ns += lap_ns
         self.done, self.ahead_ns, self.now = self.done + 1, max(0, self.ahead_ns - expected_ns), now
         self.put(line, self.sentence())
 
-    def _lap(self) -> int:
+    def repeated(self, line: str) -> None:
+        """Show a step that has to be repeated: no progress, and slower."""
+        self.took_ns += self._lap_ns()
+        self.put(line, self.sentence())
+
+    def _lap_ns(self) -> int:
         """Return the time since the last step."""
         before, self.elapsed_ns = self.elapsed_ns, self.clock() - self._began_ns
         return self.elapsed_ns - before
@@ -121,7 +103,7 @@ class Progress:
 
 
 @contextmanager
-def shown(progress: Progress) -> Iterator[Progress]:
+def displayed(progress: Progress) -> Iterator[Progress]:
     """Show steps on standard error while this lasts; on a terminal, the last line shows the progress."""
     with _last_line(progress.sentence()) as put:
         progress.put = put or _put_line
@@ -169,17 +151,17 @@ def minutes(value_ns: float) -> str:
 
 
 @contextmanager
-def of_trials(waiting: Sequence[Awaited], clock: Clock = time.monotonic_ns) -> Iterator[Report]:
-    """Show the progress of the waiting trials; yield a function that receives the rows of each."""
+def reporting(waiting: Sequence[Any], clock: Clock = time.monotonic_ns) -> Iterator[Report]:
+    """Show the progress of the waiting trials (``plan.trials``); yield a function that receives the rows of each."""
     width = name_width(trial.strategy for trial in waiting)
     names = [words.plain(trial.strategy, 30) for trial in waiting] + [""]
     expected_ns = sum(trial.expected_ns for trial in waiting)
-    with shown(Progress(len(waiting), expected_ns, names[0], clock=clock)) as progress:
+    with displayed(Progress(len(waiting), expected_ns, names[0], clock=clock)) as progress:
 
-        def report(number: int, total: int, found: Sequence[Row]) -> None:
-            end = progress.skipped if all(row.status == "skipped" for row in found) else progress.finished
-            lines = "\n".join(trial_line(number, total, row, width=width) for row in found)
-            end(lines, waiting[number - 1].expected_ns, names[number])
+        def report(number: int, total: int, rows: Sequence[Row]) -> None:
+            lines = "\n".join(trial_line(number, total, row, width=width) for row in rows)
+            is_skipped = all(row.status == "skipped" for row in rows)
+            progress.finished(lines, waiting[number - 1].expected_ns, names[number], is_skipped=is_skipped)
 
         yield report
 

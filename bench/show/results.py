@@ -104,8 +104,8 @@ class Results:
         from inflight.bench.show.listing import Listing
         from inflight.bench.show.studies import study_of
 
-        found = self._studies.table(study)
-        return found.convert_dtypes() if isinstance(study_of(study), Listing) else _typed(found, found.columns)
+        table = self._studies.table(study)
+        return table.convert_dtypes() if isinstance(study_of(study), Listing) else _typed(table, table.columns)
 
     @property
     def moments(self) -> "pd.DataFrame":
@@ -121,12 +121,12 @@ class Results:
         import pandas as pd
 
         of_row, of_check = ("trial", "strategy", "kind", "round", "valid"), ("name", "verdict", "detail")
-        found = [
+        lines = [
             [*(getattr(row, name) for name in of_row), *(getattr(check, name) for name in of_check)]
             for row in self.rows
             for check in row.checks
         ]
-        return _typed(pd.DataFrame(found, columns=[*of_row, *of_check]), [*of_row, *of_check])
+        return _typed(pd.DataFrame(lines, columns=[*of_row, *of_check]), [*of_row, *of_check])
 
     def plot(self, study: str, ax: "Axes | None" = None) -> "Figure":
         """Plot one panel of a study by its name, such as ``"throughput"``; its title names the workload.
@@ -145,15 +145,15 @@ class Results:
 
     def csv(self) -> str:
         """Return the trials as CSV with a header line. No spreadsheet reads a text of it as a formula."""
-        found = self.trials
-        for name, kind in found.dtypes.items():
+        table = self.trials
+        for name, kind in table.dtypes.items():
             if kind == "string":
-                found[name] = found[name].map(_harmless, na_action="ignore")
-        return found.to_csv(index=False, lineterminator="\n")
+                table[name] = table[name].map(_harmless, na_action="ignore")
+        return table.to_csv(index=False, lineterminator="\n")
 
     def summary(self) -> dict[str, Any]:
         """Return the figures as JSON values, as ``inflight run --json`` prints them (docs/api.md)."""
-        counted = (row for row in self.rows if row.kind in ASKED and not row.of_comparison and not _is_placebo(row))
+        counted = (row for row in self.rows if row.kind in ASKED and not row.is_compared)
         stacks = {row.strategy: row.stack for row in counted}
         return {
             "format": FORMAT,
@@ -164,12 +164,17 @@ class Results:
                 "by_status": dict(sorted(Counter(row.status for row in self.rows).items())),
             },
             "strategies": [
-                {"strategy": name, "stack": stack, "trials": len(own), "valid": sum(row.valid for row in own)}
-                for name, stack in sorted(stacks.items(), key=lambda one: (one[1] != "shared", one[0]))
-                for own in [[row for row in self.rows if row.strategy == name]]
+                {"strategy": name, "stack": stack, "trials": len(rows), "valid": sum(row.valid for row in rows)}
+                for name, stack in sorted(stacks.items(), key=lambda item: (item[1] != "shared", item[0]))
+                for rows in [[row for row in self.rows if row.strategy == name]]
             ],
             **self._studies.as_json(),
-            "invalid": [_invalid(row) for row in self.rows if not row.valid],
+            "invalid": [
+                {name: getattr(row, name) for name in ("trial", "strategy", "status", "reason")}
+                | {"failed_checks": [{"name": check.name, "detail": check.detail} for check in row.failed_checks]}
+                for row in self.rows
+                if not row.valid
+            ],
         }
 
     def answer(self) -> list[str]:
@@ -191,10 +196,10 @@ class Results:
         return Studies(self.rows)
 
 
-def _typed(found: "pd.DataFrame", names: Iterable[str]) -> "pd.DataFrame":
+def _typed(table: "pd.DataFrame", names: Iterable[str]) -> "pd.DataFrame":
     """Return some columns in order, each with the type that its name always has."""
     columns = list(names)
-    return found.reindex(columns=columns).astype({name: _TYPES.get(name, "string") for name in columns})
+    return table.reindex(columns=columns).astype({name: _TYPES.get(name, "string") for name in columns})
 
 
 def _harmless(text: str) -> str:
@@ -206,31 +211,20 @@ def _harmless(text: str) -> str:
     return f"{chr(39) if text.startswith(_FORMULA) else ''}{text}".replace("\r", "\n")
 
 
-def _is_placebo(row: Row) -> bool:
-    arm = getattr(row.workload, "arm", None)
-    return arm is not None and arm.role == "placebo"
-
-
-def _invalid(row: Row) -> dict[str, Any]:
-    checks = [{"name": check.name, "detail": check.detail} for check in row.failed_checks]
-    of_row = {name: getattr(row, name) for name in ("trial", "strategy", "status", "reason")}
-    return of_row | {"failed_checks": checks}
-
-
 def _having(rows: Iterable[Row], what: str, wanted: Collection[object]) -> list[Row]:
     """Return the rows with one of the values. Raises NotInRunError for a value that no row has."""
-    found = [(row, _value(row, what)) for row in rows]
-    known = {value for _, value in found} - {None}
+    values = [(row, _value(row, what)) for row in rows]
+    known = {value for _, value in values} - {None}
     for value in wanted:
         if value not in known:
             near = judge.nearest(str(value), sorted(map(str, known), key=lambda text: (len(text), text)))
             raise NotInRunError(words.plain(f"no trial here has {what} {value!r}{near}"))
-    return [row for row, value in found if value in wanted]
+    return [row for row, value in values if value in wanted]
 
 
 def _value(row: Row, what: str) -> object:
     """Return a value of the workload of a trial in which a strategy crawls; None for other trials."""
     if what == "strategy":
         return row.strategy
-    found = getattr(row.workload, what, None) if row.kind in ASKED else None
-    return "0" if found is None and what == "cpu" and row.kind in ASKED else found
+    value = getattr(row.workload, what, None) if row.kind in ASKED else None
+    return "0" if value is None and what == "cpu" and row.kind in ASKED else value

@@ -37,17 +37,17 @@ LISTINGS = msgspec.convert(_DATA["listings"], tuple[Listing, ...])
 def study_of(name: str) -> Study | Listing | str:
     """Return the study with a name; MEMORY and LADDER are themselves. Raises NotInRunError for an unknown one."""
     known: dict[str, Study | Listing | str] = {MEMORY: MEMORY, LADDER: LADDER}
-    known |= {one.name: one for one in STUDIES} | {one.name: one for one in LISTINGS}
+    known |= {study.name: study for study in STUDIES} | {study.name: study for study in LISTINGS}
     if name not in known:
         raise NotInRunError(words.plain(f"no study {name!r}{judge.nearest(str(name), known)}"))
     return known[name]
 
 
-def shown(lines: pd.DataFrame) -> list[tuple[Study, list[Part]]]:
+def present_studies(lines: pd.DataFrame) -> list[tuple[Study, list[Part]]]:
     """Return the studies that a frame has something for, with their parts, without those that others replace."""
-    found = [(one, own) for one in STUDIES if (own := study.parts(one, lines))]
-    replaced = {name for one, _ in found for name in one.replaces}
-    return [(one, own) for one, own in found if one.name not in replaced]
+    with_parts = [(each, parts) for each in STUDIES if (parts := study.parts(each, lines))]
+    replaced = {name for each, _ in with_parts for name in each.replaces}
+    return [(each, parts) for each, parts in with_parts if each.name not in replaced]
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,11 @@ class Studies:
 
     @cached_property
     def _timed(self) -> list[tuple[Study, list[Part]]]:
-        return shown(self.lines)
+        return present_studies(self.lines)
 
     @cached_property
     def _listed(self) -> list[tuple[Listing, list[listing.Part]]]:
-        return [(one, listing.parts(one, self.trials)) for one in LISTINGS]
+        return [(each, listing.parts(each, self.trials)) for each in LISTINGS]
 
     @cached_property
     def _is_noisy(self) -> bool:
@@ -84,25 +84,19 @@ class Studies:
         from inflight.bench.ab import show as compare
         from inflight.bench.show import memory
 
-        timed = [study.section(one, parts) for one, parts in self._timed]
-        found = [(True, one) for one in timed]
-        found += [(False, one) for one in memory.sections(self.trials)]
-        found += [(one.is_timed, listing.section(one, parts)) for one, parts in self._listed if parts]
-        found += [(False, one) for one in compare.sections(self.rows)]
+        timed = [study.section(each, parts) for each, parts in self._timed]
+        every = [(True, section) for section in timed]
+        every += [(False, section) for section in memory.sections(self.trials)]
+        every += [(each.is_timed, listing.section(each, parts)) for each, parts in self._listed if parts]
+        every += [(False, section) for section in compare.sections(self.rows)]
         if not self._is_noisy:
-            return [one for _, one in found]
-        warning = Section("", first=(self.warning,), findings=(self.warning,))
-        bare = [replace(one, title="", findings=(), bars=None) if is_timed else one for is_timed, one in found]
-        return [warning, *bare]
+            return [section for _, section in every]
+        warning = (self._noisy("noisy"),)
+        bare = [replace(part, title="", findings=(), bars=None) if is_timed else part for is_timed, part in every]
+        return [Section("", first=warning, findings=warning), *bare]
 
-    @property
-    def warning(self) -> str:
-        """The first line of a noisy run."""
-        return words.SENTENCES["noisy"].format(self._taken)
-
-    @property
-    def _taken(self) -> str:
-        return units.percent(noise.taken_share(self.rows) or 0.0)
+    def _noisy(self, sentence: str) -> str:
+        return words.SENTENCES[sentence].format(units.percent(noise.taken_share(self.rows) or 0.0))
 
     def table(self, name: str) -> pd.DataFrame:
         """Return a study by its name: one line for each line and column of its tables. Raises NotInRunError."""
@@ -117,9 +111,9 @@ class Studies:
 
     def as_json(self) -> dict[str, Any]:
         """Return the tables of all studies as JSON, by their names: a list of objects, in which null is unknown."""
-        names = [*(one.name for one in STUDIES), MEMORY, *(one.name for one in LISTINGS)]
+        names = [*(each.name for each in STUDIES), MEMORY, *(each.name for each in LISTINGS)]
         tables = {name: self.table(name).astype(object) for name in names}
-        return {name: found.where(found.notna(), None).to_dict("records") for name, found in tables.items()}
+        return {name: table.where(table.notna(), None).to_dict("records") for name, table in tables.items()}
 
     def pictures(self, footer: str = "", only: Collection[str] | None = None) -> Iterator[Picture]:
         """Yield the plots of all studies, or of those in ``only``. In a noisy run, timed studies have it as title."""
@@ -133,13 +127,13 @@ class Studies:
         has_valid = any(row.valid for row in self.rows)
         timed = self._timed
         if only is not None:
-            timed = [(one, study.parts(one, self.lines)) for one in STUDIES if one.name in only]
-        every = [(True, draw.of_study(one, parts, has_valid=has_valid)) for one, parts in timed]
-        every += [(True, draw.of_windows(over_time))] if is_asked("windows") else []
+            timed = [(each, study.parts(each, self.lines)) for each in STUDIES if each.name in only]
+        every = [(True, draw.draw_study(each, parts, has_valid=has_valid)) for each, parts in timed]
+        every += [(True, draw.draw_windows(over_time))] if is_asked("windows") else []
         every += [(False, memory.plots(self.trials))] if is_asked(MEMORY) else []
-        for one, parts in self._listed:
-            every += [(one.is_timed, draw.of_listing(one, parts, over_time))] if is_asked(one.name) else []
-        title = words.SENTENCES["noisy_plot"].format(self._taken) if self._is_noisy else ""
+        for each, parts in self._listed:
+            every += [(each.is_timed, draw.draw_listing(each, parts, over_time))] if is_asked(each.name) else []
+        title = self._noisy("noisy_plot") if self._is_noisy else ""
         for is_timed, drawn in every:
             for picture in drawn:
                 yield replace(picture, footer=footer, title=title if title and is_timed else picture.title)
@@ -173,13 +167,13 @@ def decision_pictures(rows: Sequence[Row], machine: dict[str, Any], extras: Extr
     every: list[Picture | None] = []
     if extras.selftest is not None:
         every = [plot.picture_of_selftest(extras.selftest, rows)]
-    elif any(row.of_comparison for row in rows) and (result := decide.result(rows, extras.verdict)) is not None:
+    elif any(row.is_compared for row in rows) and (result := decide.result(rows, extras.verdict)) is not None:
         every = [plot.picture(result, machine)]
     yield from filter(None, every)
 
 
-def _stored(found: Mapping[str, Any]) -> Section:
+def _stored(comparison: Mapping[str, Any]) -> Section:
     """Return the verdict that ``inflight compare`` wrote into the folder."""
-    runs = found.get("runs")
+    runs = comparison.get("runs")
     names = [str(run.get("name")) for run in (runs if isinstance(runs, list) else ()) if isinstance(run, Mapping)]
-    return Section(str(found.get("headline") or "Comparison of stored runs"), notes=tuple(names))
+    return Section(str(comparison.get("headline") or "Comparison of stored runs"), notes=tuple(names))

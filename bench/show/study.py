@@ -22,6 +22,7 @@ from inflight.bench.show.table import Bars, Detail, Group, Line, Section, Table
 STACKS = {"shared": 0, "own": 1, "none": 2}
 """Order of HTTP stacks in tables: strategies of the shared one are compared with each other."""
 HEADINGS = {"own": "own HTTP stack", "none": "parts of a page"}
+FINDINGS = words.TEXTS["findings"]
 SIGNS = {"differs": "", "same": " =", "unknown": " ?"}
 STEADY = 0.02
 """A figure that is uncertain by more than this share is shown with two digits instead of three."""
@@ -107,47 +108,46 @@ KINDS = {"crawl": "whole crawls", "arm": "blocks"}
 
 def parts(study: Study, frame: pd.DataFrame) -> list[Part]:
     """Return the parts of a study, the one with the most workloads first; empty if the frame has none."""
-    own = frame[frame["figure"].isin([*study.figures, *SERVED]) & (frame["comparison"] == "")]
-    is_full = (own["kind"] != "crawl") | (own["site_pages"] >= own["in_flight"])  # a shorter crawl never has so many
-    own = own[is_full] if is_full.any() else own
-    own = own.query(study.select) if study.select else own
-    if own.empty:
+    rows = frame[frame["figure"].isin([*study.figures, *SERVED]) & (frame["comparison"] == "")]
+    is_full = (rows["kind"] != "crawl") | (rows["site_pages"] >= rows["in_flight"])  # a shorter crawl never has so many
+    rows = rows[is_full] if is_full.any() else rows
+    rows = rows.query(study.select) if study.select else rows
+    if rows.empty:
         return []
-    own = own.assign(site=site_differences(own["site"]))
-    line = own[study.lines[0]].astype(str)
+    rows = rows.assign(site=site_differences(rows["site"]))
+    line = rows[study.lines[0]].astype(str)
     for key in study.lines[1:]:
-        line = line + " " + own[key].astype(str)
-    own = own.assign(line=line.str.strip().map(words.name))
+        line = line + " " + rows[key].astype(str)
+    rows = rows.assign(line=line.str.strip().map(words.name))
     used = {*study.lines, *study.columns, *(("interpreter", "cores") if "arm" in study.lines else ())}
     split = [key for key in SPLIT if key not in used]
-    found = [
-        _part(study, dict(zip(split, key, strict=True)), lines, own) for key, lines in own.groupby(split, sort=False)
+    many = [
+        _part(study, dict(zip(split, key, strict=True)), lines, rows) for key, lines in rows.groupby(split, sort=False)
     ]
-    kept = [
-        part
-        for part in found
-        if len(part.means) and all(len(set(part.means[key])) >= study.least for key in study.vary)
+    able = [
+        part for part in many if len(part.means) and all(len(set(part.means[key])) >= study.least for key in study.vary)
     ]
-    kept = [part for part in kept if _is_grid(part)] if study.plot.mark == "tiles" else kept
-    return sorted(kept, key=lambda part: (not part.means["valid"].any(), -len(part.means)))
+    able = [part for part in able if _is_grid(part)] if study.plot.mark == "tiles" else able
+    return sorted(able, key=lambda part: (not part.means["valid"].any(), -len(part.means)))
 
 
 def _is_grid(part: Part) -> bool:
     """Return whether two values of one of the first two columns have two values of the other in common."""
     values: dict[Any, set[Any]] = {}
-    for one, other, *_ in part.columns:
-        values.setdefault(one, set()).add(other)
-    return any(len(one & other) > 1 for one, other in combinations(values.values(), 2))
+    for first, other, *_ in part.columns:
+        values.setdefault(first, set()).add(other)
+    return any(len(first & other) > 1 for first, other in combinations(values.values(), 2))
 
 
 def site_differences(sites: "pd.Series[str]") -> "pd.Series[str]":
     """Return of each site, as JSON, the values that another one does not share."""
     values = {site: json.loads(site) for site in sites.unique()}
-    common = set.intersection(*(set(map(repr, one.items())) for one in values.values())) if values else set()
-    own = {
-        site: json.dumps({k: v for k, v in one.items() if repr((k, v)) not in common}) for site, one in values.items()
+    common = set.intersection(*(set(map(repr, pairs.items())) for pairs in values.values())) if values else set()
+    differing = {
+        site: json.dumps({k: v for k, v in pairs.items() if repr((k, v)) not in common})
+        for site, pairs in values.items()
     }
-    return sites.map(own)
+    return sites.map(differing)
 
 
 def _part(study: Study, values: dict[str, Any], lines: pd.DataFrame, every: pd.DataFrame) -> Part:
@@ -174,8 +174,8 @@ def value_name(key: str, value: Any) -> str:
         case "length":
             return words.counted(value, "page") if value else ""
         case "site":
-            told = ((name.replace("_", " "), one) for name, one in json.loads(value).items())
-            return ", ".join(name if one is True else f"{name} {one}" for name, one in told)
+            items = ((name.replace("_", " "), item) for name, item in json.loads(value).items())
+            return ", ".join(name if item is True else f"{name} {item}" for name, item in items)
         case "connection":
             return f"{value} connections" if value else ""
         case "rate_per_s":
@@ -210,12 +210,12 @@ def value_words(key: str) -> str:
     return KEY_WORDS.get(key, key)
 
 
-def at(study: Study, found: pd.DataFrame, column: Sequence[Any]) -> pd.DataFrame:
+def at(study: Study, table: pd.DataFrame, column: Sequence[Any]) -> pd.DataFrame:
     """Return the lines of one column."""
-    is_here = pd.Series(data=True, index=found.index)
+    is_here = pd.Series(data=True, index=table.index)
     for key, value in zip(study.columns, column, strict=True):
-        is_here &= found[key] == value
-    return found[is_here]
+        is_here &= table[key] == value
+    return table[is_here]
 
 
 USUAL_CAP = 100
@@ -236,7 +236,7 @@ def ordered(study: Study, part: Part) -> list[tuple[str, str]]:
     sign = -1 if study.figure.is_more_better else 1
     lines = dict(zip(part.means["line"], part.means["stack"], strict=True))
     return sorted(
-        lines.items(), key=lambda one: (STACKS.get(one[1], 2), sign * here.get(one[0], sign * math.inf), one[0])
+        lines.items(), key=lambda item: (STACKS.get(item[1], 2), sign * here.get(item[0], sign * math.inf), item[0])
     )
 
 
@@ -244,36 +244,36 @@ def ratios(study: Study, part: Part) -> pd.DataFrame:
     """Return the ratios of a study with an axis to its baseline, by line and columns."""
     assert study.over is not None
     axis, baseline = study.over
-    own = part.lines[part.lines["figure"] == study.figures[0]]
-    own = own if axis == "arm" else own[own["role"] != "placebo"]
+    lines = part.lines[part.lines["figure"] == study.figures[0]]
+    lines = lines if axis == "arm" else lines[lines["role"] != "placebo"]
     if baseline == "first":
-        named = own[own["role"] == "reference"][axis]
-        baseline = named.iloc[0] if axis == "interpreter" and len(named) else min(own[axis])
+        named = lines[lines["role"] == "reference"][axis]
+        baseline = named.iloc[0] if axis == "interpreter" and len(named) else min(lines[axis])
     if baseline == "best":
         best = part.means.sort_values("estimate").groupby("line")[axis].last()
-        own = own.assign(best=own["line"].map(best))
+        lines = lines.assign(best=lines["line"].map(best))
     by = ["line", *study.columns, *([baseline] if baseline in {"reference", "best"} else [])]
-    found = contrast(own, axis, baseline, [key for key in by if key != axis and (key, axis) != ("line", "arm")])
-    return found.assign(line=found["arm"].map(words.name)) if axis == "arm" else found
+    table = contrast(lines, axis, baseline, [key for key in by if key != axis and (key, axis) != ("line", "arm")])
+    return table.assign(line=table["arm"].map(words.name)) if axis == "arm" else table
 
 
 def served(study: Study, part: Part) -> dict[tuple[Any, ...], tuple[str, str]]:
     """Return what stands before and behind a throughput, by line and column: ``≥`` and the latency that was served."""
     if study.figures[0] != "pages_per_s":
         return {}
-    own = part.lines[part.lines["valid"] & part.lines["figure"].isin(SERVED) & (part.lines["kind"] == "arm")]
+    lines = part.lines[part.lines["valid"] & part.lines["figure"].isin(SERVED) & (part.lines["kind"] == "arm")]
     keys = ["line", *study.columns, "latency_ns"]
-    wide = own.pivot_table("value", list(dict.fromkeys(keys)), "figure", "median").reset_index()
+    wide = lines.pivot_table("value", list(dict.fromkeys(keys)), "figure", "median").reset_index()
     wide = wide.reindex(columns=[*wide.columns, *(name for name in SERVED if name not in wide)]).fillna(
         dict.fromkeys(SERVED, 0)
     )
-    found = {}
-    for one in wide.to_dict("records"):
-        is_full = one["server_cpu_share"] + one["server_run_delay_share"] > MAX_SERVER_SHARE
-        is_late = one["late_ns"] > MAX_LATE_NS + MAX_LATE_SHARE * one["latency_ns"]
-        late = f" at {units.duration(one['latency_ns'] + one['late_ns'], 2)}" if is_late else ""
-        found[one["line"], tuple(one[key] for key in study.columns)] = ("≥" if is_full else "", late)
-    return found
+    around = {}
+    for line in wide.to_dict("records"):
+        is_full = line["server_cpu_share"] + line["server_run_delay_share"] > MAX_SERVER_SHARE
+        is_late = line["late_ns"] > MAX_LATE_NS + MAX_LATE_SHARE * line["latency_ns"]
+        late = f" at {units.duration(line['latency_ns'] + line['late_ns'], 2)}" if is_late else ""
+        around[line["line"], tuple(line[key] for key in study.columns)] = ("≥" if is_full else "", late)
+    return around
 
 
 class Tile(NamedTuple):
@@ -292,16 +292,16 @@ def tile(study: Study, part: Part, column: tuple[Any, ...]) -> Tile:
     here = compared(study, part, column)
     if len(here) < 2:
         return Tile(column, (), math.nan, is_decided=False)
-    found = _against_best(study, part, column, here)
-    tied = [line for line in here["line"].iloc[1:] if found.loc[line, "answer"] != "differs"]
+    answers = _against_best(study, part, column, here)
+    tied = [line for line in here["line"].iloc[1:] if answers.loc[line, "answer"] != "differs"]
     ratio = here["estimate"].iloc[0] / here["estimate"].iloc[-1]
     return Tile(column, (here["line"].iloc[0], *tied), max(ratio, 1 / ratio), len(tied) + 1 < len(here))
 
 
 def _against_best(study: Study, part: Part, column: Sequence[Any], here: pd.DataFrame) -> pd.DataFrame:
-    own = at(study, part.lines, column)
-    own = own[(own["figure"] == study.figures[0]) & own["line"].isin(here["line"])]
-    return contrast(own, "line", here["line"].iloc[0], study.columns).set_index("line")
+    lines = at(study, part.lines, column)
+    lines = lines[(lines["figure"] == study.figures[0]) & lines["line"].isin(here["line"])]
+    return contrast(lines, "line", here["line"].iloc[0], study.columns).set_index("line")
 
 
 def text(figure: Figure, mean: Any) -> str:
@@ -312,18 +312,53 @@ def text(figure: Figure, mean: Any) -> str:
     return f"{value}{off}{'' if mean.valid else '✗'}"
 
 
-def ratio_text(found: Any) -> str:
+def ratio_text(line: Any) -> str:
     """Write a ratio with its interval; ``=``: equal within 2 %; ``?``: no certain difference."""
-    ends = "" if math.isinf(found.high) else f" ({found.low:.2f} to {found.high:.2f})"
-    ratio = f"{found.estimate:.2f}x" if found.estimate < 100 else units.times(found.estimate, 3)
-    return f"{ratio}{ends}{SIGNS[found.answer]}"
+    ends = "" if math.isinf(line.high) else f" ({line.low:.2f} to {line.high:.2f})"
+    ratio = f"{line.estimate:.2f}x" if line.estimate < 100 else units.times(line.estimate, 3)
+    return f"{ratio}{ends}{SIGNS[line.answer]}"
 
 
 def findings(study: Study, part: Part) -> Iterator[str]:
-    """Yield one sentence each for the first and the last column in which two lines can be compared."""
-    able = [column for column in part.columns if len(compared(study, part, column)) > 1]
-    for column in dict.fromkeys(able[:1] + able[-1:]):
-        yield _finding(study, part, column)
+    """Yield one sentence each for the first and the last column in which two lines can be compared.
+
+    Where columns are compared with each other, there is one for each, and tiles are counted.
+    """
+    if study.plot.mark == "tiles":
+        yield from _tile_findings(study, part)
+    elif study.over and study.over[0] in study.columns and study.over[1] != "best":
+        yield from _axis_findings(study, part, study.over[0])
+    else:
+        able = [column for column in part.columns if len(compared(study, part, column)) > 1]
+        for column in dict.fromkeys(able[:1] + able[-1:]):
+            yield _finding(study, part, column)
+
+
+def _tile_findings(study: Study, part: Part) -> Iterator[str]:
+    tiles = [place for place in (tile(study, part, column) for column in part.columns) if place.best]
+    decided = [place for place in tiles if place.is_decided]
+    if tiles:
+        yield FINDINGS["tie"].format(tied=len(tiles) - len(decided), number=len(tiles))
+    for best in sorted(decided, key=lambda place: -place.ratio)[:1]:
+        ratio, where = units.times(best.ratio), head(study, best.column)
+        yield FINDINGS["lead"].format(best=best.best[0], ratio=ratio, where=where)
+
+
+def _axis_findings(study: Study, part: Part, axis: str) -> Iterator[str]:
+    table = ratios(study, part).sort_values("estimate")
+    for column in evenly([column for column in part.columns if len(at(study, table, column))], MAX_RATIOS):
+        lines = records(at(study, table, column))
+        yield FINDINGS["axis"].format(
+            where=words.join(", ", head(study, column), part.name),
+            baseline=value_name(axis, lines[0].baseline),
+            words=study.figure.words,
+            low=units.times(lines[0].estimate, 3),
+            first=lines[0].line,
+            high=units.times(lines[-1].estimate, 3),
+            last=lines[-1].line,
+            certain=sum(line.answer == "differs" for line in lines),
+            number=len(lines),
+        )
 
 
 def compared(study: Study, part: Part, column: Sequence[Any]) -> pd.DataFrame:
@@ -337,13 +372,11 @@ def compared(study: Study, part: Part, column: Sequence[Any]) -> pd.DataFrame:
 def _finding(study: Study, part: Part, column: Sequence[Any]) -> str:
     here = compared(study, part, column)
     best, worst = records(here)[0], records(here)[-1]
-    found = _against_best(study, part, column, here)
-    is_same = set(found["answer"]) == {"same"}
-    apart = found.loc[worst.line]
-    return words.TEXTS["findings"][
-        "differs" if apart["answer"] == "differs" else "same" if is_same else "unknown"
-    ].format(
-        where=", ".join(filter(None, [head(study, column), part.name])),
+    answers = _against_best(study, part, column, here)
+    is_same = set(answers["answer"]) == {"same"}
+    apart = answers.loc[worst.line]
+    return FINDINGS["differs" if apart["answer"] == "differs" else "same" if is_same else "unknown"].format(
+        where=words.join(", ", head(study, column), part.name),
         number=len(here),
         best=best.line,
         worst=worst.line,
@@ -380,16 +413,12 @@ def _bars(study: Study, part: Part) -> Bars | None:
     here = records(compared(study, part, column))
     if study.plot.mark != "lines" or not study.is_headline or study.plot.is_ratio or not here:
         return None
-    bars = tuple((one.line, one.estimate, study.figure.write(one.estimate, 2)) for one in here)
-    return Bars(_title(study.title, part.name, head(study, column)), bars)
-
-
-def _title(*parts: str) -> str:
-    return ", ".join(filter(None, parts))
+    bars = tuple((mean.line, mean.estimate, study.figure.write(mean.estimate, 2)) for mean in here)
+    return Bars(words.join(", ", study.title, part.name, head(study, column)), bars)
 
 
 def _tables(study: Study, part: Part) -> Iterator[Table]:
-    title = _title(study.title, part.name)
+    title = words.join(", ", study.title, part.name)
     if study.plot.mark == "tiles":
         yield from _tiles(study, part, title)
         return
@@ -401,21 +430,21 @@ def _tables(study: Study, part: Part) -> Iterator[Table]:
 
     names = ordered(study, part)
     yield _table(study, title, names, part.means, part.columns, write)
-    if study.over is not None and len(found := ratios(study, part)):
-        baselines = found["baseline"].unique()
+    if study.over is not None and len(table := ratios(study, part)):
+        baselines = table["baseline"].unique()
         against = baselines[0] if len(baselines) == 1 else f"the {study.over[1]}"
-        again = [(line, "") for line in found["line"].unique() if line not in dict(names)]
-        able = [column for column in part.columns if len(at(study, found, column))]
+        again = [(line, "") for line in table["line"].unique() if line not in dict(names)]
+        able = [column for column in part.columns if len(at(study, table, column))]
         title = f"{title}: ratio to {against} (95 %)"
-        yield _table(study, title, [*again, *names], found, able, ratio_text, MAX_RATIOS)
+        yield _table(study, title, [*again, *names], table, able, ratio_text, MAX_RATIOS)
 
 
 def _other_figures(study: Study, part: Part) -> Iterator[Table]:
     """Yield a table of each figure that is not compared."""
     for name in study.figures[1:]:
-        figure, own = figure_of(name), part.lines[part.lines["figure"] == name]
-        means = summary(own[own["role"] != "placebo"], ["line", *study.columns])
-        title = _title(f"{figure.words[0].upper()}{figure.words[1:]}", part.name)
+        figure, lines = figure_of(name), part.lines[part.lines["figure"] == name]
+        means = summary(lines[lines["role"] != "placebo"], ["line", *study.columns])
+        title = words.join(", ", f"{figure.words[0].upper()}{figure.words[1:]}", part.name)
         yield _table(study, title, ordered(study, part), means, part.columns, partial(text, figure))
 
 
@@ -424,39 +453,39 @@ def _tiles(study: Study, part: Part, title: str) -> Iterator[Table]:
     x, facet = study.plot.x, study.plot.facet
     (y,) = set(study.columns) - {x, facet}
     tiles = [tile_text(tile(study, part, column)) for column in part.columns]
-    found = pd.DataFrame(part.columns, columns=list(study.columns)).assign(text=tiles)
-    for value, own in found.groupby(facet):
-        grid = own.set_index([y, x])["text"].unstack(fill_value="-")  # noqa: PD010
-        heads = (value_words(y), *(value_name(x, one) for one in grid))
-        lines = ((value_name(y, one), *grid.loc[one]) for one in own[y].unique())
-        yield Table(_title(title, value_name(facet, value)), heads, tuple(lines))
+    places = pd.DataFrame(part.columns, columns=list(study.columns)).assign(text=tiles)
+    for value, tiles_here in places.groupby(facet):
+        grid = tiles_here.set_index([y, x])["text"].unstack(fill_value="-")  # noqa: PD010
+        heads = (value_words(y), *(value_name(x, item) for item in grid))
+        lines = ((value_name(y, item), *grid.loc[item]) for item in tiles_here[y].unique())
+        yield Table(words.join(", ", title, value_name(facet, value)), heads, tuple(lines))
 
 
-def tile_text(one: Tile) -> str:
+def tile_text(place: Tile) -> str:
     """Write who is best: ``callbacks +1, 1.3x``; ``tie``: no certain difference; ``?``: nothing to compare."""
-    if not one.best or not one.is_decided:
-        return "tie" if one.best else "?"
-    tied = f" +{len(one.best) - 1}" if len(one.best) > 1 else ""
-    return f"{one.best[0]}{tied}, {units.times(one.ratio)}"
+    if not place.best or not place.is_decided:
+        return "tie" if place.best else "?"
+    tied = f" +{len(place.best) - 1}" if len(place.best) > 1 else ""
+    return f"{place.best[0]}{tied}, {units.times(place.ratio)}"
 
 
 def _table(
     study: Study,
     title: str,
     names: Sequence[tuple[str, str]],
-    found: pd.DataFrame,
+    table: pd.DataFrame,
     columns: Sequence[tuple[Any, ...]],
     write: Callable[[Any], str],
     most: int = MAX_COLUMNS,
 ) -> Table:
     """Return a table with a line for each name, those of each stack below a heading; a single name is the column."""
-    entries = {(one.line, column): write(one) for column in columns for one in records(at(study, found, column))}
+    entries = {(each.line, column): write(each) for column in columns for each in records(at(study, table, column))}
     if len(only := {name for name, _ in entries}) == 1 < len(columns):
         return Table(title, ("", *only), tuple((head(study, column), text) for (_, column), text in entries.items()))
     every, columns = columns, evenly(columns, most)
     lines: list[Line] = []
-    for stack, own in groupby(names, key=lambda line: line[1]):
-        cells = [(name, *(entries.get((name, column), "-") for column in columns)) for name, _ in own]
+    for stack, named in groupby(names, key=lambda line: line[1]):
+        cells = [(name, *(entries.get((name, column), "-") for column in columns)) for name, _ in named]
         cells = [line for line in cells if set(line[1:]) != {"-"}]
         lines += [Group(HEADINGS[stack])] if cells and lines and stack in HEADINGS else []
         lines += cells
@@ -480,8 +509,8 @@ def as_frame(study: Study, many: Sequence[Part]) -> pd.DataFrame:
     keys = ["part", "line", *study.columns]
     tables = [_indexed([part.means.assign(part=part.name) for part in many], keys, SUMMARY)]
     if study.over:
-        found = [ratios(study, part).assign(part=part.name) for part in many]
-        tables.append(_indexed(found, keys, CONTRAST).add_prefix("ratio_"))
+        compared = [ratios(study, part).assign(part=part.name) for part in many]
+        tables.append(_indexed(compared, keys, CONTRAST).add_prefix("ratio_"))
     places = {part.name: number for number, part in enumerate(many)}
     order = sorted(dict.fromkeys(key for table in tables for key in table.index), key=lambda key: places[key[0]])
     index = pd.MultiIndex.from_tuples(order, names=keys) if order else tables[0].index
@@ -489,7 +518,7 @@ def as_frame(study: Study, many: Sequence[Part]) -> pd.DataFrame:
 
 
 def _indexed(many: Sequence[pd.DataFrame], keys: list[str], names: Sequence[str]) -> pd.DataFrame:
-    found = pd.concat([pd.DataFrame(columns=[*keys, *names]), *many]) if not many else pd.concat(many)
-    found = found.reindex(columns=[*keys, *names]).drop_duplicates(keys, keep="last").set_index(keys)
-    endless = found["high"] == math.inf
-    return found.assign(low=found["low"].mask(endless), high=found["high"].mask(endless)).astype({"n": "Int64"})
+    table = pd.concat([pd.DataFrame(columns=[*keys, *names]), *many]) if not many else pd.concat(many)
+    table = table.reindex(columns=[*keys, *names]).drop_duplicates(keys, keep="last").set_index(keys)
+    endless = table["high"] == math.inf
+    return table.assign(low=table["low"].mask(endless), high=table["high"].mask(endless)).astype({"n": "Int64"})

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from inflight.bench import units
+from inflight.bench.frame import noise
 from inflight.bench.race.lanes import races
 from inflight.bench.race.page import section as race_section
 from inflight.bench.rows.files import Row
@@ -39,15 +40,18 @@ def coverage(rows: Sequence[Row]) -> str:
     valid = [row for row in rows if row.valid]
     rounds = len({(row.run, row.round) for row in valid})
     counted = f"Valid trials: {units.count(len(valid))} of {units.count(len(rows))}, rounds: {rounds}."
+    if valid and noise.is_slow(rows):
+        usual = units.duration(noise.USUAL_UNIT_NS, 2)
+        counted += " " + words.SENTENCES["slow"].format(units.duration(noise.unit_ns(rows) or 0, 2), usual)
     return counted if valid else " ".join(filter(None, [counted, words.SENTENCES["nothing"], first_reason(rows)]))
 
 
 def first_reason(rows: Sequence[Row]) -> str:
     """Return the most frequent reason why trials do not count, with an example; empty if all count."""
-    found = not_counted(rows)
-    if found is None:
+    table = not_counted(rows)
+    if table is None:
         return ""
-    kind, _, _, detail = found.cells[0]
+    kind, _, _, detail = table.cells[0]
     return f"{kind}: {words.plain(detail, 120)}." if detail else f"{kind}."
 
 
@@ -59,11 +63,11 @@ def not_counted(rows: Sequence[Row]) -> Table | None:
             kind, _, detail = why.partition(": ")
             cases.setdefault(kind, []).append((words.name(row.strategy), detail))
     lines = []
-    for kind, own in sorted(cases.items(), key=lambda one: -len(one[1]))[:MAX_REASONS]:
-        names = list(dict.fromkeys(name for name, _ in own))
+    for kind, examples in sorted(cases.items(), key=lambda item: -len(item[1]))[:MAX_REASONS]:
+        names = list(dict.fromkeys(name for name, _ in examples))
         more = [f"{len(names) - MAX_NAMES} more"] if len(names) > MAX_NAMES else []
         of = ", ".join([*names[:MAX_NAMES], *more])
-        lines.append((words.plain(kind, 60), units.count(len(own)), of, words.plain(own[0][1], 160)))
+        lines.append((words.plain(kind, 60), units.count(len(examples)), of, words.plain(examples[0][1], 160)))
     notes = (f"More reasons in the rows: {len(cases) - MAX_REASONS}.",) if len(cases) > MAX_REASONS else ()
     return Table("Not counted", ("reason", "trials", "of", "such as"), tuple(lines), notes) if lines else None
 
@@ -75,12 +79,12 @@ def validity(rows: Sequence[Row]) -> Section:
         for check in row.checks:
             verdicts.setdefault(check.name, Counter())[check.verdict] += 1
     lines: list[Line] = []
-    for name, counts in sorted(verdicts.items(), key=lambda one: (-one[1]["failed"], not one[1]["passed"])):
+    for name, counts in sorted(verdicts.items(), key=lambda item: (-item[1]["failed"], not item[1]["passed"])):
         sign = "✗" if counts["failed"] else "✓" if counts["passed"] else "–"  # noqa: RUF001  (a dash: neither)
         first = Cell(f"{sign} {words.plain(name, 80)}", words.MEANINGS.get(name, ""), red=counts["failed"] > 0)
         lines.append((first, *(units.count(counts[verdict]) for verdict in ("passed", "failed", "not applicable"))))
     checks = Table("Validity checks", ("check", "passed", "failed", "not applicable"), tuple(lines))
-    tables = tuple(one for one in (not_counted(rows), checks if lines else None) if one)
+    tables = tuple(table for table in (not_counted(rows), checks if lines else None) if table)
     is_all_valid = all(row.valid for row in rows)
     return Section("", tables, () if is_all_valid else (words.SENTENCES["excluded"],))
 
@@ -94,22 +98,22 @@ def glossary() -> Section:
 # The whole run
 
 
-def answer(found: Studies, decided: Sequence[Section] = (), every: Sequence[Row] = ()) -> list[str]:
+def answer(studies: Studies, decided: Sequence[Section] = (), every: Sequence[Row] = ()) -> list[str]:
     """Return the findings of the decisions, or of the studies if there are none, and the number of valid trials.
 
     A run that is a single race begins with its result. ``every`` are all rows, by default those of the studies.
     """
     measured: list[Section] = []
-    if any(row.valid for row in found.rows) and not decided:
-        own = races(found.rows)
-        measured = [*(map(race_section, own) if len(own) == 1 else []), *found.sections]
-    sentences = [sentence for section in decided or measured for sentence in section.found]
-    return [*sentences[: MAX_SENTENCES - 1], coverage(every or found.rows)]
+    if any(row.valid for row in studies.rows) and not decided:
+        lanes = races(studies.rows)
+        measured = [*(map(race_section, lanes) if len(lanes) == 1 else []), *studies.sections]
+    sentences = [sentence for section in decided or measured for sentence in section.sentences]
+    return [*sentences[: MAX_SENTENCES - 1], coverage(every or studies.rows)]
 
 
-def shown(found: Studies) -> list[Section]:
+def sections_of(studies: Studies) -> list[Section]:
     """Return the sections that have a table or say something first."""
-    return [one for one in found.sections if one.tables or one.first]
+    return [section for section in studies.sections if section.tables or section.first]
 
 
 def summary_table(
@@ -126,14 +130,14 @@ def summary_table(
     """
     from rich.text import Text
 
-    found = Studies([row for row in rows if not (decided and row.of_comparison)])
+    studies = Studies([row for row in rows if not (decided and row.is_compared)])
     uncounted = not_counted(rows)
-    sections = [*decided, *shown(found), before, Section("", (uncounted,)) if uncounted else None]
+    sections = [*decided, *sections_of(studies), before, Section("", (uncounted,)) if uncounted else None]
     disturbed = [words.neighbour(neighbour)] if neighbour else []
-    *findings, last = [*disturbed, *answer(found, decided, rows)]
-    findings += [*(before.found if before else ()), last]
+    *findings, last = [*disturbed, *answer(studies, decided, rows)]
+    findings += [*(before.sentences if before else ()), last]
     bullets = "\n".join(terminal.wrapped(f"• {sentence}", width) for sentence in findings)
-    return Text("\n\n").join([*(terminal.text(one, width) for one in sections if one), Text(bullets, "bold")])
+    return Text("\n\n").join([*(terminal.text(part, width) for part in sections if part), Text(bullets, "bold")])
 
 
 def print_summary(
@@ -155,17 +159,17 @@ def as_markdown(rows: Sequence[Row], machine: Mapping[str, Any], decided: Sequen
     """Return the report of a run as Markdown, with its decisions (``studies.decisions``)."""
     disturbed = [words.neighbour(kind)] if (kind := machine.get("neighbour")) else []
     run = max((row.run for row in rows), default="nothing was run")
-    found = Studies([row for row in rows if not (decided and row.of_comparison)])
+    studies = Studies([row for row in rows if not (decided and row.is_compared)])
     # Between backticks nothing can be escaped, so the words of the command are made harmless first.
     harmless = dict(machine) | {"command": [words.plain(str(word)) for word in machine.get("command") or ()]}
-    sections = shown(found) if found.rows else []
-    texts = [_within(markdown.markdown(one), _ROOM_FOR_SECTIONS // len(sections)) for one in sections]
-    names = [one.title or "; ".join(table.title for table in one.tables) for one in sections]
+    sections = sections_of(studies) if studies.rows else []
+    texts = [_within(markdown.markdown(section), _ROOM_FOR_SECTIONS // len(sections)) for section in sections]
+    names = [section.title or "; ".join(table.title for table in section.tables) for section in sections]
     parts = [
         f"## inflight: {markdown.escaped(folder.experiment(run, machine), 60)}",
-        markdown.listed([*disturbed, *answer(found, decided, rows)]),
-        *(_within(markdown.markdown(one), _ROOM_FOR_DECISIONS // len(decided)) for one in decided),
-        folder.markdown(found.rows, harmless) if found.rows else "",
+        markdown.listed([*disturbed, *answer(studies, decided, rows)]),
+        *(_within(markdown.markdown(section), _ROOM_FOR_DECISIONS // len(decided)) for section in decided),
+        folder.markdown(studies.rows, harmless) if studies.rows else "",
         *texts[:1],
         *map(markdown.folded, names[1:], texts[1:]),
     ]
@@ -175,11 +179,11 @@ def as_markdown(rows: Sequence[Row], machine: Mapping[str, Any], decided: Sequen
     return _within("\n\n".join(filter(None, parts)), MAX_MARKDOWN) + "\n"
 
 
-def headline(rows: Sequence[Row], machine: Mapping[str, Any], found: Sequence[Section]) -> str:
+def headline(rows: Sequence[Row], machine: Mapping[str, Any], decisions: Sequence[Section]) -> str:
     """Return some sections of a run as Markdown, with its command, machine and date, and its invalid trials."""
     uncounted = not_counted(rows)
     invalid = markdown.table_markdown(uncounted) if uncounted else ""
-    return "\n\n".join(filter(None, [folder.markdown(rows, machine), *map(markdown.markdown, found), invalid]))
+    return "\n\n".join(filter(None, [folder.markdown(rows, machine), *map(markdown.markdown, decisions), invalid]))
 
 
 def _within(text: str, most: int) -> str:

@@ -98,7 +98,7 @@ class Section:
     """The main figures. Only a terminal shows them: a page has plots."""
 
     @property
-    def found(self) -> tuple[str, ...]:
+    def sentences(self) -> tuple[str, ...]:
         """The findings as whole sentences."""
         if self.findings is not None:
             return self.findings
@@ -107,7 +107,7 @@ class Section:
 
 def cells(line: tuple[str | Cell, ...]) -> list[Cell]:
     """Return a line as cells."""
-    return [Cell(one) if isinstance(one, str) else one for one in line]
+    return [Cell(cell) if isinstance(cell, str) else cell for cell in line]
 
 
 def texts(line: tuple[str | Cell, ...]) -> tuple[str, ...]:

@@ -52,9 +52,9 @@ def text(section: Section, width: int) -> "Text":
     with console.capture() as written:
         for part in _parts(section, width):
             console.print(part)
-    found = Text("\n").join(_without_end(line) for line in Text.from_ansi(written.get()).split("\n"))
-    found.rstrip()
-    return found
+    joined = Text("\n").join(_without_end(line) for line in Text.from_ansi(written.get()).split("\n"))
+    joined.rstrip()
+    return joined
 
 
 def _without_end(line: "Text") -> "Text":
@@ -131,7 +131,7 @@ def _grids(table: Table, columns: Sequence[int], width: int) -> "Iterator[Render
             return
     names = [
         *(line[columns[0]] for line in [heads, *table.cells]),
-        *(one.text for one in table.lines if isinstance(one, Group)),
+        *(line.text for line in table.lines if isinstance(line, Group)),
     ]
     name = min(MAX_NAME, max(map(len, names)))
     gap = 1 if room >= 2 * (len(columns) - 1) + max(0, name - MIN_NAME) else 0
@@ -150,6 +150,6 @@ def _grids(table: Table, columns: Sequence[int], width: int) -> "Iterator[Render
             grid.add_section() if number else None
             grid.add_row(Text(line.text, "italic"))
         else:
-            own = next(cells)
-            grid.add_row(*(Text(own[n], "dim red" if "✗" in own[n] else "") for n in columns))
+            line_cells = next(cells)
+            grid.add_row(*(Text(line_cells[n], "dim red" if "✗" in line_cells[n] else "") for n in columns))
     yield grid

@@ -20,6 +20,11 @@ class NotInRunError(ValueError):
     """A value is not in the run; the message lists those that are. Use one of these, or run more."""
 
 
+def join(separator: str, *parts: str) -> str:
+    """Join the parts that are not empty."""
+    return separator.join(filter(None, parts))
+
+
 def plain(text: str, most: int = 200) -> str:
     """Return text with nothing that moves a cursor or breaks a file: one line, printable, cut at ``most``."""
     clean = "".join(char if char.isprintable() else "?" for char in " ".join(text.split()))

@@ -12,7 +12,7 @@ from scipy.stats import t, ttest_1samp
 
 from inflight.bench.ab.decide import Decision, Effect, decide, effects_of
 from inflight.bench.ab.rule import DESIGNED
-from inflight.bench.frame.statistics import LEAST_SD, t_quantile
+from inflight.bench.frame.statistics import MIN_SD, t_quantile
 
 SLEEP = (1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4)
 """Additional hours of sleep, one drug against the other: Student's own example (Biometrika, 1908)."""
@@ -72,7 +72,7 @@ def test_an_effect_of_students_sleep_data_is_the_published_one() -> None:
 
 
 def test_values_in_steps_that_repeat_vary_at_least_by_a_tenth_of_a_percent() -> None:
-    assert effect("memory", [0.1, 0.1]).sd == pytest.approx(LEAST_SD)
+    assert effect("memory", [0.1, 0.1]).sd == pytest.approx(MIN_SD)
     assert effects_of({"cpu": [0.1, 0.1]}, 0.01) == (), "times that repeat are no measurement"
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from inflight.bench.frame.statistics import (
     CONFIDENCE,
-    LEAST_SD,
     MARGIN,
+    MIN_SD,
     Estimate,
     Logs,
     answer,
@@ -29,7 +29,7 @@ def test_of_two_values_there_is_one_degree_of_freedom() -> None:
 
 def test_of_one_value_the_error_is_infinite_and_of_equal_values_it_is_the_least() -> None:
     assert mean([0.3]) == Estimate(0.3, math.inf, 1, 1)
-    assert mean([0.3] * 4) == Estimate(0.3, LEAST_SD / 2, 3, 4)
+    assert mean([0.3] * 4) == Estimate(0.3, MIN_SD / 2, 3, 4)
     assert welch([0.0, 0.2], [1.0]) == Estimate(-0.9, math.inf, 1, 1)
     assert welch([1.0], [0.0, 0.2]) == Estimate(0.9, math.inf, 1, 1)
 

@@ -37,6 +37,7 @@ class Browser:
         wishes = {"prefers-color-scheme": "dark" if dark else "light", "prefers-reduced-motion": "reduce"}
         features = [{"name": name, "value": value} for name, value in wishes.items()]
         self.chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        self.chrome.get("about:blank")  # it ends what the page before still asks for
         for log in ("browser", "performance"):
             self.chrome.get_log(log)
         self.chrome.get(page.resolve().as_uri())
@@ -55,11 +56,10 @@ class Browser:
         return [entry["message"] for entry in self.chrome.get_log("browser")]
 
     def fetched_from_elsewhere(self) -> list[str]:
-        """Return the addresses that the page asked for since it was opened, but for those inside of itself."""
+        """Return the addresses that the page asked for, neither inside of itself nor by Chrome's first tab."""
         events = [json.loads(entry["message"])["message"] for entry in self.chrome.get_log("performance")]
-        asked = [
-            event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"
-        ]
+        sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        asked = [one["request"]["url"] for one in sent if one["documentURL"].startswith("file:")]
         assert asked, "the log of requests is there: the page itself is in it"
         return [url for url in asked if not url.startswith(OWN_SCHEMES)]
 

@@ -18,7 +18,7 @@ p_values = st.lists(st.floats(0, 1), max_size=30)
 def varies(values: list[float]) -> bool:
     from statistics import stdev
 
-    return stdev(values) > 2 * stats.LEAST_SD
+    return stdev(values) > 2 * stats.MIN_SD
 
 
 @given(samples, st.sampled_from([0.8, 0.95, 0.99]))

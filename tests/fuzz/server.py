@@ -170,7 +170,6 @@ def mutated(random: Random, data: bytes) -> bytes:
     return data
 
 
-MARKS = [bytes([mark]) for mark in b"\r\n\t \0:;,=/\x7f\x80\xff"]
 CHANGES: tuple[Callable[[Random, bytes], bytes], ...] = (
     lambda _, part: b"",  # noqa: ARG005
     lambda random, _: random.randbytes(random.choice((1, 1, 4, 100))),

@@ -2,7 +2,8 @@
 
 import gc
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,7 @@ from inflight.strategies.core.http1 import Response
 from inflight.strategies.core.page import Fetch, Origin
 
 LAP = 10
+MS = 1_000_000
 PREFIX = "http://127.0.0.1:8080"
 ORIGIN = Origin("127.0.0.1", 8080, PREFIX, len(PREFIX), "")
 TIMES_NS = st.integers(0, 30)
@@ -106,7 +108,7 @@ def test_a_window_includes_its_begin_and_excludes_its_end(ended_ns: list[int], b
     end_ns = begin_ns + length_ns
     own = [at for at in sorted(ended_ns) if begin_ns <= at < end_ns] or [begin_ns]
 
-    found = kept(fetch("/", finished_ns=at) for at in sorted(ended_ns)).of_window(begin_ns, end_ns)
+    found = kept(fetch("/", finished_ns=at) for at in sorted(ended_ns)).figures_between(begin_ns, end_ns)
 
     assert found["pages"] == sum(begin_ns <= at < end_ns for at in ended_ns)
     assert (found["first_ns"], found["last_ns"]) == (own[0], own[-1])
@@ -223,26 +225,46 @@ def test_no_page_leaves_an_object_for_the_collector(monkeypatch: pytest.MonkeyPa
     assert counts[1] - counts[0] < 500
 
 
-def test_a_sample_has_what_the_process_used_and_the_next_follows_its_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+def sampled(patch: pytest.MonkeyPatch, cost_ns: int, used_s: Callable[[int], float], at_ns: Iterable[int]) -> Finished:
+    """Finish a page at each moment, in a process that has used so much CPU time; a sample takes ``cost_ns``."""
     now = SimpleNamespace(ns=0)
-    cost_ns = 2 * SAMPLE_NS // SAMPLE_COSTS
 
     def usage(_: int) -> SimpleNamespace:
         now.ns += cost_ns
-        return SimpleNamespace(ru_utime=1.5, ru_stime=0.25, ru_minflt=3, ru_majflt=1, ru_nvcsw=5, ru_nivcsw=2)
+        used = {"ru_utime": used_s(now.ns - cost_ns), "ru_stime": 0.25}
+        return SimpleNamespace(**used, ru_minflt=3, ru_majflt=1, ru_nvcsw=5, ru_nivcsw=2)
 
     clocks = dict.fromkeys(("perf_counter_ns", "thread_time_ns"), lambda: now.ns)
-    monkeypatch.setattr(finished, "time", SimpleNamespace(**clocks))
-    monkeypatch.setattr(finished, "resource", SimpleNamespace(getrusage=usage, RUSAGE_SELF=0))
+    patch.setattr(finished, "time", SimpleNamespace(**clocks))
+    patch.setattr(finished, "resource", SimpleNamespace(getrusage=usage, RUSAGE_SELF=0))
     found = kept((), sampled=True)
-    for now.ns in (0, SAMPLE_NS, 2 * SAMPLE_NS - 1, 2 * SAMPLE_NS, 4 * SAMPLE_NS):
+    for now.ns in at_ns:
         found.append(fetch("/", finished_ns=now.ns))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("idle", "cost_us", "pause_ms"), [(1, 1, 2), (1, 20, 4), (8, 10, 16), (50, 10, 20), (50, 200, 120)]
+)
+def test_samples_take_a_200th_of_the_cpu_time_until_they_would_be_too_few(
+    monkeypatch: pytest.MonkeyPatch, idle: int, cost_us: int, pause_ms: int
+) -> None:
+    found = sampled(monkeypatch, 1000 * cost_us, lambda ns: ns / idle / 1e9, range(0, 1000 * MS, MS))
+
+    at_ns = found.samples[::COLUMNS]
+    assert {after - before for before, after in pairwise(at_ns[3:])} == {pause_ms * MS}
+
+
+def test_a_sample_has_what_the_process_used_and_the_next_follows_its_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    cost_ns = 2 * SAMPLE_NS // SAMPLE_COSTS
+    moments = (0, SAMPLE_NS, 2 * SAMPLE_NS - 1, 2 * SAMPLE_NS, 4 * SAMPLE_NS)
+    found = sampled(monkeypatch, cost_ns, lambda _: 1.5, moments)
 
     samples = [list(found.samples[n : n + COLUMNS]) for n in range(0, len(found.samples), COLUMNS)]
     assert samples == [
         [at_ns, at_ns + cost_ns, 1_750_000_000, 4, 7, pages]
         for at_ns, pages in [(0, 1), (2 * SAMPLE_NS, 4), (4 * SAMPLE_NS, 5)]
     ]
-    whole, one = found.of_window(0, 4 * SAMPLE_NS), found.of_window(1, 4 * SAMPLE_NS - 1)
+    whole, one = found.figures_between(0, 4 * SAMPLE_NS), found.figures_between(1, 4 * SAMPLE_NS - 1)
     assert (whole["samples"], whole["ends"]) == (3, [samples[0], samples[2]])
     assert (one["samples"], one["ends"]) == (1, [samples[1], samples[1]])

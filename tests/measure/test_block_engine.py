@@ -86,7 +86,7 @@ class Scripted:
     [
         ([5, 100, 120, 120, 120], 1),
         ([5, 100, 119, 119 + 1, 121, 125], 2),
-        ([5, 100, *range(101, 101 + block.MOST_WINDOWS), 119, 119], block.MOST_WINDOWS),
+        ([5, 100, *range(101, 101 + block.MAX_WINDOWS), 119, 119], block.MAX_WINDOWS),
     ],
     ids=["enough", "extended", "never enough"],
 )

@@ -102,13 +102,8 @@ def test_settings_variables_and_revisions_reach_their_arm(place: Place, mine: Mi
 
     assert {name: (row.status, row.reason) for name, row in found.items()} == dict.fromkeys(found, ("ok", None))
     assert {len(row.measured.windows) for row in found.values()} == {2}
-    assert [row.knobs.strategy for row in found.values()] == [
-        "callbacks",
-        "mine",
-        "sequential",
-        "generators",
-        "callbacks",
-    ]
+    names = ["callbacks", "mine", "sequential", "generators", "callbacks"]
+    assert [row.knobs.strategy for row in found.values()] == names
     assert [row.measured.held_in_flight for row in found.values()] == [7, 100, 1, 100, 100]
     assert (found["few"].knobs.variables, found["one"].knobs.variables) == (
         {"INFLIGHT_TEST": "a"}, {"PYTHONDEVMODE": ""}

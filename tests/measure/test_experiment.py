@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inflight import strategies
-from inflight.bench.plan.experiment import MOST_SEED, Experiment, ExperimentError, Grid, load, parse, preset_names
+from inflight.bench.plan.experiment import MAX_SEED, Experiment, ExperimentError, Grid, load, parse, preset_names
 from inflight.bench.plan.grid import CONNECTIONS, Crawl, Memory, Throughput, Workload
 from inflight.bench.plan.judge import MAX_SECONDS
 from inflight.fake_server.delays import parse_delay
@@ -94,7 +94,7 @@ def test_an_empty_crawl_table_is_an_experiment_with_defaults() -> None:
         ("rounds = 1.0\n" + CRAWL, ["rounds must be a whole number, not 1.0"]),
         ("rounds = true\n" + CRAWL, ["rounds must be a whole number, not True"]),
         ("seed = -1\n" + CRAWL, ["my.toml: seed must be a whole number >= 0, not -1"]),
-        (f"seed = {MOST_SEED + 1}\n" + CRAWL, [f"my.toml: seed must be a whole number <= {MOST_SEED}, not"]),
+        (f"seed = {MAX_SEED + 1}\n" + CRAWL, [f"my.toml: seed must be a whole number <= {MAX_SEED}, not"]),
         ("pin = 1\n" + CRAWL, ["my.toml: pin must be true or false, not 1"]),
         ("about = 1\n" + CRAWL, ["my.toml: about must be text, not 1"]),
         ("deadline_s = 0\n" + CRAWL, ["my.toml: deadline_s must be a number > 0"]),
@@ -298,7 +298,7 @@ def experiments() -> st.SearchStrategy[Experiment]:
         about=st.text(st.characters(codec="utf-8", exclude_characters="\r\x00")).map(str.strip),
         strategies=some(st.sampled_from(KNOWN)),
         rounds=st.integers(1, 1000),
-        seed=st.integers(0, MOST_SEED),
+        seed=st.integers(0, MAX_SEED),
         pin=st.booleans(),
         deadline_s=st.none() | st.floats(0.001, 10_000) | st.integers(1, 10_000),
         crawl=tables(Crawl, **OF_SITES),

@@ -121,7 +121,7 @@ def test_too_many_sockets_are_refused_before_the_start() -> None:
 
 
 def test_too_many_threads_are_refused_with_the_name_of_the_limit() -> None:
-    reason = shortage(bare.idle("thread", bare.MOST_N))
+    reason = shortage(bare.idle("thread", bare.MAX_N))
 
     assert reason is not None
     assert reason.startswith("2,000,000 threads are more than ")

@@ -25,7 +25,7 @@ def a_system(folder: Path, **files: str) -> Path:
 
 
 def test_the_system_is_read_in_bytes(tmp_path: Path) -> None:
-    found = memory.of_system(a_system(tmp_path, meminfo=MEMINFO + MORE, net_sockstat=SOCKSTAT, loadavg=LOADAVG))
+    found = memory.system_layers(a_system(tmp_path, meminfo=MEMINFO + MORE, net_sockstat=SOCKSTAT, loadavg=LOADAVG))
 
     assert found == {
         "kernel_stack_bytes": 1600 * 1024,
@@ -40,14 +40,14 @@ def test_the_system_is_read_in_bytes(tmp_path: Path) -> None:
 
 
 def test_unreadable_memory_is_unknown_and_never_zero(tmp_path: Path) -> None:
-    found = memory.of_system(a_system(tmp_path, meminfo=MEMINFO))
+    found = memory.system_layers(a_system(tmp_path, meminfo=MEMINFO))
 
     assert found["slab_bytes"] == 20000 * 1024
     assert {key for key, value in found.items() if value is None} == set(found) - {"slab_bytes", "available_bytes"}
 
 
 def test_without_proc_all_layers_are_unknown(tmp_path: Path) -> None:
-    assert set(memory.of_system(tmp_path / "nowhere").values()) == {None}
+    assert set(memory.system_layers(tmp_path / "nowhere").values()) == {None}
 
 
 def test_unused_memory_is_free_or_cached_but_not_shared(tmp_path: Path) -> None:
@@ -102,10 +102,10 @@ def test_page_tables_of_a_process_are_read_if_the_kernel_reports_them(tmp_path: 
     own = os.getpid()
     (tmp_path / str(own)).mkdir()
 
-    assert memory.of_process(own, tmp_path)["page_tables_bytes"] is None
+    assert memory.process_layers(own, tmp_path)["page_tables_bytes"] is None
 
     (tmp_path / str(own) / "status").write_text("VmRSS:\t  9 kB\nVmPTE:\t     124 kB\n", encoding="utf-8")
-    found = memory.of_process(own, tmp_path)
+    found = memory.process_layers(own, tmp_path)
 
     assert found["page_tables_bytes"] == 124 * 1024
     assert (found["uss_bytes"] or 0) > 1_000_000
@@ -122,8 +122,8 @@ def readings(stage: str, **values: int | None) -> dict[str, Any]:
         ({}, None),
         ({"tasks": 1100, "threads": 1001}, None),
         ({"connections": 1000, "tcp_sockets": 2010}, None),
-        ({"tasks": 100 + held.MOST_STRANGERS}, None),
-        ({"tasks": 101 + held.MOST_STRANGERS}, "of others: +6 tasks"),
+        ({"tasks": 100 + held.MAX_STRANGERS}, None),
+        ({"tasks": 101 + held.MAX_STRANGERS}, "of others: +6 tasks"),
         ({"tasks": 80}, "of others: -20 tasks"),
         ({"tcp_sockets": 30}, "of others: +20 tcp sockets"),
         ({"tasks": 1000, "threads": 1001, "tcp_sockets": 3}, "of others: -100 tasks, -7 tcp sockets"),

@@ -63,15 +63,13 @@ def test_a_neighbour_ends_when_the_block_fails() -> None:
 
 def test_a_neighbour_ends_with_its_parent_even_if_that_is_killed() -> None:
     with subprocess.Popen([*NEIGHBOUR, "--", *_PAUSE], env=environment()) as process:
-        found = neighbours_of(process.pid, len(usable_cores()))
-        family = psutil.Process(process.pid).children()
+        neighbours = neighbours_of(process.pid, len(usable_cores()))
+        (command,) = until(lambda: set(psutil.Process(process.pid).children()) - set(neighbours))
         process.kill()
     try:
-        assert psutil.wait_procs(found)[1] == []
+        assert psutil.wait_procs(neighbours)[1] == []
     finally:
-        for left in family:
-            if left.is_running():
-                left.kill()
+        command.kill()
 
 
 @pytest.mark.parametrize("share", [0.001, 1.0])

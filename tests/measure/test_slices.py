@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inflight.bench.measure.blocks.block import LATENCIES, MOST_ROUND_NS, MS, PAGES, lengths
+from inflight.bench.measure.blocks.block import LATENCIES, MAX_ROUND_NS, MS, PAGES, lengths
 from inflight.bench.plan.grid import endless
 from inflight.fake_server.site import SiteConfig
 
@@ -39,7 +39,7 @@ def test_settling_is_bounded_by_the_latency_and_a_round_of_cpu_work(
 def test_a_window_of_an_event_loop_has_a_whole_round_unless_that_takes_seconds(cost_ns: float, in_flight: int) -> None:
     loop, threads = (lengths(cost_ns, in_flight, 0, 0, threads=many) for many in (False, True))
 
-    assert loop.window_ns >= min(in_flight * cost_ns, MOST_ROUND_NS) - 1
+    assert loop.window_ns >= min(in_flight * cost_ns, MAX_ROUND_NS) - 1
     assert threads.window_ns <= max(500 * MS, PAGES * cost_ns + 1)
 
 

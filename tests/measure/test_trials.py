@@ -286,14 +286,14 @@ def test_samples_from_outside_are_kept_as_a_timeline(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(host, "cpu_ns", lambda pid: pid + observed.threads**2)
     sampler = crawl.Sampler(cast("psutil.Process", observed))
 
-    for _ in range(3 * crawl.MOST_SAMPLES):
+    for _ in range(3 * crawl.MAX_SAMPLES):
         sampler.sample()
         sampler.sample()  # not yet due
-        now_ns += crawl.LEAST_NS
+        now_ns += crawl.MIN_NS
     samples = sampler.samples()
 
     steps = [*range(0, 200, 4), *range(201, 400, 4), *range(403, 600, 4)]
-    assert samples["at_ns"] == [step * crawl.LEAST_NS for step in steps]
+    assert samples["at_ns"] == [step * crawl.MIN_NS for step in steps]
     assert samples["threads"][:3] + samples["threads"][-2:] == [1, 5, 9, 349, 350]
     assert samples["rss_bytes"] == [1000 * threads for threads in samples["threads"]]
     assert samples["cpu_ns"] == [threads**2 for threads in samples["threads"]]

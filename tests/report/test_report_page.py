@@ -78,7 +78,7 @@ def test_every_plot_has_its_title_as_heading_and_in_the_text_of_its_images(quick
     texts = [one.attributes["alt"] for one in quick.all("img")]
 
     assert len(headings) >= 5
-    assert all(any(text.startswith(f"{heading}: ") for text in texts) for heading in headings)
+    assert all(any(f"{text}: ".startswith(f"{heading}: ") for text in texts) for heading in headings)
     assert "inflight 0.1.0" not in "".join(one.attributes["src"] for one in quick.all("img")), "no footer"
 
 

@@ -47,7 +47,7 @@ def test_median_and_range_are_those_of_all_earlier_runs_and_of_the_series(tmp_pa
 def test_a_run_of_the_series_is_compared_with_other_runs_too(tmp_path: Path) -> None:
     stored(tmp_path, 1, 1.1)
 
-    assert lines(stored(tmp_path / "series", 2, 1.2))[0][1:] == ("1.20x", "1.10x", "1.10 to 1.10", "1")
+    assert lines(stored(tmp_path / "series", 2, 1.2))[0][1:] == ("1.20x *", "1.10x", "1.10 to 1.10", "1")
 
 
 @pytest.mark.parametrize(
@@ -66,13 +66,12 @@ def test_runs_that_are_not_alike_are_left_out(other: dict[str, Any], tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("ratio", "sentence"),
-    [
-        (1.2, "1 of 1 ratios are within the range of 2 earlier runs."),
-        (1.4, "0 of 1 ratios are within the range of 2 earlier runs; outside: generators at {} 1.40x (1.10 to 1.30)."),
-    ],
+    ("ratio", "cell", "within", "notes"),
+    [(1.2, "1.20x", 1, ()), (1.4, "1.40x *", 0, ("*: outside of the range of earlier runs.",))],
 )
-def test_a_run_ends_with_how_it_compares(ratio: float, sentence: str, tmp_path: Path) -> None:
+def test_a_run_ends_with_how_it_compares(
+    ratio: float, cell: str, within: int, notes: tuple[str, ...], tmp_path: Path
+) -> None:
     for day, before in ((1, 1.1), (2, 1.3)):
         stored(tmp_path, day, before)
     run = stored(tmp_path, 3, ratio)
@@ -80,7 +79,8 @@ def test_a_run_ends_with_how_it_compares(ratio: float, sentence: str, tmp_path: 
     found = earlier.section(run, rows.read(run))
 
     assert found is not None
-    assert found.findings == (sentence.format("no added latency, 100 in flight"),)
+    assert found.findings == (f"{within} of 1 ratios are within the range of 2 earlier runs.",)
+    assert (found.tables[0].cells[0][1], found.tables[0].notes) == (cell, notes)
 
 
 def test_another_patch_of_the_kernel_and_a_little_less_memory_are_the_same_machine() -> None:

@@ -8,7 +8,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import redirect_stderr
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,10 @@ from typing import Any
 import pytest
 
 from inflight.bench.commands.output import complain, hushed
+from inflight.bench.plan.bare import BareTrial
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Status
-from inflight.bench.show.progress import Clock, Progress, minutes, name_width, of_trials, shown, trial_line, working
+from inflight.bench.show.progress import Clock, Progress, displayed, minutes, name_width, reporting, trial_line, working
 from inflight.bench.show.terminal import GREEN, RED, wants_colour, wants_live
 from tests.cli.command import ENVIRONMENT, INFLIGHT
 from tests.made_rows import crawl_row, memory_row
@@ -59,12 +59,8 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     return Terminal()
 
 
-@dataclass(frozen=True)
-class Waiting:
-    """A trial that waits."""
-
-    strategy: str = "callbacks"
-    expected_ns: int = 10 * S
+def waiting(strategy: str = "callbacks") -> BareTrial:
+    return BareTrial("probe", strategy, {"id": "probe"}, 10 * S)
 
 
 def ticking(*seconds: float) -> Clock:
@@ -152,7 +148,7 @@ def test_a_single_short_trial_does_not_decide_the_pace() -> None:
 
 def test_a_skipped_trial_counts_and_a_repeated_one_does_not() -> None:
     skipped, repeated = progress(2, 200, 1), progress(2, 20, 10)
-    skipped.skipped("", 100 * S)
+    skipped.finished("", 100 * S, is_skipped=True)
     repeated.repeated("")
 
     assert (skipped.done, skipped.left_ns) == (1, 100 * S)
@@ -180,7 +176,7 @@ def test_the_text_of_the_progress_line() -> None:
     steps = progress(84, 250, 62, now="callbacks", guess="at most")
 
     assert steps.sentence(NOON) == "0/84  0:00 so far, at most 4:10 left, until 12:04; now callbacks"
-    steps.skipped("", 0, "generators")
+    steps.finished("", 0, "generators", is_skipped=True)
     assert steps.sentence(NOON) == "1/84  1:02 so far, at most 4:10 left, until 12:04; now generators"
 
 
@@ -190,7 +186,7 @@ def test_the_text_of_the_progress_line() -> None:
 def test_in_a_pipe_there_is_only_one_line_per_trial(capsys: pytest.CaptureFixture[str]) -> None:
     done, skipped = crawl_row(), crawl_row(status="skipped", reason="not installed")
 
-    with of_trials([Waiting()] * 2) as report:
+    with reporting([waiting()] * 2) as report:
         for number, row in enumerate((done, skipped), 1):
             report(number, 2, [row])
     with working() as step:
@@ -205,7 +201,7 @@ def test_on_a_dumb_terminal_there_is_only_one_line_per_trial(
 ) -> None:
     monkeypatch.setenv("TERM", term)
 
-    with redirect_stderr(terminal), shown(Progress(1, S)) as steps:
+    with redirect_stderr(terminal), displayed(Progress(1, S)) as steps:
         steps.finished("one", S)
 
     assert terminal.getvalue() == "one\n"
@@ -218,7 +214,7 @@ def test_the_progress_line_is_removed_and_the_lines_above_stay(
     monkeypatch.setenv("COLUMNS", str(columns))
     before = threading.active_count()
 
-    with redirect_stderr(terminal), shown(Progress(2, 20 * S, "callbacks")) as steps:
+    with redirect_stderr(terminal), displayed(Progress(2, 20 * S, "callbacks")) as steps:
         assert "0/2" in terminal.getvalue()
         assert ("about 0:20 left" in terminal.getvalue()) == (columns >= 40)
         assert is_cursor_visible(terminal.getvalue())
@@ -226,14 +222,14 @@ def test_the_progress_line_is_removed_and_the_lines_above_stay(
         steps.finished("one", 10 * S)
         assert terminal.getvalue().index("one\n") < terminal.getvalue().index("1/2")
         assert threading.active_count() == before, "a thread could draw between two trials"
-        steps.skipped("two", 10 * S)
+        steps.finished("two", 10 * S, is_skipped=True)
 
     assert screen(terminal.getvalue()) == ["a warning", "one", "two"]
 
 
 def test_an_error_leaves_a_clean_terminal(terminal: Terminal) -> None:
     def interrupt() -> None:
-        with redirect_stderr(terminal), shown(Progress(2, 20 * S)) as steps:
+        with redirect_stderr(terminal), displayed(Progress(2, 20 * S)) as steps:
             steps.finished("one", 10 * S)
             raise KeyboardInterrupt
 
@@ -247,7 +243,7 @@ def test_an_error_leaves_a_clean_terminal(terminal: Terminal) -> None:
 def test_no_color_turns_colours_off(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     def drawn() -> str:
         before = len(terminal.getvalue())
-        with redirect_stderr(terminal), shown(Progress(1, S)) as steps:
+        with redirect_stderr(terminal), displayed(Progress(1, S)) as steps:
             steps.finished("one", S)
         return terminal.getvalue()[before:]
 
@@ -257,7 +253,7 @@ def test_no_color_turns_colours_off(terminal: Terminal, monkeypatch: pytest.Monk
 
 
 def test_a_name_cannot_move_the_cursor(terminal: Terminal) -> None:
-    with redirect_stderr(terminal), of_trials([Waiting("a\x1b[2Jb[red]c\n" + 100 * "d")]):
+    with redirect_stderr(terminal), reporting([waiting("a\x1b[2Jb[red]c\n" + 100 * "d")]):
         pass
 
     assert "\x1b[2J" not in terminal.getvalue()

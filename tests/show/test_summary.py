@@ -43,7 +43,7 @@ def test_no_rows_have_no_studies_and_one_sentence() -> None:
 
 @pytest.mark.parametrize("rows", [grid(["a", "b"], caps=(1, 100)), memory_run(1), open_run()])
 def test_what_a_study_finds_is_in_every_output(rows: list[Row]) -> None:
-    findings = [sentence for section in Studies(rows).sections for sentence in section.found]
+    findings = [sentence for section in Studies(rows).sections for sentence in section.sentences]
     sentences = answer(rows)
 
     assert findings
@@ -120,11 +120,11 @@ def test_a_noisy_run_says_so_first_and_concludes_nothing() -> None:
     quiet, noisy = (Studies(block_rows(others=share)).sections for share in (0.2, 0.21))
 
     first, *others = noisy
-    assert "others took 21 % of the client's core" in first.found[0]
+    assert "others took 21 % of the client's core" in first.sentences[0]
     assert any(section.findings and section.bars for section in quiet)
     assert {(section.findings, section.bars) for section in others} == {((), None)}
     assert [section.tables for section in others] == [section.tables for section in quiet]
-    assert answer(block_rows(others=0.21))[0] == first.found[0]
+    assert answer(block_rows(others=0.21))[0] == first.sentences[0]
 
 
 def test_the_plots_of_a_noisy_run_have_no_finding_as_their_title() -> None:
@@ -133,6 +133,12 @@ def test_the_plots_of_a_noisy_run_have_no_finding_as_their_title() -> None:
     titles = {picture.title for picture in Studies(rows).pictures()}
 
     assert titles == {"Noisy run: others took 21 % of the client's core"}
+
+
+def test_a_slow_machine_is_named_in_the_last_line() -> None:
+    for unit_ns, is_slow in ((6_719, False), (6_720, True)):
+        rows = [edited(row, measured={"unit_ns": unit_ns}) for row in block_rows()]
+        assert ("a unit of work takes 6.7 µs (in README's run 4.8 µs)" in answer(rows)[-1]) == is_slow
 
 
 # What does not count

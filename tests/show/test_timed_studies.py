@@ -10,7 +10,7 @@ import pytest
 
 from inflight.bench.frame.frame import frame
 from inflight.bench.rows.files import Row
-from inflight.bench.show.studies import STUDIES, Studies, shown
+from inflight.bench.show.studies import STUDIES, Studies, present_studies
 from inflight.bench.show.study import Study, Tile, parts, section, tile
 from inflight.bench.show.table import Group, texts
 from tests.made_rows import MS, arm_row, block_rows, crawl_row, edited, grid
@@ -21,7 +21,7 @@ BLOCKS = range(1, 7)
 
 
 def names(rows: Iterable[Row]) -> list[str]:
-    return [study.name for study, _ in shown(frame(rows))]
+    return [study.name for study, _ in present_studies(frame(rows))]
 
 
 def lines(rows: Iterable[Row], study: str, number: int = 0) -> dict[str, tuple[str, ...]]:
@@ -169,6 +169,9 @@ def test_an_interpreter_is_compared_with_that_of_the_reference() -> None:
     assert names(rows)[0] == "interpreters"
     assert "throughput" not in names(rows)
     assert lines(rows, "interpreters", 1) == {"callbacks": ("1.50x (1.50 to 1.50)",)}
+    assert findings(rows, "interpreters") == (
+        "3.12, against 3.13: CPU time per page 1.50x (callbacks) to 1.50x (callbacks); 1 of 1 differ.",
+    )
 
 
 def test_a_speed_up_is_the_ratio_to_one_core() -> None:
@@ -184,6 +187,7 @@ def test_a_speed_up_is_the_ratio_to_one_core() -> None:
     assert names(rows)[0] == "cores"
     found = lines(rows, "cores", 1)  # a single strategy is the column
     assert found == dict.fromkeys(["no CPU work, 2 cores", "1 ms CPU work, 2 cores"], ("2.00x (2.00 to 2.00)",))
+    assert [one.partition(":")[0] for one in findings(rows, "cores")] == [f"{one}, against 1 core" for one in found]
 
 
 # The map
@@ -195,12 +199,15 @@ def test_two_latencies_with_two_common_amounts_of_work_make_a_map() -> None:
 
 
 def test_a_planted_half_is_found_and_a_tie_stays_one() -> None:
-    found = tiles(grid_rows({"fast": 2000.0, "slow": 1000.0}, noise=0.05))
-    alike = tiles(grid_rows({"one": 1000.0, "two": 1000.0}, noise=0.05))
+    planted, equal = ({"fast": 2000.0, "slow": 1000.0}, {"one": 1000.0, "two": 1000.0})
+    found, alike = (tiles(grid_rows(per_s, noise=0.05)) for per_s in (planted, equal))
+    first, lead = findings(grid_rows(planted, noise=0.05), "map")
 
     assert [(one.best, one.is_decided) for one in found] == [(("fast",), True)] * 4
     assert {one.ratio > 1.8 for one in found} == {True}
     assert not any(one.is_decided for one in alike)
+    assert (first, lead[:35]) == ("In 0 of 4 workloads the models tie.", "The largest lead is that of fast, 2")
+    assert findings(grid_rows(equal, noise=0.05), "map") == ("In 4 of 4 workloads the models tie.",)
 
 
 def test_without_differences_few_workloads_have_a_winner() -> None:

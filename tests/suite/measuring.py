@@ -48,7 +48,7 @@ def measure(
             lambda: turns.append(worker.turn()), rounds=rounds, warmup_rounds=1
         )
         after = counts(server, cpus) | {"delay_ns": host.run_delay_ns(worker.pid)}
-        at_rest = memory.of_process(worker.pid)
+        at_rest = memory.process_layers(worker.pid)
         answer = worker.answer()
     seen = _seen(worker, turns, before, after, server.ceiling_per_s)
     evidence = evidence_of(worker.trial, cpus, seen, answer)

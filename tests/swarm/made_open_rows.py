@@ -12,7 +12,6 @@ SECONDS, USERS, DELAY_NS = 10, 200, 10 * MS
 CEILING = 2600.0
 """Requests per second beyond which the made client cannot keep the rate."""
 RATES = (250, 500, 1000, 2000, 4000, 8000)
-TARGET = "http://127.0.0.1:8000/"
 CORE = "the client's core was full"
 _MOST_TIMES = 2000
 """Maximum number of durations in a row. Each stands for as many requests as the count needs."""

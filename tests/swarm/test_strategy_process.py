@@ -10,7 +10,7 @@ from inflight.bench.measure import process, server
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.swarm.checks import expected_digest
 from inflight.bench.measure.swarm.layout import Share
-from inflight.bench.measure.worker.share import digest, of_fetches, root_urls, service_times_ns
+from inflight.bench.measure.worker.share import digest, fetch_figures, root_urls, service_times_ns
 from inflight.fake_server.site import Site, SiteConfig
 from inflight.strategies.base import Job
 from inflight.strategies.core.page import Fetch, Origin
@@ -103,7 +103,7 @@ def test_a_fetch_that_fails_is_reported_with_its_reason() -> None:
     good.started_ns, good.finished_ns, good.status, good.size = 5, 12, 200, 70
     bad.started_ns, bad.finished_ns, bad.status, bad.size, bad.error = 6, 16, None, 0, "timeout"
 
-    report = of_fetches([good, bad])
+    report = fetch_figures([good, bad])
 
     assert list(service_times_ns(report)) == [7, 10]
     assert report["bytes"] == 70

@@ -36,7 +36,6 @@ from tools.document.stored import REFERENCE, DocumentError, Run, Runs
 PAGES = ("README.md", "docs/*.md", "docs/slides/*.md")
 """Files with marks: ``<!-- name: begin -->`` and, below it, ``<!-- name: end -->``."""
 MARK = re.compile(r"<!-- (\w+): begin -->\n")
-LEAST_P = 0.00001
 UNITS = ("change", "change_size", "count", "duration", "number", "percent", "size", "times")
 FILTERS: dict[str, Callable[..., str]] = {
     **{name: getattr(units, name) for name in UNITS},
@@ -44,9 +43,9 @@ FILTERS: dict[str, Callable[..., str]] = {
     "described": race.described,
     "escaped": escaped,
     "indented": lambda text: "\n".join(f"    {_printable(line)}".rstrip() for line in text.splitlines()),
-    "mean": lambda found, figure: study.text(FIGURES[figure], found),
+    "mean": lambda mean, figure: study.text(FIGURES[figure], mean),
     "memory": words.memory,
-    "p": lambda p: units.number(p, 2) if p >= LEAST_P else f"below {LEAST_P:f}".rstrip("0"),
+    "p": lambda p: units.number(p, 2) if p >= 0.00001 else "below 0.00001",
     "section": markdown.markdown,
     "table": markdown.table_markdown,
 }
@@ -151,12 +150,12 @@ def replaced(text: str, name: str, part: str) -> str:
 
 @cache
 def _template() -> Template:
-    found = Environment(  # noqa: S701  (Markdown: the templates escape what they write)
+    environment = Environment(  # noqa: S701  (Markdown: the templates escape what they write)
         loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    found.filters |= FILTERS | {"log": math.log}
-    found.globals |= GLOBALS | {"given": given}
-    return found.get_template("parts.md")
+    environment.filters |= FILTERS | {"log": math.log}
+    environment.globals |= GLOBALS | {"given": given}
+    return environment.get_template("parts.md")
 
 
 def _printable(line: str) -> str:

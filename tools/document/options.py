@@ -12,7 +12,11 @@ from inflight.bench.cli import main
 def every_option() -> Iterator[tuple[str, click.Option]]:
     """Yield each option that is not hidden, with the name of its command."""
     for name, command in main.commands.items():
-        yield from ((name, one) for one in command.params if isinstance(one, click.Option) and not one.hidden)
+        yield from (
+            (name, parameter)
+            for parameter in command.params
+            if isinstance(parameter, click.Option) and not parameter.hidden
+        )
 
 
 def flag(option: click.Option) -> str:
@@ -30,7 +34,7 @@ def table() -> list[tuple[str, str, list[str]]]:
     commands = defaultdict(list)
     for name, option in every_option():
         commands[_shown(option), first_sentence(option)].append(name)
-    return [(shown, sentence, sorted(names)) for (shown, sentence), names in sorted(commands.items())]
+    return [(name, sentence, sorted(names)) for (name, sentence), names in sorted(commands.items())]
 
 
 def _shown(option: click.Option) -> str:

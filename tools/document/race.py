@@ -131,8 +131,8 @@ def _title(race: Race) -> str:
 def _in_flight(race: Race) -> str:
     most = max(lane.in_flight for lane in race.lanes)
     alone = [lane.name for lane in race.lanes if lane.in_flight == 1 < most]
-    told = f"up to {units.count(most)} fetches in flight"
-    return f"{told}; {words.listed(alone)}: 1" if alone else told
+    text = f"up to {units.count(most)} fetches in flight"
+    return f"{text}; {words.listed(alone)}: 1" if alone else text
 
 
 # Each lane
@@ -162,9 +162,9 @@ def _moves(number: int, lane: Lane, pages: int, film: Film) -> Iterator[str]:
         left = 1 - most / pages
         ends = [(film.slow_end, 1.0), (FAST_START, left), (film.percent(lane.end_ns), 0.0), (100.0, 0.0)]
         yield _keyframes(f"c{number}", [(START, 1.0), *ends], "scaleX")
-    shown = film.percent(lane.end_ns)
+    share = film.percent(lane.end_ns)
     yield f".t{number}{{animation-name:t{number}}}"
-    yield f"@keyframes t{number}{{0%,{_short(shown)}%{{opacity:0}}{_short(shown + 0.1)}%,100%{{opacity:1}}}}"
+    yield f"@keyframes t{number}{{0%,{_short(share)}%{{opacity:0}}{_short(share + 0.1)}%,100%{{opacity:1}}}}"
 
 
 def _corners(lane: Lane, until_ns: int) -> Iterator[tuple[float, int]]:
@@ -179,8 +179,8 @@ def _corners(lane: Lane, until_ns: int) -> Iterator[tuple[float, int]]:
 
 def _keyframes(name: str, steps: Sequence[tuple[float, float]], what: str) -> str:
     frames = {_short(percent): _short(value) for percent, value in [(0.0, steps[0][1]), *steps]}
-    told = "".join(f"{percent}%{{transform:{what}({value})}}" for percent, value in frames.items())
-    return f".{name}{{animation-name:{name}}}@keyframes {name}{{{told}}}"
+    moves = "".join(f"{percent}%{{transform:{what}({value})}}" for percent, value in frames.items())
+    return f".{name}{{animation-name:{name}}}@keyframes {name}{{{moves}}}"
 
 
 # Captions and clock
@@ -188,8 +188,8 @@ def _keyframes(name: str, steps: Sequence[tuple[float, float]], what: str) -> st
 
 def _captions(film: Film) -> str:
     """Return the animations of the captions and of the clock, which is a strip of texts that moves up."""
-    shown = {"slow": (0.0, film.slow_end), "fast": (FAST_START, 100.0)}
-    lines = [_shown_between(name, *ends) for name, ends in shown.items()]
+    times = {"slow": (0.0, film.slow_end), "fast": (FAST_START, 100.0)}
+    lines = [_shown_between(name, *ends) for name, ends in times.items()]
     frames = {_short(film.percent(at_ns)): -ROW * place for place, at_ns in enumerate(_ticks(film))}
     moved = "".join(f"{percent}%{{transform:translateY({y}px)}}" for percent, y in frames.items())
     last = list(frames.values())[-1]

@@ -18,14 +18,14 @@ LEAD = (
 def html(runs: Runs) -> str:
     """Return the simulator of the newest ``quick``. Raises DocumentError."""
     run = runs.newest("quick")
-    if (shown := fragment(run.lines)) is None:
+    if (body := fragment(run.lines)) is None:
         raise DocumentError(f"{run.folder} has nothing to simulate")
-    return page(shown, f"The costs are from this run: {run.source}")
+    return page(body, f"The costs are from this run: {run.source}")
 
 
-def page(shown: Fragment, source: str) -> str:
+def page(simulator: Fragment, source: str) -> str:
     """Return a page; ``source`` says from which run the costs are."""
     body = Markup('<main id="main">\n<h1>{}</h1>\n<p>{}</p>\n<p class="source">{}</p>\n{}\n</main>').format(
-        TITLE, LEAD, text(source), Markup(shown.html)  # noqa: S704  (filled by ``fragment``)
+        TITLE, LEAD, text(source), Markup(simulator.html)  # noqa: S704  (filled by ``fragment``)
     )  # fmt: skip
-    return pages.shell(f"inflight: {TITLE}", body, shown.css, shown.js, {"simulator-data": shown.data})
+    return pages.shell(f"inflight: {TITLE}", body, simulator.css, simulator.js, {"simulator-data": simulator.data})

@@ -77,9 +77,9 @@ class Runs:
 
     def newest(self, experiment: str) -> Run:
         """Return the newest run of an experiment. Raises DocumentError when there is none."""
-        found = self.all(experiment)
-        if not found:
+        runs = self.all(experiment)
+        if not runs:
             raise DocumentError(
                 f"no run of {experiment} in {self.folder}; make one with `inflight`, and move its folder there"
             )
-        return self.run(found[-1])
+        return self.run(runs[-1])

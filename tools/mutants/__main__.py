@@ -12,7 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,17 @@ class Room:
     """Globs of sources that are left out."""
     only: str = ""
     """The expression for ``pytest -k``."""
+    by_folder: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Tests of some sources, by the beginning of their paths, in place of ``tests``."""
+
+    def tests_of(self, file: str) -> tuple[str, ...]:
+        """Return the tests that are tried for a mutant of a file."""
+        return next((tests for place, tests in self.by_folder.items() if file.startswith(place)), self.tests)
+
+    @property
+    def every_test(self) -> tuple[str, ...]:
+        """All tests that are tried for some mutant."""
+        return tuple(dict.fromkeys([*self.tests, *itertools.chain.from_iterable(self.by_folder.values())]))
 
 
 CONFORMANCE = "inflight/conformance"
@@ -49,12 +60,14 @@ ROOMS = {
     "fake_server": Room(("fake_server/*.py",), ("tests/fake_server", CONFORMANCE), only=SOME_MODELS),
     "measure": Room(
         ("bench/measure/**/*.py",),
-        (
-            "tests/measure", "tests/swarm/test_bulk.py", "tests/swarm/test_strategy_process.py",
-            "tests/swarm/test_page_user.py", "tests/swarm/test_open_loop.py", "tests/test_places.py",
-        ),
+        ("tests/measure",),
         without=("bench/measure/limits/*.py",),  # a mutant of a ramp could take all processes of the machine
         only="not test_strategies_from_elsewhere and not test_given_interpreters",
+        by_folder={
+            "bench/measure/programs/": ("tests/probes",),
+            "bench/measure/swarm/": ("tests/swarm",),
+            "bench/measure/places.py": ("tests/test_places.py",),
+        },
     ),
     "rows": Room(
         ("bench/rows/*.py",),
@@ -82,7 +95,7 @@ ROOMS = {
 
 def files(checkout: Path, room: Room) -> list[Path]:
     """Return the sources of a room. Raises SystemExit for a glob or a test that matches nothing."""
-    for glob in (*room.sources, *room.without, *room.tests):
+    for glob in (*room.sources, *room.without, *room.every_test):
         if not any(checkout.glob(glob.partition("::")[0])):
             raise SystemExit(f"mutants: {glob} of ROOMS matches no file in {checkout}; correct the table")
     without = {path for glob in room.without for path in checkout.glob(glob)}
@@ -91,15 +104,15 @@ def files(checkout: Path, room: Room) -> list[Path]:
 
 def baseline(place: Copy, name: str, costs: Mapping[str, float]) -> dict[str, bool]:
     """Run the tests of a room without a mutant; return which sets have tests. Raises SystemExit if some fail."""
-    found = {}
+    tests = {}
     for key, marks in SETS.items():
-        outcome = tried(place, ROOMS[name].tests, marks, costs, ["-k", ROOMS[name].only], math.inf)
-        found[key] = outcome.any_tests
+        outcome = tried(place, ROOMS[name].every_test, marks, costs, ["-k", ROOMS[name].only], math.inf)
+        tests[key] = outcome.any_tests
         print(f"{name}, no mutant, {key}: {outcome.cpu_seconds:.1f} CPU s", file=sys.stderr, flush=True)
         if outcome.failures:
             lines = "".join(f"\n  {test}: {reason}" for test, reason in outcome.failures)
             raise SystemExit(f"mutants: tests of the room {name} fail without a mutant:{lines}")
-    return found
+    return tests
 
 
 def judged(place: Copy, mutant: Mutant, sets: Mapping[str, bool], costs: Mapping[str, float]) -> dict[str, Any]:
@@ -109,7 +122,8 @@ def judged(place: Copy, mutant: Mutant, sets: Mapping[str, bool], costs: Mapping
     with place.with_mutant(mutant.site):
         for key, marks in SETS.items():
             if sets[key] and not outcome.failures and used_s < BUDGET_S:
-                outcome = tried(place, room.tests, marks, costs, ["-x", "-k", room.only], BUDGET_S - used_s)
+                tests, left_s = room.tests_of(mutant.site.file), BUDGET_S - used_s
+                outcome = tried(place, tests, marks, costs, ["-x", "-k", room.only], left_s)
                 used_s += outcome.cpu_seconds
                 by = key if outcome.failures else None
     test, reason = outcome.failures[0] if outcome.failures else ("", OUT_OF_BUDGET if used_s >= BUDGET_S else "")
@@ -129,7 +143,7 @@ def table(lines: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
     return {name: {key: counts[name][key] for key in ("drawn", *SETS)} for name in ROOMS if name in counts}
 
 
-def shown(counts: Mapping[str, Mapping[str, int]]) -> str:
+def share_text(counts: Mapping[str, Mapping[str, int]]) -> str:
     """Return a table as text."""
     lines = [f"{'room':12} drawn   killed by make test   by make test-all"]
     for name, room in counts.items():
@@ -154,7 +168,7 @@ def chosen(asked: argparse.Namespace, checkout: Path) -> list[Mutant]:
     wanted = None
     if asked.only_killed:
         wanted = {(line["room"], line["rank"]) for line in results(asked.only_killed) if line["status"] == "killed"}
-    found = []
+    sites = []
     for name in asked.room or ROOMS:
         paths = files(checkout, ROOMS[name])
         texts = {str(path.relative_to(checkout)): path.read_text(encoding="utf-8") for path in paths}
@@ -165,10 +179,10 @@ def chosen(asked: argparse.Namespace, checkout: Path) -> list[Mutant]:
             if gone := sum(room == name for room, _ in wanted) - len(drawn):
                 print(f"{name}: {gone} mutants of {asked.only_killed} are no longer in the code", file=sys.stderr)
         else:
-            sound = (one for one in mutants if is_python(mutated(texts[one.site.file].encode(), one.site)))
+            sound = (mutant for mutant in mutants if is_python(mutated(texts[mutant.site.file].encode(), mutant.site)))
             drawn = list(itertools.islice(sound, asked.mutants // len(ROOMS)))
-        found += drawn
-    return found
+        sites += drawn
+    return sites
 
 
 def results(path: Path) -> list[dict[str, Any]]:
@@ -192,7 +206,7 @@ def run(asked: argparse.Namespace, mutants: Sequence[Mutant], checkout: Path, fo
         finally:
             places.put(place)
 
-    def one(mutant: Mutant) -> None:
+    def try_out(mutant: Mutant) -> None:
         line = in_a_copy(lambda place: judged(place, mutant, sets[mutant.room], costs))
         with lock, asked.out.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
@@ -205,9 +219,9 @@ def run(asked: argparse.Namespace, mutants: Sequence[Mutant], checkout: Path, fo
     with ThreadPoolExecutor(asked.jobs) as pool:
         try:
             names = [name for name in ROOMS if any(mutant.room == name for mutant in mutants)]
-            found = pool.map(lambda name: in_a_copy(lambda place: baseline(place, name, costs)), names)
-            sets = dict(zip(names, found, strict=True))
-            for _ in pool.map(one, mutants):
+            baselines = pool.map(lambda name: in_a_copy(lambda place: baseline(place, name, costs)), names)
+            sets = dict(zip(names, baselines, strict=True))
+            for _ in pool.map(try_out, mutants):
                 pass
         except BaseException:
             STOP.set()
@@ -243,7 +257,7 @@ def main() -> None:
             run(asked, left, checkout, Path(folder).resolve())
     drawn = {(mutant.room, mutant.rank) for mutant in mutants}
     counts = table([line for line in results(asked.out) if (line["room"], line["rank"]) in drawn])
-    print(shown(counts))
+    print(share_text(counts))
     if asked.store:
         asked.store.write_text(json.dumps(counts, indent=1) + "\n", encoding="utf-8")
     if asked.baseline and (worse := lower(counts, json.loads(asked.baseline.read_text(encoding="utf-8")))):

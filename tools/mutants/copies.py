@@ -23,7 +23,7 @@ import psutil
 from tools.mutants.draw import Site, mutated
 from tools.mutants.inflight_mutants import unordered
 
-BUDGET_S, SPIN_S, IDLE_S, MOST_BYTES = 120.0, 30.0, 90.0, 4 << 30
+BUDGET_S, SPIN_S, IDLE_S, MAX_BYTES = 120.0, 30.0, 90.0, 4 << 30
 """CPU seconds of a mutant; those of one test beyond ten times its usual cost; seconds without CPU time; memory."""
 POLL_S = 0.3
 OUT_OF_BUDGET = "out of budget"
@@ -53,20 +53,20 @@ class Copy:
             else:
                 (self.venv / "bin" / path.name).symlink_to(path.resolve())
         (packages,) = venv.glob("lib/python*/site-packages")
-        own = self.venv / packages.relative_to(venv)
-        own.mkdir(parents=True)
+        installed = self.venv / packages.relative_to(venv)
+        installed.mkdir(parents=True)
         for path in packages.iterdir():
             if path.suffix != ".pth" or "inflight" not in path.name:
-                (own / path.name).symlink_to(path)
-        (own / "_inflight_bench.pth").write_text(str(self.root))
-        shutil.copy2(PLUGIN, own)
+                (installed / path.name).symlink_to(path)
+        (installed / "_inflight_bench.pth").write_text(str(self.root))
+        shutil.copy2(PLUGIN, installed)
 
     def environment(self) -> dict[str, str]:
         """Return the environment variables of tests; whatever is started with them can be found by INFLIGHT_MUTANT."""
         unset = {"PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTEST_ADDOPTS"}
-        kept = {name: value for name, value in os.environ.items() if name not in unset}
-        path = os.pathsep.join([str(self.venv / "bin"), kept.get("PATH", os.defpath)])
-        return kept | {"INFLIGHT_MUTANT": str(self.folder), "VIRTUAL_ENV": str(self.venv), "PATH": path}
+        variables = {name: value for name, value in os.environ.items() if name not in unset}
+        path = os.pathsep.join([str(self.venv / "bin"), variables.get("PATH", os.defpath)])
+        return variables | {"INFLIGHT_MUTANT": str(self.folder), "VIRTUAL_ENV": str(self.venv), "PATH": path}
 
     @contextlib.contextmanager
     def with_mutant(self, site: Site) -> Iterator[None]:
@@ -164,7 +164,7 @@ class Watched:
             "hang: no CPU time is used": time.monotonic() - self.moved[1] > IDLE_S,
             "hang: a loop without an end": self.cpu_s - self.test_from_s
             > SPIN_S + 10 * self.costs.get(unordered(test), math.inf),
-            "too much memory": used_bytes > MOST_BYTES,
+            "too much memory": used_bytes > MAX_BYTES,
             OUT_OF_BUDGET: self.cpu_s > budget_s,
         }
         return next((reason for reason, is_so in reasons.items() if is_so), "")

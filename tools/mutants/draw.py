@@ -22,7 +22,7 @@ COMPARISONS = {
 ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 SKIPPED_FIELDS = {"annotation", "returns", "msg", "type_params"}
 SKIPPED_NODES = (ast.JoinedStr, ast.Raise)
-MOST_NUMBER = 100  # larger ones are sizes and times, where one more makes no difference
+MAX_NUMBER = 100  # larger ones are sizes and times, where one more makes no difference
 NOT_DROPPED = {"print", "echo", "warn"}
 NOT_SWAPPED = {"min", "max", "cast", "TypeVar", "NewType", "kill", "killpg"}  # same result, types, other processes
 
@@ -60,10 +60,10 @@ def sites(source: str, file: str) -> Iterator[Site]:
         return (line_starts[node.lineno - 1] + node.col_offset, line_starts[node.end_lineno - 1] + node.end_col_offset)
 
     def walk(node: ast.AST, statement: str, function: str) -> Iterator[Site]:
-        for kind, found, after in mutations(node, text, span):
-            start, end = span(found)
+        for kind, changed, after in mutations(node, text, span):
+            start, end = span(changed)
             before = text[start:end].decode()
-            yield Site(file, found.lineno, start, end, kind, statement, function, before, after)
+            yield Site(file, changed.lineno, start, end, kind, statement, function, before, after)
         for name, value in ast.iter_fields(node):
             for child in value if isinstance(value, list) else [value]:
                 if name in SKIPPED_FIELDS or not isinstance(child, ast.AST) or isinstance(child, SKIPPED_NODES):
@@ -97,14 +97,14 @@ def mutations(node: Any, text: bytes, span: Any) -> Iterator[tuple[str, Any, str
             sign = text.find(old.encode(), span(left)[1], span(right)[0])
             if sign >= 0:
                 yield "comparison", node, code(start, sign) + new + code(sign + len(old), end)
-    elif isinstance(node, ast.Constant) and type(node.value) is int and node.value < MOST_NUMBER:
+    elif isinstance(node, ast.Constant) and type(node.value) is int and node.value < MAX_NUMBER:
         yield "plus one", node, str(node.value + 1)
         yield "minus one", node, str(node.value - 1)
     elif isinstance(node, ast.Call) and len(node.args) > 1:
-        one, other = node.args[:2]
-        starred = isinstance(one, ast.Starred) or isinstance(other, ast.Starred)
-        if not starred and ast.dump(one) != ast.dump(other) and called(node) not in NOT_SWAPPED:
-            (start, end), (a, b), (c, d) = span(node), span(one), span(other)
+        first, other = node.args[:2]
+        starred = isinstance(first, ast.Starred) or isinstance(other, ast.Starred)
+        if not starred and ast.dump(first) != ast.dump(other) and called(node) not in NOT_SWAPPED:
+            (start, end), (a, b), (c, d) = span(node), span(first), span(other)
             yield "swapped arguments", node, code(start, a) + code(c, d) + code(b, c) + code(a, b) + code(d, end)
     elif isinstance(node, ast.Expr):
         call = node.value.value if isinstance(node.value, ast.Await) else node.value
@@ -130,12 +130,12 @@ def called(call: ast.Call) -> str:
 
 def ranked(room: str, sources: Mapping[str, str], seed: int) -> list[Mutant]:
     """Return all mutants of a room, the first to be drawn first: sources are texts by file name."""
-    found = [site for file, source in sources.items() for site in sites(source, file)]
+    every = [site for file, source in sources.items() for site in sites(source, file)]
     # Equal statements are numbered by what least depends on the file that they are in.
-    found.sort(key=lambda site: (site.kind, site.statement, site.function, site.file, site.start, site.after))
+    every.sort(key=lambda site: (site.kind, site.statement, site.function, site.file, site.start, site.after))
     seen: Counter[tuple[str, str]] = Counter()
     drawn = []
-    for site in found:
+    for site in every:
         seen[site.kind, site.statement] += 1
         key = json.dumps([seed, site.kind, site.statement, seen[site.kind, site.statement]])
         drawn.append(Mutant(room, hashlib.sha256(key.encode()).hexdigest()[:16], site))

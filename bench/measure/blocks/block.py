@@ -63,13 +63,13 @@ DRAIN_ROUNDS = 5
 """Allowed multiple of the CPU work of all fetches in flight, on a core that others use too."""
 LAG_WINDOW_NS = 250 * MS
 """Minimum length of all windows of a block in which the lag is measured: 25 due times of the timer."""
-PAGES, MOST_WINDOWS = 20, 20
-"""Minimum number of pages of a window. A window with fewer is extended by its own length, up to ``MOST_WINDOWS`` in
+PAGES, MAX_WINDOWS = 20, 20
+"""Minimum number of pages of a window. A window with fewer is extended by its own length, up to ``MAX_WINDOWS`` in
 all.
 
 A thousand threads that wake up at once finish nothing for a while when others keep their core busy.
 """
-MOST_ROUND_NS = 4_000 * MS
+MAX_ROUND_NS = 4_000 * MS
 """Maximum length of a window that follows from the cost of a page."""
 FETCH_TIMEOUT_NS = 600_000_000_000
 """Timeout of a fetch, which waits behind its gate during the slices of all other arms."""
@@ -98,12 +98,12 @@ def lengths(cost_ns: float, in_flight: int, latency_ns: float, work_ns: float, *
     rounds of it. Times derived from the cost are bounded, because a busy machine exaggerates it.
 
     An event loop may read the responses of a whole round before it sends the next requests, so a part of its round has
-    another cost than the whole. Without threads, a window therefore has at least one round, up to ``MOST_ROUND_NS``.
+    another cost than the whole. Without threads, a window therefore has at least one round, up to ``MAX_ROUND_NS``.
     """
     round_ns, work_ns = in_flight * cost_ns, in_flight * work_ns
     settle_ns = max(40 * MS, 3 * round_ns) if threads else max(10 * MS, 1.5 * round_ns)
     window_ns = max(40 * MS, 2 * round_ns)
-    most_window_ns = 500 * MS if threads else max(500 * MS, min(round_ns, MOST_ROUND_NS))
+    most_window_ns = 500 * MS if threads else max(500 * MS, min(round_ns, MAX_ROUND_NS))
     page_ns = max(cost_ns, (latency_ns + cost_ns) / in_flight)
     return Lengths(
         round(max(min(settle_ns, 250 * MS), 1.5 * latency_ns, work_ns)),
@@ -203,11 +203,11 @@ def observe(
     is_sampled = all(_has_samples(arm, prepared[arm.name]) for arm in block.arms)
     meter = TaskClock if not is_sampled and is_task_clock_permitted() else ProcessClock
     with ExitStack() as stack:
-        for one in arms:
-            with _blamed(one):
-                wanted = _order(one, block, site, unit_ns) | {"sampled": is_sampled}
-                one.worker = stack.enter_context(
-                    process.running([PROGRAM], wanted, _start_cpus(cpus), lifetime_s, one.prepared.runtime)
+        for running in arms:
+            with _blamed(running):
+                wanted = _order(running, block, site, unit_ns) | {"sampled": is_sampled}
+                running.worker = stack.enter_context(
+                    process.running([PROGRAM], wanted, _start_cpus(cpus), lifetime_s, running.prepared.runtime)
                 )
         _each(arms, partial(_fill, block=block, server=server, cpus=cpus, meter=meter, stack=stack))
         _each(arms, partial(_warm_up, block=block, server=server, fixed=fixed))
@@ -224,8 +224,8 @@ def observe(
         _each(arms, partial(_ask_for_report, block=block))
         _each(arms, partial(_report, block=block))
         readings = server.tell("read")["gates"]
-        for one in arms:
-            one.requests = readings[str(one.port)]["requests"]
+        for running in arms:
+            running.requests = readings[str(running.port)]["requests"]
     clock, step_ns = _clock_of(everyone)
     return Observed(everyone, clock, step_ns, others_share, delay_share)
 
@@ -242,8 +242,8 @@ class TooMuchForServerError(Exception):
 def _check_demand(arms: Sequence[Running], block: BlockTrial) -> None:
     """Raise TooMuchForServerError if clients whose only CPU time is the work per page would ask for too much."""
     latency_ns, work_ns = block.workload.mean_latency_ns, block.workload.cpu_ns
-    most = max((one.cap for one in arms), default=0)
-    costs = [one.response_ns for one in arms if one.cap == most and one.response_ns]
+    most = max((running.cap for running in arms), default=0)
+    costs = [running.response_ns for running in arms if running.cap == most and running.response_ns]
     if not latency_ns or not costs:
         return
     demand_per_s = most / latency_ns * 1e9
@@ -271,7 +271,7 @@ class _Surroundings:
     def now(cls, arms: Sequence[Running], server: Server, cpus: set[int] | None) -> Self:
         """Return the present counts."""
         used_ns: dict[int, int] = {}
-        _each(arms, lambda one: used_ns.update({one.port: one.used.cpu_ns}))
+        _each(arms, lambda running: used_ns.update({running.port: running.used.cpu_ns}))
         return cls(time.monotonic_ns(), host.busy_ns(cpus), used_ns, host.run_delay_ns(server.process.pid))
 
     def since(self, before: Self) -> tuple[float | None, float | None]:
@@ -288,18 +288,18 @@ class _Surroundings:
 
 def _clock_of(arms: Sequence[Running]) -> tuple[Clock, int]:
     """Return the best clock that all arms with results have, and its step."""
-    finished = [one for one in arms if one.failure is None and one.meter is not None]
-    if not finished or any(one.meter is not None and one.meter.name == "task clock" for one in finished):
+    finished = [running for running in arms if running.failure is None and running.meter is not None]
+    if not finished or any(running.meter is not None and running.meter.name == "task clock" for running in finished):
         return "task clock", TaskClock.step_ns
-    if all(_is_sampled(one) for one in finished):
+    if all(_is_sampled(running) for running in finished):
         return "in band", SAMPLE_STEP_NS
-    return "process clock", max(one.meter.step_ns for one in finished if one.meter is not None)
+    return "process clock", max(running.meter.step_ns for running in finished if running.meter is not None)
 
 
-def _is_sampled(one: Running) -> bool:
+def _is_sampled(running: Running) -> bool:
     """Return whether the arm is one process on one core with enough samples in each window."""
-    alone = one.arm.cores == 1 and len(one.pids) == 1
-    return alone and all(window["samples"] >= MIN_SAMPLES for window in one.outcome["windows"])
+    alone = running.arm.cores == 1 and len(running.pids) == 1
+    return alone and all(window["samples"] >= MIN_SAMPLES for window in running.outcome["windows"])
 
 
 def site_of(block: BlockTrial) -> SiteConfig:
@@ -307,50 +307,50 @@ def site_of(block: BlockTrial) -> SiteConfig:
     return endless(block.workload.site, max(arm.in_flight for arm in block.arms), block.workload.cpu_ns)
 
 
-def _order(one: Running, block: BlockTrial, site: SiteConfig, unit_ns: float | None) -> dict[str, Any]:
+def _order(running: Running, block: BlockTrial, site: SiteConfig, unit_ns: float | None) -> dict[str, Any]:
     """Return the order for the worker. A crawl begins with a whole lap, so that each page has one new link."""
     cpu_ns = block.workload.cpu_ns
     job = Job(
-        roots=tuple(f"http://127.0.0.1:{one.port}{path}" for path in root_paths(site, site.pages)),
-        max_in_flight=one.arm.in_flight,
-        connection=one.arm.connection,
+        roots=tuple(f"http://127.0.0.1:{running.port}{path}" for path in root_paths(site, site.pages)),
+        max_in_flight=running.arm.in_flight,
+        connection=running.arm.connection,
         timeout_ns=FETCH_TIMEOUT_NS,
         work_units=max(1, round(cpu_ns / unit_ns)) if cpu_ns and unit_ns else 0,
     )
     return {
-        "strategy": one.arm.strategy,
+        "strategy": running.arm.strategy,
         "job": job.to_dict(),
-        "planted_loops": one.arm.planted_loops,
-        "busy_threads": one.arm.busy_threads,
-        "lag": _lag(one),
-        "variables": sorted(one.prepared.runtime.variables),
+        "planted_loops": running.arm.planted_loops,
+        "busy_threads": running.arm.busy_threads,
+        "lag": _lag(running),
+        "variables": sorted(running.prepared.runtime.variables),
     }
 
 
-def _lag(one: Running) -> str | None:
+def _lag(running: Running) -> str | None:
     """Return where the timer of an arm fires: in its loop, or in a thread beside its threads."""
-    if not one.arm.lag:
+    if not running.arm.lag:
         return None
-    return "thread" if one.prepared.described.threads_each else "loop"
+    return "thread" if running.prepared.described.threads_each else "loop"
 
 
 @contextmanager
-def _blamed(one: Running) -> Iterator[None]:
+def _blamed(running: Running) -> Iterator[None]:
     """Record an error as the failure of an arm, and kill its worker. The arm is left out of the rest of its block."""
     try:
         yield
     except (process.WorkerError, psutil.Error, OSError) as error:
-        one.failure = error
-        if one.worker is not None:
-            one.worker.kill()
+        running.failure = error
+        if running.worker is not None:
+            running.worker.kill()
 
 
 def _each(arms: Sequence[Running], do: Callable[[Running], object]) -> None:
     """Do something with each arm that has not failed."""
-    for one in arms:
-        if one.failure is None:
-            with _blamed(one):
-                do(one)
+    for running in arms:
+        if running.failure is None:
+            with _blamed(running):
+                do(running)
 
 
 def _start_cpus(cpus: set[int] | None) -> set[int] | None:
@@ -363,34 +363,34 @@ def _patience_s(pages: int, block: BlockTrial) -> float:
     return DRAIN_S + EACH_S * pages + DRAIN_ROUNDS * pages * block.workload.cpu_ns / 1e9
 
 
-def _speaking(one: Running, event: str, block: BlockTrial) -> process.Worker:
+def _speaking(running: Running, event: str, block: BlockTrial) -> process.Worker:
     """Wait for the next message of an arm, which has at most one lap to crawl; return its worker.
 
     The wait is shorter than the lifetime of the worker: all arms start together, so one must not use up the others'
     time.
     """
-    assert one.worker is not None
+    assert running.worker is not None
     patience_s = _patience_s(site_of(block).pages, block)
-    if not one.worker.wait_for_word(patience_s):
+    if not running.worker.wait_for_word(patience_s):
         raise process.WorkerTimeoutError(f"the worker did not send {event!r} within {patience_s:.0f} s and was killed")
-    return one.worker
+    return running.worker
 
 
 def _begin(
-    one: Running, block: BlockTrial, cpus: set[int] | None, meter: type[TaskClock | ProcessClock], stack: ExitStack
+    running: Running, block: BlockTrial, cpus: set[int] | None, meter: type[TaskClock | ProcessClock], stack: ExitStack
 ) -> None:
-    worker = _speaking(one, "ready", block)
-    one.knobs = worker.expect("ready", "knobs")["knobs"]
+    worker = _speaking(running, "ready", block)
+    running.knobs = worker.expect("ready", "knobs")["knobs"]
     if cpus is not None:
-        process.pin(worker.pid, one.prepared.runtime.cpus or cpus)  # children inherit it
-    one.pids = [worker.pid]
-    one.meter = meter(worker.pid)
-    stack.callback(one.meter.close)
+        process.pin(worker.pid, running.prepared.runtime.cpus or cpus)  # children inherit it
+    running.pids = [worker.pid]
+    running.meter = meter(worker.pid)
+    stack.callback(running.meter.close)
     worker.send({"do": "crawl"})
 
 
 def _fill(
-    one: Running,
+    running: Running,
     block: BlockTrial,
     server: Server,
     cpus: set[int] | None,
@@ -398,88 +398,90 @@ def _fill(
     stack: ExitStack,
 ) -> None:
     """Let an arm begin, and wait until it has its cap in flight. Arms do so one by one, each with a core of its own."""
-    _begin(one, block, cpus, meter, stack)
-    _await_cap(one, block, server)
-    _follow_children(one)
+    _begin(running, block, cpus, meter, stack)
+    _await_cap(running, block, server)
+    _follow_children(running)
     if cpus is not None:
-        one.knobs["cpus"] = sorted(set[int]().union(*map(os.sched_getaffinity, one.pids)))
-    _rest(one)
+        running.knobs["cpus"] = sorted(set[int]().union(*map(os.sched_getaffinity, running.pids)))
+    _rest(running)
 
 
-def _follow_children(one: Running) -> None:
+def _follow_children(running: Running) -> None:
     """Read the usage of the worker's children, too, of which a model may have some."""
-    assert one.worker is not None
-    assert one.meter is not None
-    one.pids = host.family(one.worker.pid)
-    one.meter.follow(one.pids)
+    assert running.worker is not None
+    assert running.meter is not None
+    running.pids = host.family(running.worker.pid)
+    running.meter.follow(running.pids)
 
 
-def _await_cap(one: Running, block: BlockTrial, server: Server) -> dict[str, Any]:
+def _await_cap(running: Running, block: BlockTrial, server: Server) -> dict[str, Any]:
     """Wait until the gate of an arm holds as many requests as the arm may have in flight; return that reading.
 
     Raises WorkerError when it holds fewer at the deadline, or more.
     """
-    assert one.worker is not None
-    patience_s = _patience_s(one.cap, block)
+    assert running.worker is not None
+    patience_s = _patience_s(running.cap, block)
     give_up_s, begin_ns = time.monotonic() + patience_s, None
     while True:
         reading: dict[str, Any] = server.tell("read")
-        gate = reading["gates"][str(one.port)]
-        held, used_ns = gate["held"], one.used.cpu_ns if block.patience_s is not None else 0
+        gate = reading["gates"][str(running.port)]
+        held, used_ns = gate["held"], running.used.cpu_ns if block.patience_s is not None else 0
         begin_ns = used_ns if begin_ns is None else begin_ns
-        if held == one.cap:
+        if held == running.cap:
             return reading
-        if held > one.cap:
-            raise process.WorkerError(f"{held} in flight, above the cap of {one.cap}")
-        if one.worker.has_spoken:
-            one.worker.crawled()
+        if held > running.cap:
+            raise process.WorkerError(f"{held} in flight, above the cap of {running.cap}")
+        if running.worker.has_spoken:
+            running.worker.crawled()
             raise process.WorkerError("the crawl ended early")
         if block.patience_s is not None and used_ns - begin_ns > block.patience_s * 1e9:
-            raise process.WorkerError(f"{held} of {one.cap} in flight after {block.patience_s:g} s of CPU time")
+            raise process.WorkerError(f"{held} of {running.cap} in flight after {block.patience_s:g} s of CPU time")
         if time.monotonic() > give_up_s:
-            raise process.WorkerError(f"{held} of {one.cap} in flight {patience_s:.0f} s after the gate was closed")
+            raise process.WorkerError(f"{held} of {running.cap} in flight {patience_s:.0f} s after the gate was closed")
         time.sleep(POLL_S)
 
 
-def _warm_up(one: Running, block: BlockTrial, server: Server, fixed: Lengths | None) -> None:
+def _warm_up(running: Running, block: BlockTrial, server: Server, fixed: Lengths | None) -> None:
     """Let an arm run, and set the length of its slices."""
     latency_ns = block.workload.mean_latency_ns
-    _wake(one)
-    used = one.used
-    before = server.tell("pass", port=one.port, over_ns=round(latency_ns))
+    _wake(running)
+    used = running.used
+    before = server.tell("pass", port=running.port, over_ns=round(latency_ns))
     _sleep_ns(WARM_NS + 2 * latency_ns)
     after = server.tell("pass", port=None)
-    requests = max(1, _requests_between(before, _await_cap(one, block, server), one))
-    one.response_ns = (after["server_cpu_ns"] - before["server_cpu_ns"]) / max(1, _requests_between(before, after, one))
-    cost_ns = (one.used.cpu_ns - used.cpu_ns) / requests
-    _rest(one)
-    threads = one.prepared.described.threads_each > 0
-    found = fixed or lengths(cost_ns, one.cap, latency_ns, block.workload.cpu_ns, threads=threads)
+    requests = max(1, _requests_between(before, _await_cap(running, block, server), running))
+    running.response_ns = (after["server_cpu_ns"] - before["server_cpu_ns"]) / max(
+        1, _requests_between(before, after, running)
+    )
+    cost_ns = (running.used.cpu_ns - used.cpu_ns) / requests
+    _rest(running)
+    threads = running.prepared.described.threads_each > 0
+    chosen = fixed or lengths(cost_ns, running.cap, latency_ns, block.workload.cpu_ns, threads=threads)
     least_ns = LAG_WINDOW_NS if any(arm.lag for arm in block.arms) else 0
-    least_ns = max(least_ns, SAMPLED_THREAD_NS * one.cap * one.prepared.described.threads_each)
-    one.lengths = replace(found, window_ns=max(found.window_ns, least_ns))
+    least_ns = max(least_ns, SAMPLED_THREAD_NS * running.cap * running.prepared.described.threads_each)
+    running.lengths = replace(chosen, window_ns=max(chosen.window_ns, least_ns))
 
 
-def _slice(one: Running, block: BlockTrial, server: Server, cycle: int, draw: Random) -> None:
-    if len(one.pids) > 1:
-        _follow_children(one)
-    _wake(one)
-    server.tell("pass", port=one.port, over_ns=round(block.workload.mean_latency_ns))
-    _sleep_ns(one.lengths.settle_ns + draw.random() * one.lengths.jitter_ns)
+def _slice(running: Running, block: BlockTrial, server: Server, cycle: int, draw: Random) -> None:
+    if len(running.pids) > 1:
+        _follow_children(running)
+    _wake(running)
+    server.tell("pass", port=running.port, over_ns=round(block.workload.mean_latency_ns))
+    _sleep_ns(running.lengths.settle_ns + draw.random() * running.lengths.jitter_ns)
     late = server.tell("late")["late"]
     before = server.tell("read")
-    begin = one.used
-    for _ in range(MOST_WINDOWS):
-        _sleep_ns(one.lengths.window_ns)
-        if _requests_between(before, server.tell("read"), one) >= PAGES:
+    begin = running.used
+    for _ in range(MAX_WINDOWS):
+        _sleep_ns(running.lengths.window_ns)
+        if _requests_between(before, server.tell("read"), running) >= PAGES:
             break
-    end = one.used
+    end = running.used
     after = server.tell("pass", port=None)
     late_ns = median_late_ns(late, server.tell("late")["late"])
-    rest_ns = _await_cap(one, block, server)["clock_ns"]
-    _rest(one)
+    rest_ns = _await_cap(running, block, server)["clock_ns"]
+    _rest(running)
     server_cpu_ns, server_wall_ns = (after[key] - before[key] for key in ("server_cpu_ns", "clock_ns"))
-    one.slices.append(Slice(cycle, begin, end, server_cpu_ns, server_wall_ns, late_ns, rest_ns))
+    running.slices.append(Slice(cycle, begin, end, server_cpu_ns, server_wall_ns, late_ns, rest_ns))
 
 
 def median_late_ns(before: Mapping[str, int], after: Mapping[str, int]) -> int | None:
@@ -493,72 +495,72 @@ def median_late_ns(before: Mapping[str, int], after: Mapping[str, int]) -> int |
     return None
 
 
-def _is_restless(one: Running) -> bool:
+def _is_restless(running: Running) -> bool:
     """Return whether an arm does something while its gate is closed: its threads compute, or its timer fires."""
-    return bool(one.arm.busy_threads) or one.arm.lag
+    return bool(running.arm.busy_threads) or running.arm.lag
 
 
-def _rest(one: Running) -> None:
+def _rest(running: Running) -> None:
     """Stop the process of a restless arm, which would disturb the slices of the others."""
-    if _is_restless(one):
-        _signal(one, signal.SIGSTOP)
+    if _is_restless(running):
+        _signal(running, signal.SIGSTOP)
 
 
-def _wake(one: Running) -> None:
+def _wake(running: Running) -> None:
     """Let the process of a restless arm go on."""
-    if _is_restless(one):
-        _signal(one, signal.SIGCONT)
+    if _is_restless(running):
+        _signal(running, signal.SIGCONT)
 
 
-def _relieve(one: Running) -> None:
+def _relieve(running: Running) -> None:
     """End the busy threads of an arm, so that its crawl ends soon."""
-    if one.arm.busy_threads:
-        _signal(one, signal.SIGUSR1)
-    _wake(one)
+    if running.arm.busy_threads:
+        _signal(running, signal.SIGUSR1)
+    _wake(running)
 
 
-def _signal(one: Running, number: signal.Signals) -> None:
-    assert one.worker is not None
-    os.kill(one.worker.pid, number)
+def _signal(running: Running, number: signal.Signals) -> None:
+    assert running.worker is not None
+    os.kill(running.worker.pid, number)
 
 
-def _requests_between(before: Mapping[str, Any], after: Mapping[str, Any], one: Running) -> int:
+def _requests_between(before: Mapping[str, Any], after: Mapping[str, Any], running: Running) -> int:
     """Return how many requests of the arm the server received between two readings."""
-    port = str(one.port)
+    port = str(running.port)
     requests: int = after["gates"][port]["requests"] - before["gates"][port]["requests"]
     return requests
 
 
-def _weigh(one: Running, cpus: set[int] | None) -> None:
+def _weigh(running: Running, cpus: set[int] | None) -> None:
     """Read the memory of an arm after its slices, at rest behind its gate.
 
     It may end on any core, because nothing more is measured.
     """
-    assert one.worker is not None
-    processes = [psutil.Process(pid) for pid in one.pids]
-    one.memory = {"peak_threads": sum(each.num_threads() for each in processes)}
+    assert running.worker is not None
+    processes = [psutil.Process(pid) for pid in running.pids]
+    running.memory = {"peak_threads": sum(each.num_threads() for each in processes)}
     if len(processes) == 1:
-        one.memory["rss_bytes"] = processes[0].memory_info().rss
+        running.memory["rss_bytes"] = processes[0].memory_info().rss
     else:
-        one.memory["processes"] = len(processes)
-    if (shared := memory.of_processes(one.pids)["pss_bytes"]) is not None:
-        one.memory["pss_bytes"] = shared
-    for pid in one.pids:
+        running.memory["processes"] = len(processes)
+    if (shared := memory.layers_of_processes(running.pids)["pss_bytes"]) is not None:
+        running.memory["pss_bytes"] = shared
+    for pid in running.pids:
         process.pin(pid, _start_cpus(cpus))
 
 
-def _ask_for_report(one: Running, block: BlockTrial) -> None:
+def _ask_for_report(running: Running, block: BlockTrial) -> None:
     """Wait until the crawl has ended, because pages have no more links, and ask for the report."""
-    worker = _speaking(one, "crawled", block)
+    worker = _speaking(running, "crawled", block)
     worker.crawled()
-    windows = [[each.begin.at_ns, each.end.until_ns] for each in one.slices]
-    rest_ns = [each.rest_ns for each in one.slices]
+    windows = [[each.begin.at_ns, each.end.until_ns] for each in running.slices]
+    rest_ns = [each.rest_ns for each in running.slices]
     worker.send({"do": "report", "windows": windows, "rest_ns": rest_ns})
 
 
-def _report(one: Running, block: BlockTrial) -> None:
-    worker = _speaking(one, "outcome", block)
-    one.outcome = worker.expect("outcome", "answer")
+def _report(running: Running, block: BlockTrial) -> None:
+    worker = _speaking(running, "outcome", block)
+    running.outcome = worker.expect("outcome", "answer")
     worker.dismiss()
 
 

@@ -91,16 +91,16 @@ def calibrate(comparison: Comparison, prepared: Arms, place: Place) -> tuple[Seq
     for trial in block.trials:
         if short := shortage(trial):
             raise ExperimentError(short)
-    found = runs.measured(block, place.keeper, place.setting("calibration"), prepared)
-    for arm, row in zip(block.arms, found, strict=True):
+    rows = runs.measured(block, place.keeper, place.setting("calibration"), prepared)
+    for arm, row in zip(block.arms, rows, strict=True):
         if row.status != "ok":
             blame = "" if row.measured.server_lost else f"{arm.name}, {prepared[arm.name].arm.label}: "
             raise ExperimentError(f"nothing to compare: {blame}{row.reason}")
-    windows = [row.measured.windows for row in found]
+    windows = [row.measured.windows for row in rows]
     cycle_s = _cycle_s(windows)
-    fixed_s = max(0.1, max(row.duration_ns for row in found) / 1e9 - len(windows[0]) * cycle_s)
+    fixed_s = max(0.1, max(row.duration_ns for row in rows) / 1e9 - len(windows[0]) * cycle_s)
     cycles = comparison.cycles or cycles_for(slice_sd(windows[0], windows[2]), fixed_s, cycle_s)
-    return found, cycles, fixed_s + cycles * cycle_s
+    return rows, cycles, fixed_s + cycles * cycle_s
 
 
 def cycles_for(slice_sd: float, fixed_s: float, cycle_s: float) -> int:
@@ -123,16 +123,16 @@ def slice_sd(a: Sequence[Any], again: Sequence[Any]) -> float:
     Disturbances of a whole cycle cancel, because the two windows of a cycle are compared with each other.
     """
     logs = [
-        log(one.cpu_ns / one.pages * other.pages / other.cpu_ns)
-        for one, other in zip(a, again, strict=False)
-        if min(one.pages, one.cpu_ns, other.pages, other.cpu_ns) > 0
+        log(first.cpu_ns / first.pages * other.pages / other.cpu_ns)
+        for first, other in zip(a, again, strict=False)
+        if min(first.pages, first.cpu_ns, other.pages, other.cpu_ns) > 0
     ]
     return stdev(logs) / sqrt(2) if len(logs) > 1 else 0.0
 
 
 def _cycle_s(windows: Sequence[Sequence[Any]]) -> float:
     """Return the duration of a cycle: from the first window to the last, over the windows between."""
-    begins = sorted(one.begin_ns for some in windows for one in some)
+    begins = sorted(window.begin_ns for some in windows for window in some)
     whole_ns: int = begins[-1] - begins[0]
     return max(1e-3, whole_ns / max(1, len(begins) - 1) * len(windows) / 1e9)
 
@@ -145,14 +145,14 @@ def measure(
     Raises RunError when they cannot be written.
     """
     setting = place.setting(folder.name)
-    found = runs.measured(comparison.block(number), place.keeper, setting, prepared)
+    rows = runs.measured(comparison.block(number), place.keeper, setting, prepared)
     if memory:
         described = {name: arm.described for name, arm in prepared.items()}
         for name, trial in comparison.memory(number, described):
-            found += runs.measured(trial, place.keeper, replace(setting, runtime=prepared[name].runtime))
-    for row in found:
+            rows += runs.measured(trial, place.keeper, replace(setting, runtime=prepared[name].runtime))
+    for row in rows:
         append(folder, row)
-    return found
+    return rows
 
 
 def append(folder: Path, row: Row) -> None:

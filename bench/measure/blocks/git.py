@@ -52,5 +52,5 @@ def _run(repository: Path, *arguments: str) -> "subprocess.CompletedProcess[byte
 
 
 def _reason(done: "subprocess.CompletedProcess[bytes]", otherwise: str) -> str:
-    said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-    return said[-1] if said else otherwise
+    lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1] if lines else otherwise

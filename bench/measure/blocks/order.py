@@ -13,11 +13,11 @@ def balanced(arms: int, cycles: int, draw: Random) -> list[list[int]]:
     names = list(range(arms))
     draw.shuffle(names)
     design = [[names[place] for place in row] for row in _williams(arms)]
-    found: list[list[int]] = []
-    while len(found) < cycles:
+    rows: list[list[int]] = []
+    while len(rows) < cycles:
         draw.shuffle(design)
-        found += design
-    return found[:cycles]
+        rows += design
+    return rows[:cycles]
 
 
 def _williams(arms: int) -> list[list[int]]:

@@ -28,7 +28,7 @@ def run(block: BlockTrial, prepared: Mapping[str, Prepared], server: Server, set
     begin, before = Begin.now(), host.disturbances(setting.cpus)
     try:
         draw = Random(f"{setting.run} {block.id}")
-        found = blocks.observe(
+        observed = blocks.observe(
             block, prepared, server, setting.cpus.client, setting.deadline_s(block), draw, setting.unit_ns
         )
     except ServerError as error:
@@ -36,9 +36,10 @@ def run(block: BlockTrial, prepared: Mapping[str, Prepared], server: Server, set
     except TooMuchForServerError as error:
         return [skipped(trial, setting.run, "server", str(error)) for trial in block.trials]
     outside = host.disturbances(setting.cpus).since(before)
-    done = _Done(block, setting, found, outside, server.ceiling_per_s)
+    done = _Done(block, setting, observed, outside, server.ceiling_per_s)
     return [
-        conduct(block.trial_of(one.arm), setting.run, partial(_of_arm, one, done), server, begin) for one in found.arms
+        conduct(block.trial_of(running.arm), setting.run, partial(_of_arm, running, done), server, begin)
+        for running in observed.arms
     ]
 
 
@@ -54,51 +55,52 @@ class _Done:
 
     block: BlockTrial
     setting: Setting
-    found: Observed
+    observed: Observed
     outside: Mapping[str, Any]
     ceiling_per_s: float | None
 
 
-def _of_arm(one: Running, done: _Done, seen: Observation) -> None:
+def _of_arm(running: Running, done: _Done, seen: Observation) -> None:
     """Record the results of one arm, or raise its failure."""
     block = done.block
-    seen.measured, seen.knobs = {"block": block.id}, one.knobs
-    if one.failure is not None:
-        raise one.failure
-    windows = _windows(block, one, done.found.clock)
+    seen.measured, seen.knobs = {"block": block.id}, running.knobs
+    if running.failure is not None:
+        raise running.failure
+    windows = _windows(block, running, done.observed.clock)
     if not any(window["pages"] for window in windows):
         raise TrialError("no page was finished in any window")
-    seen.knobs["gil"] = one.outcome["gil"]  # a library that the crawl imported may have turned the lock on
-    counted = {key: one.outcome[key] for key in _COUNTED if key in one.outcome}
+    seen.knobs["gil"] = running.outcome["gil"]  # a library that the crawl imported may have turned the lock on
+    counted = {key: running.outcome[key] for key in _COUNTED if key in running.outcome}
     seen.measured = (
         counted
-        | one.memory
+        | running.memory
         | dict(done.outside)
-        | _shared_core(one, done.setting)
+        | _shared_core(running, done.setting)
         | _figures(windows)
         | {
             "block": block.id,
             "windows": windows,
-            "settle_ns": one.lengths.settle_ns,
-            "requests": one.requests,
-            "held_in_flight": one.cap,
-            "clock": done.found.clock,
-            "clock_step_ns": done.found.clock_step_ns,
-            "others_share": done.found.others_share,
+            "settle_ns": running.lengths.settle_ns,
+            "requests": running.requests,
+            "held_in_flight": running.cap,
+            "clock": done.observed.clock,
+            "clock_step_ns": done.observed.clock_step_ns,
+            "others_share": done.observed.others_share,
         }
     )
     seen.server = {
-        "cpu_share": sum(each.server_cpu_ns for each in one.slices) / sum(each.server_wall_ns for each in one.slices),
-        "run_delay_share": done.found.server_delay_share,
+        "cpu_share": sum(each.server_cpu_ns for each in running.slices)
+        / sum(each.server_wall_ns for each in running.slices),
+        "run_delay_share": done.observed.server_delay_share,
         "ceiling_per_s": done.ceiling_per_s,
     }
-    seen.wrong = answer_difference(blocks.site_of(block), one.outcome["answer"])
-    seen.checks = judge(CHECKS, _evidence(block, one, done.setting, seen))
+    seen.wrong = answer_difference(blocks.site_of(block), running.outcome["answer"])
+    seen.checks = judge(CHECKS, _evidence(block, running, done.setting, seen))
 
 
-def _shared_core(one: Running, setting: Setting) -> dict[str, Any]:
+def _shared_core(running: Running, setting: Setting) -> dict[str, Any]:
     """Say that a core of the arm is the server's, too, where it is."""
-    cpus = one.prepared.runtime.cpus
+    cpus = running.prepared.runtime.cpus
     return {"beside_server": True} if cpus is not None and setting.cpus.server and cpus & setting.cpus.server else {}
 
 
@@ -108,13 +110,13 @@ _COUNTED = (
 )
 
 
-def _windows(block: BlockTrial, one: Running, clock: Clock) -> list[dict[str, Any]]:
+def _windows(block: BlockTrial, running: Running, clock: Clock) -> list[dict[str, Any]]:
     """Return what the row has of each window, by the clock of the block."""
     waits = block.workload.mean_latency_ns > 0
     return [
         {"cycle": each.cycle, "server_cpu_ns": each.server_cpu_ns, "late_ns": each.late_ns}
         | (_between(*map(_sampled, seen["ends"])) if clock == "in band" else _from_outside(each, seen, waits))
-        for each, seen in zip(one.slices, one.outcome["windows"], strict=True)
+        for each, seen in zip(running.slices, running.outcome["windows"], strict=True)
     ]
 
 
@@ -181,17 +183,10 @@ def answer_difference(config: SiteConfig, lines: Sequence[Sequence[Any]]) -> str
     return f"{len(waiting)} of {config.pages} pages are missing" if waiting else None
 
 
-def _evidence(block: BlockTrial, one: Running, setting: Setting, seen: Observation) -> Evidence:
-    wanted: dict[str, Any] = {"strategy": one.arm.strategy, "variables": dict(one.prepared.runtime.variables)}
-    cpus = one.prepared.runtime.cpus or setting.cpus.client
+def _evidence(block: BlockTrial, running: Running, setting: Setting, seen: Observation) -> Evidence:
+    wanted: dict[str, Any] = {"strategy": running.arm.strategy, "variables": dict(running.prepared.runtime.variables)}
+    cpus = running.prepared.runtime.cpus or setting.cpus.client
     if cpus is not None:
         wanted["cpus"] = sorted(cpus)
-    wanted |= interpreters.wanted_knobs(one.prepared.runtime)
-    return Evidence(
-        one.cap,
-        block.workload.cpu_ns,
-        seen.wrong,
-        seen.measured,
-        seen.knobs,
-        wanted,
-    )
+    wanted |= interpreters.wanted_knobs(running.prepared.runtime)
+    return Evidence(running.cap, block.workload.cpu_ns, seen.wrong, seen.measured, seen.knobs, wanted)

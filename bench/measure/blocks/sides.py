@@ -1,9 +1,7 @@
 """Prepare an arm: its code in a folder of its own, its interpreter and its environment.
 
 The arm's worker imports ``inflight`` from this folder alone. Its strategies are a copy of the arm's; everything else is
-a link to this harness. Strategies import their core by the name that it has in their revision: ``inflight.strategies``,
-or ``strategies`` in older ones. A file of the folder (``old_name``) makes the older name an alias of the same modules.
-So revisions on both sides of the renaming can be compared, without detecting which name a repository uses.
+a link to this harness.
 
 A strategy from another place (``strategies.registry``) stays where it is. With a revision, the whole repository of its
 file is copied at that revision, and its imports search the copy first.
@@ -19,7 +17,7 @@ from pathlib import Path
 
 from inflight import strategies
 from inflight.bench.measure import interpreters
-from inflight.bench.measure.blocks import git, old_name
+from inflight.bench.measure.blocks import git
 from inflight.bench.measure.process import PACKAGE, Runtime
 from inflight.bench.plan.arm import Arm
 from inflight.bench.plan.judge import ExperimentError
@@ -107,8 +105,8 @@ def _at_revision(arm: Arm, source: Source, folder: Path) -> tuple[Source, str | 
 
     if not Path(moved(str(file))).is_file():
         raise ExperimentError(f"{where} has no {file.relative_to(top)}; commit the file, or name another revision")
-    found = tuple(map(moved, source.folders or registry.project_folders(file.parent)))
-    return replace(source, target=moved(source.target) if source.is_file else source.target, folders=found), commit
+    folders = tuple(map(moved, source.folders or registry.project_folders(file.parent)))
+    return replace(source, target=moved(source.target) if source.is_file else source.target, folders=folders), commit
 
 
 def _copy_strategies(arm: Arm, folder: Path) -> str | None:
@@ -132,24 +130,23 @@ def _copy_strategies(arm: Arm, folder: Path) -> str | None:
             f"{arm.label}: there is no strategy {arm.strategy!r:.80}; known: {', '.join(there) or 'none'}"
         )
     if not (target / "__init__.py").is_file():  # a repository with only strategies of its own
-        own = [path.relative_to(target) for path in target.rglob("*.py")]
+        names_of_files = [path.relative_to(target) for path in target.rglob("*.py")]
         shutil.copytree(
             OURS,
             target,
             dirs_exist_ok=True,
             ignore=lambda place, names: {
-                n for n in names if n == "__pycache__" or (Path(place) / n).relative_to(OURS) in own
+                n for n in names if n == "__pycache__" or (Path(place) / n).relative_to(OURS) in names_of_files
             },
         )
     return commit
 
 
 def _link_the_rest(package: Path) -> None:
-    """Link the rest of this harness beside an arm's strategies, and put their old name beside the package."""
+    """Link the rest of this harness beside an arm's strategies."""
     for path in PACKAGE.iterdir():
         if path.name not in {FOLDER, "__pycache__"}:
             (package / path.name).symlink_to(path)
-    shutil.copyfile(old_name.__file__, package.with_name(f"{FOLDER}.py"))
 
 
 def _copy(source: Path, target: Path) -> None:

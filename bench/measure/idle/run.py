@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 
 from inflight.bench.measure import process
-from inflight.bench.measure.checks import Judgement, judge, knobs, passed_if
+from inflight.bench.measure.checks import judge, knobs, passed_if
 from inflight.bench.measure.held import Guard, layers, layers_since
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Observation, Setting, conduct, working
@@ -75,12 +75,7 @@ class Evidence:
     knobs: Mapping[str, Any]
 
 
-def _all_started(seen: Evidence) -> Judgement:
-    """Check that all were started."""
-    return passed_if(seen.started == seen.wanted, f"{seen.started:,} of {seen.wanted:,}")
-
-
 CHECKS = {
-    "all were started": _all_started,
+    "all were started": lambda seen: passed_if(seen.started == seen.wanted, f"{seen.started:,} of {seen.wanted:,}"),
     "settings applied": lambda seen: knobs(seen.wanted_knobs, seen.knobs),
 }

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -21,7 +21,7 @@ from typing import Any
 from inflight.bench.measure.process import Runtime, environment
 from inflight.bench.plan.judge import ExperimentError
 
-LEAST_PYTHON = (3, 11)
+MIN_PYTHON = (3, 11)
 INSTALL_SECONDS = 600
 ANSWER_SECONDS = 60
 _VERSION = re.compile(r"(?:python)?(\d+\.\d+[td]*)")
@@ -103,10 +103,10 @@ def ask(name: str, option: str = "--python") -> Interpreter:
         raise ExperimentError(f"{option} is empty; give the path, the name or the version of an interpreter")
     version = _VERSION.fullmatch(name)
     command = f"python{version[1]}" if version else name
-    found = shutil.which(os.path.expanduser(command))  # noqa: PTH111  (which takes a text)
+    program = shutil.which(os.path.expanduser(command))  # noqa: PTH111  (which takes a text)
     failure: ExperimentError | None = None
     elsewhere = [str(path) for path in _candidates() if path.name == command] if version else []
-    for path in dict.fromkeys([*([found] if found else []), *elsewhere]):
+    for path in dict.fromkeys([*([program] if program else []), *elsewhere]):
         try:
             return _asked(path, option)
         except ExperimentError as error:
@@ -114,25 +114,25 @@ def ask(name: str, option: str = "--python") -> Interpreter:
     raise failure or ExperimentError(f"{option}: there is no program {command}")
 
 
-def _asked(found: str, option: str) -> Interpreter:
+def _asked(program: str, option: str) -> Interpreter:
     try:
-        code, said, errors = _finished([found, "-c", _ASK], ANSWER_SECONDS, stderr=subprocess.PIPE)
-        values = json.loads(said) if code == 0 and said else {}
+        code, answer, errors = _finished([program, "-c", _ASK], ANSWER_SECONDS, stderr=subprocess.PIPE)
+        values = json.loads(answer) if code == 0 and answer else {}
     except subprocess.TimeoutExpired:
-        raise ExperimentError(f"{option}: {found} is no Python: no answer within {ANSWER_SECONDS} s") from None
+        raise ExperimentError(f"{option}: {program} is no Python: no answer within {ANSWER_SECONDS} s") from None
     except (OSError, ValueError) as error:
-        raise ExperimentError(f"{option}: {found} does not run as a Python interpreter: {error}") from error
+        raise ExperimentError(f"{option}: {program} does not run as a Python interpreter: {error}") from error
     try:
-        own = str(values.pop("executable"))
+        executable = str(values.pop("executable"))
         # A resolved path would leave a virtual environment.
-        path = own if Path(own).is_file() else os.path.abspath(found)  # noqa: PTH100
+        path = executable if Path(executable).is_file() else os.path.abspath(program)  # noqa: PTH100
         interpreter = Interpreter(path, **values)
         numbers = interpreter.numbers
     except (AttributeError, KeyError, TypeError, ValueError):  # it said something else
         why = f" ({errors.strip().splitlines()[0]})" if errors.strip() else ""
-        raise ExperimentError(f"{option}: {found} is no Python{why}; Python 3.11 or newer is needed") from None
-    if numbers < LEAST_PYTHON:
-        raise ExperimentError(f"{option}: {found} is {interpreter.version}; Python 3.11 or newer is needed")
+        raise ExperimentError(f"{option}: {program} is no Python{why}; Python 3.11 or newer is needed") from None
+    if numbers < MIN_PYTHON:
+        raise ExperimentError(f"{option}: {program} is {interpreter.version}; Python 3.11 or newer is needed")
     return interpreter
 
 
@@ -143,23 +143,23 @@ def path_of(name: str | None, option: str = "--python") -> str | None:
 
 def free_threaded(name: str) -> str:
     """Return the path of a free-threaded interpreter. Raises ExperimentError when it was built with a global lock."""
-    found = ask(name, "--free-threaded")
-    if not found.free_threaded:
+    interpreter = ask(name, "--free-threaded")
+    if not interpreter.free_threaded:
         raise ExperimentError(f"--free-threaded: {name} was built with a global interpreter lock")
-    return found.executable
+    return interpreter.executable
 
 
 def labelled(names: Sequence[str]) -> dict[str, str]:
     """Return the given interpreters by their labels, which differ. Raises ExperimentError, see ``ask``."""
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for name in names:
-        label = own = ask(name).label
+        label = name_of_version = ask(name).label
         number = 1
-        while label in found:
+        while label in labels:
             number += 1
-            label = f"{own} ({number})"
-        found[label] = name
-    return found
+            label = f"{name_of_version} ({number})"
+        labels[label] = name
+    return labels
 
 
 @cache
@@ -171,22 +171,24 @@ def at_least(version: str) -> str | None:
     major, minor = map(int, version.split("."))
     if sys.version_info[:2] >= (major, minor):
         return None
-    found = [one for one in on_this_machine() if not one.free_threaded and not one.debug]
-    if not found or found[-1].numbers < (major, minor):
+    able = [candidate for candidate in on_this_machine() if not candidate.free_threaded and not candidate.debug]
+    if not able or able[-1].numbers < (major, minor):
         raise ExperimentError(f"needs Python {version} or newer, and none is found on this machine")
-    return found[-1].executable
+    return able[-1].executable
 
 
 def on_this_machine() -> list[Interpreter]:
     """Return the interpreters that are found on the PATH, with pyenv and with uv; the oldest first."""
-    found: dict[str, Interpreter] = {}
+    by_path: dict[str, Interpreter] = {}
     for path in _candidates():
         try:
-            one = ask(str(path))
+            python = ask(str(path))
         except ExperimentError:  # too old, or a script that starts none
             continue
-        found.setdefault(os.path.realpath(one.executable), one)
-    return sorted(found.values(), key=lambda one: (one.numbers, one.version, one.free_threaded, one.executable))
+        by_path.setdefault(os.path.realpath(python.executable), python)
+    return sorted(
+        by_path.values(), key=lambda python: (python.numbers, python.version, python.free_threaded, python.executable)
+    )
 
 
 def _candidates() -> Iterator[Path]:
@@ -223,7 +225,8 @@ def environment_for(python: str, requires: Iterable[str]) -> str:
     wanted = sorted(map(_pinned, requires))
     interpreter = ask(python)
     key = hashlib.sha256(json.dumps([wanted, interpreter.to_dict()]).encode()).hexdigest()[:16]
-    folder = _cache() / f"{interpreter.label}-{key}"
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    folder = cache / "inflight" / "environments" / f"{interpreter.label}-{key}"
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as made:
@@ -244,27 +247,24 @@ def new_environment(python: str, wanted: Sequence[str], folder: Path, what: str)
     """Make an environment with requirements, and return its interpreter. Raises ExperimentError; ``what`` begins it."""
     # Not every interpreter has ensurepip, so the packages are installed with the pip of the harness, or with uv.
     _run([python, "-m", "venv", "--without-pip", str(folder)], f"{what}: no environment could be made")
-    own = str(folder / "bin" / "python")
+    executable = str(folder / "bin" / "python")
     if find_spec("pip") is not None:
-        install = [sys.executable, "-m", "pip", "--python", own, "install", "--disable-pip-version-check"]
+        install = [sys.executable, "-m", "pip", "--python", executable, "install", "--disable-pip-version-check"]
     else:
-        install = ["uv", "pip", "install", "--python", own]
+        install = ["uv", "pip", "install", "--python", executable]
     _run([*install, "--quiet", *wanted], f"{what}: {', '.join(wanted)} cannot be installed")
-    return own
-
-
-def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "inflight" / "environments"
+    return executable
 
 
 def _run(command: list[str], failure: str) -> None:
+    plain = {key: value for key, value in environment().items() if key != "PYTHONPATH"}
     try:
-        code, output, _ = _finished(command, INSTALL_SECONDS, stderr=subprocess.STDOUT, env=_plain_environment())
+        code, output, _ = _finished(command, INSTALL_SECONDS, stderr=subprocess.STDOUT, env=plain)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ExperimentError(f"{failure}: {error}") from error
     if code:
-        said = [line for line in output.splitlines() if line.strip()]
-        errors = [line for line in said if line.startswith("ERROR")] or said
+        lines = [line for line in output.splitlines() if line.strip()]
+        errors = [line for line in lines if line.startswith("ERROR")] or lines
         raise ExperimentError(f"{failure}: {errors[-1].strip() if errors else 'no reason was given'}")
 
 
@@ -284,8 +284,3 @@ def _finished(command: list[str], seconds: float, **options: Any) -> tuple[int, 
                 os.killpg(process.pid, signal.SIGKILL)
             raise
     return process.returncode, output, errors or ""
-
-
-def _plain_environment() -> Mapping[str, str]:
-    """Return the harness's environment without the import path of its own modules."""
-    return {key: value for key, value in environment().items() if key != "PYTHONPATH"}

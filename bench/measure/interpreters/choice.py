@@ -38,52 +38,59 @@ def path_of(name: str, given: tuple[str, ...] = ()) -> str | None:
 @cache
 def with_role(role: str, given: tuple[str, ...]) -> Interpreter:
     """Return the interpreter of this machine with a role. Raises ExperimentError, see ``chosen``."""
-    own = _fitting(map(interpreters.ask, given))
-    return chosen(role, own, _fitting([*reversed(interpreters.on_this_machine()), interpreters.ask(sys.executable)]))
+    fitting = _fitting(map(interpreters.ask, given))
+    return chosen(
+        role, fitting, _fitting([*reversed(interpreters.on_this_machine()), interpreters.ask(sys.executable)])
+    )
 
 
-def chosen(role: str, given: Sequence[Interpreter], found: Sequence[Interpreter]) -> Interpreter:
+def chosen(role: str, given: Sequence[Interpreter], installed: Sequence[Interpreter]) -> Interpreter:
     """Return the interpreter with a role. Raises ExperimentError, which says what is needed, when there is none."""
     pair = next(pair for pair in PAIRS if role in pair)
-    first, second = _CHOICES[pair](given, found)
-    one = (first, second)[pair.index(role)]
-    if one is None:
+    first, second = _CHOICES[pair](given, installed)
+    python = (first, second)[pair.index(role)]
+    if python is None:
         raise ExperimentError(
             f"needs a build with the lock of the same version, commit and compiler as {first.label}; "
             "give it with --python"
         )
-    return one
+    return python
 
 
 def _fitting(some: Iterable[Interpreter]) -> list[Interpreter]:
     """Return the interpreters that take part, each once."""
     once: dict[str, Interpreter] = {}
-    for one in some:
-        once.setdefault(os.path.realpath(one.executable), one)
-    return [one for one in once.values() if one.implementation == "cpython" and not one.debug]
+    for python in some:
+        once.setdefault(os.path.realpath(python.executable), python)
+    return [python for python in once.values() if python.implementation == "cpython" and not python.debug]
 
 
-def _lock(given: Sequence[Interpreter], found: Sequence[Interpreter]) -> Pair:
+def _lock(given: Sequence[Interpreter], installed: Sequence[Interpreter]) -> Pair:
     """Return the first free-threaded build that has a build with the lock beside it, else the first one."""
-    candidates = [one for one in given if one.free_threaded] or [one for one in found if one.free_threaded]
+    candidates = [each for each in given if each.free_threaded] or [each for each in installed if each.free_threaded]
     if not candidates:
         raise ExperimentError("needs a free-threaded interpreter, such as python3.14t; give it with --python")
-    twins = [(one, twin) for one in candidates for twin in (*given, *found) if _is_twin(one, twin)]
+    twins = [
+        (candidate, twin) for candidate in candidates for twin in (*given, *installed) if _is_twin(candidate, twin)
+    ]
     return twins[0] if twins else (candidates[0], None)
 
 
-def _is_twin(one: Interpreter, other: Interpreter) -> bool:
+def _is_twin(first: Interpreter, other: Interpreter) -> bool:
     """Tell whether two builds differ in the lock alone. Archives often say no commit; their version has to do."""
     alike = ("version", "build", "compiler", "optimised")
-    return one.free_threaded != other.free_threaded and all(getattr(one, key) == getattr(other, key) for key in alike)
-
-
-def _releases(given: Sequence[Interpreter], found: Sequence[Interpreter]) -> Pair:
-    """Return the releases of one origin that are farthest from each other; those given, if there are two."""
-    own, others = (
-        [one for one in some if _RELEASE.fullmatch(one.version) and not one.free_threaded] for some in (given, found)
+    return first.free_threaded != other.free_threaded and all(
+        getattr(first, key) == getattr(other, key) for key in alike
     )
-    spans = _spans(own) or [span for span in _spans([*own, *others]) if _origin(span[0]) == _origin(span[1])]
+
+
+def _releases(given: Sequence[Interpreter], installed: Sequence[Interpreter]) -> Pair:
+    """Return the releases of one origin that are farthest from each other; those given, if there are two."""
+    releases, others = (
+        [each for each in some if _RELEASE.fullmatch(each.version) and not each.free_threaded]
+        for some in (given, installed)
+    )
+    spans = _spans(releases) or [span for span in _spans([*releases, *others]) if _origin(span[0]) == _origin(span[1])]
     if not spans:
         raise ExperimentError(
             "needs two releases of Python from one origin, such as 3.11 and 3.13 of pyenv; give them with --python"
@@ -93,38 +100,38 @@ def _releases(given: Sequence[Interpreter], found: Sequence[Interpreter]) -> Pai
 
 def _spans(some: Sequence[Interpreter]) -> list[tuple[Interpreter, Interpreter]]:
     """Return the pairs of versions, the older one first."""
-    return [(one, other) for one in some for other in some if one.numbers < other.numbers]
+    return [(first, other) for first in some for other in some if first.numbers < other.numbers]
 
 
-def _origin(one: Interpreter) -> tuple[Path, bool]:
+def _origin(python: Interpreter) -> tuple[Path, bool]:
     """Return the folder with the versions of pyenv, of uv or of the system, whose options are alike."""
-    return Path(os.path.realpath(one.executable)).parents[2], one.optimised
+    return Path(os.path.realpath(python.executable)).parents[2], python.optimised
 
 
-def _numbers(one: Interpreter) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", one.version)[:3])
+def _numbers(python: Interpreter) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", python.version)[:3])
 
 
-def _collectors(given: Sequence[Interpreter], found: Sequence[Interpreter]) -> Pair:
+def _collectors(given: Sequence[Interpreter], installed: Sequence[Interpreter]) -> Pair:
     """Return the first interpreter with the incremental collector, and the one without it whose version is nearest."""
-    some = [one for one in (*given, *found) if not one.free_threaded]
-    incremental = next((one for one in some if one.incremental_gc), None)
+    some = [each for each in (*given, *installed) if not each.free_threaded]
+    incremental = next((each for each in some if each.incremental_gc), None)
     if incremental is None:
         raise ExperimentError(
             "needs an interpreter with the incremental garbage collector (Python 3.14.0 to 3.14.4); "
             "give it with --python"
         )
-    others = [one for one in some if not one.incremental_gc and one.optimised == incremental.optimised]
+    others = [each for each in some if not each.incremental_gc and each.optimised == incremental.optimised]
     if not others:
         raise ExperimentError(
             f"needs an interpreter without the incremental garbage collector, built with the options of "
             f"{incremental.label}; give it with --python"
         )
-    return incremental, min(others, key=lambda one: _distance(one, incremental))
+    return incremental, min(others, key=lambda each: _distance(each, incremental))
 
 
-def _distance(one: Interpreter, other: Interpreter) -> tuple[int, ...]:
-    return tuple(abs(a - b) for a, b in zip(_numbers(one), _numbers(other), strict=False))
+def _distance(python: Interpreter, other: Interpreter) -> tuple[int, ...]:
+    return tuple(abs(a - b) for a, b in zip(_numbers(python), _numbers(other), strict=False))
 
 
 _CHOICES: dict[tuple[str, str], Callable[[Sequence[Interpreter], Sequence[Interpreter]], Pair]] = {

@@ -68,14 +68,14 @@ def list_ceilings(
     Unlimited ones are left out, and those with an unknown cost per thread. An unknown use counts as zero: this is an
     upper bound, and the evidence says so.
     """
-    found = [
+    ceilings = [
         _ceiling(limit, name, facts, readings if resource == "threads" else None)
         for limit in table()
         if resource in limit.resources and limit.costs in costs
         for name, value in facts.items()
         if (name == limit.name or name.endswith(f"/{limit.name}")) and value != UNLIMITED
     ]
-    return sorted(filter(None, found), key=lambda ceiling: ceiling.most)
+    return sorted(filter(None, ceilings), key=lambda ceiling: ceiling.most)
 
 
 def _ceiling(limit: Limit, name: str, facts: Facts, readings: Sequence[Reading] | None) -> Ceiling | None:
@@ -129,13 +129,13 @@ def _points(readings: Sequence[Reading], costs: str) -> list[tuple[int, float]]:
     return [(threads, facts[costs]) for threads, facts in readings if costs in facts]
 
 
-def lowest(found: Sequence[Ceiling]) -> Names:
+def lowest(ceilings: Sequence[Ceiling]) -> Names:
     """Return the limits that bind first."""
-    return tuple(ceiling.name for ceiling in found if ceiling.most <= found[0].most * (1 + ALIKE))
+    return tuple(ceiling.name for ceiling in ceilings if ceiling.most <= ceilings[0].most * (1 + ALIKE))
 
 
 def make_figures(
-    found: Sequence[Ceiling],
+    ceilings: Sequence[Ceiling],
     stopped_by: str,
     evidence: Sequence[str],
     reached: int | None = None,
@@ -143,16 +143,16 @@ def make_figures(
     **others: Any,
 ) -> dict[str, Any]:
     """Return the figures of a row: the prediction, how many pieces a process really got, and what stopped it."""
-    named = bound_by or lowest(found)
-    following = next((ceiling for ceiling in found if ceiling.name not in named), None)
-    remedies = dict.fromkeys(ceiling.remedy for ceiling in found if ceiling.name in named)
+    named = bound_by or lowest(ceilings)
+    following = next((ceiling for ceiling in ceilings if ceiling.name not in named), None)
+    remedies = dict.fromkeys(ceiling.remedy for ceiling in ceilings if ceiling.name in named)
     return {
-        "predicted": found[0].most if found else None,
-        "predicted_by": _of_row(lowest(found)),
+        "predicted": ceilings[0].most if ceilings else None,
+        "predicted_by": _of_row(lowest(ceilings)),
         "found": reached,
         "bound_by": _of_row(bound_by),
         "stopped_by": stopped_by,
-        "ceilings": [asdict(ceiling) for ceiling in found],
+        "ceilings": [asdict(ceiling) for ceiling in ceilings],
         "evidence": evidence,
         "next": following and {"name": following.name, "most": following.most},
         "remedy": "; and ".join(remedies) or None,

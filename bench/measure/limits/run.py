@@ -12,21 +12,21 @@ from inflight.bench.rows.files import Row
 def run_limit(trial: BareTrial, setting: Setting) -> Row:
     """Find how much of a resource a process gets, within the budget and deadline of the setting; return the row."""
     begin = Begin.now()
-    found = find(
+    values = find(
         trial.values["resource"],
         through_shared=trial.values["through_shared"],
         memory_budget_bytes=setting.budget_bytes,
         deadline_s=setting.deadline_s(trial),
     )
-    return make_row(trial, setting.run, begin, found)
+    return make_row(trial, setting.run, begin, values)
 
 
-def make_row(trial: BareTrial, run: str, begin: Begin, found: dict[str, Any]) -> Row:
+def make_row(trial: BareTrial, run: str, begin: Begin, values: dict[str, Any]) -> Row:
     """Return the row of a finding. If the process died, its figures are not a finding."""
 
     def observe(seen: Observation) -> None:
-        seen.measured = found
-        if found["stopped_by"] == "died":
+        seen.measured = values
+        if values["stopped_by"] == "died":
             raise TrialError("the process that looked for the limit died")
 
     return conduct(trial, run, observe, begin=begin)

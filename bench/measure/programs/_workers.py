@@ -66,8 +66,8 @@ async def asyncio_main(model: Any, job: Job, frontier: Frontier) -> None:
     waiting: asyncio.Queue[Any] = asyncio.Queue()
     for fetch in frontier.roots():
         waiting.put_nowait(fetch)
-    connecting, kept = asyncio.Semaphore(job.max_in_flight), Kept[Any]()
-    connections = [model.Connection(job, connecting, kept) for _ in range(job.max_in_flight)]
+    connecting, idle = asyncio.Semaphore(job.max_in_flight), Kept[Any]()
+    connections = [model.Connection(job, connecting, idle) for _ in range(job.max_in_flight)]
     workers = [asyncio.create_task(model.work(job, frontier, waiting, connection)) for connection in connections]
     await waiting.join()
     assert len(workers) == job.max_in_flight  # here each of them would be cancelled
@@ -121,8 +121,8 @@ def start_threads(model: Any, job: Job, frontier: Frontier, *, daemon: bool) -> 
                 frontier.start(fetch)
             response = connection.fetch(fetch)
             with lock:
-                found = frontier.finish(fetch, response)
-            for new in found:
+                links = frontier.finish(fetch, response)
+            for new in links:
                 waiting.put(new)
             waiting.task_done()
 
@@ -149,11 +149,11 @@ PROGRAMS: dict[tuple[str, str], tuple[Callable[[Any, Job, Frontier], None], dict
 
 def leftovers(model: Any, before: int) -> dict[str, int]:
     """Count what a crawl must not leave behind, before a garbage collection."""
-    found = gc.get_objects()
+    objects = gc.get_objects()
     return {
         "threads": threading.active_count() - 1,
-        "tasks": sum(is_unfinished_task(thing, model) for thing in found),
-        "coroutines": sum(is_suspended(thing, model.__file__) for thing in found),
+        "tasks": sum(is_unfinished_task(thing, model) for thing in objects),
+        "coroutines": sum(is_suspended(thing, model.__file__) for thing in objects),
         "descriptors": descriptors() - before,
     }
 

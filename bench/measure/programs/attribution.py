@@ -25,8 +25,8 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
 }
 SITE = {"pages": 1}
 
-MOST_LINES = 14
-LEAST_BYTES = 8
+MAX_LINES = 14
+MIN_BYTES = 8
 """Minimum size of a piece of one of them; smaller ones are summed up."""
 _N = {"thread": 1000, "asyncio_task_stream": 1000}
 _MANY = 20_000
@@ -80,15 +80,15 @@ def _mappings() -> Counter[str] | None:
 
     if not (text := procfs.text_of("/proc/self/smaps")):
         return None
-    found: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
     kind, guarded = "", False
     for line in text.splitlines():
         if head := re.match(r"[0-9a-f]+-[0-9a-f]+ (....) \S+ \S+ \d+\s*(.*)", line):
             kind = _kind(head[2], guarded=guarded)
             guarded = head[1].startswith("---")
         elif size := re.match(r"Private_(?:Clean|Dirty):\s+(\d+) kB", line):
-            found[kind] += int(size[1]) * 1024
-    return found
+            sizes[kind] += int(size[1]) * 1024
+    return sizes
 
 
 def _kind(name: str, *, guarded: bool) -> str:
@@ -128,6 +128,6 @@ def _change(before: Counter[str] | None, after: Counter[str] | None, n: int) -> 
 def _greatest(pieces: list[tuple[str, float]]) -> list[list[Any]]:
     """Return the largest pieces, the largest first, and the sum of all others."""
     ordered = sorted(pieces, key=lambda piece: -piece[1])
-    shown = [piece for piece in ordered[:MOST_LINES] if piece[1] >= LEAST_BYTES]
-    rest = sum(size for _, size in ordered) - sum(size for _, size in shown)
-    return [[what, round(size)] for what, size in [*shown, ("all else", rest)]]
+    greatest = [piece for piece in ordered[:MAX_LINES] if piece[1] >= MIN_BYTES]
+    rest = sum(size for _, size in ordered) - sum(size for _, size in greatest)
+    return [[what, round(size)] for what, size in [*greatest, ("all else", rest)]]

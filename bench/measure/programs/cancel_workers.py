@@ -40,7 +40,7 @@ CRAWL_S = 20.0
 """Time limit from the start of a process to its end: below the lifetimes of ``_shared`` and ``_workers``."""
 EXIT_S = 5.0
 """Time limit from the end of the crawl to the end of the process."""
-MOST_LINES = 40
+MAX_LINES = 40
 _HEADERS = ("Traceback (most recent call last):", "Exception ignored in", "Exception in thread")
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _FOLDERS = re.compile(r"(?<![\w.])/(?:[^/\s'\"<>:]+/)+")
@@ -52,15 +52,15 @@ def measure(base: str, strategy: str, variant: str) -> dict[str, Any]:
         why = f"{variant} does not apply to {strategy}: it has no workers, or the same ones as another strategy"
         return {"not_applicable": why}
     order = {"strategy": strategy, "variant": variant, "url": f"{base}/", "site": SITE}
-    said, printed, ended = run_child(json.dumps(order))
-    if ended and not said:
+    output, printed, ended = run_child(json.dumps(order))
+    if ended and not output:
         raise RuntimeError(f"the child process failed: {printed[-2000:].strip()}")
     lines = [_FOLDERS.sub("", _ADDRESS.sub("", line)) for line in printed.splitlines() if line.strip()]
     return {
-        **(json.loads(said) if said else {"pages": 0, "left": None, "error": "the crawl did not end"}),
+        **(json.loads(output) if output else {"pages": 0, "left": None, "error": "the crawl did not end"}),
         "ended": ended,
         "complaint": complaint(lines),
-        "printed": lines[:MOST_LINES],
+        "printed": lines[:MAX_LINES],
     }
 
 
@@ -91,21 +91,21 @@ def run_child(order: str) -> tuple[str, str, bool]:
     ) as child:
         assert child.stdin is not None
         assert child.stdout is not None
-        said, printed, ended = "", "", True
+        output, printed, ended = "", "", True
         try:
             child.stdin.write(order + "\n")
             child.stdin.flush()
-            said = read_line(child, give_up_s)
+            output = read_line(child, give_up_s)
             said_more, printed = child.communicate(timeout=min(EXIT_S, max(0.1, give_up_s - time.monotonic())))
-            said += said_more
+            output += said_more
         except subprocess.TimeoutExpired:
             ended = False
             child.kill()
             said_more, printed = child.communicate()
-            said += said_more
+            output += said_more
         finally:
             child.kill()
-    return said, printed, ended
+    return output, printed, ended
 
 
 def read_line(child: "subprocess.Popen[str]", give_up_s: float) -> str:

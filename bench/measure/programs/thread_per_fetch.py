@@ -111,26 +111,26 @@ class Crew:
         """Make one fetch, in a thread of its own."""
         from inflight.strategies.core.http1 import ProtocolError
 
-        found: Sequence[Fetch]
+        fetches: Sequence[Fetch]
         try:
             try:
                 response = exchange(self.job, fetch)
             except (OSError, ProtocolError) as error:
                 with self.changed:
-                    found = self.frontier.fail(fetch, error)
-                    self.go_on(found)
+                    fetches = self.frontier.fail(fetch, error)
+                    self.go_on(fetches)
             else:
                 with self.changed:
-                    found = self.frontier.finish(fetch, response)
-                    self.go_on(found)
+                    fetches = self.frontier.finish(fetch, response)
+                    self.go_on(fetches)
         except BaseException as bug:  # noqa: BLE001  (raised again in the thread that called crawl)
             with self.changed:
                 self.bug = bug
                 self.changed.notify_all()
 
-    def go_on(self, found: Sequence["Fetch"]) -> None:
+    def go_on(self, fetches: Sequence["Fetch"]) -> None:
         """Start the next fetches, and notify when none is left. The caller holds the lock."""
-        self.waiting.extend(found)
+        self.waiting.extend(fetches)
         self.start_more()
         if self.frontier.done:
             self.changed.notify_all()

@@ -85,7 +85,7 @@ def _descriptors(facts: Facts) -> int | None:
     return None if lowest is None else lowest.most
 
 
-def _lowest(found: Sequence[Ceiling], *, shared: bool, part: str = "") -> Ceiling | None:
+def _lowest(ceilings: Sequence[Ceiling], *, shared: bool, part: str = "") -> Ceiling | None:
     """Return the lowest shared limit, or the lowest of a process, with this part in its name."""
-    fitting = [ceiling for ceiling in found if ceiling.shared == shared and part in ceiling.name]
+    fitting = [ceiling for ceiling in ceilings if ceiling.shared == shared and part in ceiling.name]
     return min(fitting, key=lambda ceiling: ceiling.most, default=None)

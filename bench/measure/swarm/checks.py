@@ -42,10 +42,10 @@ def wrong_answer(evidence: Evidence, made: Sequence[Check]) -> str | None:
     return "; ".join([answer.detail, *losses])
 
 
-def common_knobs(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def common_knobs(settings: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the settings of all strategy processes: one value where all agree, else a sorted list of the values."""
-    names = [name for name in found[0] if name != "pid"]
-    values = {name: {repr(knobs.get(name)): knobs.get(name) for knobs in found} for name in names}
+    names = [name for name in settings[0] if name != "pid"]
+    values = {name: {repr(knobs.get(name)): knobs.get(name) for knobs in settings} for name in names}
     return {name: next(iter(kinds.values())) if len(kinds) == 1 else sorted(kinds) for name, kinds in values.items()}
 
 

@@ -108,9 +108,9 @@ class Crowd:
             self.nodes.append(stack.enter_context(process.running(NODE, {"port": port}, cpus, lifetime_s)))
         for node in self.nodes:
             self.locust_version = self._knobs(node, "a Locust worker")["locust"]
-        for one in (self.master, *self.nodes):
-            self._pulses[one.pid] = Pulse(one.pid)
-            self._selector.register(_output(one), selectors.EVENT_READ, (self._hear, one))
+        for program in (self.master, *self.nodes):
+            self._pulses[program.pid] = Pulse(program.pid)
+            self._selector.register(_output(program), selectors.EVENT_READ, (self._hear, program))
 
     def _knobs(self, started: process.Worker, name: str) -> dict[str, Any]:
         try:
@@ -132,9 +132,9 @@ class Crowd:
         pool = ThreadPoolExecutor(AT_ONCE_PER_CORE * len(host.usable_cores()))
         try:
             started = [pool.submit(start, state) for state in self.shares]
-            for state, one in zip(self.shares, started, strict=True):
+            for state, fake_server in zip(self.shares, started, strict=True):
                 try:
-                    one.result()
+                    fake_server.result()
                 except (ServerError, OSError) as error:
                     self._lose_server(state, error)
                 else:
@@ -171,8 +171,8 @@ class Crowd:
     def ask_reports(self) -> None:
         """Ask master and nodes for a report, which ``listen`` receives."""
         self.reports = {}
-        for one in (self.master, *self.nodes):
-            self._send(one, {"do": "report"})
+        for program in (self.master, *self.nodes):
+            self._send(program, {"do": "report"})
 
     # State
 
@@ -218,46 +218,48 @@ class Crowd:
                     self._lose_server(state, "does not answer")
             elif self._turn % (DRAINING if self._released else SELDOM if state.full else 1) == 0:
                 self._with_server(state, ShareState.ask)
-        for one in (self.master, *self.nodes):
-            pulse = self._pulses[one.pid]
+        for program in (self.master, *self.nodes):
+            pulse = self._pulses[program.pid]
             if pulse.stands_still(self._patience_s):
-                one.process.kill()
-                self._lose_locust(one, f"stood still for {pulse.still_s:.0f} s and was killed")
+                program.process.kill()
+                self._lose_locust(program, f"stood still for {pulse.still_s:.0f} s and was killed")
 
-    def _hear(self, one: process.Worker) -> None:
+    def _hear(self, program: process.Worker) -> None:
         """Process the messages of master or node."""
         try:
             while True:
-                message = one.hear("event")
+                message = program.hear("event")
                 event = message.pop("event")
                 if event in _EVENTS:
-                    _EVENTS[event](self, one, **message)
+                    _EVENTS[event](self, program, **message)
                 else:
                     self.reports.setdefault(event, []).append(message)
-                if b"\n" not in one.buffer:
+                if b"\n" not in program.buffer:
                     return
         except process.WorkerTimeoutError:
             raise
         except process.WorkerError as error:
-            self._lose_locust(one, without_subject(error))
+            self._lose_locust(program, without_subject(error))
 
-    def _send(self, one: process.Worker, order: dict[str, Any]) -> None:
+    def _send(self, program: process.Worker, order: dict[str, Any]) -> None:
         try:
-            one.send(order)
+            program.send(order)
         except process.WorkerError as error:
-            self._lose_locust(one, without_subject(error))
+            self._lose_locust(program, without_subject(error))
 
-    def _lose_locust(self, one: process.Worker, how: str) -> None:
+    def _lose_locust(self, program: process.Worker, how: str) -> None:
         """Give up a node with its shares. Raises CrowdError for the master."""
-        if one is self.master:
+        if program is self.master:
             raise CrowdError(f"Locust's master {how}")
-        if one not in self.nodes:
+        if program not in self.nodes:
             return
-        self.nodes.remove(one)
-        self._selector.unregister(_output(one))
-        with_it = [state for state in self.shares if state.node is one and state.stage not in {"crawled", "lost"}]
+        self.nodes.remove(program)
+        self._selector.unregister(_output(program))
+        with_it = [state for state in self.shares if state.node is program and state.stage not in {"crawled", "lost"}]
         shares = "1 share" if len(with_it) == 1 else f"{len(with_it)} shares"
-        self._note_loss("Locust worker", None, one.pid, f"{how}, with {shares}", sum(state.held for state in with_it))
+        self._note_loss(
+            "Locust worker", None, program.pid, f"{how}, with {shares}", sum(state.held for state in with_it)
+        )
         for state in with_it:
             state.stage = "lost"
 
@@ -344,8 +346,8 @@ def _release(command: Callable[[Server, str], object], state: ShareState) -> Non
     command(state.answered(), "release")
 
 
-def _output(one: process.Worker) -> Any:
-    return one.process.stdout
+def _output(program: process.Worker) -> Any:
+    return program.process.stdout
 
 
 @contextmanager

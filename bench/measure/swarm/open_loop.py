@@ -168,8 +168,8 @@ def _statuses(seen: Evidence) -> str:
     counts: Counter[int] = Counter()
     for _, status, _, _, times in seen.answers:
         counts[status] += times
-    told = [f"{f'status {status}' if status else 'nothing'} {n:,} times" for status, n in counts.most_common()]
-    return ", ".join(told) or "nothing"
+    counted = [f"{f'status {status}' if status else 'nothing'} {n:,} times" for status, n in counts.most_common()]
+    return ", ".join(counted) or "nothing"
 
 
 def _page(site: Site, path: str) -> PageSpec:

@@ -195,7 +195,7 @@ class Swarm:
         """Return the sums over all shares."""
         outcomes = [state.outcome for state in self.shares if state.outcome is not None]
         counts = [state.counts for state in self.shares if state.counts is not None]
-        self.seen.server = {"requests": sum(one["requests"] for one in counts)}
+        self.seen.server = {"requests": sum(count["requests"] for count in counts)}
         errors = sum((Counter(outcome["errors"]) for outcome in outcomes), Counter[str]())
         cpu_ns = sum(outcome["cpu_ns"] for outcome in outcomes)
         return {
@@ -204,7 +204,7 @@ class Swarm:
             "port_refusals": sum(count for text, count in errors.items() if "EADDRNOTAVAIL" in text),
             "client_cpu_ns": cpu_ns,
             "reporting_share": sum(outcome["reporting_cpu_ns"] for outcome in outcomes) / max(1, cpu_ns),
-            "server_cpu_ns": sum(one["cpu_ns"] for one in counts),
+            "server_cpu_ns": sum(count["cpu_ns"] for count in counts),
         }
 
     def _counted_by_locust(self) -> dict[str, Any]:
@@ -234,22 +234,22 @@ class Swarm:
 
         Names of servers begin with ``server_``. Locust's processes and the harness are not counted.
         """
-        own, system = memory.settled(self._read, time.monotonic() + REST_S, time.sleep, SETTLE_S)
-        return {f"{stage}_{name}": size for name, size in (own | system).items() if size is not None}
+        processes, system = memory.settled(self._read, time.monotonic() + REST_S, time.sleep, SETTLE_S)
+        return {f"{stage}_{name}": size for name, size in (processes | system).items() if size is not None}
 
     def _read(self) -> tuple[memory.Layers, memory.Layers]:
         sums: Counter[str] = Counter()
         for state in self._crowd.alive("ready", "going"):
             assert state.server is not None
             with suppress(psutil.Error):  # it has ended, which ``listen`` notices
-                client, serving = memory.of_process(state.pid), memory.of_process(state.server.process.pid)
+                client, serving = memory.process_layers(state.pid), memory.process_layers(state.server.process.pid)
                 counts = {
                     "threads": psutil.Process(state.pid).num_threads(),
                     "connections": self._crowd.connections(state),
                 }
                 sums.update({name: size or 0 for name, size in client.items()} | counts)
                 sums.update({f"server_{name}": size or 0 for name, size in serving.items()})
-        return dict(sums), memory.of_system() | {"unused_bytes": memory.unused_bytes()}
+        return dict(sums), memory.system_layers() | {"unused_bytes": memory.unused_bytes()}
 
     def _layers_since(self, base: dict[str, Any]) -> dict[str, Any]:
         """Return the layers once no other process disturbs them; mark them as disturbed after a timeout."""

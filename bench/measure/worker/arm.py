@@ -53,7 +53,7 @@ class ArmPart(StrategyPart):
         return {
             "event": "outcome",
             "gil": has_lock(),
-            "windows": [self._finished.of_window(begin_ns, end_ns) for begin_ns, end_ns in windows],
+            "windows": [self._finished.figures_between(begin_ns, end_ns) for begin_ns, end_ns in windows],
             **self._finished.totals(),
             "peak_in_flight": self.frontier.peak_in_flight,
             "service": record.summary(list(self._finished.service_ns(windows))),

@@ -19,10 +19,13 @@ from inflight.strategies.core.page import Fetch
 LAP_AT, PAGE_AT = 3, 9
 """Positions in a path of an endless site at which the numbers of the lap and of the page begin: /p/100000017."""
 SAMPLE_NS, SAMPLE_COSTS = 2_000_000, 200
-"""Minimum time between two samples, also as a multiple of the time that one takes.
+"""Minimum time between two samples, and minimum CPU time of the process, as a multiple of what a sample takes.
 
 Reading the CPU time of a process walks through its threads: 1 µs for one, 110 µs for 2,000.
 """
+MAX_PAUSE_NS, MAX_IDLE = 20_000_000, 3
+"""A process that mostly waits is sampled after this time, or this multiple of ``SAMPLE_COSTS``, all the same: each
+window needs some samples."""
 SAMPLE_STEP_NS = 1000
 """Resolution of the CPU time of a sample."""
 COLUMNS = 6
@@ -47,7 +50,8 @@ class Finished:
         self._lap_pages = lap_pages
         self._laps: defaultdict[str, list[str]] = defaultdict(list)
         self._forgotten = 0
-        self._cost_ns = sys.maxsize
+        self._pause_ns = sys.maxsize
+        self._last_ns = self._last_cpu_ns = 0
         self._recent = recent = list[Fetch]()
         add, take, due_ns = recent.append, self.take, 0
 
@@ -82,12 +86,16 @@ class Finished:
             return now_ns + SAMPLE_NS
         before_ns = time.thread_time_ns()  # other threads may run meanwhile
         used = resource.getrusage(resource.RUSAGE_SELF)
-        last_ns, self._cost_ns = self._cost_ns, time.thread_time_ns() - before_ns
+        cost_ns = time.thread_time_ns() - before_ns
         end_ns = time.perf_counter_ns()
         cpu_ns = round((used.ru_utime + used.ru_stime) * 1e6) * SAMPLE_STEP_NS
         faults, switches = used.ru_minflt + used.ru_majflt, used.ru_nvcsw + used.ru_nivcsw
         self.samples.extend((now_ns, end_ns, cpu_ns, faults, switches, len(self.urls)))
-        return now_ns + max(SAMPLE_NS, SAMPLE_COSTS * min(last_ns, self._cost_ns))  # one may include an interrupt
+        idle = max(1.0, (now_ns - self._last_ns) / max(1, cpu_ns - self._last_cpu_ns))
+        self._last_ns, self._last_cpu_ns = now_ns, cpu_ns
+        busy_ns = SAMPLE_COSTS * cost_ns
+        last_ns, self._pause_ns = self._pause_ns, min(round(busy_ns * idle), max(MAX_PAUSE_NS, MAX_IDLE * busy_ns))
+        return now_ns + max(SAMPLE_NS, min(last_ns, self._pause_ns))  # one may include an interrupt, or others' turns
 
     def _forget(self, urls: list[str], path_at: int) -> None:
         """Let the frontier forget a lap when it has been crawled with all before it: then no page links to it any more.
@@ -117,7 +125,7 @@ class Finished:
         """Return the counts of the whole crawl."""
         return {"pages": len(self.urls), "failed_pages": self.statuses.count(0), "tries": self.tries}
 
-    def of_window(self, begin_ns: int, end_ns: int) -> dict[str, Any]:
+    def figures_between(self, begin_ns: int, end_ns: int) -> dict[str, Any]:
         """Return the pages that finished in a window, when the first and the last did, and the samples at its ends."""
         first, end = (bisect_left(self.finished_ns, at_ns) for at_ns in (begin_ns, end_ns))
         times = self.samples[::COLUMNS]

@@ -133,7 +133,7 @@ class Reporter:
             begin_ns = time.thread_time_ns()
             finished = self._frontier.finished
             while new := finished[self._reported : self._reported + _EACH]:
-                self._say({"event": "pages", **of_fetches(new)})
+                self._say({"event": "pages", **fetch_figures(new)})
                 self._reported += len(new)
             self.cpu_ns += time.thread_time_ns() - begin_ns
 
@@ -141,7 +141,7 @@ class Reporter:
 _STARTED, _FINISHED, _SIZE = attrgetter("started_ns"), attrgetter("finished_ns"), attrgetter("size")
 
 
-def of_fetches(fetches: Sequence[Fetch]) -> dict[str, Any]:
+def fetch_figures(fetches: Sequence[Fetch]) -> dict[str, Any]:
     """Return service times (base64 of native 64-bit nanoseconds), bytes and errors, with as little work as possible."""
     service_ns = array("q", map(sub, map(_FINISHED, fetches), map(_STARTED, fetches)))
     failed = Counter(str(fetch.error) for fetch in fetches if fetch.status is None)
