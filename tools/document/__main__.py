@@ -24,7 +24,6 @@ from inflight.bench.ab import show as comparison
 from inflight.bench.claims import show as claims
 from inflight.bench.commands.exits import EXITS
 from inflight.bench.frame.figures import FIGURES
-from inflight.bench.predict import simulator
 from inflight.bench.rows.files import RowsError
 from inflight.bench.show import markdown, study, words
 from inflight.bench.show.markdown import code, escaped
@@ -58,7 +57,6 @@ GLOBALS = {
     "folded": markdown.folded,
     "glossary": glossary,
     "options": options,
-    "simulator": simulator,
     "values": values,
 }
 
