@@ -8,7 +8,7 @@ from dataclasses import dataclass
 PROSE = frozenset({
     "stopped by", "bound by", "limited by", "connections", "best", "verdict", "where it comes from",
     "what was found here", "published", "note", "of", "reason", "value", "figures", "region", "what was measured",
-    "compared with", "strategy", "such as", "measured as",
+    "compared with", "strategy", "such as", "measured as", "sizes",
 })  # fmt: skip
 """Heads of columns that contain words, not figures."""
 ONLY_INVALID = "✗: from invalid trials only, and excluded from conclusions."

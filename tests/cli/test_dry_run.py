@@ -1,4 +1,4 @@
-"""``run --dry-run``: what a run would do, as grids."""
+"""``run --dry-run``: what a run would do."""
 
 import json
 import re
@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from inflight.bench.plan.experiment import preset_names
+from inflight import strategies
+from inflight.bench.commands import planned
+from inflight.bench.measure import run as runs
+from inflight.bench.plan.experiment import load, preset_names
+from inflight.bench.plan.trials import row_trials
 from tests.cli.command import call
 
 TINY = """
@@ -34,28 +38,24 @@ def test_the_plan_of_a_preset_fits_the_terminal(preset: str) -> None:
         assert len(done.out.splitlines()) < 110
 
 
-@pytest.mark.parametrize("preset", ["quick", "clients", "c100k"])
+@pytest.mark.parametrize("preset", preset_names())
 def test_the_numbers_of_a_plan_are_the_rows_of_the_run(preset: str) -> None:
-    rows = json.loads(call("run", preset, "--dry-run", "--json").out)["rows"]
-    lines = [line for line in call("run", preset, "--dry-run").out.splitlines() if re.search(r"  (\d+|-)$", line)]
-    strategies = [line for line in lines if not re.match(" *in flight ", line)]
+    experiment = load(preset, strategies.names())
+    trials = runs.plan(experiment, installed=False)
+    numbers = [
+        int(rounds) * len(sizes.split(", ")) * len(names.split(", "))
+        for table in planned.tables(experiment.strategies, trials)
+        for _, rounds, sizes, names in table.cells
+    ]
 
-    assert sum(int(number) for line in strategies for number in re.findall(r" (\d+)(?= |$)", line)) == len(rows)
-
-
-def test_settings_with_equal_grids_share_one() -> None:
-    done = call("run", "sweep", "--dry-run")
-
-    assert done.out.count("  in flight  ") == 2
-    latencies = ["1 ms", "5 ms", "20 ms", "50 ms", "200 ms"]
-    assert "\n".join(f"  added latency {one}" for one in latencies) in done.out
+    assert sum(numbers) == sum(len(row_trials(trial)) for trial in trials)
 
 
-def test_a_strategy_that_takes_no_part_has_a_dash() -> None:
-    lines = [line.split() for line in call("run", "race", "--dry-run").out.splitlines()]
+def test_strategies_with_other_sizes_have_a_line_of_their_own() -> None:
+    out = call("run", "race", "--dry-run", columns=120).out
 
-    assert ["sequential", "1", "-"] in lines
-    assert ["callbacks", "-", "3"] in lines
+    assert re.search(r" 1  +1 +sequential$", out, re.MULTILINE)
+    assert re.search(r" 3  +100 +.*callbacks", out, re.MULTILINE)
 
 
 def test_quiet_prints_the_same_plan_and_drops_what_is_left_out() -> None:
@@ -66,17 +66,15 @@ def test_quiet_prints_the_same_plan_and_drops_what_is_left_out() -> None:
     assert "sequential" in loud.err
 
 
-def test_list_prints_a_grid_and_runs_nothing(tiny: Path, tmp_path: Path) -> None:
+def test_a_dry_run_prints_the_plan_and_runs_nothing(tiny: Path, tmp_path: Path) -> None:
     done = call("run", tiny, "--dry-run", folder=tmp_path)
 
     assert (done.code, done.err) == (0, "")
-    first, _, study, *grid, _, legend = done.out.splitlines()
+    first, _, study, _, _, line, legend = done.out.splitlines()
     assert re.fullmatch(r"tiny: 4 trials, about \d+ s", first)
     assert re.fullmatch(r"memory of fetches that the server holds: 4 trials, about \d+ s", study)
-    assert [line.split() for line in grid] == [
-        ["in", "flight", "1", "2"], [17 * "─"], ["callbacks", "1", "1"], ["thread_pool", "1", "1"],
-    ]  # fmt: skip
-    assert "rounds" in legend
+    assert line.split() == ["-", "1", "1,", "2", "callbacks,", "thread_pool"]
+    assert legend.startswith("Sizes")
     assert list(tmp_path.iterdir()) == [tiny]
 
 
