@@ -11,7 +11,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from inflight.bench.ab.decide import Decision, Result
 from inflight.bench.ab.rule import DESIGNED, Rule, budget_for, rule_for, smallest_found
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import complain, say, say_plots
+from inflight.bench.commands.run import time_s
 from inflight.bench.frame import blocks as read
 from inflight.bench.frame.blocks import Block
 from inflight.bench.measure import host
@@ -31,11 +31,10 @@ from inflight.bench.measure.blocks.comparing import Arms, Place
 from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.places import without_places
 from inflight.bench.plan.comparison import Comparison, from_words
-from inflight.bench.plan.judge import ExperimentError, judged, need
+from inflight.bench.plan.judge import ExperimentError
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.records import Arm
 from inflight.bench.show import progress, words
-from inflight.fake_server.delays import parse_duration_ns
 
 REFUSALS = commands.REFUSALS
 EXITS = {"pass": 0, "regression": 1, "inconclusive": 3}
@@ -73,7 +72,7 @@ def run(
     both = [(f"--{key.replace('_', '-')}", key, str(value)) for key, value in single.items() if value is not None]
     both += [("--with", "with", value) for value in requirements] + [("--env", "env", value) for value in variables]
     planned = from_words(a, b, both=both, of_a=of_a, of_b=of_b, latency=latency, links=links, metrics=metrics)
-    budget_s = None if budget is None else seconds(budget)
+    budget_s = None if budget is None else time_s(budget, "--budget")
     _check_writable(out)
     folder, done, machine = None, 0, host.machine()
     try:
@@ -202,7 +201,7 @@ def conclude(folder: Path, result: Result, markdown: Path | None, *, as_json: bo
         if markdown is not None:
             with markdown.open("a", encoding="utf-8") as file:
                 file.write(summary)
-        machine = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
+        machine = rows.machine(folder)
         plots = pictures.save([picture(result, machine)], folder / "plots")
     except OSError as error:
         where = error.filename or folder
@@ -210,13 +209,6 @@ def conclude(folder: Path, result: Result, markdown: Path | None, *, as_json: bo
     say(f"rows:  {folder / rows.ROWS_FILE}")
     say_plots(plots)
     return EXITS[result.decision.verdict]
-
-
-def seconds(text: str) -> float:
-    """Parse a time such as 90s, 5m or 1h; return seconds. Raises ExperimentError."""
-    value_s = judged(partial(parse_duration_ns, text), "--budget") / 1e9
-    need(0 < value_s <= 86_400, f"--budget must be longer than 0 and at most a day, not {text}")
-    return value_s
 
 
 def _commit(prepared: Prepared) -> str:

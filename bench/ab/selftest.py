@@ -109,7 +109,7 @@ class Laboratory:
     def trial(self, trial: AnyTrial) -> Row:
         """Measure a trial, and write its row at once."""
         (row,) = runs.measured(trial, self.place.keeper, self.place.setting(self.folder.name))
-        comparing.append(self.folder, row)
+        runs.append(self.folder, row)
         return row
 
 

@@ -1,7 +1,8 @@
 """``inflight advise``: find or measure the CPU time per page, recommend a model, and verify the advice if asked."""
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from inflight.bench.measure import host
 from inflight.bench.measure import run as runs
 from inflight.bench.plan.experiment import Experiment, ExperimentError
 from inflight.bench.plan.grid import MAX_CPU_NS, Throughput
+from inflight.bench.plan.judge import judged
 from inflight.bench.plan.trials import estimate_ns, row_trials
 from inflight.bench.predict import advice, show
 from inflight.bench.rows import files as rows
@@ -34,7 +36,10 @@ REFUSALS = commands.REFUSALS
 
 def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: bool, as_json: bool, out: Path) -> int:
     """Print the advice; return 0, or 3 without a confident recommendation or if --verify contradicts it."""
-    delay, work_ns = _parsed(parse_delay, latency, "--latency"), _parsed(parse_duration_ns, cpu, "--cpu")
+    delay, work_ns = (
+        judged(partial(parse_delay, latency), "--latency"),
+        judged(partial(parse_duration_ns, cpu), "--cpu"),
+    )
     if work_ns > MAX_CPU_NS:
         raise ExperimentError(f"--cpu must be at most {duration_text(MAX_CPU_NS)}, not {cpu!r}")
     cycles = 1 if delay.mean_ns else CYCLES
@@ -76,13 +81,6 @@ def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: 
     if as_json:
         print(json.dumps(result, allow_nan=False))
     return 0 if result["advised"] and (result["verified"] is None or result["verified"]["holds"]) else UNKNOWN
-
-
-def _parsed(parse: Callable[[str], Any], text: str, option: str) -> Any:
-    try:
-        return parse(text)
-    except ValueError as error:
-        raise ExperimentError(f"{option}: {error}") from error
 
 
 def _left_out(experiment: Experiment) -> dict[str, str]:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from inflight import conformance, strategies
 from inflight.bench.commands.crawl import CrawlError, available
+from inflight.bench.commands.run import interruptible, time_s
+from inflight.bench.plan.experiment import ExperimentError
 from inflight.bench.plan.judge import nearest
 from inflight.bench.show.progress import Progress, displayed
 from inflight.bench.show.words import counted, plain
 from inflight.conformance import RULES, sentence
-from inflight.fake_server.delays import parse_duration_ns
 
 if TYPE_CHECKING:
     from inflight.conformance.plugin import Case
@@ -36,7 +37,7 @@ class CheckError(Exception):
     """The strategy cannot be checked; the message says why."""
 
 
-REFUSALS = (CheckError, CrawlError)
+REFUSALS = (CheckError, CrawlError, ExperimentError)
 
 
 def run(*, strategy: str, rules: Sequence[str], timeout: str, verbose: bool, as_json: bool) -> int:
@@ -46,7 +47,7 @@ def run(*, strategy: str, rules: Sequence[str], timeout: str, verbose: bool, as_
     for rule in rules:
         if rule not in RULES:
             raise CheckError(f"--rule: unknown rule {rule!r}{nearest(rule, RULES)}")
-    limit_s = _seconds(timeout)
+    limit_s = time_s(timeout, "--timeout")
     name = available(strategy)
     if failure := import_failure(name, limit_s):
         raise CheckError(f"{name} cannot be imported: {failure}")
@@ -64,7 +65,6 @@ def check(strategy: str, rules: list[str], limit_s: float) -> "Checked":
     """
     import pytest
 
-    from inflight.bench.commands.run import interruptible
     from inflight.conformance.plugin import Check
 
     folder = str(Path(str(conformance.__file__)).parent)
@@ -104,16 +104,6 @@ def _plain_pytest() -> Iterator[None]:
     finally:
         os.environ.clear()
         os.environ.update(before)
-
-
-def _seconds(text: str) -> float:
-    try:
-        limit_s = parse_duration_ns(text) / 1e9
-    except ValueError as error:
-        raise CheckError(f"--timeout: {error}") from error
-    if limit_s <= 0:
-        raise CheckError(f"--timeout must be longer than 0, not {text}")
-    return limit_s
 
 
 @dataclass(frozen=True, slots=True)

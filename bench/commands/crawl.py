@@ -13,6 +13,7 @@ from inflight.bench.commands.output import complain
 from inflight.bench.measure import process
 from inflight.bench.measure.limits import descriptor_shortage
 from inflight.bench.plan.judge import nearest
+from inflight.bench.show.words import counted
 from inflight.bench.units import count, duration, size
 from inflight.fake_server.delays import parse_duration_ns
 from inflight.strategies.base import Job
@@ -181,15 +182,11 @@ def _line(page: Page) -> str:
 def _totals(strategy: str, summary: dict[str, Any]) -> str:
     elapsed = duration(round(summary["seconds"] * 1e9))
     return (
-        f"\n{strategy}: {_counted(summary['urls'], 'URL')}, {_counted(summary['pages'], 'page')} "
-        f"({_counted(summary['redirects'], 'redirect')}), {size(summary['bytes'])} in {elapsed}, "
+        f"\n{strategy}: {counted(summary['urls'], 'URL')}, {counted(summary['pages'], 'page')} "
+        f"({counted(summary['redirects'], 'redirect')}), {size(summary['bytes'])} in {elapsed}, "
         f"{count(round(summary['pages_per_s'] or 0))} pages/s, at most {count(summary['peak_in_flight'])} in flight\n"
         f"errors: {_errors(summary) or 'none'}"
     )
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{count(number)} {what}{'' if number == 1 else 's'}"
 
 
 def _failures(summary: dict[str, Any]) -> str:

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from inflight import strategies
 from inflight.bench import units
-from inflight.bench.commands.output import say, say_plots
 from inflight.bench.commands.run import interruptible
+from inflight.bench.commands.run import save as store
 from inflight.bench.measure import limits
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.limits.ceilings import Ceiling
@@ -136,24 +136,8 @@ def _saver(out: Path, chosen: Sequence[str], *, through_shared: bool) -> Save:
 
     def save(resource: str, values: dict[str, Any], begin: Begin) -> None:
         row = make_row(trials[resource], folder.name, begin, values)
-        try:
-            rows.append(folder, row)
-        except OSError as error:
-            raise runs.RunError(f"cannot write {folder / rows.ROWS_FILE}: {error.strerror}") from error
+        runs.append(folder, row)
         if len(rows.read(folder)) == len(chosen):
-            _draw(folder)
+            store(folder, rows.read(folder))
 
     return save
-
-
-def _draw(folder: Path) -> None:
-    """Save the plots of a whole run, and print where its files are."""
-    from inflight.bench.show.studies import Studies
-
-    machine = json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
-    say(f"rows:  {folder / rows.ROWS_FILE}")
-    try:
-        saved = Studies(rows.read(folder)).save_plots(machine, folder / "plots")
-    except OSError as error:
-        raise runs.RunError(f"cannot write plots to {folder}: {error.strerror}; its rows are complete") from error
-    say_plots(saved)

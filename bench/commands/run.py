@@ -25,7 +25,9 @@ from inflight.bench.plan.judge import MAX_ROUNDS, judged, need, whole
 from inflight.bench.plan.trials import AnyTrial, estimate_ns, row_trials
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError
+from inflight.bench.show.words import counted
 from inflight.bench.units import parse_size_bytes
+from inflight.fake_server.delays import parse_duration_ns
 
 REFUSALS = (ExperimentError, runs.RunError, RowsError, strategies.StrategyError)
 WIDEST = 120
@@ -68,7 +70,7 @@ def run(
     folder = resume.resolve() if resume else runs.new_folder(out, experiment, host.machine(disturbed))
     if resume is None:
         say_beginning(folder, trials)
-    with neighbour.beside(runs.machine_of(folder).get("neighbour"), host.choose_cpus(pin=experiment.pin)):
+    with neighbour.beside(rows.machine(folder).get("neighbour"), host.choose_cpus(pin=experiment.pin)):
         interrupted = execute(folder, experiment, trials, most_bytes, after=SoFar(folder, len(trials)))
     stored = rows.read(folder)
     present(folder, stored, as_json=as_json)
@@ -89,7 +91,7 @@ def run(
 
 
 def _list(experiment: Experiment, trials: list[AnyTrial], *, as_json: bool) -> int:
-    """Print what would be run, as grids; as JSON with the id of each row in the order of the run."""
+    """Print what would be run, a line for each setting; as JSON with the id of each row in the order of the run."""
     if as_json:
         parts = [part.id for trial in trials for part in row_trials(trial)]
         summary = {"trials": len(trials), "estimated_s": round(estimate_ns(trials) / 1e9, 1), "rows": parts}
@@ -114,18 +116,14 @@ def strictly(stored: Sequence[Row]) -> list[str]:
     endings = Counter(row.status for row in bad if row.status != "ok")
     sentences = [f"strict: {len(bad)} of {len(stored)} trials are not valid"] if bad else []
     sentences += [f'strict: "{name}" failed {_often(number)}' for name, number in checks.most_common()]
-    sentences += [f"strict: {_trials(number)} ended as {status}" for status, number in endings.most_common()]
+    sentences += [f"strict: {counted(number, 'trial')} ended as {status}" for status, number in endings.most_common()]
     reasons = Counter(row.reason or "no reason given" for row in skipped)
-    sentences += [f"strict: {_trials(number)} skipped: {reason}" for reason, number in reasons.most_common()]
+    sentences += [f"strict: {counted(number, 'trial')} skipped: {reason}" for reason, number in reasons.most_common()]
     return sentences
 
 
 def _often(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
-
-
-def _trials(number: int) -> str:
-    return "1 trial" if number == 1 else f"{number} trials"
 
 
 def as_option(name: str) -> str:
@@ -171,7 +169,7 @@ def _interrupted(folder: Path) -> Experiment:
 def say_beginning(folder: Path, trials: Sequence[AnyTrial]) -> None:
     """Say how long the run takes, what its lines mean, and where and when its page appears."""
     time = seconds(estimate_ns(trials))
-    length = f"{_trials(len(trials))}, about {time} if the machine is fast and quiet"
+    length = f"{counted(len(trials), 'trial')}, about {time} if the machine is fast and quiet"
     say(f"{length}. Ctrl-C ends the run and keeps what is measured.")
     say("A line is one strategy on one workload: latency added by the server, fetches in flight, result.")
     if estimate_ns(trials) > FIRST_NS:
@@ -188,12 +186,19 @@ def say_left_out(experiment: Experiment, trials: Iterable[AnyTrial]) -> None:
 def say_shortages(short: dict[str, str]) -> None:
     """Print how many trials each limit excludes."""
     for reason, number in Counter(short.values()).items():
-        say(f"left out, {_trials(number)}: {reason}")
+        say(f"left out, {counted(number, 'trial')}: {reason}")
 
 
 def budget_bytes(text: str | None, where: str = "--memory-budget") -> int | None:
     """Return the bytes of a memory budget; None without one. Raises ExperimentError."""
     return None if text is None else judged(partial(parse_size_bytes, text), where)
+
+
+def time_s(text: str, where: str) -> float:
+    """Return the seconds in a time such as 90s, 5m or 1h, at most a day. Raises ExperimentError."""
+    value_s: float = judged(partial(parse_duration_ns, text), where) / 1e9
+    need(0 < value_s <= 86_400, f"{where} must be longer than 0 and at most a day, not {text}")
+    return value_s
 
 
 def execute(
@@ -212,10 +217,8 @@ def execute(
     """
     from inflight.bench.show.progress import reporting
 
-    done = {row.trial for row in rows.read(folder)}
-    waiting = [trial for trial in trials if trial.id not in done]
     try:
-        with interruptible(), reporting(waiting) as report:
+        with interruptible(), reporting(runs.without_rows(trials, {row.trial for row in rows.read(folder)})) as report:
 
             def ended(number: int, total: int, many: Sequence[Row]) -> None:
                 for each in (report, after):
@@ -253,7 +256,7 @@ def present(folder: Path, stored: list[Row], *, as_json: bool) -> None:
     from inflight.bench.show import summary
     from inflight.bench.show.results import Results
 
-    kind = runs.machine_of(folder).get("neighbour")
+    kind = rows.machine(folder).get("neighbour")
     if not as_json:
         summary.print_summary(stored, sys.stdout, neighbour=kind, before=earlier.section(folder, stored))
     files = save(folder, stored)
@@ -270,7 +273,7 @@ def save(folder: Path, stored: list[Row]) -> dict[str, Any]:
     say(f"rows:  {folder / rows.ROWS_FILE}")
     try:
         (folder / "rows.csv").write_text(Results(folder, stored, {}).csv(), encoding="utf-8", newline="\n")
-        saved = Studies(stored).save_plots(runs.machine_of(folder), folder / "plots")
+        saved = Studies(stored).save_plots(rows.machine(folder), folder / "plots")
         page = report_page.write(folder)
     except OSError as error:
         raise runs.RunError(f"cannot write to {folder}: {error.strerror}; its {rows.ROWS_FILE} is complete") from error

@@ -113,11 +113,6 @@ def answer(estimate: Estimate, p: float | None = None, margin: float = MARGIN) -
     return "same" if estimate.is_within(margin) else "unknown"
 
 
-def differs(first: Logs, other: Logs, margin: float = MARGIN) -> Answer:
-    """Return whether two sides differ; ``unknown`` if a side is empty."""
-    return answer(compare(first, other), margin=margin) if first and other else "unknown"
-
-
 # Several comparisons at once
 
 

@@ -25,14 +25,12 @@ MAX_SAMPLES = 200
 """Number of samples at which every other one is dropped and the interval doubles."""
 
 
-def run_trial(trial: Trial, server: Server, setting: Setting, look: Callable[[], None] | None = None) -> Row:
-    """Run a trial to its end, or to its deadline, and return its row; call ``look``, if given, while it crawls."""
-    return conduct(trial, setting.run, partial(observe, trial, server, setting, look=look), server)
+def run_trial(trial: Trial, server: Server, setting: Setting) -> Row:
+    """Run a trial to its end, or to its deadline, and return its row."""
+    return conduct(trial, setting.run, partial(observe, trial, server, setting), server)
 
 
-def observe(
-    trial: Trial, server: Server, setting: Setting, seen: Observation, look: Callable[[], None] | None = None
-) -> None:
+def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -> None:
     """Drive worker and server through one trial; record their counts and the kernel's."""
     workload = trial.workload
     server.configure(workload.site)
@@ -47,7 +45,7 @@ def observe(
         else:
             worker.send({"do": "crawl"})
             sampler.begin()
-        worker.crawled(partial(_each, [sampler.sample] if look is None else [sampler.sample, look]))
+        worker.crawled(sampler.sample)
         crawled_ns = time.monotonic_ns()
         after = counts(server, setting.cpus)
         delay_after_ns = host.run_delay_ns(worker.pid)

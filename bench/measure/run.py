@@ -9,7 +9,7 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -175,7 +175,7 @@ def execute(
     """
     with _alone_in(folder):
         rows.drop_unfinished(folder)
-        done = _done(folder, trials)
+        missing = _missing(folder, trials)
         cpus = host.choose_cpus(pin=experiment.pin)
         available_bytes = psutil.virtual_memory().available
         setting = Setting(
@@ -189,7 +189,6 @@ def execute(
         )
         of_swarms = available_bytes * 9 // 10 if budget_bytes is None else budget_bytes
         swarm = replace(setting, budget_bytes=of_swarms, halves=host.halves(pin=experiment.pin))
-        missing = [trial for trial in trials if trial.id not in done]
         _run_missing(folder, cpus, lambda trial: swarm if trial.kind == "swarm" else setting, missing, report, given)
 
 
@@ -227,8 +226,13 @@ def _alone_in(folder: Path) -> Iterator[None]:
         yield
 
 
-def _done(folder: Path, trials: list[AnyTrial]) -> set[str]:
-    """Return the ids of the trials with all their rows. Raises RunError for rows of another plan or machine."""
+def without_rows(trials: Iterable[AnyTrial], there: Collection[str]) -> list[AnyTrial]:
+    """Return the trials of which a row is not among those that are there."""
+    return [trial for trial in trials if not all(part.id in there for part in row_trials(trial))]
+
+
+def _missing(folder: Path, trials: list[AnyTrial]) -> list[AnyTrial]:
+    """Return the trials that lack a row. Raises RunError for rows of another plan or machine."""
     workloads = {part.id: part.values for trial in trials for part in row_trials(trial)}
     stored = rows.read(folder)
     for row in stored:
@@ -237,21 +241,11 @@ def _done(folder: Path, trials: list[AnyTrial]) -> set[str]:
     if stored:
         _check_machine(folder)
         _check_files(stored, {part.id: part for trial in trials for part in row_trials(trial)})
-    there = {row.trial for row in stored}
-    return {trial.id for trial in trials if all(part.id in there for part in row_trials(trial))}
-
-
-def machine_of(folder: Path) -> dict[str, Any]:
-    """Return the stored description of the machine of a run. Raises RunError when it cannot be read."""
-    try:
-        values: dict[str, Any] = dict(json.loads((folder / MACHINE_FILE).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
-        raise RunError(f"{folder / MACHINE_FILE} is damaged ({error}); start a new run") from error
-    return values
+    return without_rows(trials, {row.trial for row in stored})
 
 
 def _check_machine(folder: Path) -> None:
-    before, now = machine_of(folder), host.machine()
+    before, now = rows.machine(folder), host.machine()
     changed = list(machines.differences(before, now | {"neighbour": before.get("neighbour")}))
     if before.get("versions") != now["versions"]:
         changed.append("versions")
@@ -287,7 +281,7 @@ def _run_missing(
                     whole = trial.without(absent) if isinstance(trial, BlockTrial) else trial
                     made += _run_one(whole, keeper, setting_of(trial), given)
             for row in made:
-                _append(folder, row)
+                append(folder, row)
             if any(row.cause == "server" for row in made):
                 reasons |= _of_same_workload(trial, trials, made[0])
             report(number, len(trials), made)
@@ -387,13 +381,14 @@ _ALONE: dict[Kind, Callable[[Any, Setting], Row]] = {"limit": run_limit, "swarm"
 """Functions that run a trial, by kind: on the server that all trials of a run share, or without it."""
 
 
-def _append(folder: Path, row: Row) -> None:
+def append(folder: Path, row: Row) -> None:
+    """Append a row. Raises RunError when it cannot be written."""
     try:
         rows.append(folder, row)
     except OSError as error:
         raise RunError(
             f"cannot write {folder / rows.ROWS_FILE}: {error.strerror}; all earlier rows are saved, "
-            f"and `inflight run --resume {folder}` continues from them"
+            f"and `inflight run --resume {folder}` continues from those of an experiment"
         ) from error
 
 

@@ -179,13 +179,6 @@ def as_markdown(rows: Sequence[Row], machine: Mapping[str, Any], decided: Sequen
     return _within("\n\n".join(filter(None, parts)), MAX_MARKDOWN) + "\n"
 
 
-def headline(rows: Sequence[Row], machine: Mapping[str, Any], decisions: Sequence[Section]) -> str:
-    """Return some sections of a run as Markdown, with its command, machine and date, and its invalid trials."""
-    uncounted = not_counted(rows)
-    invalid = markdown.table_markdown(uncounted) if uncounted else ""
-    return "\n\n".join(filter(None, [folder.markdown(rows, machine), *map(markdown.markdown, decisions), invalid]))
-
-
 def _within(text: str, most: int) -> str:
     """Return whole lines up to a number of characters, and say how many lines are left out."""
     if len(text) <= most:

@@ -16,9 +16,10 @@ from scipy.stats import ttest_1samp
 
 from inflight.bench.ab import command as ab
 from inflight.bench.ab import decide as deciding
-from inflight.bench.ab.command import EXITS, conclude, seconds
+from inflight.bench.ab.command import EXITS, conclude
 from inflight.bench.ab.decide import Result
 from inflight.bench.ab.rule import DESIGNED
+from inflight.bench.commands.run import time_s
 from inflight.bench.frame import blocks as read
 from inflight.bench.measure import host
 from inflight.bench.measure.run import RunError, new_folder
@@ -424,10 +425,10 @@ def test_strategies_from_before_workers_kept_numbers_alone_are_compared_and_not_
     [("90s", 90), ("1.5m", 90), ("5m", 300), ("1h", 3600), ("500ms", 0.5), ("24h", 86_400)],
 )
 def test_a_budget_is_written_in_seconds_minutes_or_hours(text: str, found_s: float) -> None:
-    assert seconds(text) == pytest.approx(found_s)
+    assert time_s(text, "--budget") == pytest.approx(found_s)
 
 
 @pytest.mark.parametrize("text", ["", "m", "90", "-5m", "0", "0s", "nanm", "infh", "25h", "1d", "five", "1e400m"])
 def test_an_invalid_budget_is_refused(text: str) -> None:
     with pytest.raises(ExperimentError, match=r"^--budget(:| must be) "):
-        seconds(text)
+        time_s(text, "--budget")

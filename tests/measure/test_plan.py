@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inflight.bench.measure import run as runs
 from inflight.bench.plan.arm import BlockTrial
 from inflight.bench.plan.bare import Idle, Limit, Probe
 from inflight.bench.plan.experiment import Experiment, load, parse
@@ -264,3 +265,12 @@ def test_the_preset_clients_compares_clients_alone_with_aiohttp() -> None:
         assert [arm.strategy for arm in block.arms if arm.role == "reference"] == ["aiohttp_client"]
         assert {arm.stack for arm in block.arms} == {"own"}
         assert (block.patience_s is None) == (block.workload.in_flight <= 64)
+
+
+def test_a_trial_is_run_again_unless_all_its_rows_are_there() -> None:
+    trials = runs.all_trials(load("quick", names()))
+    block = next(trial for trial in trials if trial.kind == "arm")
+    first, *others = (part.id for part in row_trials(block))
+
+    assert runs.without_rows(trials, {first, *others}) == [trial for trial in trials if trial is not block]
+    assert runs.without_rows(trials, {*others}) == trials

@@ -16,7 +16,7 @@ from inflight.bench.show import folder
 from inflight.bench.show.markdown import code, escaped, escaped_in_html
 from inflight.bench.show.markdown import markdown as section_markdown
 from inflight.bench.show.studies import Studies
-from inflight.bench.show.summary import MAX_MARKDOWN, answer, as_markdown, headline
+from inflight.bench.show.summary import MAX_MARKDOWN, answer, as_markdown
 from inflight.bench.show.table import Section, Table
 from tests import made_blocks
 from tests.ab.test_verdict_shown import result, series
@@ -64,11 +64,6 @@ def the_report() -> str:
     return as_markdown(renamed, told, decided)
 
 
-def the_headline() -> str:
-    rows = grid([LINKS, "b"], caps=(100,))
-    return headline(rows, MACHINE | {"cpu": LINKS}, Studies(rows).sections)
-
-
 def the_claims() -> str:
     report = made_report(hostile_verdict(LINKS), machine=MACHINE | {"command": ["inflight", LINKS]}, source=LINKS)
     return "\n\n".join([section_markdown(claims_show.section(report)), macros(Runs(Path()), Path()).verdicts(report)])
@@ -86,9 +81,7 @@ def the_comparison() -> str:
     return runs.markdown(compared(base, head, machine=MACHINE | {"system": LINKS}))
 
 
-@pytest.mark.parametrize(
-    "written", [the_report, the_headline, the_claims, the_verdict, the_comparison], ids=lambda one: one.__name__
-)
+@pytest.mark.parametrize("written", [the_report, the_claims, the_verdict, the_comparison], ids=lambda one: one.__name__)
 def test_no_text_of_a_row_links_or_notifies(written: Callable[[], str]) -> None:
     text = written()
 

@@ -17,7 +17,6 @@ from inflight.bench.measure.preflight import shortage
 from inflight.bench.measure.trial import Setting
 from inflight.bench.plan.comparison import Comparison
 from inflight.bench.plan.judge import ExperimentError
-from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
 
 PROCESS_SD = 0.015
@@ -151,14 +150,5 @@ def measure(
         for name, trial in comparison.memory(number, described):
             rows += runs.measured(trial, place.keeper, replace(setting, runtime=prepared[name].runtime))
     for row in rows:
-        append(folder, row)
+        runs.append(folder, row)
     return rows
-
-
-def append(folder: Path, row: Row) -> None:
-    """Append a row. Raises RunError when it cannot be written."""
-    try:
-        rows.append(folder, row)
-    except OSError as error:
-        where = folder / rows.ROWS_FILE
-        raise runs.RunError(f"cannot write {where}: {error.strerror}; the rows so far are safe") from error
