@@ -1,7 +1,7 @@
 """What a run would do: for each kind of trial, a line for each setting, with its rounds, sizes and strategies."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from inflight.bench import units
@@ -9,7 +9,7 @@ from inflight.bench.commands.output import seconds
 from inflight.bench.plan.trials import AnyTrial, RowTrial, estimate_ns, row_trials
 from inflight.bench.show.table import Section, Table
 from inflight.bench.show.terminal import text
-from inflight.bench.show.words import counted
+from inflight.bench.show.words import counted, workload
 
 _STUDIES = {
     "arm": ("throughput, in blocks where all strategies take turns", "in_flight"),
@@ -45,7 +45,7 @@ def tables(strategies: Sequence[str], trials: Sequence[AnyTrial]) -> Iterator[Ta
 
 def _lines(parts: Sequence[RowTrial], size: str, strategies: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield a line for each setting; more, if its strategies differ in rounds or sizes."""
-    rounds = Counter((_setting(part.values), _name(part), part.values.get(size)) for part in parts)
+    rounds = Counter((_setting(part, size), _name(part), part.values.get(size)) for part in parts)
     sizes: dict[tuple[str, str, int], list[Any]] = {}
     for (setting, name, value), number in rounds.items():
         sizes.setdefault((setting, name, number), []).append(value)
@@ -64,24 +64,10 @@ def _cost_of_waiting(trial: AnyTrial) -> tuple[float, float, str]:
     return values.get("mean_latency_ns") or 0, values.get("cpu_ns", 0), trial.id
 
 
-def _setting(values: Mapping[str, Any]) -> str:
-    """Return the settings of a workload that are not its size: ``added latency 50 ms, CPU work 1 ms per page``."""
-    arm = values.get("arm", {})
-    writers: dict[str, Callable[[Any], str]] = {
-        "latency": lambda text: units.latency(text) if text == "0" else f"added latency {units.latency(text)}",
-        "cpu": lambda text: f"CPU work {units.latency(text)} per page",
-        "ramp_per_s": lambda rate: f"{rate:,} new fetches per second",
-        "processes": lambda number: counted(number, "process"),
-    }
-    texts = [write(values[key]) for key, write in writers.items() if values.get(key) and _matters(key, values)]
-    texts += ["one connection per fetch"] if values.get("connection") == "per-fetch" else []
-    texts += [f"{key}={value}" for key, value in (values.get("variables") or arm.get("variables") or {}).items()]
-    return ", ".join(texts)
-
-
-def _matters(key: str, values: Mapping[str, Any]) -> bool:
-    """Tell whether a setting is worth a word: trials that are held at the gate have no latency."""
-    return key != "latency" or not values["id"].startswith(("memory", "swarm"))
+def _setting(part: RowTrial, size: str) -> str:
+    """Return the values of a workload that are not its size."""
+    values = {"variables": part.values.get("arm", {}).get("variables")} | part.values
+    return workload(part.kind, {key: value for key, value in values.items() if key not in {size, "arguments"}})
 
 
 def _name(part: RowTrial) -> str:

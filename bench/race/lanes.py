@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from inflight.bench import units
-from inflight.bench.rows.crawls import Crawl, CrawlWorkload
+from inflight.bench.rows.crawls import Crawl
 from inflight.bench.rows.files import Row
-from inflight.bench.rows.values import alike
+from inflight.bench.rows.values import alike, plain_values
 from inflight.bench.show import words
 
 SLOW = 4
@@ -86,7 +85,11 @@ def _race(alike: list[Row], guests: list[Row]) -> Race:
     rows = [_median_round(group) for group in groups.values()]
     pages = max(map(_pages, [row for row in rows if row.valid] or rows))
     rows.sort(key=lambda row: (not row.valid, _pages(row) < pages, row.measured.makespan_ns, row.strategy))
-    return Race(_title(alike[0].workload), pages, tuple(_lane(row, pages, rank) for rank, row in enumerate(rows, 1)))
+    return Race(
+        words.workload("crawl", plain_values(alike[0].workload)),
+        pages,
+        tuple(_lane(row, pages, rank) for rank, row in enumerate(rows, 1)),
+    )
 
 
 def _median_round(rows: list[Row]) -> Row:
@@ -114,11 +117,3 @@ def _lane(row: Row, pages: int, rank: int) -> Lane:
 
 def _pages(row: Row) -> int:
     return sum(row.measured.timeline.completions)
-
-
-def _title(workload: CrawlWorkload) -> str:
-    """Name a workload: latency, CPU work, number in flight, and use of connections."""
-    latency = units.latency(workload.latency) + ("" if workload.latency == "0" else " added latency")
-    cpu = f"{units.latency(workload.cpu)} of CPU work per page" if workload.cpu else ""
-    connection = "" if workload.connection == "keep-alive" else f"{workload.connection} connections"
-    return words.plain(", ".join(filter(None, [latency, cpu, words.in_flight(workload.in_flight), connection])))

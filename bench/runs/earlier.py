@@ -4,9 +4,7 @@ import json
 import statistics
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-from inflight.bench import units
 from inflight.bench.frame import noise
 from inflight.bench.frame.contrast import contrast, records
 from inflight.bench.frame.frame import frame
@@ -62,12 +60,13 @@ def ratios(rows: Sequence[Row]) -> Ratios:
     arms = lines[(lines["kind"] == "arm") & (lines["figure"] == "cpu_per_page_ns") & (lines["role"] != "placebo")]
     keys = ["latency", "in_flight", "cpu", "workload", "reference"]
     compared = records(contrast(arms[arms["comparison"] == ""], "arm", "reference", keys))
-    return {(_workload(ratio), ratio.arm): ratio.estimate for ratio in compared}
-
-
-def _workload(ratio: Any) -> str:
-    work = f", {units.latency(ratio.cpu)} of CPU work" if ratio.cpu != "0" else ""
-    return f"{units.latency(ratio.latency)}, {words.in_flight(ratio.in_flight)}{work}"
+    return {
+        (
+            words.workload("arm", {key: getattr(ratio, key) for key in ("latency", "cpu", "in_flight")}),
+            ratio.arm,
+        ): ratio.estimate
+        for ratio in compared
+    }
 
 
 def _runs_like(folder: Path, latest: Sequence[Row]) -> Iterator[list[Row]]:

@@ -13,8 +13,9 @@ from inflight.bench.frame.figures import FIGURES
 from inflight.bench.runs.compare import KEYS, MIN_RUNS, Comparison
 from inflight.bench.show import markdown as form
 from inflight.bench.show import terminal, words
-from inflight.bench.show.study import site_differences, value_name
+from inflight.bench.show.parts import site_differences
 from inflight.bench.show.table import Group, Line, Section, Table
+from inflight.bench.show.words import value_name
 
 WIDTH = 100
 FORMAT = 2

@@ -17,7 +17,8 @@ from inflight.bench.show import study as studies
 from inflight.bench.show.listing import Listing, line_name
 from inflight.bench.show.looks import COLOURS, GREY, MIDDLE, PALE, look, looks
 from inflight.bench.show.pictures import MAX_BARS, MAX_LINES, ROW, Label, Panel, Picture, Point
-from inflight.bench.show.study import Part, Study, evenly, tile_text, value_name, value_words
+from inflight.bench.show.study import Part, Study, evenly, tile_text
+from inflight.bench.show.words import short_name, value_name, value_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,7 +117,7 @@ def _lines(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) ->
         if len(steps) <= 5:
             axes.set_xticks(steps)
     else:
-        axes.set_xticks(range(len(steps)), [studies.short_name(study.plot.x, step) for step in steps])
+        axes.set_xticks(range(len(steps)), [short_name(study.plot.x, step) for step in steps])
         axes.set_xlim(-0.2, len(steps) - 0.8)
     ends = [
         *means["low"][means["low"] > means["estimate"] / 3],
@@ -186,8 +187,9 @@ def _tiles(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) ->
     down = next(n for n, key in enumerate(study.columns) if key not in {study.plot.x, study.plot.facet})
     keys = (study.columns[place] for place in (across, down))
     wide, high = (list(dict.fromkeys(part.means.sort_values(studies.ORDER.get(key, key))[key])) for key in keys)
+    able = studies.ranked(study, part)
     for column in columns:
-        best = studies.tile(study, part, column)
+        best = studies.tile(able.get(column, ()))
         x, y = wide.index(column[across]), high.index(column[down])
         colour, alpha = (look(best.best[0]).colour, 0.5) if best.is_decided else (PALE, 0.5 if best.best else 0)
         hatch = "//" if best.is_decided and len(best.best) > 1 else ""
@@ -199,7 +201,7 @@ def _tiles(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) ->
     axes.set_xlim(-0.5, len(wide) - 0.5)
     axes.set_ylim(-0.5, len(high) - 0.5)
     axes.set_xticks(range(len(wide)), [value_name(study.columns[across], value) for value in wide])
-    axes.set_yticks(range(len(high)), ["none" if value == "0" else units.latency(value) for value in high])
+    axes.set_yticks(range(len(high)), [short_name(study.columns[down], value) for value in high])
     axes.grid(visible=False)
     axes.tick_params(length=0)
     axes.set_xlabel(value_words(study.columns[across]))

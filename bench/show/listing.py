@@ -12,14 +12,15 @@ import pandas as pd
 from inflight.bench.frame.figures import figure_of
 from inflight.bench.frame.frame import KEYS, OF_TRIAL
 from inflight.bench.show import words
-from inflight.bench.show.study import STACKS, site_differences, value_name, value_words
+from inflight.bench.show.parts import split
+from inflight.bench.show.study import STACKS
 from inflight.bench.show.table import ONLY_INVALID, Section, Table
+from inflight.bench.show.words import short_name, value_name, value_words
 
 MAX_COLUMNS = 5
 """Maximum number of arms beside each other in a table whose lines are figures."""
 MAX_TEXT = 40
 """Maximum length of a text that is measured and has a cell; a longer one is in the rows only."""
-SPLIT = ("kind", "connection", "site", "latency", "in_flight")
 
 
 class Part(NamedTuple):
@@ -72,20 +73,15 @@ def parts(listing: Listing, trials: pd.DataFrame) -> list[Part]:
     rows = rows[rows["comparison"] == ""]
     if rows.empty:
         return []
-    rows = rows.assign(site=site_differences(rows["site"]))
-    split = [key for key in SPLIT if key not in listing.keys and (key, listing.is_largest) != ("in_flight", True)]
-    groups = rows.groupby(split, sort=False, dropna=False)
-    many = [_part(listing, dict(zip(split, key, strict=True)), group, rows) for key, group in groups]
+    shown = {"arm", *listing.keys, *(["in_flight"] if listing.is_largest else [])}
+    many = [_part(listing, name, group) for name, group in split(rows, shown)]
     return sorted(many, key=lambda part: -len(part.lines))
 
 
-def _part(listing: Listing, values: dict[str, Any], trials: pd.DataFrame, every: pd.DataFrame) -> Part:
+def _part(listing: Listing, name: str, trials: pd.DataFrame) -> Part:
     if listing.is_largest:
         alike = trials.groupby("arm") if "in_flight" in listing.keys else trials.groupby("kind")
         trials = trials[trials["in_flight"] == alike["in_flight"].transform("max")]
-    named = {"connection", *(["latency"] if values.get("latency") != "0" else [])}
-    differing = [key for key in values if key in named or len(set(every[key])) > 1]
-    name = ", ".join(filter(None, (value_name(key, values[key]) for key in differing)))
     keys = ["arm", *listing.keys]
     has_valid = trials.groupby(keys)["valid"].transform("any")
     counted = trials[trials["valid"] | ~has_valid]
@@ -139,7 +135,7 @@ def _tables(listing: Listing, part: Part) -> Iterator[Table]:
     cells = [
         (
             f"{words.name(line['arm'])}{'' if line['valid'] else ' ✗'}",
-            *(value_name(key, line[key]).removesuffix(f" {value_words(key)}") for key in keys),
+            *(short_name(key, line[key]) for key in keys),
             *(_cell(name, line[name]) for name in names),
             *(words.plain(line[name], MAX_TEXT) if isinstance(line[name], str) else "-" for name in texts),
         )

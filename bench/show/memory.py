@@ -14,8 +14,8 @@ from inflight.bench.frame.contrast import records
 from inflight.bench.frame.slopes import BY, FULL, GROUPS, LAYERS, RSS, SERVER
 from inflight.bench.show import pictures, words
 from inflight.bench.show.looks import look
+from inflight.bench.show.parts import split
 from inflight.bench.show.pictures import MAX_BARS, MAX_LINES, ROW, Label, Panel, Picture
-from inflight.bench.show.study import site_differences, value_name
 from inflight.bench.show.table import Group, Line, Section, Table
 
 if TYPE_CHECKING:
@@ -60,15 +60,13 @@ def parts(trials: pd.DataFrame) -> list[Part]:
     lines = slopes.layers(trials[trials["comparison"] == ""])
     if lines.empty:
         return []
+    lines = lines.assign(line=lines["arm"].map(words.name))
     idle = lines["group"] == "idle"
-    sites = site_differences(lines["site"][~idle]).reindex(lines.index, fill_value="{}")
-    lines = lines.assign(line=lines["arm"].map(words.name), site=sites)
-    settings = lines[~idle].groupby(["connection", "site"]).size().sort_values(ascending=False, kind="stable").index
+    settings = split(lines[~idle], keys=("connection", "site")) or [("", lines[~idle])]
     many = []
-    for number, (connection, site) in enumerate(settings if len(settings) else [("", "{}")]):
-        alike = lines[((lines["connection"] == connection) & (lines["site"] == site) & ~idle) | (idle & (number == 0))]
-        name = ", ".join(filter(None, [value_name("connection", connection), value_name("site", site)]))
-        many.append(Part(name if len(settings) > 1 else "", _ordered(slopes.slopes(alike, [*BY, "line"])), alike))
+    for number, (name, alike) in enumerate(settings):
+        every = alike if number else pd.concat([alike, lines[idle].assign(site="{}")])
+        many.append(Part(name, _ordered(slopes.slopes(every, [*BY, "line"])), every))
     return many
 
 

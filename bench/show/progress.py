@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from inflight.bench import units
 from inflight.bench.frame.figures import figure_of
 from inflight.bench.rows.files import Row
+from inflight.bench.rows.values import plain_values
 from inflight.bench.show import words
 from inflight.bench.show.terminal import DIM, GREEN, PLAIN, RED, wants_colour, wants_live
 
@@ -189,23 +189,7 @@ def trial_line(number: int, total: int, row: Row, *, colour: bool | None = None,
     )
     if wants_colour(sys.stderr) if colour is None else colour:
         verdict = f"{style}{verdict}{PLAIN}"
-    head = f"{number:>{len(str(total))}}/{total}  {words.name(row.strategy):{width}}  {_workload(row):{_WHERE}}"
+    kind = row.kind if row.kind in {"memory", "idle", "swarm", "limit", "open"} else ""
+    where = words.join(", ", kind, words.workload(row.kind, plain_values(row.workload)))
+    head = f"{number:>{len(str(total))}}/{total}  {words.name(row.strategy):{width}}  {where:{_WHERE}}"
     return "  ".join([head, *figures, verdict])
-
-
-def _workload(row: Row) -> str:
-    """Return the kind of a trial, except of those of a strategy on a workload, and the workload in few words."""
-    of = row.workload
-    writers: dict[str, Callable[[Any], str]] = {
-        "arguments": lambda given: words.plain(", ".join(f"{key} {value}" for key, value in given.items()), 60),
-        "through_shared": lambda is_shared: "through shared ones" if is_shared else "",
-        "latency": lambda text: "" if row.kind in {"memory", "swarm"} else units.latency(text),
-        "cpu": lambda text: f"{units.latency(text)} CPU work" if text != "0" and row.kind != "memory" else "",
-        "connection": lambda use: "" if use == "keep-alive" else use,
-        "rate_per_s": lambda rate: f"{units.number_tick(rate)}/s",
-        "ramp_per_s": lambda rate: f"{units.count(rate)}/s",
-        "in_flight": words.in_flight,
-        "n": units.count,
-    }
-    values = [write(value) for key, write in writers.items() if (value := getattr(of, key, None)) is not None]
-    return ", ".join(filter(None, ["" if row.kind in {"crawl", "arm", "client", "probe"} else row.kind, *values]))

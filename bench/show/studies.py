@@ -92,7 +92,7 @@ class Studies:
         if not self._is_noisy:
             return [section for _, section in every]
         warning = (self._noisy("noisy"),)
-        bare = [replace(part, title="", findings=(), bars=None) if is_timed else part for is_timed, part in every]
+        bare = [replace(part, title="", findings=()) if is_timed else part for is_timed, part in every]
         return [Section("", first=warning, findings=warning), *bare]
 
     def _noisy(self, sentence: str) -> str:

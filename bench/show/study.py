@@ -3,9 +3,8 @@
 From it come a table of means, a table of ratios, one sentence, plots, and a table for programs.
 """
 
-import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations, groupby
@@ -17,7 +16,9 @@ from inflight.bench import units
 from inflight.bench.frame.contrast import CONTRAST, SUMMARY, contrast, records, summary
 from inflight.bench.frame.figures import Figure, figure_of
 from inflight.bench.show import words
-from inflight.bench.show.table import Bars, Detail, Group, Line, Section, Table
+from inflight.bench.show.parts import split
+from inflight.bench.show.table import Detail, Group, Line, Section, Table
+from inflight.bench.show.words import value_name, value_words
 
 STACKS = {"shared": 0, "own": 1, "none": 2}
 """Order of HTTP stacks in tables: strategies of the shared one are compared with each other."""
@@ -101,9 +102,6 @@ MAX_SERVER_SHARE = 0.90
 """Share of its core, used or waited for, up to which the server limits no throughput."""
 MAX_LATE_NS, MAX_LATE_SHARE = 1_000_000, 0.02
 """Lateness of the server up to which a latency is what was asked for: a time, and a share of the latency."""
-SPLIT = ("kind", "connection", "site", "cpu", "length", "latency", "in_flight", "interpreter", "cores")
-"""Values in which the lines of a part are equal, unless the study has them as lines or columns."""
-KINDS = {"crawl": "whole crawls", "arm": "blocks"}
 
 
 def parts(study: Study, frame: pd.DataFrame) -> list[Part]:
@@ -114,16 +112,11 @@ def parts(study: Study, frame: pd.DataFrame) -> list[Part]:
     rows = rows.query(study.select) if study.select else rows
     if rows.empty:
         return []
-    rows = rows.assign(site=site_differences(rows["site"]))
     line = rows[study.lines[0]].astype(str)
     for key in study.lines[1:]:
         line = line + " " + rows[key].astype(str)
     rows = rows.assign(line=line.str.strip().map(words.name))
-    used = {*study.lines, *study.columns, *(("interpreter", "cores") if "arm" in study.lines else ())}
-    split = [key for key in SPLIT if key not in used]
-    many = [
-        _part(study, dict(zip(split, key, strict=True)), lines, rows) for key, lines in rows.groupby(split, sort=False)
-    ]
+    many = [_part(study, name, lines) for name, lines in split(rows, {*study.lines, *study.columns})]
     able = [
         part for part in many if len(part.means) and all(len(set(part.means[key])) >= study.least for key in study.vary)
     ]
@@ -139,75 +132,18 @@ def _is_grid(part: Part) -> bool:
     return any(len(first & other) > 1 for first, other in combinations(values.values(), 2))
 
 
-def site_differences(sites: "pd.Series[str]") -> "pd.Series[str]":
-    """Return of each site, as JSON, the values that another one does not share."""
-    values = {site: json.loads(site) for site in sites.unique()}
-    common = set.intersection(*(set(map(repr, pairs.items())) for pairs in values.values())) if values else set()
-    differing = {
-        site: json.dumps({k: v for k, v in pairs.items() if repr((k, v)) not in common})
-        for site, pairs in values.items()
-    }
-    return sites.map(differing)
-
-
-def _part(study: Study, values: dict[str, Any], lines: pd.DataFrame, every: pd.DataFrame) -> Part:
-    differing = [key for key in values if len(set(every[key])) > 1 or (key == "cpu" and values[key] != "0")]
+def _part(study: Study, name: str, lines: pd.DataFrame) -> Part:
     keys = [*study.columns, *(ORDER[key] for key in study.columns if key in ORDER)]
     counted = lines[(lines["figure"] == study.figures[0]) & (lines["role"] != "placebo")]
     means = summary(counted, ["line", "stack", *keys])
     ordered = means.sort_values([ORDER.get(key, key) for key in study.columns])
     columns = list(dict.fromkeys(ordered[list(study.columns)].itertuples(index=False, name=None)))
-    return Part(", ".join(filter(None, (value_name(key, values[key]) for key in differing))), lines, means, columns)
-
-
-def value_name(key: str, value: Any) -> str:
-    """Write a value of a key: ``0 ms``, ``100 in flight``, ``1 ms CPU work``."""
-    match key:
-        case "latency":
-            return "0 ms" if value == "0" else units.latency(value)
-        case "cpu":
-            return "no CPU work" if value == "0" else f"{units.latency(value)} CPU work"
-        case "in_flight":
-            return f"{units.count(value)} in flight"
-        case "cores":
-            return words.counted(value, "core")
-        case "length":
-            return words.counted(value, "page") if value else ""
-        case "site":
-            items = ((name.replace("_", " "), item) for name, item in json.loads(value).items())
-            return ", ".join(name if item is True else f"{name} {item}" for name, item in items)
-        case "connection":
-            return f"{value} connections" if value else ""
-        case "rate_per_s":
-            return f"{value:,.10g} offered/s" if value else ""
-        case _:
-            return words.plain(str(KINDS.get(value, value)), 40)
+    return Part(name, lines, means, columns)
 
 
 def head(study: Study, column: Sequence[Any]) -> str:
     """Write the head of a column."""
     return ", ".join(value_name(key, value) for key, value in zip(study.columns, column, strict=True))
-
-
-KEY_WORDS = {
-    "latency": "added latency",
-    "cpu": "CPU work",
-    "in_flight": "in flight",
-    "rate_per_s": "offered/s",
-    "site": "",
-}
-
-
-def short_name(key: str, value: Any) -> str:
-    """Write a value of a key without the key's name."""
-    if key == "in_flight":
-        return units.count(value)
-    return "none" if (key, value) == ("cpu", "0") else units.latency(value) if key == "cpu" else value_name(key, value)
-
-
-def value_words(key: str) -> str:
-    """Return what a key is called."""
-    return KEY_WORDS.get(key, key)
 
 
 def at(study: Study, table: pd.DataFrame, column: Sequence[Any]) -> pd.DataFrame:
@@ -279,7 +215,6 @@ def served(study: Study, part: Part) -> dict[tuple[Any, ...], tuple[str, str]]:
 class Tile(NamedTuple):
     """The fastest of one column, those that tie with it, and how far it is ahead of the slowest."""
 
-    column: tuple[Any, ...]
     best: tuple[str, ...]
     """The fastest first; empty if fewer than two can be compared."""
     ratio: float
@@ -287,21 +222,33 @@ class Tile(NamedTuple):
     """Whether some line is behind by a certain difference."""
 
 
-def tile(study: Study, part: Part, column: tuple[Any, ...]) -> Tile:
-    """Return who is best in a column."""
-    here = compared(study, part, column)
-    if len(here) < 2:
-        return Tile(column, (), math.nan, is_decided=False)
-    answers = _against_best(study, part, column, here)
-    tied = [line for line in here["line"].iloc[1:] if answers.loc[line, "answer"] != "differs"]
-    ratio = here["estimate"].iloc[0] / here["estimate"].iloc[-1]
-    return Tile(column, (here["line"].iloc[0], *tied), max(ratio, 1 / ratio), len(tied) + 1 < len(here))
+def ranked(study: Study, part: Part) -> dict[tuple[Any, ...], list[Any]]:
+    """Return, for each column with two means that can be compared, these means: the best first.
+
+    They are of the shared stack, if it has two of them. Each has its ``ratio`` to the best one (the low end of the
+    interval is ``ratio_low``), and the ``answer``.
+    """
+    keys = list(study.columns)
+    able = part.means[part.means["valid"] & (part.means["n"] > 1)]
+    is_shared = able["stack"] == "shared"
+    shared = is_shared.groupby([able[key] for key in keys]).transform("sum")
+    able = able[is_shared | (shared < 2)].sort_values("estimate", ascending=not study.figure.is_more_better)
+    able = able.assign(best=able.groupby(keys)["line"].transform("first"))
+    lines = part.lines[part.lines["figure"] == study.figures[0]].merge(able[["line", *keys, "best"]])
+    ratios = contrast(lines, "line", "best", [*keys, "best"])
+    ratios = ratios.rename(columns={"estimate": "ratio", "low": "ratio_low"})
+    able = able.merge(ratios[["line", *keys, "ratio", "ratio_low", "answer"]], "left")
+    columns = {key: records(means) for key, means in able.groupby(keys, sort=False)}
+    return {column: columns[column] for column in part.columns if len(columns.get(column, ())) > 1}
 
 
-def _against_best(study: Study, part: Part, column: Sequence[Any], here: pd.DataFrame) -> pd.DataFrame:
-    lines = at(study, part.lines, column)
-    lines = lines[(lines["figure"] == study.figures[0]) & lines["line"].isin(here["line"])]
-    return contrast(lines, "line", here["line"].iloc[0], study.columns).set_index("line")
+def tile(means: Sequence[Any]) -> Tile:
+    """Return who is best of the means of a column (``ranked``)."""
+    if not means:
+        return Tile((), math.nan, is_decided=False)
+    tied = [mean.line for mean in means[1:] if mean.answer != "differs"]
+    ratio = means[0].estimate / means[-1].estimate
+    return Tile((means[0].line, *tied), max(ratio, 1 / ratio), len(tied) + 1 < len(means))
 
 
 def text(figure: Figure, mean: Any) -> str:
@@ -324,24 +271,24 @@ def findings(study: Study, part: Part) -> Iterator[str]:
 
     Where columns are compared with each other, there is one for each, and tiles are counted.
     """
-    if study.plot.mark == "tiles":
-        yield from _tile_findings(study, part)
-    elif study.over and study.over[0] in study.columns and study.over[1] != "best":
+    if study.over and study.over[0] in study.columns and study.over[1] != "best":
         yield from _axis_findings(study, part, study.over[0])
+        return
+    able = ranked(study, part)
+    if study.plot.mark == "tiles":
+        yield from _tile_findings(study, able)
     else:
-        able = [column for column in part.columns if len(compared(study, part, column)) > 1]
-        for column in dict.fromkeys(able[:1] + able[-1:]):
-            yield _finding(study, part, column)
+        yield from (_finding(study, part, column, able[column]) for column in dict.fromkeys([*able][:1] + [*able][-1:]))
 
 
-def _tile_findings(study: Study, part: Part) -> Iterator[str]:
-    tiles = [place for place in (tile(study, part, column) for column in part.columns) if place.best]
-    decided = [place for place in tiles if place.is_decided]
+def _tile_findings(study: Study, able: Mapping[tuple[Any, ...], Sequence[Any]]) -> Iterator[str]:
+    tiles = {column: tile(means) for column, means in able.items()}
+    decided = [column for column, best in tiles.items() if best.is_decided]
     if tiles:
         yield FINDINGS["tie"].format(tied=len(tiles) - len(decided), number=len(tiles))
-    for best in sorted(decided, key=lambda place: -place.ratio)[:1]:
-        ratio, where = units.times(best.ratio), head(study, best.column)
-        yield FINDINGS["lead"].format(best=best.best[0], ratio=ratio, where=where)
+    for column in sorted(decided, key=lambda column: -tiles[column].ratio)[:1]:
+        best, ratio = tiles[column].best[0], units.times(tiles[column].ratio)
+        yield FINDINGS["lead"].format(best=best, ratio=ratio, where=head(study, column))
 
 
 def _axis_findings(study: Study, part: Part, axis: str) -> Iterator[str]:
@@ -361,30 +308,19 @@ def _axis_findings(study: Study, part: Part, axis: str) -> Iterator[str]:
         )
 
 
-def compared(study: Study, part: Part, column: Sequence[Any]) -> pd.DataFrame:
-    """Return the means of a column that can be compared, of the shared stack if it has two of them, the best first."""
-    here = at(study, part.means, column)
-    here = here[here["valid"] & (here["n"] > 1)]
-    shared = here[here["stack"] == "shared"]
-    return (shared if len(shared) > 1 else here).sort_values("estimate", ascending=not study.figure.is_more_better)
-
-
-def _finding(study: Study, part: Part, column: Sequence[Any]) -> str:
-    here = compared(study, part, column)
-    best, worst = records(here)[0], records(here)[-1]
-    answers = _against_best(study, part, column, here)
-    is_same = set(answers["answer"]) == {"same"}
-    apart = answers.loc[worst.line]
-    return FINDINGS["differs" if apart["answer"] == "differs" else "same" if is_same else "unknown"].format(
+def _finding(study: Study, part: Part, column: Sequence[Any], means: Sequence[Any]) -> str:
+    best, worst = means[0], means[-1]
+    is_same = all(mean.answer == "same" for mean in means[1:])
+    return FINDINGS["differs" if worst.answer == "differs" else "same" if is_same else "unknown"].format(
         where=words.join(", ", head(study, column), part.name),
-        number=len(here),
+        number=len(means),
         best=best.line,
         worst=worst.line,
         best_word=study.figure.best or f"lowest in {study.figure.words}",
         worst_word=study.figure.worst or "highest",
         best_value=study.figure.write(best.estimate, 2),
         worst_value=study.figure.write(worst.estimate, 2),
-        ratio=units.times(max(apart["estimate"], 1 / apart["estimate"])),
+        ratio=units.times(max(worst.ratio, 1 / worst.ratio)),
     )
 
 
@@ -403,18 +339,7 @@ def section(study: Study, many: Sequence[Part]) -> Section:
         tuple(filter(None, dict.fromkeys([study.note, *signs]))),
         details=(Detail("Further figures", tables=more),) if more else (),
         findings=tuple(findings(study, many[0])) if study.is_headline else (),
-        bars=_bars(study, many[0]),
     )
-
-
-def _bars(study: Study, part: Part) -> Bars | None:
-    """Return the means of the usual column as bars for a terminal, if lines over an axis are the study's plot."""
-    column = usual(study, part)
-    here = records(compared(study, part, column))
-    if study.plot.mark != "lines" or not study.is_headline or study.plot.is_ratio or not here:
-        return None
-    bars = tuple((mean.line, mean.estimate, study.figure.write(mean.estimate, 2)) for mean in here)
-    return Bars(words.join(", ", study.title, part.name, head(study, column)), bars)
 
 
 def _tables(study: Study, part: Part) -> Iterator[Table]:
@@ -452,7 +377,8 @@ def _tiles(study: Study, part: Part, title: str) -> Iterator[Table]:
     """Yield, for each value of the facet, who is best at each place."""
     x, facet = study.plot.x, study.plot.facet
     (y,) = set(study.columns) - {x, facet}
-    tiles = [tile_text(tile(study, part, column)) for column in part.columns]
+    able = ranked(study, part)
+    tiles = [tile_text(tile(able.get(column, ()))) for column in part.columns]
     places = pd.DataFrame(part.columns, columns=list(study.columns)).assign(text=tiles)
     for value, tiles_here in places.groupby(facet):
         grid = tiles_here.set_index([y, x])["text"].unstack(fill_value="-")  # noqa: PD010
@@ -511,10 +437,7 @@ def as_frame(study: Study, many: Sequence[Part]) -> pd.DataFrame:
     if study.over:
         compared = [ratios(study, part).assign(part=part.name) for part in many]
         tables.append(_indexed(compared, keys, CONTRAST).add_prefix("ratio_"))
-    places = {part.name: number for number, part in enumerate(many)}
-    order = sorted(dict.fromkeys(key for table in tables for key in table.index), key=lambda key: places[key[0]])
-    index = pd.MultiIndex.from_tuples(order, names=keys) if order else tables[0].index
-    return pd.concat([table.reindex(index) for table in tables], axis=1).reset_index()
+    return pd.concat(tables, axis=1).reset_index()
 
 
 def _indexed(many: Sequence[pd.DataFrame], keys: list[str], names: Sequence[str]) -> pd.DataFrame:

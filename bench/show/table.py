@@ -1,4 +1,4 @@
-"""What a study shows, for any renderer: sections of tables, bars and sentences.
+"""What a study shows, for any renderer: sections of tables and sentences.
 
 ``terminal``, ``markdown`` and ``html`` write them.
 """
@@ -62,14 +62,6 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Bars:
-    """Bars of one scale: a name, a value that is not negative, and its text for each."""
-
-    title: str
-    bars: tuple[tuple[str, float, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Detail:
     """A folded part of a page: sentences, and texts of several lines. A terminal does not show it."""
 
@@ -94,8 +86,6 @@ class Section:
     details: tuple[Detail, ...] = ()
     findings: tuple[str, ...] | None = None
     """Whole sentences for the top of a report; None: the title is the finding."""
-    bars: Bars | None = None
-    """The main figures. Only a terminal shows them: a page has plots."""
 
     @property
     def sentences(self) -> tuple[str, ...]:

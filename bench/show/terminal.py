@@ -8,16 +8,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from inflight.bench.show import words
-from inflight.bench.show.table import Bars, Group, Section, Table
+from inflight.bench.show.table import Group, Section, Table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
 RED, GREEN, DIM, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
-MAX_BARS = 12
-MAX_BAR = 48
-"""Maximum length of a bar."""
 MAX_NAME = 22
 """Names and headings of this length are whole where columns can move closer together for it."""
 MIN_NAME = 16
@@ -69,28 +66,11 @@ def _parts(section: Section, width: int) -> "Iterator[RenderableType]":
         yield wrapped(sentence, width)
     if section.title:
         yield Text(wrapped(f"{section.title}.", width) + "\n", "bold")
-    if section.bars is not None:
-        yield from _bars(section.bars, width)
     for number, table in enumerate(section.tables):
         yield from [""] if number else []
         yield from _table(table, width)
     for note in section.notes:
         yield Text(wrapped(note, width), "dim")
-
-
-def _bars(chart: Bars, width: int) -> "Iterator[RenderableType]":
-    from rich.bar import Bar
-    from rich.table import Table as Grid
-
-    bars = chart.bars[:MAX_BARS]
-    most = max(value for _, value, _ in bars) or 1
-    room = width - 4 - max(len(name) for name, *_ in bars) - max(len(text) for *_, text in bars)
-    grid = Grid.grid(padding=(0, 2, 0, 0))
-    for name, value, text in bars:
-        grid.add_row(name, Bar(most, 0, value, width=max(8, min(MAX_BAR, room))), text)
-    yield chart.title
-    yield grid
-    yield f"{len(chart.bars) - len(bars)} more in the table\n" if len(chart.bars) > len(bars) else ""
 
 
 def _table(table: Table, width: int) -> "Iterator[RenderableType]":

@@ -1,7 +1,10 @@
 """Words that all outputs share: harmless names, figures with as many digits as noise allows, texts, the glossary."""
 
+import json
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from inflight.bench import units
 from inflight.bench.frame.slopes import NoSlope, Slope
@@ -14,6 +17,19 @@ MAX_NAME = 40
 """Maximum length of the name of a strategy, or of another arm, as it is shown."""
 WIDE = "(±>100 %)"
 """Written in place of an interval that reaches further than the estimate itself."""
+
+KEYS = {"latency": "added latency", "cpu": "CPU work", "in_flight": "in flight", "rate_per_s": "offered/s", "site": ""}
+"""What keys of the frame are called, if not by their names."""
+KINDS = {"crawl": "whole crawls", "arm": "blocks"}
+WORKLOAD = (
+    *("latency", "cpu", "connection", "rate_per_s", "ramp_per_s", "processes", "in_flight", "n"),
+    *("arguments", "variables", "through_shared"),
+)
+"""The values that name a workload, in order."""
+USUAL: dict[str, Any] = {"cpu": "0", "connection": "keep-alive"}
+"""Values that are not worth a word."""
+GATED = ("memory", "swarm")
+"""Kinds of trials without a latency: the gate holds every response."""
 
 
 class NotInRunError(ValueError):
@@ -43,6 +59,56 @@ def memory(slope: Slope | NoSlope | None) -> str:
     if not slope.straight:
         return units.size_between(slope.low, slope.high, 2)
     return units.size_and_error(slope.per_fetch, slope.error)
+
+
+def value_name(key: str, value: Any) -> str:
+    """Write a value of a key of the frame or of a workload: ``0 ms``, ``100 in flight``, ``1 ms CPU work``."""
+    match key:
+        case "latency":
+            return "0 ms" if value == "0" else units.latency(value)
+        case "cpu":
+            return "no CPU work" if value == "0" else f"{units.latency(value)} CPU work"
+        case "in_flight":
+            return in_flight(value)
+        case "n":
+            return units.count(value)
+        case "cores":
+            return counted(value, "core")
+        case "processes":
+            return f"{value} processes" if value else ""
+        case "length":
+            return counted(value, "page") if value else ""
+        case "site" | "arguments" | "variables":
+            values = json.loads(value) if isinstance(value, str) else value
+            items = ((name.replace("_", " ") if key == "site" else name, item) for name, item in values.items())
+            return plain(", ".join(name if item is True else f"{name} {item}" for name, item in items), 60)
+        case "connection":
+            return f"{value} connections" if value else ""
+        case "rate_per_s":
+            return f"{value:,.10g} offered/s" if value else ""
+        case "ramp_per_s":
+            return f"{units.count(value)} more/s" if value else ""
+        case "through_shared":
+            return "through shared limits" if value else ""
+        case _:
+            return plain(str(KINDS.get(value, value)), MAX_NAME)
+
+
+def value_words(key: str) -> str:
+    """Return what a key is called."""
+    return KEYS.get(key, key)
+
+
+def short_name(key: str, value: Any) -> str:
+    """Write a value of a key without the key's name."""
+    return "none" if (key, value) == ("cpu", "0") else value_name(key, value).removesuffix(f" {value_words(key)}")
+
+
+def workload(kind: str, values: Mapping[str, Any]) -> str:
+    """Write the workload of a kind of trial: ``50 ms latency, 1 ms CPU work, 100 in flight``; not what is usual."""
+    named = [key for key in WORKLOAD if values.get(key) is not None and values[key] != USUAL.get(key)]
+    keys = [key for key in named if key != "latency" or kind not in GATED]
+    return join(", ", *(f"{value_name(key, values[key])}{' latency' if key == 'latency' else ''}" for key in keys))
 
 
 def in_flight(number: int) -> str:

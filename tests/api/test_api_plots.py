@@ -80,11 +80,11 @@ def test_hostile_names_are_names_on_the_callers_own_axes_too() -> None:
         ("map", "retention", "Pages per second over the number in flight"),
         ("interpreters", "interpreters", "CPU time per page on each interpreter"),
         ("scaling", "cores", "Pages per second on several cores\n2 cores"),
-        ("memory", "memory", "Memory per additional thread, task or fetch"),
+        ("memory", "memory", "Memory per additional thread, task or fetch, per-fetch connections"),
         ("memory", "ladder", "Memory added over the number held\nFetches in flight"),
         ("c10k", "held", "Held in flight at once, per-fetch connections, parked\nall held after"),
         ("limits", "limits", "Limits of this machine"),
-        ("c100k", "swarm", "Fetches in flight in many processes, keep-alive connections"),
+        ("c100k", "swarm", "Fetches in flight in many processes"),
         ("open-loop", "open_loop", "Open loop, 10 ms\ncorrected p50"),
     ],
 )

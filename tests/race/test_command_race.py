@@ -26,7 +26,7 @@ def test_a_stored_run_gives_the_finish_and_a_page(folder: Path) -> None:
     some = call("race", folder, "--strategy", "callbacks", "--strategy", "thread_pool")
 
     lines = done.out.splitlines()
-    assert lines[2] == "50 ms added latency, 100 in flight: 300 pages"
+    assert lines[2] == "50 ms latency, 100 in flight: 300 pages"
     assert [line.split()[:2] for line in (lines[6], lines[11])] == [["callbacks", "1"], ["sequential", "6"]]
     assert "\x1b" not in done.out + done.err
     assert (done.code, done.err) == (0, f"race:  {folder / 'race.html'}\n")

@@ -35,7 +35,7 @@ def lines(race: Race, ms: float, width: int = 100) -> list[str]:
 def test_a_moment_shows_every_lane(race: Race) -> None:
     title, clock, callbacks, pool = lines(race, 20)
 
-    assert title.startswith("50 ms added latency, 10 in flight: 10 pages, replayed; each strategy ran alone")
+    assert title.startswith("50 ms latency, 10 in flight: 10 pages, replayed; each strategy ran alone")
     assert clock == "0.020 s"
     assert callbacks.startswith("callbacks   ███")
     assert "▒" in callbacks, "the pages in flight"

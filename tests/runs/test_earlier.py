@@ -40,7 +40,7 @@ def test_median_and_range_are_those_of_all_earlier_runs_and_of_the_series(tmp_pa
     run = stored(tmp_path, 4, 1.4)
     stored(tmp_path, 5, 9.9)
 
-    told = ("generators, no added latency, 100 in flight", "1.40x", "1.30x", "1.10 to 1.50", "3")
+    told = ("generators, 0 ms latency, 100 in flight", "1.40x", "1.30x", "1.10 to 1.50", "3")
     assert lines(run) == [told]
 
 

@@ -167,8 +167,8 @@ def test_what_a_line_says_stands_below_the_table(name: str, rows: list[Row], bel
 SWARMS: list[Row] = [*(swarm_row("generators", n) for n in (20_000, 100_000)), swarm_row("callbacks"), THREADS]
 SIZE = ", 100,000 in flight"
 KEPT = "Open loop, 10 ms: the highest rate kept is"
-HOLDS = "Held in flight at once, 10,000 in flight, keep-alive connections: all held after"
-MANY = "Fetches in flight in many processes, keep-alive connections: all held after"
+HOLDS = "Held in flight at once, 10,000 in flight: all held after"
+MANY = "Fetches in flight in many processes: all held after"
 FINDINGS: list[tuple[str, list[Row], str | None]] = [
     (
         "held",

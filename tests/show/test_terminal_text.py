@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from inflight.bench.rows.files import Row
 from inflight.bench.show import html
-from inflight.bench.show.markdown import markdown
 from inflight.bench.show.summary import WIDTH, print_summary, summary_table
-from inflight.bench.show.table import Bars, Group, Section, Table
-from inflight.bench.show.terminal import MAX_BARS, text, wants_colour, wants_live
+from inflight.bench.show.table import Group, Section, Table
+from inflight.bench.show.terminal import text, wants_colour, wants_live
 from tests.made_rows import crawl_row, grid
 
 HOSTILE = "$x^{2}$<b>&[red]`|\x1b[31m\n"
@@ -83,28 +82,6 @@ def test_names_that_differ_at_their_ends_are_whole() -> None:
     found = lines(Section("", (table,)), 70)
 
     assert [line.strip() for line in found if "3.14" in line] == list(ends)
-
-
-def test_bars_share_a_scale_that_starts_at_zero_and_only_a_terminal_has_them() -> None:
-    section = Section("", bars=Bars("What is measured", (("long", 100, "100"), ("short", 25, "25"), ("none", 0, "0"))))
-
-    title, *bars = lines(section, 80)
-
-    assert title == "What is measured"
-    assert [line.count("█") for line in bars] == [48, 12, 0]
-    assert [line.split()[-1] for line in bars] == ["100", "25", "0"]
-    assert "█" not in markdown(section)
-
-
-@pytest.mark.parametrize("width", [40, 60, 80, 100])
-@given(st.lists(st.tuples(st.text("abc_", min_size=1, max_size=12), st.floats(0, 1e9)), min_size=1, max_size=30))
-def test_no_bar_is_wider_than_the_terminal(width: int, values: list[tuple[str, float]]) -> None:
-    chart = Bars("title", tuple((name, value, f"{value:,.0f}") for name, value in values))
-
-    found = lines(Section("", bars=chart), width)
-
-    assert max(map(len, found)) <= width
-    assert len(found) == 1 + min(len(values), MAX_BARS) + (len(values) > MAX_BARS)
 
 
 def test_only_a_terminal_has_colour_and_no_color_turns_it_off(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 from inflight.bench.frame.frame import frame
 from inflight.bench.rows.files import Row
 from inflight.bench.show.studies import STUDIES, Studies, present_studies
-from inflight.bench.show.study import Study, Tile, parts, section, tile
+from inflight.bench.show.study import Study, Tile, parts, ranked, section, tile
 from inflight.bench.show.table import Group, texts
 from tests.made_rows import MS, arm_row, block_rows, crawl_row, edited, grid
 from tests.show.drawn import HOSTILE, drawn, plain
@@ -40,7 +40,8 @@ def objects(rows: Iterable[Row], study: str) -> list[dict[str, Any]]:
 
 
 def tiles(rows: Iterable[Row], study: Study = NAMED["map"]) -> list[Tile]:
-    return [tile(study, part, column) for part in parts(study, frame(rows)) for column in part.columns]
+    many = parts(study, frame(rows))
+    return [tile(able.get(column, ())) for part in many for able in [ranked(study, part)] for column in part.columns]
 
 
 def rates(per_s: dict[str, float], noise: float = 0.01, seed: int = 1, **same: Any) -> list[Row]:

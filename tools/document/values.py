@@ -136,20 +136,13 @@ class Tie(NamedTuple):
 def tie(run: Run, latency: str, in_flight: int) -> Tie:
     """Compare the models of a map at one latency without CPU work. Raises DocumentError if it was not measured."""
     study, part = _study("map"), parts(run, "map")[0]
-    columns = [column for column in part.columns if column[:2] == ("0", latency) and column[2] <= in_flight]
-    if ("0", latency, in_flight) not in columns:
+    able = shows.ranked(study, part)
+    means = able.get(("0", latency, in_flight))
+    if means is None:
         raise DocumentError(f"the map has no workload with {latency} and {in_flight} in flight")
-    apart = [_against_fastest(study, part, column) for column in columns]
-    most = max(-math.log(low) for low in apart[-1]["low"])
-    means = records(shows.compared(study, part, columns[-1]))
-    return Tie(means, most, all(set(other["answer"]) == {"same"} for other in apart))
-
-
-def _against_fastest(study: shows.Study, part: shows.Part, column: tuple[Any, ...]) -> pd.DataFrame:
-    names = shows.compared(study, part, column)["line"]
-    lines = shows.at(study, part.lines, column)
-    lines = lines[(lines["figure"] == RATE) & lines["line"].isin(names)]
-    return contrast(lines, "line", names.iloc[0], study.columns)
+    most = max(-math.log(mean.ratio_low) for mean in means[1:])
+    below = [means for column, means in able.items() if column[:2] == ("0", latency) and column[2] <= in_flight]
+    return Tie(means, most, all(mean.answer == "same" for means in below for mean in means[1:]))
 
 
 def speed_up(run: Run, strategy: str, cpu: str) -> Any:

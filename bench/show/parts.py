@@ -1,0 +1,49 @@
+"""The parts of a study: the lines that differ in nothing but what its table shows, with a name for what they share."""
+
+import json
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import pandas as pd
+
+from inflight.bench.show import words
+
+SPLIT = ("kind", "connection", "site", "cpu", "length", "latency", "in_flight", "interpreter", "cores")
+"""Values in which the lines of a part are equal, unless its table shows them."""
+USUAL = words.USUAL | {"latency": "0"}
+"""Values that are not worth a name."""
+
+
+def split(
+    lines: pd.DataFrame, shown: Collection[str] = (), keys: Sequence[str] = SPLIT
+) -> list[tuple[str, pd.DataFrame]]:
+    """Return the parts of lines, with their names: those equal in ``keys`` but for the ``shown`` ones, the most first.
+
+    The name has the values in which parts differ, and those that are not usual. The name of an arm has its interpreter
+    and its cores.
+    """
+    lines = lines.assign(site=site_differences(lines["site"]))
+    shown = {*shown, *(("interpreter", "cores") if "arm" in shown else ())}
+    keys = [key for key in keys if key not in shown]
+    differing = {key for key in keys if len(set(lines[key])) > 1}
+
+    def name(values: dict[str, Any]) -> str:
+        unusual = {key for key, usual in USUAL.items() if values.get(key) not in {usual, "", None}}
+        return words.join(", ", *(words.value_name(key, values[key]) for key in keys if key in differing | unusual))
+
+    groups = [
+        (name(dict(zip(keys, values, strict=True))), group)
+        for values, group in lines.groupby(keys, sort=False, dropna=False)
+    ]
+    return sorted(groups, key=lambda part: -len(part[1]))
+
+
+def site_differences(sites: "pd.Series[str]") -> "pd.Series[str]":
+    """Return of each site, as JSON, the values that another one does not share."""
+    values = {site: json.loads(site) for site in sites.unique()}
+    common = set.intersection(*(set(map(repr, pairs.items())) for pairs in values.values())) if values else set()
+    differing = {
+        site: json.dumps({k: v for k, v in pairs.items() if repr((k, v)) not in common})
+        for site, pairs in values.items()
+    }
+    return sites.map(differing)
