@@ -9,21 +9,20 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from inflight.bench import units
-from inflight.bench.frame.contrast import records, summary
+from inflight.bench.frame.contrast import records
 from inflight.bench.frame.figures import figure_of
 from inflight.bench.show import listing as listings
 from inflight.bench.show import pictures, words
 from inflight.bench.show import study as studies
 from inflight.bench.show.listing import Listing, line_name
 from inflight.bench.show.looks import COLOURS, GREY, MIDDLE, PALE, look, looks
-from inflight.bench.show.pictures import MAX_BARS, MAX_LINES, ROW, Label, Panel, Picture, Point
-from inflight.bench.show.study import Part, Study, evenly, tile_text
+from inflight.bench.show.pictures import MAX_BARS, MAX_LINES, ROW, Bar, Label, Panel, Picture, Point
+from inflight.bench.show.study import Column, Part, evenly, tile_text
 from inflight.bench.show.words import short_name, value_name, value_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Column = tuple[Any, ...]
 MAX_PANELS = 4
 NOTES = {
     "lines": "Points: means over blocks; bars: 95 % intervals; hollow: invalid trials.",
@@ -36,42 +35,37 @@ NOTES = {
 # Studies
 
 
-def draw_study(study: Study, parts: Sequence[Part], *, has_valid: bool) -> Iterator[Picture]:
+def draw_study(parts: Sequence[Part], *, has_valid: bool) -> Iterator[Picture]:
     """Yield a picture of each part with a valid trial; in a run that has none, those of invalid trials."""
     able = [part for part in parts if part.means["valid"].any() or not has_valid]
     for number, part in enumerate(able[: pictures.MAX_PICTURES], start=1):
-        about = words.join(" ", *studies.findings(study, part), study.note)
-        if study.plot.is_ratio:
-            means = studies.ratios(study, part)
-            means = means.assign(valid=True, stack=means["line"].map(dict(studies.ordered(study, part))))
-            columns = [column for column in part.columns if len(studies.at(study, means, column))]
-            part = part._replace(means=means, columns=columns)  # noqa: PLW2901
-        if not part.columns:
+        study = part.study
+        if study.plot.is_ratio and part.ratios.empty:
             continue
-        mark = mark_of(study, part)
-        every = _panels(study, part, mark)
-        first = next(columns for columns in every if studies.usual(study, part) in columns)
+        mark = mark_of(part)
+        every = _panels(part, mark)
+        first = next(columns for columns in every if part.usual in columns)
         chosen = evenly(every, 2 if mark == "dots" else MAX_PANELS)
         if first not in chosen:
             chosen[1] = first
-        rows = ROW * max(2, min(MAX_BARS, len(studies.ordered(study, part))))
+        rows = ROW * max(2, min(MAX_BARS, len(part.stacks)))
         height = {"bars": 1 + rows, "dots": 1.8 + rows}.get(mark, pictures.HEIGHT)
         panels = [
-            Panel(_panel_title(study, columns), partial(MARKS[mark], study=study, part=part, columns=columns), height)
+            Panel(_panel_title(part, columns), partial(MARKS[mark], part=part, columns=columns), height)
             for columns in chosen
         ]
-        name = study.name if number == 1 else f"{study.name}-{number}"
         yield Picture(
-            name,
+            study.name if number == 1 else f"{study.name}-{number}",
             words.join(", ", study.title, part.name),
-            words.join(" ", about, NOTES[mark]),
+            words.join(" ", *part.findings, study.note, NOTES[mark]),
             panels,
             chosen.index(first),
         )
 
 
-def mark_of(study: Study, part: Part) -> str:
+def mark_of(part: Part) -> str:
     """Return the mark: lines over fewer than three values are drawn as bars."""
+    study = part.study
     if study.plot.mark == "lines" and study.plot.x == "in_flight":
         place = study.columns.index("in_flight")
         values: dict[Column, set[int]] = {}
@@ -81,34 +75,33 @@ def mark_of(study: Study, part: Part) -> str:
     return study.plot.mark
 
 
-def _panel_title(study: Study, columns: Sequence[Column]) -> str:
+def _panel_title(part: Part, columns: Sequence[Column]) -> str:
     """Return the values that all columns of a panel have in common."""
-    common = [key for n, key in enumerate(study.columns) if len({column[n] for column in columns}) == 1]
-    common = [key for key in common if key != study.plot.x or len(columns) == 1]
-    return ", ".join(value_name(key, columns[0][study.columns.index(key)]) for key in common)
+    keys = part.study.columns
+    common = [key for n, key in enumerate(keys) if len({column[n] for column in columns}) == 1]
+    common = [key for key in common if key != part.study.plot.x or len(columns) == 1]
+    return ", ".join(value_name(key, columns[0][keys.index(key)]) for key in common)
 
 
-def _panels(study: Study, part: Part, mark: str) -> list[list[Column]]:
+def _panels(part: Part, mark: str) -> list[list[Column]]:
     """Return the columns of each panel: of bars and dots one each, else those of one value of the facet."""
+    study, columns = part.study, part.columns
+    if study.plot.is_ratio:
+        columns = [column for column in columns if len(part.at(part.ratios, [column]))]
     if mark in {"bars", "dots"}:
-        return [[column] for column in part.columns]
+        return [[column] for column in columns]
     if study.plot.facet not in study.columns:
-        return [part.columns]
+        return [columns]
     place = study.columns.index(study.plot.facet)
-    values = list(dict.fromkeys(column[place] for column in part.columns))
+    values = list(dict.fromkeys(column[place] for column in columns))
     values = sorted(values) if study.plot.facet == "in_flight" else values
-    return [[column for column in part.columns if column[place] == value] for value in values]
+    return [[column for column in columns if column[place] == value] for value in values]
 
 
-def _means(part: Part, study: Study, columns: Sequence[Column]) -> pd.DataFrame:
-    """Return the means of some columns."""
-    wanted = part.means[list(study.columns)].apply(tuple, axis=1).isin(list(columns))
-    return part.means[wanted]
-
-
-def _lines(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) -> None:
+def _lines(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
     """Draw a line for each line of the table over the axis of the plot, with its name at its end."""
-    means = _means(part, study, columns)
+    study = part.study
+    means = part.at(part.ratios.assign(valid=True) if study.plot.is_ratio else part.means, columns)
     place = study.columns.index(study.plot.x)
     steps = list(dict.fromkeys(column[place] for column in part.columns))
     is_number = study.plot.x == "in_flight"
@@ -126,10 +119,9 @@ def _lines(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) ->
     ]
     on_tick = units.times if study.plot.is_ratio else pictures.tick(study.figure.write)
     pictures.log_axis(axes.yaxis, on_tick, ends)
-    names = [name for name, _ in studies.ordered(study, part)]
-    known = looks(names[:MAX_LINES])
+    known = looks(list(part.stacks)[:MAX_LINES])
     labels: list[Label] = []
-    for name in names:
+    for name in part.stacks:
         points = []
         for mean in records(means[means["line"] == name]):
             x = getattr(mean, study.plot.x) if is_number else steps.index(getattr(mean, study.plot.x))
@@ -146,29 +138,26 @@ def _lines(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) ->
     pictures.draw_labels(axes, labels)
 
 
-def _bars(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) -> None:
+def _bars(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
     """Draw a bar for each line of the table, with its figure beside it."""
-    means = {mean.line: mean for mean in records(_means(part, study, columns))}
-    stacks = {name: stack for name, stack in studies.ordered(study, part) if name in means}
-    bars, styles = {}, {}
-    for name, stack in islice(stacks.items(), MAX_BARS):
+    figure, means = part.study.figure, {mean.line: mean for mean in records(part.at(part.means, columns))}
+    bars = []
+    for name in islice((name for name in part.stacks if name in means), MAX_BARS):
         mean = means[name]
-        is_known = mean.n > 1 and mean.high < 2 * mean.estimate
-        ends = (mean.low, mean.high) if is_known else (math.nan, math.nan)
-        bars[name] = (mean.estimate, *ends, studies.text(study.figure, mean))
-        styles[name] = pictures.bar_look(name, stack, is_valid=mean.valid)
-    pictures.draw_bars(axes, bars, styles)
-    pictures.set_ticks(axes.xaxis, pictures.tick(study.figure.write), 3)
-    axes.set_xlabel(study.figure.words)
+        ends = (mean.low, mean.high) if mean.n > 1 and mean.high < 2 * mean.estimate else ()
+        fill = pictures.bar_fill(name, mean.stack, is_valid=mean.valid)
+        bars.append(Bar(name, mean.estimate, studies.text(figure, mean), fill, *ends))
+    pictures.draw_bars(axes, bars)
+    pictures.set_ticks(axes.xaxis, pictures.tick(figure.write), 3)
+    axes.set_xlabel(figure.words)
 
 
-def _dots(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) -> None:
+def _dots(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
     """Draw a row for each line of the table, and a dot for each figure of the study."""
-    names = [name for name, _ in studies.ordered(study, part)][:MAX_BARS]
+    study, names = part.study, list(part.stacks)[:MAX_BARS]
     ends = []
     for number, name in enumerate(study.figures):
-        lines = part.lines[(part.lines["figure"] == name) & (part.lines["role"] != "placebo")]
-        means = _means(part._replace(means=summary(lines, ["line", *study.columns])), study, columns)
+        means = part.at(part.means_of(name), columns)
         means = means[means["line"].isin(names)]
         places = [names.index(line) for line in means["line"]]
         style: dict[str, Any] = {"color": (COLOURS[6], GREY, MIDDLE)[number % 3], "markersize": 7, "zorder": 3}
@@ -181,15 +170,15 @@ def _dots(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) -> 
     pictures.write_key(axes, axes.get_legend_handles_labels()[0], 1)
 
 
-def _tiles(axes: "Axes", study: Study, part: Part, columns: Sequence[Column]) -> None:
+def _tiles(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
     """Draw a tile for each column: who is best, in the colour of its name; pale where no difference is certain."""
+    study = part.study
     across = study.columns.index(study.plot.x)
     down = next(n for n, key in enumerate(study.columns) if key not in {study.plot.x, study.plot.facet})
     keys = (study.columns[place] for place in (across, down))
     wide, high = (list(dict.fromkeys(part.means.sort_values(studies.ORDER.get(key, key))[key])) for key in keys)
-    able = studies.ranked(study, part)
     for column in columns:
-        best = studies.tile(able.get(column, ()))
+        best = part.tiles[column]
         x, y = wide.index(column[across]), high.index(column[down])
         colour, alpha = (look(best.best[0]).colour, 0.5) if best.is_decided else (PALE, 0.5 if best.best else 0)
         hatch = "//" if best.is_decided and len(best.best) > 1 else ""
@@ -214,12 +203,13 @@ MARKS = {"lines": _lines, "bars": _bars, "dots": _dots, "tiles": _tiles}
 # Listings
 
 
-def draw_listing(listing: Listing, parts: Sequence[listings.Part], moments: pd.DataFrame) -> Iterator[Picture]:
+def draw_listing(parts: Sequence[listings.Part], moments: pd.DataFrame) -> Iterator[Picture]:
     """Yield, for each part of a listing, its bars, then its lines over time, each from the trial in the middle."""
+    listing = parts[0].listing
     for number, part in enumerate(parts[: pictures.MAX_PICTURES], start=1):
         suffix = "" if number == 1 else f"-{number}"
         title = words.join(", ", listing.title, part.name)
-        notes = words.join(" ", *listings.findings(listing, part), listing.note)
+        notes = words.join(" ", *part.findings, listing.note)
         figures = [name for name in listing.bars if name in part.lines and part.lines[name].notna().any()][:MAX_PANELS]
         if figures:
             lines = part.lines.head(MAX_BARS)
@@ -234,7 +224,7 @@ def draw_listing(listing: Listing, parts: Sequence[listings.Part], moments: pd.D
             lines = part.lines
             if "in_flight" in listing.keys:
                 lines = lines[lines["in_flight"] == lines["in_flight"].max()]
-            trials = {line_name(listing, line): _middle(listing, part, line) for _, line in lines.iterrows()}
+            trials = {line_name(listing, line): _middle(part, line) for _, line in lines.iterrows()}
             panels = [
                 Panel("", partial(_over_time, lines=over_time[over_time["figure"] == name], name=name, trials=trials))
                 for name in listing.over_time
@@ -247,21 +237,19 @@ def draw_listing(listing: Listing, parts: Sequence[listings.Part], moments: pd.D
 
 def _listed(axes: "Axes", name: str, listing: Listing, lines: pd.DataFrame) -> None:
     """Draw a figure as a bar for each line, with its value beside it."""
-    figure = figure_of(name)
-    bars, styles = {}, {}
+    figure, bars = figure_of(name), []
     for _, line in lines.iterrows():
         label = f"{line_name(listing, line)}{'' if line['valid'] else ' ✗'}"
-        value = line[name]
-        bars[label] = (0.0, 0.0, 0.0, "") if pd.isna(value) else (value, 0.0, 0.0, figure.write(value, 2))
-        styles[label] = pictures.bar_look(line["arm"], line["stack"], is_valid=line["valid"])
-    pictures.draw_bars(axes, bars, styles)
+        value, written = (0.0, "") if pd.isna(line[name]) else (line[name], figure.write(line[name], 2))
+        bars.append(Bar(label, value, written, pictures.bar_fill(line["arm"], line["stack"], is_valid=line["valid"])))
+    pictures.draw_bars(axes, bars)
     pictures.set_ticks(axes.xaxis, pictures.tick(figure.write), 3)
     axes.set_xlabel(figure.words)
 
 
-def _middle(listing: Listing, part: listings.Part, line: "pd.Series[Any]") -> str:
+def _middle(part: listings.Part, line: "pd.Series[Any]") -> str:
     """Return the trial in the middle of the order of the listing: a valid one, if there is one."""
-    trials = part.trials[part.trials["arm"] == line["arm"]]
+    listing, trials = part.listing, part.trials[part.trials["arm"] == line["arm"]]
     for key in listing.keys:
         trials = trials[trials[key] == line[key]]
     trials = trials[trials["valid"]] if trials["valid"].any() else trials

@@ -5,7 +5,8 @@ Figures are medians over the valid trials of a line. Its plots have bars, a pane
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from functools import cached_property
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -21,16 +22,6 @@ MAX_COLUMNS = 5
 """Maximum number of arms beside each other in a table whose lines are figures."""
 MAX_TEXT = 40
 """Maximum length of a text that is measured and has a cell; a longer one is in the rows only."""
-
-
-class Part(NamedTuple):
-    """The lines of a listing that differ in nothing but its keys."""
-
-    name: str
-    lines: pd.DataFrame
-    """A line for each arm and value of the keys: ``arm``, the keys, ``stack``, ``valid``, figures and texts."""
-    trials: pd.DataFrame
-    """The trials behind them (``frame.trials``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +58,38 @@ class Listing:
     note: str = ""
 
 
+@dataclass(frozen=True)
+class Part:
+    """The lines of a listing that differ in nothing but its keys."""
+
+    listing: Listing
+    name: str
+    lines: pd.DataFrame
+    """A line for each arm and value of the keys: ``arm``, the keys, ``stack``, ``valid``, figures and texts."""
+    trials: pd.DataFrame
+    """The trials behind them (``frame.trials``)."""
+
+    @property
+    def figures(self) -> list[str]:
+        """The figures that some trial of the part has."""
+        measured = map(str, self.lines.select_dtypes("number"))
+        wanted = self.listing.figures or [name for name in measured if name not in {*self.listing.keys, "valid"}]
+        return [name for name in wanted if name in self.lines and self.lines[name].notna().any()]
+
+    @cached_property
+    def findings(self) -> list[str]:
+        """The findings of the part."""
+        return list(FINDINGS[self.listing.finding](self)) if self.listing.finding else []
+
+
 def parts(listing: Listing, trials: pd.DataFrame) -> list[Part]:
     """Return the parts of a listing, the one with the most lines first; empty if there is no such trial."""
     rows = trials.query(listing.select) if len(trials) else trials
     rows = rows[rows["comparison"] == ""]
     if rows.empty:
         return []
-    shown = {"arm", *listing.keys, *(["in_flight"] if listing.is_largest else [])}
-    many = [_part(listing, name, group) for name, group in split(rows, shown)]
+    used = {"arm", *listing.keys, *(["in_flight"] if listing.is_largest else [])}
+    many = [_part(listing, name, group) for name, group in split(rows, used)]
     return sorted(many, key=lambda part: -len(part.lines))
 
 
@@ -95,7 +110,7 @@ def _part(listing: Listing, name: str, trials: pd.DataFrame) -> Part:
         lines = lines.sort_values(keys)
     elif listing.order in lines:
         lines = _ranked(listing, lines)
-    return Part(name, lines.reset_index(drop=True), trials)
+    return Part(listing, name, lines.reset_index(drop=True), trials)
 
 
 def _ranked(listing: Listing, lines: pd.DataFrame) -> pd.DataFrame:
@@ -111,22 +126,17 @@ def line_name(listing: Listing, line: Any) -> str:
     return ", ".join(filter(None, [words.name(line["arm"]), *keys]))
 
 
-def figures_of(listing: Listing, part: Part) -> list[str]:
-    """Return the figures that some trial of the part has."""
-    measured = map(str, part.lines.select_dtypes("number"))
-    wanted = listing.figures or [name for name in measured if name not in listing.keys and name != "valid"]
-    return [name for name in wanted if name in part.lines and part.lines[name].notna().any()]
+def section(parts: Sequence[Part]) -> Section:
+    """Return the tables of the parts of a listing, at least one, and its findings."""
+    tables = [table for part in parts for table in _tables(part)]
+    notes = tuple(filter(None, [parts[0].listing.note]))
+    return Section("", tuple(tables), notes, findings=tuple(parts[0].findings))
 
 
-def section(listing: Listing, parts: Sequence[Part]) -> Section:
-    """Return the tables of a listing, and its findings."""
-    tables = [table for part in parts for table in _tables(listing, part)]
-    return Section("", tuple(tables), tuple(filter(None, [listing.note])), findings=tuple(findings(listing, parts[0])))
-
-
-def _tables(listing: Listing, part: Part) -> Iterator[Table]:
+def _tables(part: Part) -> Iterator[Table]:
+    listing = part.listing
     title = ", ".join(filter(None, [listing.title, part.name]))
-    names = figures_of(listing, part)
+    names = part.figures
     keys = [key for key in listing.keys if part.lines[key].astype(bool).any()]
     texts = [name for name in listing.texts if name in part.lines and part.lines[name].notna().any()]
     lines = [dict(zip(part.lines, values, strict=True)) for values in part.lines.itertuples(index=False)]
@@ -162,7 +172,7 @@ def as_frame(listing: Listing, parts: Sequence[Part]) -> pd.DataFrame:
     texts = [*listing.texts, *([listing.below] if listing.below else [])]
     tables = [
         part.lines.assign(part=part.name, line=part.lines["arm"].map(words.name)).reindex(
-            columns=["part", "line", *listing.keys, "valid", *(listing.figures or figures_of(listing, part)), *texts]
+            columns=["part", "line", *listing.keys, "valid", *(listing.figures or part.figures), *texts]
         )
         for part in parts
     ]
@@ -172,13 +182,9 @@ def as_frame(listing: Listing, parts: Sequence[Part]) -> pd.DataFrame:
 # Findings
 
 
-def findings(listing: Listing, part: Part) -> Iterator[str]:
-    """Yield the findings of a part."""
-    yield from FINDINGS[listing.finding](listing, part) if listing.finding else ()
-
-
-def ranked(listing: Listing, part: Part) -> Iterator[str]:
+def ranked(part: Part) -> Iterator[str]:
     """Say which lines have the best and the worst of the figure that orders them, of those that held the most."""
+    listing = part.listing
     lines = part.lines[part.lines["valid"].astype(bool)]
     if listing.order not in lines:
         return
@@ -194,7 +200,7 @@ def ranked(listing: Listing, part: Part) -> Iterator[str]:
         yield f"{where}: {figure.words} {' to '.join(dict.fromkeys([ends[0], ends[-1]]))}."
 
 
-def rate_kept(listing: Listing, part: Part) -> Iterator[str]:
+def rate_kept(part: Part) -> Iterator[str]:
     """Say which is the highest rate that was kept in every round, below the lowest one that was not."""
     lines = part.lines.reindex(columns=["valid", "rate_per_s", "kept"])
     valid = lines[lines["valid"].astype(bool) & lines["kept"].notna()]
@@ -202,10 +208,10 @@ def rate_kept(listing: Listing, part: Part) -> Iterator[str]:
     rates = valid[(valid["kept"] == 1) & ~(valid["rate_per_s"] >= lost)]["rate_per_s"]
     if len(valid):
         highest = f"{rates.max():,.10g} requests/s" if len(rates) else "none of those offered"
-        yield f"{', '.join(filter(None, [listing.title, part.name]))}: the highest rate kept is {highest}."
+        yield f"{', '.join(filter(None, [part.listing.title, part.name]))}: the highest rate kept is {highest}."
 
 
-def reached(_listing: Listing, part: Part) -> Iterator[str]:
+def reached(part: Part) -> Iterator[str]:
     """Say how much of each resource a process reached, and which limit binds."""
     for line in part.lines.to_dict("records"):
         if line["valid"] and not pd.isna(line.get("found")):

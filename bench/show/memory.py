@@ -1,7 +1,7 @@
 """Memory per additional thread, task or fetch in flight: layer by layer, and over the number held."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLUMNS = (*LAYERS, SERVER, FULL, RSS)
-COLUMNS_OF_JSON = (
+COLUMNS_OF_FRAME = (
     *("part", "group", "line", "stack", "connection", "layer"),
     *("estimate", "low", "high", "intercept", "is_straight", "points", "sizes", "reason"),
 )
@@ -78,9 +78,9 @@ def _ordered(lines: pd.DataFrame) -> pd.DataFrame:
     return lines.assign(g=groups, size=key).sort_values(["g", "size", "arm"], kind="stable").drop(columns=["g", "size"])
 
 
-def sections(trials: pd.DataFrame) -> list[Section]:
+def sections(parts: Sequence[Part]) -> list[Section]:
     """Return a section for each part with a slope."""
-    able = [part for part in parts(trials) if part.slopes["estimate"].notna().any()]
+    able = [part for part in parts if part.slopes["estimate"].notna().any()]
     return [
         Section("", (_table(part),), NOTES, findings=tuple(findings(part)) if part is able[0] else ()) for part in able
     ]
@@ -148,22 +148,22 @@ def _finding(group: pd.DataFrame) -> str:
     )
 
 
-def as_json(trials: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return one object for each layer of each subject: ``part``, ``group``, ``line``, ``layer`` and its slope.
+def as_frame(parts: Sequence[Part]) -> pd.DataFrame:
+    """Return one line for each layer of each subject: ``part``, ``group``, ``line``, ``layer`` and its slope.
 
     The slope: ``estimate`` (bytes), ``low``, ``high``, ``intercept``, ``is_straight``, ``points`` (trials), ``sizes``
-    (numbers held), ``reason`` (why there is none). What is not known is null.
+    (numbers held), ``reason`` (why there is none).
     """
-    tables: Any = [part.slopes.assign(part=part.name)[list(COLUMNS_OF_JSON)] for part in parts(trials)]
-    return [record for table in tables for record in table.astype(object).where(table.notna(), None).to_dict("records")]
+    tables = [part.slopes.assign(part=part.name)[list(COLUMNS_OF_FRAME)] for part in parts]
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(COLUMNS_OF_FRAME))
 
 
 # Plots
 
 
-def plots(trials: pd.DataFrame) -> Iterator[Picture]:
+def plots(parts: Sequence[Part]) -> Iterator[Picture]:
     """Yield the layers and the memory over N of each part."""
-    for number, part in enumerate(parts(trials)[: pictures.MAX_PICTURES], start=1):
+    for number, part in enumerate(parts[: pictures.MAX_PICTURES], start=1):
         suffix = "" if number == 1 else f"-{number}"
         bars = part.slopes[part.slopes["estimate"].notna()].groupby(["group", "line", "stack"], sort=False).ngroups
         if bars:
@@ -187,28 +187,27 @@ def _layers(axes: "Axes", part: Part) -> None:
     from matplotlib.patches import Patch
 
     known = part.slopes[part.slopes["estimate"].notna()]
-    names, figures, longest, before = list[str](), dict[int, str](), 0.0, ""
+    names, figures, stacked, full, before = list[str](), dict[int, str](), dict[int, Any](), dict[int, Any](), ""
     for key, layers in islice(known.groupby(["group", "line", "stack"], sort=False), MAX_BARS):
         group, line, stack = map(str, key)
         if group != before:
             names.append(_head(group))
             before = group
         place = len(names)
-        sizes: dict[Any, float] = layers.set_index("layer")["estimate"].clip(lower=0).to_dict()
-        end = 0.0
-        for layer, fill in FILLS.items():
-            axes.barh(place, sizes.get(layer, 0), left=end, height=0.66, **fill)
-            end += sizes.get(layer, 0)
-        figures[place] = f"{units.size(end, 2)} and more"
-        for full in records(layers[layers["layer"] == FULL]):
-            reach = [[full.estimate - full.low], [full.high - full.estimate]]
-            axes.errorbar(full.estimate, place, xerr=reach, color="black", capsize=4, linewidth=1.4)
-            figures[place] = (
-                units.size(full.estimate, 2) if full.is_straight else units.size_between(full.low, full.high, 2)
-            )
-            end = max(end, full.high)
-        longest = max(longest, end)
+        stacked[place] = layers.set_index("layer")["estimate"].reindex(list(FILLS)).fillna(0).clip(lower=0)
+        figures[place] = f"{units.size(stacked[place].sum(), 2)} and more"
+        for slope in records(layers[layers["layer"] == FULL]):
+            is_one = slope.is_straight
+            figures[place] = units.size(slope.estimate, 2) if is_one else units.size_between(slope.low, slope.high, 2)
+            full[place] = slope
         names.append(starred(line, stack))
+    sizes = pd.DataFrame(stacked).T
+    for layer, left in sizes.cumsum(axis=1).shift(axis=1, fill_value=0).items():
+        axes.barh(sizes.index, sizes[layer], left=left, height=0.66, **FILLS[str(layer)])
+    for place, slope in full.items():
+        reach = [[slope.estimate - slope.low], [slope.high - slope.estimate]]
+        axes.errorbar(slope.estimate, place, xerr=reach, color="black", capsize=4, linewidth=1.4)
+    longest = max([sizes.sum(axis=1).max(), *(slope.high for slope in full.values())])
     pictures.name_rows(axes, names, figures)
     heads = set(map(_head, GROUPS))
     for label in axes.get_yticklabels():

@@ -15,16 +15,16 @@ USUAL = words.USUAL | {"latency": "0"}
 
 
 def split(
-    lines: pd.DataFrame, shown: Collection[str] = (), keys: Sequence[str] = SPLIT
+    lines: pd.DataFrame, used: Collection[str] = (), keys: Sequence[str] = SPLIT
 ) -> list[tuple[str, pd.DataFrame]]:
-    """Return the parts of lines, with their names: those equal in ``keys`` but for the ``shown`` ones, the most first.
+    """Return the parts of lines, each with its name, the one with the most lines first.
 
-    The name has the values in which parts differ, and those that are not usual. The name of an arm has its interpreter
-    and its cores.
+    Lines of a part are equal in ``keys``, except for those that are ``used`` in its table. A name has the values in
+    which parts differ, and those that are not usual. The name of an arm has its interpreter and its cores.
     """
     lines = lines.assign(site=site_differences(lines["site"]))
-    shown = {*shown, *(("interpreter", "cores") if "arm" in shown else ())}
-    keys = [key for key in keys if key not in shown]
+    used = {*used, *(("interpreter", "cores") if "arm" in used else ())}
+    keys = [key for key in keys if key not in used]
     differing = {key for key in keys if len(set(lines[key])) > 1}
 
     def name(values: dict[str, Any]) -> str:

@@ -278,6 +278,18 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar: its name, its value and interval, the text beside it, and its colour and hatch."""
+
+    name: str
+    value: float
+    text: str
+    fill: tuple[str, str]
+    low: float = math.nan
+    high: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
 class Label:
     """A name beside the end of a line, in data coordinates."""
 
@@ -328,27 +340,22 @@ def draw_series(axes: "Axes", name: str, points: Sequence[Point], look: Look | N
     return [Label(end.x, end.y, words.name(name) + ("" if good else " (invalid)"), look.ink)]
 
 
-def draw_bars(axes: "Axes", bars: Mapping[str, tuple[float, float, float, str]], looks: Mapping[str, Any]) -> None:
-    """Draw a bar for each name: its value and interval, and the figure that is written beside it.
-
-    ``looks`` are the arguments of each bar.
-    """
-    for place, (name, (value, low, high, _)) in enumerate(bars.items()):
-        axes.barh(place, value, height=0.66, **looks[name])
-        if low < high:
-            axes.errorbar(value, place, xerr=[[value - low], [high - value]], color="black", capsize=4, linewidth=1.4)
-    name_rows(axes, list(bars), {place: bar[-1] for place, bar in enumerate(bars.values())})
-    axes.set_xlim(
-        0, 1.02 * max([1e-9, *(max(value, high if low < high else 0) for value, low, high, _ in bars.values())])
-    )
+def draw_bars(axes: "Axes", bars: Sequence[Bar]) -> None:
+    """Draw a bar for each name: its value and interval, and the figure that is written beside it."""
+    places, values = range(len(bars)), [bar.value for bar in bars]
+    colours, hatches = [bar.fill[0] for bar in bars], [bar.fill[1] for bar in bars]
+    axes.barh(places, values, height=0.66, color=colours, hatch=hatches, edgecolor="white")
+    reach = [[bar.value - bar.low for bar in bars], [bar.high - bar.value for bar in bars]]
+    axes.errorbar(values, places, xerr=reach, color="black", linestyle="none", capsize=4, elinewidth=1.4)
+    name_rows(axes, [bar.name for bar in bars], {place: bar.text for place, bar in enumerate(bars)})
+    axes.set_xlim(0, 1.02 * max([1e-9, *values, *(bar.high for bar in bars if bar.high > 0)]))
 
 
-def bar_look(name: str, stack: str, *, is_valid: bool) -> dict[str, Any]:
-    """Return how the bar of a name is drawn: hatched if its HTTP stack is its own, pale if no trial is valid."""
+def bar_fill(name: str, stack: str, *, is_valid: bool) -> tuple[str, str]:
+    """Return colour and hatch of the bar of a name: hatched if its stack is its own, pale if no trial is valid."""
     from inflight.bench.show.looks import look
 
-    colour = look(name).colour if is_valid else PALE
-    return {"color": colour, "hatch": "" if stack == "shared" else "//", "edgecolor": "white"}
+    return look(name).colour if is_valid else PALE, "" if stack == "shared" else "//"
 
 
 def draw_labels(axes: "Axes", labels: Sequence[Label], height: float = HEIGHT) -> None:

@@ -18,7 +18,7 @@ from inflight.bench import units
 from inflight.bench.frame import frame, noise
 from inflight.bench.plan import judge
 from inflight.bench.rows.files import Row
-from inflight.bench.show import listing, pictures, study, words
+from inflight.bench.show import listing, memory, pictures, study, words
 from inflight.bench.show.folder import Extras, source
 from inflight.bench.show.listing import Listing
 from inflight.bench.show.pictures import Picture
@@ -43,13 +43,6 @@ def study_of(name: str) -> Study | Listing | str:
     return known[name]
 
 
-def present_studies(lines: pd.DataFrame) -> list[tuple[Study, list[Part]]]:
-    """Return the studies that a frame has something for, with their parts, without those that others replace."""
-    with_parts = [(each, parts) for each in STUDIES if (parts := study.parts(each, lines))]
-    replaced = {name for each, _ in with_parts for name in each.replaces}
-    return [(each, parts) for each, parts in with_parts if each.name not in replaced]
-
-
 @dataclass(frozen=True)
 class Studies:
     """All studies of some rows; what several outputs need is computed once."""
@@ -67,12 +60,24 @@ class Studies:
         return frame.long(self.trials)
 
     @cached_property
-    def _timed(self) -> list[tuple[Study, list[Part]]]:
-        return present_studies(self.lines)
+    def parts(self) -> dict[str, list[Part]]:
+        """The parts of each study of timed trials; none if there is nothing for it."""
+        return {each.name: study.parts(each, self.lines) for each in STUDIES}
+
+    @property
+    def timed(self) -> list[list[Part]]:
+        """The parts of the studies that have something to show, without those that others replace."""
+        present = [parts for parts in self.parts.values() if parts]
+        replaced = {name for parts in present for name in parts[0].study.replaces}
+        return [parts for parts in present if parts[0].study.name not in replaced]
 
     @cached_property
-    def _listed(self) -> list[tuple[Listing, list[listing.Part]]]:
-        return [(each, listing.parts(each, self.trials)) for each in LISTINGS]
+    def _memory(self) -> list[memory.Part]:
+        return memory.parts(self.trials)
+
+    @cached_property
+    def _listed(self) -> dict[str, list[listing.Part]]:
+        return {each.name: listing.parts(each, self.trials) for each in LISTINGS}
 
     @cached_property
     def _is_noisy(self) -> bool:
@@ -82,12 +87,10 @@ class Studies:
     def sections(self) -> list[Section]:
         """The sections; of a noisy run, those of timed studies have tables only, and the first says why."""
         from inflight.bench.ab import show as compare
-        from inflight.bench.show import memory
 
-        timed = [study.section(each, parts) for each, parts in self._timed]
-        every = [(True, section) for section in timed]
-        every += [(False, section) for section in memory.sections(self.trials)]
-        every += [(each.is_timed, listing.section(each, parts)) for each, parts in self._listed if parts]
+        every = [(True, study.section(parts)) for parts in self.timed]
+        every += [(False, section) for section in memory.sections(self._memory)]
+        every += [(parts[0].listing.is_timed, listing.section(parts)) for parts in self._listed.values() if parts]
         every += [(False, section) for section in compare.sections(self.rows)]
         if not self._is_noisy:
             return [section for _, section in every]
@@ -100,14 +103,12 @@ class Studies:
 
     def table(self, name: str) -> pd.DataFrame:
         """Return a study by its name: one line for each line and column of its tables. Raises NotInRunError."""
-        from inflight.bench.show import memory
-
         asked = study_of(name)
         if isinstance(asked, str):
-            return pd.DataFrame(memory.as_json(self.trials), columns=list(memory.COLUMNS_OF_JSON))
+            return memory.as_frame(self._memory)
         if isinstance(asked, Listing):
-            return listing.as_frame(asked, listing.parts(asked, self.trials))
-        return study.as_frame(asked, study.parts(asked, self.lines))
+            return listing.as_frame(asked, self._listed[name])
+        return study.as_frame(asked, self.parts[name])
 
     def as_json(self) -> dict[str, Any]:
         """Return the tables of all studies as JSON, by their names: a list of objects, in which null is unknown."""
@@ -118,21 +119,19 @@ class Studies:
     def pictures(self, footer: str = "", only: Collection[str] | None = None) -> Iterator[Picture]:
         """Yield the plots of all studies, or of those in ``only``. In a noisy run, timed studies have it as title."""
         from inflight.bench.frame.moments import moments
-        from inflight.bench.show import draw, memory
+        from inflight.bench.show import draw
 
         def is_asked(name: str) -> bool:
             return only is None or name in only
 
         over_time = moments(self.rows, self.trials)
         has_valid = any(row.valid for row in self.rows)
-        timed = self._timed
-        if only is not None:
-            timed = [(each, study.parts(each, self.lines)) for each in STUDIES if each.name in only]
-        every = [(True, draw.draw_study(each, parts, has_valid=has_valid)) for each, parts in timed]
+        timed = self.timed if only is None else [self.parts[name] for name in self.parts if name in only]
+        every = [(True, draw.draw_study(parts, has_valid=has_valid)) for parts in timed]
         every += [(True, draw.draw_windows(over_time))] if is_asked("windows") else []
-        every += [(False, memory.plots(self.trials))] if is_asked(MEMORY) else []
-        for each, parts in self._listed:
-            every += [(each.is_timed, draw.draw_listing(each, parts, over_time))] if is_asked(each.name) else []
+        every += [(False, memory.plots(self._memory))] if is_asked(MEMORY) else []
+        listed = [parts for name, parts in self._listed.items() if parts and is_asked(name)]
+        every += [(parts[0].listing.is_timed, draw.draw_listing(parts, over_time)) for parts in listed]
         title = self._noisy("noisy_plot") if self._is_noisy else ""
         for is_timed, drawn in every:
             for picture in drawn:

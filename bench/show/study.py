@@ -4,9 +4,9 @@ From it come a table of means, a table of ratios, one sentence, plots, and a tab
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import combinations, groupby
 from typing import Any, Literal, NamedTuple
 
@@ -81,19 +81,8 @@ class Study:
         return figure_of(self.figures[0])
 
 
-class Part(NamedTuple):
-    """The lines of a study that differ in nothing but its lines and columns."""
-
-    name: str
-    """What distinguishes it from the other parts; empty for the only one."""
-    lines: pd.DataFrame
-    """Lines of the frame, of all its figures, with the name of their line in the table as the column ``line``."""
-    means: pd.DataFrame
-    """``contrast.summary`` of the first figure, by line and columns."""
-    columns: list[tuple[Any, ...]]
-    """The values of the columns, in order."""
-
-
+Column = tuple[Any, ...]
+"""Values of the keys in ``columns``, in their order."""
 ORDER = {"latency": "latency_ns", "cpu": "cpu_ns"}
 """The keys that are ordered by another one."""
 SERVED = ("server_cpu_share", "server_run_delay_share", "late_ns")
@@ -102,6 +91,145 @@ MAX_SERVER_SHARE = 0.90
 """Share of its core, used or waited for, up to which the server limits no throughput."""
 MAX_LATE_NS, MAX_LATE_SHARE = 1_000_000, 0.02
 """Lateness of the server up to which a latency is what was asked for: a time, and a share of the latency."""
+USUAL_CAP = 100
+"""Of several numbers in flight, the nearest to this one stands for all."""
+
+
+class Tile(NamedTuple):
+    """The fastest of one column, those that tie with it, and how far it is ahead of the slowest."""
+
+    best: tuple[str, ...]
+    """The fastest first; empty if fewer than two can be compared."""
+    ratio: float
+    is_decided: bool
+    """Whether some line is behind by a certain difference."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The lines of a study that differ in nothing but its lines and columns."""
+
+    study: Study
+    name: str
+    """What distinguishes it from the other parts; empty for the only one."""
+    lines: pd.DataFrame
+    """Lines of the frame, of all its figures, with the name of their line in the table as the column ``line``."""
+
+    def means_of(self, figure: str) -> pd.DataFrame:
+        """Return ``contrast.summary`` of a figure, by line and columns."""
+        columns = self.study.columns
+        counted = self.lines[(self.lines["figure"] == figure) & (self.lines["role"] != "placebo")]
+        return summary(counted, ["line", "stack", *columns, *(ORDER[key] for key in columns if key in ORDER)])
+
+    @cached_property
+    def means(self) -> pd.DataFrame:
+        """The means of the figure that is compared."""
+        return self.means_of(self.study.figures[0])
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """The columns, in order."""
+        ordered = self.means.sort_values([ORDER.get(key, key) for key in self.study.columns])
+        return list(dict.fromkeys(ordered[list(self.study.columns)].itertuples(index=False, name=None)))
+
+    def is_shown(self) -> bool:
+        """Return whether the study has something to show of the part."""
+        study = self.study
+        if not len(self.means) or any(len(set(self.means[key])) < study.least for key in study.vary):
+            return False
+        values: dict[Any, set[Any]] = {}
+        for first, other, *_ in self.columns if study.plot.mark == "tiles" else ():
+            values.setdefault(first, set()).add(other)
+        is_grid = any(len(first & other) > 1 for first, other in combinations(values.values(), 2))
+        return is_grid or study.plot.mark != "tiles"
+
+    def head(self, column: Column) -> str:
+        """Write the head of a column."""
+        return ", ".join(value_name(key, value) for key, value in zip(self.study.columns, column, strict=True))
+
+    def at(self, table: pd.DataFrame, columns: Collection[Column]) -> pd.DataFrame:
+        """Return the lines of a table in some columns."""
+        return table[pd.MultiIndex.from_frame(table[list(self.study.columns)]).isin(columns)]
+
+    @property
+    def usual(self) -> Column:
+        """The column that stands for all: of the first ones, that with the usual number in flight."""
+        study = self.study
+        if "in_flight" not in study.columns:
+            return self.columns[-1 if study.plot.is_ratio else 0]
+        place = study.columns.index("in_flight")
+        alike = [column for column in self.columns if place == 0 or column[:place] == self.columns[0][:place]]
+        return min(alike, key=lambda column: abs(math.log(max(1, column[place]) / USUAL_CAP)))
+
+    @cached_property
+    def stacks(self) -> dict[str, str]:
+        """The stack of each line: the shared stack first, then the best in the usual column."""
+        here = self.at(self.means, [self.usual]).set_index("line")["estimate"]
+        sign = -1 if self.study.figure.is_more_better else 1
+        lines = dict(zip(self.means["line"], self.means["stack"], strict=True))
+        order = {
+            line: (STACKS.get(stack, 2), sign * here.get(line, sign * math.inf), line) for line, stack in lines.items()
+        }
+        return {line: lines[line] for line in sorted(lines, key=order.__getitem__)}
+
+    @cached_property
+    def ratios(self) -> pd.DataFrame:
+        """The ratios to the baseline of a study with an axis, by line and columns."""
+        assert self.study.over is not None
+        axis, baseline = self.study.over
+        lines = self.lines[self.lines["figure"] == self.study.figures[0]]
+        lines = lines if axis == "arm" else lines[lines["role"] != "placebo"]
+        if baseline == "first":
+            named = lines[lines["role"] == "reference"][axis]
+            baseline = named.iloc[0] if axis == "interpreter" and len(named) else min(lines[axis])
+        if baseline == "best":
+            best = self.means.sort_values("estimate").groupby("line")[axis].last()
+            lines = lines.assign(best=lines["line"].map(best))
+        by = ["line", *self.study.columns, *([baseline] if baseline in {"reference", "best"} else [])]
+        table = contrast(lines, axis, baseline, [key for key in by if key != axis and (key, axis) != ("line", "arm")])
+        return table.assign(line=table["arm"].map(words.name)) if axis == "arm" else table
+
+    @cached_property
+    def ranked(self) -> dict[Column, list[Any]]:
+        """For each column with two means that can be compared, these means: the best first.
+
+        They are of the shared stack, if it has two of them. Each has its ``ratio`` to the best one (the low end of the
+        interval is ``ratio_low``), and the ``answer``.
+        """
+        keys = list(self.study.columns)
+        able = self.means[self.means["valid"] & (self.means["n"] > 1)]
+        is_shared = able["stack"] == "shared"
+        shared = is_shared.groupby([able[key] for key in keys]).transform("sum")
+        able = able[is_shared | (shared < 2)].sort_values("estimate", ascending=not self.study.figure.is_more_better)
+        able = able.assign(best=able.groupby(keys)["line"].transform("first"))
+        lines = self.lines[self.lines["figure"] == self.study.figures[0]].merge(able[["line", *keys, "best"]])
+        ratios = contrast(lines, "line", "best", [*keys, "best"])
+        ratios = ratios.rename(columns={"estimate": "ratio", "low": "ratio_low"})
+        able = able.merge(ratios[["line", *keys, "ratio", "ratio_low", "answer"]], "left")
+        columns = {key: records(means) for key, means in able.groupby(keys, sort=False)}
+        return {column: columns[column] for column in self.columns if len(columns.get(column, ())) > 1}
+
+    @cached_property
+    def tiles(self) -> dict[Column, Tile]:
+        """Who is best in each column."""
+        tiles = dict.fromkeys(self.columns, Tile((), math.nan, is_decided=False))
+        for column, (best, *others) in self.ranked.items():
+            tied = [mean.line for mean in others if mean.answer != "differs"]
+            ratio = best.estimate / others[-1].estimate
+            tiles[column] = Tile((best.line, *tied), max(ratio, 1 / ratio), len(tied) < len(others))
+        return tiles
+
+    @cached_property
+    def findings(self) -> list[str]:
+        """One sentence each for the first and the last column in which two lines can be compared.
+
+        Where columns are compared with each other, there is one for each, and tiles are counted.
+        """
+        if self.study.over and self.study.over[0] in self.study.columns and self.study.over[1] != "best":
+            return list(_axis_findings(self, self.study.over[0]))
+        if self.study.plot.mark == "tiles":
+            return list(_tile_findings(self))
+        return [_finding(self, column) for column in dict.fromkeys([*self.ranked][:1] + [*self.ranked][-1:])]
 
 
 def parts(study: Study, frame: pd.DataFrame) -> list[Part]:
@@ -116,139 +244,25 @@ def parts(study: Study, frame: pd.DataFrame) -> list[Part]:
     for key in study.lines[1:]:
         line = line + " " + rows[key].astype(str)
     rows = rows.assign(line=line.str.strip().map(words.name))
-    many = [_part(study, name, lines) for name, lines in split(rows, {*study.lines, *study.columns})]
-    able = [
-        part for part in many if len(part.means) and all(len(set(part.means[key])) >= study.least for key in study.vary)
-    ]
-    able = [part for part in able if _is_grid(part)] if study.plot.mark == "tiles" else able
+    many = [Part(study, name, lines) for name, lines in split(rows, {*study.lines, *study.columns})]
+    able = [part for part in many if part.is_shown()]
     return sorted(able, key=lambda part: (not part.means["valid"].any(), -len(part.means)))
 
 
-def _is_grid(part: Part) -> bool:
-    """Return whether two values of one of the first two columns have two values of the other in common."""
-    values: dict[Any, set[Any]] = {}
-    for first, other, *_ in part.columns:
-        values.setdefault(first, set()).add(other)
-    return any(len(first & other) > 1 for first, other in combinations(values.values(), 2))
-
-
-def _part(study: Study, name: str, lines: pd.DataFrame) -> Part:
-    keys = [*study.columns, *(ORDER[key] for key in study.columns if key in ORDER)]
-    counted = lines[(lines["figure"] == study.figures[0]) & (lines["role"] != "placebo")]
-    means = summary(counted, ["line", "stack", *keys])
-    ordered = means.sort_values([ORDER.get(key, key) for key in study.columns])
-    columns = list(dict.fromkeys(ordered[list(study.columns)].itertuples(index=False, name=None)))
-    return Part(name, lines, means, columns)
-
-
-def head(study: Study, column: Sequence[Any]) -> str:
-    """Write the head of a column."""
-    return ", ".join(value_name(key, value) for key, value in zip(study.columns, column, strict=True))
-
-
-def at(study: Study, table: pd.DataFrame, column: Sequence[Any]) -> pd.DataFrame:
-    """Return the lines of one column."""
-    is_here = pd.Series(data=True, index=table.index)
-    for key, value in zip(study.columns, column, strict=True):
-        is_here &= table[key] == value
-    return table[is_here]
-
-
-USUAL_CAP = 100
-
-
-def usual(study: Study, part: Part) -> tuple[Any, ...]:
-    """Return the column that stands for all: of the first ones, that with the number in flight nearest to USUAL_CAP."""
-    if "in_flight" not in study.columns:
-        return part.columns[-1 if study.plot.is_ratio else 0]
-    place = study.columns.index("in_flight")
-    alike = [column for column in part.columns if place == 0 or column[:place] == part.columns[0][:place]]
-    return min(alike, key=lambda column: abs(math.log(max(1, column[place]) / USUAL_CAP)))
-
-
-def ordered(study: Study, part: Part) -> list[tuple[str, str]]:
-    """Return each line with its stack: the shared stack first, then the best in the usual column."""
-    here = at(study, part.means, usual(study, part)).set_index("line")["estimate"]
-    sign = -1 if study.figure.is_more_better else 1
-    lines = dict(zip(part.means["line"], part.means["stack"], strict=True))
-    return sorted(
-        lines.items(), key=lambda item: (STACKS.get(item[1], 2), sign * here.get(item[0], sign * math.inf), item[0])
-    )
-
-
-def ratios(study: Study, part: Part) -> pd.DataFrame:
-    """Return the ratios of a study with an axis to its baseline, by line and columns."""
-    assert study.over is not None
-    axis, baseline = study.over
-    lines = part.lines[part.lines["figure"] == study.figures[0]]
-    lines = lines if axis == "arm" else lines[lines["role"] != "placebo"]
-    if baseline == "first":
-        named = lines[lines["role"] == "reference"][axis]
-        baseline = named.iloc[0] if axis == "interpreter" and len(named) else min(lines[axis])
-    if baseline == "best":
-        best = part.means.sort_values("estimate").groupby("line")[axis].last()
-        lines = lines.assign(best=lines["line"].map(best))
-    by = ["line", *study.columns, *([baseline] if baseline in {"reference", "best"} else [])]
-    table = contrast(lines, axis, baseline, [key for key in by if key != axis and (key, axis) != ("line", "arm")])
-    return table.assign(line=table["arm"].map(words.name)) if axis == "arm" else table
-
-
-def served(study: Study, part: Part) -> dict[tuple[Any, ...], tuple[str, str]]:
+def _served(part: Part) -> dict[tuple[Any, ...], tuple[str, str]]:
     """Return what stands before and behind a throughput, by line and column: ``≥`` and the latency that was served."""
-    if study.figures[0] != "pages_per_s":
+    if part.study.figures[0] != "pages_per_s":
         return {}
     lines = part.lines[part.lines["valid"] & part.lines["figure"].isin(SERVED) & (part.lines["kind"] == "arm")]
-    keys = ["line", *study.columns, "latency_ns"]
-    wide = lines.pivot_table("value", list(dict.fromkeys(keys)), "figure", "median").reset_index()
-    wide = wide.reindex(columns=[*wide.columns, *(name for name in SERVED if name not in wide)]).fillna(
-        dict.fromkeys(SERVED, 0)
-    )
+    keys = list(dict.fromkeys(["line", *part.study.columns, "latency_ns"]))
+    wide = lines.pivot_table("value", keys, "figure", "median").reindex(columns=SERVED).fillna(0).reset_index()
     around = {}
     for line in wide.to_dict("records"):
         is_full = line["server_cpu_share"] + line["server_run_delay_share"] > MAX_SERVER_SHARE
         is_late = line["late_ns"] > MAX_LATE_NS + MAX_LATE_SHARE * line["latency_ns"]
         late = f" at {units.duration(line['latency_ns'] + line['late_ns'], 2)}" if is_late else ""
-        around[line["line"], tuple(line[key] for key in study.columns)] = ("≥" if is_full else "", late)
+        around[line["line"], tuple(line[key] for key in part.study.columns)] = ("≥" if is_full else "", late)
     return around
-
-
-class Tile(NamedTuple):
-    """The fastest of one column, those that tie with it, and how far it is ahead of the slowest."""
-
-    best: tuple[str, ...]
-    """The fastest first; empty if fewer than two can be compared."""
-    ratio: float
-    is_decided: bool
-    """Whether some line is behind by a certain difference."""
-
-
-def ranked(study: Study, part: Part) -> dict[tuple[Any, ...], list[Any]]:
-    """Return, for each column with two means that can be compared, these means: the best first.
-
-    They are of the shared stack, if it has two of them. Each has its ``ratio`` to the best one (the low end of the
-    interval is ``ratio_low``), and the ``answer``.
-    """
-    keys = list(study.columns)
-    able = part.means[part.means["valid"] & (part.means["n"] > 1)]
-    is_shared = able["stack"] == "shared"
-    shared = is_shared.groupby([able[key] for key in keys]).transform("sum")
-    able = able[is_shared | (shared < 2)].sort_values("estimate", ascending=not study.figure.is_more_better)
-    able = able.assign(best=able.groupby(keys)["line"].transform("first"))
-    lines = part.lines[part.lines["figure"] == study.figures[0]].merge(able[["line", *keys, "best"]])
-    ratios = contrast(lines, "line", "best", [*keys, "best"])
-    ratios = ratios.rename(columns={"estimate": "ratio", "low": "ratio_low"})
-    able = able.merge(ratios[["line", *keys, "ratio", "ratio_low", "answer"]], "left")
-    columns = {key: records(means) for key, means in able.groupby(keys, sort=False)}
-    return {column: columns[column] for column in part.columns if len(columns.get(column, ())) > 1}
-
-
-def tile(means: Sequence[Any]) -> Tile:
-    """Return who is best of the means of a column (``ranked``)."""
-    if not means:
-        return Tile((), math.nan, is_decided=False)
-    tied = [mean.line for mean in means[1:] if mean.answer != "differs"]
-    ratio = means[0].estimate / means[-1].estimate
-    return Tile((means[0].line, *tied), max(ratio, 1 / ratio), len(tied) + 1 < len(means))
 
 
 def text(figure: Figure, mean: Any) -> str:
@@ -266,39 +280,27 @@ def ratio_text(line: Any) -> str:
     return f"{ratio}{ends}{SIGNS[line.answer]}"
 
 
-def findings(study: Study, part: Part) -> Iterator[str]:
-    """Yield one sentence each for the first and the last column in which two lines can be compared.
-
-    Where columns are compared with each other, there is one for each, and tiles are counted.
-    """
-    if study.over and study.over[0] in study.columns and study.over[1] != "best":
-        yield from _axis_findings(study, part, study.over[0])
-        return
-    able = ranked(study, part)
-    if study.plot.mark == "tiles":
-        yield from _tile_findings(study, able)
-    else:
-        yield from (_finding(study, part, column, able[column]) for column in dict.fromkeys([*able][:1] + [*able][-1:]))
+# Findings
 
 
-def _tile_findings(study: Study, able: Mapping[tuple[Any, ...], Sequence[Any]]) -> Iterator[str]:
-    tiles = {column: tile(means) for column, means in able.items()}
+def _tile_findings(part: Part) -> Iterator[str]:
+    tiles = {column: part.tiles[column] for column in part.ranked}
     decided = [column for column, best in tiles.items() if best.is_decided]
     if tiles:
         yield FINDINGS["tie"].format(tied=len(tiles) - len(decided), number=len(tiles))
     for column in sorted(decided, key=lambda column: -tiles[column].ratio)[:1]:
         best, ratio = tiles[column].best[0], units.times(tiles[column].ratio)
-        yield FINDINGS["lead"].format(best=best, ratio=ratio, where=head(study, column))
+        yield FINDINGS["lead"].format(best=best, ratio=ratio, where=part.head(column))
 
 
-def _axis_findings(study: Study, part: Part, axis: str) -> Iterator[str]:
-    table = ratios(study, part).sort_values("estimate")
-    for column in evenly([column for column in part.columns if len(at(study, table, column))], MAX_RATIOS):
-        lines = records(at(study, table, column))
+def _axis_findings(part: Part, axis: str) -> Iterator[str]:
+    table = part.ratios.sort_values("estimate")
+    for column in evenly([column for column in part.columns if len(part.at(table, [column]))], MAX_RATIOS):
+        lines = records(part.at(table, [column]))
         yield FINDINGS["axis"].format(
-            where=words.join(", ", head(study, column), part.name),
+            where=words.join(", ", part.head(column), part.name),
             baseline=value_name(axis, lines[0].baseline),
-            words=study.figure.words,
+            words=part.study.figure.words,
             low=units.times(lines[0].estimate, 3),
             first=lines[0].line,
             high=units.times(lines[-1].estimate, 3),
@@ -308,18 +310,19 @@ def _axis_findings(study: Study, part: Part, axis: str) -> Iterator[str]:
         )
 
 
-def _finding(study: Study, part: Part, column: Sequence[Any], means: Sequence[Any]) -> str:
+def _finding(part: Part, column: Column) -> str:
+    figure, means = part.study.figure, part.ranked[column]
     best, worst = means[0], means[-1]
     is_same = all(mean.answer == "same" for mean in means[1:])
     return FINDINGS["differs" if worst.answer == "differs" else "same" if is_same else "unknown"].format(
-        where=words.join(", ", head(study, column), part.name),
+        where=words.join(", ", part.head(column), part.name),
         number=len(means),
         best=best.line,
         worst=worst.line,
-        best_word=study.figure.best or f"lowest in {study.figure.words}",
-        worst_word=study.figure.worst or "highest",
-        best_value=study.figure.write(best.estimate, 2),
-        worst_value=study.figure.write(worst.estimate, 2),
+        best_word=figure.best or f"lowest in {figure.words}",
+        worst_word=figure.worst or "highest",
+        best_value=figure.write(best.estimate, 2),
+        worst_value=figure.write(worst.estimate, 2),
         ratio=units.times(max(worst.ratio, 1 / worst.ratio)),
     )
 
@@ -327,10 +330,11 @@ def _finding(study: Study, part: Part, column: Sequence[Any], means: Sequence[An
 # Tables
 
 
-def section(study: Study, many: Sequence[Part]) -> Section:
-    """Return the findings and the tables of a study that has parts."""
-    tables = [table for part in many[:MAX_PARTS] for table in _tables(study, part)]
-    more = tuple(table for part in many[:MAX_PARTS] for table in _other_figures(study, part))
+def section(many: Sequence[Part]) -> Section:
+    """Return the findings and the tables of the parts of a study, at least one."""
+    study = many[0].study
+    tables = [table for part in many[:MAX_PARTS] for table in _tables(part)]
+    more = tuple(table for part in many[:MAX_PARTS] for table in _other_figures(part))
     entries = [entry for table in tables for line in table.cells for entry in line[1:]]
     signs = [text for sign, text in words.TEXTS["signs"].items() if any(sign in entry for entry in entries)]
     return Section(
@@ -338,52 +342,46 @@ def section(study: Study, many: Sequence[Part]) -> Section:
         tuple(tables),
         tuple(filter(None, dict.fromkeys([study.note, *signs]))),
         details=(Detail("Further figures", tables=more),) if more else (),
-        findings=tuple(findings(study, many[0])) if study.is_headline else (),
+        findings=tuple(many[0].findings) if study.is_headline else (),
     )
 
 
-def _tables(study: Study, part: Part) -> Iterator[Table]:
-    title = words.join(", ", study.title, part.name)
+def _tables(part: Part) -> Iterator[Table]:
+    study, title = part.study, words.join(", ", part.study.title, part.name)
     if study.plot.mark == "tiles":
-        yield from _tiles(study, part, title)
+        yield from _grids(part, title)
         return
-    around = served(study, part)
+    around = _served(part)
 
     def write(mean: Any) -> str:
         before, behind = around.get((mean.line, tuple(getattr(mean, key) for key in study.columns)), ("", ""))
         return f"{before}{text(study.figure, mean)}{behind}"
 
-    names = ordered(study, part)
-    yield _table(study, title, names, part.means, part.columns, write)
-    if study.over is not None and len(table := ratios(study, part)):
-        baselines = table["baseline"].unique()
+    yield _table(part, title, part.means, write)
+    if study.over is not None and len(part.ratios):
+        baselines = part.ratios["baseline"].unique()
         against = baselines[0] if len(baselines) == 1 else f"the {study.over[1]}"
-        again = [(line, "") for line in table["line"].unique() if line not in dict(names)]
-        able = [column for column in part.columns if len(at(study, table, column))]
-        title = f"{title}: ratio to {against} (95 %)"
-        yield _table(study, title, [*again, *names], table, able, ratio_text, MAX_RATIOS)
+        yield _table(part, f"{title}: ratio to {against} (95 %)", part.ratios, ratio_text, MAX_RATIOS)
 
 
-def _other_figures(study: Study, part: Part) -> Iterator[Table]:
+def _other_figures(part: Part) -> Iterator[Table]:
     """Yield a table of each figure that is not compared."""
-    for name in study.figures[1:]:
-        figure, lines = figure_of(name), part.lines[part.lines["figure"] == name]
-        means = summary(lines[lines["role"] != "placebo"], ["line", *study.columns])
+    for name in part.study.figures[1:]:
+        figure = figure_of(name)
         title = words.join(", ", f"{figure.words[0].upper()}{figure.words[1:]}", part.name)
-        yield _table(study, title, ordered(study, part), means, part.columns, partial(text, figure))
+        yield _table(part, title, part.means_of(name), partial(text, figure))
 
 
-def _tiles(study: Study, part: Part, title: str) -> Iterator[Table]:
+def _grids(part: Part, title: str) -> Iterator[Table]:
     """Yield, for each value of the facet, who is best at each place."""
-    x, facet = study.plot.x, study.plot.facet
-    (y,) = set(study.columns) - {x, facet}
-    able = ranked(study, part)
-    tiles = [tile_text(tile(able.get(column, ()))) for column in part.columns]
-    places = pd.DataFrame(part.columns, columns=list(study.columns)).assign(text=tiles)
-    for value, tiles_here in places.groupby(facet):
-        grid = tiles_here.set_index([y, x])["text"].unstack(fill_value="-")  # noqa: PD010
+    x, facet = part.study.plot.x, part.study.plot.facet
+    (y,) = set(part.study.columns) - {x, facet}
+    texts = [tile_text(tile) for tile in part.tiles.values()]
+    places = pd.DataFrame(part.columns, columns=list(part.study.columns)).assign(text=texts)
+    for value, tiles in places.groupby(facet):
+        grid = tiles.set_index([y, x])["text"].unstack(fill_value="-")  # noqa: PD010
         heads = (value_words(y), *(value_name(x, item) for item in grid))
-        lines = ((value_name(y, item), *grid.loc[item]) for item in tiles_here[y].unique())
+        lines = ((value_name(y, item), *grid.loc[item]) for item in tiles[y].unique())
         yield Table(words.join(", ", title, value_name(facet, value)), heads, tuple(lines))
 
 
@@ -395,29 +393,25 @@ def tile_text(place: Tile) -> str:
     return f"{place.best[0]}{tied}, {units.times(place.ratio)}"
 
 
-def _table(
-    study: Study,
-    title: str,
-    names: Sequence[tuple[str, str]],
-    table: pd.DataFrame,
-    columns: Sequence[tuple[Any, ...]],
-    write: Callable[[Any], str],
-    most: int = MAX_COLUMNS,
-) -> Table:
+def _table(part: Part, title: str, table: pd.DataFrame, write: Callable[[Any], str], most: int = MAX_COLUMNS) -> Table:
     """Return a table with a line for each name, those of each stack below a heading; a single name is the column."""
-    entries = {(each.line, column): write(each) for column in columns for each in records(at(study, table, column))}
-    if len(only := {name for name, _ in entries}) == 1 < len(columns):
-        return Table(title, ("", *only), tuple((head(study, column), text) for (_, column), text in entries.items()))
-    every, columns = columns, evenly(columns, most)
+    entries = {
+        (each.line, column): write(each) for column in part.columns for each in records(part.at(table, [column]))
+    }
+    every = [column for column in part.columns if any(column == place for _, place in entries)]
+    if len(only := {name for name, _ in entries}) == 1 < len(every):
+        return Table(title, ("", *only), tuple((part.head(column), text) for (_, column), text in entries.items()))
+    columns = evenly(every, most)
+    others = [name for name in table["line"].unique() if name not in part.stacks]  # A/A arms
     lines: list[Line] = []
-    for stack, named in groupby(names, key=lambda line: line[1]):
-        cells = [(name, *(entries.get((name, column), "-") for column in columns)) for name, _ in named]
+    for stack, named in groupby([*others, *part.stacks], key=lambda name: part.stacks.get(name, "")):
+        cells = [(name, *(entries.get((name, column), "-") for column in columns)) for name in named]
         cells = [line for line in cells if set(line[1:]) != {"-"}]
         lines += [Group(HEADINGS[stack])] if cells and lines and stack in HEADINGS else []
         lines += cells
     more = len(every) - len(columns)
     notes = (f"Columns that are not shown: {more}.",) if more else ()
-    return Table(title, ("strategy", *(head(study, column) for column in columns)), tuple(lines), notes)
+    return Table(title, ("strategy", *map(part.head, columns)), tuple(lines), notes)
 
 
 def evenly(values: Sequence[Any], most: int = MAX_COLUMNS) -> list[Any]:
@@ -435,7 +429,7 @@ def as_frame(study: Study, many: Sequence[Part]) -> pd.DataFrame:
     keys = ["part", "line", *study.columns]
     tables = [_indexed([part.means.assign(part=part.name) for part in many], keys, SUMMARY)]
     if study.over:
-        compared = [ratios(study, part).assign(part=part.name) for part in many]
+        compared = [part.ratios.assign(part=part.name) for part in many]
         tables.append(_indexed(compared, keys, CONTRAST).add_prefix("ratio_"))
     return pd.concat(tables, axis=1).reset_index()
 

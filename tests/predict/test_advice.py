@@ -17,7 +17,7 @@ from inflight.bench.predict.advice import Wanted, advise, costs_near, verify
 from inflight.bench.rows import files
 from inflight.bench.rows.files import Row
 from inflight.bench.show.studies import STUDIES
-from inflight.bench.show.study import parts, ranked, tile
+from inflight.bench.show.study import parts
 from tests.made_rows import MS, arm_row, crawl_row
 from tests.predict.made_maps import MODELS
 
@@ -98,13 +98,12 @@ def test_advice_and_map_of_one_run_never_contradict_each_other() -> None:
     lines = frame(files.read(max(REFERENCE.glob("*-map"))))
     study = next(one for one in STUDIES if one.name == "map")
     (part,) = parts(study, lines)
-    able = ranked(study, part)
     latencies, works = (dict(zip(lines[key], lines[f"{key}_ns"], strict=True)) for key in ("latency", "cpu"))
 
     for cpu, latency, number in part.columns:
         lengths = {name: length for name, length in LENGTHS.items() if number == 1 or name != "sequential"}
         found = advise(lines, SITE, Wanted(latency, latencies[latency], works[cpu], number, number), lengths)
-        best = tile(able[cpu, latency, number]).best
+        best = part.tiles[cpu, latency, number].best
         assert (found["measured"], tuple(found["alike"])) == (True, best)
         assert found["advised"] in {None, *best}
 

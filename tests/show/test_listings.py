@@ -39,13 +39,13 @@ def parts(name: str, rows: Sequence[Row]) -> list[listing.Part]:
 
 
 def tables(name: str, rows: Sequence[Row]) -> list[Table]:
-    found = listing.section(NAMED[name], parts(name, rows)).tables
+    found = listing.section(parts(name, rows)).tables
     assert all(isinstance(table, Table) for table in found)
     return [table for table in found if isinstance(table, Table)]
 
 
 def findings(name: str, rows: Sequence[Row]) -> tuple[str, ...]:
-    return listing.section(NAMED[name], parts(name, rows)).findings or ()
+    return listing.section(parts(name, rows)).findings or ()
 
 
 def held(*reach_ms: int, name: str = "callbacks", **same: Any) -> list[Row]:

@@ -9,6 +9,7 @@ import pytest
 from inflight.bench.frame.frame import trials
 from inflight.bench.rows.files import Row
 from inflight.bench.show import memory
+from inflight.bench.show.studies import Studies
 from inflight.bench.show.table import Group, Table, texts
 from tests.made_memory_rows import PARKED, held_row, idle_row, ladder, memory_run
 from tests.made_rows import edited, memory_rows
@@ -43,12 +44,12 @@ PAIR = ladder({name: PARKED[name] for name in (*KINDS, "thread")}, SIZES, rounds
 
 
 def tables(rows: Sequence[Row]) -> list[Table]:
-    found = [table for section in memory.sections(trials(rows)) for table in section.tables]
+    found = [table for section in memory.sections(memory.parts(trials(rows))) for table in section.tables]
     return [table for table in found if isinstance(table, Table)]
 
 
 def findings(rows: Sequence[Row]) -> list[str]:
-    return [one for section in memory.sections(trials(rows)) for one in section.findings or ()]
+    return [one for section in memory.sections(memory.parts(trials(rows))) for one in section.findings or ()]
 
 
 @pytest.mark.parametrize(
@@ -137,10 +138,10 @@ def test_a_finding_has_the_ends_of_those_that_are_known_and_straight(rows: list[
 
 
 def test_json_has_an_object_for_each_layer_and_null_for_what_is_unknown() -> None:
-    objects = memory.as_json(trials([*idle(unknown=UNKNOWN), held_row()]))
+    objects = Studies([*idle(unknown=UNKNOWN), held_row()]).as_json()["memory"]
     found = {(one["group"], one["layer"]): one for one in json.loads(json.dumps(objects, allow_nan=False))}
 
-    assert {tuple(one) for one in found.values()} == {memory.COLUMNS_OF_JSON}
+    assert {tuple(one) for one in found.values()} == {memory.COLUMNS_OF_FRAME}
     user, slab = found["idle", "user"], found["idle", "slab and sockets"]
     assert user["estimate"] == pytest.approx(16_460)
     assert user["low"] <= user["estimate"] <= user["high"]
@@ -148,7 +149,7 @@ def test_json_has_an_object_for_each_layer_and_null_for_what_is_unknown() -> Non
     assert (user["is_straight"], user["points"], user["sizes"], user["reason"]) == (True, 5, 5, "")
     assert (slab["estimate"], slab["low"], slab["intercept"], slab["reason"]) == (None, None, None, "unknown here")
     assert found["held", "user"]["reason"] == "needs 5 different numbers in flight, has 1"
-    assert memory.as_json(trials([])) == []
+    assert Studies([]).as_json()["memory"] == []
 
 
 def test_a_whole_run_has_bars_of_layers_and_a_ladder() -> None:

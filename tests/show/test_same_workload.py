@@ -59,6 +59,7 @@ def test_tables_of_memory_that_differ_in_their_site_have_different_titles() -> N
     rows = [held_row(n=n) for n in (2000, 4000, 6000, 8000, 10_000)]
     others = [edited(row, workload={"site": {"links": 7}}) for row in rows]
 
-    titles = [table.title for section in memory.sections(trials([*rows, *others])) for table in section.tables]
+    sections = memory.sections(memory.parts(trials([*rows, *others])))
+    titles = [table.title for section in sections for table in section.tables]
 
     assert len(set(titles)) == len(titles) == 2

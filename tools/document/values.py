@@ -46,11 +46,10 @@ def study_section(run: Run, name: str, only: str = "") -> Section:
 
     Raises DocumentError if the run has nothing for it.
     """
-    study = _study(name)
-    many = shows.parts(study, run.lines.query(only) if only else run.lines)
+    many = shows.parts(_study(name), run.lines.query(only) if only else run.lines)
     if not many:
         raise DocumentError(f"{run.folder} has nothing for the study {name}")
-    return section(study, many)
+    return section(many)
 
 
 SURE = ("", "user", "server", "all layers", "resident (RSS)")
@@ -59,7 +58,7 @@ SURE = ("", "user", "server", "all layers", "resident (RSS)")
 
 def memory_table(run: Run) -> Table | None:
     """Return the memory per additional thread, task or fetch; None without a slope."""
-    sections = memory.sections(run.trials)
+    sections = memory.sections(memory.parts(run.trials))
     if not sections:
         return None
     table = sections[0].tables[0]
@@ -71,7 +70,7 @@ def memory_table(run: Run) -> Table | None:
 def listed(run: Run, name: str, only: str) -> Section:
     """Return the tables and the findings of a listing, of the trials that a query selects."""
     (study,) = (listing for listing in LISTINGS if listing.name == name)
-    return listing.section(study, listing.parts(study, run.trials.query(only)))
+    return listing.section(listing.parts(study, run.trials.query(only)))
 
 
 def ratio(run: Run, first: str, other: str, figure: str = CPU) -> Any:
@@ -135,8 +134,7 @@ class Tie(NamedTuple):
 
 def tie(run: Run, latency: str, in_flight: int) -> Tie:
     """Compare the models of a map at one latency without CPU work. Raises DocumentError if it was not measured."""
-    study, part = _study("map"), parts(run, "map")[0]
-    able = shows.ranked(study, part)
+    able = parts(run, "map")[0].ranked
     means = able.get(("0", latency, in_flight))
     if means is None:
         raise DocumentError(f"the map has no workload with {latency} and {in_flight} in flight")
@@ -147,7 +145,7 @@ def tie(run: Run, latency: str, in_flight: int) -> Tie:
 
 def speed_up(run: Run, strategy: str, cpu: str) -> Any:
     """Return the gain of a strategy by a second core, with CPU work per page, on the first interpreter of a run."""
-    gains = records(shows.ratios(_study("cores"), parts(run, "cores")[0]))
+    gains = records(parts(run, "cores")[0].ratios)
     return next(each for each in gains if each.line.startswith(f"{strategy} ") and each.cpu == cpu)
 
 
@@ -156,8 +154,8 @@ def retention(run: Run) -> Iterator[tuple[Any, Any, Any]]:
 
     A number in flight whose interval is wider than its figure does not count.
     """
-    study, part = _study("retention"), parts(run, "retention")[0]
-    ratios = shows.ratios(study, part)
+    part = parts(run, "retention")[0]
+    ratios = part.ratios
     last = ratios[ratios["high"] - ratios["low"] < ratios["estimate"]]
     last = last.sort_values("in_flight").groupby("line").tail(1)
     for best in records(last.sort_values(["in_flight", "estimate"], ascending=False)):
