@@ -26,7 +26,7 @@ from inflight.bench.show import folder as folders
 from inflight.bench.show import html, words
 from inflight.bench.show.folder import Extras
 from inflight.bench.show.pictures import Picture, draw_svg, settings
-from inflight.bench.show.results import Results
+from inflight.bench.show.results import csv
 from inflight.bench.show.studies import Studies, decision_pictures, decisions
 from inflight.bench.show.summary import answer, glossary, sections_of, validity
 from inflight.bench.show.table import Section
@@ -96,17 +96,17 @@ def page(
 
     ``machine`` has the values of ``machine.json``, ``extras`` the other contents of the folder.
     """
-    studies = Studies([row for row in rows if not row.is_compared])
+    studies = Studies(rows)
     decided = decisions(rows, extras)
-    scripts = {"race": race.fragment(studies.rows), "simulator": simulator.fragment(studies.lines)}
+    scripts = {"race": race.fragment(rows), "simulator": simulator.fragment(studies.lines)}
     what = _about(extras.experiment_toml, machine)
     parts = [
-        Part("answer", "Findings", _answer(studies, rows, decided, extras.missing)),
+        Part("answer", "Findings", _answer(studies, decided, extras.missing)),
         Part("verdicts", "Verdicts", _sections(decided)),
         Part("race", "The race", _markup(scripts["race"]), is_whole=True),
         Part("plots", "Plots", _plots(chain(decision_pictures(rows, machine, extras), studies.pictures()), tell)),
         Part("simulator", "Simulator", _markup(scripts["simulator"]), is_whole=True),
-        Part("figures", "Tables", _sections(sections_of(studies) if rows else ())),
+        Part("figures", "Tables", _sections(sections_of(studies))),
         Part("validity", "Validity checks", html.section(validity(rows))),
         Part("glossary", "Glossary", html.section(glossary())),
         Part("machine", "The machine", html.section(folders.machine_section(rows, machine))),
@@ -129,7 +129,7 @@ def page(
         filled = [part for part in (*parts, Part("rows", "Raw data", links)) if part.inside]
         return html.shell(title, html.filled("run.html", **body, shown=filled), style, script, data)
 
-    return whole(downloads(rows, extras, len(whole(Markup()).encode("utf-8", "replace"))))
+    return whole(downloads(studies, extras, len(whole(Markup()).encode("utf-8", "replace"))))
 
 
 def _markup(fragment: html.Fragment | None) -> Markup:
@@ -156,8 +156,8 @@ def _about(experiment_toml: str | None, machine: Mapping[str, Any]) -> str:
     return words.plain(text.replace("`", "").strip(), 600)
 
 
-def _answer(studies: Studies, rows: Sequence[Row], decided: Sequence[Section], missing: Sequence[str]) -> Markup:
-    sentences = answer(studies, decided, rows) if rows else ["This run has no rows: it ended before its first trial."]
+def _answer(studies: Studies, decided: Sequence[Section], missing: Sequence[str]) -> Markup:
+    sentences = answer(studies, decided) if studies.rows else ["This run has no rows: it ended before its first trial."]
     return html.listed(sentences, html.ANSWER) + html.listed(missing, html.BAD)
 
 
@@ -182,19 +182,19 @@ def _plots(every: Iterable[Picture], tell: Callable[[str], None]) -> Markup:
 # Raw data
 
 
-def downloads(rows: Sequence[Row], extras: Extras, taken_bytes: int) -> Markup:
+def downloads(studies: Studies, extras: Extras, taken_bytes: int) -> Markup:
     """Return links that contain the rows and a table of them; ``taken_bytes`` is the size of the rest of the page.
 
     The same rows give the same bytes.
     """
-    if not rows:
+    if not studies.rows:
         return html.macro("downloads", [], "There are no rows.")
     room = MAX_BYTES - taken_bytes - _TOLD_BYTES
     files, left_out = list[dict[str, Any]](), list[str]()
-    lines = "".join(f"{row.to_json()}\n" for row in rows)
+    lines = "".join(f"{row.to_json()}\n" for row in studies.rows)
     texts = {
         "rows.jsonl": ("All rows, one JSON object per line", lines),
-        "rows.csv": ("One line per trial", Results(Path(), list(rows), {}).csv()),
+        "rows.csv": ("One line per trial", csv(studies.trials)),
     }
     for name, (what, text) in texts.items():
         packed = gzip.compress(text.encode("utf-8", "replace"), mtime=0)

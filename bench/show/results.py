@@ -91,10 +91,7 @@ class Results:
         Durations in nanoseconds (``_ns``), sizes in bytes (``_bytes``), shares from 0 to 1. Figures are ``Int64`` if
         all their values are whole, else ``Float64``.
         """
-        from inflight.bench.frame.frame import KEYS, OF_TRIAL
-
-        types = {name: _TYPES.get(name, "string") for name in (*KEYS, *OF_TRIAL)}
-        return self._studies.trials.astype(types).convert_dtypes()
+        return _typed_trials(self._studies.trials)
 
     def table(self, study: str) -> "pd.DataFrame":
         """Return a study by its name, such as ``"throughput"``: one line for each line and column of its table.
@@ -145,11 +142,7 @@ class Results:
 
     def csv(self) -> str:
         """Return the trials as CSV with a header line. No spreadsheet reads a text of it as a formula."""
-        table = self.trials
-        for name, kind in table.dtypes.items():
-            if kind == "string":
-                table[name] = table[name].map(_harmless, na_action="ignore")
-        return table.to_csv(index=False, lineterminator="\n")
+        return csv(self._studies.trials)
 
     def summary(self) -> dict[str, Any]:
         """Return the figures as JSON values, as ``inflight run --json`` prints them (docs/api.md)."""
@@ -179,9 +172,11 @@ class Results:
 
     def answer(self) -> list[str]:
         """Return the findings in a few sentences."""
+        from inflight.bench.show.folder import Extras
+        from inflight.bench.show.studies import decisions
         from inflight.bench.show.summary import answer
 
-        return answer(self._studies)
+        return answer(self._studies, decisions(self.rows, Extras(self.folder.name)))
 
     def report(self, path: "str | PathLike[str] | None" = None) -> Path:
         """Write the page of the whole run, by default ``report.html`` in its folder, and return its path."""
@@ -200,6 +195,22 @@ def _typed(table: "pd.DataFrame", names: Iterable[str]) -> "pd.DataFrame":
     """Return some columns in order, each with the type that its name always has."""
     columns = list(names)
     return table.reindex(columns=columns).astype({name: _TYPES.get(name, "string") for name in columns})
+
+
+def _typed_trials(trials: "pd.DataFrame") -> "pd.DataFrame":
+    from inflight.bench.frame.frame import KEYS, OF_TRIAL
+
+    types = {name: _TYPES.get(name, "string") for name in (*KEYS, *OF_TRIAL)}
+    return trials.astype(types).convert_dtypes()
+
+
+def csv(trials: "pd.DataFrame") -> str:
+    """Return trials as CSV, as ``Results.csv`` does."""
+    table = _typed_trials(trials)
+    for name, kind in table.dtypes.items():
+        if kind == "string":
+            table[name] = table[name].map(_harmless, na_action="ignore")
+    return table.to_csv(index=False, lineterminator="\n")
 
 
 def _harmless(text: str) -> str:

@@ -81,17 +81,14 @@ class Studies:
 
     @cached_property
     def _is_noisy(self) -> bool:
-        return noise.is_noisy(self.rows)
+        return noise.is_noisy([row for row in self.rows if not row.is_compared])
 
     @cached_property
     def sections(self) -> list[Section]:
         """The sections; of a noisy run, those of timed studies have tables only, and the first says why."""
-        from inflight.bench.ab import show as compare
-
         every = [(True, study.section(parts)) for parts in self.timed]
         every += [(False, section) for section in memory.sections(self._memory)]
         every += [(parts[0].listing.is_timed, listing.section(parts)) for parts in self._listed.values() if parts]
-        every += [(False, section) for section in compare.sections(self.rows)]
         if not self._is_noisy:
             return [section for _, section in every]
         warning = (self._noisy("noisy"),)

@@ -98,17 +98,17 @@ def glossary() -> Section:
 # The whole run
 
 
-def answer(studies: Studies, decided: Sequence[Section] = (), every: Sequence[Row] = ()) -> list[str]:
+def answer(studies: Studies, decided: Sequence[Section] = ()) -> list[str]:
     """Return the findings of the decisions, or of the studies if there are none, and the number of valid trials.
 
-    A run that is a single race begins with its result. ``every`` are all rows, by default those of the studies.
+    A run that is a single race begins with its result.
     """
     measured: list[Section] = []
     if any(row.valid for row in studies.rows) and not decided:
         lanes = races(studies.rows)
         measured = [*(map(race_section, lanes) if len(lanes) == 1 else []), *studies.sections]
     sentences = [sentence for section in decided or measured for sentence in section.sentences]
-    return [*sentences[: MAX_SENTENCES - 1], coverage(every or studies.rows)]
+    return [*sentences[: MAX_SENTENCES - 1], coverage(studies.rows)]
 
 
 def sections_of(studies: Studies) -> list[Section]:
@@ -130,11 +130,11 @@ def summary_table(
     """
     from rich.text import Text
 
-    studies = Studies([row for row in rows if not (decided and row.is_compared)])
+    studies = Studies(rows)
     uncounted = not_counted(rows)
     sections = [*decided, *sections_of(studies), before, Section("", (uncounted,)) if uncounted else None]
     disturbed = [words.neighbour(neighbour)] if neighbour else []
-    *findings, last = [*disturbed, *answer(studies, decided, rows)]
+    *findings, last = [*disturbed, *answer(studies, decided)]
     findings += [*(before.sentences if before else ()), last]
     bullets = "\n".join(terminal.wrapped(f"• {sentence}", width) for sentence in findings)
     return Text("\n\n").join([*(terminal.text(part, width) for part in sections if part), Text(bullets, "bold")])
@@ -159,17 +159,17 @@ def as_markdown(rows: Sequence[Row], machine: Mapping[str, Any], decided: Sequen
     """Return the report of a run as Markdown, with its decisions (``studies.decisions``)."""
     disturbed = [words.neighbour(kind)] if (kind := machine.get("neighbour")) else []
     run = max((row.run for row in rows), default="nothing was run")
-    studies = Studies([row for row in rows if not (decided and row.is_compared)])
+    studies = Studies(rows)
     # Between backticks nothing can be escaped, so the words of the command are made harmless first.
     harmless = dict(machine) | {"command": [words.plain(str(word)) for word in machine.get("command") or ()]}
-    sections = sections_of(studies) if studies.rows else []
+    sections = sections_of(studies)
     texts = [_within(markdown.markdown(section), _ROOM_FOR_SECTIONS // len(sections)) for section in sections]
     names = [section.title or "; ".join(table.title for table in section.tables) for section in sections]
     parts = [
         f"## inflight: {markdown.escaped(folder.experiment(run, machine), 60)}",
-        markdown.listed([*disturbed, *answer(studies, decided, rows)]),
+        markdown.listed([*disturbed, *answer(studies, decided)]),
         *(_within(markdown.markdown(section), _ROOM_FOR_DECISIONS // len(decided)) for section in decided),
-        folder.markdown(studies.rows, harmless) if studies.rows else "",
+        folder.markdown(rows, harmless) if rows else "",
         *texts[:1],
         *map(markdown.folded, names[1:], texts[1:]),
     ]

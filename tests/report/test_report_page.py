@@ -19,7 +19,7 @@ from inflight.bench.show import html
 from inflight.bench.show import page as report_page
 from inflight.bench.show.folder import Extras
 from inflight.bench.show.html import shell
-from inflight.bench.show.studies import decisions
+from inflight.bench.show.studies import Studies, decisions
 from inflight.bench.show.summary import as_markdown
 from inflight.bench.show.words import MEANINGS
 from tests.made_blocks import block, flat, series
@@ -339,7 +339,7 @@ def test_hostile_text_stays_text() -> None:
 
 
 def test_a_page_without_room_leaves_out_the_table_and_then_the_rows() -> None:
-    found = [crawl_row(in_flight=n, latency="50ms") for n in range(1, 30)]
+    found = Studies([crawl_row(in_flight=n, latency="50ms") for n in range(1, 30)])
     extras = replace(EXTRAS, rows_path="results/made/rows.jsonl")
     both = parsed(report_page.downloads(found, extras, 1000))
     sizes = [len(one.attributes["href"]) for one in both.all("a")]

@@ -13,9 +13,10 @@ from inflight.bench.claims import show as claims_show
 from inflight.bench.rows.records import changed
 from inflight.bench.runs import show as runs
 from inflight.bench.show import folder
+from inflight.bench.show.folder import Extras
 from inflight.bench.show.markdown import code, escaped, escaped_in_html
 from inflight.bench.show.markdown import markdown as section_markdown
-from inflight.bench.show.studies import Studies
+from inflight.bench.show.studies import Studies, decisions
 from inflight.bench.show.summary import MAX_MARKDOWN, answer, as_markdown
 from inflight.bench.show.table import Section, Table
 from tests import made_blocks
@@ -149,7 +150,8 @@ def test_a_run_without_crawls_has_its_own_tables_and_the_command() -> None:
 
 
 def test_blocks_have_their_verdict_and_its_table() -> None:
-    text = as_markdown(made_blocks.flat(made_blocks.series(12, 0.2)), MACHINE)
+    rows = made_blocks.flat(made_blocks.series(12, 0.2))
+    text = as_markdown(rows, MACHINE, decisions(rows, Extras("ab")))
 
     assert "REGRESSION: B is worse: CPU per page +22.6 %" in text
     assert "| CPU per page |" in text
