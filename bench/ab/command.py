@@ -7,6 +7,7 @@
 
 import json
 import math
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -187,25 +188,17 @@ def conclude(folder: Path, result: Result, markdown: Path | None, *, as_json: bo
     from rich.console import Console
 
     from inflight.bench.ab.plot import picture
-    from inflight.bench.show import pictures
 
     values: dict[str, Any] = show.to_json(result) | {"folder": str(folder)}
     if as_json:
         print(json.dumps(values, allow_nan=False))
     else:
         Console(file=sys.stdout, highlight=False, soft_wrap=True).print(show.text(result))
-    stored, summary = json.dumps(without_places(values), indent=2, allow_nan=False), show.markdown(result)
-    try:
-        (folder / "verdict.json").write_text(f"{stored}\n", encoding="utf-8")
-        (folder / "verdict.md").write_text(summary, encoding="utf-8")
-        if markdown is not None:
-            with markdown.open("a", encoding="utf-8") as file:
-                file.write(summary)
-        machine = rows.machine(folder)
-        plots = pictures.save([picture(result, machine)], folder / "plots")
-    except OSError as error:
-        where = error.filename or folder
-        raise runs.RunError(f"cannot write {where}: {error.strerror}; the rows are complete") from error
+    stored = json.dumps(without_places(values), indent=2, allow_nan=False)
+    texts = {"verdict.json": f"{stored}\n", "verdict.md": show.markdown(result)}
+    plots = commands.keep(folder, texts, [picture(result, rows.machine(folder))])
+    if markdown is not None:
+        commands.append(markdown, texts["verdict.md"])
     say(f"rows:  {folder / rows.ROWS_FILE}")
     say_plots(plots)
     return EXITS[result.decision.verdict]
@@ -219,7 +212,5 @@ def _commit(prepared: Prepared) -> str:
 def _check_writable(out: Path) -> None:
     """Raise RunError if the results could not be written, before anything is measured."""
     there = next(place for place in (out.resolve(), *out.resolve().parents) if place.exists())
-    try:
-        tempfile.TemporaryFile(dir=there).close()
-    except OSError as error:
-        raise runs.RunError(f"cannot write results to {out}: {error.strerror}; choose another place") from error
+    if not (there.is_dir() and os.access(there, os.W_OK)):
+        raise runs.RunError(f"cannot write results to {out}; choose another place")

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from inflight.bench import units
 from inflight.bench.ab import rates, show
 from inflight.bench.ab.decide import NAMES, Result, effects_of
 from inflight.bench.frame import blocks as read
@@ -32,7 +31,8 @@ MIN_UP, MIN_DOWN = math.log(1.065), math.log(1.025)
 """The axis has at least this range, so that the lines which a verdict asks about are on it."""
 NOTE = (
     "Each mark is a block; up is worse (of throughput, less). Band: mean and 95 % interval. Crosses: blocks without a "
-    "value. Dashed lines: the least change that counts, and, of a metric, the change that a pass rules out."
+    "value; triangles: beyond the axis. Dashed lines: the least change that counts, and, of a metric, the change that "
+    "a pass rules out."
 )
 
 
@@ -64,11 +64,7 @@ def picture(result: Result, machine: Mapping[str, Any]) -> Picture | None:
         head = ", ".join(figures) or "A, measured twice"
         tried = [block for block in result.blocks if not block.good or name != "memory" or block.memory]
         series.append(Series(NAMES.get(name, name), head, name, here, tried, limits))
-    pythons = [provenance.pythons(good[0].side(side), {}) for side in SIDES]
-    labels = [f"{side}: {words.plain(good[0].arm(side).label, 60)}" for side in SIDES]
-    on = [f" on {python}" if pythons[0] != pythons[1] else "" for python in pythons]
-    sides = [f"{label}{where}." for label, where in zip(labels, on, strict=True)]
-    notes = " ".join([*sides, f"Workload: {show.where(good[0])}.", NOTE])
+    notes = " ".join([*(f"{side}." for side in show.sides(good[0])), f"Workload: {show.where(good[0])}.", NOTE])
     return _picture("comparison", show.title(result.decision), notes, machine, series)
 
 
@@ -133,10 +129,6 @@ def _draw(axes: "Axes", series: Series, ends: tuple[float, float], number: int) 
         if beyond:
             edge = change(0.96 * (high if sign > 0 else low))
             axes.plot(list(beyond), [edge] * len(beyond), marker, markersize=9, **style)
-            farthest = max(beyond, key=lambda n: abs(beyond[n]))
-            more = f", {len(beyond) - 1} more" if len(beyond) > 1 else ""
-            aside: dict[str, Any] = {"xytext": (8, 0), "textcoords": "offset points", "va": "center"}
-            axes.annotate(units.change(direction * beyond[farthest]) + more, (farthest, edge), **aside)
     lost = [block.number for block in series.blocks if math.isnan(series.values.get(block.number, math.nan))]
     axes.plot(lost, [0.03] * len(lost), "x", color=LOST, markeredgewidth=1.8, transform=axes.get_xaxis_transform())
     interval = "no interval"

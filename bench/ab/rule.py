@@ -81,6 +81,15 @@ def budget_for(duration_s: float) -> int:
     return 10 * math.ceil(duration_s * SPARE / 10)
 
 
+def blocks_to_find(slowdown: float, sd: float, rule: Rule = DESIGNED, metrics: int = 1) -> int | None:
+    """Return the number of blocks with which the rule finds a slowdown; None if 100 times the last look is too few."""
+    for times in range(1, 101):
+        longer = with_looks(tuple(times * look for look in rule.looks), rule)
+        if smallest_found(sd, longer, metrics) <= slowdown:
+            return longer.looks[-1]
+    return None
+
+
 def smallest_found(sd: float, rule: Rule = DESIGNED, metrics: int = 1) -> float:
     """Return the smallest true slowdown (a logarithm) of one of ``metrics`` metrics that the rule finds with its power.
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from inflight import strategies
 from inflight.bench.ab import decide as deciding
-from inflight.bench.ab import rates, show
+from inflight.bench.ab import plot, rates, show
 from inflight.bench.ab.command import Measuring, calibrated
 from inflight.bench.ab.rule import DESIGNED
 from inflight.bench.commands import run as commands
@@ -141,7 +141,8 @@ def run(
     except KeyboardInterrupt:
         complain(f"interrupted; the rows are in {folder}")
         return 130
-    _keep(folder, result)
+    text = json.dumps(result, indent=2, allow_nan=False) + "\n"
+    commands.keep(folder, {rows.SELFTEST_FILE: text}, [plot.picture_of_selftest(result, rows.read(folder))])
     print(json.dumps(result | {"folder": str(folder)}, allow_nan=False) if as_json else rates.text(result))
     say(f"kept:  {folder / rows.SELFTEST_FILE}")
     return code(result)
@@ -181,17 +182,3 @@ def _measure(plan: Plan, where: Laboratory) -> dict[str, Any]:
         },
         "overhead": cost | {"per_fetch_ns": extra_ns, "share": extra_ns / page_ns if good else None},
     }  # fmt: skip
-
-
-def _keep(folder: Path, result: dict[str, Any]) -> None:
-    from inflight.bench.ab import plot
-    from inflight.bench.show import pictures
-
-    try:
-        text = json.dumps(result, indent=2, allow_nan=False) + "\n"
-        (folder / rows.SELFTEST_FILE).write_text(text, encoding="utf-8")
-        (folder / "selftest.txt").write_text(rates.text(result) + "\n", encoding="utf-8")
-        pictures.save([plot.picture_of_selftest(result, rows.read(folder))], folder / "plots")
-    except OSError as error:
-        where = error.filename or folder
-        raise runs.RunError(f"cannot write {where}: {error.strerror}; the rows are complete") from error

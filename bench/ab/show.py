@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 from inflight.bench import units
 from inflight.bench.ab import decide as deciding
 from inflight.bench.ab.decide import NAMES, Decision, Effect, Result
-from inflight.bench.ab.rule import MAX_LOG, smallest_found
+from inflight.bench.ab.rule import MAX_LOG, blocks_to_find, budget_for, smallest_found
 from inflight.bench.frame import blocks as read
 from inflight.bench.frame.blocks import SIDES, Block, turned
 from inflight.bench.rows.files import Row
 from inflight.bench.show import markdown as form
 from inflight.bench.show import terminal, words
+from inflight.bench.show.folder import pythons
 from inflight.bench.show.table import Section, Table
 
 if TYPE_CHECKING:
@@ -58,16 +59,34 @@ def section(result: Result, first: tuple[str, ...] = ()) -> Section:
     notes = (
         "; ".join([f"{tally.lost} of {len(result.blocks)} blocks left out", *reasons]),
         *(f"{NAMES[metric]}: {why}" for metric, why in not_gated(result).items()),
+        *_advice(result),
         *([f"controls, A measured twice: {', '.join(controls)}"] if controls else ()),
         *((*COLUMNS, f"p below {units.number(level, 2)} is significant at this look") if decision.effects else ()),
         f"designed: a false alarm in at most {units.percent(result.rule.alpha, 1)} of comparisons",
     )
-    sides = [f"{side}: {words.plain(good[0].arm(side).label)}" for side in SIDES if good]
-    heading = (*first, *sides, where(good[0]) if good else "no good block")
+    heading = (*first, *((*sides(good[0]), where(good[0])) if good else ("no good block",)))
     changes = (f"{NAMES[each.metric]}: {each.change} (95 % interval {each.interval})." for each in decision.effects)
     tables = (Table("", HEADS, tuple(lines)),) if good else ()
     headline = title(decision)
     return Section(headline, tables, notes, heading, findings=(f"{headline}.", *changes))
+
+
+def sides(block: Block) -> list[str]:
+    """Return both sides, each with the Python of its worker."""
+    labels = {side: words.plain(block.arm(side).label, 60) for side in SIDES}
+    return [f"{side}: {label}, {pythons(block.side(side)[:1], {})}" for side, label in labels.items()]
+
+
+def _advice(result: Result) -> list[str]:
+    """Return which budget is enough for a verdict, if this one is open because blocks vary."""
+    decision, rule, good = result.decision, result.rule, result.tally.good
+    if decision.verdict != "inconclusive" or not decision.effects or not good:
+        return []
+    sd, change = max(effect.sd for effect in decision.effects), units.change_size(rule.acceptable)
+    blocks = blocks_to_find(rule.acceptable, sd, rule, len(decision.effects))
+    block_s = sum(sum(block.durations_ns) for block in good) / 1e9 / len(good)
+    budget = f"in --budget {budget_for(blocks * block_s)}s" if blocks else "in no reasonable time"
+    return [f"blocks that vary like these find a change of {change} {budget}"]
 
 
 def title(decision: Decision) -> str:
@@ -154,13 +173,9 @@ def _line(result: Result, metric: str) -> tuple[str, ...]:
     if effect is None:
         return (NAMES[metric], *sides, "", "", "", "", "")
     p = units.number(effect.p, 2) if effect.p >= MIN_P else f"<{MIN_P:.5f}"
-    worst, detectable = units.change(turned(metric, effect.upper)), units.change_size(_detectable(effect, result))
+    least = smallest_found(effect.sd, result.rule, len(result.decision.effects))
+    worst, detectable = units.change(turned(metric, effect.upper)), units.change_size(least)
     return (NAMES[metric], *sides, effect.change, effect.interval, worst, p, detectable)
-
-
-def _detectable(effect: Effect, result: Result) -> float:
-    """Return the smallest change of a metric that the rule finds if blocks vary as much as these."""
-    return smallest_found(effect.sd, result.rule, len(result.decision.effects))
 
 
 def _effect_json(effect: Effect, result: Result) -> dict[str, Any]:
@@ -170,7 +185,7 @@ def _effect_json(effect: Effect, result: Result) -> dict[str, Any]:
         "blocks": effect.mean.n,
         "block_noise": effect.sd,
         "p": effect.p,
-        "detectable": math.exp(min(_detectable(effect, result), MAX_LOG)),
+        "detectable": math.exp(min(smallest_found(effect.sd, result.rule, len(result.decision.effects)), MAX_LOG)),
     }
 
 

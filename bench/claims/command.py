@@ -170,10 +170,8 @@ def _report(folder: Path, needed: Needed, reused: int, *, as_json: bool, is_whol
     from inflight.bench.show.terminal import wants_colour
 
     report = report_of(folder, needed, reused)
-    try:
+    with commands.writing(folder):
         save(report, folder)
-    except OSError as error:
-        raise runs.RunError(f"cannot write to {folder}: {error.strerror}; its rows are complete") from error
     if as_json:
         print(json.dumps(msgspec.to_builtins(report) | {"folder": str(folder)}))
     else:

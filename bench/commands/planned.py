@@ -45,6 +45,7 @@ def tables(strategies: Sequence[str], trials: Sequence[AnyTrial]) -> Iterator[Ta
 
 def _lines(parts: Sequence[RowTrial], size: str, strategies: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield a line for each setting; more, if its strategies differ in rounds or sizes."""
+    places = {name: place for place, name in enumerate(strategies)}
     rounds = Counter((_setting(part, size), _name(part), part.values.get(size)) for part in parts)
     sizes: dict[tuple[str, str, int], list[Any]] = {}
     for (setting, name, value), number in rounds.items():
@@ -54,7 +55,7 @@ def _lines(parts: Sequence[RowTrial], size: str, strategies: Sequence[str]) -> I
         names.setdefault((setting, number, tuple(sorted(several))), []).append(name)
     for (setting, number, values), alike in names.items():
         written = ", ".join("-" if value is None else units.number_tick(value) for value in values)
-        alike.sort(key=lambda name: _order(name, strategies))
+        alike.sort(key=lambda name: (places.get(name.split(maxsplit=1)[0], len(places)), name))
         yield setting or "-", str(number), written, ", ".join(alike)
 
 
@@ -74,8 +75,3 @@ def _name(part: RowTrial) -> str:
     """Return the name of a line: the strategy, or the arguments of a probe."""
     arguments = part.values.get("arguments", {})
     return " ".join([part.strategy, *(f"{key}={value}" for key, value in arguments.items())])
-
-
-def _order(name: str, strategies: Sequence[str]) -> tuple[int, str]:
-    first = name.split(maxsplit=1)[0]
-    return strategies.index(first) if first in strategies else len(strategies), name

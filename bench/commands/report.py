@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from inflight.bench.commands.output import say
+from inflight.bench.commands.run import writing
+from inflight.bench.measure.run import RunError
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError
 from inflight.bench.show.progress import working
@@ -18,7 +20,7 @@ class ReportError(Exception):
     """A report that cannot be made; the message says why and what to do."""
 
 
-REFUSALS = (ReportError, RowsError)
+REFUSALS = (ReportError, RowsError, RunError)
 
 
 def run(*, folder: Path | None, form: str, out: Path | None, results: Path) -> int:
@@ -37,7 +39,7 @@ def _html(folder: Path, _found: list[Row], out: Path | None) -> None:
     from inflight.bench.show import page as report_page
 
     target = out or folder / report_page.PAGE_FILE
-    with _Writing(target), working() as tell:
+    with writing(target), working() as tell:
         written = report_page.write(folder, out, tell=tell)
     say(f"page:  {written}")
 
@@ -85,7 +87,7 @@ def _parquet(folder: Path, stored: list[Row], out: Path | None) -> None:
     """Write the table of the trials as a Parquet file, by default into the folder of the run."""
     target = out or folder / PARQUET_FILE
     try:
-        with _Writing(target):
+        with writing(target):
             Results(folder, stored, {}).trials.to_parquet(target, index=False)
     except ImportError as error:
         raise ReportError("Parquet needs pyarrow: pip install 'inflight-bench[parquet]'") from error
@@ -108,20 +110,6 @@ def _put(text: str, out: Path | None) -> None:
     if out is None:
         print(text)
         return
-    with _Writing(out):
+    with writing(out):
         out.write_text(f"{text}\n", encoding="utf-8", errors="replace", newline="\n")
     say(f"written: {out}")
-
-
-class _Writing:
-    """A block that writes to a file: an OSError becomes a ReportError."""
-
-    def __init__(self, target: Path) -> None:
-        self._target = target
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, OSError):
-            raise ReportError(f"cannot write {self._target}: {error.strerror or error}") from error

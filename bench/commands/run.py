@@ -5,11 +5,11 @@ import shutil
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -28,6 +28,9 @@ from inflight.bench.rows.files import Row, RowsError
 from inflight.bench.show.words import counted
 from inflight.bench.units import parse_size_bytes
 from inflight.fake_server.delays import parse_duration_ns
+
+if TYPE_CHECKING:
+    from inflight.bench.show.pictures import Picture
 
 REFUSALS = (ExperimentError, runs.RunError, RowsError, strategies.StrategyError)
 WIDEST = 120
@@ -264,19 +267,44 @@ def present(folder: Path, stored: list[Row], *, as_json: bool) -> None:
         print(json.dumps(Results(folder, stored, {}).summary() | files | {"neighbour": kind}))
 
 
+@contextmanager
+def writing(place: Path) -> Iterator[None]:
+    """Turn an OSError into a RunError that names the place."""
+    try:
+        yield
+    except OSError as error:
+        raise runs.RunError(f"cannot write {place}: {error.strerror or error}; the rows are complete") from error
+
+
+def append(path: Path, text: str) -> None:
+    """Append a text to a file of the user. Raises RunError."""
+    with writing(path), path.open("a", encoding="utf-8") as file:
+        file.write(text)
+
+
+def keep(folder: Path, texts: Mapping[str, str], plots: Iterable["Picture | None"]) -> list[Path]:
+    """Write texts as files into a folder, and plots into its folder of plots; return the plots. Raises RunError."""
+    from inflight.bench.show import pictures
+
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        return pictures.save(plots, folder / "plots")
+
+
 def save(folder: Path, stored: list[Row]) -> dict[str, Any]:
     """Save table, plots and page in the folder of a run, print their paths, and return them. Raises RunError."""
     from inflight.bench.show import page as report_page
-    from inflight.bench.show.results import Results
+    from inflight.bench.show.results import csv
     from inflight.bench.show.studies import Studies
 
     say(f"rows:  {folder / rows.ROWS_FILE}")
-    try:
-        (folder / "rows.csv").write_text(Results(folder, stored, {}).csv(), encoding="utf-8", newline="\n")
-        saved = Studies(stored).save_plots(rows.machine(folder), folder / "plots")
+    studies = Studies(stored)
+    with writing(folder):
+        (folder / "rows.csv").write_text(csv(studies.trials), encoding="utf-8", newline="\n")
+        saved = studies.save_plots(rows.machine(folder), folder / "plots")
         page = report_page.write(folder)
-    except OSError as error:
-        raise runs.RunError(f"cannot write to {folder}: {error.strerror}; its {rows.ROWS_FILE} is complete") from error
     say_plots(saved)
     say(f"page:  {page}")
     return {"folder": str(folder), "report": str(page), "plots": [str(path) for path in saved]}

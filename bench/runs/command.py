@@ -4,8 +4,10 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from inflight.bench.commands.output import say
+from inflight.bench.commands import run as commands
+from inflight.bench.commands.output import say, say_plots
 from inflight.bench.measure.places import without_places
+from inflight.bench.measure.run import RunError
 from inflight.bench.rows.files import RowsError
 from inflight.bench.runs import show
 from inflight.bench.runs.compare import Run, compare, read
@@ -18,7 +20,7 @@ class CompareError(Exception):
     """The runs cannot be compared; the message says why, and what to do."""
 
 
-REFUSALS = (CompareError, RowsError)
+REFUSALS = (CompareError, RowsError, RunError)
 
 
 def run(*, places: Sequence[Path], out: Path | None, as_json: bool, markdown: Path | None) -> int:
@@ -33,23 +35,15 @@ def run(*, places: Sequence[Path], out: Path | None, as_json: bool, markdown: Pa
         say(show.title(comparison))
     else:
         print(show.text(comparison))
-    try:
-        if markdown is not None:
-            with markdown.open("a", encoding="utf-8") as file:
-                file.write(show.markdown(comparison))
-        if out is not None:
-            from inflight.bench.runs.plot import picture
-            from inflight.bench.show.pictures import save
+    if out is not None:
+        from inflight.bench.runs.plot import picture
 
-            out.mkdir(parents=True, exist_ok=True)
-            text = json.dumps(show.to_json(comparison), indent=2, allow_nan=False)
-            (out / JSON_FILE).write_text(f"{text}\n", encoding="utf-8")
-            (out / MARKDOWN_FILE).write_text(show.markdown(comparison), encoding="utf-8")
-            plots = save([picture(comparison)], out)
-            for path in (out / JSON_FILE, out / MARKDOWN_FILE, *plots):
-                say(f"written: {path}")
-    except OSError as error:
-        raise CompareError(f"cannot write {error.filename or out}: {error.strerror}") from error
+        text = json.dumps(show.to_json(comparison), indent=2, allow_nan=False)
+        texts = {JSON_FILE: f"{text}\n", MARKDOWN_FILE: show.markdown(comparison)}
+        say_plots(commands.keep(out, texts, [picture(comparison)]))
+        say(f"written: {out / MARKDOWN_FILE}")
+    if markdown is not None:
+        commands.append(markdown, show.markdown(comparison))
     return EXITS[comparison.verdict]
 
 

@@ -27,7 +27,7 @@ NOTES = (
     "The answers allow for the number of comparisons within a workload; the intervals do not.",
     "A baseline that got worse is no regression: the machine or the code changed. `inflight ab` decides which.",
 )
-UNLIKE = "No verdict: the machines or the clocks of the runs differ, or a machine is unknown."
+UNLIKE = "No verdict (machines or clocks differ, or are unknown)"
 POINTS = "Change points are by Apache Otava: p at most 0.001, not corrected for their number, and at least 2 %."
 NO_POINTS = "Change points need Apache Otava: pip install 'inflight-bench[otava]'."
 
@@ -36,7 +36,7 @@ def title(comparison: Comparison) -> str:
     """Return the verdict, and how many figures have each answer."""
     counts = comparison.changes["answer"].value_counts()
     worse, better, equal, unknown = (counts.get(answer, 0) for answer in ("worse", "better", "equal", "can't tell"))
-    verdict = comparison.verdict.capitalize()
+    verdict = UNLIKE if comparison.is_unlike else comparison.verdict.capitalize()
     return TITLE.format(verdict=verdict, worse=worse, better=better, equal=equal, unknown=unknown)
 
 
@@ -90,7 +90,7 @@ def _section(comparison: Comparison) -> Section:
     )
     is_missing = len(runs) >= MIN_RUNS and comparison.points is None
     has_points = comparison.points is not None and len(comparison.points) > 0
-    notes = [*NOTES, *[UNLIKE] * comparison.is_unlike, *[NO_POINTS] * is_missing, *[POINTS] * has_points]
+    notes = [*NOTES, *[NO_POINTS] * is_missing, *[POINTS] * has_points]
     tables = [Table("Runs", ("", "trials", "valid"), lines), _ratios(comparison), *_others(comparison)]
     return Section(title(comparison), tuple(tables), tuple(notes))
 

@@ -298,7 +298,7 @@ def test_results_that_cannot_be_written_are_one_sentence(laboratory: Laboratory,
 
     sentence = call("ab", "callbacks", "callbacks", "--out", tmp_path / "file" / "place").sentence
 
-    assert sentence.startswith(f"cannot write results to {tmp_path / 'file' / 'place'}: ")
+    assert sentence.startswith(f"cannot write results to {tmp_path / 'file' / 'place'}; ")
     assert laboratory.asked == []
     assert list(scratch.iterdir()) == []
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from inflight.bench.ab.decide import decide
-from inflight.bench.ab.rule import DESIGNED, Rule, budget_for, rule_for, smallest_found, with_looks
+from inflight.bench.ab.rule import DESIGNED, Rule, blocks_to_find, budget_for, rule_for, smallest_found, with_looks
 
 RUNS = 400
 
@@ -63,6 +63,17 @@ def test_the_smallest_change_is_at_least_a_regression_and_grows_with_noise() -> 
     assert sizes[0] > DESIGNED.least
     assert sizes == sorted(sizes)
     assert smallest_found(0.1, with_looks((24, 48, 96))) < smallest_found(0.1)
+
+
+def test_as_many_blocks_as_needed_find_a_slowdown_and_fewer_do_not() -> None:
+    blocks = blocks_to_find(0.05, 0.1)
+
+    assert blocks is not None
+    assert blocks % DESIGNED.looks[-1] == 0
+    times = blocks // DESIGNED.looks[-1]
+    sizes = [smallest_found(0.1, with_looks(tuple(n * look for look in DESIGNED.looks))) for n in (times - 1, times)]
+    assert sizes[0] > 0.05 >= sizes[1]
+    assert (blocks_to_find(0.05, 0.001), blocks_to_find(0.05, 5.0)) == (48, None)
 
 
 # Within a given time

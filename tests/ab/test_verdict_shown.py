@@ -98,13 +98,13 @@ def test_nothing_in_a_verdict_moves_a_cursor_or_breaks_a_line_or_a_table(name: s
 
 
 def test_the_title_is_the_verdict_and_its_reason_and_both_sides_are_named() -> None:
-    rows, _ = ALL["regression"]
+    rows = series(0.2, python=("3.11.7", "3.13.0"))
     found = show.section(result(rows))
 
     assert found.title == "REGRESSION: B is worse: CPU per page +22.1 %, throughput -18.1 %"
     assert found.first == (
-        "A: callbacks",
-        "B: generators",
+        "A: callbacks, CPython 3.11.7",
+        "B: generators, CPython 3.13.0",
         "no added latency, 100 in flight, keep-alive, 6 cycles of slices per block",
     )
     assert r"- A: a\|b\`c&lt;d&gt; \# e?\[31m\*f\*" in show.markdown(result(ALL["hostile"][0]))
@@ -162,6 +162,13 @@ def test_blocks_without_values_are_counted_by_side_with_their_reasons() -> None:
 def test_the_controls_are_shown_with_their_intervals() -> None:
     assert set(show.to_json(result(ALL["pass"][0]))["controls"]) == {"placebo CPU per page", "placebo throughput"}
     assert "placebo CPU per page +0.0 % (-0.4 to +0.4 %)" in plain(ALL["pass"][0])
+
+
+def test_an_open_verdict_says_which_budget_is_enough() -> None:
+    (advice,) = (note for note in show.section(result(series(0.03, noise=0.03))).notes if "--budget" in note)
+
+    assert advice.startswith("blocks that vary like these find a change of 5.0 % in --budget ")
+    assert "--budget" not in plain(ALL["pass"][0]) + plain(ALL["regression"][0])
 
 
 def test_each_block_is_one_line_and_a_look_has_its_decision() -> None:

@@ -289,7 +289,7 @@ def test_output_that_cannot_be_encoded_is_no_error(finished: Path) -> None:
 def test_files_that_cannot_be_written_at_the_end_are_one_sentence(finished: Path) -> None:
     (finished / "plots").touch()
 
-    with pytest.raises(RunError, match=r"cannot write to .*finished: [^\n]+; its rows.jsonl is complete"):
+    with pytest.raises(RunError, match=r"cannot write .*finished.*: [^\n]+; the rows are complete"):
         save(finished, rows.read(finished))
 
 
