@@ -53,16 +53,6 @@ def size(value_bytes: float, digits: int = 3) -> str:
     return _scaled(value_bytes, digits, _SIZES)
 
 
-def size_and_error(value_bytes: float, error_bytes: float) -> str:
-    """Write a size with its error: ``25.5 ±0.1 kB``; one digit of the error, and at most three in all."""
-    factor, name = _unit(value_bytes, 3, _SIZES)
-    value, error = value_bytes / factor, error_bytes / factor
-    most = 0 if factor == 1 else 2 - math.floor(math.log10(max(1.0, abs(_round(value, 3)))))
-    needed = most if error <= 0 else -math.floor(math.log10(_round(error, 1)))
-    decimals = max(0, min(most, needed))
-    return f"{value:,.{decimals}f} ±{error:,.{decimals}f} {name}"
-
-
 def size_between(low_bytes: float, high_bytes: float, digits: int = 3) -> str:
     """Write two sizes in the unit of the greater one: ``4.70 to 5.10 kB``."""
     factor, name = _unit(max(abs(low_bytes), abs(high_bytes)), digits, _SIZES)

@@ -3,14 +3,11 @@
 ``terminal``, ``markdown`` and ``html`` write them.
 """
 
+import re
 from dataclasses import dataclass
 
-PROSE = frozenset({
-    "stopped by", "bound by", "limited by", "connections", "best", "verdict", "where it comes from",
-    "what was found here", "published", "note", "of", "reason", "value", "figures", "region", "what was measured",
-    "compared with", "strategy", "such as", "measured as", "sizes",
-})  # fmt: skip
-"""Heads of columns that contain words, not figures."""
+FIGURE = re.compile(r"[-+<≥±✗ ]*\d|[-?]?$")
+"""How a cell begins that has a figure, or that stands for an unknown one."""
 ONLY_INVALID = "✗: from invalid trials only, and excluded from conclusions."
 """The note of a table with a figure that has this mark."""
 
@@ -57,8 +54,9 @@ class Table:
         return has_below or (len(self.heads) > 2 and 2 * wordy >= len(self.heads) - 1)
 
     def is_prose(self, column: int) -> bool:
-        """Tell whether a column contains words."""
-        return column == 1 if not self.heads else self.heads[column] in PROSE
+        """Tell whether a column contains words: most of its cells have no figure."""
+        words = [cell for line in self.cells for cell in line[column : column + 1] if not FIGURE.match(cell)]
+        return 2 * len(words) > len(self.cells)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from inflight.bench import units
-from inflight.bench.frame.slopes import NoSlope, Slope
 
 TEXTS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))
 SENTENCES = TEXTS["sentences"]
@@ -50,15 +49,6 @@ def plain(text: str, most: int = 200) -> str:
 def name(strategy: str) -> str:
     """Return the name of a strategy as it is shown: printable, and cut at ``MAX_NAME``."""
     return plain(strategy, MAX_NAME)
-
-
-def memory(slope: Slope | NoSlope | None) -> str:
-    """Write a memory slope with its interval, or as a range if the line is bent; a dash if there is none."""
-    if not isinstance(slope, Slope):
-        return "-"
-    if not slope.straight:
-        return units.size_between(slope.low, slope.high, 2)
-    return units.size_and_error(slope.per_fetch, slope.error)
 
 
 def value_name(key: str, value: Any) -> str:
@@ -119,16 +109,6 @@ def in_flight(number: int) -> str:
 def counted(number: int, what: str) -> str:
     """Write a number of things whose plural ends in s: ``1 block``, ``1,000 blocks``."""
     return f"{units.count(number)} {what}{'' if number == 1 else 's'}"
-
-
-def listed(words: list[str]) -> str:
-    """Write ``a``, ``a and b``, ``a, b and c``."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def glossary() -> list[tuple[str, str]]:
-    """Return all terms with their meanings, in alphabetical order."""
-    return sorted(TEXTS["glossary"].items(), key=lambda term: term[0].lower())
 
 
 def neighbour(kind: object) -> str:

@@ -5,7 +5,7 @@ from inflight.bench.measure.blocks import checks as arm_checks
 from inflight.bench.measure.idle import run as block_trials
 from inflight.bench.measure.swarm import checks as swarm_checks
 from inflight.bench.measure.swarm import open_loop
-from inflight.bench.show.words import MEANINGS, TEXTS, glossary
+from inflight.bench.show.words import MEANINGS, TEXTS
 
 
 def test_every_check_has_an_entry_and_what_only_older_rows_have_is_no_check() -> None:
@@ -18,6 +18,6 @@ def test_every_check_has_an_entry_and_what_only_older_rows_have_is_no_check() ->
 
 
 def test_terms_are_unique_and_in_alphabetical_order() -> None:
-    terms = [term.lower() for term, _ in glossary()]
+    terms = [term.lower() for term in TEXTS["glossary"]]
 
     assert terms == sorted(set(terms))

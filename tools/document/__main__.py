@@ -27,7 +27,6 @@ from inflight.bench.frame.figures import FIGURES
 from inflight.bench.rows.files import RowsError
 from inflight.bench.show import markdown, study, words
 from inflight.bench.show.markdown import code, escaped
-from inflight.bench.show.words import glossary
 from tools.document import options, plots, race, values
 from tools.document import simulator as simulator_page
 from tools.document.stored import REFERENCE, DocumentError, Run, Runs
@@ -43,7 +42,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     "escaped": escaped,
     "indented": lambda text: "\n".join(f"    {_printable(line)}".rstrip() for line in text.splitlines()),
     "mean": lambda mean, figure: study.text(FIGURES[figure], mean),
-    "memory": words.memory,
+    "memory": values.slope_text,
     "p": lambda p: units.number(p, 2) if p >= 0.00001 else "below 0.00001",
     "section": markdown.markdown,
     "table": markdown.table_markdown,
@@ -55,7 +54,7 @@ GLOBALS = {
     "decisions_of": decisions_of,
     "exits": EXITS,
     "folded": markdown.folded,
-    "glossary": glossary,
+    "glossary": words.TEXTS["glossary"].items,
     "options": options,
     "values": values,
 }

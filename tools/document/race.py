@@ -12,7 +12,6 @@ from itertools import accumulate, pairwise
 
 from inflight.bench import units
 from inflight.bench.race.lanes import Lane, Race
-from inflight.bench.show import words
 from inflight.bench.show.looks import look
 from tools.document.stored import Runs
 from tools.document.values import race
@@ -132,7 +131,7 @@ def _in_flight(race: Race) -> str:
     most = max(lane.in_flight for lane in race.lanes)
     alone = [lane.name for lane in race.lanes if lane.in_flight == 1 < most]
     text = f"up to {units.count(most)} fetches in flight"
-    return f"{text}; {words.listed(alone)}: 1" if alone else text
+    return f"{text}; {', '.join(alone)}: 1" if alone else text
 
 
 # Each lane

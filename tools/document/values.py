@@ -20,7 +20,7 @@ from inflight.bench.frame.contrast import contrast, records, summary
 from inflight.bench.frame.slopes import FULL, Slope
 from inflight.bench.race.lanes import Race, races
 from inflight.bench.rows.files import MACHINE_FILE, folders_in
-from inflight.bench.show import listing, memory, words
+from inflight.bench.show import listing, memory
 from inflight.bench.show import study as shows
 from inflight.bench.show.studies import LISTINGS, STUDIES
 from inflight.bench.show.study import section
@@ -233,7 +233,7 @@ class Bar(NamedTuple):
     @property
     def text(self) -> str:
         """The figure as it is shown, with its interval."""
-        return words.memory(self.slope) if self.slope else units.size(self.size)
+        return slope_text(self.slope) if self.slope else units.size(self.size)
 
 
 WAITS, FLIES, FETCHED = ("thread", "held"), ("thread_pool", "held"), ("thread_pool", "parked")
@@ -270,10 +270,19 @@ def step_slope(run: Run, number: int) -> Slope:
     return slope(run, *of, FULL if len(counted) > 1 else counted[0])
 
 
+def slope_text(slope: Slope | None) -> str:
+    """Write a slope of memory with its error, or as a range if it is not constant; a dash if there is none."""
+    if slope is None:
+        return "-"
+    if not slope.straight:
+        return units.size_between(slope.low, slope.high, 2)
+    return f"{units.size(slope.per_fetch)} ±{units.size(slope.error, 1)}"
+
+
 def step_text(run: Run, number: int) -> str:
     """Write it; a dash where the run has none."""
     try:
-        return words.memory(step_slope(run, number))
+        return slope_text(step_slope(run, number))
     except DocumentError:
         return "-"
 
