@@ -115,11 +115,16 @@ class Part:
     lines: pd.DataFrame
     """Lines of the frame, of all its figures, with the name of their line in the table as the column ``line``."""
 
-    def means_of(self, figure: str) -> pd.DataFrame:
-        """Return ``contrast.summary`` of a figure, by line and columns."""
+    @cached_property
+    def all_means(self) -> pd.DataFrame:
+        """``contrast.summary`` of all figures of the study, by figure, line and columns."""
         columns = self.study.columns
-        counted = self.lines[(self.lines["figure"] == figure) & (self.lines["role"] != "placebo")]
-        return summary(counted, ["line", "stack", *columns, *(ORDER[key] for key in columns if key in ORDER)])
+        lines = self.lines[self.lines["figure"].isin(self.study.figures) & (self.lines["role"] != "placebo")]
+        return summary(lines, ["figure", "line", "stack", *columns, *(ORDER[key] for key in columns if key in ORDER)])
+
+    def means_of(self, figure: str) -> pd.DataFrame:
+        """Return the means of a figure."""
+        return self.all_means[self.all_means["figure"] == figure]
 
     @cached_property
     def means(self) -> pd.DataFrame:
