@@ -14,7 +14,6 @@ from inflight.bench.show.progress import trial_line
 from tests.made_blocks import block, lost
 from tests.made_memory_rows import idle_row, limit_row, probe_row
 from tests.made_rows import FAILED, arm_row, bare_row, crawl_row, edited, memory_row
-from tests.selftest.made_clients import client_row
 from tests.swarm.made_open_rows import open_row
 from tests.swarm.made_swarm_rows import KILLED, LATE, PID_MAX, swarm_row
 
@@ -30,7 +29,6 @@ ROWS: dict[str, Row] = {
     "swarm": swarm_row(bound_by=PID_MAX, lost=[KILLED], late=[LATE], more={"errors": {"took 5_ns": 2, "in_flight": 1}}),
     "open": open_row(),
     "target": open_row(2.5, target="http://127.0.0.1:8000/"),
-    "client": client_row("wrk"),
 }
 ALL_KINDS = [
     *ROWS.values(),
@@ -41,14 +39,12 @@ ALL_KINDS = [
     *(arm_row(status=status) for status in ("wrong", "failed", "timeout", "skipped")),
     *(crawl_row(status=status, reason="why") for status in ("wrong", "failed", "timeout", "skipped")),
     *(make(status="failed", reason="no port left") for make in (swarm_row, open_row)),
-    client_row("wrk", status="failed", reason="no port left"),
     bare_row("probe", "other", {"probe": "other", "arguments": {"how": "spin"}}, {"wall_ns": 1, "of": "anything"}),
     bare_row("idle", "thread", {"what": "thread", "n": 9}, {}, status="skipped", reason="RLIMIT_NPROC is 8"),
     *block(memory=0.1),
     *block(invalid=True, memory_invalid="3 connections"),
     *block(failed="B", status="wrong", reason="1 pages missing"),
     *lost(1),
-    edited(client_row("wrk"), measured={"completed": 0, "completed_per_s": 0}),
 ]
 TIMES = ("service", "response", "queueing")
 COUNTS = {
@@ -57,7 +53,6 @@ COUNTS = {
         *("pages", "failed_pages"),
     ),
     "open": ("arrivals", "started", "completed", "failed", "peak_in_flight"),
-    "client": ("completed", "failed", "server_requests"),
 }
 
 
@@ -314,12 +309,10 @@ def test_a_row_is_refused_that_has(wrong: dict[str, Any]) -> None:
         ("open", "measured", "backlog", ([], {"at_ns": [1]}, {"at_ns": [1], "waiting": []})),
         ("open", "measured", "backlog", ({"at_ns": None, "waiting": [1]}, {"at_ns": [1], "waiting": None})),
         ("target", "workload", "target", (["x"],)),
-        ("client", "workload", "site", (None,)),
-        ("client", "workload", "latency", (None,)),
-        ("client", "workload", "mean_latency_ns", (None, -1)),
-        ("client", "workload", "in_flight", (0,)),
-        ("client", "measured", "completed_per_s", (-0.5,)),
-        ("client", "measured", "service", ({},)),
+        ("memory", "workload", "site", (None,)),
+        ("memory", "workload", "latency", (None,)),
+        ("memory", "workload", "mean_latency_ns", (None, -1)),
+        ("memory", "measured", "service", ({},)),
         *(
             (row, "measured", name, (-1, 1.5, True, "1", [1], {"a": 1}))
             for row, names in COUNTS.items()
@@ -418,6 +411,6 @@ def test_the_error_of_a_hostile_line_is_printable() -> None:
 
 
 def test_a_number_too_small_to_divide_by_is_read_as_0() -> None:
-    row: Any = edited(ROWS["client"], measured={"completed_per_s": 5e-324})
+    row: Any = edited(ROWS["open"], measured={"completed_per_s": 5e-324})
 
     assert row.measured.completed_per_s == 0

@@ -1,8 +1,7 @@
-"""Cells beyond one process: the tables of swarms and open loops, and the cells of clients.
+"""Cells beyond one process: the tables of swarms and open loops.
 
 - A **swarm** is one strategy in many processes, controlled by Locust, with all its fetches in flight at once.
 - An **open** loop starts requests at a constant rate, independent of the answers.
-- A **client** is one of several programs that use the same server. Only ``inflight selftest`` compares them.
 """
 
 import ipaddress

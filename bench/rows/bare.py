@@ -1,4 +1,4 @@
-"""Records of trials without a crawl of one strategy: limits, probes, open loops, other clients, and swarms."""
+"""Records of trials without a crawl of one strategy: limits, probes, open loops, and swarms."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Literal
@@ -10,9 +10,7 @@ from inflight.bench.rows.parts import (
     Needed,
     Row,
     Site,
-    SiteWorkload,
     Times,
-    TimesTold,
     Workload,
     refuse_gaps,
 )
@@ -263,32 +261,6 @@ class OpenLoop(Row, tag="open", frozen=True, kw_only=True):
 
     workload: OpenWorkload
     measured: OpenMeasured
-
-
-class ClientWorkload(SiteWorkload, frozen=True, kw_only=True):
-    """What was asked for, of a row of kind client."""
-
-    in_flight: PositiveCount  #: Number of connections, each with a request in flight.
-    seconds: PositiveNumber  #: Length of the window, after the warm-up.
-
-
-class ClientMeasured(Load, frozen=True, kw_only=True):
-    """What one client measured; empty when the trial did not get that far."""
-
-    service: Maybe[TimesTold] = None  #: Service times, as far as the client reports them.
-    server_requests: Maybe[Count] = None  #: Requests that the server counted in the same window.
-    run_delay_share: Maybe[Number] = None  #: Share of the time in which it was runnable but waited for its core.
-    requests: Maybe[Count] = None  #: Requests sent, by the client's count.
-    locust_requests: Maybe[Count] = None  #: Requests in Locust's statistics, if the client is Locust.
-
-
-class Client(Row, frozen=True, kw_only=True):
-    """Measurements of one of several clients of the same server, in a closed loop."""
-
-    NEEDED: ClassVar[Needed] = {"measured": ("completed", "failed", "completed_per_s", "service", "server_requests")}
-
-    workload: ClientWorkload
-    measured: ClientMeasured
 
 
 Knob = Text | Limit | Number | bool | None

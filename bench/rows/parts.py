@@ -27,7 +27,7 @@ from inflight.bench.rows.values import (
     Text,
 )
 
-Kind = Literal["crawl", "memory", "idle", "probe", "limit", "swarm", "open", "client", "arm"]
+Kind = Literal["crawl", "memory", "idle", "probe", "limit", "swarm", "open", "arm"]
 Status = Literal["ok", "wrong", "failed", "timeout", "skipped"]
 Cause = Literal["not installed", "no interpreter", "limit", "memory budget", "server"]
 NEWEST_FORMAT = 5
@@ -77,11 +77,8 @@ class Histogram(Closed, frozen=True, kw_only=True):
         return sum(count for _, count in self.counts)
 
 
-class TimesTold(Closed, frozen=True, kw_only=True):
-    """Summary of durations, as far as a client reports it.
-
-    Quantiles are nearest-rank, so they are real samples. p99_ns is unreliable below 1,000 samples.
-    """
+class Times(Closed, frozen=True, kw_only=True):
+    """Summary of the durations of all finished fetches."""
 
     count: Count  #: Number of durations.
     mean_ns: Maybe[Ns] = None  #: Mean.
@@ -92,10 +89,6 @@ class TimesTold(Closed, frozen=True, kw_only=True):
     p999_ns: Maybe[Ns] = None  #: 99.9 % quantile.
     max_ns: Maybe[Ns] = None  #: Maximum.
     histogram: Maybe[Histogram] = None  #: Histogram of all durations.
-
-
-class Times(TimesTold, frozen=True, kw_only=True):
-    """Summary of the durations of all finished fetches."""
 
     def __post_init__(self) -> None:
         """Reject missing quantiles, quantiles out of order, and a histogram with another count."""
@@ -325,7 +318,7 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
     run: Name  #: Name of the run and of its folder.
     trial: Name  #: Id of the trial: cell and round. It is the same in every run of the same experiment.
     round: Annotated[int, Meta(ge=1, le=10**6)]  #: Number of the round, from 1.
-    strategy: Name  #: Id of the strategy, or the thread or task, the probe, the resource, the client (locust, wrk).
+    strategy: Name  #: Id of the strategy, or the thread or task, the probe, the resource, or locust.
     #: shared: parses with strategies.core. own: has its own HTTP stack, so more than the concurrency model differs.
     #: none: no strategy crawls in this trial, or one that is no model but measures a part of a page.
     stack: Literal["shared", "own", "none"]

@@ -14,9 +14,7 @@ from inflight.bench.rows.crawls import Arm, Memory
 from inflight.bench.rows.parts import NEWEST_FORMAT, Row
 
 __all__ = ["Arm", "Memory", "Record", "changed", "make", "read"]
-Record = (
-    crawls.Crawl | Memory | crawls.Idle | bare.Probe | bare.LimitFound | bare.Swarm | bare.OpenLoop | bare.Client | Arm
-)
+Record = crawls.Crawl | Memory | crawls.Idle | bare.Probe | bare.LimitFound | bare.Swarm | bare.OpenLoop | Arm
 MAX_MESSAGE = 200
 """Maximum length of an error message, which may contain the wrong value."""
 MIN_NUMBER = 1e-20

@@ -48,7 +48,6 @@ def test_a_stored_run_is_read_whole(quick: Results) -> None:
         ("c10k", ["held"]),
         ("limits", ["limits"]),
         ("claims", ["memory", "probes", "throughput"]),
-        ("selftest", ["clients"]),
         ("c100k", ["swarm"]),
         ("open-loop", ["open_loop"]),
     ],

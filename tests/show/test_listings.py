@@ -16,7 +16,6 @@ from inflight.bench.show.studies import LISTINGS, Studies
 from inflight.bench.show.table import ONLY_INVALID, Table
 from tests.made_memory_rows import c10k_run, held_row, idle_row, limit_row, probe_row
 from tests.made_rows import MS, arm_row, crawl_row, edited
-from tests.selftest.made_clients import client_row, client_rows
 from tests.show.drawn import HOSTILE, drawn, texts
 from tests.swarm.made_open_rows import open_row, open_run
 from tests.swarm.made_swarm_rows import PID_MAX, c100k_run, lossy_row, swarm_row
@@ -29,7 +28,6 @@ EVERY: dict[str, list[Row]] = {
     "probes": [probe_row()],
     "swarm": [*c100k_run(), lossy_row()],
     "open_loop": open_run((2000, 4000)),
-    "clients": client_rows({"callbacks": (900.0, 910.0)}),
 }
 """Rows of each listing."""
 
@@ -100,11 +98,6 @@ TABLES: list[tuple[str, list[Row], list[str]]] = [
             "locust | 2,000 | 2,000 | 11 ms | 13 ms | 11 ms | 12 ms | 77 % | 23 % | 0 | 100 %",
             "locust | 4,000 | 2,600 | 2.7 s | 5.3 s | 11 ms | 18 ms | 100 % | 28 % | 0 | 0 %",
         ],
-    ),
-    (
-        "clients",
-        [client_row("wrk", rate, number=number) for number, rate in enumerate((900.0, 1000.0, 980.0), 1)],
-        ["wrk | 980 | 50 ms | 50 ms | 51 ms | 10 % | 5 %"],
     ),
 ]
 
@@ -196,7 +189,6 @@ FINDINGS: list[tuple[str, list[Row], str | None]] = [
     ("limits", [limit_row(found=None)], None),
     ("limits", [limit_row(invalid=True)], None),
     ("limits", [limit_row(status="failed")], None),
-    ("clients", EVERY["clients"], None),
 ]
 
 
@@ -293,7 +285,7 @@ MOMENTS: list[tuple[Row, dict[str, list[tuple[int, int]]]]] = [
     (limit_row(timeline=[[0, 0], [4 * MS, 43]]), {"found": [(0, 0), (4 * MS, 43)]}),
     (edited(open_row(), measured={"backlog": {"at_ns": [0, 5], "waiting": [0, 2]}}), {"waiting": [(0, 0), (5, 2)]}),
     (edited(swarm_row(), measured={"timeline": HELD}), {"held": [(1, 0), (2, 9)], "used_bytes": [(1, 0), (2, 99)]}),
-    *((row, {}) for row in (crawl_row(status="failed"), idle_row(), probe_row(), client_row("wrk"))),
+    *((row, {}) for row in (crawl_row(status="failed"), idle_row(), probe_row())),
 ]
 
 
