@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
-from inflight.bench.rows.bare import NEEDED_BY_PROBE
+import msgspec
+
 from inflight.bench.rows.files import Row, Status
+from inflight.bench.rows.kinds import NEEDED_BY_PROBE
 from inflight.bench.rows.records import changed
-from inflight.bench.rows.values import plain_values
 from tests.made_rows import MS, completed, memory_row
 
 PARKED: dict[str, tuple[int, int, int, int]] = {
@@ -114,7 +115,7 @@ def held_row(
     in_flight = [*rising, *[n] * (plateau_ms // 10), *falling]
     completions = [*[0] * (len(in_flight) - len(falling)), *[n // max(1, len(falling))] * len(falling)]
     measured = {
-        **plain_values(row.measured),
+        **msgspec.to_builtins(row.measured),
         **stage("base", 0, (0, 0, 0, 0)),
         **stage("held", n, costs, jitter),
         **({} if parked is None else stage("parked", n, parked, jitter)),

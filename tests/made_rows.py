@@ -8,11 +8,9 @@ import msgspec
 
 from inflight.bench.plan.arm import Role
 from inflight.bench.rows import records
-from inflight.bench.rows.bare import NEEDED_BY_PROBE, LimitFound
-from inflight.bench.rows.crawls import Idle
 from inflight.bench.rows.files import Check, Kind, Row, Status
+from inflight.bench.rows.kinds import NEEDED_BY_PROBE, Idle, LimitFound
 from inflight.bench.rows.records import changed
-from inflight.bench.rows.values import plain_values
 
 MS = 1_000_000
 RUN = "20260102T030405678Z-host-made"
@@ -182,7 +180,7 @@ def arm_row(
         made,
         trial=f"{cell}/{strategy}/round={number}",
         kind="arm",
-        workload=plain_values(made.workload) | {"id": cell, "arm": arm | dict(asked or {})} | worked,
+        workload=msgspec.to_builtins(made.workload) | {"id": cell, "arm": arm | dict(asked or {})} | worked,
         measured=measured,
         server={"cpu_share": 0.2, "ceiling_per_s": 100_000.0} if measured else {},
     )

@@ -62,7 +62,7 @@ def refusal(row: Row, changes: dict[str, Any]) -> str:
     for key, value in changes.items():
         values[key] = values[key] | value if isinstance(value, dict) and value else value
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the sentence is judged by those who call this
-        Row.from_json(json.dumps(values))
+        records.read(json.dumps(values))
     sentence = str(caught.value)
     assert "\n" not in sentence
     assert len(sentence) <= records.MAX_MESSAGE + 3
@@ -94,7 +94,7 @@ def test_a_row_survives_json(row: Row) -> None:
     line = row.to_json()
 
     assert "\n" not in line
-    assert Row.from_json(line) == row
+    assert records.read(line) == row
 
 
 @pytest.mark.parametrize("row", ALL_KINDS, ids=lambda row: f"{row.kind}-{row.status}")
@@ -160,12 +160,12 @@ def test_a_newer_format_is_refused_with_both_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [0, -1, True, "1", None, 1.0])
 def test_what_never_was_a_format_is_no_row(number: object) -> None:
     with pytest.raises(ValueError, match="not a row"):
-        Row.from_json(json.dumps(changed(crawl_row(), format=number)))
+        records.read(json.dumps(changed(crawl_row(), format=number)))
 
 
 def test_a_row_of_an_unknown_kind_is_refused_by_its_name() -> None:
     with pytest.raises(ValueError, match="kind: invalid value 'dance'"):
-        Row.from_json(json.dumps(changed(crawl_row(), kind="dance")))
+        records.read(json.dumps(changed(crawl_row(), kind="dance")))
 
 
 @pytest.mark.parametrize("line", ["", "null", "[]", "{}", "not JSON", '"text"', '{"format": {}}'])
@@ -178,7 +178,7 @@ def test_a_line_that_is_no_row_is_named_by_its_number(tmp_path: Path, line: str)
 
 def test_a_row_that_lacks_keys_is_refused_with_their_names() -> None:
     with pytest.raises(ValueError, match="missing required field `status`"):
-        Row.from_json(json.dumps(changed(crawl_row(), status=None, checks=None)))
+        records.read(json.dumps(changed(crawl_row(), status=None, checks=None)))
 
 
 def test_a_folder_without_rows_is_not_a_run(tmp_path: Path) -> None:
@@ -371,7 +371,7 @@ def test_a_figure_beyond_all_numbers_is_refused() -> None:
     text = crawl_row().to_json().replace('"pages_per_s":10000.0', '"pages_per_s":1e999')
 
     with pytest.raises(ValueError, match=r"measured\.pages_per_s: number out of range"):
-        Row.from_json(text)
+        records.read(text)
 
 
 @pytest.mark.parametrize(
@@ -390,7 +390,7 @@ def test_all_texts_are_printable_once_they_are_read(text: str, read: str, ascii_
     values["checks"][0]["detail"] = text
     values["measured"] |= {"errors": {text: 1}, "held_disturbed": text}
 
-    row: Any = Row.from_json(json.dumps(values, ensure_ascii=ascii_only))
+    row: Any = records.read(json.dumps(values, ensure_ascii=ascii_only))
 
     assert {row.strategy, row.trial, row.checks[0].detail, row.measured.held_disturbed} == {read}
     assert (row.knobs, row.measured.errors) == ({read: [read]}, {read: 1})
@@ -407,7 +407,7 @@ def test_the_error_of_a_hostile_line_is_printable() -> None:
     line = json.dumps(changed(crawl_row(), stack="\x1b\n"))
 
     with pytest.raises(ValueError, match=r"^stack: invalid enum value '\? '$"):
-        Row.from_json(line)
+        records.read(line)
 
 
 def test_a_number_too_small_to_divide_by_is_read_as_0() -> None:

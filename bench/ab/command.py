@@ -34,7 +34,7 @@ from inflight.bench.measure.places import without_places
 from inflight.bench.plan.comparison import Comparison, from_words
 from inflight.bench.plan.judge import ExperimentError
 from inflight.bench.rows import files as rows
-from inflight.bench.rows.records import Arm
+from inflight.bench.rows.kinds import Arm
 from inflight.bench.show import progress, words
 
 REFUSALS = commands.REFUSALS

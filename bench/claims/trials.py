@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from inflight.bench.measure import host, interpreters
@@ -17,10 +18,8 @@ from inflight.bench.plan.experiment import TABLES, Experiment, ExperimentError
 from inflight.bench.plan.grid import Grid
 from inflight.bench.plan.trials import AnyTrial, RowTrial, row_trials
 from inflight.bench.rows import files as rows
-from inflight.bench.rows import machines
 from inflight.bench.rows.files import FORMAT, Row, RowsError
 from inflight.bench.rows.records import changed
-from inflight.bench.rows.values import plain_values
 
 Key = tuple[str, str, str, int]
 """Identity of a trial: kind, strategy (of a block its arms), workload without its id, round."""
@@ -40,7 +39,7 @@ def key_of(trial: AnyTrial | RowTrial) -> Key:
 
 def key_of_row(row: Row) -> Key:
     """Return the key of a row's trial."""
-    return _key(row.kind, row.strategy, plain_values(row.workload), row.round)
+    return _key(row.kind, row.strategy, msgspec.to_builtins(row.workload), row.round)
 
 
 def _key(kind: str, strategy: str, workload: Mapping[str, Any], number: int) -> Key:
@@ -162,7 +161,7 @@ def _rows_of_this_machine(out: Path) -> Iterator[Row]:
         try:
             before = rows.machine(folder)
             experiment = tomllib.loads((folder / runs.EXPERIMENT_FILE).read_text(encoding="utf-8"))
-            is_same = not machines.differences(before, machine) and before.get("versions") == machine.get("versions")
+            is_same = not rows.machine_changes(before, machine) and before.get("versions") == machine.get("versions")
             if is_same and experiment.get("pin", True):
                 yield from (row for row in rows.read(folder) if row.format == FORMAT)
         except (OSError, ValueError, AttributeError, RecursionError, RowsError):

@@ -19,7 +19,6 @@ from inflight.bench.plan.judge import judged
 from inflight.bench.plan.trials import estimate_ns, row_trials
 from inflight.bench.predict import advice, show
 from inflight.bench.rows import files as rows
-from inflight.bench.rows import machines
 from inflight.bench.rows.files import RowsError
 from inflight.fake_server.delays import duration_text, parse_delay, parse_duration_ns
 from inflight.fake_server.site import SiteConfig
@@ -67,7 +66,7 @@ def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: 
         "left_out": left_out,
         "run": str(place),
         "machine_differs": [f"{key} {there.get(key, 'unknown')}, here {here.get(key)}"
-                            for key in machines.differences(there, here)],
+                            for key in rows.machine_changes(there, here)],
         "verified": None,
     }  # fmt: skip
     if not as_json:
@@ -96,7 +95,7 @@ def newest(out: Path, machine: Mapping[str, Any], in_flight: int, names: Collect
     folders = [*rows.folders_in(out), *rows.folders_in(out / "reference")]
     for folder in sorted(folders, key=lambda path: path.name, reverse=True):
         try:
-            stored = [] if machines.differences(rows.machine(folder), machine) else rows.read(folder)
+            stored = [] if rows.machine_changes(rows.machine(folder), machine) else rows.read(folder)
         except RowsError:
             continue
         costs = advice.costs_near(frame(stored), SITE, in_flight)

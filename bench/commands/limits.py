@@ -25,7 +25,6 @@ from inflight.bench.plan import bare, experiment
 from inflight.bench.plan import trials as plan
 from inflight.bench.plan.judge import check_known
 from inflight.bench.rows import files as rows
-from inflight.bench.rows.bare import limit_text
 
 REFUSALS = (runs.RunError, experiment.ExperimentError)
 LABEL = 10
@@ -106,7 +105,9 @@ class Printer:
         number = values["predicted" if stopped_by == "predicted" else "found"]
         self._line("limit", f"{'none' if number is None else amount(resource, number)} ({stopped_by})", "bold")
         if stopped_by in {"predicted", "failure"}:
-            self._line("bound by", limit_text(values["bound_by"]) or "none of the limits known on this system", "bold")
+            names = values["bound_by"]
+            bound_by = f"ambiguous: {' or '.join(names)}" if isinstance(names, list) else names
+            self._line("bound by", bound_by or "none of the limits known on this system", "bold")
         for sentence in values["evidence"]:
             self._line("evidence", sentence)
         if values["remedy"]:

@@ -13,9 +13,8 @@ from typing import Any, Literal
 
 from inflight.bench.frame.model import CLEARLY_ABOVE, knee
 from inflight.bench.plan.arm import Role
-from inflight.bench.rows.crawls import ArmOf, ComparisonOf
 from inflight.bench.rows.files import Row
-from inflight.bench.rows.records import Arm, Memory
+from inflight.bench.rows.kinds import Arm, ArmOf, ComparisonOf, Memory
 
 TIMED = ("cpu_per_page", "throughput")
 FALLING = frozenset({"throughput"})

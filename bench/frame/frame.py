@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from inflight.bench.frame import slopes
-from inflight.bench.rows.values import plain_values
 
 if TYPE_CHECKING:
     from inflight.bench.rows.files import Row
@@ -105,12 +104,12 @@ def _derived(wide: pd.DataFrame) -> pd.DataFrame:
 def _keys(row: "Row") -> dict[str, Any]:
     workload: Any = row.workload
     arm = getattr(workload, "arm", None)
-    values = plain_values(workload)
+    values = msgspec.to_builtins(workload)
     site = dict(values.get("site") or {})
     rest = site | {key: value for key, value in values.items() if key not in {*_OF_WORKLOAD, "site"}}
     rest |= rest.pop("arguments", {})
     rest = {key: value for key, value in rest.items() if key not in {"delay", "pages"}}
-    settings = {key: value for key, value in (plain_values(arm) if arm else values).items() if key in SETTINGS}
+    settings = {key: value for key, value in (msgspec.to_builtins(arm) if arm else values).items() if key in SETTINGS}
     label = ", ".join(_setting(key, value) for key, value in settings.items())
     keys = {
         "run": row.run,

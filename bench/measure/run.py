@@ -17,6 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn, Protocol, Self
 
+import msgspec
 import psutil
 import tomli_w
 
@@ -41,9 +42,7 @@ from inflight.bench.plan.arm import Arm, ArmTrial, BlockTrial
 from inflight.bench.plan.experiment import Experiment, ExperimentError
 from inflight.bench.plan.trials import AnyTrial, RowTrial, Trial, expand, row_trials
 from inflight.bench.rows import files as rows
-from inflight.bench.rows import machines
 from inflight.bench.rows.files import MACHINE_FILE, Cause, Kind, Row
-from inflight.bench.rows.values import plain_values
 from inflight.strategies import registry
 
 EXPERIMENT_FILE = "experiment.toml"
@@ -236,7 +235,7 @@ def _missing(folder: Path, trials: list[AnyTrial]) -> list[AnyTrial]:
     workloads = {part.id: part.values for trial in trials for part in row_trials(trial)}
     stored = rows.read(folder)
     for row in stored:
-        if workloads.get(row.trial) != plain_values(row.workload):
+        if workloads.get(row.trial) != msgspec.to_builtins(row.workload):
             raise RunError(f"{folder} has a row of {row.trial}, which is not in its {EXPERIMENT_FILE}; start a new run")
     if stored:
         _check_machine(folder)
@@ -246,7 +245,7 @@ def _missing(folder: Path, trials: list[AnyTrial]) -> list[AnyTrial]:
 
 def _check_machine(folder: Path) -> None:
     before, now = rows.machine(folder), host.machine()
-    changed = list(machines.differences(before, now | {"neighbour": before.get("neighbour")}))
+    changed = list(rows.machine_changes(before, now | {"neighbour": before.get("neighbour")}))
     if before.get("versions") != now["versions"]:
         changed.append("versions")
     if changed:

@@ -14,7 +14,6 @@ from inflight.bench.race.page import REPLAY_S, fragment, page
 from inflight.bench.race.page import section as result
 from inflight.bench.race.terminal import watch
 from inflight.bench.rows import files as rows
-from inflight.bench.rows.crawls import Crawl
 from inflight.bench.rows.files import Row, RowsError
 from inflight.bench.show import terminal
 from inflight.bench.show.terminal import wants_live
@@ -75,6 +74,6 @@ def _measured(chosen: Sequence[str], out: Path) -> Path:
 
 def _chosen(rows: list[Row], names: Sequence[str]) -> list[Row]:
     """Return the rows of the named strategies. Raises ExperimentError for a name that no row has."""
-    known = sorted({row.strategy for row in rows if isinstance(row, Crawl)})
+    known = sorted({row.strategy for row in rows if row.kind == "crawl"})
     chosen = {named(name, "--strategy", known) for name in names}
     return [row for row in rows if row.strategy in chosen]

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from inflight.bench.rows.crawls import Crawl
+from msgspec import json, structs, to_builtins
+
 from inflight.bench.rows.files import Row
-from inflight.bench.rows.values import alike, plain_values
 from inflight.bench.show import words
 
 SLOW = 4
@@ -61,10 +61,10 @@ def races(rows: Iterable[Row]) -> list[Race]:
 
     A strategy that was measured only at 1 in flight joins the races on the same site, or on a larger one of its kind.
     """
-    crawls = [row for row in rows if isinstance(row, Crawl) and row.status == "ok" and _pages(row)]
-    groups: dict[str, list[Row]] = {}
+    crawls = [row for row in rows if row.kind == "crawl" and row.status == "ok" and _pages(row)]
+    groups: dict[bytes, list[Row]] = {}
     for row in crawls:
-        groups.setdefault(alike(row.workload), []).append(row)
+        groups.setdefault(_alike(row.workload), []).append(row)
     many = {row.strategy for row in crawls if row.workload.in_flight > 1}
     alone = [row for row in crawls if row.strategy not in many]
     raced = [_race(group, [row for row in alone if _joins(row, group)]) for group in groups.values()]
@@ -73,9 +73,16 @@ def races(rows: Iterable[Row]) -> list[Race]:
 
 
 def _joins(row: Row, group: list[Row]) -> bool:
-    guest, other = (alike(each.workload, but_for=("in_flight", "site.pages")) for each in (row, group[0]))
+    workload, other = row.workload, group[0].workload
+    site = structs.replace(workload.site, pages=other.site.pages)
+    guest = structs.replace(workload, in_flight=other.in_flight, site=site)
     is_strange = row.strategy not in {each.strategy for each in group}
-    return is_strange and guest == other and row.workload.site.pages <= group[0].workload.site.pages
+    return is_strange and _alike(guest) == _alike(other) and workload.site.pages <= other.site.pages
+
+
+def _alike(workload: CrawlWorkload) -> bytes:
+    """Return what is equal for workloads that differ in nothing but the id and the arm."""
+    return json.encode(structs.replace(workload, id="any", arm=None), order="sorted")
 
 
 def _race(alike: list[Row], guests: list[Row]) -> Race:
@@ -86,7 +93,7 @@ def _race(alike: list[Row], guests: list[Row]) -> Race:
     pages = max(map(_pages, [row for row in rows if row.valid] or rows))
     rows.sort(key=lambda row: (not row.valid, _pages(row) < pages, row.measured.makespan_ns, row.strategy))
     return Race(
-        words.workload("crawl", plain_values(alike[0].workload)),
+        words.workload("crawl", to_builtins(alike[0].workload)),
         pages,
         tuple(_lane(row, pages, rank) for rank, row in enumerate(rows, 1)),
     )

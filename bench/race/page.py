@@ -5,12 +5,12 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+import msgspec
 from markupsafe import Markup
 
 from inflight.bench import units
 from inflight.bench.race.lanes import Lane, Race, races
 from inflight.bench.rows.files import Row
-from inflight.bench.rows.values import plain_values
 from inflight.bench.show import html as pages
 from inflight.bench.show.html import Fragment, json_block, text
 from inflight.bench.show.looks import look
@@ -110,5 +110,5 @@ def _values(lane: Lane, room: int) -> dict[str, Any]:
         "done": [sum(lane.completions[n : n + step]) for n in starts],
         "flying": [flying[min(n + step, len(lane.completions)) - 1] for n in starts],
         "samples": samples
-        and {name: values[:: 4 * len(values) // room + 1] for name, values in plain_values(samples).items()},
+        and {name: values[:: 4 * len(values) // room + 1] for name, values in msgspec.to_builtins(samples).items()},
     }

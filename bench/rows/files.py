@@ -11,12 +11,17 @@ Format history (``format`` in every row):
 Integers are nanoseconds (``_ns``) and bytes (``_bytes``); shares are between 0 and 1.
 """
 
-import json
 import lzma
-from collections.abc import Callable
+import math
+import os
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from inflight.bench.rows import records
 from inflight.bench.rows.parts import NEWEST_FORMAT as FORMAT
 from inflight.bench.rows.parts import Cause, Check, Kind, Row, Status
 
@@ -26,6 +31,10 @@ ROWS_FILE, MACHINE_FILE, SELFTEST_FILE = "rows.jsonl", "machine.json", "selftest
 PACKED_FILE = f"{ROWS_FILE}.xz"
 """The rows of a finished run in a tenth of the space."""
 SCHEMA_FILE = Path(__file__).with_name("row.schema.json")
+_MACHINE = ("cpu", "usable_cores", "memory_bytes", "system", "python", "neighbour")
+"""What a machine is known by, of its ``machine.json``."""
+_MEMORY_SHARE = 0.02
+"""Share by which the memory of a machine may differ from boot to boot."""
 
 
 class RowsError(Exception):
@@ -36,7 +45,6 @@ def append(folder: Path, row: Row) -> None:
     """Append the row to the file, and flush it to the operating system."""
     with (folder / ROWS_FILE).open("a", encoding="utf-8") as file:
         file.write(row.to_json() + "\n")
-        file.flush()
 
 
 def read(folder: Path) -> list[Row]:
@@ -49,7 +57,7 @@ def read(folder: Path) -> list[Row]:
     *lines, _unfinished = text(folder).split("\n")
     for number, line in enumerate(lines, start=1):
         try:
-            rows.append(Row.from_json(line))
+            rows.append(records.read(line))
         except ValueError as error:
             raise RowsError(f"{file_in(folder)}, line {number}: {error}") from error
     return rows
@@ -79,12 +87,8 @@ def pack(folder: Path) -> None:
 def drop_unfinished(folder: Path) -> None:
     """Remove an unfinished last line, so that the next row starts on its own line."""
     path = folder / ROWS_FILE
-    if not path.exists():
-        return
-    data = path.read_bytes()
-    whole = data[: data.rfind(b"\n") + 1]
-    if len(whole) < len(data):
-        path.write_bytes(whole)
+    if path.exists():
+        os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
 
 
 def is_run(folder: Path) -> bool:
@@ -109,16 +113,26 @@ def machine(folder: Path) -> dict[str, Any]:
     """Return what ``machine.json`` of a run says; empty without that file. Raises RowsError if it cannot be read."""
     path = folder / MACHINE_FILE
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values: dict[str, Any] = msgspec.json.decode(path.read_bytes(), type=dict)
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise RowsError(f"cannot read {path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise RowsError(f"{path} is not JSON: {error}") from error
-    if not isinstance(values, dict):
-        raise RowsError(f"{path} does not describe a machine: it holds no JSON object")
+        raise RowsError(f"{path} does not describe a machine: {error}") from error
     return values
+
+
+def machine_changes(before: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the keys whose values make two machines different; empty for the same machine.
+
+    The same are CPU model, usable cores, memory, kernel series (such as Linux 6.18), interpreter, and a neighbour that
+    disturbs on purpose.
+    """
+    sizes = (float(machine.get("memory_bytes") or 0) for machine in (before, other))
+    kernels = {re.sub(r"(\d+\.\d+).*", r"\1", str(machine.get("system"))) for machine in (before, other)}
+    same = {"memory_bytes": math.isclose(*sizes, rel_tol=_MEMORY_SHARE), "system": len(kernels) == 1}
+    return tuple(key for key in _MACHINE if not same.get(key, before.get(key) == other.get(key)))
 
 
 def text(folder: Path) -> str:

@@ -1,31 +1,59 @@
-"""The row, and the parts that records of several kinds share."""
+"""The row, the parts that records of several kinds share, and their types of values: bounded numbers, texts, tables.
+
+``records.read`` makes texts printable and very small numbers 0.
+"""
 
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Optional, TypeVar
 
 import msgspec
-from msgspec import Meta, defstruct
+from msgspec import Meta, Struct, defstruct
 
-from inflight.bench.rows.values import (
-    MAX_BINS,
-    BinNs,
-    Bytes,
-    ClockNs,
-    Closed,
-    Count,
-    Limit,
-    Lists,
-    Maybe,
-    Name,
-    Ns,
-    Number,
-    Open,
-    PositiveCount,
-    Share,
-    Table,
-    Text,
-)
+T = TypeVar("T")
+Maybe = Optional[T]  # noqa: UP045 - a generic alias
+"""An optional value: absent and null mean the same."""
+
+MAX_NS = 10**17
+"""Three years. Sums of such durations are exact integers, and a product of two fits into a float."""
+MAX_BYTES = 10**16
+MAX_COUNT = 10**12
+MAX_NUMBER = 1e15
+
+Ns = Annotated[int, Meta(ge=0, le=MAX_NS)]
+PositiveNs = Annotated[int, Meta(ge=1, le=MAX_NS)]
+ClockNs = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Bytes = Annotated[int, Meta(ge=0, le=MAX_BYTES)]
+ChangeBytes = Annotated[int, Meta(ge=-MAX_BYTES, le=MAX_BYTES)]
+Count = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
+PositiveCount = Annotated[int, Meta(ge=1, le=MAX_COUNT)]
+Limit = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+"""A limit of the system, or what is left of it: below 0 if more is in use; -1 also stands for no limit."""
+Share = Annotated[float, Meta(ge=0, le=1)]
+Number = Annotated[float, Meta(ge=0, le=MAX_NUMBER)]
+PositiveNumber = Annotated[float, Meta(gt=0, le=MAX_NUMBER)]
+Name = Annotated[str, Meta(min_length=1, max_length=2000)]
+
+
+class Open(Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """Part of a row. It ignores unknown keys, so that a new figure needs no new format. An absent figure is None."""
+
+
+class Closed(Open, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """Part of a row that rejects unknown keys."""
+
+
+class Lists(Closed, frozen=True, kw_only=True):
+    """Lists of equal length: entries at the same place belong together."""
+
+    def __post_init__(self) -> None:
+        """Reject lists of different lengths, and times out of order. Raises ValueError."""
+        lists = {name: value for name in self.__struct_fields__ if isinstance(value := getattr(self, name), list)}
+        if len(set(map(len, lists.values()))) > 1:
+            raise ValueError("lists of different lengths in a time line")
+        if (times := lists.get("at_ns", [])) != sorted(times):
+            raise ValueError("times that do not rise")
+
 
 Kind = Literal["crawl", "memory", "idle", "probe", "limit", "swarm", "open", "arm"]
 Status = Literal["ok", "wrong", "failed", "timeout", "skipped"]
@@ -38,7 +66,7 @@ StartedAt = Annotated[
 ]
 
 
-def refuse_gaps(part: Table, names: Iterable[str], name: str) -> None:
+def refuse_gaps(part: Open, names: Iterable[str], name: str) -> None:
     """Raise ValueError unless a part of a row has all these figures."""
     for missing in [each for each in names if getattr(part, each) is None]:
         raise ValueError(f"the status is ok, but {name} has no {missing}")
@@ -49,7 +77,7 @@ class Check(Closed, frozen=True):
 
     name: Name  #: The check's name.
     verdict: Literal["passed", "failed", "not applicable"]  #: Its outcome.
-    detail: Text  #: The figures that it is based on.
+    detail: str  #: The figures that it is based on.
 
 
 class Disturbances(Open, frozen=True, kw_only=True):
@@ -70,11 +98,6 @@ class Histogram(Closed, frozen=True, kw_only=True):
         """Reject buckets that are not in ascending order."""
         if any(low >= high for (low, _), (high, _) in pairwise(self.counts)):
             raise ValueError("buckets that do not rise")
-
-    @property
-    def total(self) -> int:
-        """Number of values counted."""
-        return sum(count for _, count in self.counts)
 
 
 class Times(Closed, frozen=True, kw_only=True):
@@ -98,8 +121,9 @@ class Times(Closed, frozen=True, kw_only=True):
             raise ValueError("durations without a mean, a quantile or a histogram")
         if known != sorted(known):
             raise ValueError("quantiles that do not rise")
-        if self.histogram is not None and self.histogram.total != self.count:
-            raise ValueError(f"a histogram of {self.histogram.total} durations instead of {self.count}")
+        counted = self.count if self.histogram is None else sum(count for _, count in self.histogram.counts)
+        if counted != self.count:
+            raise ValueError(f"a histogram of {counted} durations instead of {self.count}")
 
 
 class Answer(Disturbances, frozen=True, kw_only=True):
@@ -126,7 +150,7 @@ class Answer(Disturbances, frozen=True, kw_only=True):
     drain_ns: Maybe[Ns] = None  #: Time from opening the gates to the end of the last crawl.
     ephemeral_ports: Maybe[Count] = None  #: Size of the kernel's ephemeral port range.
     port_refusals: Maybe[Count] = None  #: Pages that failed because the client had no free port (EADDRNOTAVAIL).
-    held_disturbed: Maybe[Text] = None  #: How others changed the system-wide layers since base; null: not at all.
+    held_disturbed: Maybe[str] = None  #: How others changed the system-wide layers since base; null: not at all.
 
 
 LAYERS = {
@@ -190,53 +214,9 @@ class Site(Closed, frozen=True, kw_only=True):
     redirect_targets: Count  #: Number of pages that all redirects lead to; 0: each chain has its own.
     missing: Share  #: Share of pages that do not exist (404).
     non_html: Share  #: Share of pages that are not HTML and so have no links.
-    delay: Text  #: The added latency, as given to the server.
+    delay: str  #: The added latency, as given to the server.
     faults: dict[Name, Share]  #: Share of pages with each kind of fault, among those that can have it.
     drip_ns: Ns  #: The time over which a response with the fault drip is spread.
-
-
-class SiteWorkload(Workload, frozen=True, kw_only=True):
-    """A workload on the synthetic site."""
-
-    latency: Name  #: The added latency, as the experiment wrote it: 0, 50ms, lognormal 50ms 400ms.
-    mean_latency_ns: Ns  #: Its mean.
-    site: Site
-
-
-class Timeline(Lists, frozen=True, kw_only=True):
-    """The crawl over time, in bins of equal length."""
-
-    bin_ns: BinNs  #: Length of a bin, at least one microsecond.
-    completions: Annotated[list[Count], Meta(max_length=MAX_BINS)]  #: Number of fetches finished in each bin.
-    in_flight: list[Count]  #: Number of fetches in flight at the end of each bin.
-
-
-class Samples(Lists, frozen=True, kw_only=True):
-    """Samples of the worker taken from outside during the crawl, at most 200."""
-
-    at_ns: list[Ns]  #: Times since the order to crawl, in ascending order.
-    threads: list[Count]  #: Number of threads.
-    rss_bytes: list[Bytes]  #: Resident memory (RSS).
-    cpu_ns: list[Ns | None]  #: CPU time since the order to crawl; null if unknown.
-
-
-class Load(Disturbances, frozen=True, kw_only=True):
-    """Figures of a client and its server during the measured window. Shares are of one core."""
-
-    completed: Maybe[Count] = None  #: Number of requests with the right answer.
-    failed: Maybe[Count] = None  #: Number of all other requests.
-    completed_per_s: Maybe[Number] = None  #: Completed requests per second.
-    client_cpu_share: Maybe[Number] = None  #: CPU time of the client as a share of one core.
-    server_cpu_share: Maybe[Number] = None  #: Null for a target other than the fake server.
-    errors: Maybe[dict[Name, PositiveCount]] = None  #: Error messages of the client, with their counts.
-
-
-class LocustCounts(Closed, frozen=True, kw_only=True):
-    """Counters of Locust, and its version in a swarm."""
-
-    requests: Count  #: Number of requests.
-    failures: Count  #: Number of failed requests.
-    version: Maybe[Name] = None  #: Locust's version, of a swarm.
 
 
 class Server(Open, frozen=True, kw_only=True):
@@ -277,27 +257,27 @@ class Server(Open, frozen=True, kw_only=True):
 class Knobs(Open, frozen=True, kw_only=True):
     """Settings in effect, as reported by the worker; null if the system does not report them."""
 
-    strategy: Maybe[Text] = None  #: The loaded strategy.
-    python: Maybe[Text] = None  #: Version of the interpreter.
-    implementation: Maybe[Text] = None  #: Name of the interpreter, such as cpython.
-    executable: Maybe[Text] = None  #: File name of the interpreter, without its folder.
-    build: Maybe[Text] = None  #: Commit of the interpreter's source; empty if unknown.
+    strategy: Maybe[str] = None  #: The loaded strategy.
+    python: Maybe[str] = None  #: Version of the interpreter.
+    implementation: Maybe[str] = None  #: Name of the interpreter, such as cpython.
+    executable: Maybe[str] = None  #: File name of the interpreter, without its folder.
+    build: Maybe[str] = None  #: Commit of the interpreter's source; empty if unknown.
     free_threaded: Maybe[bool] = None  #: Whether the interpreter was built without a global lock.
     gil_asked: Maybe[bool] = None  #: Whether it was asked for: by PYTHON_GIL, else by the build.
     gil: Maybe[bool] = None  #: Whether the global interpreter lock is enabled.
-    allocator: Maybe[Text] = None  #: Allocator of objects: pymalloc, mimalloc or malloc.
+    allocator: Maybe[str] = None  #: Allocator of objects: pymalloc, mimalloc or malloc.
     eager_tasks: Maybe[bool] = None  #: Whether asyncio has eager tasks (new in Python 3.12).
     switch_interval_ns: Maybe[Ns] = None  #: Switch interval of threads.
     gc_enabled: Maybe[bool] = None  #: Whether the garbage collector is enabled.
     gc_thresholds: Maybe[list[Count]] = None  #: Thresholds of the garbage collector.
-    selector: Maybe[Text] = None  #: Default selector of the platform.
-    versions: Maybe[dict[Name, Text]] = None  #: Versions of the strategy's distributions; the checksum of its file.
+    selector: Maybe[str] = None  #: Default selector of the platform.
+    versions: Maybe[dict[Name, str]] = None  #: Versions of the strategy's distributions; the checksum of its file.
     cpus: Maybe[list[Count]] = None  #: Cores that the worker may run on.
     descriptor_limit: Maybe[Limit] = None  #: Maximum number of open descriptors; -1: no limit.
-    variables: Maybe[dict[Name, Text | None]] = None  #: Variables of the arm, as its worker sees them; null: not set.
-    idle: Maybe[Text] = None  #: What was started to be idle: a kind of thread or task.
+    variables: Maybe[dict[Name, str | None]] = None  #: Variables of the arm, as its worker sees them; null: not set.
+    idle: Maybe[str] = None  #: What was started to be idle: a kind of thread or task.
     stack_bytes: Maybe[Limit] = None  #: Stack size (address space) of each thread.
-    locust: Maybe[Text] = None  #: Version of Locust, if it sent the requests.
+    locust: Maybe[str] = None  #: Version of Locust, if it sent the requests.
     users: Maybe[Count] = None  #: Number of Locust users.
 
 
@@ -311,8 +291,6 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
     """Figures that are present if the status is ok, by part of the row."""
     ABOVE_0: ClassVar[tuple[str, ...]] = ()
     """Figures of ``measured`` that are above 0 if the status is ok."""
-    IS_CHECKED: ClassVar[bool] = True
-    """Whether a row of this kind has checks if the status is ok."""
 
     format: Annotated[int, Meta(ge=1, le=NEWEST_FORMAT)]  #: Format of the row; bench/rows/files.py has the history.
     run: Name  #: Name of the run and of its folder.
@@ -325,7 +303,7 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
     #: ok: right answer. wrong: wrong answer. failed: crash, invalid output or dead server. timeout: killed at its
     #: deadline. skipped: never started.
     status: Status
-    reason: Text | None  #: Details for every status except ok.
+    reason: str | None  #: Details for every status except ok.
     cause: Maybe[Cause] = None  #: Why the trial was skipped or aborted, as a code; absent for other causes.
     started_at: StartedAt  #: Start time of the trial: ISO 8601 with the offset from UTC.
     duration_ns: Ns  #: Wall time of the trial, including starting and stopping the worker.
@@ -346,7 +324,7 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
         for name in self.ABOVE_0:
             if not getattr(self.measured, name):
                 raise ValueError(f"the status is ok, but measured.{name} is not above 0")
-        if self.IS_CHECKED and not self.checks:
+        if self.kind not in {"probe", "limit"} and not self.checks:
             raise ValueError("the status is ok, but there are no checks")
 
     @property
@@ -380,10 +358,3 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
     def to_json(self) -> str:
         """Return the row as one line of JSON, without a newline."""
         return msgspec.json.encode(self).decode()
-
-    @staticmethod
-    def from_json(line: str) -> "Row":
-        """Parse one line. Raises ValueError with a one-sentence message for anything but a row of a known format."""
-        from inflight.bench.rows import records
-
-        return records.read(line)

@@ -9,12 +9,10 @@ from typing import Annotated, Any
 
 import msgspec
 
-from inflight.bench.rows import bare, crawls
-from inflight.bench.rows.crawls import Arm, Memory
+from inflight.bench.rows.kinds import Arm, Crawl, Idle, LimitFound, Memory, OpenLoop, Probe, Swarm
 from inflight.bench.rows.parts import NEWEST_FORMAT, Row
 
-__all__ = ["Arm", "Memory", "Record", "changed", "make", "read"]
-Record = crawls.Crawl | Memory | crawls.Idle | bare.Probe | bare.LimitFound | bare.Swarm | bare.OpenLoop | Arm
+Record = Crawl | Memory | Idle | Probe | LimitFound | Swarm | OpenLoop | Arm
 MAX_MESSAGE = 200
 """Maximum length of an error message, which may contain the wrong value."""
 MIN_NUMBER = 1e-20

@@ -19,7 +19,6 @@ from inflight.bench.frame.frame import TIMED, trials
 from inflight.bench.frame.statistics import CONFIDENCE, MARGIN, holm
 from inflight.bench.plan.arm import REFERENCE
 from inflight.bench.rows import files as rows
-from inflight.bench.rows import machines
 from inflight.bench.rows.files import Row
 
 TIMES, MEMORY = ["cpu_per_page_ns", "pages_per_s"], "user_bytes_per_fetch"
@@ -107,7 +106,7 @@ def compare(runs: Sequence[Run]) -> Comparison:
     means = means.set_index(KEYS).loc[common].reset_index().sort_values(ORDER)
     every = lines[[*KEYS, "run"]].drop_duplicates()
     rest = every[~pd.MultiIndex.from_frame(every[KEYS]).isin(common)]
-    unlike = {key for run in runs[1:] for key in machines.differences(runs[0].machine, run.machine)}
+    unlike = {key for run in runs[1:] for key in rows.machine_changes(runs[0].machine, run.machine)}
     values = {
         **{key: [str(run.machine.get(key)) for run in runs] for key in sorted(unlike)},
         "clock": [str(clock(run.rows)) for run in runs],

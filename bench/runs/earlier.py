@@ -5,13 +5,13 @@ import statistics
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import msgspec
+
 from inflight.bench.frame import noise
 from inflight.bench.frame.contrast import contrast, records
 from inflight.bench.frame.frame import frame
 from inflight.bench.rows import files as rows
-from inflight.bench.rows import machines
 from inflight.bench.rows.files import Row, RowsError
-from inflight.bench.rows.values import plain_values
 from inflight.bench.runs.compare import clock
 from inflight.bench.show import words
 from inflight.bench.show.table import Section, Table
@@ -82,7 +82,7 @@ def _runs_like(folder: Path, latest: Sequence[Row]) -> Iterator[list[Row]]:
         if other.name >= folder.name:
             continue
         try:
-            if not machines.differences({**machine, "neighbour": None}, rows.machine(other)):
+            if not rows.machine_changes({**machine, "neighbour": None}, rows.machine(other)):
                 before = rows.read(other)
                 if _planned(before) == planned:
                     yield before
@@ -92,4 +92,4 @@ def _runs_like(folder: Path, latest: Sequence[Row]) -> Iterator[list[Row]]:
 
 def _planned(rows: Sequence[Row]) -> set[tuple[str, str]]:
     """Return the trials of a run, each with its workload."""
-    return {(row.trial, json.dumps(plain_values(row.workload), sort_keys=True)) for row in rows}
+    return {(row.trial, json.dumps(msgspec.to_builtins(row.workload), sort_keys=True)) for row in rows}

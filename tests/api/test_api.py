@@ -72,7 +72,7 @@ def test_a_folder_that_is_not_a_run_is_refused_in_one_sentence(tmp_path: Path) -
         inflight.load(tmp_path)
 
 
-@pytest.mark.parametrize(("text", "why"), [("{", "is not JSON"), ("[]", "no JSON object"), ("\0", "is not JSON")])
+@pytest.mark.parametrize(("text", "why"), [("{", "truncated"), ("[]", "Expected `object`"), ("\0", "malformed")])
 def test_a_damaged_machine_is_refused_and_a_missing_one_is_empty(tmp_path: Path, text: str, why: str) -> None:
     append(tmp_path, crawl_row())
     assert inflight.load(tmp_path).machine == {}

@@ -10,7 +10,7 @@ import pytest
 from selenium.webdriver import ActionChains
 
 from inflight.bench.rows import files as rows
-from inflight.bench.rows.files import Row
+from inflight.bench.rows import records
 from inflight.bench.rows.records import changed
 from inflight.bench.show import page as report_page
 from inflight.bench.show.folder import Extras
@@ -246,7 +246,7 @@ def test_the_raw_rows_can_be_downloaded_from_the_page(opened: Browser, run: Path
     (path,) = tmp_path.glob("*.gz")
     until(lambda: path.stat().st_size > 0)
     lines = gzip.decompress(path.read_bytes()).decode().splitlines()
-    assert [Row.from_json(line) for line in lines] == rows.read(run)
+    assert [records.read(line) for line in lines] == rows.read(run)
 
 
 def role_of(node: dict[str, Any]) -> str:

@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
+
 from inflight import strategies
 from inflight.bench.claims import claims
 from inflight.bench.claims.claims import Claim
@@ -16,7 +18,6 @@ from inflight.bench.claims.evaluate import chosen, read
 from inflight.bench.rows import files
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import changed
-from inflight.bench.rows.values import plain_values
 from tests.made_rows import FAILED, edited
 
 (REFERENCE,) = (Path(__file__).parents[2] / "results" / "reference").glob("*-claims")
@@ -59,7 +60,7 @@ def _changed(row: Row, change: dict[str, Any] | Ending) -> Row:
         case str():
             told = {"reason": f"for want of {change}", "cause": change}
             return changed(row, status="skipped", **told, measured={}, knobs={}, checks=())
-    values = plain_values(row.measured)
+    values = msgspec.to_builtins(row.measured)
     new = {name: _value(values, name, value) for name, value in change.items() if name not in {"held", "windows"}}
     if "held" in change:  # all memory beyond the base
         for name in (name for name in values if name.startswith("held_") and name.endswith("_bytes")):

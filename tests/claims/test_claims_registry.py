@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from inflight import strategies
@@ -12,9 +13,8 @@ from inflight.bench.claims.trials import TIMED_PROBES, key_of_row, parts_of
 from inflight.bench.plan.arm import BlockTrial
 from inflight.bench.plan.experiment import ExperimentError, parse
 from inflight.bench.plan.trials import estimate_ns, row_trials
-from inflight.bench.rows.files import Row
+from inflight.bench.rows import records
 from inflight.bench.rows.records import changed
-from inflight.bench.rows.values import plain_values
 from tests.claims.cases import CLAIMS
 from tests.made_rows import crawl_row
 
@@ -32,7 +32,7 @@ def test_trials_fit_the_format_of_rows(quick: bool) -> None:
     for trial in (part for one in work_out(ALL, quick=quick).trials.values() for part in row_trials(one)):
         row = changed(crawl_row(status="skipped"), kind=trial.kind, workload=trial.values, stack=trial.stack)
 
-        assert plain_values(Row.from_json(row.to_json()).workload) == trial.values
+        assert msgspec.to_builtins(records.read(row.to_json()).workload) == trial.values
 
 
 @pytest.mark.parametrize(("quick", "minutes"), [(True, 2), (False, 30)])

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from inflight.bench.claims.command import Needed, work_out
@@ -18,7 +19,6 @@ from inflight.bench.plan.trials import AnyTrial, row_trials
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, Status
 from inflight.bench.rows.records import changed
-from inflight.bench.rows.values import plain_values
 from tests.claims.cases import CLAIMS
 from tests.made_rows import FAILED, crawl_row
 
@@ -53,7 +53,7 @@ def rows_of(
     found = []
     for part in row_trials(asked):
         made = crawl_row(part.strategy, status=status)
-        more = {"probe": RACED, "arm": plain_values(made.measured) | ARM | {"service": {"count": 0}}}
+        more = {"probe": RACED, "arm": msgspec.to_builtins(made.measured) | ARM | {"service": {"count": 0}}}
         found.append(
             changed(
                 made,
@@ -96,7 +96,9 @@ def test_valid_rows_of_the_same_trial_are_reused(tmp_path: Path, needed: Needed,
     again = as_rows_of(trial, found[key])
 
     assert set(found) == {key}
-    assert {row.trial: plain_values(row.workload) for row in again} == {p.id: p.values for p in row_trials(trial)}
+    assert {row.trial: msgspec.to_builtins(row.workload) for row in again} == {
+        p.id: p.values for p in row_trials(trial)
+    }
     assert {row.run for row in again} == {"one"}
 
 
@@ -137,7 +139,7 @@ def test_an_arm_is_reused_if_its_interpreter_is_the_one_that_it_would_have_now(
     needed = work_out([CLAIMS["newer-is-faster"]], quick=False)
     key, block = trial_of(needed, "arm")
     then = {"python": version, "free_threaded": False}
-    make_run(tmp_path, [changed(row, knobs=plain_values(row.knobs) | then) for row in rows_of(block)])
+    make_run(tmp_path, [changed(row, knobs=msgspec.to_builtins(row.knobs) | then) for row in rows_of(block)])
     monkeypatch.setattr(choice, "path_of", lambda _name, _given: sys.executable)
     now = replace(interpreters.ask(sys.executable), version="3.13.0")
     monkeypatch.setattr(interpreters, "ask", lambda _path: now)

@@ -32,7 +32,8 @@ if __name__ == "__main__":
 from inflight import strategies  # noqa: E402 - these are found from the root, when this is run as a program
 from inflight.bench.claims import claims  # noqa: E402
 from inflight.bench.claims.command import Needed, work_out  # noqa: E402
-from inflight.bench.rows.files import ROWS_FILE, Row, text  # noqa: E402
+from inflight.bench.rows import records  # noqa: E402
+from inflight.bench.rows.files import ROWS_FILE, text  # noqa: E402
 from tests.patience import search  # noqa: E402
 
 REFERENCE = ROOT / "results" / "reference"
@@ -73,7 +74,7 @@ def needed_by_claims() -> Needed:
 def of_claims() -> dict[str, list[Values]]:
     """Return the rows that each claim rests on."""
     (folder,) = REFERENCE.glob("*-claims")
-    found = [Row.from_json(json.dumps(values)) for values in stored(folder)]
+    found = [records.read(json.dumps(values)) for values in stored(folder)]
     return {
         claim.id: [json.loads(row.to_json()) for row in own] for claim, own in needed_by_claims().rows_of(found) if own
     }
@@ -274,7 +275,7 @@ def is_row(values: Values) -> bool:
     """Tell whether a row is read. Raises FoundError when it is refused with anything but one sentence."""
     line = _json(values)
     try:
-        Row.from_json(line)
+        records.read(line)
     except ValueError as error:
         words = str(error)
         if not words or "\n" in words or len(words) > MOST_SENTENCE:

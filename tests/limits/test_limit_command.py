@@ -5,6 +5,7 @@ import platform
 from io import StringIO
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from inflight import strategies
@@ -12,7 +13,6 @@ from inflight.bench.commands.limits import Printer
 from inflight.bench.measure.limits.ceilings import Ceiling
 from inflight.bench.plan.experiment import load
 from inflight.bench.rows import files as rows
-from inflight.bench.rows.values import plain_values
 from tests.cli.command import await_end, call, inflight, running
 
 LIMIT = ("RLIMIT_NOFILE", 300)
@@ -65,7 +65,7 @@ def test_predicted_limits_are_printed_and_stored_as_such(tmp_path: Path) -> None
     descriptors, memory = rows.read(folder)
     assert (descriptors.kind, descriptors.strategy, descriptors.stack) == ("limit", "descriptors", "none")
     assert descriptors.trial == "limit/descriptors/through-shared/round=1"
-    assert plain_values(descriptors.workload) == {
+    assert msgspec.to_builtins(descriptors.workload) == {
         "id": "limit/descriptors/through-shared",
         "resource": "descriptors",
         "through_shared": True,

@@ -17,6 +17,7 @@ from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Setting
 from inflight.bench.plan.arm import Arm, BlockTrial
 from inflight.bench.plan.grid import Workload
+from inflight.bench.rows import records
 from inflight.bench.rows.files import Row
 from inflight.fake_server.site import SiteConfig
 from tests.patience import FOREVER_S
@@ -59,7 +60,7 @@ def run(trial: BlockTrial, fake: Server, folder: Path = ROOT) -> dict[str, Row]:
         )
     assert children() <= before
     assert [row.strategy for row in rows] == [arm.name for arm in trial.arms]
-    assert all(Row.from_json(row.to_json()) == row for row in rows)
+    assert all(records.read(row.to_json()) == row for row in rows)
     return {row.strategy: row for row in rows}
 
 

@@ -16,7 +16,7 @@ from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Setting
 from inflight.bench.plan.grid import Throughput
 from inflight.bench.plan.trials import block_of
-from inflight.bench.rows.files import Row
+from inflight.bench.rows import records
 
 SERVER = SimpleNamespace(ceiling_per_s=None, alive=True)
 
@@ -40,7 +40,7 @@ def test_an_arm_without_pages_in_its_windows_fails(latency: str, monkeypatch: py
     (row,) = arms.run(block, {}, cast("Server", SERVER), Setting("run", host.ANY, lambda _: 1.0))
 
     assert (row.status, row.reason) == ("failed", "no page was finished in any window")
-    stored: Any = Row.from_json(row.to_json())
+    stored: Any = records.read(row.to_json())
     assert stored == row
 
 

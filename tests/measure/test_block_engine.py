@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from inflight import strategies
@@ -14,7 +15,6 @@ from inflight.bench.measure.blocks.usage import TaskClock, Usage, is_task_clock_
 from inflight.bench.measure.process import DEFAULT, Worker
 from inflight.bench.measure.server import Server
 from inflight.bench.plan.arm import Arm, placebo
-from inflight.bench.rows.values import plain_values
 from inflight.strategies import describe
 from tests.measure.made_engine import GOOD, GOOD_CAP, assert_good, block_of, run
 
@@ -153,4 +153,4 @@ def test_a_server_that_dies_during_a_block_fails_all_arms(monkeypatch: pytest.Mo
         assert row.status == "failed"
         assert "the fake server died during the trial" in (row.reason or "")
         assert "was killed by signal 9" in (row.reason or "")
-        assert plain_values(row.measured) == {"server_lost": True}
+        assert msgspec.to_builtins(row.measured) == {"server_lost": True}

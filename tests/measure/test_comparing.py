@@ -21,8 +21,9 @@ from inflight.bench.measure.run import ServerKeeper
 from inflight.bench.measure.trial import Setting
 from inflight.bench.plan.arm import Arm
 from inflight.bench.plan.comparison import LIGHT, MEMORY_SIZES, Comparison, comparison
-from inflight.bench.rows.crawls import Window
+from inflight.bench.rows import records
 from inflight.bench.rows.files import SCHEMA_FILE, Row
+from inflight.bench.rows.kinds import Window
 from inflight.fake_server.site import SiteConfig
 from tests.ab.repositories import arm, commit, copy_strategies, git, name_as_once, with_mine
 from tests.made_blocks import TIMED
@@ -111,7 +112,7 @@ def test_settings_variables_and_revisions_reach_their_arm(place: Place, mine: Mi
     assert found["prints"].workload.connection == "per-fetch"
     assert found["planted"].workload.arm.planted_loops == 50
     for row in found.values():
-        assert Row.from_json(row.to_json()) == row
+        assert records.read(row.to_json()) == row
         VALIDATOR.validate(json.loads(row.to_json()))
 
 

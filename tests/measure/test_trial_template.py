@@ -10,6 +10,7 @@ from inflight.bench.measure.process import SkipError, TrialError, WorkerError, W
 from inflight.bench.measure.server import Server, ServerError
 from inflight.bench.measure.trial import Observation, conduct
 from inflight.bench.plan.bare import idle
+from inflight.bench.rows import records
 from inflight.bench.rows.files import Check, Row
 
 TRIAL = idle("thread", 5)
@@ -26,7 +27,7 @@ def row_of(error: Exception | None = None, *, alive: bool = True, **seen: Any) -
             raise error
 
     row = conduct(TRIAL, "run", observe, cast("Server", SimpleNamespace(alive=alive)))
-    assert Row.from_json(row.to_json()) == row
+    assert records.read(row.to_json()) == row
     return row
 
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import jsonschema
+import msgspec
 import psutil
 import pytest
 
@@ -19,8 +20,9 @@ from inflight.bench.measure.server import Server, ServerError
 from inflight.bench.measure.trial import Setting, skipped
 from inflight.bench.plan.experiment import parse
 from inflight.bench.plan.trials import Trial, expand
+from inflight.bench.rows import records
 from inflight.bench.rows.files import SCHEMA_FILE, Row
-from inflight.bench.rows.values import plain_values
+from inflight.bench.rows.parts import Knobs
 from inflight.fake_server.faults import FAULTS
 from inflight.fake_server.site import SiteConfig
 from inflight.strategies.base import Job
@@ -80,7 +82,7 @@ def test_every_strategy_makes_a_complete_row(run: Callable[..., Row], strategy: 
     row = run(strategy, latency="1ms", in_flight=4)
 
     assert_certain(row)
-    assert MEASURED - STEADY <= set(plain_values(row.measured)) <= MEASURED
+    assert MEASURED - STEADY <= set(msgspec.to_builtins(row.measured)) <= MEASURED
     assert (row.measured.pages, row.measured.failed_pages, row.measured.tries) == (40, 0, 40)
     assert row.measured.service.count == 40
     assert sum(row.measured.timeline.completions) == 40
@@ -93,7 +95,7 @@ def test_every_strategy_makes_a_complete_row(run: Callable[..., Row], strategy: 
     assert len(row.checks) == 9
     VALIDATOR.validate(json.loads(row.to_json()))
     assert row.stack == strategies.describe(strategy).stack
-    assert Row.from_json(row.to_json()) == row
+    assert records.read(row.to_json()) == row
 
 
 @pytest.mark.parametrize("strategy", ["callbacks", "thread_pool"])
@@ -123,7 +125,7 @@ def test_memory_is_read_with_exactly_the_cap_in_flight(run: Callable[..., Row], 
     row = run(strategy, kind="memory", in_flight=number, links=0)
 
     assert_certain(row)
-    assert set(plain_values(row.measured)) - {"held_disturbed"} == MEASURED - {"samples", "warm_up_ns"} | HELD
+    assert set(msgspec.to_builtins(row.measured)) - {"held_disturbed"} == MEASURED - {"samples", "warm_up_ns"} | HELD
     assert row.measured.held_in_flight == row.server.peak_in_flight == row.measured.pages == number
     assert row.measured.held_uss_bytes > 1_000_000
     assert row.measured.held_connections == number
@@ -142,7 +144,7 @@ def test_parked_workers_are_read_when_all_fetches_but_one_have_been_answered(
 
     assert_certain(row)
     assert row.workload.parked is True
-    assert {f"parked_{layer}" for layer in LAYERS} <= set(plain_values(row.measured))
+    assert {f"parked_{layer}" for layer in LAYERS} <= set(msgspec.to_builtins(row.measured))
     assert (row.measured.held_connections, row.measured.parked_connections) == (number, 1)
 
 
@@ -199,7 +201,7 @@ def test_a_deadline_in_the_past_is_a_timeout_at_once(fake: Server) -> None:
     row = run_trial(a_trial("callbacks"), fake, Setting("run", host.Cpus(None, None), lambda _: 0.001))
 
     assert row.status == "timeout"
-    assert not row.knobs
+    assert row.knobs == Knobs()
 
 
 def test_the_kernel_ends_an_abandoned_worker(fake: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,7 +234,7 @@ def test_a_skipped_trial_is_a_row_like_the_others() -> None:
     row = skipped(a_trial("callbacks"), "run", "not installed", "not installed: x")
 
     assert (row.status, row.reason, row.valid) == ("skipped", "not installed: x", False)
-    assert Row.from_json(row.to_json()) == row
+    assert records.read(row.to_json()) == row
 
 
 def test_the_error_of_a_stopped_server_says_how_it_ended() -> None:

@@ -23,6 +23,7 @@ from inflight.bench.measure.worker.crawl import cause_of
 from inflight.bench.plan import trials as plan
 from inflight.bench.plan.grid import Workload
 from inflight.bench.plan.trials import Trial
+from inflight.bench.rows import records
 from inflight.bench.rows.files import SCHEMA_FILE, Row
 from inflight.fake_server.site import SiteConfig
 from tests.measure.workshop import Workshop, experiment
@@ -207,7 +208,7 @@ def test_each_end_of_a_worker_has_its_reason(endings: dict[str, Row]) -> None:
         assert row.valid is False or status == "ok"
         assert row.reason is None if words is None else words in (row.reason or ""), (name, row.reason)
         assert "\n" not in row.to_json()
-        assert Row.from_json(row.to_json()) == row
+        assert records.read(row.to_json()) == row
         VALIDATOR.validate(json.loads(row.to_json()))
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from inflight.bench.measure import validity
@@ -10,7 +11,6 @@ from inflight.bench.measure.checks import Judgement
 from inflight.bench.measure.validity import Evidence
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
-from inflight.bench.rows.values import plain_values
 
 REFERENCE = Path(__file__).parents[2] / "results/reference"
 
@@ -27,10 +27,10 @@ def of(row: Row) -> Evidence:
         pages_answered=row.measured.pages - row.measured.failed_pages,
         failures=row.measured.failed_pages,
         expected_failures=row.measured.failed_pages,
-        measured=plain_values(row.measured),
-        server=plain_values(row.server),
+        measured=msgspec.to_builtins(row.measured),
+        server=msgspec.to_builtins(row.server),
         host={"ephemeral_ports": 28_232},
-        knobs=plain_values(row.knobs),
+        knobs=msgspec.to_builtins(row.knobs),
         wanted_knobs={},
         descriptors_needed=row.workload.in_flight,
         threads_needed=0,

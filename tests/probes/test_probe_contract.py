@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from inflight.bench.measure.programs._shared import probes
-from inflight.bench.rows.bare import Probed
+from inflight.bench.rows.kinds import Probed
 from inflight.fake_server.site import SiteConfig
 from tests.patience import FOREVER_S, until
 from tests.probes.asking import run

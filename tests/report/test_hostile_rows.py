@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from inflight.bench.rows import files as rows
-from inflight.bench.rows.files import Row
+from inflight.bench.rows import records
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 
@@ -92,12 +92,12 @@ HOSTILE = [
 @pytest.mark.parametrize(("kind", "path", "value"), HOSTILE, ids=lambda text: text[:12])
 def test_a_hostile_row_is_refused_with_one_sentence(kind: str, path: str, value: str) -> None:
     with pytest.raises(ValueError, match=r"^[^\n]{1,210}$"):
-        Row.from_json(written(stored(kind, *(['"comparison":'] if "comparison" in path else [])), path, value))
+        records.read(written(stored(kind, *(['"comparison":'] if "comparison" in path else [])), path, value))
 
 
 def test_what_a_probe_leaves_behind_is_counted_under_known_names() -> None:
     with pytest.raises(ValueError, match=r"measured\.left: object contains unknown field `extra`"):
-        Row.from_json(written(probed("cancel_workers"), "measured.left.extra", '"$x^2$"'))
+        records.read(written(probed("cancel_workers"), "measured.left.extra", '"$x^2$"'))
 
 
 FIGURES = {
@@ -119,10 +119,10 @@ def test_a_probe_is_excused_from_its_figures_only_by_what_it_can_say(
     row["measured"][excuse] = "made up"
 
     if (probe, excuse) in {("spin", "stopped_by"), ("cancel_workers", "not_applicable")}:
-        assert Row.from_json(json.dumps(row)).valid
+        assert records.read(json.dumps(row)).valid
     else:
         with pytest.raises(ValueError, match=r"the status is ok, but measured has no "):
-            Row.from_json(json.dumps(row))
+            records.read(json.dumps(row))
 
 
 def test_samples_are_in_the_order_in_which_they_were_taken() -> None:
@@ -130,15 +130,15 @@ def test_samples_are_in_the_order_in_which_they_were_taken() -> None:
     row["measured"]["samples"]["at_ns"].reverse()
 
     with pytest.raises(ValueError, match=r"measured\.samples: times that do not rise"):
-        Row.from_json(json.dumps(row))
+        records.read(json.dumps(row))
 
 
 @pytest.mark.parametrize("name", ["cpu", "cpu_ns"])
 def test_the_cpu_work_of_a_page_is_in_words_and_in_nanoseconds(name: str) -> None:
     row = stored("crawl")
     row["workload"] |= {"cpu": "2ms", "cpu_ns": 2_000_000}
-    assert Row.from_json(json.dumps(row))
+    assert records.read(json.dumps(row))
     del row["workload"][name]
 
     with pytest.raises(ValueError, match="workload: of cpu and cpu_ns one alone"):
-        Row.from_json(json.dumps(row))
+        records.read(json.dumps(row))

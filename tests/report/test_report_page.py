@@ -12,6 +12,7 @@ import pytest
 from markupsafe import Markup
 
 from inflight.bench.rows import files as rows
+from inflight.bench.rows import records
 from inflight.bench.rows.files import Check, Row, RowsError
 from inflight.bench.rows.records import changed
 from inflight.bench.show import folder as report_files
@@ -155,7 +156,7 @@ def test_the_rows_come_out_of_the_page_as_they_are(quick: Parsed) -> None:
     assert set(found) == {f"{name}-rows.jsonl.gz", f"{name}-rows.csv.gz"}
     packed = base64.b64decode(found[f"{name}-rows.jsonl.gz"].partition(",")[2])
     lines = gzip.decompress(packed).decode().splitlines()
-    assert [Row.from_json(line) for line in lines] == rows.read(reference("quick"))
+    assert [records.read(line) for line in lines] == rows.read(reference("quick"))
 
 
 def test_the_same_folder_gives_the_same_bytes(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from inflight.bench.rows import files as rows
-from inflight.bench.rows.files import Row
+from inflight.bench.rows import records
 from inflight.bench.show.summary import MAX_MARKDOWN, MAX_SENTENCES
 from inflight.bench.show.words import MEANINGS
 from tests.cli.command import call
@@ -63,4 +63,4 @@ def test_every_stored_row_is_read_and_written_again_with_the_same_values() -> No
 
     assert len({folder.parent for folder in folders}) == 3
     assert {row.kind for row in found} == set(get_args(rows.Kind))
-    assert all(Row.from_json(row.to_json()) == row for row in found)
+    assert all(records.read(row.to_json()) == row for row in found)

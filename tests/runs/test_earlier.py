@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from inflight.bench.rows import files as rows
-from inflight.bench.rows import machines
 from inflight.bench.runs import earlier
 from tests.made_rows import MACHINE, block_rows, edited
 
@@ -86,7 +85,7 @@ def test_a_run_ends_with_how_it_compares(
 def test_another_patch_of_the_kernel_and_a_little_less_memory_are_the_same_machine() -> None:
     one, other = {"system": "Linux 6.18.1", "memory_bytes": 1000}, {"system": "Linux 6.18.44", "memory_bytes": 990}
 
-    assert machines.differences(MACHINE | one, MACHINE | other) == ()
+    assert rows.machine_changes(MACHINE | one, MACHINE | other) == ()
 
 
 def test_noisy_runs_are_counted(tmp_path: Path) -> None:

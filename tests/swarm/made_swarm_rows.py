@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from inflight.bench.rows.bare import Swarm
 from inflight.bench.rows.files import Check, Row, Status
+from inflight.bench.rows.kinds import Swarm
 from inflight.fake_server.config import SiteConfig
 from tests.made_rows import MS, RUN, make
 

@@ -1,0 +1,573 @@
+"""The records of all kinds of trials."""
+
+from typing import Annotated, ClassVar, Literal
+
+from msgspec import Meta
+
+from inflight.bench.rows.parts import (
+    Answer,
+    Bytes,
+    ChangeBytes,
+    ClockNs,
+    Closed,
+    Count,
+    Disturbances,
+    Layers,
+    Limit,
+    Lists,
+    Maybe,
+    Name,
+    Needed,
+    Ns,
+    Number,
+    Open,
+    PositiveCount,
+    PositiveNs,
+    PositiveNumber,
+    Row,
+    Share,
+    Site,
+    Times,
+    Workload,
+    refuse_gaps,
+)
+
+Connection = Literal["keep-alive", "per-fetch"]
+Metric = Literal["cpu_per_page", "throughput", "memory"]
+
+
+class ArmOf(Closed, frozen=True, kw_only=True):
+    """One strategy with its settings; settings with their default value are absent."""
+
+    name: Name  #: Name of the arm within its block.
+    strategy: Name  #: Id of the strategy.
+    #: reference: the others are compared with it. placebo: a copy of the reference. compared: any other arm.
+    role: Literal["reference", "placebo", "compared"]
+    label: Name  #: Name of the arm with all settings that are not the default.
+    in_flight: Maybe[PositiveCount] = None  #: The in-flight cap; absent: 100.
+    connection: Maybe[Connection] = None  #: The use of connections; absent: keep-alive.
+    revision: Maybe[Name] = None  #: Git revision of its strategies; absent: the files as they are.
+    repository: Maybe[Name] = None  #: Git repository of its strategies; absent: those of the harness.
+    python: Maybe[Name] = None  #: Interpreter of its worker; absent: that of the harness.
+    interpreter: Maybe[Name] = None  #: Label of the interpreter in a run that compares several; absent: one.
+    requirements: Maybe[list[str]] = None  #: Requirements installed into an environment of its own.
+    variables: Maybe[dict[Name, str]] = None  #: Environment variables of its worker; absent: none.
+    cores: Maybe[PositiveCount] = None  #: Number of cores for its worker; absent: 1.
+    busy_threads: Maybe[PositiveCount] = None  #: Number of threads of its worker that compute while it crawls.
+    lag: Maybe[Literal[True]] = None  #: Whether the lag of its loop is measured.
+    planted_loops: Maybe[Count] = None  #: A planted slowdown: empty loop iterations added to each page.
+
+
+class ComparisonOf(Closed, frozen=True, kw_only=True):
+    """The comparison of a row."""
+
+    name: Name  #: Name of the comparison within its run.
+    metrics: list[Metric]  #: Metrics asked for; empty: memory alone, of a model with one fetch in flight.
+    gated: list[Metric]  #: Metrics of the verdict: chosen before the first block, by a block that is not stored.
+
+
+class CrawlWorkload(Workload, frozen=True, kw_only=True):
+    """What was asked for."""
+
+    latency: Name  #: The added latency, as the experiment wrote it: 0, 50ms, lognormal 50ms 400ms.
+    mean_latency_ns: Ns  #: Its mean.
+    site: Site
+    in_flight: PositiveCount  #: The in-flight cap: maximum number of fetches open at a time.
+    connection: Connection  #: keep-alive: a connection per worker, reopened if it was closed; per-fetch: one per fetch.
+    cpu: Maybe[str] = None  #: CPU work per page, as the experiment wrote it, such as 2ms; absent: none.
+    cpu_ns: Maybe[PositiveNs] = None  #: CPU work per page that was asked for, on one core.
+    parked: Maybe[Literal[True]] = None  #: Memory is read again when all fetches but one are answered.
+    arm: Maybe[ArmOf] = None  #: The arm of a block or comparison, or of a run that compares interpreters.
+    comparison: Maybe[ComparisonOf] = None  #: The comparison that the row belongs to, if any.
+
+    def __post_init__(self) -> None:
+        """Reject cpu without cpu_ns or the reverse, and a comparison without an arm. Raises ValueError."""
+        if (self.cpu is None) != (self.cpu_ns is None):
+            raise ValueError("of cpu and cpu_ns one alone")
+        if self.comparison is not None and self.arm is None:
+            raise ValueError("a comparison without the arm that the row is of")
+
+
+class Timeline(Lists, frozen=True, kw_only=True):
+    """The crawl over time, in bins of equal length."""
+
+    bin_ns: Annotated[int, Meta(ge=1000, le=10**11)]  #: Length of a bin, at least one microsecond.
+    completions: Annotated[list[Count], Meta(max_length=10**6)]  #: Number of fetches finished in each bin.
+    in_flight: list[Count]  #: Number of fetches in flight at the end of each bin.
+
+
+class Samples(Lists, frozen=True, kw_only=True):
+    """Samples of the worker taken from outside during the crawl, at most 200."""
+
+    at_ns: list[Ns]  #: Times since the order to crawl, in ascending order.
+    threads: list[Count]  #: Number of threads.
+    rss_bytes: list[Bytes]  #: Resident memory (RSS).
+    cpu_ns: list[Ns | None]  #: CPU time since the order to crawl; null if unknown.
+
+
+class Measured(Layers, frozen=True, kw_only=True):
+    """Measurements of the client; empty if the trial ended before them."""
+
+    cpu_user_ns: Maybe[Ns] = None  #: User CPU time of the client process during the crawl (getrusage).
+    cpu_system_ns: Maybe[Ns] = None  #: System CPU time of the client process during the crawl (getrusage).
+    voluntary_switches: Maybe[Count] = None  #: Number of voluntary context switches: the process waited.
+    involuntary_switches: Maybe[Count] = None  #: Number of involuntary context switches: the process was preempted.
+    gc_collections: Maybe[Count] = None  #: Number of garbage collections during the crawl.
+    gc_total_ns: Maybe[Ns] = None  #: Total time of these collections.
+    gc_max_ns: Maybe[Ns] = None  #: Time of the longest one.
+    uss_bytes: Maybe[Bytes] = None  #: Private memory of the worker (USS), at rest after the crawl.
+    response: Maybe[Times] = None  #: Response times in this closed loop: admitted to the frontier, to finished.
+    queueing: Maybe[Times] = None  #: Queueing delays: admitted to started.
+    timeline: Maybe[Timeline] = None  #: The crawl over time.
+    steady_service: Maybe[Times] = None  #: Service times of the fetches started after the cap was first reached.
+    steady_response: Maybe[Times] = None  #: Response times of the same fetches.
+    run_delay_ns: Maybe[Ns] = None  #: Time in which the main thread was runnable but waited for its core.
+    samples: Maybe[Samples] = None  #: Samples of the worker taken from outside during the crawl.
+    warm_up_ns: Maybe[Ns] = None  #: Time from the call of crawl until the cap was reached; null: it was not.
+    #: Time in which other processes used the client's core during the crawl (its busy time minus the client's CPU
+    #: time), in ticks of 10 ms; absent unless the client is pinned to one core.
+    others_ns: Maybe[Ns] = None
+    reach_cpu_ns: Maybe[Ns] = None  #: CPU time of the worker in that time, in ticks of 10 ms.
+    reach_server_cpu_ns: Maybe[Ns] = None  #: CPU time of the server in that time.
+    started: Maybe[Count] = None  #: Number of idle threads or tasks started.
+    start_ns: Maybe[Ns] = None  #: Time to start them.
+    cpu_ns: Maybe[Ns] = None  #: CPU time to start them.
+    ps_rss_bytes: Maybe[Bytes] = None  #: Resident memory as shown by ps -o rss=.
+    parked_disturbed: Maybe[str] = None  #: How other processes changed them between base and parked; null: not at all.
+
+    def __post_init__(self) -> None:
+        """Reject different numbers of times for the same fetches. Raises ValueError."""
+        for alike in ((self.service, self.response, self.queueing), (self.steady_service, self.steady_response)):
+            if len({None if times is None else times.count for times in alike}) > 1:
+                raise ValueError("times of the same fetches that differ in their number")
+
+
+class IdleWorkload(Workload, frozen=True, kw_only=True):
+    """Workload of idle threads or tasks."""
+
+    what: Name  #: The kind of thread or task.
+    n: PositiveCount  #: Number to start.
+    variables: Maybe[dict[Name, str]] = None  #: Environment variables of the process; absent: none.
+
+
+_ANSWER = (
+    *("pages", "failed_pages", "pages_per_s", "makespan_ns", "cpu_per_page_ns", "cpu_user_ns", "cpu_system_ns"),
+    *("peak_in_flight", "tries", "service", "response", "queueing", "timeline"),
+)
+_SERVED = (
+    *("requests", "peak_in_flight", "responses_by_status", "cpu_ns", "cpu_share"),
+    *("lateness_count", "lateness_p90_ns", "lateness_p99_ns"),
+)
+_SIZES = ("held_uss_bytes", "held_rss_bytes")
+_RAN_WITH = ("strategy", "python", "implementation", "gil")
+
+
+class Crawl(Row, frozen=True, kw_only=True):
+    """A timed crawl."""
+
+    NEEDED: ClassVar[Needed] = {"measured": _ANSWER, "server": _SERVED, "knobs": _RAN_WITH}
+    ABOVE_0: ClassVar[tuple[str, ...]] = ("pages", "peak_in_flight", "pages_per_s", "makespan_ns", "cpu_per_page_ns")
+
+    workload: CrawlWorkload
+    measured: Measured
+
+
+class Memory(Crawl, frozen=True, kw_only=True):
+    """A crawl in which the server holds all responses while the layers of memory are read.
+
+    Of its times, only reach_ns and drain_ns are meaningful.
+    """
+
+    NEEDED: ClassVar[Needed] = Crawl.NEEDED | {"measured": (*_ANSWER, "held_in_flight", *_SIZES, "reach_ns")}
+    ABOVE_0 = ("held_in_flight", *_SIZES)
+
+
+class Idle(Row, frozen=True, kw_only=True):
+    """N idle threads or tasks of one kind, held while memory is read."""
+
+    NEEDED: ClassVar[Needed] = {"measured": ("started", "start_ns", "cpu_ns", *_SIZES)}
+    ABOVE_0 = _SIZES
+
+    stack: Literal["none"]
+    workload: IdleWorkload
+    measured: Measured
+
+
+class ArmWorkload(CrawlWorkload, frozen=True, kw_only=True):
+    """What was asked for."""
+
+    arm: ArmOf
+
+
+class Window(Open, frozen=True, kw_only=True):
+    """The part of one slice that counts."""
+
+    cycle: Count  #: Which cycle of slices it belongs to, from 0; a cycle has one slice of each arm.
+    begin_ns: ClockNs  #: When it began, on the monotonic clock.
+    wall_ns: PositiveNs  #: How long it was.
+    cpu_ns: Ns  #: CPU time of the worker in it, all threads, user and system.
+    server_cpu_ns: Ns  #: CPU time of the server in it.
+    pages: Number  #: Pages finished in it; with latency also fractions at its ends.
+    faults: Maybe[Count] = None  #: Page faults of the worker in it. Older rows lack it, and the next ones.
+    switches: Maybe[Count] = None  #: Context switches of the worker in it; absent: unknown.
+    late_ns: Maybe[Ns] = None  #: How late the server answered in it, median; absent without an added latency.
+
+
+class ArmMeasured(Answer, frozen=True, kw_only=True):
+    """What was measured; empty when the arm did not get that far."""
+
+    block: Maybe[Name] = None  #: The id of the block: its arms were alive at the same time.
+    windows: Maybe[list[Window]] = None  #: The windows of the arm's slices, in their order.
+    settle_ns: Maybe[Ns] = None  #: How long the gate was open before each window.
+    cpu_share: Maybe[Number] = None  #: CPU time of the worker and its children as a share of the time; cores add up.
+    #: By which clock the CPU time of all arms of the block was read: the kernel's task clock; in band, so the worker's
+    #: own, between two pages; or the CPU clock of another process. Older rows lack it, and have the last.
+    clock: Maybe[Literal["task clock", "in band", "process clock"]] = None
+    clock_step_ns: Maybe[PositiveNs] = None  #: Resolution of that clock.
+    faults_per_page: Maybe[Number] = None  #: Page faults per page, in the windows; absent: unknown.
+    late_ns: Maybe[Ns] = None  #: How late the server answered: median of the windows; absent without an added latency.
+    others_share: Maybe[Share] = None  #: Share of the core that other programs used while the block's arms took turns.
+    unit_ns: Maybe[PositiveNs] = None  #: CPU time of a unit of strategies.core.work in this worker, after its crawl.
+    requests: Maybe[Count] = None  #: Requests of the arm that the server received, from its first to its last page.
+    processes: Maybe[PositiveCount] = None  #: Number of processes: the worker and its children; absent: 1.
+    beside_server: Maybe[Literal[True]] = None  #: One of its cores was also the server's; absent: none was.
+    #: How late a timer of 10 ms fired in the model's loop, at each due time within a window; of threads, how late a
+    #: thread that sleeps woke up. Absent: not asked for, or the model has no timer.
+    lag: Maybe[Times] = None
+    server_lost: Maybe[Literal[True]] = None  #: The server was lost in mid-block: the failure is not the arm's.
+
+
+class Arm(Row, frozen=True, kw_only=True):
+    """One arm of a block."""
+
+    NEEDED: ClassVar[Needed] = {
+        "measured": (
+            *("block", "windows", "settle_ns", "cpu_per_page_ns", "pages_per_s", "cpu_share"),
+            *("requests", "pages", "failed_pages", "tries", "peak_in_flight", "held_in_flight", "service"),
+        ),
+        "knobs": _RAN_WITH,
+    }
+    ABOVE_0 = ("pages_per_s", "cpu_per_page_ns")
+
+    workload: ArmWorkload
+    measured: ArmMeasured
+
+
+class LimitWorkload(Workload, frozen=True, kw_only=True):
+    """Workload of a limit."""
+
+    resource: Literal["threads", "descriptors", "ports", "backlog", "memory"]  #: The limited resource.
+    through_shared: bool  #: Whether the search may exhaust limits shared with other processes.
+
+
+class NextCeiling(Closed, frozen=True, kw_only=True):
+    """The next limit after the one that was reached."""
+
+    name: Name  #: The limit's name.
+    most: Limit  #: Remaining amount of the resource; below 0 if more is in use than allowed.
+
+
+class Ceiling(NextCeiling, frozen=True, kw_only=True):
+    """One limit of a resource."""
+
+    shared: bool  #: Whether other processes share the limit, so that using it up affects them.
+    evidence: str  #: Figures of the limit, in a sentence.
+    remedy: str  #: How to raise the limit.
+
+
+class LimitMeasured(Open, frozen=True, kw_only=True):
+    """Predicted and found amount of a resource."""
+
+    predicted: Maybe[Limit] = None  #: Amount that the lowest limit leaves, before the search; null: no limit is known.
+    predicted_by: Maybe[str | list[str]] = None  #: Name of the lowest limit, or several names if they are equally low.
+    found: Maybe[Count] = None  #: Amount that a process reached; null if nothing was tried.
+    bound_by: Maybe[str | list[str]] = None  #: The limit that was reached, stopped short of, or predicted; null: none.
+    #: Why the search ended; predicted: nothing but a prediction was asked for.
+    stopped_by: Maybe[
+        Literal["predicted", "failure", "shared limit", "memory budget", "deadline", "died", "not tried"]
+    ] = None
+    ceilings: Maybe[list[Ceiling]] = None  #: All limits, the lowest first.
+    evidence: Maybe[list[str]] = None  #: The figures behind the result, in sentences.
+    next: Maybe[NextCeiling] = None  #: The next limit; null if none is known.
+    remedy: Maybe[str] = None  #: How to raise the limit that was reached.
+    timeline: Maybe[list[tuple[Ns, Count]]] = None  #: [nanoseconds since the start, amount reached].
+    start_ns: Maybe[Ns] = None  #: Time to start one.
+    maps_per_thread: Maybe[Number] = None  #: Memory mappings per thread.
+    parent_could_fork: Maybe[bool] = None  #: Whether the parent process could still start another at the limit.
+    processes: Maybe[PositiveCount] = None  #: Number of processes in the search.
+    small_stack_bytes: Maybe[Bytes] = None  #: Smaller stack size that was also tried.
+    small_stack_found: Maybe[Count] = None  #: Amount that a process reached with the smaller stack.
+
+
+class LimitFound(Row, tag="limit", frozen=True, kw_only=True):
+    """Amount of a resource that this machine allows a process."""
+
+    NEEDED: ClassVar[Needed] = {"measured": ("stopped_by", "evidence")}
+
+    stack: Literal["none"]
+    workload: LimitWorkload
+    measured: LimitMeasured
+
+
+class Left(Closed, frozen=True, kw_only=True):
+    """What was left in the process after its crawl."""
+
+    tasks: Count  #: Number of tasks.
+    threads: Count  #: Number of threads.
+    coroutines: Count  #: Number of coroutines.
+    descriptors: int  #: Number of descriptors.
+
+
+class Probed(Open, frozen=True, kw_only=True):
+    """Result of a probe, which has some of these figures; its program is in bench/measure/programs/."""
+
+    not_applicable: Maybe[Name] = None  #: Why the probe does not apply to these arguments.
+    stopped_by: Maybe[Name] = None  #: What stopped the probe before it had measured anything.
+    error: Maybe[str] = None  #: The underlying error.
+    strategy: Maybe[Name] = None  #: The strategy that crawled.
+    connection: Maybe[Name] = None  #: Its use of connections.
+    how: Maybe[Name] = None  #: Which of the compared ways was taken.
+    pages: Maybe[Count] = None  #: Number of pages fetched.
+    in_flight: Maybe[PositiveCount] = None  #: The in-flight cap.
+    peak_in_flight: Maybe[Count] = None  #: Maximum number of fetches in flight at a time.
+    pages_per_s: Maybe[Number] = None  #: Pages per second.
+    wall_ns: Maybe[PositiveNs] = None  #: Time of the measurement.
+    makespan_ns: Maybe[PositiveNs] = None  #: Time of the crawl.
+    cpu_ns: Maybe[Ns] = None  #: CPU time in that time.
+    cpu_per_page_ns: Maybe[Ns] = None  #: CPU time per page.
+    cpu_share: Maybe[Number] = None  #: CPU time as a share of the time.
+    # attribution: where the bytes of an idle thread or task go, the largest pieces first
+    n: Maybe[PositiveCount] = None  #: Number of idle threads or tasks asked for.
+    started: Maybe[Count] = None  #: Number of them that were started.
+    python: Maybe[list[tuple[str, int]]] = None  #: [line of code, bytes of each], as tracemalloc sees it.
+    mappings: Maybe[list[tuple[str, int]]] = None  #: [kind of mapping, bytes of each].
+    kernel: Maybe[list[tuple[str, int]]] = None  #: [slab cache, bytes of each].
+    tables: Maybe[list[tuple[str, int]]] = None  #: [page tables and kernel stacks, bytes of each].
+    # cancel_workers: what happens when workers are not cancelled at the end
+    variant: Maybe[Name] = None  #: Whether and how the workers are cancelled at the end.
+    left: Maybe[Left] = None  #: What was left; null where the crawl did not end.
+    ended: Maybe[bool] = None  #: Whether the process ended.
+    complaint: Maybe[str] = None  #: First line outside a traceback, else the error of the first one.
+    printed: Maybe[list[str]] = None  #: What the process printed.
+    # races: workers share a counter and a set
+    model: Maybe[Name] = None  #: Which kind of workers ran.
+    switch_interval_us: Maybe[PositiveCount] = None  #: Switch interval of threads, in microseconds.
+    workers: Maybe[PositiveCount] = None  #: Number of workers.
+    links_seen: Maybe[Count] = None  #: Number of links that the workers saw.
+    distinct: Maybe[Count] = None  #: Number of distinct links.
+    fetched: Maybe[Count] = None  #: Number of fetches.
+    duplicates: Maybe[Count] = None  #: Pages that were fetched again.
+    lost_updates: Maybe[int] = None  #: Increments of the counter that were lost.
+    # selectors: the cost of idle connections
+    selector: Maybe[Name] = None  #: The selector.
+    idle: Maybe[Count | Name] = None  #: Number of idle connections; of attribution: what is idle.
+    largest_fd: Maybe[int] = None  #: Highest file descriptor.
+    waits: Maybe[Count] = None  #: Number of calls of the selector.
+    # spin: the cost of busy polling, compared with a selector
+    waits_for: Maybe[Literal["answer", "connect"]] = None  #: What the program waited for.
+    sockets: Maybe[PositiveCount] = None  #: Number of sockets.
+    wait_ms: Maybe[PositiveCount] = None  #: Time that the server waits, in milliseconds.
+    attempts: Maybe[Count] = None  #: Number of attempts to receive or to connect.
+    # stack_ripping: what a traceback contains about the functions that started a fetch
+    at: Maybe[PositiveCount] = None  #: The call of the parser that fails.
+    started_by: Maybe[list[str]] = None  #: The functions through which the fetch was started.
+    traceback: Maybe[list[str]] = None  #: The functions in the traceback.
+    holding: Maybe[list[str]] = None  #: The functions among them that hold the fetch.
+    names_starter: Maybe[bool] = None  #: Whether one of these started the fetch.
+    lost: Maybe[list[str]] = None  #: The starting functions that the traceback lacks.
+    text: Maybe[str] = None  #: The traceback.
+    # thread_per_fetch: a pool against a thread for each fetch
+    threads_started: Maybe[Count] = None  #: Number of threads started.
+
+
+NEEDED_BY_PROBE = {
+    "attribution": ("n", "started"),
+    "cancel_workers": ("strategy", "variant", "pages", "ended", "complaint", "printed"),
+    "races": ("model", "links_seen", "distinct", "fetched", "duplicates", "lost_updates"),
+    "selectors": ("selector", "idle", "pages", "wall_ns", "cpu_ns", "cpu_per_page_ns", "pages_per_s"),
+    "spin": ("how", "waits_for", "wall_ns", "cpu_ns", "cpu_share", "attempts"),
+    "stack_ripping": ("strategy", "started_by", "traceback", "holding", "names_starter", "lost", "text"),
+    "thread_per_fetch": ("how", "connection", "pages", "makespan_ns", "cpu_ns", "cpu_per_page_ns", "threads_started"),
+}
+"""Figures of every successful measurement."""
+EXCUSES = {
+    **dict.fromkeys(("cancel_workers", "thread_per_fetch"), "not_applicable"),
+    **dict.fromkeys(("selectors", "spin"), "stopped_by"),
+}
+"""Figures that explain why a probe has none of the others."""
+
+
+class ProbeWorkload(Workload, frozen=True, kw_only=True):
+    """Workload of a probe."""
+
+    probe: Name  #: Name of the probe; its program is in bench/measure/programs/.
+    arguments: dict[Name, Name | Count | bool]  #: Arguments of the program.
+
+
+class Probe(Row, frozen=True, kw_only=True):
+    """A small program that tests one claim."""
+
+    stack: Literal["none"]
+    workload: ProbeWorkload
+    measured: Probed
+
+    def __post_init__(self) -> None:
+        """Reject a row without the figures of its probe, unless it says why. Raises ValueError."""
+        Row.__post_init__(self)
+        probe, excuse = self.workload.probe, EXCUSES.get(self.workload.probe)
+        if self.status == "ok" and not (excuse and getattr(self.measured, excuse)):
+            refuse_gaps(self.measured, NEEDED_BY_PROBE.get(probe, ()), "measured")
+
+
+class OpenWorkload(Workload, frozen=True, kw_only=True):
+    """What was asked for, of a row of kind open."""
+
+    rate_per_s: PositiveNumber  #: Number of requests to start per second.
+    seconds: PositiveNumber  #: Length of the window, after the warm-up.
+    users: PositiveCount  #: Number of Locust users: the maximum number of requests in flight.
+    latency: Name | None  #: The added latency as the experiment gives it; null for a target other than the fake server.
+    mean_latency_ns: Ns | None  #: Its mean; null for a target.
+    site: Site | None  #: The synthetic site; null for a target.
+    target: Name | None  #: The URL requested instead of the synthetic site; null: the site.
+
+
+class Backlog(Lists, frozen=True, kw_only=True):
+    """The number of waiting arrivals over time."""
+
+    at_ns: list[Ns]  #: Times since the window began.
+    waiting: list[Count]  #: Number of arrivals that were due and not yet started.
+
+
+class LocustCounts(Closed, frozen=True, kw_only=True):
+    """Counters of Locust, and its version in a swarm."""
+
+    requests: Count  #: Number of requests.
+    failures: Count  #: Number of failed requests.
+    version: Maybe[Name] = None  #: Locust's version, of a swarm.
+
+
+class OpenMeasured(Disturbances, frozen=True, kw_only=True):
+    """What was measured of an open loop; empty when the trial did not get that far. Shares are of one core."""
+
+    completed: Maybe[Count] = None  #: Number of requests with the right answer.
+    failed: Maybe[Count] = None  #: Number of all other requests.
+    completed_per_s: Maybe[Number] = None  #: Completed requests per second.
+    client_cpu_share: Maybe[Number] = None  #: CPU time of the client as a share of one core.
+    server_cpu_share: Maybe[Number] = None  #: Null for a target other than the fake server.
+    errors: Maybe[dict[Name, PositiveCount]] = None  #: Error messages of the client, with their counts.
+    locust: Maybe[LocustCounts] = None  #: What Locust counted.
+    run_delay_ns: Maybe[Ns] = None  #: Time that the client waited for a core; null where the system does not say.
+    offered_per_s: Maybe[Number] = None  #: Requests due per second.
+    arrivals: Maybe[Count] = None  #: Number of requests whose intended start was in the window.
+    started: Maybe[Count] = None  #: Number of them that were started.
+    peak_in_flight: Maybe[Count] = None  #: Maximum number of requests in flight at once.
+    corrected: Maybe[Times] = None  #: Response times, from the intended start.
+    uncorrected: Maybe[Times] = None  #: Service times, from the actual start, as without a schedule.
+    backlog: Maybe[Backlog] = None  #: The number of waiting arrivals over time.
+    kept: Maybe[bool] = None  #: Whether all due requests were sent, and neither the unanswered ones nor the lag grew.
+    not_kept: Maybe[Literal["too slow", "window too short"]] = None  #: Why the rate was not kept, as a code.
+    why: Maybe[Name] = None  #: Why the rate was not kept, in words; null where it was.
+
+
+class OpenLoop(Row, tag="open", frozen=True, kw_only=True):
+    """Requests at a constant rate of arrivals, independent of answers."""
+
+    NEEDED: ClassVar[Needed] = {
+        "measured": (
+            *("offered_per_s", "arrivals", "started", "completed", "failed", "completed_per_s", "peak_in_flight"),
+            *("corrected", "uncorrected", "backlog", "kept", "errors"),
+        )
+    }
+    ABOVE_0 = ("offered_per_s",)
+
+    workload: OpenWorkload
+    measured: OpenMeasured
+
+
+Knob = str | Limit | Number | bool | None
+
+
+class SwarmWorkload(Workload, frozen=True, kw_only=True):
+    """What was asked for, of a row of kind swarm."""
+
+    in_flight: PositiveCount  #: Number of fetches to have in flight at once, in all strategy processes together.
+    ramp_per_s: PositiveCount | None  #: Number of fetches to start per second; null: as fast as possible.
+    connection: Literal["keep-alive"]  #: One kept connection for each fetch in flight.
+    site: Site
+    processes: PositiveCount | None  #: Number of strategy processes asked for; null: as many as limits require.
+    hold_ns: Maybe[PositiveNs] = None  #: Time of shut gates once all are in flight; absent: until memory is read.
+
+
+class Loss(Closed, frozen=True, kw_only=True):
+    """A process that was lost."""
+
+    what: Literal["strategy process", "server", "Locust worker", "Locust user"]  #: The kind of process.
+    share: Count | None  #: Index of its share of the pages; null for a Locust worker.
+    pid: PositiveCount | None  #: Its process id; null where unknown.
+    how: Name  #: How it ended, such as: was killed by signal 9 (SIGKILL).
+    in_flight: Count  #: Number of fetches it had in flight, by its last report.
+    at_ns: Ns  #: Time of the loss, since the start.
+
+
+class Latecomer(Closed, frozen=True, kw_only=True):
+    """A process that joined too late to take part."""
+
+    what: Name  #: The kind of process.
+    name: Name  #: The name it gave itself.
+    at_ns: Ns  #: Time of joining, since the start.
+
+
+class BoundBy(Closed, frozen=True, kw_only=True):
+    """The limit that made a swarm smaller than asked for."""
+
+    name: Name  #: Name of the limit.
+    allows: Count  #: Number of fetches in flight it allows.
+    sentence: Name  #: The limit, and how to raise it.
+
+
+class SwarmTimeline(Lists, frozen=True, kw_only=True):
+    """The swarm over time."""
+
+    at_ns: list[Ns]  #: Times since the start.
+    held: list[Count]  #: Number of requests held by the gates.
+    used_bytes: list[ChangeBytes | None]  #: Decrease of the available memory since the start; null: unknown.
+
+
+class SwarmMeasured(Layers, frozen=True, kw_only=True):
+    """What was measured of a swarm; empty when the trial did not get that far."""
+
+    planned_in_flight: Maybe[Count] = None  #: Fetches in flight that limits of this machine allow.
+    bound_by: Maybe[BoundBy] = None  #: Why less was planned than was asked for; null where it was not.
+    client_processes: Maybe[Count] = None  #: Number of strategy processes.
+    server_processes: Maybe[Count] = None  #: Number of servers.
+    nodes: Maybe[Count] = None  #: Number of Locust workers; each runs some of the strategy processes.
+    hosts: Maybe[Count] = None  #: Number of machines.
+    timeline: Maybe[SwarmTimeline] = None  #: The swarm over time.
+    errors: Maybe[dict[Name, PositiveCount]] = None  #: Number of errors by the client's message.
+    client_cpu_ns: Maybe[Ns] = None  #: CPU time of the strategy processes, from the start until they had finished.
+    server_cpu_ns: Maybe[Ns] = None  #: CPU time of the servers in that time.
+    locust_cpu_ns: Maybe[Ns] = None  #: CPU time of the Locust master and workers in that time.
+    reporting_share: Maybe[Share] = None  #: Share of the strategy processes' CPU time for reports to Locust.
+    locust: Maybe[LocustCounts] = None  #: What Locust counted.
+    lost: Maybe[list[Loss]] = None  #: Processes that were lost before they had finished.
+    late: Maybe[list[Latecomer]] = None  #: Processes that came late.
+
+
+class Swarm(Row, frozen=True, kw_only=True):
+    """One strategy in many processes, with as many servers, steered by Locust.
+
+    The servers hold every response while the layers of memory are read.
+    """
+
+    NEEDED: ClassVar[Needed] = {
+        "measured": (
+            *("planned_in_flight", "client_processes", "server_processes", "nodes", "hosts"),
+            *("held_in_flight", "makespan_ns", "timeline", "pages", "failed_pages", "errors", "locust", "lost", "late"),
+        )
+    }
+    ABOVE_0 = ("planned_in_flight", "makespan_ns")
+
+    workload: SwarmWorkload
+    measured: SwarmMeasured
+    #: What the strategy processes say they ran with: one value where all agree, else a list of all.
+    knobs: dict[Name, Knob | dict[Name, Knob] | list[Knob | dict[Name, Knob] | list[Knob]]]  # type: ignore[assignment]
