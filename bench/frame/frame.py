@@ -166,9 +166,8 @@ def _figures(row: "Row") -> Iterator[tuple[str, float | str]]:
     before it.
     """
     values: dict[str, float | str] = {}
-    if isinstance(row.measured, msgspec.Struct):
-        for name in row.measured.__struct_fields__:
-            values |= _values(name, getattr(row.measured, name))
+    for name in row.measured.__struct_fields__:
+        values |= _values(name, getattr(row.measured, name))
     for name in _OF_SERVER:
         if (value := getattr(row.server, name, None)) is not None:
             values.setdefault(f"server_{name}", value)

@@ -7,8 +7,6 @@ Format history (``format`` in every row):
 
 1-4 2026-11: before the first release. Stored rows have null for unknown figures, and lack what was added later.
 5   2026-11: all present kinds. Unknown figures are absent; null means the same.
-
-Integers are nanoseconds (``_ns``) and bytes (``_bytes``); shares are between 0 and 1.
 """
 
 import lzma

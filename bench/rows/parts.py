@@ -1,11 +1,8 @@
-"""The row, the parts that records of several kinds share, and their types of values: bounded numbers, texts, tables.
-
-``records.read`` makes texts printable and very small numbers 0.
-"""
+"""The row, the parts that records of several kinds share, and their types of values: bounded numbers, texts, tables."""
 
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Optional, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Optional, TypeVar, cast
 
 import msgspec
 from msgspec import Meta, Struct, defstruct
@@ -330,8 +327,7 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
     @property
     def kind(self) -> Kind:
         """The kind of trial."""
-        kind: Kind = self.__struct_config__.tag  # type: ignore[assignment]
-        return kind
+        return cast("Kind", self.__struct_config__.tag)
 
     @property
     def valid(self) -> bool:
