@@ -62,34 +62,27 @@ def races(rows: Iterable[Row]) -> list[Race]:
     A strategy that was measured only at 1 in flight joins the races on the same site, or on a larger one of its kind.
     """
     crawls = [row for row in rows if row.kind == "crawl" and row.status == "ok" and _pages(row)]
-    groups: dict[bytes, list[Row]] = {}
-    for row in crawls:
-        groups.setdefault(_alike(row.workload), []).append(row)
+    keys = [json.encode(structs.replace(row.workload, id="any", arm=None), order="sorted") for row in crawls]
+    groups = [[row for row, of in zip(crawls, keys, strict=True) if of == key] for key in dict.fromkeys(keys)]
     many = {row.strategy for row in crawls if row.workload.in_flight > 1}
     alone = [row for row in crawls if row.strategy not in many]
-    raced = [_race(group, [row for row in alone if _joins(row, group)]) for group in groups.values()]
+    raced = [_race(group, [row for row in alone if _joins(row, group)]) for group in groups]
     able = [race for race in raced if len(race.lanes) > 1]
     return sorted(able, key=lambda race: (-len(race.lanes), -race.replay_ns))[:4]
 
 
 def _joins(row: Row, group: list[Row]) -> bool:
-    workload, other = row.workload, group[0].workload
-    site = structs.replace(workload.site, pages=other.site.pages)
-    guest = structs.replace(workload, in_flight=other.in_flight, site=site)
+    guest, host = row.workload, group[0].workload
+    site = structs.replace(guest.site, pages=host.site.pages)
+    is_alike = structs.replace(guest, id=host.id, arm=host.arm, in_flight=host.in_flight, site=site) == host
     is_strange = row.strategy not in {each.strategy for each in group}
-    return is_strange and _alike(guest) == _alike(other) and workload.site.pages <= other.site.pages
-
-
-def _alike(workload: CrawlWorkload) -> bytes:
-    """Return what is equal for workloads that differ in nothing but the id and the arm."""
-    return json.encode(structs.replace(workload, id="any", arm=None), order="sorted")
+    return is_strange and is_alike and guest.site.pages <= host.site.pages
 
 
 def _race(alike: list[Row], guests: list[Row]) -> Race:
-    groups: dict[str, list[Row]] = {}
-    for row in (*alike, *guests):
-        groups.setdefault(row.strategy, []).append(row)
-    rows = [_median_round(group) for group in groups.values()]
+    every = (*alike, *guests)
+    names = {row.strategy for row in every}
+    rows = [_median_round([row for row in every if row.strategy == name]) for name in names]
     pages = max(map(_pages, [row for row in rows if row.valid] or rows))
     rows.sort(key=lambda row: (not row.valid, _pages(row) < pages, row.measured.makespan_ns, row.strategy))
     return Race(
