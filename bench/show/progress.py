@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
+
 from inflight.bench.frame.figures import figure_of
 from inflight.bench.rows.files import Row
-from inflight.bench.rows.values import plain_values
 from inflight.bench.show import words
 from inflight.bench.show.terminal import DIM, GREEN, PLAIN, RED, wants_colour, wants_live
 
@@ -190,6 +191,6 @@ def trial_line(number: int, total: int, row: Row, *, colour: bool | None = None,
     if wants_colour(sys.stderr) if colour is None else colour:
         verdict = f"{style}{verdict}{PLAIN}"
     kind = row.kind if row.kind in {"memory", "idle", "swarm", "limit", "open"} else ""
-    where = words.join(", ", kind, words.workload(row.kind, plain_values(row.workload)))
+    where = words.join(", ", kind, words.workload(row.kind, msgspec.to_builtins(row.workload)))
     head = f"{number:>{len(str(total))}}/{total}  {words.name(row.strategy):{width}}  {where:{_WHERE}}"
     return "  ".join([head, *figures, verdict])
