@@ -44,8 +44,8 @@ _ODD = re.compile(r"[^\w.-]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One part of the page: id, heading and content; the content of a ``whole`` part includes the heading."""
+class Chapter:
+    """A chapter of the page: id, heading and content; the content of a ``whole`` one includes the heading."""
 
     id: str
     heading: str
@@ -101,16 +101,16 @@ def page(
     scripts = {"race": race.fragment(rows), "simulator": simulator.fragment(studies.lines)}
     what = _about(extras.experiment_toml, machine)
     parts = [
-        Part("answer", "Findings", _answer(studies, decided, extras.missing)),
-        Part("verdicts", "Verdicts", _sections(decided)),
-        Part("race", "The race", _markup(scripts["race"]), is_whole=True),
-        Part("plots", "Plots", _plots(chain(decision_pictures(rows, machine, extras), studies.pictures()), tell)),
-        Part("simulator", "Simulator", _markup(scripts["simulator"]), is_whole=True),
-        Part("figures", "Tables", _sections(sections_of(studies))),
-        Part("validity", "Validity checks", html.section(validity(rows))),
-        Part("glossary", "Glossary", html.section(glossary())),
-        Part("machine", "The machine", html.section(folders.machine_section(rows, machine))),
-        Part("reproduce", "Reproduce", html.section(folders.reproduce(machine, extras.experiment_toml))),
+        Chapter("answer", "Findings", _answer(studies, decided, extras.missing)),
+        Chapter("verdicts", "Verdicts", _sections(decided)),
+        Chapter("race", "The race", _markup(scripts["race"]), is_whole=True),
+        Chapter("plots", "Plots", _plots(chain(decision_pictures(rows, machine, extras), studies.pictures()), tell)),
+        Chapter("simulator", "Simulator", _markup(scripts["simulator"]), is_whole=True),
+        Chapter("figures", "Tables", _sections(sections_of(studies))),
+        Chapter("validity", "Validity checks", html.section(validity(rows))),
+        Chapter("glossary", "Glossary", html.section(glossary())),
+        Chapter("machine", "The machine", html.section(folders.machine_section(rows, machine))),
+        Chapter("reproduce", "Reproduce", html.section(folders.reproduce(machine, extras.experiment_toml))),
     ]
     neighbour = machine.get("neighbour")
     title = _title(rows, machine, extras)
@@ -126,7 +126,7 @@ def page(
 
     def whole(links: Markup) -> str:
         """Return the whole page with these links to the rows."""
-        filled = [part for part in (*parts, Part("rows", "Raw data", links)) if part.inside]
+        filled = [part for part in (*parts, Chapter("rows", "Raw data", links)) if part.inside]
         return html.shell(title, html.filled("run.html", **body, shown=filled), style, script, data)
 
     return whole(downloads(studies, extras, len(whole(Markup()).encode("utf-8", "replace"))))

@@ -318,9 +318,10 @@ def _axis_findings(part: Part, axis: str) -> Iterator[str]:
 def _finding(part: Part, column: Column) -> str:
     figure, means = part.study.figure, part.ranked[column]
     best, worst = means[0], means[-1]
+    is_of_several = best.stack == "shared" and part.at(part.means, [column])["stack"].ne("shared").any()
     is_same = all(mean.answer == "same" for mean in means[1:])
     return FINDINGS["differs" if worst.answer == "differs" else "same" if is_same else "unknown"].format(
-        where=words.join(", ", part.head(column), part.name),
+        where=words.join(", ", part.head(column), part.name, "shared stack" if is_of_several else ""),
         number=len(means),
         best=best.line,
         worst=worst.line,
