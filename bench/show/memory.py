@@ -173,13 +173,9 @@ def plots(parts: Sequence[Part]) -> Iterator[Picture]:
             yield Picture(f"memory{suffix}", ", ".join(filter(None, [TITLE, part.name])), " ".join(notes), [panel])
         groups = [group for group in GROUPS if group != "parked" and len(set(_added(part, group)["n"])) > 1]
         if groups:
-            panels = [Panel(_head(group), partial(_ladder, part=part, group=group)) for group in groups]
+            panels = [Panel(GROUPS[group].capitalize(), partial(_ladder, part=part, group=group)) for group in groups]
             usual = groups.index("held") if "held" in groups else 0
             yield Picture(f"ladder{suffix}", LADDER_TITLE, LADDER_NOTES, panels, usual)
-
-
-def _head(group: str) -> str:
-    return f"{GROUPS[group][0].upper()}{GROUPS[group][1:]}"
 
 
 def _layers(axes: "Axes", part: Part) -> None:
@@ -191,7 +187,7 @@ def _layers(axes: "Axes", part: Part) -> None:
     for key, layers in islice(known.groupby(["group", "line", "stack"], sort=False), MAX_BARS):
         group, line, stack = map(str, key)
         if group != before:
-            names.append(_head(group))
+            names.append(GROUPS[group].capitalize())
             before = group
         place = len(names)
         stacked[place] = layers.set_index("layer")["estimate"].reindex(list(FILLS)).fillna(0).clip(lower=0)
@@ -209,7 +205,7 @@ def _layers(axes: "Axes", part: Part) -> None:
         axes.errorbar(slope.estimate, place, xerr=reach, color="black", capsize=4, linewidth=1.4)
     longest = max([sizes.sum(axis=1).max(), *(slope.high for slope in full.values())])
     pictures.name_rows(axes, names, figures)
-    heads = set(map(_head, GROUPS))
+    heads = {words_.capitalize() for words_ in GROUPS.values()}
     for label in axes.get_yticklabels():
         label.set_fontweight("bold" if label.get_text() in heads else "normal")
     axes.set_xlim(0, 1.05 * longest)

@@ -196,7 +196,7 @@ TABLE: list[tuple[str, int, tuple[str, ...]]] = [
     ("compare base probes", 2, ("probes", "in common")),
     ("compare base newer", 2, ("newer", f"format {rows.FORMAT + 1}")),
     ("compare base needy.py", 2, ("needy.py, line 1", "not a row")),
-    ("compare base brace", 2, ("machine.json", "JSON")),
+    ("compare base brace", 2, ("machine.json", "does not describe a machine")),
     ("compare base list", 2, ("does not describe a machine",)),
     # ab, claims, selftest
     ("ab callbacks@ callbacks", 2, ("callbacks@", "no revision")),
