@@ -44,7 +44,8 @@ def contrast(lines: pd.DataFrame, over: str, baseline: object, by: Sequence[str]
     baseline has no lines.
     """
     ratios: list[tuple[Any, ...]] = []
-    counted = lines[lines["valid"] & (lines["value"] > 0)]
+    needed = [*by, over, "unit", "value", baseline]  # groups of fewer columns are faster
+    counted = lines.loc[lines["valid"] & (lines["value"] > 0), lines.columns.isin(needed)]
     for key, group in counted.groupby(list(by), sort=False, dropna=False):
         logs: dict[Any, dict[str, float]] = {side: side_logs(part) for side, part in group.groupby(over, sort=False)}
         base = group[baseline].iloc[0] if baseline in group.columns else baseline

@@ -5,22 +5,20 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from inflight.bench.frame.frame import KEYS, OF_TRIAL, trials
+from inflight.bench.frame.frame import KEYS, OF_TRIAL
 
 if TYPE_CHECKING:
     from inflight.bench.rows.files import Row
 
 
-def moments(rows: Iterable["Row"], wide: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Return KEYS and OF_TRIAL of each trial, with ``at_ns`` (since it began), ``figure`` and ``value``.
+def moments(rows: Iterable["Row"], wide: pd.DataFrame) -> pd.DataFrame:
+    """Return KEYS and OF_TRIAL of each trial of ``wide``, with ``at_ns`` (since it began), ``figure`` and ``value``.
 
     Figures: ``in_flight`` and ``completions`` of a crawl, ``threads``, ``rss_bytes`` and ``cpu_ns`` (samples from
     outside), ``window_cpu_per_page_ns`` of each window of an arm, ``waiting`` of an open loop, ``held`` and
     ``used_bytes`` of a swarm, and ``found`` of a limit, which is what was reached so far.
     """
-    many = list(rows)
-    wide = trials(many) if wide is None else wide
-    points = [(number, *moment) for number, row in enumerate(many) for moment in _moments(row.measured)]
+    points = [(number, *moment) for number, row in enumerate(rows) for moment in _moments(row.measured)]
     lines = pd.DataFrame(points, columns=["row", "at_ns", "figure", "value"])
     return lines.join(wide[[*KEYS, *OF_TRIAL]], on="row").drop(columns="row").dropna(subset="value")
 

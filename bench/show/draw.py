@@ -297,30 +297,29 @@ def draw_windows(moments: pd.DataFrame) -> Iterator[Picture]:
     windows = moments[(moments["figure"] == WINDOW) & (moments["comparison"] == "") & (moments["value"] > 0)]
     panels = []
     for key, lines in islice(windows.groupby(list(WORKLOAD), sort=False), MAX_WINDOWS):
-        values = dict(zip(WORKLOAD, key, strict=True))
-        where = ", ".join(value_name(name, values[name]) for name in ("latency", "in_flight", "cpu"))
-        arms = len(lines[["arm", "role"]].drop_duplicates())
-        panels.append(Panel(where, partial(_windows, windows=lines), 1 + 0.5 * arms))
+        where = words.workload("arm", dict(zip(WORKLOAD, key, strict=True)))
+        height = 1 + 0.5 * len(lines[["arm", "role"]].drop_duplicates())
+        panels.append(Panel(where, partial(_windows, windows=lines), height))
     if panels:
         yield Picture("windows", "CPU time per page of every window", WINDOW_NOTES, panels)
 
 
 def _windows(axes: "Axes", windows: pd.DataFrame) -> None:
     """Draw the windows of each arm in a row of its own."""
-    is_again = windows["role"] == "placebo"
+    windows = windows[["arm", "role", "strategy", "trial", "started_at", "at_ns", "value", "valid"]]
     names = []
-    for place, ((arm, _), lines) in enumerate(windows.groupby([windows["arm"], is_again], sort=False)):
+    for place, ((arm, _), lines) in enumerate(windows.groupby(["arm", "role"], sort=False)):
         names.append(words.name(str(arm)))
-        lines = lines.sort_values(["started_at", "at_ns"])  # noqa: PLW2901
+        lines = lines.sort_values(["started_at", "trial", "at_ns"])  # noqa: PLW2901
         step = 0.9 / len(lines)
-        at_row = place - 0.45
+        lines = lines.assign(y=[place - 0.45 + step * (n + 0.5) for n in range(len(lines))])  # noqa: PLW2901
         for number, (_, block) in enumerate(lines.groupby("trial", sort=False)):
             if number % 2:
-                axes.axhspan(at_row, at_row + step * len(block), color=PALE, alpha=0.5, linewidth=0, zorder=0)
-            points = [(value, at_row + step * (n + 0.5)) for n, value in enumerate(block["value"])]
-            style = look(lines["strategy"].iloc[0])
-            pictures.draw_dots(axes, points, style, hollow=not block["valid"].iloc[0], markersize=3)
-            at_row += step * len(block)
+                span = block["y"].min() - step / 2, block["y"].max() + step / 2
+                axes.axhspan(*span, color=PALE, alpha=0.5, linewidth=0, zorder=0)
+        for is_valid, some in lines.groupby("valid"):
+            points, style = list(zip(some["value"], some["y"], strict=True)), look(some["strategy"].iloc[0])
+            pictures.draw_dots(axes, points, style, hollow=not is_valid, markersize=3)
     pictures.name_rows(axes, names)
     pictures.log_axis(axes.xaxis, units.duration_tick, windows["value"], 4)
     axes.set_xlabel("CPU time per page (log scale)")

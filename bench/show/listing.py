@@ -15,7 +15,7 @@ from inflight.bench.frame.frame import KEYS, OF_TRIAL
 from inflight.bench.show import words
 from inflight.bench.show.parts import split
 from inflight.bench.show.study import STACKS
-from inflight.bench.show.table import ONLY_INVALID, Section, Table
+from inflight.bench.show.table import Section, Table
 from inflight.bench.show.words import short_name, value_name, value_words
 
 MAX_COLUMNS = 5
@@ -153,7 +153,7 @@ def _tables(part: Part) -> Iterator[Table]:
     ]
     below = [f"{line_name(listing, line)}: {words.plain(line[listing.below], 300)}." for line in lines
              if listing.below in line and isinstance(line[listing.below], str)]  # fmt: skip
-    notes = (*below, *([ONLY_INVALID] if any(line[0].endswith("✗") for line in cells) else ()))
+    notes = (*below, *([words.TEXTS["signs"]["✗"]] if any(line[0].endswith("✗") for line in cells) else ()))
     if not listing.is_turned:
         yield Table(title, ("", *heads), tuple(cells), notes)
         return

@@ -48,6 +48,9 @@ SETTINGS: dict[Any, Any] = {
     "axes.facecolor": "none",
     "axes.grid": True,
     "axes.axisbelow": True,
+    "axes.labelsize": SMALL,
+    "xtick.labelsize": SMALL,  # by default all three are relative to font.size, which takes time
+    "ytick.labelsize": SMALL,
     "axes.titlelocation": "left",
     "axes.titlesize": TEXT,
     "axes.titleweight": "bold",

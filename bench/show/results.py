@@ -102,7 +102,7 @@ class Results:
         from inflight.bench.show.studies import study_of
 
         table = self._studies.table(study)
-        return table.convert_dtypes() if isinstance(study_of(study), Listing) else _typed(table, table.columns)
+        return table.convert_dtypes() if isinstance(study_of(study), Listing) else _typed(table, list(map(str, table)))
 
     @property
     def moments(self) -> "pd.DataFrame":
@@ -110,7 +110,7 @@ class Results:
         from inflight.bench.frame.frame import KEYS, OF_TRIAL
         from inflight.bench.frame.moments import moments
 
-        return _typed(moments(self.rows), [*KEYS, *OF_TRIAL, "at_ns", "figure", "value"])
+        return _typed(moments(self.rows, self._studies.trials), [*KEYS, *OF_TRIAL, "at_ns", "figure", "value"])
 
     @property
     def checks(self) -> "pd.DataFrame":
@@ -191,10 +191,9 @@ class Results:
         return Studies(self.rows)
 
 
-def _typed(table: "pd.DataFrame", names: Iterable[str]) -> "pd.DataFrame":
+def _typed(table: "pd.DataFrame", names: list[str]) -> "pd.DataFrame":
     """Return some columns in order, each with the type that its name always has."""
-    columns = list(names)
-    return table.reindex(columns=columns).astype({name: _TYPES.get(name, "string") for name in columns})
+    return table.reindex(columns=names).astype({name: _TYPES.get(name, "string") for name in names})
 
 
 def _typed_trials(trials: "pd.DataFrame") -> "pd.DataFrame":

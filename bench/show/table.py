@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 FIGURE = re.compile(r"[-+<≥±✗ ]*\d|[-?]?$")
 """How a cell begins that has a figure, or that stands for an unknown one."""
-ONLY_INVALID = "✗: from invalid trials only, and excluded from conclusions."
-"""The note of a table with a figure that has this mark."""
 
 
 @dataclass(frozen=True, slots=True)

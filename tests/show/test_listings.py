@@ -13,7 +13,8 @@ from inflight.bench.rows.files import Row
 from inflight.bench.show import listing
 from inflight.bench.show.looks import look
 from inflight.bench.show.studies import LISTINGS, Studies
-from inflight.bench.show.table import ONLY_INVALID, Table
+from inflight.bench.show.table import Table
+from inflight.bench.show.words import TEXTS
 from tests.made_memory_rows import c10k_run, held_row, idle_row, limit_row, probe_row
 from tests.made_rows import MS, arm_row, crawl_row, edited
 from tests.show.drawn import HOSTILE, drawn, texts
@@ -108,7 +109,7 @@ def test_a_table_has_the_median_of_the_valid_trials_of_each_line(name: str, rows
 
     assert [" | ".join(line) for line in table.cells] == cells
     assert {len(line) for line in table.cells} == {len(table.heads)}
-    assert (ONLY_INVALID in table.notes) == any("✗" in line for line in cells)
+    assert (TEXTS["signs"]["✗"] in table.notes) == any("✗" in line for line in cells)
 
 
 def test_the_shared_stack_comes_first_and_the_best_first() -> None:
@@ -250,7 +251,7 @@ def test_over_time_is_the_valid_trial_in_the_middle() -> None:
 
     line = max(axes.lines, key=lambda line: len(line.get_path()))
     assert line.get_color() == look("callbacks").colour
-    own = moments([rows[1]]).query("figure == 'in_flight'")
+    own = moments([rows[1]], trials([rows[1]])).query("figure == 'in_flight'")
     points = [(at / 1e9, value) for at, value in zip(own["at_ns"], own["value"], strict=True)]
     assert [(x, y) for x, y in np.asarray(line.get_path().vertices)] == [pytest.approx(point) for point in points]
 
@@ -293,7 +294,7 @@ MOMENTS: list[tuple[Row, dict[str, list[tuple[int, int]]]]] = [
 def test_moments_have_the_time_and_the_value_of_each_figure(
     row: Row, figures: dict[str, list[tuple[int, int]]]
 ) -> None:
-    found = moments([crawl_row(status="skipped"), row])
+    found = moments(rows := [crawl_row(status="skipped"), row], trials(rows))
 
     assert set(found["trial"]) == ({row.trial} if figures else set())
     assert {

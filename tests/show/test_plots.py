@@ -203,8 +203,7 @@ def test_every_window_of_every_arm_has_a_dot_in_the_order_of_time() -> None:
     low, high = panel.get_xlim()
     assert low < 20_000
     assert high > 200_000
-    names = [text.get_text() for text in panel.get_yticklabels()]
-    assert names == ["callbacks", "thread_pool"]
+    assert [text.get_text() for text in panel.get_yticklabels()] == ["callbacks", "thread_pool"]
 
 
 def test_each_workload_of_windows_has_a_panel_and_any_names_fit() -> None:
