@@ -249,6 +249,6 @@ def test_every_block_is_drawn_once_in_each_metric_or_marked_as_lost() -> None:
     assert marks(memory, "x") == [4, 8, 12], "in block 21 it was not measured"
     assert (marks(cpu, "^"), marks(throughput, "v")) == ([21], [21]), "beyond the axis"
     texts = " ".join(text.get_text() for text in figure.texts).replace("\xa0", " ").replace("\n", " ")
-    assert "A: callbacks on CPython 3.11.7. B: generators on CPython 3.13.1." in texts
+    assert "A: callbacks, CPython 3.11.7. B: generators, CPython 3.13.1." in texts
     boxes = [axes.get_tightbbox() for axes in figure.axes]
     assert all(box is not None and box.x0 >= 0 and box.x1 <= 13.33 * figure.dpi for box in boxes)
