@@ -24,6 +24,7 @@ are by port, with requests (received) and held (waiting behind the gate). late a
 responses on kept connections do not count. stats answers {"ok": true, "stats": {...}} with
 
     requests, in_flight, peak_in_flight          received; received and not answered, held ones included
+    peak_at_ns                                   when peak_in_flight was first reached, by clock_ns
     connections, peak_connections, total_connections
     bytes_sent                                   headers included
     responses_by_status                          {"200": 12, ...}

@@ -18,6 +18,7 @@ class Counters:
         "first_lateness",
         "in_flight",
         "lateness",
+        "peak_at_ns",
         "peak_connections",
         "peak_in_flight",
         "requests",
@@ -37,6 +38,7 @@ class Counters:
         self.total_connections = 0
         self.peak_connections = self.connections
         self.peak_in_flight = self.in_flight
+        self.peak_at_ns = time.monotonic_ns()
         self.statuses: Counter[int] = Counter()
         self.faults: Counter[str] = Counter()
         self.lateness = Lateness()
@@ -49,6 +51,7 @@ class Counters:
             "requests": self.requests,
             "in_flight": self.in_flight,
             "peak_in_flight": self.peak_in_flight,
+            "peak_at_ns": self.peak_at_ns,
             "connections": self.connections,
             "peak_connections": self.peak_connections,
             "total_connections": self.total_connections,

@@ -18,18 +18,19 @@ def observe(
     """Crawl against a closed gate; record memory before, with N fetches held, and optionally with N connections parked.
 
     The keys are ``base_``, ``held_`` and ``parked_`` with the names of the layers in ``memory``;
-    those of the server's process have ``server_`` in between. ``reach_ns`` is the time from the order until the gate
-    held N fetches. ``reach_cpu_ns`` and ``reach_server_cpu_ns`` are the CPU times of worker and server until then.
+    those of the server's process have ``server_`` in between. ``reach_ns`` is the time from the order until the server
+    had received the last of N requests, by the server's reading of the clock that both share. ``reach_cpu_ns`` and
+    ``reach_server_cpu_ns`` are the CPU times of worker and server until then: the worker waits from then on.
     """
     server.tell("hold")
     measured |= layers("base", worker, server)
     guard = Guard(budget_bytes, worker.pid)
-    cpu_before_ns, server_before_ns = host.cpu_in_ticks_ns(worker.pid), server.stats()["cpu_ns"]
+    cpu_before_ns, server_before_ns = host.cpu_ns(worker.pid), server.stats()["cpu_ns"]
     begin_ns = time.monotonic_ns()
     worker.send({"do": "crawl"})
     stats = _wait_until(lambda held: held >= trial.reachable, trial.reachable, server, worker, guard)
-    measured["reach_ns"] = time.monotonic_ns() - begin_ns
-    measured |= {"reach_cpu_ns": host.cpu_in_ticks_ns(worker.pid) - cpu_before_ns}
+    measured["reach_ns"] = stats["peak_at_ns"] - begin_ns
+    measured["reach_cpu_ns"] = host.since(cpu_before_ns, host.cpu_ns(worker.pid))
     measured |= {"reach_server_cpu_ns": stats["cpu_ns"] - server_before_ns}
     measured |= layers_since(measured, "held", worker, server) | {"held_in_flight": server.stats()["in_flight"]}
     if trial.workload.parked:

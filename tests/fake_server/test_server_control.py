@@ -15,7 +15,7 @@ from inflight.fake_server.site import Site, SiteConfig
 from tests.fake_server.running import Running, get, read_response
 
 STATS = {
-    *("requests", "in_flight", "peak_in_flight", "connections", "peak_connections", "total_connections"),
+    *("requests", "in_flight", "peak_in_flight", "peak_at_ns", "connections", "peak_connections", "total_connections"),
     *("bytes_sent", "responses_by_status", "faults", "held", "cached_pages", "cached_bytes", "clock_ns"),
     *(
         "lateness_p50_ns",
@@ -37,19 +37,22 @@ def test_the_gate_holds_exactly_what_was_asked_and_then_answers_all(server: Runn
     server.do("configure", site={"delay": delay})
     server.do("hold")
     socks = [server.connect() for _ in range(700)]
+    begin_ns = server.stats()["clock_ns"]
     for n, sock in enumerate(socks):
         sock.sendall(get(f"/p/{n + 1}"))
 
-    stats = server.stats_when(lambda stats: stats["in_flight"] >= 700)
+    full = server.stats_when(lambda stats: stats["in_flight"] >= 700)
 
-    assert (stats["in_flight"], stats["peak_in_flight"], stats["held"]) == (700, 700, True)
-    assert stats["responses_by_status"] == {}
+    assert (full["in_flight"], full["peak_in_flight"], full["held"]) == (700, 700, True)
+    assert full["responses_by_status"] == {}
     server.do("release")
     site = Site(SiteConfig())
     for n, sock in enumerate(socks):
         assert read_response(sock)[2] == site.body(n + 1)
     stats = server.stats()
     assert (stats["in_flight"], stats["peak_in_flight"], stats["held"]) == (0, 700, False)
+    assert begin_ns < full["peak_at_ns"] < full["clock_ns"]
+    assert stats["peak_at_ns"] == full["peak_at_ns"]
     assert stats["responses_by_status"] == {"200": 700}
     for sock in socks:
         sock.close()
