@@ -49,7 +49,8 @@ def run(*, interpreters: bool = False, chosen: Sequence[str] = ()) -> int:
 
 
 def _tell(described: Description) -> None:
-    print(_entry(described.name, _gist(described.model)))
+    aliases = [alias for alias, name in strategies.ALIASES.items() if name == described.name]
+    print(_entry(described.name, ", alias ".join([_gist(described.model), *aliases])))
     if described.lack:
         print(f"  {'':<20} unavailable: {described.lack}{_remedy(described)}")
 
