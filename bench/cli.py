@@ -247,7 +247,7 @@ def swarm(**options: Any) -> None:
     inflight swarm --in-flight 100000
     inflight swarm --strategy thread_pool --in-flight 100000 --dry-run
 
-    Needs Locust: pip install 'inflight-bench[locust]'. All fetches stay on the loopback interface.
+    Needs Locust: pip install locust. All fetches stay on the loopback interface.
     """
     _do("commands.swarm", options)
 
@@ -282,7 +282,7 @@ def open_loop(**options: Any) -> None:
     inflight open-loop --rate 500 --rate 1000 --rate 2000
     inflight open-loop --rate 50 --duration 5s --target http://127.0.0.1:8000/
 
-    Needs Locust: pip install 'inflight-bench[locust]'.
+    Needs Locust: pip install locust.
     """
     _do("commands.open_loop", options)
 

@@ -127,11 +127,6 @@ class Description:
         return tuple(name for name in self.requires if not _is_installed(name))
 
     @property
-    def extra(self) -> str | None:
-        """The extra of this project that has what is not installed; None if none has, or all is installed."""
-        return next(filter(None, map(_extra_with, self.uninstalled)), None)
-
-    @property
     def lack(self) -> str:
         """Why it is unavailable, as in ``needs Python 3.12 or newer``; empty if it is available."""
         return self.lack_on(sys.version_info[:2], self.uninstalled)
@@ -297,15 +292,3 @@ def _is_installed(distribution: str) -> bool:
     except importlib.metadata.PackageNotFoundError:
         return False
     return True
-
-
-def _extra_with(distribution: str) -> str | None:
-    """Return the first extra with a distribution, of those for users."""
-    import importlib.metadata
-
-    try:
-        requirements = importlib.metadata.requires("inflight-bench") or []
-    except importlib.metadata.PackageNotFoundError:
-        return None
-    pattern = re.compile(rf"{re.escape(distribution)}\b[^;]*;.*\bextra == ['\"](?!test\b)([^'\"]+)")
-    return next((found[1] for line in requirements if (found := pattern.match(line))), None)

@@ -90,7 +90,7 @@ def _parquet(folder: Path, stored: list[Row], out: Path | None) -> None:
         with writing(target):
             Results(folder, stored, {}).trials.to_parquet(target, index=False)
     except ImportError as error:
-        raise ReportError("Parquet needs pyarrow: pip install 'inflight-bench[parquet]'") from error
+        raise ReportError("Parquet needs pyarrow: pip install pyarrow") from error
     say(f"table: {target}")
 
 

@@ -48,7 +48,7 @@ from inflight.strategies import registry
 EXPERIMENT_FILE = "experiment.toml"
 CALIBRATION_S = 60.0
 MIN_LOCUST = (2, 29)
-INSTALL_LOCUST = "install it with `make extras` in a checkout, otherwise with `pip install inflight-bench[locust]`"
+INSTALL_LOCUST = "install it with `make extras` in a checkout, otherwise with `pip install locust`"
 
 Report = Callable[[int, int, Sequence[Row]], None]
 """Called after each trial with its number, the number of trials, and its rows; a block has one for each arm."""
