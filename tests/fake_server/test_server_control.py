@@ -329,6 +329,7 @@ def test_a_runner_that_reads_no_answers_is_obeyed_no_more(start: Callable[..., R
     server = start()
     commands = b'{"do":"stats"}\n' * 4096
     with closing(socket.create_connection(("127.0.0.1", server.ready["control_port"]))) as runner:
+        runner.sendall(f"{server.secret}\n".encode())
         runner.setblocking(False)
         for _ in range(200):
             with contextlib.suppress(BlockingIOError):
