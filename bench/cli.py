@@ -141,7 +141,7 @@ def serve(*, quiet: bool, **options: Any) -> None:
 @main.command(epilog=ending_text("crawl"))
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
 @one_strategy()
-@option("--in-flight", default=100)
+@option("--in-flight", note="[default: 100; 10 if a URL is not on this machine]")
 @click.option(
     "--max-redirects",
     metavar="N",
@@ -159,6 +159,9 @@ def serve(*, quiet: bool, **options: Any) -> None:
 @option("--json", "as_json", note="One object per URL, then one with the summary.")
 def crawl(**options: Any) -> None:
     """Crawl http sites, and print one line per URL.
+
+    At most 10 fetches are in flight on the servers of others, unless --in-flight is given. Ctrl-C ends the crawl; the
+    pages that it has are printed.
 
     \b
     inflight crawl http://localhost:8080/

@@ -1,5 +1,9 @@
 """The control port for the runner: JSON lines over TCP on 127.0.0.1, one object per command and per answer.
 
+The first line of a connection is the secret of this server, without JSON; the answer is {"ok": true}. After any other
+line the connection is closed: every user of this machine can connect to the port. The secret comes with the environment
+(``config.CONTROL_SECRET``), which other users cannot read, as they can a command line. The commands are:
+
     {"do": "configure", "site": {...}}  serve another site (keys of SiteConfig; others keep their defaults)
     {"do": "stats"}                     the counts since start or reset
     {"do": "reset"}                     zero the counts; peaks start again from what is open and in flight
@@ -45,21 +49,29 @@ than 1 MiB, closes it.
 """
 
 import asyncio
+import hmac
 import json
+import os
 from collections.abc import Callable
 from typing import Any, cast
 
+from inflight.fake_server.config import CONTROL_SECRET
 from inflight.fake_server.server import BusyError, Server
 from inflight.fake_server.site import SiteConfig
 
 _MAX_LINE_BYTES = 1024 * 1024
+_STRANGER = (
+    "the first line of a connection must be the secret of this server: "
+    f"the value of {CONTROL_SECRET} in the environment in which it was started"
+)
 
 
 class Control:
-    """The table of commands."""
+    """The table of commands, and the secret of those who may give them."""
 
-    def __init__(self, server: Server, stop: Callable[[], None]) -> None:
+    def __init__(self, server: Server, stop: Callable[[], None], secret: str) -> None:
         self._server = server
+        self._secret = os.fsencode(secret)
         self._commands: dict[str, Callable[[dict[str, Any]], dict[str, Any] | None]] = {
             "configure": self._configure,
             "stats": lambda _: {"stats": server.stats()},
@@ -74,6 +86,10 @@ class Control:
             "run_out": lambda _: server.run_out(),
             "stop": lambda _: stop(),
         }
+
+    def admits(self, line: bytes) -> bool:
+        """Whether the first line of a connection is the secret."""
+        return hmac.compare_digest(line, self._secret)
 
     def reply(self, line: bytes) -> bytes:
         """Return the answer to one line as one line."""
@@ -123,6 +139,7 @@ class ControlConnection(asyncio.Protocol):
 
     def __init__(self, control: Control) -> None:
         self._control = control
+        self._is_admitted = False
         self._rest = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -133,6 +150,14 @@ class ControlConnection(asyncio.Protocol):
         """Answer all complete lines."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
+            if not self._is_admitted:
+                self._is_admitted = self._control.admits(line)
+                answer = {"ok": True} if self._is_admitted else {"ok": False, "error": _STRANGER}
+                self._transport.write(json.dumps(answer).encode() + b"\n")
+                if self._is_admitted:
+                    continue
+                self._transport.close()
+                return
             self._transport.write(self._control.reply(line))
             if not line.startswith(b"{"):  # perhaps HTTP from a web page: ignore all that follows
                 self._transport.close()

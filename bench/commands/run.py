@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 REFUSALS = (ExperimentError, runs.RunError, RowsError, strategies.StrategyError)
 WIDEST = 120
 """Maximum width of what --dry-run prints."""
+RESUME = "continue: inflight run --resume {}"
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -78,7 +79,6 @@ def run(
     stored = rows.read(folder)
     present(folder, stored, as_json=as_json)
     if interrupted:
-        complain(f"interrupted; rows kept: {len(stored)}; continue: inflight run --resume {folder}")
         return 130
     if strict:
         for sentence in strictly(stored):
@@ -213,10 +213,13 @@ def execute(
     *,
     hosting: Hosting | None = None,
     after: runs.Report | None = None,
+    again: str = RESUME,
 ) -> bool:
     """Run the trials that have no row yet, and return whether that was interrupted. Finished rows are on disk.
 
-    ``after`` is called after each trial, when its lines have been printed.
+    ``after`` is called after each trial, when its lines have been printed. An interruption is printed at once, with
+    what is kept where: drawing takes a while, and may be interrupted, too. ``again`` says how to go on, with ``{}`` for
+    the folder.
     """
     from inflight.bench.show.progress import reporting
 
@@ -230,6 +233,7 @@ def execute(
 
             runs.execute(folder, experiment, trials, ended, most_bytes, given, hosting)
     except KeyboardInterrupt:
+        complain(f"interrupted; rows kept in {folder}: {len(rows.read(folder))}; {again.format(folder)}")
         return True
     return False
 

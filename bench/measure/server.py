@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import secrets
 import select
 import socket
 import subprocess
@@ -11,7 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from inflight.bench.measure.process import LAST_S, TICK_S, TrialError, how_it_ended, output, pin, start
+from inflight.bench.measure.process import LAST_S, TICK_S, Runtime, TrialError, how_it_ended, output, pin, start
+from inflight.fake_server.config import CONTROL_SECRET
 from inflight.fake_server.site import SiteConfig
 
 START_SECONDS = 60
@@ -145,13 +147,18 @@ def running(cpus: set[int] | None, ports: int = 1, answer_s: float = ANSWER_SECO
     A server that does not answer a command within ``answer_s`` is lost.
     """
     options = f"--port 0 --ports {ports} --control-port 0 --exit-with-stdin --ready-line".split()
-    process = start(["inflight.fake_server", *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    secret = secrets.token_hex()
+    runtime = Runtime(variables={CONTROL_SECRET: secret})  # a command line can be read by all users
+    process = start(["inflight.fake_server", *options], runtime, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         pin(process.pid, cpus)
         listening, control_port = _await_ready(process)
         with socket.create_connection(("127.0.0.1", control_port), START_SECONDS) as control:
             control.settimeout(answer_s)
-            yield Server(process, listening, control)
+            control.sendall(f"{secret}\n".encode())
+            server = Server(process, listening, control)
+            server.answer("its secret")
+            yield server
     finally:
         _stop(process)
 

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from inflight import strategies
+from inflight.bench.commands import crawl
 from inflight.bench.measure import server as fake
 from inflight.bench.measure.expected import expected_answer
 from inflight.conformance.servers import (
@@ -226,7 +227,7 @@ def test_a_response_that_does_not_end_in_time_is_a_timeout(serve: Serve, target:
 
 
 @pytest.mark.parametrize("strategy", OPEN)
-def test_ctrl_c_ends_a_crawl_without_a_traceback(serve: Serve, strategy: str) -> None:
+def test_ctrl_c_ends_a_crawl_that_prints_the_pages_that_it_has(serve: Serve, strategy: str) -> None:
     server = serve({"/": page("/x", "/y"), "*": (HANG,)})
 
     with running("crawl", f"{server.url}/", "--strategy", strategy, "--timeout", LONGEST) as started:
@@ -234,8 +235,69 @@ def test_ctrl_c_ends_a_crawl_without_a_traceback(serve: Serve, strategy: str) ->
         started.interrupt()
         done = started.end()
 
-    assert (done.code, done.out) == (130, "")
-    assert done.err == "interrupted: the crawl was not finished\n"
+    line, blank, totals, errors = done.out.splitlines()
+    assert (done.code, line) == (130, f"200  {server.url}/  text/html, 27 B, 2/2 new URLs")
+    assert (blank, errors) == ("", "errors: none")
+    assert totals.startswith(f"{strategy}: 1 URL, 1 page (0 redirects), ")
+    assert done.err == "interrupted: the crawl was not finished; it has 1 URL\n"
+
+
+def test_sigterm_ends_a_crawl_whose_json_says_so(serve: Serve) -> None:
+    server = serve({"/": page("/x"), "*": (HANG,)})
+
+    with running("crawl", f"{server.url}/", "--timeout", LONGEST, "--json") as started:
+        until(lambda: len(server.observed().requests) >= 2)
+        started.process.terminate()
+        done = started.end()
+
+    record, last = map(json.loads, done.out.splitlines())
+    assert (done.code, record["url"], last["summary"]["urls"]) == (130, f"{server.url}/", 1)
+    assert last["summary"]["interrupted"] is True
+
+
+def test_a_crawl_that_is_interrupted_before_its_first_page_prints_none(serve: Serve) -> None:
+    server = serve({"*": (HANG,)})
+
+    with running("crawl", f"{server.url}/", "--timeout", LONGEST) as started:
+        until(lambda: server.observed().requests)
+        started.interrupt()
+        done = started.end()
+
+    assert (done.code, done.out, done.err) == (130, "", "interrupted: the crawl was not finished\n")
+
+
+AWAY = "at most 10 in flight, because {} is not this machine; --in-flight changes it\n"
+
+
+@pytest.mark.parametrize(
+    ("urls", "in_flight", "limit", "away"),
+    [
+        (["localhost:8080", "http://LOCALHOST./", "http://app.localhost/"], None, 100, ""),
+        (["http://127.0.0.1/", "http://127.9.8.7:81/", "http://[::1]/"], None, 100, ""),
+        (["http://localhost/", "http://www.example.com/"], None, 10, AWAY.format("www.example.com")),
+        (["http://localhost.example.com/"], None, 10, AWAY.format("localhost.example.com")),
+        (["http://192.0.2.1/"], None, 10, AWAY.format("192.0.2.1")),
+        (["http://0.0.0.0/"], None, 10, AWAY.format("0.0.0.0")),
+        (["http://www.example.com/"], 100, 100, ""),
+        (["http://localhost/"], 7, 7, ""),
+    ],
+)
+def test_servers_of_others_get_few_fetches_at_once_unless_the_user_gives_a_number(
+    urls: list[str], in_flight: int | None, limit: int, away: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = crawl.job(
+        urls=urls, in_flight=in_flight, max_redirects=1, max_tries=1, exclude=None, lenient=False, timeout="1s",
+        connection="keep-alive",
+    )  # fmt: skip
+
+    assert job.max_in_flight == limit
+    assert capsys.readouterr().err == away
+
+
+def test_the_limit_for_the_servers_of_others_is_said_by_the_command() -> None:
+    done = call("crawl", "http://elsewhere.invalid/", "--max-tries", 1)
+
+    assert done.err.startswith(AWAY.format("elsewhere.invalid"))
 
 
 @pytest.mark.parametrize("pages", [3, 3000])

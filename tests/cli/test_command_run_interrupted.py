@@ -64,10 +64,10 @@ def test_a_run_goes_on_after_ctrl_c_in_its_terminal_and_after_sigkill(tmp_path: 
         if number != signal.SIGKILL:
             assert done.code == 130
             assert "callbacks" in done.out, "the rows so far are shown"
-            last = done.err.splitlines()[-1]
-            assert "rows kept: 1" in last
-            assert "inflight run --resume " in last
-            assert last.endswith(folder.name)
+            (word,) = (line for line in done.err.splitlines() if "interrupted" in line)
+            assert word.startswith("interrupted; rows kept in ")
+            assert word.endswith(f"{folder.name}: 1; continue: inflight run --resume results/{folder.name}")
+            assert done.err.index(word) < done.err.index("rows:  "), "the page comes later"
     with (folder / rows.ROWS_FILE).open("ab") as file:
         file.write(b'{"format":1,"run":"half-writ')
 
@@ -93,3 +93,17 @@ def test_ctrl_c_twice_leaves_nothing_behind_of_a_model_that_ignores_it(tmp_path:
     assert done.code == 130
     await_end(family)
     assert rows.read(only_run(tmp_path)) == []
+
+
+def test_where_the_rows_are_is_said_before_anything_is_drawn(tmp_path: Path) -> None:
+    write(tmp_path, FOREVER_S)
+    with running("run", "experiment.toml", folder=tmp_path) as started:
+        until((tmp_path / "waits").exists)
+        (only_run(tmp_path) / "plots").write_text("a plot cannot be drawn here", encoding="utf-8")
+        started.process.terminate()
+        done = started.end()
+
+    words = [line for line in done.err.splitlines() if "rows kept in" in line]
+    assert done.code == 2
+    assert "cannot write" in done.err.splitlines()[-1]
+    assert [f"inflight run --resume results/{only_run(tmp_path).name}" in word for word in words] == [True]

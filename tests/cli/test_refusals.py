@@ -142,6 +142,7 @@ TABLE: list[tuple[str, int, tuple[str, ...]]] = [
     ("check callbacks --rule redirect", 2, ("--rule", "redirect")),
     ("check callbacks --rule ''", 2, ("--rule",)),
     ("serve --pages 0", 2, ("--pages",)),
+    ("serve --control-port 0", 2, ("--control-port", "secret", "INFLIGHT_CONTROL_SECRET")),
     ("serve --fault drop=1", 2, ("--fault", "drop")),
     ("serve --redirects 2", 2, ("--redirects",)),
     ("serve --port 99999", 2, ("--port", "99999")),

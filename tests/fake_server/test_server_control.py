@@ -1,6 +1,7 @@
 """The gate, the counts, and a control port that nothing can kill."""
 
 import contextlib
+import json
 import socket
 from collections.abc import Callable
 from contextlib import closing
@@ -187,6 +188,38 @@ def test_bad_control_lines_are_answered_and_kill_nothing(server: Running, line: 
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        b'{"do": "stop"}',
+        b"",
+        b"0" * 64,
+        b'{"secret": "0"}',
+        b"\xff\x00",
+        b"POST / HTTP/1.1\r",
+        pytest.param(b"0" * (2 * 1024 * 1024), id="long"),
+    ],
+)
+def test_who_does_not_know_the_secret_gets_one_answer_and_no_obedience(server: Running, line: bytes) -> None:
+    with closing(socket.create_connection(("127.0.0.1", server.ready["control_port"]))) as stranger:
+        with contextlib.suppress(ConnectionError):  # it hangs up at too long a line
+            stranger.sendall(line + b'\n{"do": "stop"}\n{"do": "hold"}\n')
+        with contextlib.suppress(ConnectionError):
+            answers = stranger.makefile("rb").readlines()
+            assert [json.loads(answer)["ok"] for answer in answers] in ([False], [])
+            assert all(b"the first line of a connection must be the secret" in answer for answer in answers)
+
+    assert server.stats()["held"] is False
+    assert server.secret not in " ".join(psutil.Process(server.process.pid).cmdline())
+
+
+def test_part_of_the_secret_is_not_the_secret(server: Running) -> None:
+    for line in (server.secret[:-1], server.secret + " ", f" {server.secret}", server.secret.upper() + "0"):
+        with closing(socket.create_connection(("127.0.0.1", server.ready["control_port"]))) as stranger:
+            stranger.sendall(line.encode() + b"\n")
+            assert json.loads(stranger.makefile("rb").read())["ok"] is False
+
+
+@pytest.mark.parametrize(
     ("line", "error"),
     [
         (b"", "Expecting value"),
@@ -332,6 +365,7 @@ def test_a_runner_that_reads_no_answers_is_obeyed_no_more(start: Callable[..., R
     server = start()
     commands = b'{"do":"stats"}\n' * 4096
     with closing(socket.create_connection(("127.0.0.1", server.ready["control_port"]))) as runner:
+        runner.sendall(f"{server.secret}\n".encode())
         runner.setblocking(False)
         for _ in range(200):
             with contextlib.suppress(BlockingIOError):
