@@ -3,6 +3,8 @@
 import signal
 from pathlib import Path
 
+import pytest
+
 from inflight.bench.rows import files as rows
 from tests.cli.command import await_end, call, running
 from tests.patience import FOREVER_S, until
@@ -93,3 +95,28 @@ def test_ctrl_c_twice_leaves_nothing_behind_of_a_model_that_ignores_it(tmp_path:
     assert done.code == 130
     await_end(family)
     assert rows.read(only_run(tmp_path)) == []
+
+
+@pytest.mark.ci
+def test_rows_that_are_deleted_in_mid_run_are_written_again(tmp_path: Path) -> None:
+    write(
+        tmp_path, sleep_s=0, before=f"[file.unlink() for file in pathlib.Path('{tmp_path}').glob('results/*/*.jsonl')]"
+    )
+    (tmp_path / "open").touch()
+
+    done = call("run", "experiment.toml", "--rounds", 2, folder=tmp_path)
+
+    assert done.code == 0
+    assert len(rows.read(only_run(tmp_path))) == 4
+    assert "rows.jsonl was changed during the run by another program: " in done.err
+    assert " written again" in done.err
+
+
+def test_a_folder_that_is_removed_in_mid_run_is_named(tmp_path: Path) -> None:
+    write(tmp_path, sleep_s=0, before=f"__import__('shutil').rmtree(pathlib.Path('{tmp_path}') / 'results')")
+    (tmp_path / "open").touch()
+
+    done = call("run", "experiment.toml", folder=tmp_path)
+
+    assert done.code == 2
+    assert "was removed during the run, with its rows; start a new run" in done.err
