@@ -163,6 +163,7 @@ def experiment_of(
 
 
 def _interrupted(folder: Path) -> Experiment:
+    runs.need_address_space()
     for file in (runs.EXPERIMENT_FILE, rows.MACHINE_FILE, rows.ROWS_FILE):
         if not (folder / file).is_file():
             raise RowsError(f"{folder} is not a run: it has no {file}")

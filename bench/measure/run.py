@@ -115,6 +115,15 @@ def _described(experiment: Experiment) -> dict[str, strategies.Description]:
     return {name: strategies.describe(name) for name in experiment.strategies}
 
 
+def need_address_space() -> None:
+    """Raise RunError unless the limit of address space leaves room for a page."""
+    if 0 <= (limit := resource.getrlimit(resource.RLIMIT_AS)[0]) < PAGE_BYTES:
+        raise RunError(
+            f"RLIMIT_AS (ulimit -v) is {limit / 1e6:,.0f} MB, and a page with plots needs {PAGE_BYTES / 1e6:,.0f} MB; "
+            "raise the limit"
+        )
+
+
 class Planned(Protocol):
     """What the folder of a run describes: an experiment or a comparison."""
 
@@ -132,11 +141,7 @@ def new_folder(parent: Path, experiment: Planned, machine: dict[str, Any] | None
     ``machine`` is the result of ``host.machine()`` before this process was pinned; None: it is called now. The name of
     a run beside a neighbour ends in "-disturbed", to tell it from an ordinary run.
     """
-    if 0 <= (limit := resource.getrlimit(resource.RLIMIT_AS)[0]) < PAGE_BYTES:
-        raise RunError(
-            f"RLIMIT_AS (ulimit -v) is {limit / 1e6:,.0f} MB, and a page with plots needs {PAGE_BYTES / 1e6:,.0f} MB; "
-            "raise the limit"
-        )
+    need_address_space()
     machine = machine or host.machine()
     now = datetime.now(UTC)
     machine_name = re.sub(r"[^0-9A-Za-z]+", "-", socket.gethostname()).strip("-") or "machine"

@@ -258,7 +258,10 @@ LIMITED = [
     ("run smoke", ("RLIMIT_NOFILE", 64), ("65 descriptors", "RLIMIT_NOFILE", "is 64", "raise the limit")),
     ("demo", ("RLIMIT_NOFILE", 100), ("RLIMIT_NOFILE",)),
     ("serve --port 0", ("RLIMIT_NOFILE", 10), ("RLIMIT_NOFILE (ulimit -Hn) is 10", "needs 64", "raise the limit")),
-    ("run smoke", ("RLIMIT_AS", 300_000_000), ("RLIMIT_AS (ulimit -v) is 300 MB", "needs 720 MB", "raise the limit")),
+    *(
+        (words, ("RLIMIT_AS", 600_000_000), ("RLIMIT_AS (ulimit -v) is 600 MB", "needs 720 MB", "raise the limit"))
+        for words in ("run smoke", "run --resume half", "report base")
+    ),
 ]
 WITHOUT_NETWORK = ("unshare", "-rn")
 """A network namespace of its own, in which not even loopback is up; a user needs a user namespace for it."""
