@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import os
+import resource
 import select
 import signal
 import sys
@@ -14,6 +15,9 @@ from io import TextIOWrapper
 
 from inflight.fake_server.config import CONTROL_SECRET
 from inflight.fake_server.options import OPTIONS, Settings, add_options, settings
+
+MIN_DESCRIPTORS = 64
+"""Descriptors of a server with a few clients: an event loop without any for itself cannot even end in order."""
 
 
 class ServeError(Exception):
@@ -73,6 +77,9 @@ def serve(wanted: Settings) -> None:
             f"warning: {wanted.host} may be reached by other machines; this server is for tests",
             file=sys.stderr,
         )
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= most < MIN_DESCRIPTORS:
+        raise ServeError(f"RLIMIT_NOFILE (ulimit -Hn) is {most}, and a server needs {MIN_DESCRIPTORS}; raise the limit")
     try:
         loop = uvloop.new_event_loop()
     except OSError as error:

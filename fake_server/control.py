@@ -43,7 +43,8 @@ responses on kept connections do not count. stats answers {"ok": true, "stats": 
     held                                         whether the gate is shut
     cached_pages, cached_bytes
 
-The answer to anything else, and to a configure that is refused (invalid, or requests in flight), is
+The answer to anything else, to a configure that is refused (invalid, or requests in flight), and to a move without a
+port to listen at, is
 {"ok": false, "error": "one sentence"}; the connection stays open. A line that does not begin with "{", or is longer
 than 1 MiB, closes it.
 """
@@ -56,7 +57,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from inflight.fake_server.config import CONTROL_SECRET
-from inflight.fake_server.server import BusyError, Server
+from inflight.fake_server.server import BusyError, NoPortError, Server
 from inflight.fake_server.site import SiteConfig
 
 _MAX_LINE_BYTES = 1024 * 1024
@@ -95,7 +96,7 @@ class Control:
         """Return the answer to one line as one line."""
         try:
             answer = {"ok": True} | (self._run(line) or {})
-        except (ValueError, BusyError, RecursionError) as error:  # bad JSON is a ValueError too
+        except (ValueError, BusyError, RecursionError, NoPortError) as error:  # bad JSON is a ValueError too
             answer = {"ok": False, "error": str(error)}
         return json.dumps(answer).encode() + b"\n"
 

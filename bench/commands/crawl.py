@@ -51,13 +51,13 @@ def run(*, strategy: str, as_json: bool, **options: Any) -> int:
     CrawlError.
     """
     strategy = available(strategy)
-    summary = _crawl(strategy, job(**options), as_json=as_json)
+    pages, summary = _crawl(strategy, job(**options), as_json=as_json)
     if "interrupted" in summary:
         complain(f"interrupted: the crawl was not finished; it has {counted(summary['urls'], 'URL')}")
         return INTERRUPTED
     if any(status.startswith("2") for status in summary["statuses"]):
         return 0
-    complain(f"inflight crawl: nothing could be fetched: {_failures(summary)}; check the URL, and that its server runs")
+    complain(f"inflight crawl: nothing could be fetched: {_failures(summary)}; {_advice(pages)}")
     return 1
 
 
@@ -81,8 +81,9 @@ def job(
         raise CrawlError(f"--timeout must be longer than 0 and at most a day, not {timeout}")
     try:
         re.compile(exclude or "")
-    except re.error as error:
-        raise CrawlError(f"--exclude: {exclude!r} is not a regular expression: {error}") from error
+    except (re.error, OverflowError, RecursionError) as error:
+        # A pattern that repeats too often raises OverflowError, one with too many nested groups RecursionError.
+        raise CrawlError(f"--exclude: {str(exclude)[:60]!r} is no regular expression: {error}; simplify it") from error
     roots = tuple(map(_root, urls))
     if in_flight is None:
         away = [host for host in map(host_of, roots) if not is_loopback(host)]
@@ -121,8 +122,8 @@ def available(text: str) -> str:
     return name
 
 
-def _crawl(strategy: str, job: Job, *, as_json: bool) -> dict[str, Any]:
-    """Crawl and print; return the summary. Raises CrawlError when the strategy fails."""
+def _crawl(strategy: str, job: Job, *, as_json: bool) -> tuple[list[Page], dict[str, Any]]:
+    """Crawl and print; return the pages and the summary. Raises CrawlError when the strategy fails."""
     pages, seconds, peak_in_flight, more = _crawled(strategy, job)
     summary = summarise(pages, seconds, peak_in_flight) | more
     if as_json:
@@ -133,7 +134,7 @@ def _crawl(strategy: str, job: Job, *, as_json: bool) -> dict[str, Any]:
         for page in pages:
             print(_line(page))
         print(_totals(strategy, summary))
-    return summary
+    return pages, summary
 
 
 def _crawled(strategy: str, job: Job) -> tuple[list[Page], float, int, dict[str, bool]]:
@@ -231,6 +232,16 @@ def _totals(strategy: str, summary: dict[str, Any]) -> str:
         f"{count(round(summary['pages_per_s'] or 0))} pages/s, at most {count(summary['peak_in_flight'])} in flight\n"
         f"errors: {_errors(summary) or 'none'}"
     )
+
+
+def _advice(pages: Sequence[Page]) -> str:
+    """Return what to do when nothing could be fetched."""
+    for page in pages:
+        if page.next_url is not None and page.next_url.lower().startswith("https:"):
+            return f"{page.url} redirects to https, which crawl does not support; choose a site on http"
+        if page.error is not None and page.error.startswith("network error"):
+            return f"{page.url}: {page.error}; check the network of this machine"
+    return "check the URL, and that its server runs"
 
 
 def _failures(summary: dict[str, Any]) -> str:

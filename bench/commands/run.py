@@ -163,6 +163,7 @@ def experiment_of(
 
 
 def _interrupted(folder: Path) -> Experiment:
+    runs.need_address_space()
     for file in (runs.EXPERIMENT_FILE, rows.MACHINE_FILE, rows.ROWS_FILE):
         if not (folder / file).is_file():
             raise RowsError(f"{folder} is not a run: it has no {file}")
@@ -223,19 +224,38 @@ def execute(
     """
     from inflight.bench.show.progress import reporting
 
+    measured = rows.read(folder)
+    interrupted = False
     try:
-        with interruptible(), reporting(runs.without_rows(trials, {row.trial for row in rows.read(folder)})) as report:
+        with interruptible(), reporting(runs.without_rows(trials, {row.trial for row in measured})) as report:
 
             def ended(number: int, total: int, many: Sequence[Row]) -> None:
+                measured.extend(many)
                 for each in (report, after):
                     if each is not None:
                         each(number, total, many)
 
             runs.execute(folder, experiment, trials, ended, most_bytes, given, hosting)
     except KeyboardInterrupt:
+        interrupted = True
+    _restore(folder, measured)
+    if interrupted:
         complain(f"interrupted; rows kept in {folder}: {len(rows.read(folder))}; {again.format(folder)}")
-        return True
-    return False
+    return interrupted
+
+
+def _restore(folder: Path, measured: Sequence[Row]) -> None:
+    """Append the rows that another program has removed from the file during the run, and say how many.
+
+    Raises RowsError if the file has other lines than rows, RunError if it cannot be written.
+    """
+    there = {row.trial for row in rows.read(folder)} if rows.is_run(folder) else set()
+    lost = [row for row in measured if row.trial not in there]
+    for row in lost:
+        runs.append(folder, row)
+    if lost:
+        file = folder / rows.ROWS_FILE
+        complain(f"{file} was changed during the run by another program: {counted(len(lost), 'row')} written again")
 
 
 @contextmanager

@@ -140,12 +140,24 @@ class Server:
         return f"the fake server {how_it_ended(code)}"
 
 
+def loopback_lack() -> str | None:
+    """Describe why a process cannot connect to another one on this machine; None when it can. Nothing is sent."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect(("127.0.0.1", 9))
+    except OSError as error:
+        return f"the fake server at 127.0.0.1 cannot be reached: {error.strerror}; enable loopback: ip link set lo up"
+    return None
+
+
 @contextmanager
 def running(cpus: set[int] | None, ports: int = 1, answer_s: float = ANSWER_SECONDS) -> Iterator[Server]:
     """Run a fake server at this many ports, pinned to ``cpus`` if given; stop it in the end.
 
     A server that does not answer a command within ``answer_s`` is lost.
     """
+    if lack := loopback_lack():
+        raise ServerError(lack)
     options = f"--port 0 --ports {ports} --control-port 0 --exit-with-stdin --ready-line".split()
     secret = secrets.token_hex()
     runtime = Runtime(variables={CONTROL_SECRET: secret})  # a command line can be read by all users
@@ -172,6 +184,8 @@ def _await_ready(process: "subprocess.Popen[bytes]") -> tuple[list[int], int]:
     if not waiting.poll(1000 * START_SECONDS):
         raise ServerError(f"the fake server did not start within {START_SECONDS} s")
     line = process.stdout.readline()
+    if not line:  # it has printed why
+        raise ServerError(f"the fake server did not start: it {how_it_ended(process.wait(LAST_S))}")
     try:
         ready = json.loads(line)
         return ready["ports"], ready["control_port"]

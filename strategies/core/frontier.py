@@ -177,6 +177,8 @@ class Frontier:
     def _follow_redirect(self, fetch: Fetch, location: str, now: int) -> Sequence[Fetch]:
         target = join(fetch.url, location)
         fetch.next_url = target
+        if target is None and location.lower().startswith("https:"):
+            fetch.next_url = location
         if target is None or target in self._seen or not self._allows(target):
             return ()
         if fetch.redirects_left == 0:

@@ -147,6 +147,15 @@ def test_a_crawl_that_finds_only_a_redirect_elsewhere_exits_with_1(serve: Serve)
     assert (done.code, done.err) == (1, f"inflight crawl: nothing could be fetched: 1 with status 301{ADVICE}\n")
 
 
+def test_a_crawl_of_a_site_that_redirects_to_https_says_that_https_is_not_supported(serve: Serve) -> None:
+    away = serve({"/": moved("https://elsewhere.invalid/", 301)})
+
+    done = call("crawl", f"{away.url}/")
+
+    told = f"1 with status 301; {away.url}/ redirects to https, which crawl does not support; choose a site on http"
+    assert (done.code, done.err) == (1, f"inflight crawl: nothing could be fetched: {told}\n")
+
+
 def test_urls_that_fail_are_part_of_a_crawl_that_succeeds(serve: Serve) -> None:
     good, bad = f"{serve(SMALL).url}/a", f"http://127.0.0.1:{free_port()}/"
 

@@ -3,6 +3,8 @@
 import signal
 from pathlib import Path
 
+import pytest
+
 from inflight.bench.rows import files as rows
 from tests.cli.command import await_end, call, running
 from tests.patience import FOREVER_S, until
@@ -107,3 +109,28 @@ def test_where_the_rows_are_is_said_before_anything_is_drawn(tmp_path: Path) -> 
     assert done.code == 2
     assert "cannot write" in done.err.splitlines()[-1]
     assert [f"inflight run --resume results/{only_run(tmp_path).name}" in word for word in words] == [True]
+
+
+@pytest.mark.ci
+def test_rows_that_are_deleted_in_mid_run_are_written_again(tmp_path: Path) -> None:
+    write(
+        tmp_path, sleep_s=0, before=f"[file.unlink() for file in pathlib.Path('{tmp_path}').glob('results/*/*.jsonl')]"
+    )
+    (tmp_path / "open").touch()
+
+    done = call("run", "experiment.toml", "--rounds", 2, folder=tmp_path)
+
+    assert done.code == 0
+    assert len(rows.read(only_run(tmp_path))) == 4
+    assert "rows.jsonl was changed during the run by another program: " in done.err
+    assert " written again" in done.err
+
+
+def test_a_folder_that_is_removed_in_mid_run_is_named(tmp_path: Path) -> None:
+    write(tmp_path, sleep_s=0, before=f"__import__('shutil').rmtree(pathlib.Path('{tmp_path}') / 'results')")
+    (tmp_path / "open").touch()
+
+    done = call("run", "experiment.toml", folder=tmp_path)
+
+    assert done.code == 2
+    assert "was removed during the run, with its rows; start a new run" in done.err

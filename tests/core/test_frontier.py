@@ -196,13 +196,23 @@ def test_a_location_is_joined_to_the_url_it_was_found_at(location: str, target: 
     assert root.next_url == target
 
 
-@pytest.mark.parametrize("location", [None, "https://h/", "mailto:a@h", "http://a b/", "http://[", "http://h:x/"])
+@pytest.mark.parametrize("location", [None, "mailto:a@h", "http://a b/", "http://[", "http://h:x/"])
 def test_a_redirect_to_nowhere_is_a_result(location: str | None) -> None:
     frontier = frontier_of()
     (root,) = frontier.roots()
 
     assert not finish(frontier, root, redirect(location))
     assert (root.status, root.next_url, root.error) == (302, None, None)
+    assert frontier.done
+
+
+@pytest.mark.parametrize("location", ["https://h/", "HTTPS://other/x"])
+def test_a_redirect_to_https_is_recorded_and_not_followed(location: str) -> None:
+    frontier = frontier_of()
+    (root,) = frontier.roots()
+
+    assert not finish(frontier, root, redirect(location))
+    assert (root.status, root.next_url, root.error) == (302, location, None)
     assert frontier.done
 
 

@@ -338,6 +338,18 @@ def test_the_server_moves_to_a_new_port_and_keeps_the_clients_that_it_has(server
     assert server.do("move")["port"] != port
 
 
+def test_a_server_that_cannot_move_says_why_and_stays_where_it_is(start: Callable[..., Running]) -> None:
+    server = start()
+    (port,) = server.do("move")["ports"]
+    process = psutil.Process(server.process.pid)
+    process.rlimit(psutil.RLIMIT_NOFILE, (process.num_fds() + 1, process.rlimit(psutil.RLIMIT_NOFILE)[1]))
+
+    refused = server.do("move", gates=9)
+
+    assert refused == {"ok": False, "error": "no port to listen at, Too many open files: raise it (ulimit -a)"}
+    assert not is_refused(port)
+
+
 def is_refused(port: int) -> bool:
     try:
         socket.create_connection(("127.0.0.1", port)).close()
