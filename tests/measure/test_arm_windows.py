@@ -20,7 +20,9 @@ from inflight.bench.plan.arm import Arm
 from tests.measure.made_engine import GOOD, block_of
 
 WALL_NS = 20 * MS
-WINDOW = Slice(0, Usage(1000, 1001, 5, 10, 20), Usage(WALL_NS, 1000 + WALL_NS, 5 + MS, 13, None), 7, WALL_NS, 9, 0)
+WINDOW = Slice(
+    0, Usage(1000, 1001, 5, 10, 20), Usage(WALL_NS, 1000 + WALL_NS, 5 + MS, 13, None), 7, WALL_NS, 9, 9, 0, 0
+)
 ENDS = [[1500, 1600, 4, 1, 2, 100], [1400 + MS, 1500 + MS, 4 + MS // 2, 3, 7, 160]]
 
 

@@ -124,6 +124,10 @@ class Slice:
     """Time between the readings of the server, which are taken beside those of the arm."""
     late_ns: int | None
     """How late the server answered, median; None without an added latency."""
+    latest_ns: int
+    """How late the latest of these answers was; 0 without any."""
+    open_ns: int
+    """When the gate was opened."""
     rest_ns: int
     """When all fetches of the arm were held again."""
 
@@ -466,7 +470,7 @@ def _slice(running: Running, block: BlockTrial, server: Server, cycle: int, draw
     if len(running.pids) > 1:
         _follow_children(running)
     _wake(running)
-    server.tell("pass", port=running.port, over_ns=round(block.workload.mean_latency_ns))
+    open_ns = server.tell("pass", port=running.port, over_ns=round(block.workload.mean_latency_ns))["clock_ns"]
     _sleep_ns(running.lengths.settle_ns + draw.random() * running.lengths.jitter_ns)
     late = server.tell("late")["late"]
     before = server.tell("read")
@@ -477,11 +481,12 @@ def _slice(running: Running, block: BlockTrial, server: Server, cycle: int, draw
             break
     end = running.used
     after = server.tell("pass", port=None)
-    late_ns = median_late_ns(late, server.tell("late")["late"])
+    late_at_end = server.tell("late")["late"]
+    late_ns, latest_ns = median_late_ns(late, late_at_end), greatest_late_ns(late, late_at_end)
     rest_ns = _await_cap(running, block, server)["clock_ns"]
     _rest(running)
     server_cpu_ns, server_wall_ns = (after[key] - before[key] for key in ("server_cpu_ns", "clock_ns"))
-    running.slices.append(Slice(cycle, begin, end, server_cpu_ns, server_wall_ns, late_ns, rest_ns))
+    running.slices.append(Slice(cycle, begin, end, server_cpu_ns, server_wall_ns, late_ns, latest_ns, open_ns, rest_ns))
 
 
 def median_late_ns(before: Mapping[str, int], after: Mapping[str, int]) -> int | None:
@@ -493,6 +498,11 @@ def median_late_ns(before: Mapping[str, int], after: Mapping[str, int]) -> int |
         if 2 * seen >= total > 0:
             return late_ns
     return None
+
+
+def greatest_late_ns(before: Mapping[str, int], after: Mapping[str, int]) -> int:
+    """Return the greatest lateness between two counts of the server, by lateness; 0 if nothing was delayed."""
+    return max((int(late_ns) for late_ns, count in after.items() if count > before.get(late_ns, 0)), default=0)
 
 
 def _is_restless(running: Running) -> bool:
@@ -554,8 +564,8 @@ def _ask_for_report(running: Running, block: BlockTrial) -> None:
     worker = _speaking(running, "crawled", block)
     worker.crawled()
     windows = [[each.begin.at_ns, each.end.until_ns] for each in running.slices]
-    rest_ns = [each.rest_ns for each in running.slices]
-    worker.send({"do": "report", "windows": windows, "rest_ns": rest_ns})
+    slices = [[each.open_ns, each.rest_ns] for each in running.slices]
+    worker.send({"do": "report", "windows": windows, "slices": slices})
 
 
 def _report(running: Running, block: BlockTrial) -> None:

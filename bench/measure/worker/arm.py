@@ -45,8 +45,9 @@ class ArmPart(StrategyPart):
             timed = self.timed()
         return {"event": "crawled", "error": timed["error"], "cause": timed["cause"]}
 
-    def report(self, windows: Sequence[Sequence[int]], rest_ns: Sequence[int]) -> dict[str, Any]:
-        """Return the counts of the whole crawl and of its windows; after each of these, the crawl came to rest."""
+    def report(self, windows: Sequence[Sequence[int]], slices: Sequence[Sequence[int]]) -> dict[str, Any]:
+        """Return the counts of the whole crawl and of its windows. A slice ends when the crawl has come to rest."""
+        rest_ns = [end_ns for _, end_ns in slices]
         late_ns = [] if self._timer is None else self._timer.lateness_ns(windows, rest_ns)
         late = {"lag": record.summary(late_ns)} if late_ns else {}
         self._finished.end()
@@ -56,6 +57,7 @@ class ArmPart(StrategyPart):
             "windows": [self._finished.figures_between(begin_ns, end_ns) for begin_ns, end_ns in windows],
             **self._finished.totals(),
             "peak_in_flight": self.frontier.peak_in_flight,
+            "hole_ns": self._finished.hole_ns(slices),
             "service": record.summary(list(self._finished.service_ns(windows))),
             "answer": self._finished.answer(),
             **worked(self.job),
