@@ -12,12 +12,13 @@ from inflight.bench.measure.checks import judge
 MEASURED = {
     "pages": 9000, "failed_pages": 0, "tries": 9000, "requests": 9000, "peak_in_flight": 100, "held_in_flight": 100,
     "pages_per_s": 10_000.0, "listen_drops": 0, "worked_pages": 9000, "work_ns": MS,
-    "hole_ns": 3000 * MS, "service": {"count": 9000, "p50_ns": 30 * MS}, "cpu_per_page_ns": MS,
+    "hole_ns": 3000 * MS, "cpu_per_page_ns": MS,
 }  # fmt: skip
 GOOD = Evidence(
     cap=100,
     cpu_ns=MS,
     wait_ns=1000 * MS,
+    usual_ns=100 * MS,
     answer_difference=None,
     measured=MEASURED,
     server={"lateness_max_ns": 3000 * MS},

@@ -131,7 +131,8 @@ def test_what_cannot_be_read_in_band_is_known_before(strategy: str, cores: int, 
 def test_the_median_lateness_is_that_of_the_responses_between_two_counts(old: list[int], new: list[int]) -> None:
     before, after = ({str(late_ns): n for late_ns, n in Counter(each).items()} for each in (old, old + new))
 
-    assert block.median_late_ns(before, after) == (statistics.median_low(new) if new else None)
+    assert block.quantile_late_ns(before, after, 0.5) == (statistics.median_low(new) if new else None)
+    assert block.quantile_late_ns(before, after, 1.0) == max(new, default=None)
 
 
 @pytest.mark.parametrize(

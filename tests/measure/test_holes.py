@@ -77,7 +77,8 @@ STOPPED = {
 BODY = f"""
 def stop(pid):
     go_on = f"sleep {STOP_S}; while kill -CONT {{pid}} && kill -0 {{os.getpid()}}; do sleep 1; done"
-    subprocess.Popen(["sh", "-c", go_on], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    silent = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+    subprocess.Popen(["sh", "-c", go_on], **silent)
     os.kill(pid, signal.SIGSTOP)
 
 def crawl(job, frontier):

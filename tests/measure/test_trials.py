@@ -92,7 +92,7 @@ def test_every_strategy_makes_a_complete_row(run: Callable[..., Row], strategy: 
     assert (row.server.requests, row.server.responses_by_status) == (40, {"200": 40})
     assert row.knobs.strategy == row.strategy == strategy
     assert set(row.knobs.versions or ()) == set(strategies.describe(strategy).requires)
-    assert len(row.checks) == 9
+    assert len(row.checks) == 10
     VALIDATOR.validate(json.loads(row.to_json()))
     assert row.stack == strategies.describe(strategy).stack
     assert records.read(row.to_json()) == row

@@ -124,8 +124,8 @@ class Slice:
     """Time between the readings of the server, which are taken beside those of the arm."""
     late_ns: int | None
     """How late the server answered, median; None without an added latency."""
-    latest_ns: int
-    """How late the latest of these answers was; 0 without any."""
+    latest_ns: int | None
+    """How late the latest of these answers was."""
     open_ns: int
     """When the gate was opened."""
     rest_ns: int
@@ -481,28 +481,23 @@ def _slice(running: Running, block: BlockTrial, server: Server, cycle: int, draw
             break
     end = running.used
     after = server.tell("pass", port=None)
-    late_at_end = server.tell("late")["late"]
-    late_ns, latest_ns = median_late_ns(late, late_at_end), greatest_late_ns(late, late_at_end)
+    latest = server.tell("late")["late"]
+    late_ns, latest_ns = (quantile_late_ns(late, latest, share) for share in (0.5, 1))
     rest_ns = _await_cap(running, block, server)["clock_ns"]
     _rest(running)
     server_cpu_ns, server_wall_ns = (after[key] - before[key] for key in ("server_cpu_ns", "clock_ns"))
     running.slices.append(Slice(cycle, begin, end, server_cpu_ns, server_wall_ns, late_ns, latest_ns, open_ns, rest_ns))
 
 
-def median_late_ns(before: Mapping[str, int], after: Mapping[str, int]) -> int | None:
-    """Return the median lateness between two counts of the server, by lateness; None if nothing was delayed."""
+def quantile_late_ns(before: Mapping[str, int], after: Mapping[str, int], share: float) -> int | None:
+    """Return a quantile of the lateness between two counts of the server, by lateness; None if nothing was delayed."""
     counts = sorted((int(late_ns), count - before.get(late_ns, 0)) for late_ns, count in after.items())
     total, seen = sum(count for _, count in counts), 0
     for late_ns, count in counts:
         seen += count
-        if 2 * seen >= total > 0:
+        if seen >= share * total > 0:
             return late_ns
     return None
-
-
-def greatest_late_ns(before: Mapping[str, int], after: Mapping[str, int]) -> int:
-    """Return the greatest lateness between two counts of the server, by lateness; 0 if nothing was delayed."""
-    return max((int(late_ns) for late_ns, count in after.items() if count > before.get(late_ns, 0)), default=0)
 
 
 def _is_restless(running: Running) -> bool:

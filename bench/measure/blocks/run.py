@@ -92,7 +92,7 @@ def _of_arm(running: Running, done: _Done, seen: Observation) -> None:
         "cpu_share": sum(each.server_cpu_ns for each in running.slices)
         / sum(each.server_wall_ns for each in running.slices),
         "run_delay_share": done.observed.server_delay_share,
-        "lateness_max_ns": max(each.latest_ns for each in running.slices),
+        "lateness_max_ns": max(each.latest_ns or 0 for each in running.slices),
         "ceiling_per_s": done.ceiling_per_s,
     }
     seen.wrong = answer_difference(blocks.site_of(block), running.outcome["answer"])
@@ -190,5 +190,14 @@ def _evidence(block: BlockTrial, running: Running, setting: Setting, seen: Obser
     if cpus is not None:
         wanted["cpus"] = sorted(cpus)
     wanted |= interpreters.wanted_knobs(running.prepared.runtime)
-    asked = running.cap, block.workload.cpu_ns, longest_wait_ns(blocks.site_of(block))
-    return Evidence(*asked, seen.wrong, seen.measured, seen.server, seen.knobs, wanted)
+    return Evidence(
+        running.cap,
+        block.workload.cpu_ns,
+        longest_wait_ns(blocks.site_of(block)),
+        running.outcome["usual_ns"],
+        seen.wrong,
+        seen.measured,
+        seen.server,
+        seen.knobs,
+        wanted,
+    )

@@ -141,12 +141,21 @@ class Finished:
 
     def hole_ns(self, spans: Sequence[Sequence[int]]) -> int:
         """Return the longest time within one of these spans of time in which no fetch ended."""
-        ends_ns = (self.finished_ns[slice(*self._between(*span))] for span in spans)
-        return max(map(longest_pause_ns, ends_ns, spans))
+        return max(longest_pause_ns(self.finished_ns[slice(*self._between(*span))], span) for span in spans)
 
     def _between(self, begin_ns: int, end_ns: int) -> tuple[int, int]:
         """Return the places of the first fetch that ended in this time, and of the first one after it."""
         return bisect_left(self.finished_ns, begin_ns), bisect_left(self.finished_ns, end_ns)
+
+    def open_ns(self, spans: Sequence[Sequence[int]]) -> Iterator[int]:
+        """Yield for how long each fetch that finished within one of these spans of time was open in it.
+
+        A thousand threads that wake up at once on a loaded machine finish nothing for seconds; then most of them have
+        been open since the span began, and few have started in it.
+        """
+        for span in spans:
+            for place in range(*self._between(*span)):
+                yield self.finished_ns[place] - max(self.started_ns[place], span[0])
 
     def service_ns(self, windows: Sequence[Sequence[int]]) -> Iterator[int]:
         """Yield the duration of each fetch that started and finished within one window (nanoseconds, ascending)."""
