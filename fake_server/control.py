@@ -35,7 +35,7 @@ responses on kept connections do not count. stats answers {"ok": true, "stats": 
     faults                                       {"drip": 3, ...}: injected, by kind
     lateness_p50_ns, lateness_p90_ns, lateness_p99_ns, lateness_max_ns, lateness_count
                                                  time sent minus time due, of the responses that had a delay
-    first_lateness_p99_ns, first_lateness_count  the same for the first response on each kept connection,
+    first_lateness_max_ns, first_lateness_count  the same for the first response on each kept connection,
                                                  which the others leave out: it waits for the burst of connects
     cpu_ns, cpu_user_ns, cpu_system_ns, clock_ns CPU time of this process (the first is exact, the others may
                                                  lag by a tick), and the monotonic clock: a share of a core

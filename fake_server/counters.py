@@ -63,7 +63,7 @@ class Counters:
             "lateness_p99_ns": self.lateness.quantile_ns(0.99),
             "lateness_max_ns": self.lateness.greatest_ns,
             "lateness_count": self.lateness.count,
-            "first_lateness_p99_ns": self.first_lateness.quantile_ns(0.99),
+            "first_lateness_max_ns": self.first_lateness.greatest_ns,
             "first_lateness_count": self.first_lateness.count,
             "cpu_ns": time.process_time_ns(),
             "cpu_user_ns": round(usage.ru_utime * 1e9),

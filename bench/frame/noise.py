@@ -24,10 +24,15 @@ def _place(row: Row) -> tuple[str, str | None]:
 
 
 def _taken(row: Row) -> float | None:
-    """Return the time of others on the core, or the time that the client of an open loop waited for it, as a share."""
+    """Return the time of others on the core, or the time that the client of an open loop waited for it, as a share.
+
+    Of a crawl, its whole time counts.
+    """
     taken = None
     if row.kind == "arm":
         taken = row.measured.others_share
+    elif row.kind == "crawl" and row.measured.others_ns is not None:
+        taken = row.measured.others_ns / row.measured.makespan_ns
     elif row.kind == "open" and row.measured.run_delay_ns is not None:
         taken = row.measured.run_delay_ns / (1e9 * row.workload.seconds)
     return None if taken is None else taken + (row.measured.steal_share or 0.0)

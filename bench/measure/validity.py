@@ -31,6 +31,8 @@ class Evidence:
     """Number of pages with a response, whatever its status."""
     failures: int
     expected_failures: int
+    wait_ns: int
+    """Longest time that the site lets a fetch wait."""
     measured: dict[str, Any]
     server: dict[str, Any]
     host: dict[str, Any]
@@ -87,6 +89,14 @@ def allowances(evidence: Evidence) -> Judgement:
     return passed_if(enough and enough_threads, figures)
 
 
+def hole(evidence: Evidence) -> Judgement:
+    """Check that fetches ended all the time."""
+    if evidence.kind == "memory":
+        return not_applicable("the gate holds all responses")
+    measured = evidence.measured
+    return checks.no_hole(measured, evidence.server, evidence.wait_ns, measured["service"].get("p50_ns", 0))
+
+
 def requests(evidence: Evidence) -> Judgement:
     """Check that the server received exactly the tries that the client counted."""
     verdict, figures = checks.counted_alike(evidence.measured["tries"], evidence.server["requests"])
@@ -99,6 +109,7 @@ CHECKS: dict[str, Judge] = {
     "answer correct": lambda seen: checks.answer(seen.answer_difference, seen.measured["pages"]),
     "no unexpected failures": lambda seen: checks.failures(seen.failures, seen.expected_failures),
     "cap reached, never exceeded": cap,
+    "no hole": hole,
     "requests counted alike": requests,
     "no listen drops": lambda seen: checks.drops(seen.host["listen_drops"]),
     "client ports left": ports,

@@ -138,6 +138,7 @@ class Answer(Disturbances, frozen=True, kw_only=True):
     rss_bytes: Maybe[Bytes] = None  #: RSS of the worker after the crawl; of an arm without children, after its slices.
     #: Memory of the worker and its children at the same time, with their share of shared memory (PSS).
     pss_bytes: Maybe[Bytes] = None
+    hole_ns: Maybe[Ns] = None  #: Longest time in which no fetch ended: within a crawl, or from gate open to all held.
     service: Maybe[Times] = None  #: Service times, started to finished: of all fetches, or of those within one window.
     work_units: Maybe[PositiveCount] = None  #: CPU work per page, in units of strategies.core.work; absent: none.
     work_ns: Maybe[Ns] = None  #: CPU time of that work in this worker, measured after its crawl: median of five.
@@ -239,7 +240,7 @@ class Server(Open, frozen=True, kw_only=True):
     lateness_p90_ns: Maybe[Ns] = None  #: Their 90 % quantile.
     lateness_p99_ns: Maybe[Ns] = None  #: Their 99 % quantile.
     lateness_max_ns: Maybe[Ns] = None  #: Their maximum.
-    first_lateness_p99_ns: Maybe[Ns] = None  #: 99 % quantile of the first responses on kept connections.
+    first_lateness_max_ns: Maybe[Ns] = None  #: Maximum of the first responses on kept connections.
     first_lateness_count: Maybe[Count] = None  #: Number of first responses on kept connections with an added latency.
     ceiling_per_s: Maybe[Number] = None  #: Responses per second without latency to a client that parses nothing.
     run_delay_share: Maybe[Number] = None  #: Share of the time in which it was runnable but waited for its core.

@@ -24,7 +24,7 @@ STATS = {
         "lateness_p99_ns",
         "lateness_max_ns",
         "lateness_count",
-        "first_lateness_p99_ns",
+        "first_lateness_max_ns",
         "first_lateness_count",
         "cpu_ns",
         "cpu_user_ns",

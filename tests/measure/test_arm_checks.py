@@ -12,12 +12,16 @@ from inflight.bench.measure.checks import judge
 MEASURED = {
     "pages": 9000, "failed_pages": 0, "tries": 9000, "requests": 9000, "peak_in_flight": 100, "held_in_flight": 100,
     "pages_per_s": 10_000.0, "listen_drops": 0, "worked_pages": 9000, "work_ns": MS,
+    "hole_ns": 3000 * MS, "cpu_per_page_ns": MS,
 }  # fmt: skip
 GOOD = Evidence(
     cap=100,
     cpu_ns=MS,
+    wait_ns=1000 * MS,
+    usual_ns=100 * MS,
     answer_difference=None,
     measured=MEASURED,
+    server={"lateness_max_ns": 3000 * MS},
     knobs={"strategy": "callbacks", "cpus": [1], "variables": {}},
     wanted_knobs={"strategy": "callbacks", "cpus": [1], "variables": {}},
 )
@@ -45,6 +49,8 @@ FAILED = [
         measured(held_in_flight=99),
         "cap 100, most in flight: client 100, held by the gate 99",
     ),
+    ("no hole", measured(hole_ns=3000 * MS + 1), "no fetch ended for 3.00 s, a response was 3.00 s late, limit 3.00 s"),
+    ("no hole", replace(GOOD, server={"lateness_max_ns": 3000 * MS + 1}), "a response was 3.00 s late, limit 3.00 s"),
     ("requests counted alike", measured(requests=9001), "client sent 9000, server received 9001"),
     ("requests counted alike", measured(tries=9001), "client sent 9001, server received 9000"),
     (

@@ -113,6 +113,14 @@ def test_a_lone_client_that_waits_for_its_core_makes_a_run_noisy() -> None:
     assert noise.taken_share([open_loop]) == pytest.approx(0.25)
 
 
+def test_a_crawl_during_which_others_used_its_core_makes_a_run_noisy() -> None:
+    quiet, noisy = ([edited(row, measured={"others_ns": others_ns}) for row in grid()] for others_ns in (0, 10**12))
+    (share,) = {noise.taken_share([row]) for row in noisy[:1]}
+
+    assert share == pytest.approx(10**12 / noisy[0].measured.makespan_ns)
+    assert [noise.is_noisy(rows) for rows in (quiet, noisy)] == [False, True]
+
+
 def test_a_noisy_run_says_so_first_and_concludes_nothing() -> None:
     quiet, noisy = (Studies(block_rows(others=share)).sections for share in (0.2, 0.21))
 

@@ -124,6 +124,10 @@ class Slice:
     """Time between the readings of the server, which are taken beside those of the arm."""
     late_ns: int | None
     """How late the server answered, median; None without an added latency."""
+    latest_ns: int | None
+    """How late the latest of these answers was."""
+    open_ns: int
+    """When the gate was opened."""
     rest_ns: int
     """When all fetches of the arm were held again."""
 
@@ -466,7 +470,7 @@ def _slice(running: Running, block: BlockTrial, server: Server, cycle: int, draw
     if len(running.pids) > 1:
         _follow_children(running)
     _wake(running)
-    server.tell("pass", port=running.port, over_ns=round(block.workload.mean_latency_ns))
+    open_ns = server.tell("pass", port=running.port, over_ns=round(block.workload.mean_latency_ns))["clock_ns"]
     _sleep_ns(running.lengths.settle_ns + draw.random() * running.lengths.jitter_ns)
     late = server.tell("late")["late"]
     before = server.tell("read")
@@ -477,20 +481,21 @@ def _slice(running: Running, block: BlockTrial, server: Server, cycle: int, draw
             break
     end = running.used
     after = server.tell("pass", port=None)
-    late_ns = median_late_ns(late, server.tell("late")["late"])
+    latest = server.tell("late")["late"]
+    late_ns, latest_ns = (quantile_late_ns(late, latest, share) for share in (0.5, 1))
     rest_ns = _await_cap(running, block, server)["clock_ns"]
     _rest(running)
     server_cpu_ns, server_wall_ns = (after[key] - before[key] for key in ("server_cpu_ns", "clock_ns"))
-    running.slices.append(Slice(cycle, begin, end, server_cpu_ns, server_wall_ns, late_ns, rest_ns))
+    running.slices.append(Slice(cycle, begin, end, server_cpu_ns, server_wall_ns, late_ns, latest_ns, open_ns, rest_ns))
 
 
-def median_late_ns(before: Mapping[str, int], after: Mapping[str, int]) -> int | None:
-    """Return the median lateness between two counts of the server, by lateness; None if nothing was delayed."""
+def quantile_late_ns(before: Mapping[str, int], after: Mapping[str, int], share: float) -> int | None:
+    """Return a quantile of the lateness between two counts of the server, by lateness; None if nothing was delayed."""
     counts = sorted((int(late_ns), count - before.get(late_ns, 0)) for late_ns, count in after.items())
     total, seen = sum(count for _, count in counts), 0
     for late_ns, count in counts:
         seen += count
-        if 2 * seen >= total > 0:
+        if seen >= share * total > 0:
             return late_ns
     return None
 
@@ -554,8 +559,8 @@ def _ask_for_report(running: Running, block: BlockTrial) -> None:
     worker = _speaking(running, "crawled", block)
     worker.crawled()
     windows = [[each.begin.at_ns, each.end.until_ns] for each in running.slices]
-    rest_ns = [each.rest_ns for each in running.slices]
-    worker.send({"do": "report", "windows": windows, "rest_ns": rest_ns})
+    slices = [[each.open_ns, each.rest_ns] for each in running.slices]
+    worker.send({"do": "report", "windows": windows, "slices": slices})
 
 
 def _report(running: Running, block: BlockTrial) -> None:

@@ -20,8 +20,13 @@ class Evidence:
     """Maximum number of fetches that the arm can have in flight."""
     cpu_ns: int
     """CPU work per page."""
+    wait_ns: int
+    """Longest time that the site lets a fetch wait."""
+    usual_ns: int
+    """Time for which a fetch is open within a slice, 90 % quantile."""
     answer_difference: str | None
     measured: Mapping[str, Any]
+    server: Mapping[str, Any]
     knobs: Mapping[str, Any]
     wanted_knobs: Mapping[str, Any]
 
@@ -37,6 +42,7 @@ CHECKS: dict[str, Callable[[Evidence], Judgement]] = {
     "answer correct": lambda seen: checks.answer(seen.answer_difference, seen.measured["pages"]),
     "no unexpected failures": lambda seen: checks.failures(seen.measured["failed_pages"]),
     "cap reached, never exceeded": cap,
+    "no hole": lambda seen: checks.no_hole(seen.measured, seen.server, seen.wait_ns, seen.usual_ns),
     "requests counted alike": lambda seen: checks.counted_alike(seen.measured["tries"], seen.measured["requests"]),
     "settings applied": lambda seen: checks.knobs(seen.wanted_knobs, seen.knobs),
     "CPU work done": lambda seen: checks.work(seen.measured, seen.measured["pages"], seen.cpu_ns, ANY_COST),
