@@ -1,7 +1,6 @@
 """A trial of one strategy on one workload: a fresh worker, observed from outside, whose answer is checked."""
 
 import time
-from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -72,11 +71,6 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
         seen.measured["others_ns"] = max(0, busy_ns - outcome["cpu_user_ns"] - outcome["cpu_system_ns"])
     evidence = evidence_of(trial, setting.cpus, seen, answer, setting.runtime)
     seen.checks, seen.wrong = judge(validity.CHECKS, evidence), evidence.answer_difference
-
-
-def _each(calls: Iterable[Callable[[], None]]) -> None:
-    for call in calls:
-        call()
 
 
 def _job(trial: Trial, server: Server, setting: Setting) -> Job:
