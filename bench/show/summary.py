@@ -133,8 +133,7 @@ def summary_table(
     studies = Studies(rows)
     uncounted = not_counted(rows)
     sections = [*decided, *sections_of(studies), before, Section("", (uncounted,)) if uncounted else None]
-    disturbed = [words.neighbour(neighbour)] if neighbour else []
-    *findings, last = [*disturbed, *answer(studies, decided)]
+    *findings, last = [*words.disturbed(neighbour), *answer(studies, decided)]
     findings += [*(before.sentences if before else ()), last]
     bullets = "\n".join(terminal.wrapped(f"• {sentence}", width) for sentence in findings)
     return Text("\n\n").join([*(terminal.text(part, width) for part in sections if part), Text(bullets, "bold")])
@@ -157,7 +156,6 @@ def print_summary(
 
 def as_markdown(rows: Sequence[Row], machine: Mapping[str, Any], decided: Sequence[Section] = ()) -> str:
     """Return the report of a run as Markdown, with its decisions (``studies.decisions``)."""
-    disturbed = [words.neighbour(kind)] if (kind := machine.get("neighbour")) else []
     run = max((row.run for row in rows), default="nothing was run")
     studies = Studies(rows)
     # Between backticks nothing can be escaped, so the words of the command are made harmless first.
@@ -167,7 +165,7 @@ def as_markdown(rows: Sequence[Row], machine: Mapping[str, Any], decided: Sequen
     names = [section.title or "; ".join(table.title for table in section.tables) for section in sections]
     parts = [
         f"## inflight: {markdown.escaped(folder.experiment(run, machine), 60)}",
-        markdown.listed([*disturbed, *answer(studies, decided)]),
+        markdown.listed([*words.disturbed(machine.get("neighbour")), *answer(studies, decided)]),
         *(_within(markdown.markdown(section), _ROOM_FOR_DECISIONS // len(decided)) for section in decided),
         folder.markdown(rows, harmless) if rows else "",
         *texts[:1],

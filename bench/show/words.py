@@ -111,6 +111,6 @@ def counted(number: int, what: str) -> str:
     return f"{units.count(number)} {what}{'' if number == 1 else 's'}"
 
 
-def neighbour(kind: object) -> str:
-    """Say that the figures were disturbed on purpose."""
-    return SENTENCES["neighbour"].format(plain(str(kind), 40))
+def disturbed(kind: object) -> list[str]:
+    """Say that a kind of neighbour disturbed the figures on purpose; nothing without one."""
+    return [SENTENCES["neighbour"].format(plain(str(kind), 40))] if kind else []
