@@ -106,8 +106,8 @@ def in_flight(number: int) -> str:
     return f"{units.count(number)} in flight"
 
 
-def counted(number: int, what: str) -> str:
-    """Write a number of things whose plural ends in s: ``1 block``, ``1,000 blocks``."""
+def counted(number: float, what: str) -> str:
+    """Write a number of things whose plural ends in s: ``1 block``, ``1,000 blocks``, ``1.5 cores``."""
     return f"{units.count(number)} {what}{'' if number == 1 else 's'}"
 
 
