@@ -18,6 +18,7 @@ from inflight.bench.commands.output import complain, say, say_plots, seconds
 from inflight.bench.commands.so_far import FIRST_NS, SoFar
 from inflight.bench.measure import host, interpreters, neighbour
 from inflight.bench.measure import run as runs
+from inflight.bench.measure.limits import quota
 from inflight.bench.measure.trial import Hosting
 from inflight.bench.plan import experiment as experiments
 from inflight.bench.plan.experiment import Experiment, ExperimentError
@@ -25,6 +26,7 @@ from inflight.bench.plan.judge import MAX_ROUNDS, judged, need, whole
 from inflight.bench.plan.trials import AnyTrial, estimate_ns, row_trials
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError
+from inflight.bench.show import words
 from inflight.bench.show.words import counted
 from inflight.bench.units import parse_size_bytes
 from inflight.fake_server.delays import parse_duration_ns
@@ -181,7 +183,12 @@ def say_beginning(folder: Path, trials: Sequence[AnyTrial]) -> None:
 
 
 def say_left_out(experiment: Experiment, trials: Iterable[AnyTrial]) -> None:
-    """Print which strategies are left out for their maximum in flight, and how many trials each limit excludes."""
+    """Print the CPU quota, the strategies that have fewer in flight, and how many trials each limit excludes.
+
+    A quota is always said here, because nobody knows yet whether it will throttle.
+    """
+    if of_cpu := quota.read():
+        say(words.SENTENCES["quota_first"].format(counted(of_cpu.cores, "core")))
     for name, limit in runs.above_limits(experiment).items():
         say(f"left out, {name}: at most {limit} in flight")
     say_shortages(runs.shortages(trials))

@@ -77,11 +77,30 @@ class Check(Closed, frozen=True):
     detail: str  #: The figures that it is based on.
 
 
+class Quota(Closed, frozen=True):
+    """A CPU quota of a control group, and its effect during a trial."""
+
+    cores: PositiveNumber  #: CPU time that all processes of the group may use per time.
+    periods: Count  #: Number of periods in which the group had something to run.
+    throttled: Count  #: Number of those in which it used up the quota, and was stopped until the next one.
+    throttled_ns: Ns  #: How long it was stopped, summed over the cores.
+
+
+def together(quotas: Iterable[Quota]) -> Quota | None:
+    """Return the tightest of some quotas, with the sums of their counts; None of none."""
+    columns = list(zip(*map(msgspec.structs.astuple, quotas), strict=True))
+    return Quota(min(columns[0]), *map(sum, columns[1:])) if columns else None
+
+
 class Disturbances(Open, frozen=True, kw_only=True):
     """What disturbed a trial from outside, where the system counts it."""
 
     listen_drops: Maybe[Count] = None  #: Connections lost in full listen queues (ListenOverflows, ListenDrops).
     steal_share: Maybe[Share] = None  #: CPU time that the hypervisor took away from the pinned cores.
+    quota: Maybe[Quota] = None  #: The tightest CPU quota, and what all together did; absent: none.
+    #: Kinds of the cores of client and server, 0 for the fastest; absent: all cores of the machine are alike. A client
+    #: on several cores may also have others.
+    core_kinds: Maybe[list[Count]] = None
 
 
 class Histogram(Closed, frozen=True, kw_only=True):

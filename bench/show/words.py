@@ -106,11 +106,11 @@ def in_flight(number: int) -> str:
     return f"{units.count(number)} in flight"
 
 
-def counted(number: int, what: str) -> str:
-    """Write a number of things whose plural ends in s: ``1 block``, ``1,000 blocks``."""
+def counted(number: float, what: str) -> str:
+    """Write a number of things whose plural ends in s: ``1 block``, ``1,000 blocks``, ``1.5 cores``."""
     return f"{units.count(number)} {what}{'' if number == 1 else 's'}"
 
 
-def neighbour(kind: object) -> str:
-    """Say that the figures were disturbed on purpose."""
-    return SENTENCES["neighbour"].format(plain(str(kind), 40))
+def disturbed(kind: object) -> list[str]:
+    """Say that a kind of neighbour disturbed the figures on purpose; nothing without one."""
+    return [SENTENCES["neighbour"].format(plain(str(kind), 40))] if kind else []

@@ -1,5 +1,6 @@
 """What is said of a whole run: the findings, the trials that do not count, and nothing from noise or invalid trials."""
 
+import html
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from inflight.bench.rows.parts import Check
 from inflight.bench.rows.records import changed
 from inflight.bench.show import summary, words
 from inflight.bench.show.markdown import escaped
+from inflight.bench.show.page import Extras, page
 from inflight.bench.show.studies import Studies
 from inflight.bench.show.summary import MAX_SENTENCES, as_markdown, not_counted, summary_table, validity
 from tests.made_blocks import flat, series
@@ -138,6 +140,41 @@ def test_the_plots_of_a_noisy_run_have_no_finding_as_their_title() -> None:
     titles = {picture.title for picture in Studies(rows).pictures()}
 
     assert titles == {"Noisy run: others took 21 % of the client's core"}
+
+
+# Quotas, and kinds of cores
+
+
+def limited(rows: list[Row], throttled: int, cores: float = 1.0) -> list[Row]:
+    """Give rows a CPU quota that throttled each block or trial so often, of 50 periods."""
+    counts = {"cores": cores, "periods": 50, "throttled": throttled, "throttled_ns": throttled * 30_000_000}
+    return [edited(row, measured={"quota": counts}) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (limited(block_rows(blocks=3), 40), "CPU quota of 1 core; throttled in 120 of 150 periods: "),
+        (limited(rounds("a", (900, 910)), 3, 2.5), "CPU quota of 2.5 cores; throttled in 6 of 100 periods: "),
+        ([edited(row, measured={"core_kinds": [1]}) for row in rounds("a", (900, 910))], "fast and slow cores"),
+    ],
+)
+def test_a_quota_that_throttled_and_slow_cores_are_said_first_in_every_output(rows: list[Row], said: str) -> None:
+    (sentence,) = summary.conditions(rows)
+
+    assert said in sentence
+    assert answer(rows)[0] == sentence
+    assert " ".join(summary_table(rows).plain.split()).startswith(sentence)
+    assert as_markdown(rows, MACHINE).split("\n")[2] == f"- {escaped(sentence)}"
+    assert sentence in html.unescape(page(rows, MACHINE, Extras("made"))).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_only_a_quota_that_throttled_and_slow_cores_are_said() -> None:
+    quiet = [edited(row, measured={"core_kinds": [0]}) for row in limited(block_rows(), 0)]
+
+    assert summary.conditions(quiet) == summary.conditions(block_rows()) == []
+    mixed = [edited(row, measured={"core_kinds": [0, 1]}) for row in limited(block_rows(), 1)]
+    assert len(summary.conditions(mixed)) == 2
 
 
 def test_a_slow_machine_is_named_in_the_last_line() -> None:
