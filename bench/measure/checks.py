@@ -7,7 +7,6 @@ excluded from conclusions.
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
 
-from inflight.bench import units
 from inflight.bench.rows.files import Check
 
 MS = 1_000_000
@@ -44,11 +43,6 @@ def failures(failed: int, planned: int = 0) -> Judgement:
 def counted_alike(sent: int, received: int) -> Judgement:
     """Check that the server received exactly the tries that the client counted: no response was lost."""
     return passed_if(sent == received, f"client sent {sent}, server received {received}")
-
-
-def core(share: float, limit: float) -> Judgement:
-    """Check that no more than a share of a core was used."""
-    return passed_if(share <= limit, f"{units.percent(share)} of its core, limit {units.percent(limit)}")
 
 
 def drops(count: int | None) -> Judgement:

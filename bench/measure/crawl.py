@@ -1,7 +1,7 @@
 """A trial of one strategy on one workload: a fresh worker, observed from outside, whose answer is checked."""
 
 import time
-from collections.abc import Callable, Iterable
+
 from functools import partial
 from typing import Any
 
@@ -67,16 +67,15 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
     seen.measured |= outcome | _derived(outcome, len(answer), failed)
     seen.server, seen.host = differences(before, after)
     seen.server["ceiling_per_s"] = server.ceiling_per_s
+    opened = seen.server["peak_connections"]
+    if seen.server["total_connections"] == opened < outcome["peak_in_flight"]:
+        # Each fetch needs a connection, and none was closed: the others waited within the client.
+        seen.measured["reached_in_flight"] = opened
     seen.measured |= seen.host
     if (busy_ns := host.since(before["busy_ns"], after["busy_ns"])) is not None:
         seen.measured["others_ns"] = max(0, busy_ns - outcome["cpu_user_ns"] - outcome["cpu_system_ns"])
     evidence = evidence_of(trial, setting.cpus, seen, answer, setting.runtime)
     seen.checks, seen.wrong = judge(validity.CHECKS, evidence), evidence.answer_difference
-
-
-def _each(calls: Iterable[Callable[[], None]]) -> None:
-    for call in calls:
-        call()
 
 
 def _job(trial: Trial, server: Server, setting: Setting) -> Job:

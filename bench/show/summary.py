@@ -99,7 +99,7 @@ def glossary() -> Section:
 
 
 def answer(studies: Studies, decided: Sequence[Section] = ()) -> list[str]:
-    """Return the findings of the decisions, or of the studies if there are none, and the number of valid trials.
+    """Return the findings of the decisions, or of the studies if there are none, limited clients, and valid trials.
 
     A run that is a single race begins with its result.
     """
@@ -108,7 +108,7 @@ def answer(studies: Studies, decided: Sequence[Section] = ()) -> list[str]:
         lanes = races(studies.rows)
         measured = [*(map(race_section, lanes) if len(lanes) == 1 else []), *studies.sections]
     sentences = [sentence for section in decided or measured for sentence in section.sentences]
-    return [*sentences[: MAX_SENTENCES - 1], coverage(studies.rows)]
+    return [*sentences[: MAX_SENTENCES - 1], *words.limited(studies.rows), coverage(studies.rows)]
 
 
 def sections_of(studies: Studies) -> list[Section]:

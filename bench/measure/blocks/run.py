@@ -83,6 +83,7 @@ def _of_arm(running: Running, done: _Done, seen: Observation) -> None:
             "settle_ns": running.lengths.settle_ns,
             "requests": running.requests,
             "held_in_flight": running.cap,
+            "reached_in_flight": running.reached,
             "clock": done.observed.clock,
             "clock_step_ns": done.observed.clock_step_ns,
             "others_share": done.observed.others_share,
@@ -189,4 +190,4 @@ def _evidence(block: BlockTrial, running: Running, setting: Setting, seen: Obser
     if cpus is not None:
         wanted["cpus"] = sorted(cpus)
     wanted |= interpreters.wanted_knobs(running.prepared.runtime)
-    return Evidence(running.cap, block.workload.cpu_ns, seen.wrong, seen.measured, seen.knobs, wanted)
+    return Evidence(running.asked, block.workload.cpu_ns, seen.wrong, seen.measured, seen.knobs, wanted)
