@@ -144,12 +144,12 @@ def changes(block: Block) -> str:
 def where(block: Block) -> str:
     """Return the workload of both sides, and the length of a block."""
     a, b = (block.arms[role].workload for role in ("reference", "compared"))
-    caps = (row.reached or units.count(row.workload.in_flight) for row in block.arms.values())
+    caps = " and ".join(
+        dict.fromkeys(row.reached or units.count(row.workload.in_flight) for row in block.arms.values())
+    )
     uses = " and ".join(dict.fromkeys(arm.connection for arm in (a, b)))
     cycles = units.count(len(block.arms["reference"].measured.windows or ()))
-    return words.plain(
-        f"{units.latency(a.latency)}, {' and '.join(dict.fromkeys(caps))} in flight, {uses}, {cycles} cycles of slices per block"
-    )
+    return words.plain(f"{units.latency(a.latency)}, {caps} in flight, {uses}, {cycles} cycles of slices per block")
 
 
 def amount(metric: str, value: float) -> str:

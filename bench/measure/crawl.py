@@ -1,7 +1,6 @@
 """A trial of one strategy on one workload: a fresh worker, observed from outside, whose answer is checked."""
 
 import time
-
 from functools import partial
 from typing import Any
 
@@ -68,8 +67,8 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
     seen.server, seen.host = differences(before, after)
     seen.server["ceiling_per_s"] = server.ceiling_per_s
     opened = seen.server["peak_connections"]
-    if seen.server["total_connections"] == opened < outcome["peak_in_flight"]:
-        # Each fetch needs a connection, and none was closed: the others waited within the client.
+    if workload.connection == "keep-alive" and not workload.site.faults and opened < outcome["peak_in_flight"]:
+        # Each fetch needs a connection, and these stay open: the others waited within the client.
         seen.measured["reached_in_flight"] = opened
     seen.measured |= seen.host
     if (busy_ns := host.since(before["busy_ns"], after["busy_ns"])) is not None:

@@ -177,3 +177,37 @@ def test_every_check_has_a_line_with_its_meaning_the_failed_ones_first() -> None
     assert section.tables[1].cells == [("✗ server had room", "0", "1", "0"), ("✓ answer correct", "2", "0", "0")]
     assert section.notes
     assert validity(rows[1:]).notes == ()
+
+
+# Clients with a limit of their own
+
+
+def limited(row: Row, reached: int = 100) -> Row:
+    return edited(row, measured={"reached_in_flight": reached})
+
+
+LIMITED = [
+    *rounds("callbacks", (3900, 3950), latency="50ms", in_flight=200),
+    *map(limited, rounds("mine", (1900, 1950), latency="50ms", in_flight=200)),
+    *rounds("mine", (1000, 1010), latency="50ms", in_flight=50),
+]
+
+
+def test_what_a_client_with_a_limit_of_its_own_reaches_is_said_once_and_stands_beside_its_name() -> None:
+    sentences, studies = answer(LIMITED), Studies(LIMITED)
+
+    assert sentences.count("mine keeps at most 100 of 200 in flight: the client's own limit?") == 1
+    assert "mine (100 of 200) slowest" in " ".join(sentences)
+    for text in (summary_table(LIMITED).plain, as_markdown(LIMITED, MACHINE), str(studies.as_json()["throughput"])):
+        assert "mine (100 of 200)" in text
+    drawn = next(picture for picture in studies.pictures(only={"throughput"}) if picture.name == "throughput")
+    assert "mine (100 of 200)" in str(drawn)
+
+
+@pytest.mark.parametrize("length", [5, 40, 500])
+def test_a_name_is_cut_but_not_what_the_client_reached(length: int) -> None:
+    shown = words.name(limited(crawl_row("x" * length, in_flight=1000)).name)
+
+    assert shown.startswith("xxxxx")
+    assert shown.endswith(" (100 of 1,000)")
+    assert len(shown) <= words.MAX_NAME
