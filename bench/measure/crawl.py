@@ -67,7 +67,7 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
     seen.server, seen.host = differences(before, after)
     seen.server["ceiling_per_s"] = server.ceiling_per_s
     opened = seen.server["peak_connections"]
-    if workload.connection == "keep-alive" and not workload.site.faults and opened < outcome["peak_in_flight"]:
+    if workload.connection == "keep-alive" and not workload.site.faults and 0 < opened < outcome["peak_in_flight"]:
         # Each fetch needs a connection, and these stay open: the others waited within the client.
         seen.measured["reached_in_flight"] = opened
     seen.measured |= seen.host
