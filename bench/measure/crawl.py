@@ -66,6 +66,10 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
     seen.measured |= outcome | _derived(outcome, len(answer), failed)
     seen.server, seen.host = differences(before, after)
     seen.server["ceiling_per_s"] = server.ceiling_per_s
+    opened = seen.server["peak_connections"]
+    if workload.connection == "keep-alive" and not workload.site.faults and 0 < opened < outcome["peak_in_flight"]:
+        # Each fetch needs a connection, and these stay open: the others waited within the client.
+        seen.measured["reached_in_flight"] = opened
     seen.measured |= seen.host
     if (busy_ns := host.since(before["busy_ns"], after["busy_ns"])) is not None:
         seen.measured["others_ns"] = max(0, busy_ns - outcome["cpu_user_ns"] - outcome["cpu_system_ns"])

@@ -9,7 +9,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from inflight.bench.measure.process import LAST_S, TICK_S, Runtime, TrialError, how_it_ended, output, pin, start
@@ -39,6 +39,8 @@ class Server:
     control: socket.socket
     ceiling_per_s: float | None = None
     """Maximum responses per second, as measured by ``find_ceiling``; None: not measured."""
+    limits: set[int] = field(default_factory=set)
+    """Numbers of requests in flight at which clients have turned out to have a limit of their own."""
 
     @property
     def port(self) -> int:

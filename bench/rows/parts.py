@@ -153,6 +153,8 @@ class Answer(Disturbances, frozen=True, kw_only=True):
     switches_per_page: Maybe[Number] = None  #: Context switches per page in that time; absent: unknown.
     peak_in_flight: Maybe[Count] = None  #: Maximum number of fetches in flight at a time, counted by the client.
     held_in_flight: Maybe[Count] = None  #: Requests held behind the gates, all at once: received and not answered.
+    #: Fetches in flight at most, fewer than asked for because of a limit of the client's own; absent: as many as asked.
+    reached_in_flight: Maybe[PositiveCount] = None
     peak_threads: Maybe[PositiveCount] = None  #: Maximum number of threads of the worker and its children in samples.
     rss_bytes: Maybe[Bytes] = None  #: RSS of the worker after the crawl; of an arm without children, after its slices.
     #: Memory of the worker and its children at the same time, with their share of shared memory (PSS).
@@ -300,6 +302,10 @@ class Knobs(Open, frozen=True, kw_only=True):
     users: Maybe[Count] = None  #: Number of Locust users.
 
 
+REACHED = r" \([\d,]{1,9} of [\d,]{1,9}\)$"
+"""The end of ``Row.name`` of a client with a limit of its own, as a pattern."""
+
+
 class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
     """One trial: the workload, the measurements and the validity checks. Each kind of trial has its own record.
 
@@ -367,6 +373,17 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
         if self.status != "ok":
             return [f"{self.status}: {self.reason}" if self.reason else self.status]
         return [f'failed "{check.name}": {check.detail}' for check in self.failed_checks]
+
+    @property
+    def reached(self) -> str:
+        """``100 of 200``: what a client with a limit of its own reached, of what was asked for; else empty."""
+        reached = getattr(self.measured, "reached_in_flight", None)
+        return f"{reached:,} of {self.workload.in_flight:,}" if reached else ""
+
+    @property
+    def name(self) -> str:
+        """The strategy, with what it reached: ``my_client (100 of 200)``. So no output names it without."""
+        return f"{self.strategy} ({self.reached})" if self.reached else self.strategy
 
     @property
     def is_compared(self) -> bool:

@@ -112,7 +112,7 @@ def conditions(rows: Sequence[Row]) -> list[str]:
 
 
 def answer(studies: Studies, decided: Sequence[Section] = ()) -> list[str]:
-    """Return the conditions, the findings, and the number of valid trials.
+    """Return the conditions, the findings, clients with a limit of their own, and the number of valid trials.
 
     The findings are those of the decisions, or of the studies if there are none.
     A run that is a single race begins with its result.
@@ -123,7 +123,7 @@ def answer(studies: Studies, decided: Sequence[Section] = ()) -> list[str]:
         measured = [*(map(race_section, lanes) if len(lanes) == 1 else []), *studies.sections]
     sentences = conditions(studies.rows)
     sentences += [sentence for section in decided or measured for sentence in section.sentences]
-    return [*sentences[: MAX_SENTENCES - 1], coverage(studies.rows)]
+    return [*sentences[: MAX_SENTENCES - 1], *words.limited(studies.rows), coverage(studies.rows)]
 
 
 def sections_of(studies: Studies) -> list[Section]:

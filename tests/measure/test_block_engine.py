@@ -66,7 +66,7 @@ class Scripted:
     """A server with one gate, at which requests have come in at each reading as they were told in advance."""
 
     def __init__(self, requests: Sequence[int]) -> None:
-        self.requests, self.told, self.clock_ns = iter(requests), list[Any](), 0
+        self.requests, self.told, self.clock_ns, self.limits = iter(requests), list[Any](), 0, set[int]()
 
     def tell(self, command: str, **values: Any) -> dict[str, Any]:
         self.told.append((command, values))

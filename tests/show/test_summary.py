@@ -145,7 +145,7 @@ def test_the_plots_of_a_noisy_run_have_no_finding_as_their_title() -> None:
 # Quotas, and kinds of cores
 
 
-def limited(rows: list[Row], throttled: int, cores: float = 1.0) -> list[Row]:
+def under_quota(rows: list[Row], throttled: int, cores: float = 1.0) -> list[Row]:
     """Give rows a CPU quota that throttled each block or trial so often, of 50 periods."""
     counts = {"cores": cores, "periods": 50, "throttled": throttled, "throttled_ns": throttled * 30_000_000}
     return [edited(row, measured={"quota": counts}) for row in rows]
@@ -154,8 +154,8 @@ def limited(rows: list[Row], throttled: int, cores: float = 1.0) -> list[Row]:
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        (limited(block_rows(blocks=3), 40), "CPU quota of 1 core; throttled in 120 of 150 periods: "),
-        (limited(rounds("a", (900, 910)), 3, 2.5), "CPU quota of 2.5 cores; throttled in 6 of 100 periods: "),
+        (under_quota(block_rows(blocks=3), 40), "CPU quota of 1 core; throttled in 120 of 150 periods: "),
+        (under_quota(rounds("a", (900, 910)), 3, 2.5), "CPU quota of 2.5 cores; throttled in 6 of 100 periods: "),
         ([edited(row, measured={"core_kinds": [1]}) for row in rounds("a", (900, 910))], "fast and slow cores"),
     ],
 )
@@ -170,10 +170,10 @@ def test_a_quota_that_throttled_and_slow_cores_are_said_first_in_every_output(ro
 
 
 def test_only_a_quota_that_throttled_and_slow_cores_are_said() -> None:
-    quiet = [edited(row, measured={"core_kinds": [0]}) for row in limited(block_rows(), 0)]
+    quiet = [edited(row, measured={"core_kinds": [0]}) for row in under_quota(block_rows(), 0)]
 
     assert summary.conditions(quiet) == summary.conditions(block_rows()) == []
-    mixed = [edited(row, measured={"core_kinds": [0, 1]}) for row in limited(block_rows(), 1)]
+    mixed = [edited(row, measured={"core_kinds": [0, 1]}) for row in under_quota(block_rows(), 1)]
     assert len(summary.conditions(mixed)) == 2
 
 
@@ -222,3 +222,37 @@ def test_every_check_has_a_line_with_its_meaning_the_failed_ones_first() -> None
     assert section.tables[1].cells == [("✗ server had room", "0", "1", "0"), ("✓ answer correct", "2", "0", "0")]
     assert section.notes
     assert validity(rows[1:]).notes == ()
+
+
+# Clients with a limit of their own
+
+
+def limited(row: Row, reached: int = 100) -> Row:
+    return edited(row, measured={"reached_in_flight": reached})
+
+
+LIMITED = [
+    *rounds("callbacks", (3900, 3950), latency="50ms", in_flight=200),
+    *map(limited, rounds("mine", (1900, 1950), latency="50ms", in_flight=200)),
+    *rounds("mine", (1000, 1010), latency="50ms", in_flight=50),
+]
+
+
+def test_what_a_client_with_a_limit_of_its_own_reaches_is_said_once_and_stands_beside_its_name() -> None:
+    sentences, studies = answer(LIMITED), Studies(LIMITED)
+
+    assert sentences.count("mine keeps at most 100 of 200 in flight: the client's own limit?") == 1
+    assert "mine (100 of 200) slowest" in " ".join(sentences)
+    for text in (summary_table(LIMITED).plain, as_markdown(LIMITED, MACHINE), str(studies.as_json()["throughput"])):
+        assert "mine (100 of 200)" in text
+    drawn = next(picture for picture in studies.pictures(only={"throughput"}) if picture.name == "throughput")
+    assert "mine (100 of 200)" in str(drawn)
+
+
+@pytest.mark.parametrize("length", [5, 40, 500])
+def test_a_name_is_cut_but_not_what_the_client_reached(length: int) -> None:
+    shown = words.name(limited(crawl_row("x" * length, in_flight=1000)).name)
+
+    assert shown.startswith("xxxxx")
+    assert shown.endswith(" (100 of 1,000)")
+    assert len(shown) <= words.MAX_NAME

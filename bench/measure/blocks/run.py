@@ -83,6 +83,7 @@ def _of_arm(running: Running, done: _Done, seen: Observation) -> None:
             "settle_ns": running.lengths.settle_ns,
             "requests": running.requests,
             "held_in_flight": running.cap,
+            "reached_in_flight": running.reached,
             "clock": done.observed.clock,
             "clock_step_ns": done.observed.clock_step_ns,
             "others_share": done.observed.others_share,
@@ -191,7 +192,7 @@ def _evidence(block: BlockTrial, running: Running, setting: Setting, seen: Obser
         wanted["cpus"] = sorted(cpus)
     wanted |= interpreters.wanted_knobs(running.prepared.runtime)
     return Evidence(
-        running.cap,
+        running.asked,
         block.workload.cpu_ns,
         longest_wait_ns(blocks.site_of(block)),
         running.outcome["usual_ns"],
