@@ -111,13 +111,14 @@ ENCODINGS = ("latin-1", "utf-8", "no-such-encoding", "idna", "undefined", "punyc
 
 WRITTEN = """
     <a href='/single'> <A HREF="/upper"> <a href = "/spaces"> <a href="/amp?a&amp;b"> <a href="/fragment#x">
-    <a data-href="/trap"> <a href=/trap> <a href="https://127.0.0.1/trap"> <a href="mailto:trap@localhost">
+    <a data-href="/trap"> <a href=/bare> <a class=c HREF = /slash/ id=d> <script>location.href=/trap</script>
+    href=/trap <a href="https://127.0.0.1/trap"> <a href="mailto:trap@localhost">
     <a href="javascript:trap()"> <a href="ftp://127.0.0.1/trap"> <a href="/percent/%41%7e"> <a href="/é x">
     <a href="http://127.0.0.1:trap/"> <a href="http://[trap/"> <a href="http://me@127.0.0.1/trap">
     <a href="/quote?a='b'&amp;c=%22;d|e"> <a href="/semi;colon"> <a href="/a//b/../c">
 """
 READ = (
-    "/single", "/upper", "/spaces", "/amp?a&b", "/fragment", "/percent/%41%7e", "/%C3%A9%20x",
+    "/single", "/upper", "/spaces", "/bare", "/slash/", "/amp?a&b", "/fragment", "/percent/%41%7e", "/%C3%A9%20x",
     "/quote?a='b'&c=%22;d%7Ce", "/semi;colon", "/a//c",
 )  # fmt: skip
 HOSTILE = {
