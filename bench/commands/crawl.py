@@ -104,8 +104,8 @@ def available(text: str) -> str:
 
 def _crawl(strategy: str, job: Job, *, as_json: bool) -> dict[str, Any]:
     """Crawl and print; return the summary. Raises CrawlError when the strategy fails."""
-    pages, seconds, peak_in_flight = _crawled(strategy, job)
-    summary = summarise(pages, seconds, peak_in_flight)
+    pages, seconds, others = _crawled(strategy, job)
+    summary = summarise(pages, seconds) | others
     if as_json:
         for page in pages:
             print(json.dumps(asdict(page)))
@@ -117,8 +117,8 @@ def _crawl(strategy: str, job: Job, *, as_json: bool) -> dict[str, Any]:
     return summary
 
 
-def _crawled(strategy: str, job: Job) -> tuple[list[Page], float, int]:
-    """Return the pages of a crawl, its seconds, and the peak in flight. Raises CrawlError when the strategy fails."""
+def _crawled(strategy: str, job: Job) -> tuple[list[Page], float, dict[str, Any]]:
+    """Return the pages of a crawl, its seconds, and the other totals. Raises CrawlError when the strategy fails."""
     order = {"strategy": strategy, "job": job.to_dict(), "parent": os.getpid()}
     try:
         with process.running([WORKER], order, None, LIFETIME_S) as worker:
@@ -130,10 +130,10 @@ def _crawled(strategy: str, job: Job) -> tuple[list[Page], float, int]:
     except process.WorkerError as error:
         raise CrawlError(f"{strategy}: {error}") from error
     pages = [Page(**values) for values in answer["pages"]]
-    return pages, (crawled["end_ns"] - crawled["begin_ns"]) / 1e9, answer["peak_in_flight"]
+    return pages, (crawled["end_ns"] - crawled["begin_ns"]) / 1e9, answer["summary"]
 
 
-def summarise(pages: Sequence[Page], seconds: float, peak_in_flight: int) -> dict[str, Any]:
+def summarise(pages: Sequence[Page], seconds: float) -> dict[str, Any]:
     """Return the totals of a crawl. ``pages`` counts complete responses, including redirects; errors are by kind."""
     whole = [page for page in pages if page.status is not None]
     return {
@@ -146,7 +146,6 @@ def summarise(pages: Sequence[Page], seconds: float, peak_in_flight: int) -> dic
         "tries": sum(page.tries for page in pages),
         "seconds": round(seconds, 6),
         "pages_per_s": round(len(whole) / seconds, 3) if seconds else None,
-        "peak_in_flight": peak_in_flight,
     }
 
 
@@ -185,7 +184,9 @@ def _totals(strategy: str, summary: dict[str, Any]) -> str:
         f"\n{strategy}: {counted(summary['urls'], 'URL')}, {counted(summary['pages'], 'page')} "
         f"({counted(summary['redirects'], 'redirect')}), {size(summary['bytes'])} in {elapsed}, "
         f"{count(round(summary['pages_per_s'] or 0))} pages/s, at most {count(summary['peak_in_flight'])} in flight\n"
-        f"errors: {_errors(summary) or 'none'}"
+        f"errors: {_errors(summary) or 'none'}\n"
+        f"not followed: {', '.join(counted(n, what) for what, n in summary['not_followed'].items()) or 'none'}; "
+        "never: src, srcset, <base>, meta refresh, scripts"
     )
 
 
