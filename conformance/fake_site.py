@@ -97,7 +97,8 @@ class FakeSite:
     def _record(self, spec: PageSpec, *, at_limit: bool, max_tries: int) -> Page:
         url = self.url + spec.path
         if spec.fault in ERRORS:
-            return Page(url, None, None, ERRORS[spec.fault], 0, None, None, 0, 0, max_tries)
+            tries = 1 if spec.fault == "malformed-header" else max_tries
+            return Page(url, None, None, ERRORS[spec.fault], 0, None, None, 0, 0, tries)
         return Page(
             url,
             status=spec.status,

@@ -124,8 +124,8 @@ def available(text: str) -> str:
 
 def _crawl(strategy: str, job: Job, *, as_json: bool) -> tuple[list[Page], dict[str, Any]]:
     """Crawl and print; return the pages and the summary. Raises CrawlError when the strategy fails."""
-    pages, seconds, peak_in_flight, more = _crawled(strategy, job)
-    summary = summarise(pages, seconds, peak_in_flight) | more
+    pages, seconds, more = _crawled(strategy, job)
+    summary = summarise(pages, seconds) | more
     if as_json:
         for page in pages:
             print(json.dumps(asdict(page)))
@@ -137,8 +137,8 @@ def _crawl(strategy: str, job: Job, *, as_json: bool) -> tuple[list[Page], dict[
     return pages, summary
 
 
-def _crawled(strategy: str, job: Job) -> tuple[list[Page], float, int, dict[str, bool]]:
-    """Return the pages of a crawl, its seconds, the peak in flight, and whether it was interrupted.
+def _crawled(strategy: str, job: Job) -> tuple[list[Page], float, dict[str, Any]]:
+    """Return the pages of a crawl, its seconds, the other totals, and whether it was interrupted.
 
     Raises CrawlError when the strategy fails, and KeyboardInterrupt when an interrupted crawl has no page.
     """
@@ -162,7 +162,7 @@ def _crawled(strategy: str, job: Job) -> tuple[list[Page], float, int, dict[str,
                 seconds, more = time.monotonic() - begin_s, {"interrupted": True}
     except process.WorkerError as error:
         raise CrawlError(f"{strategy}: {error}") from error
-    return [Page(**values) for values in answer["pages"]], seconds, answer["peak_in_flight"], more
+    return [Page(**values) for values in answer["pages"]], seconds, answer["summary"] | more
 
 
 def _so_far(worker: process.Worker) -> dict[str, Any]:
@@ -178,7 +178,7 @@ def _so_far(worker: process.Worker) -> dict[str, Any]:
     return answer
 
 
-def summarise(pages: Sequence[Page], seconds: float, peak_in_flight: int) -> dict[str, Any]:
+def summarise(pages: Sequence[Page], seconds: float) -> dict[str, Any]:
     """Return the totals of a crawl. ``pages`` counts complete responses, including redirects; errors are by kind."""
     whole = [page for page in pages if page.status is not None]
     return {
@@ -191,7 +191,6 @@ def summarise(pages: Sequence[Page], seconds: float, peak_in_flight: int) -> dic
         "tries": sum(page.tries for page in pages),
         "seconds": round(seconds, 6),
         "pages_per_s": round(len(whole) / seconds, 3) if seconds else None,
-        "peak_in_flight": peak_in_flight,
     }
 
 
@@ -230,7 +229,9 @@ def _totals(strategy: str, summary: dict[str, Any]) -> str:
         f"\n{strategy}: {counted(summary['urls'], 'URL')}, {counted(summary['pages'], 'page')} "
         f"({counted(summary['redirects'], 'redirect')}), {size(summary['bytes'])} in {elapsed}, "
         f"{count(round(summary['pages_per_s'] or 0))} pages/s, at most {count(summary['peak_in_flight'])} in flight\n"
-        f"errors: {_errors(summary) or 'none'}"
+        f"errors: {_errors(summary) or 'none'}\n"
+        f"not followed: {', '.join(counted(n, what) for what, n in summary['not_followed'].items()) or 'none'}; "
+        "never: src, srcset, <base>, meta refresh, scripts"
     )
 
 

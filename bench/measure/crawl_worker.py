@@ -26,9 +26,13 @@ class SiteCrawl(StrategyPart):
         return {"event": "crawled", **self.timed()}
 
     def pages(self) -> dict[str, Any]:
-        """Return all pages."""
-        pages = [asdict(page) for page in self.frontier.pages()]
-        return {"event": "pages", "pages": pages, "peak_in_flight": self.frontier.peak_in_flight}
+        """Return all pages, and what belongs to the summary besides them."""
+        frontier = self.frontier
+        return {
+            "event": "pages",
+            "pages": [asdict(page) for page in frontier.pages()],
+            "summary": {"peak_in_flight": frontier.peak_in_flight, "not_followed": frontier.not_followed()},
+        }
 
 
 if __name__ == "__main__":

@@ -57,6 +57,7 @@ def crawl_json(*arguments: object) -> tuple[dict[str, dict[str, Any]], dict[str,
     return {record["url"]: record for record in records}, last["summary"]
 
 
+NEVER = "; never: src, srcset, <base>, meta refresh, scripts"
 ADVICE = "; check the URL, and that its server runs"
 SMALL: dict[str, Script] = {
     "/": page("/a", "/moved", "/missing", "/a#again"),
@@ -70,7 +71,7 @@ def test_the_report_has_a_line_for_every_url_and_totals(serve: Serve) -> None:
 
     done = call("crawl", f"{base}/", "--in-flight", 1)
 
-    *lines, blank, totals, errors = done.out.splitlines()
+    *lines, blank, totals, errors, others = done.out.splitlines()
     assert (done.code, done.err, blank) == (0, "", "")
     assert lines[0] == f"200  {base}/  text/html, 71 B, 3/3 new URLs"
     assert sorted(lines[1:]) == [
@@ -81,6 +82,18 @@ def test_the_report_has_a_line_for_every_url_and_totals(serve: Serve) -> None:
     assert totals.startswith("callbacks: 4 URLs, 4 pages (1 redirect), 113 B in ")
     assert totals.endswith(" pages/s, at most 1 in flight")
     assert errors == "errors: none"
+    assert others == f"not followed: 1 text/plain page{NEVER}"
+
+
+def test_what_is_not_followed_is_said_with_its_reason(serve: Serve) -> None:
+    links = ("https://h/", "https://h/x", "mailto:a@h", "http://other.invalid/", "/away")
+    base = serve({"/": page(*links), "/away": moved("https://h/")}).url
+
+    done = call("crawl", f"{base}/")
+
+    assert done.out.splitlines()[-1] == (
+        f"not followed: 2 https links, 1 mailto link, 1 other-host link, 1 https redirect{NEVER}"
+    )
 
 
 def test_json_has_a_record_for_every_url_and_a_summary(serve: Serve) -> None:
@@ -97,7 +110,7 @@ def test_json_has_a_record_for_every_url_and_a_summary(serve: Serve) -> None:
     assert rate == pytest.approx(4 / seconds, rel=0.01)
     assert summary == {
         "strategy": "callbacks", "urls": 4, "pages": 4, "redirects": 1, "statuses": {"200": 2, "301": 1, "404": 1},
-        "errors": {}, "bytes": 113, "tries": 4, "peak_in_flight": 1,
+        "errors": {}, "bytes": 113, "tries": 4, "peak_in_flight": 1, "not_followed": {"text/plain page": 1},
     }  # fmt: skip
 
 
@@ -124,11 +137,21 @@ def test_a_crawl_without_a_page_exits_with_1_and_one_sentence() -> None:
 
     done = call("crawl", url, "--max-tries", 3)
 
-    *lines, blank, totals, errors = done.out.splitlines()
+    *lines, blank, totals, errors, _ = done.out.splitlines()
     assert (done.code, blank, errors) == (1, "", "errors: 1 connection refused")
     assert lines == [f"---  {url}  (connection refused)  3 tries"]
     assert totals.startswith("callbacks: 1 URL, 0 pages (0 redirects), ")
     assert done.err == f"inflight crawl: nothing could be fetched: 1 connection refused{ADVICE}\n"
+
+
+def test_a_response_that_is_refused_is_tried_once_and_its_first_wrong_byte_is_named(serve: Serve) -> None:
+    server = serve({"/": (b"HTTP/1.2", HANG)})
+
+    done = call("crawl", f"{server.url}/", "--timeout", LONGEST)
+
+    words = "malformed response: header section has b'2' after b'HTTP/1.'"
+    assert (done.code, done.out.splitlines()[0]) == (1, f"---  {server.url}/  ({words})")
+    assert len(server.observed().requests) == 1
 
 
 def test_a_crawl_that_finds_only_missing_pages_exits_with_1_and_says_so(serve: Serve) -> None:
