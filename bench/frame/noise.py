@@ -1,4 +1,4 @@
-"""How busy and how slow the machine of a run was: what others took of the client's core, and a unit of work. Pure."""
+"""How busy the machine of a run was: what others took of the client's core. Pure."""
 
 import statistics
 from collections.abc import Iterable
@@ -8,9 +8,6 @@ from inflight.bench.rows.parts import Quota, together
 
 NOISY = 0.20
 """A run is noisy if others took more than this share of the client's core, in the median of its blocks."""
-
-USUAL_UNIT_NS, SLOW = 4_800, 1.4
-"""CPU time of a unit of work in the run that README quotes; a run is slow from this multiple of it on."""
 
 
 def taken_share(rows: Iterable[Row]) -> float | None:
@@ -47,14 +44,3 @@ def quota(rows: Iterable[Row]) -> Quota | None:
 def is_noisy(rows: Iterable[Row]) -> bool:
     """Return whether a run says nothing about differences."""
     return (taken_share(rows) or 0.0) > NOISY
-
-
-def unit_ns(rows: Iterable[Row]) -> float | None:
-    """Return the median CPU time of a unit of work over the arms of a run; None if no row knows it."""
-    units = [row.measured.unit_ns for row in rows if row.kind == "arm" and row.measured.unit_ns]
-    return statistics.median(units) if units else None
-
-
-def is_slow(rows: Iterable[Row]) -> bool:
-    """Return whether the machine computed much slower than that of README."""
-    return (unit_ns(rows) or 0.0) >= SLOW * USUAL_UNIT_NS

@@ -40,9 +40,6 @@ def coverage(rows: Sequence[Row]) -> str:
     valid = [row for row in rows if row.valid]
     rounds = len({(row.run, row.round) for row in valid})
     counted = f"Valid trials: {units.count(len(valid))} of {units.count(len(rows))}, rounds: {rounds}."
-    if valid and noise.is_slow(rows):
-        usual = units.duration(noise.USUAL_UNIT_NS, 2)
-        counted += " " + words.SENTENCES["slow"].format(units.duration(noise.unit_ns(rows) or 0, 2), usual)
     return counted if valid else " ".join(filter(None, [counted, words.SENTENCES["nothing"], first_reason(rows)]))
 
 

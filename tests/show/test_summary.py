@@ -177,12 +177,6 @@ def test_only_a_quota_that_throttled_and_slow_cores_are_said() -> None:
     assert len(summary.conditions(mixed)) == 2
 
 
-def test_a_slow_machine_is_named_in_the_last_line() -> None:
-    for unit_ns, is_slow in ((6_719, False), (6_720, True)):
-        rows = [edited(row, measured={"unit_ns": unit_ns}) for row in block_rows()]
-        assert ("a unit of work takes 6.7 µs (in README's run 4.8 µs)" in answer(rows)[-1]) == is_slow
-
-
 # What does not count
 
 
