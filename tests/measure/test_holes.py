@@ -78,7 +78,7 @@ STOPPED = {
 }
 BODY = f"""
 def stop(pid):
-    go_on = f"sleep {STOP_S}; while kill -CONT {{pid}} && kill -0 {{os.getpid()}}; do sleep 1; done"
+    go_on = f"sleep {STOP_S}; while kill -CONT {{pid}} && kill -0 {{os.getpid()}}; do sleep {STOP_S}; done"
     silent = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
     subprocess.Popen(["sh", "-c", go_on], **silent)
     os.kill(pid, signal.SIGSTOP)

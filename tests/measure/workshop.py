@@ -46,8 +46,9 @@ REQUIRES = {requires!r}
 
 
 def servers():
-    family = psutil.Process(os.getppid()).children()
-    return [child for child in family if "inflight.fake_server" in child.cmdline()]
+    family = set(psutil.Process(os.getppid()).children())
+    running = psutil.process_iter(["cmdline"])  # None of one that has ended meanwhile
+    return [each for each in running if each in family and "inflight.fake_server" in (each.info["cmdline"] or ())]
 
 
 '''
