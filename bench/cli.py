@@ -83,8 +83,7 @@ class Guarded(InParts):
             complain("interrupted")
             sys.exit(INTERRUPTED)
         except click.ClickException as error:
-            is_help = isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ()))  # since click 8.2
-            complain(error.message if is_help else sentence(error))
+            complain(sentence(error))
             sys.exit(REFUSED)
 
     def invoke(self, context: click.Context) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from inflight import strategies
 from inflight.bench.commands.exits import INTERRUPTED
-from inflight.bench.commands.output import complain, say
+from inflight.bench.commands.output import complain, printable, say
 from inflight.bench.measure import process
 from inflight.bench.measure.limits import descriptor_shortage
 from inflight.bench.plan.judge import nearest
@@ -219,8 +219,7 @@ def _line(page: Page) -> str:
         )
     if page.tries > 1:
         facts.append(f"{page.tries} tries")
-    # URLs and types come from the site: escape what would control the terminal.
-    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in "  ".join(facts))
+    return printable("  ".join(facts))
 
 
 def _totals(strategy: str, summary: dict[str, Any]) -> str:
@@ -229,8 +228,8 @@ def _totals(strategy: str, summary: dict[str, Any]) -> str:
         f"\n{strategy}: {counted(summary['urls'], 'URL')}, {counted(summary['pages'], 'page')} "
         f"({counted(summary['redirects'], 'redirect')}), {size(summary['bytes'])} in {elapsed}, "
         f"{count(round(summary['pages_per_s'] or 0))} pages/s, at most {count(summary['peak_in_flight'])} in flight\n"
-        f"errors: {_errors(summary) or 'none'}\n"
-        f"not followed: {', '.join(counted(n, what) for what, n in summary['not_followed'].items()) or 'none'}; "
+        f"errors: {_errors(summary) or 'none'}\nnot followed: "
+        f"{printable(', '.join(counted(n, what) for what, n in summary['not_followed'].items())) or 'none'}; "
         "never: src, srcset, <base>, meta refresh, scripts"
     )
 

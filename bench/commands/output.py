@@ -21,8 +21,17 @@ def say(sentence: str) -> None:
 
 
 def complain(sentence: str) -> None:
-    """Print an error, or why a command ended early, on standard error; --quiet keeps it."""
-    print(as_called(sentence), file=sys.stderr.loud if isinstance(sys.stderr, Hushed) else sys.stderr, flush=True)
+    """Print an error, or why a command ended early, on standard error, as one line; --quiet keeps it."""
+    print(
+        printable(as_called(sentence)),
+        file=sys.stderr.loud if isinstance(sys.stderr, Hushed) else sys.stderr,
+        flush=True,
+    )
+
+
+def printable(text: str) -> str:
+    """Return a text that may quote a file, an argument or a site, with escapes for what would control the terminal."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 _HINT = re.compile("(?:(?<=`)|(?<=: ))inflight(?= )")

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 from msgspec import Meta, Struct, field
 from msgspec.structs import force_setattr
 
-from inflight.bench.plan.judge import Seconds, Table, judged, need
+from inflight.bench.plan.judge import Seconds, Table, check_variables, judged, need
 from inflight.fake_server.delays import duration_text, parse_delay, parse_duration_ns
 from inflight.fake_server.site import SiteConfig
 
@@ -171,8 +171,9 @@ class Against(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
     lag: bool | None = None
 
     def __post_init__(self) -> None:
-        """Raise ExperimentError for an interpreter that cannot be."""
+        """Raise ExperimentError for an interpreter or a variable that cannot be."""
         _check_interpreter(self.python or "")
+        check_variables(self.variables or {})
 
 
 class Throughput(Grid, frozen=True, kw_only=True):

@@ -41,6 +41,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             if isinstance(values, tuple):
                 need(bool(values), f"{key} must be a list of at least one value, not []")
                 need(len(set(values)) == len(values), f"{key} names the same value twice")
+        check_variables(getattr(self, "variables", {}))
 
     def is_in(self, number: int) -> bool:
         """Return whether the table takes part in round ``number``."""
@@ -102,6 +103,15 @@ def check_keys(values: Mapping[str, Any], known: Iterable[str], where: str) -> N
     """Raise ExperimentError for the first unknown key."""
     for key in values:
         need(key in known, f'{where}: unknown key "{key}"{nearest(key, known)}')
+
+
+def check_variables(variables: Mapping[str, str]) -> None:
+    """Raise ExperimentError for an environment variable that no process can get, or that would hide the harness."""
+    for name, text in variables.items():
+        need(
+            re.fullmatch(r"(?!PYTHONPATH\0)[A-Za-z_][A-Za-z0-9_]*\0[^\0]*", f"{name}\0{text}") is not None,
+            f"variables must have names of letters, digits and _, without PYTHONPATH, and no NUL, not {name!r:.80}",
+        )
 
 
 def whole(value: Any, least: int, most: int, where: str) -> int:

@@ -147,7 +147,10 @@ def _about(experiment_toml: str | None, machine: Mapping[str, Any]) -> str:
     """Return what the experiment measures, in its own words; otherwise its command, or nothing if that is unknown."""
     try:
         text = tomllib.loads(experiment_toml or "").get("about", "")
-    except tomllib.TOMLDecodeError:  # the file of a folder from elsewhere; it is shown as it is at the end of the page
+    except (
+        ValueError,
+        RecursionError,
+    ):  # the file of a folder from elsewhere; it is shown as it is at the end of the page
         text = ""
     if not text or not isinstance(text, str):
         command = folders.command(machine)
