@@ -153,13 +153,12 @@ def experiment_of(
         need(bool(wanted), f"{where('strategies')}: name at least one, such as callbacks")
         names = [experiments.named(strategy, where("strategies")) for strategy in wanted]
         changes["strategies"] = tuple(dict.fromkeys(names))
-    if rounds is not None:
-        changes["rounds"] = whole(rounds, 1, MAX_ROUNDS, where("rounds"))
     if seed is not None:
         changes["seed"] = whole(seed, 0, experiments.MAX_SEED, where("seed"))
     if pythons:
         changes["pythons"] = interpreters.labelled(pythons)
-    return replace(experiments.load(name, strategies.names()), **changes)
+    experiment = replace(experiments.load(name, strategies.names()), **changes)
+    return experiment if rounds is None else experiment.cut_to(whole(rounds, 1, MAX_ROUNDS, where("rounds")))
 
 
 def _interrupted(folder: Path) -> Experiment:

@@ -60,6 +60,21 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """The other tables."""
         return (*self.idle, *self.probe, *self.limit, *self.swarm, *self.open)
 
+    def rounds_of(self, table: Grid | BareTable) -> int:
+        """Return the number of rounds of a table: its own, or else that of the experiment."""
+        return table.rounds or self.rounds
+
+    def cut_to(self, rounds: int) -> "Experiment":
+        """Return the experiment with another number of rounds, which no table exceeds."""
+        tables = {
+            kind.kind: tuple(
+                msgspec.structs.replace(table, rounds=rounds) if (table.rounds or 0) > rounds else table
+                for table in getattr(self, kind.kind)
+            )
+            for kind in TABLES
+        }
+        return msgspec.structs.replace(self, rounds=rounds, **tables)
+
     def cells(self) -> list[tuple[Grid, Workload]]:
         """Return the workloads of all grids, each with its grid."""
         many = len(self.grids) > 1

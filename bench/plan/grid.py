@@ -108,9 +108,9 @@ class Grid(Table, frozen=True, kw_only=True):
         cells = product(self.latency, self.cpu, self.in_flight, self.connection)
         return [self._workload(prefix, *cell) for cell in cells]
 
-    def takes_part(self, strategy: str, number: int) -> bool:
-        """Return whether a strategy takes part in round ``number``."""
-        return self.is_in(number) and (self.strategies is None or strategy in self.strategies)
+    def takes_part(self, strategy: str) -> bool:
+        """Return whether a strategy takes part."""
+        return self.strategies is None or strategy in self.strategies
 
     def _workload(self, prefix: str, latency: str, cpu: str, in_flight: int, connection: Connection) -> Workload:
         cell = f"{prefix}/latency={latency}/in_flight={in_flight}/{connection}" + (f"/cpu={cpu}" if cpu != "0" else "")

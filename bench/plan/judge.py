@@ -32,7 +32,7 @@ class ExperimentError(ValueError):
 class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A table of an experiment. Its lists are not empty and have no value twice."""
 
-    rounds: Rounds | None = None  #: Number of rounds that the table takes part in, from the first; None: all.
+    rounds: Rounds | None = None  #: Number of rounds of the table; None: that of the experiment.
 
     def __post_init__(self) -> None:
         """Raise ExperimentError for a list that is empty or names a value twice."""
@@ -41,10 +41,6 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             if isinstance(values, tuple):
                 need(bool(values), f"{key} must be a list of at least one value, not []")
                 need(len(set(values)) == len(values), f"{key} names the same value twice")
-
-    def is_in(self, number: int) -> bool:
-        """Return whether the table takes part in round ``number``."""
-        return self.rounds is None or number <= self.rounds
 
 
 def convert(values: Any, kind: type[Described], where: str) -> Described:

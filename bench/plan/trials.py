@@ -90,12 +90,15 @@ def expand(experiment: Experiment, described: dict[str, Description]) -> list[An
     """
     order = Random(experiment.seed)
     trials: list[AnyTrial] = []
-    for number in range(1, experiment.rounds + 1):
+    tables = [*experiment.grids, *experiment.bare]
+    for number in range(1, max(map(experiment.rounds_of, tables), default=0) + 1):
         first: list[AnyTrial] = []
         crawls: list[AnyTrial] = []
         blocks: list[AnyTrial] = []
         for grid, workload in experiment.cells():
-            chosen = [described[name] for name in experiment.strategies if grid.takes_part(name, number)]
+            if number > experiment.rounds_of(grid):
+                continue
+            chosen = [described[name] for name in experiment.strategies if grid.takes_part(name)]
             chosen = [description for description in chosen if _fits(workload.in_flight, description)]
             if isinstance(grid, Throughput):
                 made = first if grid is experiment.throughput[0] else blocks
@@ -214,7 +217,7 @@ def _arm(strategy: Description, workload: Workload, settings: Settings, on: Sett
 def _bare(experiment: Experiment, described: dict[str, Description], number: int) -> list[BareTrial]:
     trials = []
     for table in experiment.bare:
-        for trial in table.trials(experiment.strategies) if table.is_in(number) else ():
+        for trial in table.trials(experiment.strategies) if number <= experiment.rounds_of(table) else ():
             strategy = described[trial.strategy] if trial.strategy in experiment.strategies else None
             if trial.kind != "swarm":
                 trials.append(replace(trial, round=number))
@@ -233,7 +236,7 @@ def above_limits(experiment: Experiment, described: dict[str, Description]) -> d
     limits = {}
     for name in experiment.strategies:
         limit = described[name].most_in_flight
-        caps = [workload.in_flight for grid, workload in experiment.cells() if grid.takes_part(name, 1)]
+        caps = [workload.in_flight for grid, workload in experiment.cells() if grid.takes_part(name)]
         if limit is not None and caps and min(caps) > limit:
             limits[name] = limit
     return limits

@@ -88,6 +88,19 @@ def test_a_grid_may_take_part_in_the_first_rounds_only() -> None:
     assert counts == [{"memory": 1, "crawl": 2}, {"memory": 1, "crawl": 2}, {"crawl": 2}]
 
 
+def test_the_rounds_of_a_table_are_its_own_or_else_those_of_the_experiment() -> None:
+    tables = [{"in_flight": [1], "rounds": 6}, {"in_flight": [2]}]
+    experiment = parse({"strategies": ["many"], "throughput": tables}, "x", DESCRIBED, "x.toml")
+
+    def blocks(asked: Experiment) -> Counter[int]:
+        return Counter(trial.values["in_flight"] for trial in expand(asked, DESCRIBED))
+
+    assert blocks(experiment) == {1: 6, 2: 1}
+    assert blocks(experiment.cut_to(4)) == {1: 4, 2: 4}
+    assert blocks(experiment.cut_to(9)) == {1: 6, 2: 9}
+    assert parse(experiment.cut_to(4).to_dict(), "x", DESCRIBED, "x.toml") == experiment.cut_to(4)
+
+
 def test_a_model_with_a_limit_is_left_out_above_it() -> None:
     caps = {name: {t.workload.in_flight for t in plan() if t.strategy == name} for name in DESCRIBED}
 
