@@ -8,6 +8,7 @@ A slice: open the gate; let the arm settle; read; let the window pass; read; clo
 flight is held again. Only the window counts. ``usage`` reads what the arm has used, its worker counts its pages.
 """
 
+import math
 import os
 import signal
 import time
@@ -160,6 +161,8 @@ class Running:
     meter: TaskClock | ProcessClock | None = None
     response_ns: float = 0.0
     """CPU time of the server per response to it, in its warm-up."""
+    rate_per_s: float = math.inf
+    """Requests per second in its warm-up."""
     requests: int = 0
     """Requests that the server received from the arm in the whole block."""
     failure: Exception | None = None
@@ -240,13 +243,17 @@ class TooMuchForServerError(Exception):
 
 
 def _check_demand(arms: Sequence[Running], block: BlockTrial) -> None:
-    """Raise TooMuchForServerError if clients whose only CPU time is the work per page would ask for too much."""
+    """Raise TooMuchForServerError if the arms would ask for too much, before the first slice.
+
+    No arm asks for more than its fetches in flight over the latency, nor for more than its core can do. What that is was
+    seen in the warm-up: the rate of the fastest arm.
+    """
     latency_ns, work_ns = block.workload.mean_latency_ns, block.workload.cpu_ns
     most = max((running.cap for running in arms), default=0)
     costs = [running.response_ns for running in arms if running.cap == most and running.response_ns]
     if not latency_ns or not costs:
         return
-    demand_per_s = most / latency_ns * 1e9
+    demand_per_s = min(most / latency_ns * 1e9, max(running.rate_per_s for running in arms if running.response_ns))
     if work_ns:
         demand_per_s = min(demand_per_s, max(arm.cores for arm in block.arms) / work_ns * 1e9)
     share = demand_per_s * min(costs) / 1e9  # the first responses find cold caches, so costs are too high
@@ -450,9 +457,9 @@ def _warm_up(running: Running, block: BlockTrial, server: Server, fixed: Lengths
     _sleep_ns(WARM_NS + 2 * latency_ns)
     after = server.tell("pass", port=None)
     requests = max(1, _requests_between(before, _await_cap(running, block, server), running))
-    running.response_ns = (after["server_cpu_ns"] - before["server_cpu_ns"]) / max(
-        1, _requests_between(before, after, running)
-    )
+    answered = max(1, _requests_between(before, after, running))
+    running.response_ns = (after["server_cpu_ns"] - before["server_cpu_ns"]) / answered
+    running.rate_per_s = answered / (after["clock_ns"] - before["clock_ns"]) * 1e9
     cost_ns = (running.used.cpu_ns - used.cpu_ns) / requests
     _rest(running)
     threads = running.prepared.described.threads_each > 0
