@@ -86,6 +86,13 @@ def sections(parts: Sequence[Part]) -> list[Section]:
     ]
 
 
+def trials(parts: Sequence[Part]) -> Iterator["pd.Series[int]"]:
+    """Yield, for each part, the indices of the trials behind its slopes."""
+    for part in parts:
+        able = part.slopes[part.slopes["estimate"].notna()]
+        yield part.lines.merge(able[["group", "line", "layer"]])["row"]
+
+
 def _table(part: Part) -> Table:
     wide: dict[Any, pd.DataFrame] = {
         key: table.set_index("layer") for key, table in part.slopes.groupby(["group", "line"], sort=False)

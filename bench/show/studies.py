@@ -77,7 +77,13 @@ class Studies:
 
     @cached_property
     def _listed(self) -> dict[str, list[listing.Part]]:
-        return {each.name: listing.parts(each, self.trials) for each in LISTINGS}
+        """The parts of each listing. The last listing has the trials that no other table has."""
+        *listings, others = LISTINGS
+        listed = {each.name: listing.parts(each, self.trials) for each in listings}
+        timed = [part.trials for parts in self.timed for part in parts]
+        lines = [*memory.trials(self._memory), *(part.trials.index for parts in listed.values() for part in parts)]
+        is_shown = self.trials["trial"].isin(set().union(*timed)) | self.trials.index.isin(set().union(*lines))
+        return listed | {others.name: listing.parts(others, self.trials[~is_shown])}
 
     @cached_property
     def _is_noisy(self) -> bool:

@@ -29,6 +29,7 @@ EVERY: dict[str, list[Row]] = {
     "probes": [probe_row()],
     "swarm": [*c100k_run(), lossy_row()],
     "open_loop": open_run((2000, 4000)),
+    "others": [crawl_row()],
 }
 """Rows of each listing."""
 
