@@ -21,8 +21,8 @@ from inflight.bench.measure import run as runs
 from inflight.bench.measure.trial import Hosting
 from inflight.bench.plan import experiment as experiments
 from inflight.bench.plan.experiment import Experiment, ExperimentError
-from inflight.bench.plan.judge import MAX_ROUNDS, judged, need, whole
-from inflight.bench.plan.trials import AnyTrial, estimate_ns, row_trials
+from inflight.bench.plan.judge import MAX_ROUNDS, check_distinct, judged, need, whole
+from inflight.bench.plan.trials import AnyTrial, estimate_ns, remarks, row_trials
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError
 from inflight.bench.show.words import counted
@@ -152,7 +152,8 @@ def experiment_of(
         wanted = [chosen] if isinstance(chosen, str) else list(chosen)
         need(bool(wanted), f"{where('strategies')}: name at least one, such as callbacks")
         names = [experiments.named(strategy, where("strategies")) for strategy in wanted]
-        changes["strategies"] = tuple(dict.fromkeys(names))
+        check_distinct(names, where("strategies"))
+        changes["strategies"] = tuple(names)
     if seed is not None:
         changes["seed"] = whole(seed, 0, experiments.MAX_SEED, where("seed"))
     if pythons:
@@ -179,9 +180,11 @@ def say_beginning(folder: Path, trials: Sequence[AnyTrial]) -> None:
 
 
 def say_left_out(experiment: Experiment, trials: Iterable[AnyTrial]) -> None:
-    """Print which strategies are left out for their maximum in flight, and how many trials each limit excludes."""
+    """Print what a plan leaves out or changes, and how many trials each limit excludes."""
     for name, limit in runs.above_limits(experiment).items():
         say(f"left out, {name}: at most {limit} in flight")
+    for sentence in remarks(experiment):
+        say(sentence)
     say_shortages(runs.shortages(trials))
 
 

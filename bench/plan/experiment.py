@@ -18,7 +18,7 @@ from inflight.bench.plan import judge
 from inflight.bench.plan.bare import BareTable, Idle, Limit, Probe
 from inflight.bench.plan.grid import Against, Crawl, Grid, Memory, Throughput, Workload
 from inflight.bench.plan.judge import ExperimentError, Rounds, Seconds
-from inflight.bench.plan.scale import NOT_IN_A_SWARM, Open, Swarm, host_of, is_loopback
+from inflight.bench.plan.scale import Open, Swarm, host_of, is_loopback
 
 PRESETS = Path(__file__).with_name("presets")
 MAX_SEED = 2**63 - 1
@@ -68,7 +68,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """Return the experiment with another number of rounds, which no table exceeds."""
         tables = {
             kind.kind: tuple(
-                msgspec.structs.replace(table, rounds=rounds) if (table.rounds or 0) > rounds else table
+                msgspec.structs.replace(table, rounds=min(table.rounds or rounds, rounds))
                 for table in getattr(self, kind.kind)
             )
             for kind in TABLES
@@ -140,7 +140,8 @@ def parse(
     head = {key: value for key, value in values.items() if key in HEAD and key != "site"}
     models = [model for model in strategies.models() if model in known]
     settings = judge.convert({"name": name, "strategies": models} | head, Experiment, where)
-    names = tuple(dict.fromkeys(named(strategy, where, known, base) for strategy in settings.strategies))
+    names = tuple(named(strategy, where, known, base) for strategy in settings.strategies)
+    judge.check_distinct(names, f"{where}: strategies")
     tables: dict[str, Any] = {table.kind: tuple(_tables(table, values, [*known, *names], where)) for table in TABLES}
     judge.need(any(tables.values()), f"{where}: nothing to do; add a [[crawl]] or a [[memory]] table")
     pythons = {
@@ -149,11 +150,20 @@ def parse(
     }
     about = settings.about.strip()
     experiment = msgspec.structs.replace(settings, about=about, strategies=names, pythons=pythons, **tables)
+    _check_deadline(experiment, where)
     has_crawlers = bool(names) or not (experiment.grids or experiment.swarm)
     judge.need(has_crawlers, f"{where}: strategies must name at least one, not []")
     ids = [trial.id for table in experiment.bare for trial in table.trials(names)]
     judge.need(len(set(ids)) == len(ids), f"{where}: its tables together have the same trial twice")
     return experiment
+
+
+def _check_deadline(experiment: Experiment, where: str) -> None:
+    """Raise ExperimentError for a deadline that latency alone exceeds. A window of a block has twenty latencies."""
+    for grid, workload in experiment.cells():
+        least_s = workload.mean_latency_ns / 1e9 * (20 if isinstance(grid, Throughput) else 1)
+        late = f"deadline_s is too short: {workload.id} takes {least_s:g} s for its latency alone; ask for more"
+        judge.need((experiment.deadline_s or least_s) >= least_s, f"{where}: {late}")
 
 
 def _tables(
@@ -171,8 +181,9 @@ def _tables(
         if "site" in kind.__struct_fields__ and "target" not in table:
             common, site = values.get("site", {}), table.get("site", {})
             judge.need(isinstance(common, dict) and isinstance(site, dict), f"{place}: site must be a table")
-            ignored = NOT_IN_A_SWARM if kind is Swarm else ()
-            table["site"] = {key: value for key, value in common.items() if key not in ignored} | site
+            for key in kind.decides & site.keys() if kind is not Swarm else ():
+                judge.need(False, f"{place}: a site has no {key} here, because the table decides it; leave it out")
+            table["site"] = {key: value for key, value in common.items() if key not in kind.decides} | site
         if "against" in table:
             table["against"] = judge.convert(table["against"], Against, f"{place}: against")
         made = judge.convert(table, kind, place)

@@ -9,9 +9,10 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 from msgspec import Meta, Struct, field
 from msgspec.structs import force_setattr
 
-from inflight.bench.plan.judge import Seconds, Table, judged, need
+from inflight.bench.plan.judge import Seconds, Table, check_variables, judged, need
 from inflight.fake_server.delays import duration_text, parse_delay, parse_duration_ns
 from inflight.fake_server.site import SiteConfig
+from inflight.strategies.base import Job
 
 Connection = Literal["keep-alive", "per-fetch"]
 CONNECTIONS: tuple[str, ...] = get_args(Connection)
@@ -20,7 +21,7 @@ MAX_CPU_NS = 1_000_000_000
 LAP, MIN_LAP = 1000, 10
 """Pages in a lap of an endless site: default and minimum."""
 MAX_LEFT_NS = 250_000_000
-"""Maximum CPU work of a lap: a block ends when the waiting pages, almost a lap, have been crawled."""
+"""Maximum CPU work and transfer of a lap: a block ends when the waiting pages, almost a lap, have been crawled."""
 AT_LEAST = ">="
 """Beginning of the name of any interpreter from a version on, such as ``>=3.12``."""
 
@@ -71,10 +72,19 @@ def served(site: SiteConfig) -> dict[str, Any]:
     return {"latency": site.delay, "mean_latency_ns": mean_ns, "site": site.to_dict()}
 
 
+def check_bodies(site: SiteConfig) -> None:
+    """Raise ExperimentError for bodies that no client of a job accepts."""
+    most, limit = site.body_bytes * (1 + site.body_spread), Job(roots=()).max_body_bytes
+    need(
+        most <= limit,
+        f"body_bytes: bodies of {most:,.0f} bytes are above the limit of a fetch, {limit:,}; ask for less",
+    )
+
+
 def latencies(texts: tuple[str, ...], site: Mapping[str, Any]) -> tuple[str, ...]:
     """Return latencies in their canonical form. Raises ExperimentError, also for a site that cannot be."""
     need("delay" not in site, 'the site\'s delay is given as "latency" here')
-    SiteConfig.from_dict(site)
+    check_bodies(SiteConfig.from_dict(site))
     return tuple(judged(lambda: [parse_delay(text).text for text in texts], "latency"))
 
 
@@ -142,6 +152,7 @@ class Memory(Grid, frozen=True, kw_only=True):
     """Crawls that the server's gate holds for their memory: they have as many pages as fetches, and no CPU work."""
 
     kind = "memory"
+    decides = frozenset({"pages"})
     waves: Annotated[int, Meta(ge=1, le=100)] = 1  #: Number of pages per fetch in flight; the gate holds the first.
     parked: bool = False  #: See ``Workload.parked``.
     python: str | None = None
@@ -171,7 +182,8 @@ class Against(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
     lag: bool | None = None
 
     def __post_init__(self) -> None:
-        """Raise ExperimentError for an interpreter that cannot be."""
+        """Raise ExperimentError for an interpreter or variables that cannot be."""
+        check_variables(self.variables or {})
         _check_interpreter(self.python or "")
 
 
@@ -179,6 +191,7 @@ class Throughput(Grid, frozen=True, kw_only=True):
     """Blocks of arms that take turns."""
 
     kind = "throughput"
+    decides = frozenset({"pages", "drip_ns", "redirect_chain", "redirect_targets"})
     cycles: Annotated[int, Meta(ge=1, le=1000)] = 12  #: Number of slices per arm.
     patience_s: Seconds | None = None  #: See ``BlockTrial.patience_s``.
     python: str | None = None
@@ -198,9 +211,12 @@ class Throughput(Grid, frozen=True, kw_only=True):
 
 
 def endless(site: SiteConfig, in_flight: int, cpu_ns: int = 0) -> SiteConfig:
-    """Return the endless site of a block, whose lap has at least ``in_flight`` pages. Raises ValueError."""
+    """Return the endless site of a block, whose lap has at least ``in_flight`` pages. Raises ValueError.
+
+    A byte of a body takes about a nanosecond.
+    """
     lap = LAP
-    while lap > MIN_LAP and lap * cpu_ns > MAX_LEFT_NS:
+    while lap > MIN_LAP and lap * (cpu_ns + site.body_bytes) > MAX_LEFT_NS:
         lap //= 10
     while lap < in_flight:
         lap *= 10

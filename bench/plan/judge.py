@@ -2,8 +2,8 @@
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_type_hints
 
 import msgspec
 
@@ -32,15 +32,26 @@ class ExperimentError(ValueError):
 class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A table of an experiment. Its lists are not empty and have no value twice."""
 
+    decides: ClassVar[frozenset[str]] = frozenset()
+    """Keys of the site that the table decides itself, so that they are not taken from the experiment's site."""
+
     rounds: Rounds | None = None  #: Number of rounds of the table; None: that of the experiment.
 
     def __post_init__(self) -> None:
-        """Raise ExperimentError for a list that is empty or names a value twice."""
+        """Raise ExperimentError for a list that is empty or names a value twice, and for variables that cannot be."""
+        check_variables(getattr(self, "variables", {}))
         for key in self.__struct_fields__:
             values = getattr(self, key)
             if isinstance(values, tuple):
                 need(bool(values), f"{key} must be a list of at least one value, not []")
-                need(len(set(values)) == len(values), f"{key} names the same value twice")
+                check_distinct(values, key)
+
+
+def check_variables(variables: Mapping[str, str]) -> None:
+    """Raise ExperimentError for what the kernel accepts as no environment variable."""
+    for name, value in variables.items():
+        fine = bool(name) and "=" not in name and "\0" not in name + value
+        need(fine, f"variables: {name!r} = {value!r} is no environment variable; names need a character, but no =")
 
 
 def convert(values: Any, kind: type[Described], where: str) -> Described:
@@ -86,6 +97,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
     names = list(known)
     near = difflib.get_close_matches(name, names, n=1)
     return f'; did you mean "{near[0]}"?' if near else f"; known: {', '.join(names)}"
+
+
+def check_distinct(values: Collection[Any], where: str) -> None:
+    """Raise ExperimentError for a value that is there twice."""
+    need(len(set(values)) == len(values), f"{where} names the same value twice")
 
 
 def check_known(name: str, known: Iterable[str], what: str, where: str) -> None:

@@ -13,7 +13,7 @@ from msgspec import Meta, field
 from msgspec.structs import force_setattr
 
 from inflight.bench.plan.bare import BareTable, BareTrial
-from inflight.bench.plan.grid import latencies, served
+from inflight.bench.plan.grid import check_bodies, latencies, served
 from inflight.bench.plan.judge import judged, need
 from inflight.fake_server.delays import parse_duration_ns
 from inflight.fake_server.site import SiteConfig
@@ -40,6 +40,7 @@ class Swarm(BareTable, frozen=True, kw_only=True):
     """Each strategy at each number in flight over all processes."""
 
     kind = "swarm"
+    decides = frozenset(NOT_IN_A_SWARM)
     in_flight: tuple[InFlight, ...]
     strategies: tuple[str, ...] | None = None  #: The strategies that take part; None: all of the experiment.
     ramp_per_s: InFlight | None = None  #: Maximum number of fetches started per second.
@@ -55,7 +56,7 @@ class Swarm(BareTable, frozen=True, kw_only=True):
             only = _ONLY_PAGES.get(key, value)
             need(value == only, f"{key} must be {only!r} in a swarm's site, not {value!r}; each fetch is one page")
             need(key not in _GIVEN, f"a swarm's site has no {key} of its own; {_GIVEN.get(key)}")
-        SiteConfig.from_dict(self.site)
+        check_bodies(SiteConfig.from_dict(self.site))
 
     def trials(self, strategies: Sequence[str] = ()) -> list[BareTrial]:
         """Return a trial of each strategy at each number in flight."""

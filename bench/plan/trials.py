@@ -1,6 +1,6 @@
 """The ordered list of an experiment's trials. Pure: the same experiment gives the same plan."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
@@ -8,9 +8,11 @@ from typing import Any
 from msgspec import to_builtins
 
 from inflight.bench.plan.arm import REFERENCE, START_NS, Arm, ArmTrial, BlockTrial, placebo
-from inflight.bench.plan.bare import BareTrial
+from inflight.bench.plan.bare import BareTable, BareTrial
 from inflight.bench.plan.experiment import Experiment
 from inflight.bench.plan.grid import Grid, Kind, Throughput, Workload
+from inflight.bench.plan.judge import need
+from inflight.bench.plan.scale import Swarm
 from inflight.strategies import Description
 
 # Rough figures of a 2.6 GHz core, for the estimate only. They never change a plan.
@@ -90,7 +92,7 @@ def expand(experiment: Experiment, described: dict[str, Description]) -> list[An
     """
     order = Random(experiment.seed)
     trials: list[AnyTrial] = []
-    tables = [*experiment.grids, *experiment.bare]
+    tables: list[Grid | BareTable] = [*experiment.grids, *experiment.bare]
     for number in range(1, max(map(experiment.rounds_of, tables), default=0) + 1):
         first: list[AnyTrial] = []
         crawls: list[AnyTrial] = []
@@ -178,6 +180,9 @@ def _against_itself(grid: Throughput, workload: Workload, strategy: Description,
         values = {key: getattr(side, key) for key in against}
         settings = ", ".join(f"{key}={value}" for key, value in (values.pop("variables", {}) | values).items())
         arms.append(replace(side, name=f"{side.strategy} ({settings})" if settings else side.strategy))
+    need(
+        arms[0].name != arms[1].name, f"{workload.id}: against has the settings of the table; name another value there"
+    )
     return _block(f"{workload.id}/{strategy.name}/round={number}", number, workload, [strategy], arms, grid.cycles)
 
 
@@ -232,14 +237,32 @@ def _fits(in_flight: int, strategy: Description) -> bool:
 
 
 def above_limits(experiment: Experiment, described: dict[str, Description]) -> dict[str, int]:
-    """Return the strategies that have no trial because all caps are above their limits, each with its limit."""
+    """Return the strategies that some workload leaves out because its cap is above their limit, each with its limit."""
     limits = {}
     for name in experiment.strategies:
         limit = described[name].most_in_flight
         caps = [workload.in_flight for grid, workload in experiment.cells() if grid.takes_part(name)]
-        if limit is not None and caps and min(caps) > limit:
+        caps += [cap for swarm in experiment.swarm for cap in swarm.in_flight if name in (swarm.strategies or [name])]
+        if limit is not None and max(caps, default=0) > limit:
             limits[name] = limit
     return limits
+
+
+def remarks(experiment: Experiment) -> Iterator[str]:
+    """Yield what else a plan leaves out, limits or has together: a sentence each."""
+    tables: list[Grid | Swarm] = [*experiment.grids, *experiment.swarm]
+    for table in tables:
+        if absent := sorted({*(table.strategies or ())} - {*experiment.strategies}):
+            yield f"left out of a [[{table.kind}]], because this run is without them: {', '.join(absent)}"
+    first: dict[str, str] = {}
+    for grid, workload in experiment.cells():
+        if grid.kind == "crawl" and workload.site.pages < workload.in_flight:
+            yield f"{workload.id}: never more than {workload.site.pages} in flight, which is its number of pages"
+        alike = first.setdefault(
+            repr((grid.settings, getattr(grid, "against", 0), replace(workload, id=""))), workload.id
+        )
+        if alike != workload.id:
+            yield f"{workload.id} is the same workload as {alike}: results have the rounds of both together"
 
 
 def trial_of(trial_id: str, number: int, workload: Workload, strategy: Description, arm: Arm | None = None) -> Trial:

@@ -89,6 +89,29 @@ def test_an_empty_crawl_table_is_an_experiment_with_defaults() -> None:
         # strategies
         ("strategies = ['callback']\n" + CRAWL, ["my.toml: unknown strategy 'callback'; did you mean \"callbacks\"?"]),
         ("strategies = 'callbacks'\n" + CRAWL, ["my.toml: strategies must be a list, not 'callbacks'"]),
+        ("strategies = ['callbacks', 'callbacks']\n" + CRAWL, ["my.toml: strategies names the same value twice"]),
+        # what a plan would accept, and a worker or server cannot do
+        (
+            CRAWL + "site = { body_bytes = 20000000 }",
+            [
+                "number 1: body_bytes: bodies of 20,000,000 bytes are above the limit of a fetch, 16,777,216; ask",
+            ],
+        ),
+        ("[[swarm]]\nin_flight = [1]\nsite = { body_bytes = 20000000 }", ["[[swarm]] number 1: body_bytes: bodies of"]),
+        ("[[open]]\nrates = [1]\nsite = { body_bytes = 16000000, body_spread = 0.5 }", ["bodies of 24,000,000 bytes"]),
+        ("[[memory]]\nvariables = { 'A=B' = 'x' }", ["number 1: variables: 'A=B' = 'x' is no environment variable"]),
+        (BLOCKS + "variables = { '' = 'x' }", ["variables: '' = 'x' is no environment variable"]),
+        (
+            BLOCKS + 'against = { variables = { A = "\\u0000" } }',
+            ["against: variables: 'A' = '\\x00' is no environment"],
+        ),
+        (BLOCKS + "site = { pages = 7 }", ["[[throughput]] number 1: a site has no pages here, because the table"]),
+        ("[[memory]]\nsite = { pages = 7 }", ["[[memory]] number 1: a site has no pages here, because the table"]),
+        (
+            "deadline_s = 1\n" + CRAWL + "latency = ['2s']",
+            ["my.toml: deadline_s is too short: crawl/latency=2s", "takes 2 s for its latency alone; ask for more"],
+        ),
+        ("deadline_s = 1\n" + BLOCKS + "latency = ['100ms']", ["takes 2 s for its latency alone; ask for more"]),
         # numbers
         ("rounds = 0\n" + CRAWL, ["my.toml: rounds must be a whole number >= 1, not 0"]),
         ("rounds = 1.0\n" + CRAWL, ["rounds must be a whole number, not 1.0"]),
@@ -219,10 +242,6 @@ def test_own_site_values_go_before_common_ones() -> None:
     assert [grid.site for grid in experiment.grids] == [{"links": 0, "body_bytes": 5}, {"links": 3, "body_bytes": 5}]
 
 
-def test_a_strategy_named_twice_runs_once() -> None:
-    assert read("strategies = ['callbacks', 'callbacks']\n" + CRAWL).strategies == ("callbacks",)
-
-
 def test_seconds_cut_the_pages_where_there_is_latency() -> None:
     text = "latency = ['0', '10ms']\nin_flight = [1, 10, 1000]\npages = 500\nseconds = 0.2\n"
 
@@ -291,6 +310,10 @@ def tables(kind: type[Grid], **values: st.SearchStrategy[Any]) -> st.SearchStrat
     return st.lists(st.builds(kind, **CROSSED, **values), min_size=1, max_size=2).map(tuple)
 
 
+def _without_pages(site: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in site.items() if key != "pages"}
+
+
 def experiments() -> st.SearchStrategy[Experiment]:
     return st.builds(
         Experiment,
@@ -300,9 +323,10 @@ def experiments() -> st.SearchStrategy[Experiment]:
         rounds=st.integers(1, 1000),
         seed=st.integers(0, MAX_SEED),
         pin=st.booleans(),
-        deadline_s=st.none() | st.floats(0.001, 10_000) | st.integers(1, 10_000),
+        deadline_s=st.none() | st.floats(1.1, 10_000) | st.integers(2, 10_000),
         crawl=tables(Crawl, **OF_SITES),
-        memory=st.just(()) | tables(Memory, site=SITES, waves=st.integers(1, 100), parked=st.booleans()),
+        memory=st.just(())
+        | tables(Memory, site=SITES.map(_without_pages), waves=st.integers(1, 100), parked=st.booleans()),
         throughput=st.just(()) | tables(Throughput, **BLOCKS_OF_ARMS),
     )
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from inflight.bench.measure import run as runs
 from inflight.bench.plan.arm import BlockTrial
 from inflight.bench.plan.bare import Idle, Limit, Probe
-from inflight.bench.plan.experiment import Experiment, load, parse
+from inflight.bench.plan.experiment import Experiment, ExperimentError, load, parse
 from inflight.bench.plan.grid import Crawl, Memory
-from inflight.bench.plan.trials import Trial, above_limits, estimate_ns, expand, row_trials
+from inflight.bench.plan.trials import Trial, above_limits, estimate_ns, expand, remarks, row_trials
 from inflight.strategies import Description, describe, names
 
 DESCRIBED = {
@@ -51,7 +51,28 @@ def crawls(experiment: Experiment) -> list[Trial]:
 def test_a_strategy_whose_limit_is_below_all_caps_is_told() -> None:
     assert above_limits(an_experiment(caps=(5, 6)), DESCRIBED) == {"one": 1}
     assert above_limits(an_experiment(caps=(6,)), DESCRIBED) == {"one": 1, "some": 5}
-    assert above_limits(an_experiment(caps=CAPS), DESCRIBED) == {}
+    assert above_limits(an_experiment(caps=CAPS), DESCRIBED) == {"one": 1, "some": 5}, "some of its trials are left out"
+    assert above_limits(an_experiment(caps=(1,)), DESCRIBED) == {}
+
+
+def test_what_a_plan_leaves_out_limits_or_merges_is_in_its_remarks() -> None:
+    crawl = {"in_flight": [100], "pages": 10}
+    tables = [crawl | {"strategies": ["own"]}, crawl, {"in_flight": [10], "pages": 10}]
+    experiment = parse({"strategies": ["many"], "crawl": tables}, "x", DESCRIBED, "x.toml")
+
+    first, second = (f"crawl-{number}/latency=0/in_flight=100/keep-alive" for number in (1, 2))
+    short = "never more than 10 in flight, which is its number of pages"
+    assert list(remarks(experiment)) == [
+        "left out of a [[crawl]], because this run is without them: own",
+        f"{first}: {short}",
+        f"{second}: {short}",
+        f"{second} is the same workload as {first}: results have the rounds of both together",
+    ]
+
+
+def test_a_strategy_is_not_compared_with_itself_in_equal_settings() -> None:
+    with pytest.raises(ExperimentError, match="against has the settings of the table; name another value there"):
+        blocks_of({"against": {"lag": False}})
 
 
 @FEW

@@ -245,8 +245,8 @@ class TooMuchForServerError(Exception):
 def _check_demand(arms: Sequence[Running], block: BlockTrial) -> None:
     """Raise TooMuchForServerError if the arms would ask for too much, before the first slice.
 
-    No arm asks for more than its fetches in flight over the latency, nor for more than its core can do. What that is was
-    seen in the warm-up: the rate of the fastest arm.
+    No arm asks for more than its fetches in flight over the latency, nor for more than its core can do, which
+    its warm-up has shown: the rate of the fastest arm.
     """
     latency_ns, work_ns = block.workload.mean_latency_ns, block.workload.cpu_ns
     most = max((running.cap for running in arms), default=0)
