@@ -7,7 +7,7 @@ from pathlib import Path
 
 from inflight.bench.commands.output import say
 from inflight.bench.commands.run import writing
-from inflight.bench.measure.run import RunError
+from inflight.bench.measure.run import RunError, need_address_space
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError
 from inflight.bench.show.progress import working
@@ -36,6 +36,7 @@ def run(*, folder: Path | None, form: str, out: Path | None, results: Path) -> i
 
 
 def _html(folder: Path, _found: list[Row], out: Path | None) -> None:
+    need_address_space()
     from inflight.bench.show import page as report_page
 
     target = out or folder / report_page.PAGE_FILE
@@ -90,7 +91,7 @@ def _parquet(folder: Path, stored: list[Row], out: Path | None) -> None:
         with writing(target):
             Results(folder, stored, {}).trials.to_parquet(target, index=False)
     except ImportError as error:
-        raise ReportError("Parquet needs pyarrow: pip install 'inflight-bench[parquet]'") from error
+        raise ReportError("Parquet needs pyarrow: pip install pyarrow") from error
     say(f"table: {target}")
 
 
