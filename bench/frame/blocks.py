@@ -23,7 +23,7 @@ CONTROLS = {"placebo CPU per page": "cpu_per_page", "placebo throughput": "throu
 """The metric of each control."""
 MIN_CORE_SHARE = 0.5
 """Least share of its core that a side must use so that throughput is gated; below, it would hide slowdowns."""
-OUTSIDE = frozenset({"server had room", "no listen drops"})
+OUTSIDE = frozenset({"no hole", "server had room", "no listen drops"})
 """Checks of an arm that fail for causes outside the arm."""
 
 Side = Literal["A", "B"]

@@ -165,9 +165,8 @@ class Answer(Disturbances, frozen=True, kw_only=True):
     work_ns: Maybe[Ns] = None  #: CPU time of that work in this worker, measured after its crawl: median of five.
     worked_pages: Maybe[Count] = None  #: Number of responses with the CPU work done.
     makespan_ns: Maybe[Ns] = None  #: Time of the call of crawl; of a swarm, until its last process is done.
-    reach_ns: Maybe[Ns] = (
-        None  #: Time from the order to crawl until all were in flight, as the server or the gates say.
-    )
+    #: Time from the order to crawl until all were in flight, as the server or the gates say.
+    reach_ns: Maybe[Ns] = None
     drain_ns: Maybe[Ns] = None  #: Time from opening the gates to the end of the last crawl.
     ephemeral_ports: Maybe[Count] = None  #: Size of the kernel's ephemeral port range.
     port_refusals: Maybe[Count] = None  #: Pages that failed because the client had no free port (EADDRNOTAVAIL).

@@ -267,7 +267,7 @@ def test_ctrl_c_ends_a_crawl_that_prints_the_pages_that_it_has(serve: Serve, str
         started.interrupt()
         done = started.end()
 
-    line, blank, totals, errors = done.out.splitlines()
+    line, blank, totals, errors, _ = done.out.splitlines()
     assert (done.code, line) == (130, f"200  {server.url}/  text/html, 27 B, 2/2 new URLs")
     assert (blank, errors) == ("", "errors: none")
     assert totals.startswith(f"{strategy}: 1 URL, 1 page (0 redirects), ")

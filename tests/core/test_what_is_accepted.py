@@ -14,7 +14,7 @@ import pytest
 import requests
 
 from inflight.strategies.core.http1 import ClosedEarlyError, ProtocolError, Response, ResponseParser
-from tests.core.usage import ABC, CHUNKED, HEAD, NOT_PERMITTED, USAGE, is_usual
+from tests.core.responses import ABC, CHUNKED, HEAD, NOT_PERMITTED, USAGE, is_usual
 from tests.patience import FOREVER_S
 
 REFUSAL_S = 1.0
@@ -184,7 +184,7 @@ CLIENTS: dict[str, Callable[[str, float], Awaitable[int]]] = {
 REFUSALS = (aiohttp.ClientError, httpx.HTTPError, requests.RequestException, pycurl.error, OSError, ValueError)
 
 
-@pytest.mark.ci
+@pytest.mark.night
 @pytest.mark.parametrize("client", CLIENTS)
 def test_each_client_accepts_what_the_table_says(client: str, base: str) -> None:
     listed = {what for what, (_, clients) in USAGE.items() if client in clients}
