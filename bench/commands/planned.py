@@ -1,7 +1,7 @@
 """What a run would do: for each kind of trial, a line for each setting, with its rounds, sizes and strategies."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from inflight.bench import units
@@ -9,7 +9,7 @@ from inflight.bench.commands.output import seconds
 from inflight.bench.plan.trials import AnyTrial, RowTrial, estimate_ns, row_trials
 from inflight.bench.show.table import Section, Table
 from inflight.bench.show.terminal import text
-from inflight.bench.show.words import counted, join, value_name, workload
+from inflight.bench.show.words import counted, join, workload
 
 _STUDIES = {
     "arm": ("throughput, in blocks where all strategies take turns", "in_flight"),
@@ -22,9 +22,6 @@ _STUDIES = {
     "limit": ("limits of this machine", ""),
 }
 """Of each kind of trial, what it measures, and what a workload calls its size."""
-_SIZES = ("delay", "pages")
-"""Values of a site that the other columns have, or that follow from the size."""
-_SETTINGS = ("python", "cores", "busy_threads", "lag")
 HEADS = ("setting", "rounds", "sizes", "of")
 LEGEND = "Sizes: fetches in flight, threads or tasks held, or requests per second."
 
@@ -49,9 +46,7 @@ def tables(strategies: Sequence[str], trials: Sequence[AnyTrial]) -> Iterator[Ta
 def _lines(parts: Sequence[RowTrial], size: str, strategies: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield a line for each setting; more, if its strategies differ in rounds or sizes."""
     places = {name: place for place, name in enumerate(strategies)}
-    sites = [part.values.get("site") or {} for part in parts]
-    differing = [key for key in sites[0] if key not in _SIZES and len({str(site[key]) for site in sites}) > 1]
-    rounds = Counter((_setting(part, size, differing), _name(part), part.values.get(size)) for part in parts)
+    rounds = Counter((_setting(part, size), _name(part), part.values.get(size)) for part in parts)
     sizes: dict[tuple[str, str, int], list[Any]] = {}
     for (setting, name, value), number in rounds.items():
         sizes.setdefault((setting, name, number), []).append(value)
@@ -70,13 +65,12 @@ def _cost_of_waiting(trial: AnyTrial) -> tuple[float, float, str]:
     return values.get("mean_latency_ns") or 0, values.get("cpu_ns", 0), trial.id
 
 
-def _setting(part: RowTrial, size: str, differing: Collection[str]) -> str:
-    """Return the values of a workload that are not its size, and the settings that are not in the name of its arm."""
-    arm = part.values.get("arm", {})
-    values = {"variables": arm.get("variables")} | part.values
-    named = workload(part.kind, {key: value for key, value in values.items() if key not in {size, "arguments"}})
-    settings = {key: arm[key] for key in _SETTINGS if key in arm and f"{key}=" not in part.strategy}
-    return join(", ", named, value_name("site", settings | {key: values["site"][key] for key in differing}))
+def _setting(part: RowTrial, size: str) -> str:
+    """Return the values of a workload that are not its size; of several tables also which, such as ``crawl-2``."""
+    values = {"variables": part.values.get("arm", {}).get("variables")} | part.values
+    named = {key: value for key, value in values.items() if key not in {size, "arguments"}}
+    table = values["id"].split("/")[0]
+    return join(", ", workload(part.kind, named), table if "-" in table else "")
 
 
 def _name(part: RowTrial) -> str:

@@ -118,10 +118,6 @@ class Grid(Table, frozen=True, kw_only=True):
         cells = product(self.latency, self.cpu, self.in_flight, self.connection)
         return [self._workload(prefix, *cell) for cell in cells]
 
-    def takes_part(self, strategy: str) -> bool:
-        """Return whether a strategy takes part."""
-        return self.strategies is None or strategy in self.strategies
-
     def _workload(self, prefix: str, latency: str, cpu: str, in_flight: int, connection: Connection) -> Workload:
         cell = f"{prefix}/latency={latency}/in_flight={in_flight}/{connection}" + (f"/cpu={cpu}" if cpu != "0" else "")
         site = SiteConfig.from_dict(self.site | {"delay": latency})
@@ -152,7 +148,6 @@ class Memory(Grid, frozen=True, kw_only=True):
     """Crawls that the server's gate holds for their memory: they have as many pages as fetches, and no CPU work."""
 
     kind = "memory"
-    decides = frozenset({"pages"})
     waves: Annotated[int, Meta(ge=1, le=100)] = 1  #: Number of pages per fetch in flight; the gate holds the first.
     parked: bool = False  #: See ``Workload.parked``.
     python: str | None = None
@@ -191,7 +186,6 @@ class Throughput(Grid, frozen=True, kw_only=True):
     """Blocks of arms that take turns."""
 
     kind = "throughput"
-    decides = frozenset({"pages", "drip_ns", "redirect_chain", "redirect_targets"})
     cycles: Annotated[int, Meta(ge=1, le=1000)] = 12  #: Number of slices per arm.
     patience_s: Seconds | None = None  #: See ``BlockTrial.patience_s``.
     python: str | None = None

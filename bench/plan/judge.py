@@ -3,17 +3,18 @@
 import difflib
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
-import msgspec
+from msgspec import Meta, Struct, ValidationError
+from msgspec import convert as converted
 
 MAX_SECONDS = 1_000_000
 MAX_ROUNDS = 1000
 
 T = TypeVar("T")
-Described = TypeVar("Described", bound=msgspec.Struct)
-Rounds = Annotated[int, msgspec.Meta(ge=1, le=MAX_ROUNDS)]
-Seconds = Annotated[float, msgspec.Meta(gt=0, le=MAX_SECONDS)]
+Described = TypeVar("Described", bound=Struct)
+Rounds = Annotated[int, Meta(ge=1, le=MAX_ROUNDS)]
+Seconds = Annotated[float, Meta(gt=0, le=MAX_SECONDS)]
 
 _WORDS = {
     "int": "a whole number",
@@ -29,11 +30,8 @@ class ExperimentError(ValueError):
     """The experiment is invalid. The message says what is wrong, where, and what is allowed."""
 
 
-class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A table of an experiment. Its lists are not empty and have no value twice."""
-
-    decides: ClassVar[frozenset[str]] = frozenset()
-    """Keys of the site that the table decides itself, so that they are not taken from the experiment's site."""
 
     rounds: Rounds | None = None  #: Number of rounds of the table; None: that of the experiment.
 
@@ -59,8 +57,8 @@ def convert(values: Any, kind: type[Described], where: str) -> Described:
     need(isinstance(values, Mapping), f"{where} must be a table, not {values!r}")
     check_keys(values, kind.__struct_encode_fields__, where)
     try:
-        return msgspec.convert(values, kind)
-    except msgspec.ValidationError as error:
+        return converted(values, kind)
+    except ValidationError as error:
         raise ExperimentError(f"{where}: {_sentence(str(error), values, kind)}") from error
 
 

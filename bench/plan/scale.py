@@ -40,7 +40,6 @@ class Swarm(BareTable, frozen=True, kw_only=True):
     """Each strategy at each number in flight over all processes."""
 
     kind = "swarm"
-    decides = frozenset(NOT_IN_A_SWARM)
     in_flight: tuple[InFlight, ...]
     strategies: tuple[str, ...] | None = None  #: The strategies that take part; None: all of the experiment.
     ramp_per_s: InFlight | None = None  #: Maximum number of fetches started per second.
@@ -52,6 +51,8 @@ class Swarm(BareTable, frozen=True, kw_only=True):
         """Raise ValueError for a time that is too long, and for a site with more than pages of one kind."""
         super().__post_init__()
         hold_ns(self.hold, "hold")
+        few = "processes must be at most the smallest in_flight, because each needs a fetch"
+        need((self.processes or 1) <= min(self.in_flight), few)
         for key, value in self.site.items():
             only = _ONLY_PAGES.get(key, value)
             need(value == only, f"{key} must be {only!r} in a swarm's site, not {value!r}; each fetch is one page")

@@ -7,12 +7,11 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from inflight.bench.plan.arm import REFERENCE, START_NS, Arm, ArmTrial, BlockTrial, placebo
-from inflight.bench.plan.bare import BareTable, BareTrial
+from inflight.bench.plan.arm import MAX_WAIT_S, REFERENCE, START_NS, Arm, ArmTrial, BlockTrial, placebo
+from inflight.bench.plan.bare import BareTrial
 from inflight.bench.plan.experiment import Experiment
 from inflight.bench.plan.grid import Grid, Kind, Throughput, Workload
 from inflight.bench.plan.judge import need
-from inflight.bench.plan.scale import Swarm
 from inflight.strategies import Description
 
 # Rough figures of a 2.6 GHz core, for the estimate only. They never change a plan.
@@ -92,15 +91,14 @@ def expand(experiment: Experiment, described: dict[str, Description]) -> list[An
     """
     order = Random(experiment.seed)
     trials: list[AnyTrial] = []
-    tables: list[Grid | BareTable] = [*experiment.grids, *experiment.bare]
-    for number in range(1, max(map(experiment.rounds_of, tables), default=0) + 1):
+    for number in range(1, max(map(experiment.rounds_of, experiment.grids + experiment.bare)) + 1):
         first: list[AnyTrial] = []
         crawls: list[AnyTrial] = []
         blocks: list[AnyTrial] = []
         for grid, workload in experiment.cells():
             if number > experiment.rounds_of(grid):
                 continue
-            chosen = [described[name] for name in experiment.strategies if grid.takes_part(name)]
+            chosen = [described[name] for name in experiment.strategies if name in (grid.strategies or [name])]
             chosen = [description for description in chosen if _fits(workload.in_flight, description)]
             if isinstance(grid, Throughput):
                 made = first if grid is experiment.throughput[0] else blocks
@@ -196,6 +194,12 @@ def _block(
     waits_ns = workload.mean_latency_ns
     reference = replace(arms[0], role="reference")
     every = (reference, *([] if waits_ns else [placebo(reference)]), *arms[1:])
+    wait_s = 2 * (len(every) - 1) * _SLICE_LATENCIES * waits_ns / 1e9
+    need(
+        wait_s < MAX_WAIT_S,
+        f"{workload.id}: a fetch would wait up to {wait_s:,.0f} s for its next slice, limit {MAX_WAIT_S}"
+        "; ask for less latency, or for fewer strategies",
+    )
     worked_ns = (_SLICE_FETCHES + _SLICE_ROUNDS * workload.in_flight) * workload.cpu_ns
     threaded = {description.name for description in chosen if description.threads_each}
     slices_ns = sum(_round_ns(arm, threaded) + _SLICE_LATENCIES * waits_ns + worked_ns for arm in every)
@@ -239,10 +243,10 @@ def _fits(in_flight: int, strategy: Description) -> bool:
 def above_limits(experiment: Experiment, described: dict[str, Description]) -> dict[str, int]:
     """Return the strategies that some workload leaves out because its cap is above their limit, each with its limit."""
     limits = {}
+    tables = experiment.grids + experiment.swarm
     for name in experiment.strategies:
         limit = described[name].most_in_flight
-        caps = [workload.in_flight for grid, workload in experiment.cells() if grid.takes_part(name)]
-        caps += [cap for swarm in experiment.swarm for cap in swarm.in_flight if name in (swarm.strategies or [name])]
+        caps = [cap for table in tables for cap in table.in_flight if name in (table.strategies or [name])]
         if limit is not None and max(caps, default=0) > limit:
             limits[name] = limit
     return limits
@@ -250,17 +254,13 @@ def above_limits(experiment: Experiment, described: dict[str, Description]) -> d
 
 def remarks(experiment: Experiment) -> Iterator[str]:
     """Yield what else a plan leaves out, limits or has together: a sentence each."""
-    tables: list[Grid | Swarm] = [*experiment.grids, *experiment.swarm]
-    for table in tables:
+    for table in experiment.grids + experiment.swarm:
         if absent := sorted({*(table.strategies or ())} - {*experiment.strategies}):
             yield f"left out of a [[{table.kind}]], because this run is without them: {', '.join(absent)}"
     first: dict[str, str] = {}
     for grid, workload in experiment.cells():
-        if grid.kind == "crawl" and workload.site.pages < workload.in_flight:
-            yield f"{workload.id}: never more than {workload.site.pages} in flight, which is its number of pages"
-        alike = first.setdefault(
-            repr((grid.settings, getattr(grid, "against", 0), replace(workload, id=""))), workload.id
-        )
+        same = grid.settings, getattr(grid, "against", None), replace(workload, id="")
+        alike = first.setdefault(repr(same), workload.id)
         if alike != workload.id:
             yield f"{workload.id} is the same workload as {alike}: results have the rounds of both together"
 

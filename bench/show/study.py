@@ -18,12 +18,12 @@ from inflight.bench.frame.figures import Figure, figure_of
 from inflight.bench.show import words
 from inflight.bench.show.parts import split
 from inflight.bench.show.table import Detail, Group, Line, Section, Table
-from inflight.bench.show.words import value_name, value_words
+from inflight.bench.show.words import TEXTS, WIDE, join, value_name, value_words
 
 STACKS = {"shared": 0, "own": 1, "none": 2}
 """Order of HTTP stacks in tables: strategies of the shared one are compared with each other."""
 HEADINGS = {"own": "own HTTP stack", "none": "parts of a page"}
-FINDINGS = words.TEXTS["findings"]
+FINDINGS = TEXTS["findings"]
 SIGNS = {"differs": "", "same": " =", "unknown": " ?"}
 STEADY = 0.02
 """A figure that is uncertain by more than this share is shown with two digits instead of three."""
@@ -279,7 +279,7 @@ def text(figure: Figure, mean: Any) -> str:
     """Write a mean with half of its interval, and a mark if it is of invalid trials."""
     half = max(mean.high / mean.estimate - 1, 1 - mean.low / mean.estimate)
     value = figure.write(mean.estimate, 3 if half <= STEADY else 2).removesuffix(" pages/s")
-    off = "" if mean.n == 1 else f" {words.WIDE}" if half >= 1 else f" ±{units.number(100 * half, 1)} %"
+    off = "" if mean.n == 1 else f" {WIDE}" if half >= 1 else f" ±{units.number(100 * half, 1)} %"
     return f"{value}{off}{'' if mean.valid else '✗'}"
 
 
@@ -308,7 +308,7 @@ def _axis_findings(part: Part, axis: str) -> Iterator[str]:
     for column in evenly([column for column in part.columns if len(part.at(table, [column]))], MAX_FINDINGS):
         lines = records(part.at(table, [column]))
         yield FINDINGS["axis"].format(
-            where=words.join(", ", part.head(column), part.name),
+            where=join(", ", part.head(column), part.name),
             baseline=value_name(axis, lines[0].baseline),
             words=part.study.figure.words,
             low=units.times(lines[0].estimate, 3),
@@ -326,7 +326,7 @@ def _finding(part: Part, column: Column) -> str:
     is_of_several = best.stack == "shared" and part.at(part.means, [column])["stack"].ne("shared").any()
     is_same = all(mean.answer == "same" for mean in means[1:])
     return FINDINGS["differs" if worst.answer == "differs" else "same" if is_same else "unknown"].format(
-        where=words.join(", ", part.head(column), part.name, "shared stack" if is_of_several else ""),
+        where=join(", ", part.head(column), part.name, "shared stack" if is_of_several else ""),
         number=len(means),
         best=best.line,
         worst=worst.line,
@@ -347,7 +347,7 @@ def section(many: Sequence[Part]) -> Section:
     tables = [table for part in many for table in _tables(part)]
     more = tuple(table for part in many for table in _other_figures(part))
     entries = [entry for table in tables for line in table.cells for entry in line[1:]]
-    signs = [text for sign, text in words.TEXTS["signs"].items() if any(sign in entry for entry in entries)]
+    signs = [text for sign, text in TEXTS["signs"].items() if any(sign in entry for entry in entries)]
     return Section(
         "",
         tuple(tables),
@@ -358,7 +358,7 @@ def section(many: Sequence[Part]) -> Section:
 
 
 def _tables(part: Part) -> Iterator[Table]:
-    study, title = part.study, words.join(", ", part.study.title, part.name)
+    study, title = part.study, join(", ", part.study.title, part.name)
     if study.plot.mark == "tiles":
         yield from _grids(part, title)
         return
@@ -379,7 +379,7 @@ def _other_figures(part: Part) -> Iterator[Table]:
     """Yield a table of each figure that is not compared."""
     for name in part.study.figures[1:]:
         figure = figure_of(name)
-        title = words.join(", ", f"{figure.words[0].upper()}{figure.words[1:]}", part.name)
+        title = join(", ", f"{figure.words[0].upper()}{figure.words[1:]}", part.name)
         yield _table(part, title, part.means_of(name), partial(text, figure))
 
 
@@ -393,7 +393,7 @@ def _grids(part: Part, title: str) -> Iterator[Table]:
         grid = tiles.set_index([y, x])["text"].unstack(fill_value="-")  # noqa: PD010
         heads = (value_words(y), *(value_name(x, item) for item in grid))
         lines = ((value_name(y, item), *grid.loc[item]) for item in tiles[y].unique())
-        yield Table(words.join(", ", title, value_name(facet, value)), heads, tuple(lines))
+        yield Table(join(", ", title, value_name(facet, value)), heads, tuple(lines))
 
 
 def tile_text(place: Tile) -> str:

@@ -16,6 +16,7 @@ from inflight.bench.rows.files import Row
 from inflight.bench.show import folder, markdown, terminal, words
 from inflight.bench.show.studies import Studies
 from inflight.bench.show.table import Cell, Detail, Line, Section, Table
+from inflight.bench.show.words import MEANINGS, TEXTS, join
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -43,7 +44,7 @@ def coverage(rows: Sequence[Row]) -> str:
     if valid and noise.is_slow(rows):
         usual = units.duration(noise.USUAL_UNIT_NS, 2)
         counted += " " + words.SENTENCES["slow"].format(units.duration(noise.unit_ns(rows) or 0, 2), usual)
-    return counted if valid else " ".join(filter(None, [counted, words.SENTENCES["nothing"], first_reason(rows)]))
+    return counted if valid else join(" ", counted, words.SENTENCES["nothing"], first_reason(rows))
 
 
 def first_reason(rows: Sequence[Row]) -> str:
@@ -81,7 +82,7 @@ def validity(rows: Sequence[Row]) -> Section:
     lines: list[Line] = []
     for name, counts in sorted(verdicts.items(), key=lambda item: (-item[1]["failed"], not item[1]["passed"])):
         sign = "✗" if counts["failed"] else "✓" if counts["passed"] else "–"  # noqa: RUF001  (a dash: neither)
-        first = Cell(f"{sign} {words.plain(name, 80)}", words.MEANINGS.get(name, ""), red=counts["failed"] > 0)
+        first = Cell(f"{sign} {words.plain(name, 80)}", MEANINGS.get(name, ""), red=counts["failed"] > 0)
         lines.append((first, *(units.count(counts[verdict]) for verdict in ("passed", "failed", "not applicable"))))
     checks = Table("Validity checks", ("check", "passed", "failed", "not applicable"), tuple(lines))
     tables = tuple(table for table in (not_counted(rows), checks if lines else None) if table)
@@ -91,7 +92,7 @@ def validity(rows: Sequence[Row]) -> Section:
 
 def glossary() -> Section:
     """Return the words that a page of a run may use, folded."""
-    sentences = tuple(f"{term}: {meaning.replace('`', '')}" for term, meaning in words.TEXTS["glossary"].items())
+    sentences = tuple(f"{term}: {meaning.replace('`', '')}" for term, meaning in TEXTS["glossary"].items())
     return Section("", details=(Detail("The words of this page, explained", sentences),))
 
 
@@ -190,7 +191,7 @@ def as_markdown(rows: Sequence[Row], machine: Mapping[str, Any], decided: Sequen
     if not all(row.valid for row in rows):
         checks = _within(markdown.markdown(validity(rows)), _ROOM_FOR_INVALID)
         parts.append(markdown.folded("Not counted", checks))
-    return _within("\n\n".join(filter(None, parts)), MAX_MARKDOWN) + "\n"
+    return _within(join("\n\n", *parts), MAX_MARKDOWN) + "\n"
 
 
 def _within(text: str, most: int) -> str:

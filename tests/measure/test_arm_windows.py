@@ -189,7 +189,9 @@ def test_the_rate_of_the_fastest_arm_bounds_the_demand() -> None:
 
 def test_work_per_page_bounds_the_demand() -> None:
     arms = with_costs(41_000.0)
+    arms[0].rate_per_s = 1_000.0  # which the warm-up finds with 1 ms of work
 
     block._check_demand(arms, block_of(GOOD, "10ms", cpu="1ms"))
+    arms[0].rate_per_s = 20_000.0
     with pytest.raises(TooMuchForServerError, match=r"up to 10,000 pages/s"):
         block._check_demand(arms, block_of(GOOD, "10ms", cpu="50us"))
