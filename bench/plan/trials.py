@@ -259,6 +259,8 @@ def remarks(experiment: Experiment) -> Iterator[str]:
             yield f"left out of a [[{table.kind}]], because this run is without them: {', '.join(absent)}"
     first: dict[str, str] = {}
     for grid, workload in experiment.cells():
+        if grid.kind == "crawl" and workload.site.pages < workload.in_flight:
+            yield f"{workload.id}: never more than {workload.site.pages} in flight, which is its number of pages"
         same = grid.settings, getattr(grid, "against", None), replace(workload, id="")
         alike = first.setdefault(repr(same), workload.id)
         if alike != workload.id:
