@@ -66,7 +66,7 @@ def union(name: str, about: str, chosen: Iterable[Experiment]) -> Experiment:
     for experiment in many:
         for kind, wholes in tables.items():
             for table in getattr(experiment, kind):
-                rounds = min(table.rounds or experiment.rounds, experiment.rounds)
+                rounds = experiment.rounds_of(table)
                 common = {"strategies": table.strategies or experiment.strategies} if isinstance(table, Grid) else {}
                 whole = replace(table, rounds=rounds, **common)
                 if whole not in wholes:

@@ -9,7 +9,7 @@ from inflight.bench.commands.output import seconds
 from inflight.bench.plan.trials import AnyTrial, RowTrial, estimate_ns, row_trials
 from inflight.bench.show.table import Section, Table
 from inflight.bench.show.terminal import text
-from inflight.bench.show.words import counted, workload
+from inflight.bench.show.words import counted, join, workload
 
 _STUDIES = {
     "arm": ("throughput, in blocks where all strategies take turns", "in_flight"),
@@ -66,9 +66,11 @@ def _cost_of_waiting(trial: AnyTrial) -> tuple[float, float, str]:
 
 
 def _setting(part: RowTrial, size: str) -> str:
-    """Return the values of a workload that are not its size."""
+    """Return the values of a workload that are not its size; of several tables also which, such as ``crawl-2``."""
     values = {"variables": part.values.get("arm", {}).get("variables")} | part.values
-    return workload(part.kind, {key: value for key, value in values.items() if key not in {size, "arguments"}})
+    named = {key: value for key, value in values.items() if key not in {size, "arguments"}}
+    table = values["id"].split("/")[0]
+    return join(", ", workload(part.kind, named), table if "-" in table else "")
 
 
 def _name(part: RowTrial) -> str:

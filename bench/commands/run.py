@@ -20,14 +20,12 @@ from inflight.bench.measure import host, interpreters, neighbour
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.limits import quota
 from inflight.bench.measure.trial import Hosting
-from inflight.bench.plan import experiment as experiments
-from inflight.bench.plan.experiment import Experiment, ExperimentError
-from inflight.bench.plan.judge import MAX_ROUNDS, judged, need, whole
-from inflight.bench.plan.trials import AnyTrial, estimate_ns, row_trials
+from inflight.bench.plan.experiment import MAX_SEED, Experiment, ExperimentError, load, named
+from inflight.bench.plan.judge import MAX_ROUNDS, check_distinct, judged, need, whole
+from inflight.bench.plan.trials import AnyTrial, estimate_ns, remarks, row_trials
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError
-from inflight.bench.show import words
-from inflight.bench.show.words import counted
+from inflight.bench.show.words import SENTENCES, counted
 from inflight.bench.units import parse_size_bytes
 from inflight.fake_server.delays import parse_duration_ns
 
@@ -153,15 +151,15 @@ def experiment_of(
     if chosen is not None:
         wanted = [chosen] if isinstance(chosen, str) else list(chosen)
         need(bool(wanted), f"{where('strategies')}: name at least one, such as callbacks")
-        names = [experiments.named(strategy, where("strategies")) for strategy in wanted]
-        changes["strategies"] = tuple(dict.fromkeys(names))
-    if rounds is not None:
-        changes["rounds"] = whole(rounds, 1, MAX_ROUNDS, where("rounds"))
+        names = [named(strategy, where("strategies")) for strategy in wanted]
+        check_distinct(names, where("strategies"))
+        changes["strategies"] = tuple(names)
     if seed is not None:
-        changes["seed"] = whole(seed, 0, experiments.MAX_SEED, where("seed"))
+        changes["seed"] = whole(seed, 0, MAX_SEED, where("seed"))
     if pythons:
         changes["pythons"] = interpreters.labelled(pythons)
-    return replace(experiments.load(name, strategies.names()), **changes)
+    experiment = replace(load(name, strategies.names()), **changes)
+    return experiment if rounds is None else experiment.cut_to(whole(rounds, 1, MAX_ROUNDS, where("rounds")))
 
 
 def _interrupted(folder: Path) -> Experiment:
@@ -169,7 +167,7 @@ def _interrupted(folder: Path) -> Experiment:
     for file in (runs.EXPERIMENT_FILE, rows.MACHINE_FILE, rows.ROWS_FILE):
         if not (folder / file).is_file():
             raise RowsError(f"{folder} is not a run: it has no {file}")
-    return experiments.load(str(folder / runs.EXPERIMENT_FILE), strategies.names())
+    return load(str(folder / runs.EXPERIMENT_FILE), strategies.names())
 
 
 def say_beginning(folder: Path, trials: Sequence[AnyTrial]) -> None:
@@ -183,14 +181,16 @@ def say_beginning(folder: Path, trials: Sequence[AnyTrial]) -> None:
 
 
 def say_left_out(experiment: Experiment, trials: Iterable[AnyTrial]) -> None:
-    """Print the CPU quota, the strategies that have fewer in flight, and how many trials each limit excludes.
+    """Print the CPU quota, what a plan leaves out or changes, and how many trials each limit excludes.
 
     A quota is always said here, because nobody knows yet whether it will throttle.
     """
     if of_cpu := quota.read():
-        say(words.SENTENCES["quota_first"].format(counted(of_cpu.cores, "core")))
+        say(SENTENCES["quota_first"].format(counted(of_cpu.cores, "core")))
     for name, limit in runs.above_limits(experiment).items():
         say(f"left out, {name}: at most {limit} in flight")
+    for sentence in remarks(experiment):
+        say(sentence)
     say_shortages(runs.shortages(trials))
 
 

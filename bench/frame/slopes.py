@@ -116,7 +116,9 @@ def _layers(trials: "pd.DataFrame", group: str, stage: str) -> "pd.DataFrame":
     whole = {} if group == "swarm" else {layer: read(f"{stage}_{name}") for layer, name in _OF_PROCESS.items()}
     size = added | whole
     n = trials["in_flight"] if group == "idle" else read("held_in_flight").fillna(0).astype(int)
-    trials = trials[["connection", "site", "cpu", "arm", "stack", "valid"]].assign(group=group, n=n, row=trials.index)
+    trials = trials[["trial", "connection", "site", "cpu", "arm", "stack", "valid"]].assign(
+        group=group, n=n, row=trials.index
+    )
     trials["arm"] = trials["arm"].str.replace(REACHED, "", regex=True)  # one subject: n is what each trial reached
     for sizes in (size, added):
         sizes[FULL] = _sum(sizes[layer] for layer in (*LAYERS, *([SERVER] if SERVER in sizes else [])))

@@ -26,6 +26,8 @@ REFERENCE = "callbacks"
 """The reference strategy, if it takes part."""
 IN_FLIGHT = 100
 """Default number in flight."""
+MAX_WAIT_S = 600
+"""Maximum time of a fetch in a block: it waits behind its gate during the slices of all other arms."""
 START_NS = 350_000_000
 """Estimated time of an arm to start, warm up and end."""
 

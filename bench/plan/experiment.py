@@ -11,13 +11,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import msgspec
+from msgspec import Meta, Struct, field, to_builtins
+from msgspec.structs import replace
 
 from inflight import strategies
-from inflight.bench.plan import judge
 from inflight.bench.plan.bare import BareTable, Idle, Limit, Probe
 from inflight.bench.plan.grid import Against, Crawl, Grid, Memory, Throughput, Workload
-from inflight.bench.plan.judge import ExperimentError, Rounds, Seconds
+from inflight.bench.plan.judge import (
+    ExperimentError,
+    Rounds,
+    Seconds,
+    check_distinct,
+    check_keys,
+    check_known,
+    convert,
+    nearest,
+    need,
+)
 from inflight.bench.plan.scale import NOT_IN_A_SWARM, Open, Swarm, host_of, is_loopback
 
 PRESETS = Path(__file__).with_name("presets")
@@ -29,16 +39,16 @@ TABLES: tuple[type[Grid | BareTable], ...] = (Crawl, Memory, Throughput, Idle, P
 __all__ = ["Experiment", "ExperimentError", "Grid", "Workload", "load", "named", "parse", "preset_names"]
 
 
-class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class Experiment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """All that one run measures, and the settings of the run."""
 
     about: str = ""
     strategies: tuple[str, ...]
     rounds: Rounds = 1
-    seed: Annotated[int, msgspec.Meta(ge=0, le=MAX_SEED)] = 1
+    seed: Annotated[int, Meta(ge=0, le=MAX_SEED)] = 1
     pin: bool = True
     deadline_s: Seconds | None = None  #: Deadline of a trial; None: derived from the estimate of the plan.
-    pythons: dict[str, Annotated[str, msgspec.Meta(min_length=1)]] = msgspec.field(name="python", default_factory=dict)
+    pythons: dict[str, Annotated[str, Meta(min_length=1)]] = field(name="python", default_factory=dict)
     """Interpreters that are compared, by their labels: each strategy runs on each. Empty: that of the harness alone."""
     crawl: tuple[Crawl, ...] = ()
     memory: tuple[Memory, ...] = ()
@@ -60,6 +70,20 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """The other tables."""
         return (*self.idle, *self.probe, *self.limit, *self.swarm, *self.open)
 
+    def rounds_of(self, table: Grid | BareTable) -> int:
+        """Return the number of rounds of a table: its own, or else that of the experiment."""
+        return table.rounds or self.rounds
+
+    def cut_to(self, rounds: int) -> "Experiment":
+        """Return the experiment with another number of rounds, which no table exceeds."""
+        tables = {
+            kind.kind: tuple(
+                replace(table, rounds=min(table.rounds or rounds, rounds)) for table in getattr(self, kind.kind)
+            )
+            for kind in TABLES
+        }
+        return replace(self, rounds=rounds, **tables)
+
     def cells(self) -> list[tuple[Grid, Workload]]:
         """Return the workloads of all grids, each with its grid."""
         many = len(self.grids) > 1
@@ -71,7 +95,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def to_dict(self) -> dict[str, Any]:
         """Return the experiment as TOML values, from which ``parse`` makes an equal one."""
-        return {key: value for key, value in msgspec.to_builtins(self).items() if key != "name"}
+        return {key: value for key, value in to_builtins(self).items() if key != "name"}
 
 
 def preset_names() -> list[str]:
@@ -87,8 +111,7 @@ def load(name_or_path: str, known_strategies: Iterable[str]) -> Experiment:
         path = Path(name_or_path)
         if path.suffix != ".toml" and not path.exists():
             raise ExperimentError(
-                f"no preset {name_or_path!r}{judge.nearest(name_or_path, preset_names())}; "
-                "or give the path of a TOML file"
+                f"no preset {name_or_path!r}{nearest(name_or_path, preset_names())}; or give the path of a TOML file"
             )
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -109,7 +132,7 @@ def named(text: str, where: str, known: Iterable[str] | None = None, base: Path 
     except strategies.StrategyError as error:
         raise ExperimentError(f"{where}: {error}") from error
     if name == text and not strategies.is_ours(name) and name not in strategies.names():
-        judge.check_known(name, strategies.names() if known is None else known, "strategy", where)
+        check_known(name, strategies.names() if known is None else known, "strategy", where)
     return name
 
 
@@ -120,24 +143,25 @@ def parse(
 
     ``where`` names the file in messages; ``base`` is its folder, where relative paths start.
     """
-    judge.check_keys(values, (*HEAD, *(table.kind for table in TABLES)), where)
+    check_keys(values, (*HEAD, *(table.kind for table in TABLES)), where)
     known = list(known_strategies)
     head = {key: value for key, value in values.items() if key in HEAD and key != "site"}
     models = [model for model in strategies.models() if model in known]
-    settings = judge.convert({"name": name, "strategies": models} | head, Experiment, where)
-    names = tuple(dict.fromkeys(named(strategy, where, known, base) for strategy in settings.strategies))
+    settings = convert({"name": name, "strategies": models} | head, Experiment, where)
+    names = tuple(named(strategy, where, known, base) for strategy in settings.strategies)
+    check_distinct(names, f"{where}: strategies")
     tables: dict[str, Any] = {table.kind: tuple(_tables(table, values, [*known, *names], where)) for table in TABLES}
-    judge.need(any(tables.values()), f"{where}: nothing to do; add a [[crawl]] or a [[memory]] table")
+    need(any(tables.values()), f"{where}: nothing to do; add a [[crawl]] or a [[memory]] table")
     pythons = {
         label: os.path.abspath((base or Path()) / python) if "/" in python else python  # noqa: PTH100
         for label, python in settings.pythons.items()
     }
     about = settings.about.strip()
-    experiment = msgspec.structs.replace(settings, about=about, strategies=names, pythons=pythons, **tables)
+    experiment = replace(settings, about=about, strategies=names, pythons=pythons, **tables)
     has_crawlers = bool(names) or not (experiment.grids or experiment.swarm)
-    judge.need(has_crawlers, f"{where}: strategies must name at least one, not []")
+    need(has_crawlers, f"{where}: strategies must name at least one, not []")
     ids = [trial.id for table in experiment.bare for trial in table.trials(names)]
-    judge.need(len(set(ids)) == len(ids), f"{where}: its tables together have the same trial twice")
+    need(len(set(ids)) == len(ids), f"{where}: its tables together have the same trial twice")
     return experiment
 
 
@@ -146,28 +170,26 @@ def _tables(
 ) -> Iterator[Grid | BareTable]:
     """Yield the tables of a kind; the site of each contains that of the experiment. Raises ExperimentError."""
     given = values.get(kind.kind, [])
-    judge.need(
-        isinstance(given, list | tuple), f"{where}: {kind.kind} must be written with two brackets, [[{kind.kind}]]"
-    )
+    need(isinstance(given, list | tuple), f"{where}: {kind.kind} must be written with two brackets, [[{kind.kind}]]")
     for number, entry in enumerate(given, start=1):
         place = f"{where}, [[{kind.kind}]] number {number}"
-        judge.need(isinstance(entry, Mapping), f"{place} must be a table, not {entry!r}")
+        need(isinstance(entry, Mapping), f"{place} must be a table, not {entry!r}")
         table = dict(entry)
         if "site" in kind.__struct_fields__ and "target" not in table:
             common, site = values.get("site", {}), table.get("site", {})
-            judge.need(isinstance(common, dict) and isinstance(site, dict), f"{place}: site must be a table")
+            need(isinstance(common, dict) and isinstance(site, dict), f"{place}: site must be a table")
             ignored = NOT_IN_A_SWARM if kind is Swarm else ()
             table["site"] = {key: value for key, value in common.items() if key not in ignored} | site
         if "against" in table:
-            table["against"] = judge.convert(table["against"], Against, f"{place}: against")
-        made = judge.convert(table, kind, place)
+            table["against"] = convert(table["against"], Against, f"{place}: against")
+        made = convert(table, kind, place)
         if chosen := getattr(made, "strategies", None):
             names = tuple(map(strategies.canonical, chosen))
             for name in names:
-                judge.check_known(name, known, "strategy", place)
-            made = msgspec.structs.replace(made, strategies=names)
+                check_known(name, known, "strategy", place)
+            made = replace(made, strategies=names)
         if isinstance(made, Open) and made.target is not None:
-            judge.need(
+            need(
                 is_loopback(host_of(made.target, place)),
                 f"{place}: target {made.target!r} is not on this machine's loopback; "
                 "only `inflight open-loop --not-loopback` asks others, with the permission of whoever owns that host",

@@ -12,6 +12,7 @@ from msgspec.structs import force_setattr
 from inflight.bench.plan.judge import Seconds, Table, check_variables, judged, need
 from inflight.fake_server.delays import duration_text, parse_delay, parse_duration_ns
 from inflight.fake_server.site import SiteConfig
+from inflight.strategies.base import Job
 
 Connection = Literal["keep-alive", "per-fetch"]
 CONNECTIONS: tuple[str, ...] = get_args(Connection)
@@ -20,7 +21,7 @@ MAX_CPU_NS = 1_000_000_000
 LAP, MIN_LAP = 1000, 10
 """Pages in a lap of an endless site: default and minimum."""
 MAX_LEFT_NS = 250_000_000
-"""Maximum CPU work of a lap: a block ends when the waiting pages, almost a lap, have been crawled."""
+"""Maximum CPU work and transfer of a lap: a block ends when the waiting pages, almost a lap, have been crawled."""
 AT_LEAST = ">="
 """Beginning of the name of any interpreter from a version on, such as ``>=3.12``."""
 
@@ -71,10 +72,19 @@ def served(site: SiteConfig) -> dict[str, Any]:
     return {"latency": site.delay, "mean_latency_ns": mean_ns, "site": site.to_dict()}
 
 
+def check_bodies(site: SiteConfig) -> None:
+    """Raise ExperimentError for bodies that no client of a job accepts."""
+    most, limit = site.body_bytes * (1 + site.body_spread), Job(roots=()).max_body_bytes
+    need(
+        most <= limit,
+        f"body_bytes: bodies of {most:,.0f} bytes are above the limit of a fetch, {limit:,}; ask for less",
+    )
+
+
 def latencies(texts: tuple[str, ...], site: Mapping[str, Any]) -> tuple[str, ...]:
     """Return latencies in their canonical form. Raises ExperimentError, also for a site that cannot be."""
     need("delay" not in site, 'the site\'s delay is given as "latency" here')
-    SiteConfig.from_dict(site)
+    check_bodies(SiteConfig.from_dict(site))
     return tuple(judged(lambda: [parse_delay(text).text for text in texts], "latency"))
 
 
@@ -107,10 +117,6 @@ class Grid(Table, frozen=True, kw_only=True):
         """Return the cells in the order of the lists."""
         cells = product(self.latency, self.cpu, self.in_flight, self.connection)
         return [self._workload(prefix, *cell) for cell in cells]
-
-    def takes_part(self, strategy: str, number: int) -> bool:
-        """Return whether a strategy takes part in round ``number``."""
-        return self.is_in(number) and (self.strategies is None or strategy in self.strategies)
 
     def _workload(self, prefix: str, latency: str, cpu: str, in_flight: int, connection: Connection) -> Workload:
         cell = f"{prefix}/latency={latency}/in_flight={in_flight}/{connection}" + (f"/cpu={cpu}" if cpu != "0" else "")
@@ -199,9 +205,12 @@ class Throughput(Grid, frozen=True, kw_only=True):
 
 
 def endless(site: SiteConfig, in_flight: int, cpu_ns: int = 0) -> SiteConfig:
-    """Return the endless site of a block, whose lap has at least ``in_flight`` pages. Raises ValueError."""
+    """Return the endless site of a block, whose lap has at least ``in_flight`` pages. Raises ValueError.
+
+    A byte of a body takes about a nanosecond.
+    """
     lap = LAP
-    while lap > MIN_LAP and lap * cpu_ns > MAX_LEFT_NS:
+    while lap > MIN_LAP and lap * (cpu_ns + site.body_bytes) > MAX_LEFT_NS:
         lap //= 10
     while lap < in_flight:
         lap *= 10

@@ -2,18 +2,19 @@
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
-import msgspec
+from msgspec import Meta, Struct, ValidationError
+from msgspec import convert as converted
 
 MAX_SECONDS = 1_000_000
 MAX_ROUNDS = 1000
 
 T = TypeVar("T")
-Described = TypeVar("Described", bound=msgspec.Struct)
-Rounds = Annotated[int, msgspec.Meta(ge=1, le=MAX_ROUNDS)]
-Seconds = Annotated[float, msgspec.Meta(gt=0, le=MAX_SECONDS)]
+Described = TypeVar("Described", bound=Struct)
+Rounds = Annotated[int, Meta(ge=1, le=MAX_ROUNDS)]
+Seconds = Annotated[float, Meta(gt=0, le=MAX_SECONDS)]
 
 _WORDS = {
     "int": "a whole number",
@@ -29,23 +30,19 @@ class ExperimentError(ValueError):
     """The experiment is invalid. The message says what is wrong, where, and what is allowed."""
 
 
-class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A table of an experiment. Its lists are not empty and have no value twice."""
 
-    rounds: Rounds | None = None  #: Number of rounds that the table takes part in, from the first; None: all.
+    rounds: Rounds | None = None  #: Number of rounds of the table; None: that of the experiment.
 
     def __post_init__(self) -> None:
-        """Raise ExperimentError for a list that is empty or names a value twice."""
+        """Raise ExperimentError for a list that is empty or names a value twice, and for variables that cannot be."""
+        check_variables(getattr(self, "variables", {}))
         for key in self.__struct_fields__:
             values = getattr(self, key)
             if isinstance(values, tuple):
                 need(bool(values), f"{key} must be a list of at least one value, not []")
-                need(len(set(values)) == len(values), f"{key} names the same value twice")
-        check_variables(getattr(self, "variables", {}))
-
-    def is_in(self, number: int) -> bool:
-        """Return whether the table takes part in round ``number``."""
-        return self.rounds is None or number <= self.rounds
+                check_distinct(values, key)
 
 
 def convert(values: Any, kind: type[Described], where: str) -> Described:
@@ -53,8 +50,8 @@ def convert(values: Any, kind: type[Described], where: str) -> Described:
     need(isinstance(values, Mapping), f"{where} must be a table, not {values!r}")
     check_keys(values, kind.__struct_encode_fields__, where)
     try:
-        return msgspec.convert(values, kind)
-    except msgspec.ValidationError as error:
+        return converted(values, kind)
+    except ValidationError as error:
         raise ExperimentError(f"{where}: {_sentence(str(error), values, kind)}") from error
 
 
@@ -91,6 +88,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
     names = list(known)
     near = difflib.get_close_matches(name, names, n=1)
     return f'; did you mean "{near[0]}"?' if near else f"; known: {', '.join(names)}"
+
+
+def check_distinct(values: Collection[Any], where: str) -> None:
+    """Raise ExperimentError for a value that is there twice."""
+    need(len(set(values)) == len(values), f"{where} names the same value twice")
 
 
 def check_known(name: str, known: Iterable[str], what: str, where: str) -> None:

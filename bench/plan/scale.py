@@ -13,7 +13,7 @@ from msgspec import Meta, field
 from msgspec.structs import force_setattr
 
 from inflight.bench.plan.bare import BareTable, BareTrial
-from inflight.bench.plan.grid import latencies, served
+from inflight.bench.plan.grid import check_bodies, latencies, served
 from inflight.bench.plan.judge import judged, need
 from inflight.fake_server.delays import parse_duration_ns
 from inflight.fake_server.site import SiteConfig
@@ -51,11 +51,13 @@ class Swarm(BareTable, frozen=True, kw_only=True):
         """Raise ValueError for a time that is too long, and for a site with more than pages of one kind."""
         super().__post_init__()
         hold_ns(self.hold, "hold")
+        few = "processes must be at most the smallest in_flight, because each needs a fetch"
+        need((self.processes or 1) <= min(self.in_flight), few)
         for key, value in self.site.items():
             only = _ONLY_PAGES.get(key, value)
             need(value == only, f"{key} must be {only!r} in a swarm's site, not {value!r}; each fetch is one page")
             need(key not in _GIVEN, f"a swarm's site has no {key} of its own; {_GIVEN.get(key)}")
-        SiteConfig.from_dict(self.site)
+        check_bodies(SiteConfig.from_dict(self.site))
 
     def trials(self, strategies: Sequence[str] = ()) -> list[BareTrial]:
         """Return a trial of each strategy at each number in flight."""

@@ -1,16 +1,17 @@
 """The ordered list of an experiment's trials. Pure: the same experiment gives the same plan."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
 from msgspec import to_builtins
 
-from inflight.bench.plan.arm import REFERENCE, START_NS, Arm, ArmTrial, BlockTrial, placebo
+from inflight.bench.plan.arm import MAX_WAIT_S, REFERENCE, START_NS, Arm, ArmTrial, BlockTrial, placebo
 from inflight.bench.plan.bare import BareTrial
 from inflight.bench.plan.experiment import Experiment
 from inflight.bench.plan.grid import Grid, Kind, Throughput, Workload
+from inflight.bench.plan.judge import need
 from inflight.strategies import Description
 
 # Rough figures of a 2.6 GHz core, for the estimate only. They never change a plan.
@@ -90,12 +91,14 @@ def expand(experiment: Experiment, described: dict[str, Description]) -> list[An
     """
     order = Random(experiment.seed)
     trials: list[AnyTrial] = []
-    for number in range(1, experiment.rounds + 1):
+    for number in range(1, max(map(experiment.rounds_of, experiment.grids + experiment.bare)) + 1):
         first: list[AnyTrial] = []
         crawls: list[AnyTrial] = []
         blocks: list[AnyTrial] = []
         for grid, workload in experiment.cells():
-            chosen = [described[name] for name in experiment.strategies if grid.takes_part(name, number)]
+            if number > experiment.rounds_of(grid):
+                continue
+            chosen = [described[name] for name in experiment.strategies if name in (grid.strategies or [name])]
             chosen = [description for description in chosen if _fits(workload.in_flight, description)]
             if isinstance(grid, Throughput):
                 made = first if grid is experiment.throughput[0] else blocks
@@ -175,6 +178,9 @@ def _against_itself(grid: Throughput, workload: Workload, strategy: Description,
         values = {key: getattr(side, key) for key in against}
         settings = ", ".join(f"{key}={value}" for key, value in (values.pop("variables", {}) | values).items())
         arms.append(replace(side, name=f"{side.strategy} ({settings})" if settings else side.strategy))
+    need(
+        arms[0].name != arms[1].name, f"{workload.id}: against has the settings of the table; name another value there"
+    )
     return _block(f"{workload.id}/{strategy.name}/round={number}", number, workload, [strategy], arms, grid.cycles)
 
 
@@ -188,6 +194,12 @@ def _block(
     waits_ns = workload.mean_latency_ns
     reference = replace(arms[0], role="reference")
     every = (reference, *([] if waits_ns else [placebo(reference)]), *arms[1:])
+    wait_s = 2 * (len(every) - 1) * _SLICE_LATENCIES * waits_ns / 1e9
+    need(
+        wait_s < MAX_WAIT_S,
+        f"{workload.id}: a fetch would wait up to {wait_s:,.0f} s for its next slice, limit {MAX_WAIT_S}"
+        "; ask for less latency, or for fewer strategies",
+    )
     worked_ns = (_SLICE_FETCHES + _SLICE_ROUNDS * workload.in_flight) * workload.cpu_ns
     threaded = {description.name for description in chosen if description.threads_each}
     slices_ns = sum(_round_ns(arm, threaded) + _SLICE_LATENCIES * waits_ns + worked_ns for arm in every)
@@ -214,7 +226,7 @@ def _arm(strategy: Description, workload: Workload, settings: Settings, on: Sett
 def _bare(experiment: Experiment, described: dict[str, Description], number: int) -> list[BareTrial]:
     trials = []
     for table in experiment.bare:
-        for trial in table.trials(experiment.strategies) if table.is_in(number) else ():
+        for trial in table.trials(experiment.strategies) if number <= experiment.rounds_of(table) else ():
             strategy = described[trial.strategy] if trial.strategy in experiment.strategies else None
             if trial.kind != "swarm":
                 trials.append(replace(trial, round=number))
@@ -229,14 +241,30 @@ def _fits(in_flight: int, strategy: Description) -> bool:
 
 
 def above_limits(experiment: Experiment, described: dict[str, Description]) -> dict[str, int]:
-    """Return the strategies that have no trial because all caps are above their limits, each with its limit."""
+    """Return the strategies that some workload leaves out because its cap is above their limit, each with its limit."""
     limits = {}
+    tables = experiment.grids + experiment.swarm
     for name in experiment.strategies:
         limit = described[name].most_in_flight
-        caps = [workload.in_flight for grid, workload in experiment.cells() if grid.takes_part(name, 1)]
-        if limit is not None and caps and min(caps) > limit:
+        caps = [cap for table in tables for cap in table.in_flight if name in (table.strategies or [name])]
+        if limit is not None and max(caps, default=0) > limit:
             limits[name] = limit
     return limits
+
+
+def remarks(experiment: Experiment) -> Iterator[str]:
+    """Yield what else a plan leaves out, limits or has together: a sentence each."""
+    for table in experiment.grids + experiment.swarm:
+        if absent := sorted({*(table.strategies or ())} - {*experiment.strategies}):
+            yield f"left out of a [[{table.kind}]], because this run is without them: {', '.join(absent)}"
+    first: dict[str, str] = {}
+    for grid, workload in experiment.cells():
+        if grid.kind == "crawl" and workload.site.pages < workload.in_flight:
+            yield f"{workload.id}: never more than {workload.site.pages} in flight, which is its number of pages"
+        same = grid.settings, getattr(grid, "against", None), replace(workload, id="")
+        alike = first.setdefault(repr(same), workload.id)
+        if alike != workload.id:
+            yield f"{workload.id} is the same workload as {alike}: results have the rounds of both together"
 
 
 def trial_of(trial_id: str, number: int, workload: Workload, strategy: Description, arm: Arm | None = None) -> Trial:

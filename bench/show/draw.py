@@ -18,7 +18,7 @@ from inflight.bench.show.listing import Listing, line_name
 from inflight.bench.show.looks import COLOURS, GREY, MIDDLE, PALE, look, looks
 from inflight.bench.show.pictures import MAX_BARS, MAX_LINES, ROW, Bar, Label, Panel, Picture, Point
 from inflight.bench.show.study import Column, Part, evenly, tile_text
-from inflight.bench.show.words import short_name, value_name, value_words
+from inflight.bench.show.words import join, short_name, value_name, value_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,8 +56,8 @@ def draw_study(parts: Sequence[Part], *, has_valid: bool) -> Iterator[Picture]:
         ]
         yield Picture(
             study.name if number == 1 else f"{study.name}-{number}",
-            words.join(", ", study.title, part.name),
-            words.join(" ", *part.findings, study.note, NOTES[mark]),
+            join(", ", study.title, part.name),
+            join(" ", *part.findings, study.note, NOTES[mark]),
             panels,
             chosen.index(first),
         )
@@ -185,7 +185,7 @@ def _tiles(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
         axes.barh(y, 0.96, left=x - 0.48, height=0.96, color=colour, alpha=alpha, hatch=hatch, edgecolor="white")
         name, _, lead = tile_text(best).partition(" ")
         weight = "bold" if best.is_decided else "normal"
-        label = "\n".join(filter(None, [name.rstrip(",").replace("_", "_\n", 1), lead]))
+        label = join("\n", name.rstrip(",").replace("_", "_\n", 1), lead)
         axes.text(x, y, label, ha="center", va="center", weight=weight, size=min(pictures.SMALL, 40 / len(wide)))
     axes.set_xlim(-0.5, len(wide) - 0.5)
     axes.set_ylim(-0.5, len(high) - 0.5)
@@ -208,8 +208,8 @@ def draw_listing(parts: Sequence[listings.Part], moments: pd.DataFrame) -> Itera
     listing = parts[0].listing
     for number, part in enumerate(parts[: pictures.MAX_PICTURES], start=1):
         suffix = "" if number == 1 else f"-{number}"
-        title = words.join(", ", listing.title, part.name)
-        notes = words.join(" ", *part.findings, listing.note)
+        title = join(", ", listing.title, part.name)
+        notes = join(" ", *part.findings, listing.note)
         figures = [name for name in listing.bars if name in part.lines and part.lines[name].notna().any()][:MAX_PANELS]
         if figures:
             lines = part.lines.head(MAX_BARS)

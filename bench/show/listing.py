@@ -16,7 +16,7 @@ from inflight.bench.show import words
 from inflight.bench.show.parts import split
 from inflight.bench.show.study import STACKS
 from inflight.bench.show.table import Section, Table
-from inflight.bench.show.words import short_name, value_name, value_words
+from inflight.bench.show.words import join, short_name, value_name, value_words
 
 MAX_COLUMNS = 5
 """Maximum number of arms beside each other in a table whose lines are figures."""
@@ -123,7 +123,7 @@ def _ranked(listing: Listing, lines: pd.DataFrame) -> pd.DataFrame:
 def line_name(listing: Listing, line: Any) -> str:
     """Return what a line is called: its arm, and the values of its keys."""
     keys = (value_name(key, line[key]) for key in listing.keys)
-    return ", ".join(filter(None, [words.name(line["arm"]), *keys]))
+    return join(", ", words.name(line["arm"]), *keys)
 
 
 def section(parts: Sequence[Part]) -> Section:
@@ -135,7 +135,7 @@ def section(parts: Sequence[Part]) -> Section:
 
 def _tables(part: Part) -> Iterator[Table]:
     listing = part.listing
-    title = ", ".join(filter(None, [listing.title, part.name]))
+    title = join(", ", listing.title, part.name)
     names = part.figures
     keys = [key for key in listing.keys if part.lines[key].astype(bool).any()]
     texts = [name for name in listing.texts if name in part.lines and part.lines[name].notna().any()]
@@ -196,7 +196,7 @@ def ranked(part: Part) -> Iterator[str]:
     ends = [f"{figure.write(line[listing.order], 2)} with {line_name(listing, line)}" for _, line in lines.iterrows()]
     if ends:
         held = f"{lines['held_in_flight'].max():,.0f} in flight" if listing.is_largest else ""
-        where = ", ".join(filter(None, [listing.title, held, part.name]))
+        where = join(", ", listing.title, held, part.name)
         yield f"{where}: {figure.words} {' to '.join(dict.fromkeys([ends[0], ends[-1]]))}."
 
 

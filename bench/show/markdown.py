@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from inflight.bench.show import words
 from inflight.bench.show.table import Group, Section, Table, texts
+from inflight.bench.show.words import join
 
 MAX_TEXT = 1000
 """Maximum length of a sentence where nothing else limits it: rows may contain any text."""
@@ -41,7 +42,7 @@ def markdown(section: Section) -> str:
     """Return a section as Markdown."""
     title = f"**{escaped(section.title)}.**" if section.title else ""
     parts = [listed(section.first), title, *map(table_markdown, section.tables), listed(section.notes)]
-    return "\n\n".join(filter(None, parts))
+    return join("\n\n", *parts)
 
 
 def table_markdown(table: Table) -> str:

@@ -17,6 +17,7 @@ from inflight.bench.show.looks import look
 from inflight.bench.show.parts import split
 from inflight.bench.show.pictures import MAX_BARS, MAX_LINES, ROW, Label, Panel, Picture
 from inflight.bench.show.table import Group, Line, Section, Table
+from inflight.bench.show.words import join
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,6 +56,12 @@ class Part(NamedTuple):
     """``slopes.slopes``, with the name of each subject as ``line``, the subjects in order."""
     lines: pd.DataFrame
     """``slopes.layers``, with ``line``."""
+
+    @property
+    def trials(self) -> "pd.Series[str]":
+        """The trials of the subjects that have a slope."""
+        able = self.slopes.dropna(subset="estimate")
+        return self.lines["trial"][self.lines["line"].isin(able["line"])]
 
 
 def parts(trials: pd.DataFrame) -> list[Part]:
@@ -106,7 +113,7 @@ def _table(part: Part) -> Table:
     notes: tuple[str, ...] = (f"Too few valid trials for a slope: {missing}.",) if missing else ()
     unknown = part.slopes[part.slopes["reason"].ne("") & part.slopes["line"].isin({line for _, line in tables})]
     notes += tuple(f"-: {reason}." for reason in dict.fromkeys(unknown["reason"]))
-    title = ", ".join(filter(None, [TITLE, part.name]))
+    title = join(", ", TITLE, part.name)
     return Table(f"{title} (bytes)", ("", *(column.replace(" and ", ", ") for column in columns)), tuple(lines), notes)
 
 
@@ -172,7 +179,7 @@ def plots(parts: Sequence[Part]) -> Iterator[Picture]:
             notes = [*findings(part), *NOTES[1:], "Dashed: figures of the chapter by Davis and van Rossum."]
             height = 2.1 + ROW * (min(bars, MAX_BARS) + part.slopes["group"].nunique())
             panel = Panel("", partial(_layers, part=part), height)
-            yield Picture(f"memory{suffix}", ", ".join(filter(None, [TITLE, part.name])), " ".join(notes), [panel])
+            yield Picture(f"memory{suffix}", join(", ", TITLE, part.name), " ".join(notes), [panel])
         groups = [group for group in GROUPS if group != "parked" and len(set(_added(part, group)["n"])) > 1]
         if groups:
             panels = [Panel(GROUPS[group].capitalize(), partial(_ladder, part=part, group=group)) for group in groups]

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from inflight.bench import units
 from inflight.bench.show import words
 from inflight.bench.show.looks import COLOURS, DARK, GREY, PALE, Look
+from inflight.bench.show.words import join
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -168,7 +169,7 @@ def draw_onto(picture: Picture, axes: "Axes | None") -> "Figure":
     with settings():
         axes = axes or Figure(figsize=(10, panel.height + 1.5), layout="constrained").subplots()
         panel.draw(axes)
-        axes.set_title("\n".join(filter(None, [picture.title, panel.title])), pad=10)
+        axes.set_title(join("\n", picture.title, panel.title), pad=10)
         for text in axes.findobj(Text):
             assert isinstance(text, Text)
             text.set_parse_math(False)  # ticks of the caller's own axes were made before our settings were in force

@@ -11,26 +11,26 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pandas as pd
+from msgspec import convert
 
 from inflight.bench import units
 from inflight.bench.frame import frame, noise
-from inflight.bench.plan import judge
+from inflight.bench.plan.judge import nearest
 from inflight.bench.rows.files import Row
-from inflight.bench.show import listing, memory, pictures, study, words
+from inflight.bench.show import listing, memory, pictures, study
 from inflight.bench.show.folder import Extras, source
 from inflight.bench.show.listing import Listing
 from inflight.bench.show.pictures import Picture
 from inflight.bench.show.study import Part, Study
 from inflight.bench.show.table import Section
-from inflight.bench.show.words import NotInRunError
+from inflight.bench.show.words import SENTENCES, NotInRunError, plain
 
 MEMORY, LADDER = "memory", "ladder"
 """The study of memory, which is neither a Study nor a Listing, and its second plot."""
 _DATA = tomllib.loads(Path(__file__).with_name("studies.toml").read_text(encoding="utf-8"))
-STUDIES = msgspec.convert(_DATA["studies"], tuple[Study, ...])
-LISTINGS = msgspec.convert(_DATA["listings"], tuple[Listing, ...])
+STUDIES = convert(_DATA["studies"], tuple[Study, ...])
+LISTINGS = convert(_DATA["listings"], tuple[Listing, ...])
 """The studies of several figures of each trial, behind those of timed trials and of memory."""
 
 
@@ -39,7 +39,7 @@ def study_of(name: str) -> Study | Listing | str:
     known: dict[str, Study | Listing | str] = {MEMORY: MEMORY, LADDER: LADDER}
     known |= {study.name: study for study in STUDIES} | {study.name: study for study in LISTINGS}
     if name not in known:
-        raise NotInRunError(words.plain(f"no study {name!r}{judge.nearest(str(name), known)}"))
+        raise NotInRunError(plain(f"no study {name!r}{nearest(str(name), known)}"))
     return known[name]
 
 
@@ -77,7 +77,14 @@ class Studies:
 
     @cached_property
     def _listed(self) -> dict[str, list[listing.Part]]:
-        return {each.name: listing.parts(each, self.trials) for each in LISTINGS}
+        """The parts of each listing. The last listing has the trials that no other table has."""
+        *listings, others = LISTINGS
+        listed = {each.name: listing.parts(each, self.trials) for each in listings}
+        every = [part.trials for parts in self.timed for part in parts]
+        every += [part.trials for part in self._memory]
+        every += [part.trials["trial"] for parts in listed.values() for part in parts]
+        is_shown = self.trials["trial"].isin(set().union(*every))
+        return listed | {others.name: listing.parts(others, self.trials[~is_shown])}
 
     @cached_property
     def _is_noisy(self) -> bool:
@@ -96,7 +103,7 @@ class Studies:
         return [Section("", first=warning, findings=warning), *bare]
 
     def _noisy(self, sentence: str) -> str:
-        return words.SENTENCES[sentence].format(units.percent(noise.taken_share(self.rows) or 0.0))
+        return SENTENCES[sentence].format(units.percent(noise.taken_share(self.rows) or 0.0))
 
     def table(self, name: str) -> pd.DataFrame:
         """Return a study by its name: one line for each line and column of its tables. Raises NotInRunError."""

@@ -18,19 +18,18 @@ from inflight.bench.frame.figures import Figure, figure_of
 from inflight.bench.show import words
 from inflight.bench.show.parts import split
 from inflight.bench.show.table import Detail, Group, Line, Section, Table
-from inflight.bench.show.words import value_name, value_words
+from inflight.bench.show.words import TEXTS, WIDE, join, value_name, value_words
 
 STACKS = {"shared": 0, "own": 1, "none": 2}
 """Order of HTTP stacks in tables: strategies of the shared one are compared with each other."""
 HEADINGS = {"own": "own HTTP stack", "none": "parts of a page"}
-FINDINGS = words.TEXTS["findings"]
+FINDINGS = TEXTS["findings"]
 SIGNS = {"differs": "", "same": " =", "unknown": " ?"}
 STEADY = 0.02
 """A figure that is uncertain by more than this share is shown with two digits instead of three."""
 MAX_COLUMNS = 4
-MAX_RATIOS = 3
-MAX_PARTS = 6
-"""Maximum number of parts with tables of their own."""
+"""Maximum number of columns of a table whose lines are strategies."""
+MAX_FINDINGS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +129,12 @@ class Part:
     def means(self) -> pd.DataFrame:
         """The means of the figure that is compared."""
         return self.means_of(self.study.figures[0])
+
+    @property
+    def trials(self) -> "pd.Series[str]":
+        """The valid trials behind the means of the figure that is compared."""
+        has_figure = (self.lines["figure"] == self.study.figures[0]) & (self.lines["value"] > 0)
+        return self.lines["trial"][has_figure & self.lines["valid"]]
 
     @cached_property
     def columns(self) -> list[Column]:
@@ -274,7 +279,7 @@ def text(figure: Figure, mean: Any) -> str:
     """Write a mean with half of its interval, and a mark if it is of invalid trials."""
     half = max(mean.high / mean.estimate - 1, 1 - mean.low / mean.estimate)
     value = figure.write(mean.estimate, 3 if half <= STEADY else 2).removesuffix(" pages/s")
-    off = "" if mean.n == 1 else f" {words.WIDE}" if half >= 1 else f" ±{units.number(100 * half, 1)} %"
+    off = "" if mean.n == 1 else f" {WIDE}" if half >= 1 else f" ±{units.number(100 * half, 1)} %"
     return f"{value}{off}{'' if mean.valid else '✗'}"
 
 
@@ -300,10 +305,10 @@ def _tile_findings(part: Part) -> Iterator[str]:
 
 def _axis_findings(part: Part, axis: str) -> Iterator[str]:
     table = part.ratios.sort_values("estimate")
-    for column in evenly([column for column in part.columns if len(part.at(table, [column]))], MAX_RATIOS):
+    for column in evenly([column for column in part.columns if len(part.at(table, [column]))], MAX_FINDINGS):
         lines = records(part.at(table, [column]))
         yield FINDINGS["axis"].format(
-            where=words.join(", ", part.head(column), part.name),
+            where=join(", ", part.head(column), part.name),
             baseline=value_name(axis, lines[0].baseline),
             words=part.study.figure.words,
             low=units.times(lines[0].estimate, 3),
@@ -321,7 +326,7 @@ def _finding(part: Part, column: Column) -> str:
     is_of_several = best.stack == "shared" and part.at(part.means, [column])["stack"].ne("shared").any()
     is_same = all(mean.answer == "same" for mean in means[1:])
     return FINDINGS["differs" if worst.answer == "differs" else "same" if is_same else "unknown"].format(
-        where=words.join(", ", part.head(column), part.name, "shared stack" if is_of_several else ""),
+        where=join(", ", part.head(column), part.name, "shared stack" if is_of_several else ""),
         number=len(means),
         best=best.line,
         worst=worst.line,
@@ -339,10 +344,10 @@ def _finding(part: Part, column: Column) -> str:
 def section(many: Sequence[Part]) -> Section:
     """Return the findings and the tables of the parts of a study, at least one."""
     study = many[0].study
-    tables = [table for part in many[:MAX_PARTS] for table in _tables(part)]
-    more = tuple(table for part in many[:MAX_PARTS] for table in _other_figures(part))
+    tables = [table for part in many for table in _tables(part)]
+    more = tuple(table for part in many for table in _other_figures(part))
     entries = [entry for table in tables for line in table.cells for entry in line[1:]]
-    signs = [text for sign, text in words.TEXTS["signs"].items() if any(sign in entry for entry in entries)]
+    signs = [text for sign, text in TEXTS["signs"].items() if any(sign in entry for entry in entries)]
     return Section(
         "",
         tuple(tables),
@@ -353,7 +358,7 @@ def section(many: Sequence[Part]) -> Section:
 
 
 def _tables(part: Part) -> Iterator[Table]:
-    study, title = part.study, words.join(", ", part.study.title, part.name)
+    study, title = part.study, join(", ", part.study.title, part.name)
     if study.plot.mark == "tiles":
         yield from _grids(part, title)
         return
@@ -367,14 +372,14 @@ def _tables(part: Part) -> Iterator[Table]:
     if study.over is not None and len(part.ratios):
         baselines = part.ratios["baseline"].unique()
         against = baselines[0] if len(baselines) == 1 else f"the {study.over[1]}"
-        yield _table(part, f"{title}: ratio to {against} (95 %)", part.ratios, ratio_text, MAX_RATIOS)
+        yield _table(part, f"{title}: ratio to {against} (95 %)", part.ratios, ratio_text)
 
 
 def _other_figures(part: Part) -> Iterator[Table]:
     """Yield a table of each figure that is not compared."""
     for name in part.study.figures[1:]:
         figure = figure_of(name)
-        title = words.join(", ", f"{figure.words[0].upper()}{figure.words[1:]}", part.name)
+        title = join(", ", f"{figure.words[0].upper()}{figure.words[1:]}", part.name)
         yield _table(part, title, part.means_of(name), partial(text, figure))
 
 
@@ -388,7 +393,7 @@ def _grids(part: Part, title: str) -> Iterator[Table]:
         grid = tiles.set_index([y, x])["text"].unstack(fill_value="-")  # noqa: PD010
         heads = (value_words(y), *(value_name(x, item) for item in grid))
         lines = ((value_name(y, item), *grid.loc[item]) for item in tiles[y].unique())
-        yield Table(words.join(", ", title, value_name(facet, value)), heads, tuple(lines))
+        yield Table(join(", ", title, value_name(facet, value)), heads, tuple(lines))
 
 
 def tile_text(place: Tile) -> str:
@@ -399,28 +404,28 @@ def tile_text(place: Tile) -> str:
     return f"{place.best[0]}{tied}, {units.times(place.ratio)}"
 
 
-def _table(part: Part, title: str, table: pd.DataFrame, write: Callable[[Any], str], most: int = MAX_COLUMNS) -> Table:
-    """Return a table with a line for each name, those of each stack below a heading; a single name is the column."""
+def _table(part: Part, title: str, table: pd.DataFrame, write: Callable[[Any], str]) -> Table:
+    """Return a table with a line for each name, those of each stack below a heading.
+
+    A single name is the column. So is each name if there are more than MAX_COLUMNS columns.
+    """
     entries = {
         (each.line, column): write(each) for column in part.columns for each in records(part.at(table, [column]))
     }
-    every = [column for column in part.columns if any(column == place for _, place in entries)]
-    if len(only := {name for name, _ in entries}) == 1 < len(every):
-        return Table(title, ("", *only), tuple((part.head(column), text) for (_, column), text in entries.items()))
-    columns = evenly(every, most)
+    columns = [column for column in part.columns if any(column == place for _, place in entries)]
     others = [name for name in table["line"].unique() if name not in part.stacks]  # A/A arms
+    names = [name for name in [*others, *part.stacks] if any(name == line for line, _ in entries)]
+    if len(names) == 1 < len(columns) or len(columns) > MAX_COLUMNS:
+        turned = [(part.head(column), *(entries.get((name, column), "-") for name in names)) for column in columns]
+        return Table(title, ("", *names), tuple(turned))
     lines: list[Line] = []
-    for stack, named in groupby([*others, *part.stacks], key=lambda name: part.stacks.get(name, "")):
-        cells = [(name, *(entries.get((name, column), "-") for column in columns)) for name in named]
-        cells = [line for line in cells if set(line[1:]) != {"-"}]
-        lines += [Group(HEADINGS[stack])] if cells and lines and stack in HEADINGS else []
-        lines += cells
-    more = len(every) - len(columns)
-    notes = (f"Columns that are not shown: {more}.",) if more else ()
-    return Table(title, ("strategy", *map(part.head, columns)), tuple(lines), notes)
+    for stack, named in groupby(names, key=lambda name: part.stacks.get(name, "")):
+        lines += [Group(HEADINGS[stack])] if lines and stack in HEADINGS else []
+        lines += [(name, *(entries.get((name, column), "-") for column in columns)) for name in named]
+    return Table(title, ("strategy", *map(part.head, columns)), tuple(lines))
 
 
-def evenly(values: Sequence[Any], most: int = MAX_COLUMNS) -> list[Any]:
+def evenly(values: Sequence[Any], most: int) -> list[Any]:
     """Return at most so many of the values: the first, the last, and evenly from between."""
     if len(values) <= most:
         return list(values)

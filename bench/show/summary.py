@@ -16,6 +16,7 @@ from inflight.bench.rows.files import Row
 from inflight.bench.show import folder, markdown, terminal, words
 from inflight.bench.show.studies import Studies
 from inflight.bench.show.table import Cell, Detail, Line, Section, Table
+from inflight.bench.show.words import MEANINGS, SENTENCES, TEXTS, disturbed, join, limited, plain
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -40,7 +41,7 @@ def coverage(rows: Sequence[Row]) -> str:
     valid = [row for row in rows if row.valid]
     rounds = len({(row.run, row.round) for row in valid})
     counted = f"Valid trials: {units.count(len(valid))} of {units.count(len(rows))}, rounds: {rounds}."
-    return counted if valid else " ".join(filter(None, [counted, words.SENTENCES["nothing"], first_reason(rows)]))
+    return counted if valid else join(" ", counted, SENTENCES["nothing"], first_reason(rows))
 
 
 def first_reason(rows: Sequence[Row]) -> str:
@@ -49,7 +50,7 @@ def first_reason(rows: Sequence[Row]) -> str:
     if table is None:
         return ""
     kind, _, _, detail = table.cells[0]
-    return f"{kind}: {words.plain(detail, 120)}." if detail else f"{kind}."
+    return f"{kind}: {plain(detail, 120)}." if detail else f"{kind}."
 
 
 def not_counted(rows: Sequence[Row]) -> Table | None:
@@ -64,7 +65,7 @@ def not_counted(rows: Sequence[Row]) -> Table | None:
         names = list(dict.fromkeys(name for name, _ in examples))
         more = [f"{len(names) - MAX_NAMES} more"] if len(names) > MAX_NAMES else []
         of = ", ".join([*names[:MAX_NAMES], *more])
-        lines.append((words.plain(kind, 60), units.count(len(examples)), of, words.plain(examples[0][1], 160)))
+        lines.append((plain(kind, 60), units.count(len(examples)), of, plain(examples[0][1], 160)))
     notes = (f"More reasons in the rows: {len(cases) - MAX_REASONS}.",) if len(cases) > MAX_REASONS else ()
     return Table("Not counted", ("reason", "trials", "of", "such as"), tuple(lines), notes) if lines else None
 
@@ -78,17 +79,17 @@ def validity(rows: Sequence[Row]) -> Section:
     lines: list[Line] = []
     for name, counts in sorted(verdicts.items(), key=lambda item: (-item[1]["failed"], not item[1]["passed"])):
         sign = "✗" if counts["failed"] else "✓" if counts["passed"] else "–"  # noqa: RUF001  (a dash: neither)
-        first = Cell(f"{sign} {words.plain(name, 80)}", words.MEANINGS.get(name, ""), red=counts["failed"] > 0)
+        first = Cell(f"{sign} {plain(name, 80)}", MEANINGS.get(name, ""), red=counts["failed"] > 0)
         lines.append((first, *(units.count(counts[verdict]) for verdict in ("passed", "failed", "not applicable"))))
     checks = Table("Validity checks", ("check", "passed", "failed", "not applicable"), tuple(lines))
     tables = tuple(table for table in (not_counted(rows), checks if lines else None) if table)
     is_all_valid = all(row.valid for row in rows)
-    return Section("", tables, () if is_all_valid else (words.SENTENCES["excluded"],))
+    return Section("", tables, () if is_all_valid else (SENTENCES["excluded"],))
 
 
 def glossary() -> Section:
     """Return the words that a page of a run may use, folded."""
-    sentences = tuple(f"{term}: {meaning.replace('`', '')}" for term, meaning in words.TEXTS["glossary"].items())
+    sentences = tuple(f"{term}: {meaning.replace('`', '')}" for term, meaning in TEXTS["glossary"].items())
     return Section("", details=(Detail("The words of this page, explained", sentences),))
 
 
@@ -101,10 +102,10 @@ def conditions(rows: Sequence[Row]) -> list[str]:
     A quota that stopped nothing has changed no figure, so it is not said. Rows and machine.json have it.
     """
     slow = any(any(getattr(row.measured, "core_kinds", None) or ()) for row in rows)
-    sentences = [words.SENTENCES["cores"]] if slow else []
+    sentences = [SENTENCES["cores"]] if slow else []
     if (quota := noise.quota(rows)) and quota.throttled:
         cores, time = words.counted(quota.cores, "core"), units.duration(quota.throttled_ns, 2)
-        sentences.append(words.SENTENCES["quota"].format(quota, cores, time))
+        sentences.append(SENTENCES["quota"].format(quota, cores, time))
     return sentences
 
 
@@ -120,7 +121,7 @@ def answer(studies: Studies, decided: Sequence[Section] = ()) -> list[str]:
         measured = [*(map(race_section, lanes) if len(lanes) == 1 else []), *studies.sections]
     sentences = conditions(studies.rows)
     sentences += [sentence for section in decided or measured for sentence in section.sentences]
-    return [*sentences[: MAX_SENTENCES - 1], *words.limited(studies.rows), coverage(studies.rows)]
+    return [*sentences[: MAX_SENTENCES - 1], *limited(studies.rows), coverage(studies.rows)]
 
 
 def sections_of(studies: Studies) -> list[Section]:
@@ -146,7 +147,7 @@ def summary_table(
     uncounted = not_counted(rows)
     first = [Section("", first=(sentence,)) for sentence in conditions(rows)]
     sections = [*first, *decided, *sections_of(studies), before, Section("", (uncounted,)) if uncounted else None]
-    *findings, last = [*words.disturbed(neighbour), *answer(studies, decided)]
+    *findings, last = [*disturbed(neighbour), *answer(studies, decided)]
     findings += [*(before.sentences if before else ()), last]
     bullets = "\n".join(terminal.wrapped(f"• {sentence}", width) for sentence in findings)
     return Text("\n\n").join([*(terminal.text(part, width) for part in sections if part), Text(bullets, "bold")])
@@ -172,13 +173,13 @@ def as_markdown(rows: Sequence[Row], machine: Mapping[str, Any], decided: Sequen
     run = max((row.run for row in rows), default="nothing was run")
     studies = Studies(rows)
     # Between backticks nothing can be escaped, so the words of the command are made harmless first.
-    harmless = dict(machine) | {"command": [words.plain(str(word)) for word in machine.get("command") or ()]}
+    harmless = dict(machine) | {"command": [plain(str(word)) for word in machine.get("command") or ()]}
     sections = sections_of(studies)
     texts = [_within(markdown.markdown(section), _ROOM_FOR_SECTIONS // len(sections)) for section in sections]
     names = [section.title or "; ".join(table.title for table in section.tables) for section in sections]
     parts = [
         f"## inflight: {markdown.escaped(folder.experiment(run, machine), 60)}",
-        markdown.listed([*words.disturbed(machine.get("neighbour")), *answer(studies, decided)]),
+        markdown.listed([*disturbed(machine.get("neighbour")), *answer(studies, decided)]),
         *(_within(markdown.markdown(section), _ROOM_FOR_DECISIONS // len(decided)) for section in decided),
         folder.markdown(rows, harmless) if rows else "",
         *texts[:1],
@@ -187,7 +188,7 @@ def as_markdown(rows: Sequence[Row], machine: Mapping[str, Any], decided: Sequen
     if not all(row.valid for row in rows):
         checks = _within(markdown.markdown(validity(rows)), _ROOM_FOR_INVALID)
         parts.append(markdown.folded("Not counted", checks))
-    return _within("\n\n".join(filter(None, parts)), MAX_MARKDOWN) + "\n"
+    return _within(join("\n\n", *parts), MAX_MARKDOWN) + "\n"
 
 
 def _within(text: str, most: int) -> str:

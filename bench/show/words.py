@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 from inflight.bench import units
 from inflight.bench.rows.parts import REACHED
@@ -54,7 +55,13 @@ def plain(text: str, most: int = 200) -> str:
 def name(strategy: str) -> str:
     """Return the name of a strategy as it is shown: printable, and cut at ``MAX_NAME``, but not what it reached."""
     reached = "".join(re.findall(REACHED, strategy))
-    return plain(strategy.removesuffix(reached), MAX_NAME - len(reached)) + reached
+    return shortened(strategy.removesuffix(reached), MAX_NAME - len(reached)) + reached
+
+
+def shortened(text: str, most: int) -> str:
+    """Return plain text of at most this length. Different texts stay different: a number replaces what is cut."""
+    clean = plain(text, len(text))
+    return clean if len(clean) <= most else f"{clean[: most - 6]}…{crc32(clean.encode()) % 100_000:05}"
 
 
 def value_name(key: str, value: Any) -> str:
@@ -77,7 +84,7 @@ def value_name(key: str, value: Any) -> str:
         case "site" | "arguments" | "variables":
             values = json.loads(value) if isinstance(value, str) else value
             items = ((name.replace("_", " ") if key == "site" else name, item) for name, item in values.items())
-            return plain(", ".join(name if item is True else f"{name} {item}" for name, item in items), 60)
+            return shortened(", ".join(name if item is True else f"{name} {item}" for name, item in items), 60)
         case "connection":
             return f"{value} connections" if value else ""
         case "rate_per_s":

@@ -176,9 +176,22 @@ def test_a_demand_that_fills_the_server_is_refused_with_its_figures() -> None:
         block._check_demand(arms, block_of(GOOD, "10ms"))
 
 
+def test_the_rate_of_the_fastest_arm_bounds_the_demand() -> None:
+    arms = with_costs(90_000.0, 90_000.0, 0.0)  # the last one failed before its warm-up
+    for slow in arms[:2]:
+        slow.rate_per_s = 4_000.0
+
+    block._check_demand(arms, block_of(GOOD, "10ms"))
+    arms[1].rate_per_s = 5_000.0
+    with pytest.raises(TooMuchForServerError, match=r"up to 5,000 pages/s would take 45 %"):
+        block._check_demand(arms, block_of(GOOD, "10ms"))
+
+
 def test_work_per_page_bounds_the_demand() -> None:
     arms = with_costs(41_000.0)
+    arms[0].rate_per_s = 1_000.0  # which the warm-up finds with 1 ms of work
 
     block._check_demand(arms, block_of(GOOD, "10ms", cpu="1ms"))
+    arms[0].rate_per_s = 20_000.0
     with pytest.raises(TooMuchForServerError, match=r"up to 10,000 pages/s"):
         block._check_demand(arms, block_of(GOOD, "10ms", cpu="50us"))

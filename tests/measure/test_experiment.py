@@ -89,6 +89,26 @@ def test_an_empty_crawl_table_is_an_experiment_with_defaults() -> None:
         # strategies
         ("strategies = ['callback']\n" + CRAWL, ["my.toml: unknown strategy 'callback'; did you mean \"callbacks\"?"]),
         ("strategies = 'callbacks'\n" + CRAWL, ["my.toml: strategies must be a list, not 'callbacks'"]),
+        ("strategies = ['callbacks', 'callbacks']\n" + CRAWL, ["my.toml: strategies names the same value twice"]),
+        # what a plan would accept, and a worker or server cannot do
+        (
+            CRAWL + "site = { body_bytes = 20000000 }",
+            [
+                "number 1: body_bytes: bodies of 20,000,000 bytes are above the limit of a fetch, 16,777,216; ask",
+            ],
+        ),
+        ("[[swarm]]\nin_flight = [1]\nsite = { body_bytes = 20000000 }", ["[[swarm]] number 1: body_bytes: bodies of"]),
+        ("[[open]]\nrates = [1]\nsite = { body_bytes = 16000000, body_spread = 0.5 }", ["bodies of 24,000,000 bytes"]),
+        ("[[memory]]\nvariables = { 'A=B' = 'x' }", ["number 1: variables must have names of letters", "not 'A=B'"]),
+        (BLOCKS + "variables = { '' = 'x' }", ["variables must have names of letters", "not ''"]),
+        (
+            BLOCKS + 'against = { variables = { A = "\\u0000" } }',
+            ["against: variables: 'A' = '\\x00' is no environment"],
+        ),
+        (
+            "[[swarm]]\nin_flight = [9, 2]\nprocesses = 3",
+            ["[[swarm]] number 1: processes must be at most"],
+        ),
         # numbers
         ("rounds = 0\n" + CRAWL, ["my.toml: rounds must be a whole number >= 1, not 0"]),
         ("rounds = 1.0\n" + CRAWL, ["rounds must be a whole number, not 1.0"]),
@@ -217,10 +237,6 @@ def test_own_site_values_go_before_common_ones() -> None:
     experiment = read("[site]\nlinks = 3\nbody_bytes = 5\n" + CRAWL + "site = { links = 0 }\n" + CRAWL)
 
     assert [grid.site for grid in experiment.grids] == [{"links": 0, "body_bytes": 5}, {"links": 3, "body_bytes": 5}]
-
-
-def test_a_strategy_named_twice_runs_once() -> None:
-    assert read("strategies = ['callbacks', 'callbacks']\n" + CRAWL).strategies == ("callbacks",)
 
 
 def test_seconds_cut_the_pages_where_there_is_latency() -> None:

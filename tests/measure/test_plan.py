@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from inflight.bench.measure import run as runs
 from inflight.bench.plan.arm import BlockTrial
 from inflight.bench.plan.bare import Idle, Limit, Probe
-from inflight.bench.plan.experiment import Experiment, load, parse
+from inflight.bench.plan.experiment import Experiment, ExperimentError, load, parse
 from inflight.bench.plan.grid import Crawl, Memory
-from inflight.bench.plan.trials import Trial, above_limits, estimate_ns, expand, row_trials
+from inflight.bench.plan.trials import Trial, above_limits, estimate_ns, expand, remarks, row_trials
 from inflight.strategies import Description, describe, names
 
 DESCRIBED = {
@@ -48,10 +48,32 @@ def crawls(experiment: Experiment) -> list[Trial]:
     return [trial for trial in trials if isinstance(trial, Trial)]
 
 
-def test_a_strategy_whose_limit_is_below_all_caps_is_told() -> None:
-    assert above_limits(an_experiment(caps=(5, 6)), DESCRIBED) == {"one": 1}
+def test_a_strategy_whose_limit_is_below_some_caps_is_listed() -> None:
+    assert above_limits(an_experiment(caps=(5,)), DESCRIBED) == {"one": 1}
+    assert above_limits(an_experiment(caps=(5, 6)), DESCRIBED) == {"one": 1, "some": 5}
     assert above_limits(an_experiment(caps=(6,)), DESCRIBED) == {"one": 1, "some": 5}
-    assert above_limits(an_experiment(caps=CAPS), DESCRIBED) == {}
+    assert above_limits(an_experiment(caps=CAPS), DESCRIBED) == {"one": 1, "some": 5}
+    assert above_limits(an_experiment(caps=(1,)), DESCRIBED) == {}
+
+
+def test_what_a_plan_leaves_out_limits_or_merges_is_in_its_remarks() -> None:
+    crawl = {"in_flight": [100], "pages": 10}
+    tables = [crawl | {"strategies": ["own"]}, crawl, {"in_flight": [10], "pages": 10}]
+    experiment = parse({"strategies": ["many"], "crawl": tables}, "x", DESCRIBED, "x.toml")
+
+    first, second = (f"crawl-{number}/latency=0/in_flight=100/keep-alive" for number in (1, 2))
+    short = "never more than 10 in flight, which is its number of pages"
+    assert list(remarks(experiment)) == [
+        "left out of a [[crawl]], because this run is without them: own",
+        f"{first}: {short}",
+        f"{second}: {short}",
+        f"{second} is the same workload as {first}: results have the rounds of both together",
+    ]
+
+
+def test_a_strategy_is_not_compared_with_itself_in_equal_settings() -> None:
+    with pytest.raises(ExperimentError, match="against has the settings of the table; name another value there"):
+        blocks_of({"against": {"lag": False}})
 
 
 @FEW
@@ -86,6 +108,19 @@ def test_a_grid_may_take_part_in_the_first_rounds_only() -> None:
 
     counts = [Counter(trial.kind for trial in trials if trial.round == n) for n in (1, 2, 3)]
     assert counts == [{"memory": 1, "crawl": 2}, {"memory": 1, "crawl": 2}, {"crawl": 2}]
+
+
+def test_the_rounds_of_a_table_are_its_own_or_else_those_of_the_experiment() -> None:
+    tables = [{"in_flight": [1], "rounds": 6}, {"in_flight": [2]}]
+    experiment = parse({"strategies": ["many"], "throughput": tables}, "x", DESCRIBED, "x.toml")
+
+    def blocks(asked: Experiment) -> Counter[int]:
+        return Counter(trial.values["in_flight"] for trial in expand(asked, DESCRIBED))
+
+    assert blocks(experiment) == {1: 6, 2: 1}
+    assert blocks(experiment.cut_to(4)) == {1: 4, 2: 4}
+    assert blocks(experiment.cut_to(9)) == {1: 6, 2: 9}
+    assert parse(experiment.cut_to(4).to_dict(), "x", DESCRIBED, "x.toml") == experiment.cut_to(4)
 
 
 def test_a_model_with_a_limit_is_left_out_above_it() -> None:
@@ -274,3 +309,8 @@ def test_a_trial_is_run_again_unless_all_its_rows_are_there() -> None:
 
     assert runs.without_rows(trials, {first, *others}) == [trial for trial in trials if trial is not block]
     assert runs.without_rows(trials, {*others}) == trials
+
+
+def test_a_fetch_that_would_wait_too_long_for_its_next_slice_is_refused() -> None:
+    with pytest.raises(ExperimentError, match=r"latency=14s/.* up to 616 s for its next slice, limit 600; ask"):
+        blocks_of({"latency": ["14s"]})

@@ -414,13 +414,15 @@ def test_a_strategy_that_no_cap_fits_is_told(project: Path) -> None:
 def test_an_alias_is_the_strategy_in_every_place_that_takes_a_name(project: Path) -> None:
     file = project / "two.toml"
     file.write_text(
-        'strategies = ["asyncio", "native_asyncio"]\n'
+        'strategies = ["asyncio"]\n'
         '[[throughput]]\nin_flight = [1]\n[[swarm]]\nstrategies = ["asyncio"]\nin_flight = [2]\n'
     )
 
     loaded = experiment.load(str(file), strategies.names())
 
     assert loaded.strategies == ("native_asyncio",)
+    with pytest.raises(experiment.ExperimentError, match="two: strategies names the same value twice"):
+        experiment.parse({"strategies": ["asyncio", "native_asyncio"]}, "two", strategies.names(), "two")
     assert loaded.swarm[0].strategies == ("native_asyncio",)
     assert experiment.named("threads", "--strategy") == "thread_pool"
     sides = from_words("asyncio@main", "threads")

@@ -8,6 +8,7 @@ A slice: open the gate; let the arm settle; read; let the window pass; read; clo
 flight is held again. Only the window counts. ``usage`` reads what the arm has used, its worker counts its pages.
 """
 
+import math
 import os
 import signal
 import time
@@ -31,7 +32,7 @@ from inflight.bench.measure.expected import root_paths
 from inflight.bench.measure.held import Plateau
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.worker.finished import SAMPLE_STEP_NS
-from inflight.bench.plan.arm import Arm, BlockTrial
+from inflight.bench.plan.arm import MAX_WAIT_S, Arm, BlockTrial
 from inflight.bench.plan.grid import endless
 from inflight.fake_server.site import SiteConfig
 from inflight.strategies.base import Job
@@ -74,8 +75,6 @@ A thousand threads that wake up at once finish nothing for a while when others k
 """
 MAX_ROUND_NS = 4_000 * MS
 """Maximum length of a window that follows from the cost of a page."""
-FETCH_TIMEOUT_NS = 600_000_000_000
-"""Timeout of a fetch, which waits behind its gate during the slices of all other arms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +166,8 @@ class Running:
     meter: TaskClock | ProcessClock | None = None
     response_ns: float = 0.0
     """CPU time of the server per response to it, in its warm-up."""
+    rate_per_s: float = math.inf
+    """Requests per second in its warm-up."""
     requests: int = 0
     """Requests that the server received from the arm in the whole block."""
     failure: Exception | None = None
@@ -256,15 +257,17 @@ class TooMuchForServerError(Exception):
 
 
 def _check_demand(arms: Sequence[Running], block: BlockTrial) -> None:
-    """Raise TooMuchForServerError if clients whose only CPU time is the work per page would ask for too much."""
-    latency_ns, work_ns = block.workload.mean_latency_ns, block.workload.cpu_ns
+    """Raise TooMuchForServerError if the arms would ask for too much, before the first slice.
+
+    No arm asks for more than its fetches in flight over the latency, nor for more than its core can do, which
+    its warm-up has shown: the rate of the fastest arm.
+    """
+    latency_ns = block.workload.mean_latency_ns
     most = max((running.cap for running in arms), default=0)
     costs = [running.response_ns for running in arms if running.cap == most and running.response_ns]
     if not latency_ns or not costs:
         return
-    demand_per_s = most / latency_ns * 1e9
-    if work_ns:
-        demand_per_s = min(demand_per_s, max(arm.cores for arm in block.arms) / work_ns * 1e9)
+    demand_per_s = min(most / latency_ns * 1e9, max(running.rate_per_s for running in arms if running.response_ns))
     share = demand_per_s * min(costs) / 1e9  # the first responses find cold caches, so costs are too high
     if share > MAX_DEMAND_SHARE:
         raise TooMuchForServerError(
@@ -330,7 +333,7 @@ def _order(running: Running, block: BlockTrial, site: SiteConfig, unit_ns: float
         roots=tuple(f"http://127.0.0.1:{running.port}{path}" for path in root_paths(site, site.pages)),
         max_in_flight=running.arm.in_flight,
         connection=running.arm.connection,
-        timeout_ns=FETCH_TIMEOUT_NS,
+        timeout_ns=MAX_WAIT_S * 1_000_000_000,
         work_units=max(1, round(cpu_ns / unit_ns)) if cpu_ns and unit_ns else 0,
     )
     return {
@@ -473,9 +476,9 @@ def _warm_up(running: Running, block: BlockTrial, server: Server, fixed: Lengths
     _sleep_ns(WARM_NS + 2 * latency_ns)
     after = server.tell("pass", port=None)
     requests = max(1, _requests_between(before, _await_cap(running, block, server), running))
-    running.response_ns = (after["server_cpu_ns"] - before["server_cpu_ns"]) / max(
-        1, _requests_between(before, after, running)
-    )
+    answered = max(1, _requests_between(before, after, running))
+    running.response_ns = (after["server_cpu_ns"] - before["server_cpu_ns"]) / answered
+    running.rate_per_s = answered / (after["clock_ns"] - before["clock_ns"]) * 1e9
     cost_ns = (running.used.cpu_ns - used.cpu_ns) / requests
     _rest(running)
     threads = running.prepared.described.threads_each > 0
