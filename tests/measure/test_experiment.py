@@ -103,7 +103,7 @@ def test_an_empty_crawl_table_is_an_experiment_with_defaults() -> None:
         (BLOCKS + "variables = { '' = 'x' }", ["variables must have names of letters", "not ''"]),
         (
             BLOCKS + 'against = { variables = { A = "\\u0000" } }',
-            ["against: variables: 'A' = '\\x00' is no environment"],
+            ["against: variables must have names of letters", "no NUL, not 'A'"],
         ),
         (
             "[[swarm]]\nin_flight = [9, 2]\nprocesses = 3",
