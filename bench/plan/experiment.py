@@ -94,7 +94,7 @@ def load(name_or_path: str, known_strategies: Iterable[str]) -> Experiment:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ExperimentError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise ExperimentError(f"{path.name} is not TOML: {error}") from error
     return parse(values, path.stem, known, path.name, path.parent)
 

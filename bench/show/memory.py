@@ -60,7 +60,8 @@ def parts(trials: pd.DataFrame) -> list[Part]:
     lines = slopes.layers(trials[trials["comparison"] == ""])
     if lines.empty:
         return []
-    lines = lines.assign(line=lines["arm"].map(words.name))
+    names = lines["arm"].map(words.name)
+    lines = lines.assign(line=names, arm=names)  # long names may be equal as they are shown
     idle = lines["group"] == "idle"
     settings = split(lines[~idle], keys=("connection", "site")) or [("", lines[~idle])]
     many = []

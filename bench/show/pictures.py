@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inflight.bench import units
+from inflight.bench.rows import files
 from inflight.bench.show import words
 from inflight.bench.show.looks import COLOURS, DARK, GREY, PALE, Look
 
@@ -148,13 +149,16 @@ def save(pictures: Iterable[Picture | None], folder: Path) -> list[Path]:
     paths = []
     with settings():
         for picture in filter(None, pictures):
-            folder.mkdir(parents=True, exist_ok=True)
+            files.make_folder(folder)
             sheet = draw_sheet(picture)
             sheet.draw_without_rendering()
             sheet.set_layout_engine("none")  # it has its layout now
             png, svg = folder / f"{picture.name}.png", folder / f"{picture.name}.svg"
-            sheet.savefig(png, dpi=DPI, metadata={"Software": None})
-            sheet.savefig(svg, metadata={"Date": None, "Creator": None})
+            settings_of = {png: {"Software": None}, svg: {"Date": None, "Creator": None}}
+            for path, metadata in settings_of.items():
+                image = io.BytesIO()
+                sheet.savefig(image, format=path.suffix[1:], dpi=DPI, metadata=metadata)
+                files.write(path, image.getvalue())
             paths += [png, svg]
     return paths
 
