@@ -80,7 +80,6 @@ def trials(rows: Iterable["Row"]) -> pd.DataFrame:
     wide = _derived(wide)
     for text in ("latency", "cpu"):  # a text has one meaning, whatever rows say
         wide[f"{text}_ns"] = wide.groupby(text)[f"{text}_ns"].transform("max")
-    wide["stack"] = wide.groupby("arm")["stack"].transform("first")  # a strategy has one stack, whatever rows say
     labels = wide.groupby("arm")["label"].transform("nunique")
     wide["arm"] = wide["arm"].where(labels == 1, wide["label"])
     references = {unit: arm for unit, arm, role in wide[["unit", "arm", "role"]].to_numpy() if role == "reference"}
