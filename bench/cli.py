@@ -5,6 +5,7 @@ documents what all commands share.
 """
 
 import importlib
+import os
 import sys
 import traceback
 from contextlib import nullcontext
@@ -36,6 +37,10 @@ from inflight.fake_server.options import OPTIONS, Option, settings
 
 CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 
+NO_MEMORY = (
+    "no memory is left; finished rows are kept; free memory or raise RLIMIT_AS (ulimit -v), then `inflight report RUN`"
+)
+
 
 class Guarded(InParts):
     """A group that exits with 70 on an internal error: Python's own 1 means a regression here."""
@@ -58,10 +63,14 @@ class Guarded(InParts):
             super().__call__(*arguments, **options)
         except SystemExit as ended:
             return ended.code or 0
-        except MemoryError:
-            complain("inflight: no memory is left; finished rows are kept")
-            return REFUSED
-        except Exception:  # noqa: BLE001  (it is printed, and ends the program)
+        except Exception as error:  # noqa: BLE001  (it is printed, and ends the program)
+            # The loader of shared libraries has words of its own for memory that it does not get.
+            if isinstance(error, MemoryError) or "failed to map segment" in str(error):
+                complain(f"inflight: {NO_MEMORY}")
+                return REFUSED
+            if isinstance(error, OSError):
+                complain(f"inflight: {error}; check files, permissions and limits (ulimit -a)")
+                return REFUSED
             traceback.print_exc()
             return BUG
         return 0
@@ -141,7 +150,7 @@ def serve(*, quiet: bool, **options: Any) -> None:
 @main.command(epilog=ending_text("crawl"))
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
 @one_strategy()
-@option("--in-flight", default=100)
+@option("--in-flight", note="[default: 100; 10 if a URL is not on this machine]")
 @click.option(
     "--max-redirects",
     metavar="N",
@@ -159,6 +168,9 @@ def serve(*, quiet: bool, **options: Any) -> None:
 @option("--json", "as_json", note="One object per URL, then one with the summary.")
 def crawl(**options: Any) -> None:
     """Crawl http sites, and print one line per URL.
+
+    At most 10 fetches are in flight on the servers of others, unless --in-flight is given. Ctrl-C ends the crawl; the
+    pages that it has are printed.
 
     \b
     inflight crawl http://localhost:8080/
@@ -247,7 +259,7 @@ def swarm(**options: Any) -> None:
     inflight swarm --in-flight 100000
     inflight swarm --strategy thread_pool --in-flight 100000 --dry-run
 
-    Needs Locust: pip install 'inflight-bench[locust]'. All fetches stay on the loopback interface.
+    Needs Locust: pip install locust. All fetches stay on the loopback interface.
     """
     _do("commands.swarm", options)
 
@@ -282,7 +294,7 @@ def open_loop(**options: Any) -> None:
     inflight open-loop --rate 500 --rate 1000 --rate 2000
     inflight open-loop --rate 50 --duration 5s --target http://127.0.0.1:8000/
 
-    Needs Locust: pip install 'inflight-bench[locust]'.
+    Needs Locust: pip install locust.
     """
     _do("commands.open_loop", options)
 
@@ -556,6 +568,8 @@ def list_(**options: Any) -> None:
 
 def _do(module: str, options: dict[str, Any], interrupted: str = "interrupted") -> NoReturn:
     """Import the module of a command, run the command, and exit with its code."""
+    # One thread of OpenBLAS is enough here. Where it cannot start more, it raises SIGINT, which looks like Ctrl-C.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         from inflight.bench.measure.process import no_process_left
 

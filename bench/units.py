@@ -38,9 +38,9 @@ def number(value: float, digits: int = 3) -> str:
     return f"{rounded:,.{decimals}f}"
 
 
-def count(value: int) -> str:
-    """Write a count: ``1,000``."""
-    return f"{value:,}"
+def count(value: float) -> str:
+    """Write a count, which may be a fraction: ``1,000``, ``1.5``."""
+    return f"{value:,.15g}"
 
 
 def duration(value_ns: float, digits: int = 3) -> str:

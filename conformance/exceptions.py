@@ -12,7 +12,6 @@ _STALE = "it does not send again what was lost on a stale connection"
 _LOCATION = "it parses a redirect that it does not follow, and fails where that is no URL"
 _CUT_OFF = "it takes a header section that is cut off as whole"
 _CUT_TRAILERS = "http.client takes cut trailers as whole"
-_ONE_CLASS = "it has one class of errors for bodies that are cut off and for malformed ones"
 _NO_FIELD = "http.client ignores lines that are no header field"
 _IGNORES = "http.client ignores a length that it cannot use"
 _OVERFLOW = "it ignores a length that overflows"
@@ -37,8 +36,6 @@ _HTTP_CLIENT = {
     "/odd/interim": _INTERIM,
     "/header/over": "http.client's limit of 65,536 bytes per line is fixed",
     "/broken/half-header": _CUT_OFF,
-    "/broken/half-chunk": _ONE_CLASS,
-    "/broken/no-last-chunk": _ONE_CLASS,
     "/broken/no-end-of-trailers": _CUT_TRAILERS,
     "/recovers/half-header": _CUT_OFF,
     "/recovers/no-end-of-trailers": _CUT_TRAILERS,

@@ -1,6 +1,8 @@
 """The project's fake server as a process, and the expected records of a crawl, computed from the site alone."""
 
 import json
+import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -9,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from inflight.fake_server.config import CONTROL_SECRET
 from inflight.fake_server.site import PageSpec, Site, SiteConfig
 from inflight.strategies.core.page import Page
 
@@ -39,16 +42,18 @@ MIXED = {
 class FakeSite:
     """A running fake server, and a way to tell it things."""
 
-    def __init__(self, port: int, control_port: int) -> None:
+    def __init__(self, port: int, control_port: int, secret: str) -> None:
         self.url = f"http://127.0.0.1:{port}"
         self.control_port = control_port
+        self._secret = secret
         self.site = Site(SiteConfig())
 
     def tell(self, command: str, **details: Any) -> dict[str, Any]:
         """Send a command, and return the answer."""
         with socket.create_connection(("127.0.0.1", self.control_port)) as sock, sock.makefile("rw") as lines:
-            lines.write(json.dumps({"do": command, **details}) + "\n")
+            lines.write(f"{self._secret}\n{json.dumps({'do': command, **details})}\n")
             lines.flush()
+            assert json.loads(lines.readline())["ok"]
             answer: dict[str, Any] = json.loads(lines.readline())
         assert answer["ok"], answer
         return answer
@@ -92,7 +97,8 @@ class FakeSite:
     def _record(self, spec: PageSpec, *, at_limit: bool, max_tries: int) -> Page:
         url = self.url + spec.path
         if spec.fault in ERRORS:
-            return Page(url, None, None, ERRORS[spec.fault], 0, None, None, 0, 0, max_tries)
+            tries = 1 if spec.fault == "malformed-header" else max_tries
+            return Page(url, None, None, ERRORS[spec.fault], 0, None, None, 0, 0, tries)
         return Page(
             url,
             status=spec.status,
@@ -111,12 +117,16 @@ class FakeSite:
 def running() -> Iterator[FakeSite]:
     """Start a fake server; it ends with the ``with`` block."""
     command = ["--port", "0", "--control-port", "0", "--ready-line", "--exit-with-stdin"]
+    secret = secrets.token_hex()
     with subprocess.Popen(
-        [sys.executable, "-m", "inflight.fake_server", *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-m", "inflight.fake_server", *command],
+        env=os.environ | {CONTROL_SECRET: secret},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     ) as process:
         assert process.stdout is not None
         ready = json.loads(process.stdout.readline())
-        yield FakeSite(ready["port"], ready["control_port"])
+        yield FakeSite(ready["port"], ready["control_port"], secret)
         assert process.stdin is not None
         process.stdin.close()
         process.wait()

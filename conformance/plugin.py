@@ -110,7 +110,7 @@ def _import(strategy: str) -> Ending:
     except strategies.StrategyError as error:
         return Ending("failed", (str(error),))
     except BaseException as error:  # noqa: BLE001  (whatever its code raises)
-        return Ending("failed", (f"{type(error).__name__}: {error}",))
+        return Ending("failed", tuple(_located(each, error) for each in _members(error)))
     return Ending("passed")
 
 
@@ -123,15 +123,29 @@ def _ending_of(report: pytest.TestReport, error: BaseException | None) -> Ending
         # What was not closed is found later, wherever the interpreter collects it: that place is not the cause.
         unclosed = error.__cause__ or error
         return Ending("failed", (f"{type(unclosed).__name__}: {unclosed}",), "cleanup", report.longreprtext)
+    assert error is not None
     if isinstance(error, AssertionError | pytest.fail.Exception):
         lines = [line for line in str(error).splitlines() if line.strip() and not HINT.search(line)]
     else:
-        frames = [
-            each for each in traceback.extract_tb(error.__traceback__ if error else None) if _is_ours(each.filename)
-        ]
-        lines = [f"{type(error).__name__}: {error} ({Path(frames[-1].filename).name}:{frames[-1].lineno})"]
+        lines = [_located(each, error) for each in _members(error)]
     rule = error.rule if isinstance(error, BrokenRuleError) else None
     return Ending("failed", tuple(lines[:MAX_LINES]), rule, report.longreprtext)
+
+
+def _members(error: BaseException) -> list[BaseException]:
+    """Return the exceptions that a group contains, and those of its groups; of any other exception, itself."""
+    if isinstance(error, BaseExceptionGroup):
+        return [member for each in error.exceptions for member in _members(each)]
+    return [error]
+
+
+def _located(error: BaseException, raised: BaseException) -> str:
+    """Return an exception as one line, with the last place outside of the standard library of it or of its group."""
+    for frames in map(traceback.extract_tb, (error.__traceback__, raised.__traceback__)):
+        for frame in reversed(frames):
+            if _is_ours(frame.filename):
+                return f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno})"
+    return f"{type(error).__name__}: {error}"
 
 
 def _placed(ending: Ending) -> Ending:

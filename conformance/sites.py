@@ -30,7 +30,8 @@ Outcome = int | str | None
 """The status of a page, or the kind of its error."""
 RESETTING, EARLY, BAD = "connection reset", "closed early", "malformed response"
 LARGE, LATE = "too large", "timeout"
-RETRIED = (RESETTING, EARLY, BAD, LATE)
+RETRIED = (RESETTING, EARLY, LATE)
+"""Errors after which another try may succeed."""
 CUT = (RESETTING, EARLY)
 """A client with an HTTP stack of its own may take one for the other."""
 
@@ -111,13 +112,14 @@ ENCODINGS = ("latin-1", "utf-8", "no-such-encoding", "idna", "undefined", "punyc
 
 WRITTEN = """
     <a href='/single'> <A HREF="/upper"> <a href = "/spaces"> <a href="/amp?a&amp;b"> <a href="/fragment#x">
-    <a data-href="/trap"> <a href=/trap> <a href="https://127.0.0.1/trap"> <a href="mailto:trap@localhost">
+    <a data-href="/trap"> <a href=/bare> <a class=c HREF = /slash/ id=d> <script>location.href=/trap</script>
+    href=/trap <a href="https://127.0.0.1/trap"> <a href="mailto:trap@localhost">
     <a href="javascript:trap()"> <a href="ftp://127.0.0.1/trap"> <a href="/percent/%41%7e"> <a href="/é x">
     <a href="http://127.0.0.1:trap/"> <a href="http://[trap/"> <a href="http://me@127.0.0.1/trap">
     <a href="/quote?a='b'&amp;c=%22;d|e"> <a href="/semi;colon"> <a href="/a//b/../c">
 """
 READ = (
-    "/single", "/upper", "/spaces", "/amp?a&b", "/fragment", "/percent/%41%7e", "/%C3%A9%20x",
+    "/single", "/upper", "/spaces", "/bare", "/slash/", "/amp?a&b", "/fragment", "/percent/%41%7e", "/%C3%A9%20x",
     "/quote?a='b'&c=%22;d%7Ce", "/semi;colon", "/a//c",
 )  # fmt: skip
 HOSTILE = {
@@ -167,6 +169,7 @@ NOWHERE = {
 }
 MANY = {f"/{n}": moved("/target") for n in range(30)}
 
+LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: %s\r\n\r\n"
 WHOLE = b"content-LENGTH:\t18 \r\n\r\n" + LINK
 HEAD_10 = HEAD.replace(b"1.1", b"1.0")
 BYTES = [bytes([byte]) for byte in HEAD[:20]]
@@ -190,6 +193,37 @@ ODD = {
         for status in (400, 401, 403, 404, 410, 429, 500, 502, 503, 599)
     },
 }
+LF = HEAD.replace(b"\r", b"")
+USUAL: dict[str, Script] = {
+    "/usual/lf": LF + WHOLE.replace(b"\r", b""),
+    "/usual/lf-in-pieces": ("pieces", LF[:15], LF[15:], b"Content-Length: 18\n", b"\n", LINK),
+    "/usual/lf-and-crlf": LF + WHOLE,
+    "/usual/lf-before-chunks": LF + b"Transfer-Encoding: chunked\n\n" + b"12\r\n" + LINK + b"\r\n0\r\n\r\n",
+    "/usual/lf-in-trailers": CHUNKED + b"12\r\n" + LINK + b"\r\n0\r\nA: b\n\n",
+    "/usual/folded": HEAD.replace(b"text", b"\r\n text") + WHOLE,
+    "/usual/folded-at-once": HEAD.replace(b"Content", b" x\r\nContent") + WHOLE,
+    "/usual/folded-length": HEAD + WHOLE.replace(b":", b":\r\n"),
+    "/usual/control-characters": HEAD.replace(b"OK", b"\x01") + b"x: \x1b[1m\x7f\r\n" + WHOLE,
+    "/usual/zeros": HEAD + WHOLE.replace(b"18", 30 * b"0" + b"18"),
+    "/usual/empty-coding": CHUNKED.replace(b"chunked", b", chunked") + b"12\r\n" + LINK + b"\r\n0\r\n\r\n",
+}
+"""In syntax that a client may accept and most do."""
+BEYOND = {status: page("/trap").replace(b"200", status) for status in (b"600", b"999")}
+UNUSUAL = {
+    "minor-version": b"HTTP/1.2",
+    "lower-case": b"http/1.1 200 OK\r\n",
+    "empty-line-first": b"\r\n",
+    "cr": b"HTTP/1.1 200 OK\rContent-Length: 0\r\r",
+    "nul": HEAD + b"x: \0",
+    "space-before-colon": HEAD + b"x : y\r\n",
+    "length-list": LENGTH % b"3, 3" + b"abc",
+    "coding-list": CHUNKED.replace(b"chunked", b"gzip, chunked") + b"0\r\n\r\n",
+    "lf-behind-chunk-size": CHUNKED + b"3\n",
+    "lf-behind-chunk": CHUNKED + b"3\r\nabc\n",
+    "trailer": CHUNKED + b"0\r\nx\r\n",
+}
+"""Up to the first wrong byte, or not much farther; some clients accept it, or wait for more."""
+
 BODILESS = {f"/{status}/{n}": bare(status) for status in (204, 304) for n in range(3)}
 
 BREAKS: dict[str, tuple[Script, Outcome]] = {
@@ -204,7 +238,6 @@ BREAKS: dict[str, tuple[Script, Outcome]] = {
 }
 RECOVERED = response(201)
 """Unlike that of a response that was cut off, this status comes with a whole one."""
-LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: %s\r\n\r\n"
 NONSENSE = {
     "text": b"hello, this is no http\r\n\r\n",
     "text-without-end": b"hello",
@@ -406,6 +439,23 @@ SITES = {
         options={"max_in_flight": 2},
         uses=CONNECTION_USES,
         fields={path: {"size": len(LINK)} for path in ODD},
+    ),
+    "what most clients accept is accepted": Site(
+        "responses",
+        {
+            **{path: Row(script, own=(BAD, LATE)) for path, script in USUAL.items()},
+            **{f"/status/{status.decode()}": Row(script, int(status)) for status, script in BEYOND.items()},
+            "/linked": page(),
+        },
+        own_options={"max_tries": 1, "timeout_ns": SHORT_NS},
+        uses=CONNECTION_USES,
+    ),
+    "what most clients refuse is refused at once and not tried again": Site(
+        "errors",
+        {f"/unusual/{name}": Row((data, HANG), BAD, (200, *CUT, LATE)) for name, data in UNUSUAL.items()},
+        options={"max_tries": 3},
+        own_options={"max_tries": 1, "timeout_ns": SHORT_NS},
+        uses=CONNECTION_USES,
     ),
     "a coded body is counted as it was sent": Site(
         "responses",

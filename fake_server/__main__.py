@@ -6,13 +6,18 @@ import contextlib
 import errno
 import json
 import os
+import resource
 import select
 import signal
 import sys
 import threading
 from io import TextIOWrapper
 
+from inflight.fake_server.config import CONTROL_SECRET
 from inflight.fake_server.options import OPTIONS, Settings, add_options, settings
+
+MIN_DESCRIPTORS = 64
+"""Descriptors of a server with a few clients: an event loop without any for itself cannot even end in order."""
 
 
 class ServeError(Exception):
@@ -57,7 +62,12 @@ def ready_line(ports: list[int], control_port: int | None) -> str:
 
 
 def serve(wanted: Settings) -> None:
-    """Serve until stopped. Raises ServeError if it cannot listen."""
+    """Serve until stopped. Raises ServeError if it cannot listen, or has a control port and no secret for it."""
+    secret = os.environ.pop(CONTROL_SECRET, "")
+    if wanted.control_port is not None and not secret:
+        raise ServeError(
+            f"--control-port needs a secret, which programs must send to it; set {CONTROL_SECRET} in the environment"
+        )
     _open_standard_streams()
     # Imported here so that --help needs nothing installed.
     import uvloop
@@ -67,15 +77,18 @@ def serve(wanted: Settings) -> None:
             f"warning: {wanted.host} may be reached by other machines; this server is for tests",
             file=sys.stderr,
         )
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= most < MIN_DESCRIPTORS:
+        raise ServeError(f"RLIMIT_NOFILE (ulimit -Hn) is {most}, and a server needs {MIN_DESCRIPTORS}; raise the limit")
     try:
         loop = uvloop.new_event_loop()
     except OSError as error:
         raise ServeError(f"cannot start an event loop: {error.strerror or error}") from error
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
-        runner.run(_serve(wanted))
+        runner.run(_serve(wanted, secret))
 
 
-async def _serve(wanted: Settings) -> None:
+async def _serve(wanted: Settings, secret: str) -> None:
     from inflight.fake_server import control
     from inflight.fake_server.server import Server, prepare_process
 
@@ -86,7 +99,7 @@ async def _serve(wanted: Settings) -> None:
     try:
         ports = await server.listen(wanted.host, wanted.port, wanted.ports)
         if wanted.control_port is not None:
-            commands = control.Control(server, stopped.set)
+            commands = control.Control(server, stopped.set, secret)
             listening, control_port = await control.listen(commands, loop, wanted.control_port)
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stopped.set)

@@ -7,6 +7,8 @@ from typing import Any
 from inflight.fake_server.delays import parse_delay
 from inflight.fake_server.faults import FAULTS
 
+CONTROL_SECRET = "INFLIGHT_CONTROL_SECRET"  # noqa: S105  (its name)
+"""Environment variable with the secret of a server's control port. Whoever starts a server chooses a new one."""
 _WHOLE = {  # minimum and maximum
     "seed": (-(2**63), 2**64 - 1),
     "pages": (1, 10**9),

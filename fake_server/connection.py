@@ -98,8 +98,8 @@ class Connection(asyncio.BufferedProtocol):
         counters.requests += len(jobs)
         self.gate.requests += len(jobs)
         in_flight = counters.in_flight = counters.in_flight + len(jobs)
-        if in_flight > counters.peak_in_flight:  # noqa: PLR1730 (max() would be a call more)
-            counters.peak_in_flight = in_flight
+        if in_flight > counters.peak_in_flight:
+            counters.peak_in_flight, counters.peak_at_ns = in_flight, time.monotonic_ns()
         if self.job is None and len(jobs) == 1 and not self.backlog and not self.blocked:  # nearly always
             self._start(jobs[0])
         else:

@@ -1,5 +1,9 @@
 """The control port for the runner: JSON lines over TCP on 127.0.0.1, one object per command and per answer.
 
+The first line of a connection is the secret of this server, without JSON; the answer is {"ok": true}. After any other
+line the connection is closed: every user of this machine can connect to the port. The secret comes with the environment
+(``config.CONTROL_SECRET``), which other users cannot read, as they can a command line. The commands are:
+
     {"do": "configure", "site": {...}}  serve another site (keys of SiteConfig; others keep their defaults)
     {"do": "stats"}                     the counts since start or reset
     {"do": "reset"}                     zero the counts; peaks start again from what is open and in flight
@@ -24,13 +28,14 @@ are by port, with requests (received) and held (waiting behind the gate). late a
 responses on kept connections do not count. stats answers {"ok": true, "stats": {...}} with
 
     requests, in_flight, peak_in_flight          received; received and not answered, held ones included
+    peak_at_ns                                   when peak_in_flight was first reached, by clock_ns
     connections, peak_connections, total_connections
     bytes_sent                                   headers included
     responses_by_status                          {"200": 12, ...}
     faults                                       {"drip": 3, ...}: injected, by kind
     lateness_p50_ns, lateness_p90_ns, lateness_p99_ns, lateness_max_ns, lateness_count
                                                  time sent minus time due, of the responses that had a delay
-    first_lateness_p99_ns, first_lateness_count  the same for the first response on each kept connection,
+    first_lateness_max_ns, first_lateness_count  the same for the first response on each kept connection,
                                                  which the others leave out: it waits for the burst of connects
     cpu_ns, cpu_user_ns, cpu_system_ns, clock_ns CPU time of this process (the first is exact, the others may
                                                  lag by a tick), and the monotonic clock: a share of a core
@@ -38,27 +43,36 @@ responses on kept connections do not count. stats answers {"ok": true, "stats": 
     held                                         whether the gate is shut
     cached_pages, cached_bytes
 
-The answer to anything else, and to a configure that is refused (invalid, or requests in flight), is
+The answer to anything else, to a configure that is refused (invalid, or requests in flight), and to a move without a
+port to listen at, is
 {"ok": false, "error": "one sentence"}; the connection stays open. A line that does not begin with "{", or is longer
 than 1 MiB, closes it.
 """
 
 import asyncio
+import hmac
 import json
+import os
 from collections.abc import Callable
 from typing import Any, cast
 
-from inflight.fake_server.server import BusyError, Server
+from inflight.fake_server.config import CONTROL_SECRET
+from inflight.fake_server.server import BusyError, NoPortError, Server
 from inflight.fake_server.site import SiteConfig
 
 _MAX_LINE_BYTES = 1024 * 1024
+_STRANGER = (
+    "the first line of a connection must be the secret of this server: "
+    f"the value of {CONTROL_SECRET} in the environment in which it was started"
+)
 
 
 class Control:
-    """The table of commands."""
+    """The table of commands, and the secret of those who may give them."""
 
-    def __init__(self, server: Server, stop: Callable[[], None]) -> None:
+    def __init__(self, server: Server, stop: Callable[[], None], secret: str) -> None:
         self._server = server
+        self._secret = os.fsencode(secret)
         self._commands: dict[str, Callable[[dict[str, Any]], dict[str, Any] | None]] = {
             "configure": self._configure,
             "stats": lambda _: {"stats": server.stats()},
@@ -74,11 +88,15 @@ class Control:
             "stop": lambda _: stop(),
         }
 
+    def admits(self, line: bytes) -> bool:
+        """Whether the first line of a connection is the secret."""
+        return hmac.compare_digest(line, self._secret)
+
     def reply(self, line: bytes) -> bytes:
         """Return the answer to one line as one line."""
         try:
             answer = {"ok": True} | (self._run(line) or {})
-        except (ValueError, BusyError, RecursionError) as error:  # bad JSON is a ValueError too
+        except (ValueError, BusyError, RecursionError, NoPortError) as error:  # bad JSON is a ValueError too
             answer = {"ok": False, "error": str(error)}
         return json.dumps(answer).encode() + b"\n"
 
@@ -122,6 +140,7 @@ class ControlConnection(asyncio.Protocol):
 
     def __init__(self, control: Control) -> None:
         self._control = control
+        self._is_admitted = False
         self._rest = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -132,6 +151,14 @@ class ControlConnection(asyncio.Protocol):
         """Answer all complete lines."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
+            if not self._is_admitted:
+                self._is_admitted = self._control.admits(line)
+                answer = {"ok": True} if self._is_admitted else {"ok": False, "error": _STRANGER}
+                self._transport.write(json.dumps(answer).encode() + b"\n")
+                if self._is_admitted:
+                    continue
+                self._transport.close()
+                return
             self._transport.write(self._control.reply(line))
             if not line.startswith(b"{"):  # perhaps HTTP from a web page: ignore all that follows
                 self._transport.close()

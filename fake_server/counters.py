@@ -18,6 +18,7 @@ class Counters:
         "first_lateness",
         "in_flight",
         "lateness",
+        "peak_at_ns",
         "peak_connections",
         "peak_in_flight",
         "requests",
@@ -37,6 +38,7 @@ class Counters:
         self.total_connections = 0
         self.peak_connections = self.connections
         self.peak_in_flight = self.in_flight
+        self.peak_at_ns = time.monotonic_ns()
         self.statuses: Counter[int] = Counter()
         self.faults: Counter[str] = Counter()
         self.lateness = Lateness()
@@ -49,6 +51,7 @@ class Counters:
             "requests": self.requests,
             "in_flight": self.in_flight,
             "peak_in_flight": self.peak_in_flight,
+            "peak_at_ns": self.peak_at_ns,
             "connections": self.connections,
             "peak_connections": self.peak_connections,
             "total_connections": self.total_connections,
@@ -60,7 +63,7 @@ class Counters:
             "lateness_p99_ns": self.lateness.quantile_ns(0.99),
             "lateness_max_ns": self.lateness.greatest_ns,
             "lateness_count": self.lateness.count,
-            "first_lateness_p99_ns": self.first_lateness.quantile_ns(0.99),
+            "first_lateness_max_ns": self.first_lateness.greatest_ns,
             "first_lateness_count": self.first_lateness.count,
             "cpu_ns": time.process_time_ns(),
             "cpu_user_ns": round(usage.ru_utime * 1e9),

@@ -1,6 +1,7 @@
 """The server: a site, a cache of rendered answers, a gate, and the sockets."""
 
 import asyncio
+import errno
 import gc
 import resource
 import socket
@@ -33,6 +34,10 @@ _INSTANT_STATUSES = (200, 404, 405, *REDIRECT_STATUSES)
 
 class BusyError(Exception):
     """The site cannot change while requests are in flight: let them finish, or release the gate."""
+
+
+class NoPortError(Exception):
+    """No port can be listened at; the message says why, and what to do."""
 
 
 class Server:
@@ -252,7 +257,12 @@ class Server:
 
         With ``gates``, listen at that number of ports, each with its own gate.
         """
-        sockets = [bind(self._host, 0) for _ in range(gates or self._count)]
+        try:
+            sockets = [bind(self._host, 0) for _ in range(gates or self._count)]
+        except OSError as error:
+            is_range = error.errno in {errno.EADDRINUSE, errno.EADDRNOTAVAIL}
+            remedy = "widen net.ipv4.ip_local_port_range, or wait a minute" if is_range else "raise it (ulimit -a)"
+            raise NoPortError(f"no port to listen at, {error.strerror}: {remedy}") from error
         for sock in chain.from_iterable(sockets):
             sock.listen(somaxconn())  # at once: the loop comes to accept later, and the kernel queues until then
         for listening in self._listening:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from inflight.strategies.base import Strategy
 
 __all__ = [
-    "ELSEWHERE", "GROUPS", "MODELS", "NOT_STRATEGIES", "PARTS", "Description", "StrategyError",
-    "add", "crawlers", "describe", "load", "models", "names", "reference",
+    "ALIASES", "ELSEWHERE", "GROUPS", "MODELS", "NOT_STRATEGIES", "PARTS", "Description", "StrategyError",
+    "add", "canonical", "crawlers", "describe", "load", "models", "names", "reference",
 ]  # fmt: skip
 
 _FOLDER = Path(__file__).parent
@@ -44,6 +44,23 @@ GROUPS = {
     PARTS: "parts of a page, for comparison: what the kernel and the shared core cost",
     ELSEWHERE: "strategies from files, modules and installed packages",
 }
+ALIASES = {
+    "threads": "thread_pool",
+    "asyncio": "native_asyncio",
+    "processes": "process_pool",
+    "interpreters": "interpreter_pool",
+    "aiohttp": "aiohttp_client",
+    "gevent": "gevent_greenlets",
+    "httpx": "httpx_client",
+    "httpx2": "httpx2_client",
+    "niquests": "niquests_client",
+    "pycurl": "pycurl_multi",
+    "requests": "requests_threads",
+    "trio": "trio_tasks",
+    "urllib3": "urllib3_threads",
+    "uvloop": "uvloop_streams",
+}
+"""What people call a strategy, and its name. Rows, outputs and the API have the name."""
 _MOST_TEXT = 60
 """Maximum number of characters of a value in a message."""
 _DISTRIBUTION = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -110,11 +127,6 @@ class Description:
         return tuple(name for name in self.requires if not _is_installed(name))
 
     @property
-    def extra(self) -> str | None:
-        """The extra of this project that has what is not installed; None if none has, or all is installed."""
-        return next(filter(None, map(_extra_with, self.uninstalled)), None)
-
-    @property
     def lack(self) -> str:
         """Why it is unavailable, as in ``needs Python 3.12 or newer``; empty if it is available."""
         return self.lack_on(sys.version_info[:2], self.uninstalled)
@@ -157,10 +169,15 @@ def add(text: str, base: Path | None = None) -> str:
     What a reference names is registered; see ``registry.add``. Raises StrategyError when it is no strategy.
     """
     if not registry.is_reference(text):
-        return registry.add(text, base)
+        return registry.add(canonical(text), base)
     name = registry.add(text, base, tuple(path.stem for path in _FOLDER.glob("*.py") if is_ours(path.stem)))
     describe(name)
     return name
+
+
+def canonical(name: str) -> str:
+    """Return the name of a strategy that is given by name or alias. One from elsewhere has priority over an alias."""
+    return name if registry.source_of(name) else ALIASES.get(name, name)
 
 
 def crawlers() -> list[str]:
@@ -275,15 +292,3 @@ def _is_installed(distribution: str) -> bool:
     except importlib.metadata.PackageNotFoundError:
         return False
     return True
-
-
-def _extra_with(distribution: str) -> str | None:
-    """Return the first extra with a distribution, of those for users."""
-    import importlib.metadata
-
-    try:
-        requirements = importlib.metadata.requires("inflight-bench") or []
-    except importlib.metadata.PackageNotFoundError:
-        return None
-    pattern = re.compile(rf"{re.escape(distribution)}\b[^;]*;.*\bextra == ['\"](?!test\b)([^'\"]+)")
-    return next((found[1] for line in requirements if (found := pattern.match(line))), None)

@@ -58,10 +58,24 @@ class Strategy(Protocol):
     error.
 
     A redirect is a response: pass it to ``frontier.finish``, which offers its target. Read a response in any framing of
-    HTTP/1.1, and whatever its status. A fetch fails when its response is not complete at its deadline. A fetch fails
-    when its response is larger than the limits of the job. Request the URL as it is recorded, with the header fields of
-    the shared core. With ``keep-alive``, use connections again; with ``per-fetch``, open one for each fetch. A kept
-    connection that the server has closed costs no try.
+    HTTP/1.1, and whatever its status. Accept what RFC 9110 and 9112 permit a client to accept and three of aiohttp,
+    httpx, requests and pycurl do. All else is a ProtocolError as soon as the first wrong byte has come, and is not
+    tried again. A fetch fails when its response is not complete at its deadline. A fetch fails when its response is
+    larger than the limits of the job. Request the URL as it is recorded, with the header fields of the shared core.
+    With ``keep-alive``, use connections again; with ``per-fetch``, open one for each fetch. A kept connection that the
+    server has closed costs no try.
+
+    The frontier follows the ``href`` values, in quotes or in none, of pages with status 200 and the type ``text/html``
+    or ``application/xml``; and the ``Location`` of redirects. It does not follow, and counts in ``not_followed``:
+
+    - links and redirects to https and other schemes: there is no TLS;
+    - those to other hosts than the roots, and what ``job.exclude`` matches: the job says so;
+    - those of which no http URL can be made, and redirects without ``Location``;
+    - links on pages of other types.
+
+    It does not look for links in ``src``, ``srcset``, ``<meta http-equiv=refresh>``, ``Link`` and ``Refresh`` fields or
+    scripts. It does not decode coded bodies, or read pages in UTF-16. It does not know ``<base>``: a relative link is
+    joined to the URL of its page. All this would cost time on every page.
 
     ``consume`` is a function of ``inflight.strategies.core.work``. Call it once per response, without holding a lock.
 

@@ -1,11 +1,12 @@
 """requests in threads: blocking calls, each thread with a session of its own."""
 
+from http.client import IncompleteRead
 from http.cookiejar import DefaultCookiePolicy
 from typing import Literal
 
 import requests
 from requests.adapters import HTTPAdapter
-from urllib3.exceptions import HTTPError, IncompleteRead, InvalidChunkLength
+from urllib3.exceptions import HTTPError, InvalidChunkLength
 from urllib3.util import SKIP_HEADER
 
 from inflight.strategies.client import (
@@ -28,10 +29,18 @@ GROUP = "clients"
 THREADS_EACH = 1
 
 PIECE_BYTES = 64 * 1024
+
+
+def cut_or_malformed(error: Exception) -> ProtocolError:
+    """Return what an HTTPError means: for chunks that are cut off, only the words differ."""
+    is_cut = "ended prematurely" in str(error)
+    return ClosedEarlyError(str(error)) if is_cut else ProtocolError(str(error))
+
+
 ERRORS: Errors = {
     InvalidChunkLength: ProtocolError,
     IncompleteRead: ClosedEarlyError,
-    HTTPError: ProtocolError,
+    HTTPError: cut_or_malformed,
     requests.RequestException: ProtocolError,
 }
 

@@ -1,10 +1,11 @@
 """urllib3 in threads: blocking calls on http.client, each thread with a pool of its own."""
 
 from contextlib import AbstractContextManager
+from http.client import IncompleteRead
 from typing import Literal
 
 import urllib3
-from urllib3.exceptions import HTTPError, IncompleteRead, InvalidChunkLength
+from urllib3.exceptions import HTTPError, InvalidChunkLength
 
 from inflight.strategies.client import (
     Answer,
@@ -26,7 +27,15 @@ GROUP = "clients"
 THREADS_EACH = 1
 
 PIECE_BYTES = 64 * 1024
-ERRORS: Errors = {InvalidChunkLength: ProtocolError, IncompleteRead: ClosedEarlyError, HTTPError: ProtocolError}
+
+
+def cut_or_malformed(error: Exception) -> ProtocolError:
+    """Return what an HTTPError means: for chunks that are cut off, only the words differ."""
+    is_cut = "ended prematurely" in str(error)
+    return ClosedEarlyError(str(error)) if is_cut else ProtocolError(str(error))
+
+
+ERRORS: Errors = {InvalidChunkLength: ProtocolError, IncompleteRead: ClosedEarlyError, HTTPError: cut_or_malformed}
 
 
 def crawl(job: Job, frontier: Frontier) -> None:

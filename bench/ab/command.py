@@ -100,7 +100,7 @@ def run(
                 where = Measuring(folder, planned, prepared, place)
                 result = decided(where, rule, report, budget_s)
     except KeyboardInterrupt:
-        rest = f"after {words.counted(done, 'block')}; their rows are in {folder}"
+        rest = f"after {words.counted(done, 'block')}; rows kept in {folder}"
         complain(f"interrupted {rest if done else 'before the first block ended'}")
         return 130
     return conclude(folder, result, markdown, as_json=as_json)

@@ -129,7 +129,7 @@ def sections(selftest: SelfTest) -> list[Section]:
         "; ".join([f"{dropped['tried']} blocks tried, {dropped['left_out']} left out", *reasons]),
         *([f"interpreters of A and B: {', '.join(selftest['interpreters'])}"] if selftest.get("interpreters") else []),
         *(["too few good blocks"] if selftest["too_few"] else []),
-        *([words.neighbour(machine["neighbour"])] if machine.get("neighbour") else []),
+        *words.disturbed(machine.get("neighbour")),
     ]
     return [Section(title(selftest), (_decisions(selftest), _noise(selftest), _harness(selftest)), first=tuple(first))]
 

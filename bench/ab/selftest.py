@@ -139,7 +139,7 @@ def run(
         ):
             result = _measure(plan, Laboratory(place, folder, Path(files), bar)) | {"machine": machine}
     except KeyboardInterrupt:
-        complain(f"interrupted; the rows are in {folder}")
+        complain(f"interrupted; rows kept in {folder}")
         return 130
     text = json.dumps(result, indent=2, allow_nan=False) + "\n"
     commands.keep(folder, {rows.SELFTEST_FILE: text}, [plot.picture_of_selftest(result, rows.read(folder))])

@@ -64,7 +64,10 @@ def section(result: Result, first: tuple[str, ...] = ()) -> Section:
         *((*COLUMNS, f"p below {units.number(level, 2)} is significant at this look") if decision.effects else ()),
         f"designed: a false alarm in at most {units.percent(result.rule.alpha, 1)} of comparisons",
     )
-    heading = (*first, *((*sides(good[0]), where(good[0])) if good else ("no good block",)))
+    heading = (
+        *first,
+        *((*sides(good[0]), where(good[0]), *words.limited(good[0].rows)) if good else ("no good block",)),
+    )
     changes = (f"{NAMES[each.metric]}: {each.change} (95 % interval {each.interval})." for each in decision.effects)
     tables = (Table("", HEADS, tuple(lines)),) if good else ()
     headline = title(decision)
@@ -121,6 +124,7 @@ def to_json(result: Result) -> dict[str, Any]:
         "effects": {effect.metric: _effect_json(effect, result) for effect in decision.effects},
         "controls": {effect.metric: _ratio_json(effect) for effect in decision.controls},
         "not_gated": not_gated(result),
+        "limited": words.limited(row for block in tally.good for row in block.rows),
     }
 
 
@@ -140,7 +144,9 @@ def changes(block: Block) -> str:
 def where(block: Block) -> str:
     """Return the workload of both sides, and the length of a block."""
     a, b = (block.arms[role].workload for role in ("reference", "compared"))
-    caps = " and ".join(dict.fromkeys(units.count(arm.in_flight) for arm in (a, b)))
+    caps = " and ".join(
+        dict.fromkeys(row.reached or units.count(row.workload.in_flight) for row in block.arms.values())
+    )
     uses = " and ".join(dict.fromkeys(arm.connection for arm in (a, b)))
     cycles = units.count(len(block.arms["reference"].measured.windows or ()))
     return words.plain(f"{units.latency(a.latency)}, {caps} in flight, {uses}, {cycles} cycles of slices per block")

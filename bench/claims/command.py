@@ -82,12 +82,12 @@ def run(
     commands.say_shortages(runs.shortages(missing))
     try:
         trials = list(needed.trials.values())
-        interrupted = commands.execute(folder, needed.experiment, trials, budget_bytes, tuple(given))
+        again = "the same command without --fresh uses them again"
+        interrupted = commands.execute(folder, needed.experiment, trials, budget_bytes, tuple(given), again=again)
     except runs.RunError as error:
         complain(f"inflight claims: {error}")
         return 1
     if interrupted:
-        complain(f"interrupted; finished rows are kept in {folder}; the same command without --fresh uses them again")
         return 130
     return _report(folder, needed, len(there), as_json=as_json, is_whole=len(chosen) == 1)
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,8 @@ def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: 
     bare = _experiment(Throughput(in_flight=(near,), cycles=CYCLES), lengths)
     place = folder or newest(out, host.machine(), near, lengths) or _run(out, bare, what)
     wanted = advice.Wanted(delay.text, delay.mean_ns, work_ns, in_flight, near)
-    advised = advice.advise(frame(rows.read(place)), SITE, wanted, lengths)
+    stored = rows.read(place)
+    advised = advice.advise(frame(stored), SITE, wanted, lengths)
     if not advised["models"]:
         raise ExperimentError(f"{place} has no two blocks without latency and CPU work at about {near:,} in flight")
     there, here = rows.machine(place), host.machine()
@@ -65,12 +67,13 @@ def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: 
         **advised,
         "left_out": left_out,
         "run": str(place),
+        "measured_at": stored[-1].started_at,
         "machine_differs": [f"{key} {there.get(key, 'unknown')}, here {here.get(key)}"
                             for key in rows.machine_changes(there, here)],
         "verified": None,
     }  # fmt: skip
     if not as_json:
-        print(show.text(result))
+        print(show.text(result, datetime.now(UTC)))
     if verify:
         chosen = sorted(result["models"], key=lambda model: model["strategy"] != result["advised"])[:2]
         again = _run(out, _experiment(grid, [model["strategy"] for model in chosen]), "Measuring this workload")
@@ -91,9 +94,11 @@ def _left_out(experiment: Experiment) -> dict[str, str]:
 
 
 def newest(out: Path, machine: Mapping[str, Any], in_flight: int, names: Collection[str]) -> Path | None:
-    """Return the newest quiet run of an equal machine that has the CPU time per page of all these strategies."""
-    folders = [*rows.folders_in(out), *rows.folders_in(out / "reference")]
-    for folder in sorted(folders, key=lambda path: path.name, reverse=True):
+    """Return the newest quiet run of an equal machine that has the CPU time per page of all these strategies.
+
+    Runs that came with the project (``results/reference``) are used only if ``--from`` names one.
+    """
+    for folder in reversed(rows.folders_in(out)):
         try:
             stored = [] if rows.machine_changes(rows.machine(folder), machine) else rows.read(folder)
         except RowsError:

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
@@ -78,9 +79,9 @@ def check(strategy: str, rules: list[str], limit_s: float) -> "Checked":
             """Show a step when all cases of a rule have ended."""
             cases = [each for each in plugin.cases if each.topic == case.topic]
             if len(cases) == planned:
-                failed = sum(each.ending.outcome == "failed" for each in cases)
-                line = f"{case.topic}: {counted(planned, 'case')}{f', {failed} failed' if failed else ''}"
-                progress.finished(line, USUAL_NS / len(RULES))
+                broken = Counter(each.rule for each in cases if each.ending.outcome == "failed")
+                counts = [counted(planned, "case"), *(f"{number} failed {rule}" for rule, number in broken.items())]
+                progress.finished(f"{case.topic}: {', '.join(counts)}", USUAL_NS / len(RULES))
 
         plugin = Check(strategy, rules, PROCESSES, limit_s, show)
         with interruptible(), _plain_pytest(), redirect_stdout(io.StringIO()) as printed:

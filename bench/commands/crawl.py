@@ -3,22 +3,27 @@
 import json
 import os
 import re
+import signal
+import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, Literal
 
 from inflight import strategies
-from inflight.bench.commands.output import complain
+from inflight.bench.commands.exits import INTERRUPTED
+from inflight.bench.commands.output import complain, say
 from inflight.bench.measure import process
 from inflight.bench.measure.limits import descriptor_shortage
 from inflight.bench.plan.judge import nearest
+from inflight.bench.plan.scale import is_loopback
 from inflight.bench.show.words import counted
 from inflight.bench.units import count, duration, size
 from inflight.fake_server.delays import parse_duration_ns
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import REDIRECTS
-from inflight.strategies.core.links import normalise
+from inflight.strategies.core.links import host_of, normalise
 from inflight.strategies.core.page import Page
 
 WORKER = "inflight.bench.measure.crawl_worker"
@@ -26,6 +31,10 @@ LIFETIME_S = 366 * 86_400.0
 """A crawl has no deadline; its worker ends with this process."""
 LONGEST_TIMEOUT_NS = 86_400_000_000_000
 """Maximum timeout: epoll_wait(2) can wait for at most 24 days."""
+REST_S = 30
+"""Maximum time in which the worker of an interrupted crawl sends its pages."""
+IN_FLIGHT, IN_FLIGHT_AWAY = 100, 10
+"""Maximum fetches in flight where the user gives no number: on the loopback interface, and on servers of others."""
 
 
 class CrawlError(Exception):
@@ -38,20 +47,24 @@ REFUSALS = (CrawlError,)
 def run(*, strategy: str, as_json: bool, **options: Any) -> int:
     """Crawl and print the report; return 0, or 1 if nothing could be fetched: no answer with a status 2xx.
 
-    ``options`` are those of ``job``. Raises CrawlError.
+    An interrupted crawl prints the pages that it has, and returns 130. ``options`` are those of ``job``. Raises
+    CrawlError.
     """
     strategy = available(strategy)
-    summary = _crawl(strategy, job(**options), as_json=as_json)
+    pages, summary = _crawl(strategy, job(**options), as_json=as_json)
+    if "interrupted" in summary:
+        complain(f"interrupted: the crawl was not finished; it has {counted(summary['urls'], 'URL')}")
+        return INTERRUPTED
     if any(status.startswith("2") for status in summary["statuses"]):
         return 0
-    complain(f"inflight crawl: nothing could be fetched: {_failures(summary)}; check the URL, and that its server runs")
+    complain(f"inflight crawl: nothing could be fetched: {_failures(summary)}; {_advice(pages)}")
     return 1
 
 
 def job(
     *,
     urls: Sequence[str],
-    in_flight: int,
+    in_flight: int | None,
     max_redirects: int,
     max_tries: int,
     exclude: str | None,
@@ -68,12 +81,19 @@ def job(
         raise CrawlError(f"--timeout must be longer than 0 and at most a day, not {timeout}")
     try:
         re.compile(exclude or "")
-    except re.error as error:
-        raise CrawlError(f"--exclude: {exclude!r} is not a regular expression: {error}") from error
+    except (re.error, OverflowError, RecursionError) as error:
+        # A pattern that repeats too often raises OverflowError, one with too many nested groups RecursionError.
+        raise CrawlError(f"--exclude: {str(exclude)[:60]!r} is no regular expression: {error}; simplify it") from error
+    roots = tuple(map(_root, urls))
+    if in_flight is None:
+        away = [host for host in map(host_of, roots) if not is_loopback(host)]
+        in_flight = IN_FLIGHT_AWAY if away else IN_FLIGHT
+        if away:
+            say(f"at most {in_flight} in flight, because {away[0]} is not this machine; --in-flight changes it")
     if shortage := descriptor_shortage(in_flight, per_fetch=connection == "per-fetch"):
         raise CrawlError(shortage)
     return Job(
-        roots=tuple(_root(url) for url in urls),
+        roots=roots,
         max_in_flight=in_flight,
         connection=connection,
         timeout_ns=timeout_ns,
@@ -102,10 +122,10 @@ def available(text: str) -> str:
     return name
 
 
-def _crawl(strategy: str, job: Job, *, as_json: bool) -> dict[str, Any]:
-    """Crawl and print; return the summary. Raises CrawlError when the strategy fails."""
-    pages, seconds, peak_in_flight = _crawled(strategy, job)
-    summary = summarise(pages, seconds, peak_in_flight)
+def _crawl(strategy: str, job: Job, *, as_json: bool) -> tuple[list[Page], dict[str, Any]]:
+    """Crawl and print; return the pages and the summary. Raises CrawlError when the strategy fails."""
+    pages, seconds, more = _crawled(strategy, job)
+    summary = summarise(pages, seconds) | more
     if as_json:
         for page in pages:
             print(json.dumps(asdict(page)))
@@ -114,26 +134,51 @@ def _crawl(strategy: str, job: Job, *, as_json: bool) -> dict[str, Any]:
         for page in pages:
             print(_line(page))
         print(_totals(strategy, summary))
-    return summary
+    return pages, summary
 
 
-def _crawled(strategy: str, job: Job) -> tuple[list[Page], float, int]:
-    """Return the pages of a crawl, its seconds, and the peak in flight. Raises CrawlError when the strategy fails."""
+def _crawled(strategy: str, job: Job) -> tuple[list[Page], float, dict[str, Any]]:
+    """Return the pages of a crawl, its seconds, the other totals, and whether it was interrupted.
+
+    Raises CrawlError when the strategy fails, and KeyboardInterrupt when an interrupted crawl has no page.
+    """
+    from inflight.bench.commands.run import interruptible
+
     order = {"strategy": strategy, "job": job.to_dict(), "parent": os.getpid()}
+    more = {}
     try:
         with process.running([WORKER], order, None, LIFETIME_S) as worker:
-            worker.expect("ready", "knobs")
-            worker.send({"do": "crawl"})
-            crawled = worker.crawled()
-            worker.send({"do": "pages"})
-            answer = worker.expect("pages", "pages")
+            try:
+                with interruptible():
+                    worker.expect("ready", "knobs")
+                    begin_s = time.monotonic()
+                    worker.send({"do": "crawl"})
+                    crawled = worker.crawled()
+                    worker.send({"do": "pages"})
+                    answer = worker.expect("pages", "pages")
+                seconds = (crawled["end_ns"] - crawled["begin_ns"]) / 1e9
+            except KeyboardInterrupt:
+                answer = _so_far(worker)
+                seconds, more = time.monotonic() - begin_s, {"interrupted": True}
     except process.WorkerError as error:
         raise CrawlError(f"{strategy}: {error}") from error
-    pages = [Page(**values) for values in answer["pages"]]
-    return pages, (crawled["end_ns"] - crawled["begin_ns"]) / 1e9, answer["peak_in_flight"]
+    return [Page(**values) for values in answer["pages"]], seconds, answer["summary"] | more
 
 
-def summarise(pages: Sequence[Page], seconds: float, peak_in_flight: int) -> dict[str, Any]:
+def _so_far(worker: process.Worker) -> dict[str, Any]:
+    """Ask a worker that may still be crawling for its pages. Raises KeyboardInterrupt if it has none."""
+    worker.deadline_s = time.monotonic() + REST_S
+    worker.process.send_signal(signal.SIGUSR1)
+    answer: dict[str, Any] = {}
+    with suppress(process.WorkerError):
+        while answer.get("event") != "pages":
+            answer = worker.hear("event")
+    if not answer.get("pages"):
+        raise KeyboardInterrupt
+    return answer
+
+
+def summarise(pages: Sequence[Page], seconds: float) -> dict[str, Any]:
     """Return the totals of a crawl. ``pages`` counts complete responses, including redirects; errors are by kind."""
     whole = [page for page in pages if page.status is not None]
     return {
@@ -146,7 +191,6 @@ def summarise(pages: Sequence[Page], seconds: float, peak_in_flight: int) -> dic
         "tries": sum(page.tries for page in pages),
         "seconds": round(seconds, 6),
         "pages_per_s": round(len(whole) / seconds, 3) if seconds else None,
-        "peak_in_flight": peak_in_flight,
     }
 
 
@@ -185,8 +229,20 @@ def _totals(strategy: str, summary: dict[str, Any]) -> str:
         f"\n{strategy}: {counted(summary['urls'], 'URL')}, {counted(summary['pages'], 'page')} "
         f"({counted(summary['redirects'], 'redirect')}), {size(summary['bytes'])} in {elapsed}, "
         f"{count(round(summary['pages_per_s'] or 0))} pages/s, at most {count(summary['peak_in_flight'])} in flight\n"
-        f"errors: {_errors(summary) or 'none'}"
+        f"errors: {_errors(summary) or 'none'}\n"
+        f"not followed: {', '.join(counted(n, what) for what, n in summary['not_followed'].items()) or 'none'}; "
+        "never: src, srcset, <base>, meta refresh, scripts"
     )
+
+
+def _advice(pages: Sequence[Page]) -> str:
+    """Return what to do when nothing could be fetched."""
+    for page in pages:
+        if page.next_url is not None and page.next_url.lower().startswith("https:"):
+            return f"{page.url} redirects to https, which crawl does not support; choose a site on http"
+        if page.error is not None and page.error.startswith("network error"):
+            return f"{page.url}: {page.error}; check the network of this machine"
+    return "check the URL, and that its server runs"
 
 
 def _failures(summary: dict[str, Any]) -> str:

@@ -49,9 +49,11 @@ def run(*, interpreters: bool = False, chosen: Sequence[str] = ()) -> int:
 
 
 def _tell(described: Description) -> None:
-    print(_entry(described.name, _gist(described.model)))
+    aliases = [alias for alias, name in strategies.ALIASES.items() if name == described.name]
+    print(_entry(described.name, ", alias ".join([_gist(described.model), *aliases])))
     if described.lack:
-        print(f"  {'':<20} unavailable: {described.lack}{_remedy(described)}")
+        remedy = " ".join(["; pip install", *described.uninstalled]) if described.uninstalled else ""
+        print(f"  {'':<20} unavailable: {described.lack}{remedy}")
 
 
 def _interpreters() -> int:
@@ -62,12 +64,6 @@ def _interpreters() -> int:
         facts = ["free-threaded" if python.free_threaded else "", "debug" if python.debug else ""]
         print(f"  {python.label:<12} {python.executable}" + "".join(f", {fact}" for fact in facts if fact))
     return 0
-
-
-def _remedy(described: Description) -> str:
-    """Return how to install what a strategy lacks, if an extra of ours has it."""
-    extra = described.extra
-    return f"; pip install 'inflight-bench[{extra}]'" if extra else ""
 
 
 def _described(names: list[str]) -> tuple[dict[str, Description], dict[str, str]]:

@@ -51,13 +51,12 @@ def run(
     if target is not None:
         check_target(target, not_loopback=not_loopback)
     folder = runs.new_folder(out, experiment)
-    interrupted = commands.execute(folder, experiment, trials)
+    # A stored experiment may load this machine only. To load another one, the user must give permission again.
+    again = "begin again" if not_loopback else commands.RESUME
+    interrupted = commands.execute(folder, experiment, trials, again=again)
     stored = rows.read(folder)
     _present(folder, stored, as_json=as_json)
     if interrupted:
-        # A stored experiment may load this machine only. To load another one, the user must give permission again.
-        again = "begin again" if not_loopback else f"go on with: inflight run --resume {folder}"
-        complain(f"interrupted; rows kept: {len(stored)}; {again}")
         return 130
     if any(row.valid for row in stored):
         return 0

@@ -68,7 +68,11 @@ SHARED = {
     "--repo": Shared("Git repository of the strategies. [default: the current one]", "FOLDER", {"type": FOLDER}),
     "--rounds": Shared("Number of times that each trial is repeated.", "N", {"type": Whole(1, 1000)}),
     "--seed": Shared("Seed of the random numbers.", "N", {"type": Whole(0, 2**63 - 1)}),
-    "--strategy": Shared("Strategy: a name, or a file such as ./my_client.py.", "NAME", {"multiple": True}),
+    "--strategy": Shared(
+        "Strategy: a name such as native_asyncio or asyncio, or a file such as ./my_client.py.",
+        "NAME",
+        {"multiple": True},
+    ),
     "--timeout": Shared("Time limit, e.g. 5s.", "TIME"),
     "--with": Shared("Install this into an environment, e.g. aiohttp==3.11.", "REQUIREMENT"),
 }

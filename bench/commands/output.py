@@ -5,7 +5,9 @@ A write error on either stream does not end the command; its exit code says whet
 
 import io
 import os
+import re
 import select
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stderr
@@ -15,12 +17,26 @@ from typing import TextIO
 
 def say(sentence: str) -> None:
     """Print a message on standard error; --quiet drops it."""
-    print(sentence, file=sys.stderr, flush=True)
+    print(as_called(sentence), file=sys.stderr, flush=True)
 
 
 def complain(sentence: str) -> None:
     """Print an error, or why a command ended early, on standard error; --quiet keeps it."""
-    print(sentence, file=sys.stderr.loud if isinstance(sys.stderr, Hushed) else sys.stderr, flush=True)
+    print(as_called(sentence), file=sys.stderr.loud if isinstance(sys.stderr, Hushed) else sys.stderr, flush=True)
+
+
+_HINT = re.compile("(?:(?<=`)|(?<=: ))inflight(?= )")
+
+
+def as_called(sentence: str) -> str:
+    """Return a message whose hints name the program by the path that it was started by, if PATH does not have it.
+
+    A hint is a command in backquotes or behind a colon. In a checkout the program is ``.venv/bin/inflight``.
+    """
+    called = Path(sys.argv[0])
+    if called.name != "inflight" or len(called.parts) == 1 or shutil.which("inflight") == str(called):
+        return sentence
+    return _HINT.sub(str(called), sentence)
 
 
 def say_plots(saved: Iterable[Path]) -> None:

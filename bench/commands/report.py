@@ -7,7 +7,7 @@ from pathlib import Path
 
 from inflight.bench.commands.output import say
 from inflight.bench.commands.run import writing
-from inflight.bench.measure.run import RunError
+from inflight.bench.measure.run import RunError, need_address_space
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError
 from inflight.bench.show.progress import working
@@ -38,6 +38,7 @@ def run(*, folder: Path | None, form: str, out: Path | None, results: Path) -> i
 
 
 def _html(folder: Path, _found: list[Row], out: Path | None) -> None:
+    need_address_space()
     from inflight.bench.show import page as report_page
 
     target = out or folder / report_page.PAGE_FILE
@@ -93,7 +94,7 @@ def _parquet(folder: Path, stored: list[Row], out: Path | None) -> None:
             table = Results(folder, stored, {}).trials.to_parquet(index=False)
             (Path.write_bytes if out else rows.write)(target, table)
     except ImportError as error:
-        raise ReportError("Parquet needs pyarrow: pip install 'inflight-bench[parquet]'") from error
+        raise ReportError("Parquet needs pyarrow: pip install pyarrow") from error
     say(f"table: {target}")
 
 

@@ -18,6 +18,7 @@ from inflight.bench.commands.output import complain, say, say_plots, seconds
 from inflight.bench.commands.so_far import FIRST_NS, SoFar
 from inflight.bench.measure import host, interpreters, neighbour
 from inflight.bench.measure import run as runs
+from inflight.bench.measure.limits import quota
 from inflight.bench.measure.trial import Hosting
 from inflight.bench.plan import experiment as experiments
 from inflight.bench.plan.experiment import Experiment, ExperimentError
@@ -25,6 +26,7 @@ from inflight.bench.plan.judge import MAX_ROUNDS, judged, need, whole
 from inflight.bench.plan.trials import AnyTrial, estimate_ns, row_trials
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError
+from inflight.bench.show import words
 from inflight.bench.show.words import counted
 from inflight.bench.units import parse_size_bytes
 from inflight.fake_server.delays import parse_duration_ns
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 REFUSALS = (ExperimentError, runs.RunError, RowsError, strategies.StrategyError)
 WIDEST = 120
 """Maximum width of what --dry-run prints."""
+RESUME = "continue: inflight run --resume {}"
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -78,7 +81,6 @@ def run(
     stored = rows.read(folder)
     present(folder, stored, as_json=as_json)
     if interrupted:
-        complain(f"interrupted; rows kept: {len(stored)}; continue: inflight run --resume {folder}")
         return 130
     if strict:
         for sentence in strictly(stored):
@@ -164,6 +166,7 @@ def experiment_of(
 
 def _interrupted(folder: Path) -> Experiment:
     """Return the experiment of a run. Raises RowsError unless its files can be read, which does not follow links."""
+    runs.need_address_space()
     try:
         for file in (runs.EXPERIMENT_FILE, rows.MACHINE_FILE):
             rows.content(folder / file)
@@ -184,7 +187,12 @@ def say_beginning(folder: Path, trials: Sequence[AnyTrial]) -> None:
 
 
 def say_left_out(experiment: Experiment, trials: Iterable[AnyTrial]) -> None:
-    """Print which strategies are left out for their maximum in flight, and how many trials each limit excludes."""
+    """Print the CPU quota, the strategies that have fewer in flight, and how many trials each limit excludes.
+
+    A quota is always said here, because nobody knows yet whether it will throttle.
+    """
+    if of_cpu := quota.read():
+        say(words.SENTENCES["quota_first"].format(counted(of_cpu.cores, "core")))
     for name, limit in runs.above_limits(experiment).items():
         say(f"left out, {name}: at most {limit} in flight")
     say_shortages(runs.shortages(trials))
@@ -217,25 +225,48 @@ def execute(
     *,
     hosting: Hosting | None = None,
     after: runs.Report | None = None,
+    again: str = RESUME,
 ) -> bool:
     """Run the trials that have no row yet, and return whether that was interrupted. Finished rows are on disk.
 
-    ``after`` is called after each trial, when its lines have been printed.
+    ``after`` is called after each trial, when its lines have been printed. An interruption is printed at once, with
+    what is kept where: drawing takes a while, and may be interrupted, too. ``again`` says how to go on, with ``{}`` for
+    the folder.
     """
     from inflight.bench.show.progress import reporting
 
+    measured = rows.read(folder)
+    interrupted = False
     try:
-        with interruptible(), reporting(runs.without_rows(trials, {row.trial for row in rows.read(folder)})) as report:
+        with interruptible(), reporting(runs.without_rows(trials, {row.trial for row in measured})) as report:
 
             def ended(number: int, total: int, many: Sequence[Row]) -> None:
+                measured.extend(many)
                 for each in (report, after):
                     if each is not None:
                         each(number, total, many)
 
             runs.execute(folder, experiment, trials, ended, most_bytes, given, hosting)
     except KeyboardInterrupt:
-        return True
-    return False
+        interrupted = True
+    _restore(folder, measured)
+    if interrupted:
+        complain(f"interrupted; rows kept in {folder}: {len(rows.read(folder))}; {again.format(folder)}")
+    return interrupted
+
+
+def _restore(folder: Path, measured: Sequence[Row]) -> None:
+    """Append the rows that another program has removed from the file during the run, and say how many.
+
+    Raises RowsError if the file has other lines than rows, RunError if it cannot be written.
+    """
+    there = {row.trial for row in rows.read(folder)} if rows.is_run(folder) else set()
+    lost = [row for row in measured if row.trial not in there]
+    for row in lost:
+        runs.append(folder, row)
+    if lost:
+        file = folder / rows.ROWS_FILE
+        complain(f"{file} was changed during the run by another program: {counted(len(lost), 'row')} written again")
 
 
 @contextmanager

@@ -4,6 +4,7 @@ A process of its own writes it. The harness would otherwise hold numpy and Matpl
 it shares a core with the server.
 """
 
+import os
 import subprocess
 import sys
 import time
@@ -56,6 +57,7 @@ def written(folder: Path, so_far: str) -> list[str]:
 
 def main(folder: str, so_far: str) -> None:
     """Write the page of a folder, and print its path and the first two findings."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in inflight.bench.cli
     from inflight.bench.rows import files as rows
     from inflight.bench.show import page
     from inflight.bench.show.studies import Studies

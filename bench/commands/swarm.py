@@ -120,7 +120,6 @@ def _run(
     measured = rows.read(folder)
     commands.present(folder, measured, as_json=as_json)
     if interrupted:
-        complain(f"interrupted; begin again with: inflight run --resume {folder}")
         return 130
     for row in measured:
         if not row.valid:

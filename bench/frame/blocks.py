@@ -23,7 +23,7 @@ CONTROLS = {"placebo CPU per page": "cpu_per_page", "placebo throughput": "throu
 """The metric of each control."""
 MIN_CORE_SHARE = 0.5
 """Least share of its core that a side must use so that throughput is gated; below, it would hide slowdowns."""
-OUTSIDE = frozenset({"server had room", "no listen drops"})
+OUTSIDE = frozenset({"no hole", "server had room", "no listen drops"})
 """Checks of an arm that fail for causes outside the arm."""
 
 Side = Literal["A", "B"]
@@ -145,7 +145,7 @@ def _log(block: Block, side: Side, metric: str) -> float | None:
         return fmean(_timed(block.arms[role], metric) for role in _ROLES[side])
     memory: list[Any] = [row.measured for row in block.memory.get(side, ()) if row.valid]
     known = [cell for cell in memory if cell.held_in_flight is not None and cell.held_uss_bytes is not None]
-    points = sorted((cell.held_in_flight, cell.held_uss_bytes) for cell in known)
+    points = sorted({cell.held_in_flight: cell.held_uss_bytes for cell in known}.items())
     if len(points) < 2:
         return None
     (few, low), (many, high) = points[:2]
@@ -164,7 +164,7 @@ def _ln(value: float) -> float:
 def moves_throughput(row: Arm) -> bool:
     """Return whether more CPU time clearly lowers the throughput of an arm: its core is full, or would be."""
     full = CLEARLY_ABOVE * knee(row.workload.mean_latency_ns, row.measured.cpu_per_page_ns or 0)
-    return core_share(row) >= MIN_CORE_SHARE or row.workload.in_flight >= full
+    return core_share(row) >= MIN_CORE_SHARE or (row.measured.reached_in_flight or row.workload.in_flight) >= full
 
 
 def core_share(row: Arm) -> float:

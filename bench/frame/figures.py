@@ -77,7 +77,7 @@ FIGURES = {
     "predicted_bytes": _size("predicted size"),
     "found_bytes": _size("reached size"),
     "found": _count("reached", best="most", worst="fewest", is_more_better=True),
-    "in_flight": _count("fetches in flight"),
+    "in_flight": _count("fetches started and not finished (client)"),
     "threads": _count("living threads"),
     "waiting": _count("requests due and not yet sent"),
     "held": _count("fetches held at the gates"),

@@ -24,13 +24,13 @@ KEYS = (
 """The columns that say what a line is of.
 
 ``unit``: the run and the round, which is the block of an arm; values of one unit are compared as pairs. ``arm``: the
-name in tables and plots: the strategy, with the settings in which arms of that name differ. ``role``: ``reference``,
-``placebo`` (the reference once more) or ``compared``; empty for other kinds. ``reference``: the reference arm of the
-same block; empty for other kinds. ``in_flight``: fetches at most in flight, idle threads or tasks, or users.
-``rate_per_s``: requests or fetches to start per second; 0: as many as possible. ``site``: as JSON, the site and
-whatever else the workload has, without what is a column of its own. ``site_pages``: the pages of a whole crawl; 0 for
-others. ``length``: these, if crawls of several lengths have the same number in flight; else 0. ``comparison``: the
-comparison that the row belongs to, or empty.
+name in tables and plots: the strategy, with the settings in which arms of that name differ, and with what a client with
+a limit of its own has reached: ``my_client (100 of 200)``. ``role``: ``reference``, ``placebo`` (the reference once
+more) or ``compared``; empty for other kinds. ``reference``: the reference arm of the same block; empty for other kinds.
+``in_flight``: fetches at most in flight, idle threads or tasks, or users. ``rate_per_s``: requests or fetches to start
+per second; 0: as many as possible. ``site``: as JSON, the site and whatever else the workload has, without what is a
+column of its own. ``site_pages``: the pages of a whole crawl; 0 for others. ``length``: these, if crawls of several
+lengths have the same number in flight; else 0. ``comparison``: the comparison that the row belongs to, or empty.
 """
 OF_TRIAL = ("round", "status", "valid", "why", "cause", "started_at", "settings")
 """The columns of a trial beside its keys and its figures.
@@ -118,8 +118,8 @@ def _keys(row: "Row") -> dict[str, Any]:
         "trial": row.trial,
         "workload": workload.id,
         "strategy": arm.strategy if arm and not row.is_compared else row.strategy,
-        "arm": row.strategy,
-        "label": f"{row.strategy} ({label})" if label else row.strategy,
+        "arm": row.name,
+        "label": f"{row.name} ({label})" if label else row.name,
         "role": str(arm.role) if arm and row.kind == "arm" else "",
         "reference": "",
         "stack": row.stack,

@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Iterable
 
 from inflight.bench.rows.files import Row
+from inflight.bench.rows.parts import Quota, together
 
 NOISY = 0.20
 """A run is noisy if others took more than this share of the client's core, in the median of its blocks."""
@@ -24,13 +25,23 @@ def _place(row: Row) -> tuple[str, str | None]:
 
 
 def _taken(row: Row) -> float | None:
-    """Return the time of others on the core, or the time that the client of an open loop waited for it, as a share."""
+    """Return the time of others on the core, or the time that the client of an open loop waited for it, as a share.
+
+    Of a crawl, its whole time counts.
+    """
     taken = None
     if row.kind == "arm":
         taken = row.measured.others_share
+    elif row.kind == "crawl" and row.measured.others_ns is not None:
+        taken = row.measured.others_ns / row.measured.makespan_ns
     elif row.kind == "open" and row.measured.run_delay_ns is not None:
         taken = row.measured.run_delay_ns / (1e9 * row.workload.seconds)
     return None if taken is None else taken + (row.measured.steal_share or 0.0)
+
+
+def quota(rows: Iterable[Row]) -> Quota | None:
+    """Return the CPU quota of a run, with its counts over all blocks or trials; None without one."""
+    return together({_place(row): each for row in rows if (each := getattr(row.measured, "quota", None))}.values())
 
 
 def is_noisy(rows: Iterable[Row]) -> bool:

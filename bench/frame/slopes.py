@@ -13,6 +13,7 @@ from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Any
 
 from inflight.bench.frame.statistics import Estimate
+from inflight.bench.rows.parts import REACHED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,6 +117,7 @@ def _layers(trials: "pd.DataFrame", group: str, stage: str) -> "pd.DataFrame":
     size = added | whole
     n = trials["in_flight"] if group == "idle" else read("held_in_flight").fillna(0).astype(int)
     trials = trials[["connection", "site", "cpu", "arm", "stack", "valid"]].assign(group=group, n=n, row=trials.index)
+    trials["arm"] = trials["arm"].str.replace(REACHED, "", regex=True)  # one subject: n is what each trial reached
     for sizes in (size, added):
         sizes[FULL] = _sum(sizes[layer] for layer in (*LAYERS, *([SERVER] if SERVER in sizes else [])))
     many = pd.DataFrame(pd.concat([trials.assign(layer=name, size=size[name], added=added[name]) for name in size]))

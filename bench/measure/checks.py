@@ -11,6 +11,10 @@ from inflight.bench import units
 from inflight.bench.rows.files import Check
 
 MS = 1_000_000
+SPARE_NS = 1_000_000_000
+"""Time without a finished fetch that any machine may add to the waits of the site."""
+SLOWEST = 20
+"""The greatest slowdown by others on the same cores that is still load."""
 
 Judgement = tuple[Literal["passed", "failed", "not applicable"], str]
 Evidence = TypeVar("Evidence")
@@ -46,11 +50,6 @@ def counted_alike(sent: int, received: int) -> Judgement:
     return passed_if(sent == received, f"client sent {sent}, server received {received}")
 
 
-def core(share: float, limit: float) -> Judgement:
-    """Check that no more than a share of a core was used."""
-    return passed_if(share <= limit, f"{units.percent(share)} of its core, limit {units.percent(limit)}")
-
-
 def drops(count: int | None) -> Judgement:
     """Check that no connection was lost in a full listen queue (TcpExt ListenOverflows and ListenDrops)."""
     if count is None:
@@ -75,3 +74,20 @@ def work(measured: Mapping[str, Any], pages: int, cpu_ns: int, tolerance: float)
     done, cost_ns = measured["worked_pages"], measured["work_ns"]
     figures = f"done for {done} of {pages} pages, {cost_ns / MS:.3g} of {cpu_ns / MS:.3g} ms"
     return passed_if(done == pages and abs(cost_ns / cpu_ns - 1) <= tolerance, figures)
+
+
+def no_hole(measured: Mapping[str, Any], server: Mapping[str, Any], wait_ns: int, usual_ns: int) -> Judgement:
+    """Check that machine, client and server never stood still (SIGSTOP, a debugger): fetches and responses went on.
+
+    ``wait_ns`` is the longest wait that the site defines, by a latency or a fault. A loaded machine multiplies
+    ``usual_ns``, the time of most fetches. If most of them were open during a stop, their times include it. The CPU
+    time of the client does not.
+    """
+    if (hole_ns := measured.get("hole_ns")) is None:
+        return not_applicable("unknown when fetches ended")
+    late_ns = max(server["lateness_max_ns"], server.get("first_lateness_max_ns", 0))
+    usual_ns = min(usual_ns, measured["cpu_per_page_ns"] * measured["pages"])
+    limit_ns = wait_ns + max(SPARE_NS, SLOWEST * usual_ns)
+    hole, late, limit = map(units.duration, (hole_ns, late_ns, limit_ns))
+    figures = f"no fetch ended for {hole}, a response was {late} late, limit {limit}"
+    return passed_if(max(hole_ns, late_ns) <= limit_ns, figures)

@@ -1,7 +1,6 @@
 """A trial of one strategy on one workload: a fresh worker, observed from outside, whose answer is checked."""
 
 import time
-from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -9,7 +8,7 @@ import psutil
 
 from inflight.bench.measure import held, host, interpreters, memory, preflight, validity
 from inflight.bench.measure.checks import judge
-from inflight.bench.measure.expected import Answer, difference, expected_answer, root_paths
+from inflight.bench.measure.expected import Answer, difference, expected_answer, longest_wait_ns, root_paths
 from inflight.bench.measure.places import without_places
 from inflight.bench.measure.process import DEFAULT, Runtime
 from inflight.bench.measure.server import Server, counted_between
@@ -67,16 +66,15 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
     seen.measured |= outcome | _derived(outcome, len(answer), failed)
     seen.server, seen.host = differences(before, after)
     seen.server["ceiling_per_s"] = server.ceiling_per_s
+    opened = seen.server["peak_connections"]
+    if workload.connection == "keep-alive" and not workload.site.faults and 0 < opened < outcome["peak_in_flight"]:
+        # Each fetch needs a connection, and these stay open: the others waited within the client.
+        seen.measured["reached_in_flight"] = opened
     seen.measured |= seen.host
     if (busy_ns := host.since(before["busy_ns"], after["busy_ns"])) is not None:
         seen.measured["others_ns"] = max(0, busy_ns - outcome["cpu_user_ns"] - outcome["cpu_system_ns"])
     evidence = evidence_of(trial, setting.cpus, seen, answer, setting.runtime)
     seen.checks, seen.wrong = judge(validity.CHECKS, evidence), evidence.answer_difference
-
-
-def _each(calls: Iterable[Callable[[], None]]) -> None:
-    for call in calls:
-        call()
 
 
 def _job(trial: Trial, server: Server, setting: Setting) -> Job:
@@ -150,6 +148,7 @@ def evidence_of(
         cpu_ns=workload.cpu_ns,
         answer_difference=difference(expected, answer),
         pages_answered=sum(status is not None for status, _ in answer.values()),
+        wait_ns=longest_wait_ns(workload.site),
         failures=seen.measured["failed_pages"],
         expected_failures=sum(status is None for status, _ in expected.values()),
         measured=without_places(seen.measured),

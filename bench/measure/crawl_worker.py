@@ -1,8 +1,10 @@
 """The process that crawls for ``inflight crawl``: a worker that sends the pages, and ends with the command.
 
-The command orders ``crawl``, and then ``pages``.
+The command orders ``crawl``, and then ``pages``. At SIGUSR1 it sends the pages that are finished, in the middle of the
+crawl as well: so an interrupted command gets them.
 """
 
+import signal
 from dataclasses import asdict
 from typing import Any
 
@@ -17,15 +19,20 @@ class SiteCrawl(StrategyPart):
     def __init__(self, order: dict[str, Any], say: Say) -> None:
         die_with_parent(order["parent"])
         super().__init__(order, say)
+        signal.signal(signal.SIGUSR1, lambda _number, _frame: say(self.pages()))
 
     def crawl(self) -> dict[str, Any]:
         """Crawl once."""
         return {"event": "crawled", **self.timed()}
 
     def pages(self) -> dict[str, Any]:
-        """Return all pages."""
-        pages = [asdict(page) for page in self.frontier.pages()]
-        return {"event": "pages", "pages": pages, "peak_in_flight": self.frontier.peak_in_flight}
+        """Return all pages, and what belongs to the summary besides them."""
+        frontier = self.frontier
+        return {
+            "event": "pages",
+            "pages": [asdict(page) for page in frontier.pages()],
+            "summary": {"peak_in_flight": frontier.peak_in_flight, "not_followed": frontier.not_followed()},
+        }
 
 
 if __name__ == "__main__":

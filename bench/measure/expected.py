@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from inflight.fake_server.faults import FAULTS
-from inflight.fake_server.site import Site, SiteConfig
+from inflight.fake_server.site import PageSpec, Site, SiteConfig
+from inflight.strategies.base import Job
 
 Answer = dict[str, tuple[int | None, int]]
 """Path -> (status, body bytes); (None, 0) for a page that always fails."""
@@ -43,6 +44,20 @@ def lap_answer(config: SiteConfig) -> Answer:
     site = Site(config)
     pages = (site.page(n) for n in range(site.first, site.first + config.pages))
     return {page.path: (page.status, page.body_bytes) for page in pages}
+
+
+@lru_cache(maxsize=16)
+def longest_wait_ns(config: SiteConfig) -> int:
+    """Return the longest time that the site, or a lap of an endless one, lets a fetch wait: latencies and faults."""
+    site = Site(config)
+    return max(_wait_ns(site.page(n), config.drip_ns) for n in range(site.first, site.first + config.pages))
+
+
+def _wait_ns(page: PageSpec, drip_ns: int) -> int:
+    """Return how long the tries of a page take at least."""
+    if page.fault is not None and not FAULTS[page.fault].survivable:
+        return page.delay_ns * Job(roots=()).max_tries
+    return page.delay_ns + (drip_ns if page.fault == "drip" else 0)
 
 
 def root_paths(config: SiteConfig, count: int) -> list[str]:

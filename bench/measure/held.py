@@ -1,15 +1,63 @@
 """The held phase of a memory trial: get exactly N fetches in flight, read every layer at rest, release them."""
 
+import sys
 import time
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import psutil
 
 from inflight.bench.measure import host, memory, process
+from inflight.bench.measure.blocks.usage import cpu_of_all_ns
 from inflight.bench.measure.memory import Layers
 from inflight.bench.measure.server import Server
 from inflight.bench.plan.trials import Trial
+
+STILL_NS, KNOWN_NS = 5_000_000_000, 1_000_000_000
+"""How long a client that keeps fewer in flight than asked for must be still, and where an earlier trial found the same.
+
+Then its own limit is the cause, such as the size of its pool.
+"""
+LOOK_NS, MAX_GAP_NS = 250_000_000, 1_000_000_000
+"""Least time between two looks at the processes of a client, and the most for which it counts as seen."""
+MAX_CPU_SHARE = 0.01
+"""Maximum CPU time of a still client, as a share of the time: a timer may fire, but no fetch begins."""
+
+
+@dataclass(slots=True)
+class Plateau:
+    """Decide from a series of readings whether a client has reached a limit of its own.
+
+    It has when for ``STILL_NS`` the number held did not change, and its processes used no CPU time. A client that is
+    slow, on a busy machine or because it starts threads, does one or the other. A time without readings does not count:
+    the whole machine may have been stopped.
+    """
+
+    at_ns: int
+    """When the last reading was taken, on the monotonic clock; at first, when the wait began."""
+    known: set[int]
+    """Numbers in flight at which clients have turned out to have a limit; a number is added when it is reached."""
+    since: tuple[int, int, int] = (0, 0, 0)
+    """The reading since which the client is still: time, CPU time and number held."""
+
+    def is_reached(self, now_ns: int, cpu_ns: int, held: int) -> bool:
+        """Take a reading; return whether the client has reached its limit. A stopped one has no readings."""
+        still_ns = KNOWN_NS if held in self.known else STILL_NS
+        _, used_ns, before = self.since
+        if now_ns - self.at_ns > MAX_GAP_NS or held != before or cpu_ns - used_ns > MAX_CPU_SHARE * still_ns:
+            self.since = (now_ns, cpu_ns, held)
+        self.at_ns = now_ns
+        is_limited = held > 0 and now_ns - self.since[0] >= still_ns
+        if is_limited:
+            self.known.add(held)
+        return is_limited
+
+    def is_seen(self, pid: int, held: int) -> bool:
+        """Take a reading of a worker and its children if one is due; return whether it has reached its limit."""
+        now_ns = time.monotonic_ns()
+        if now_ns - self.at_ns < LOOK_NS or psutil.Process(pid).status() == psutil.STATUS_STOPPED:
+            return False
+        return self.is_reached(now_ns, cpu_of_all_ns(host.family(pid)), held)
 
 
 def observe(
@@ -18,23 +66,28 @@ def observe(
     """Crawl against a closed gate; record memory before, with N fetches held, and optionally with N connections parked.
 
     The keys are ``base_``, ``held_`` and ``parked_`` with the names of the layers in ``memory``;
-    those of the server's process have ``server_`` in between. ``reach_ns`` is the time from the order until the gate
-    held N fetches. ``reach_cpu_ns`` and ``reach_server_cpu_ns`` are the CPU times of worker and server until then.
+    those of the server's process have ``server_`` in between. ``reach_ns`` is the time from the order until the server
+    had received the last of N requests, by the server's reading of the clock that both share. ``reach_cpu_ns`` and
+    ``reach_server_cpu_ns`` are the CPU times of worker and server until then: the worker waits from then on. N is
+    ``reached_in_flight`` if a limit of the client's own keeps it below what was asked for.
     """
     server.tell("hold")
     measured |= layers("base", worker, server)
     guard = Guard(budget_bytes, worker.pid)
-    cpu_before_ns, server_before_ns = host.cpu_in_ticks_ns(worker.pid), server.stats()["cpu_ns"]
+    cpu_before_ns, server_before_ns = host.cpu_ns(worker.pid), server.stats()["cpu_ns"]
     begin_ns = time.monotonic_ns()
     worker.send({"do": "crawl"})
-    stats = _wait_until(lambda held: held >= trial.reachable, trial.reachable, server, worker, guard)
-    measured["reach_ns"] = time.monotonic_ns() - begin_ns
-    measured |= {"reach_cpu_ns": host.cpu_in_ticks_ns(worker.pid) - cpu_before_ns}
-    measured |= {"reach_server_cpu_ns": stats["cpu_ns"] - server_before_ns}
-    measured |= layers_since(measured, "held", worker, server) | {"held_in_flight": server.stats()["in_flight"]}
+    stats = _wait_until(range(trial.reachable, sys.maxsize), server, worker, guard)
+    measured["reach_ns"] = stats["peak_at_ns"] - begin_ns
+    measured["reach_cpu_ns"] = host.since(cpu_before_ns, host.cpu_ns(worker.pid))
+    measured["reach_server_cpu_ns"] = stats["cpu_ns"] - server_before_ns
+    measured |= layers_since(measured, "held", worker, server)
+    measured["held_in_flight"] = held = server.stats()["in_flight"]
+    if held < trial.reachable:
+        measured["reached_in_flight"] = held
     if trial.workload.parked:
         server.tell("release", keep=1)
-        _wait_until(lambda held: held <= 1, 1, server, worker, guard)
+        _wait_until(range(2), server, worker, guard)
         measured |= layers_since(measured, "parked", worker, server)
     measured["released_ns"] = time.monotonic_ns()
     server.tell("release")
@@ -119,15 +172,19 @@ def disturbance(base: dict[str, Any], since: dict[str, Any], stage: str) -> str 
     return f"of others: {', '.join(moved)}" if moved else None
 
 
-def _wait_until(
-    is_there: Callable[[int], bool], wanted: int, server: Server, worker: process.Worker, guard: Guard
-) -> dict[str, Any]:
-    """Wait until the gate holds as many fetches as wanted; return the server's counts at that moment."""
-    while not is_there((stats := server.stats())["in_flight"]):
+def _wait_until(wanted: range, server: Server, worker: process.Worker, guard: Guard) -> dict[str, Any]:
+    """Wait until the gate holds as many fetches as wanted, or as many as a client with a limit of its own ever starts.
+
+    Return the server's counts when this number was first seen.
+    """
+    plateau, first = Plateau(time.monotonic_ns(), server.limits), server.stats()
+    while (held := (stats := server.stats())["in_flight"]) not in wanted:
+        if held != first["in_flight"]:
+            first = stats
+        if wanted.start and plateau.is_seen(worker.pid, held):
+            return first
         if time.monotonic() > worker.deadline_s:
-            raise process.WorkerTimeoutError(
-                f"only {stats['in_flight']} of {wanted} fetches were in flight at the deadline"
-            )
+            raise process.WorkerTimeoutError(f"only {held} of {wanted.start} fetches were in flight at the deadline")
         if worker.has_spoken:  # it should wait at the gate
             worker.crawled()
             raise process.WorkerError("the strategy returned before the gate opened")

@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib.metadata
+import math
 import os
 import platform
 import re
@@ -9,8 +10,10 @@ import resource
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import cache
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +21,25 @@ import psutil
 
 from inflight.bench.measure import procfs
 from inflight.bench.measure.blocks import git
+from inflight.bench.measure.limits import quota
 from inflight.bench.measure.places import without_places
+from inflight.bench.rows.parts import Quota
 
 _DISTRIBUTIONS = ("inflight-bench", "uvloop", "httptools", "psutil", "aiohttp", "locust", "gevent")
 _OF_STRATEGIES = ("trio", "requests", "urllib3", "httpx", "httpcore", "httpx2", "pycurl", "niquests")
 """Libraries whose version is recorded where they are installed."""
 PROC = Path("/proc")
+_KINDS_OF_INTEL = ("cpu_lowpower/cpus", "cpu_atom/cpus", "cpu_core/cpus")
+"""Lists of the CPUs of Intel's kinds of cores, the slowest first (linux: arch/x86/events/intel/core.c)."""
+_SPEEDS = ("cpu_capacity", "cpufreq/cpuinfo_max_freq")
+"""Files with the speed of a core (linux: Documentation/ABI/testing/sysfs-devices-system-cpu)."""
+STEP = 1.25
+"""Ratio of the speed of the fastest core to that of another one from which on the other is of a slower kind.
+
+Cores of one kind may have maximum frequencies that differ a little, because the processor prefers its best ones (Intel
+Turbo Boost Max 3.0, AMD preferred cores). Those of two kinds differ more: Intel specifies 4.7 GHz and 3.5 GHz for the
+Core i7-12700H.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +52,10 @@ class Cpus:
     """Other cores that this process may use."""
 
     def client_cores(self, cores: int) -> frozenset[int] | None:
-        """Return up to this many cores for a client: its own, then unused ones, then the server's."""
+        """Return up to this many cores for a client: its own, then unused ones, fast ones first, then the server's."""
         if self.client is None:
             return None
-        return frozenset([*self.client, *sorted(self.others), *(self.server or ())][:cores])
+        return frozenset([*self.client, *sorted(self.others, key=kind), *(self.server or ())][:cores])
 
 
 ANY = Cpus(None, None)
@@ -47,28 +63,39 @@ ANY = Cpus(None, None)
 
 
 def choose_cpus(*, pin: bool) -> Cpus:
-    """Choose different cores for server and client, and not two threads of one core if possible."""
-    return apart(_pinnable(), siblings) if pin else ANY
+    """Choose different cores for server and client: of one kind, not two threads of one core, and fast if possible."""
+    return apart(_pinnable(), siblings, kind) if pin else ANY
 
 
 def halves(*, pin: bool) -> Cpus:
     """Divide the cores between many servers and many clients; threads of one core stay together."""
-    return divided(_pinnable(), siblings) if pin else ANY
+    return divided(_pinnable(), siblings, kind) if pin else ANY
 
 
-def apart(allowed: set[int], siblings_of: Callable[[int], set[int]]) -> Cpus:
-    """Return two of the allowed CPUs, if possible on different cores; with only one CPU, nothing is pinned."""
+def apart(allowed: set[int], siblings_of: Callable[[int], set[int]], kind_of: Callable[[int], int]) -> Cpus:
+    """Return two of the allowed CPUs; with only one CPU, nothing is pinned.
+
+    If possible they are of one kind, then on different cores, then fast. So two slow cores are better than the two
+    threads of the only fast one, which slow each other down. If no kind has two CPUs, the client has the faster one.
+    """
     if len(allowed) < 2:
         return ANY
-    server, *others = sorted(allowed)
-    elsewhere = [cpu for cpu in others if cpu not in siblings_of(server)]
-    client = (elsewhere or others)[-1]
-    return Cpus({server}, {client}, frozenset(others) - {client})
+
+    costs = (  # a: the server, b: the client
+        (kind_of(a) != kind_of(b), b in siblings_of(a), kind_of(b), kind_of(a), a, -b, b)
+        for a, b in permutations(allowed, 2)
+    )
+    *_, server, _, client = min(costs)
+    return Cpus({server}, {client}, frozenset(allowed - {server, client}))
 
 
-def divided(allowed: set[int], siblings_of: Callable[[int], set[int]]) -> Cpus:
-    """Return two halves of the allowed CPUs, in whole cores, the larger for servers; with one core, pin nothing."""
+def divided(allowed: set[int], siblings_of: Callable[[int], set[int]], kind_of: Callable[[int], int]) -> Cpus:
+    """Return two halves of the allowed CPUs, in whole cores, the larger for servers; with one core, pin nothing.
+
+    Servers have the slow cores, as far as these go.
+    """
     cores = sorted({tuple(sorted(siblings_of(cpu) & allowed)) for cpu in allowed})
+    cores.sort(key=lambda core: -kind_of(core[0]))
     middle = (len(cores) + 1) // 2
     server, client = ({cpu for core in half for cpu in core} for half in (cores[:middle], cores[middle:]))
     return Cpus(server, client) if client else ANY
@@ -77,6 +104,33 @@ def divided(allowed: set[int], siblings_of: Callable[[int], set[int]]) -> Cpus:
 def usable_cores() -> list[int]:
     """Return the cores that this process may use."""
     return sorted(_pinnable()) or list(range(os.cpu_count() or 1))
+
+
+@cache
+def kinds(root: Path = Path("/sys/devices")) -> Mapping[int, int]:
+    """Return the kind of core of each CPU: 0 for the fastest, more for slower ones; empty where all are alike.
+
+    The speed of a core is what Intel says of its kind, else its capacity, else its maximum frequency.
+    """
+
+    def listed(name: str) -> Collection[int]:
+        return procfs.ranges(procfs.text_of(f"{root}/{name}")) or ()
+
+    speeds = [{cpu: speed for speed, name in enumerate(_KINDS_OF_INTEL, 1) for cpu in listed(name)}]
+    for name in _SPEEDS:
+        files = {cpu: f"{root}/system/cpu/cpu{cpu}/{name}" for cpu in listed("system/cpu/online")}
+        speeds.append({cpu: procfs.whole(procfs.text_of(file)) or 1 for cpu, file in files.items()})
+    for each in speeds:
+        fastest = max(each.values(), default=1)
+        ranks = {cpu: int(math.log(fastest / speed, STEP)) for cpu, speed in each.items()}
+        if any(ranks.values()):
+            return ranks
+    return {}
+
+
+def kind(cpu: int) -> int:
+    """Return the kind of core of a CPU, 0 for the fastest."""
+    return kinds().get(cpu, 0)
 
 
 def _pinnable() -> set[int]:
@@ -111,7 +165,12 @@ def machine(neighbour: str | None = None) -> dict[str, Any]:
 
     ``neighbour`` is the kind of neighbour that is started beside the trials on purpose.
     """
-    memory = psutil.virtual_memory()
+    memory, limit = psutil.virtual_memory(), quota.read()
+    unusual = {
+        "neighbour": neighbour,
+        "cpu_quota_cores": limit and limit.cores,
+        "slow_cores": list(filter(kind, kinds())),
+    }
     return {
         "host": socket.gethostname(),
         "system": f"{platform.system()} {platform.release()}",
@@ -136,7 +195,7 @@ def machine(neighbour: str | None = None) -> dict[str, Any]:
         "ephemeral_ports": _setting("/proc/sys/net/ipv4/ip_local_port_range"),
         "frequency_governor": _setting("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "command": [Path(sys.argv[0]).name, *without_places(sys.argv[1:])],
-    } | ({"neighbour": neighbour} if neighbour else {})
+    } | {name: value for name, value in unusual.items() if value}
 
 
 def listen_drops(root: Path = PROC) -> int | None:
@@ -144,12 +203,12 @@ def listen_drops(root: Path = PROC) -> int | None:
 
     ListenDrops includes ListenOverflows (linux: net/ipv4/tcp_ipv4.c, tcp_v4_syn_recv_sock), so it alone is read.
     """
-    return procfs.tcp_counts(procfs.text_of(root / "net" / "netstat")).get("ListenDrops")
+    return procfs.tcp_counts(procfs.text_of(f"{root}/net/netstat")).get("ListenDrops")
 
 
 def ephemeral_ports(root: Path = PROC) -> int | None:
     """Return the number of ports for clients (ip_local_port_range); None where it is unknown."""
-    edges = procfs.wholes(procfs.text_of(root / "sys" / "net" / "ipv4" / "ip_local_port_range"))
+    edges = procfs.wholes(procfs.text_of(f"{root}/sys/net/ipv4/ip_local_port_range"))
     return edges[1] - edges[0] + 1 if edges else None
 
 
@@ -180,21 +239,26 @@ class Disturbances:
 
     ticks: tuple[float, float] | None
     drops: int | None
+    quota: Quota | None = None
+    core_kinds: list[int] | None = None
+    """The kinds of the cores of client and server; None where all cores are alike."""
 
     def since(self, before: "Disturbances") -> dict[str, Any]:
-        """Return the disturbances between two moments: ``steal_share`` of the CPU time, and ``listen_drops``."""
+        """Return the disturbances between two moments: steal, listen drops, and what a CPU quota did, if any."""
         steal_share = None
         if before.ticks is not None and self.ticks is not None:
             stolen, all_ticks = (new - old for old, new in zip(before.ticks, self.ticks, strict=True))
             # Within a few ticks, the idle time of a core may decrease (proc(5), iowait), and with it the sum.
             steal_share = stolen / max(stolen, all_ticks) if stolen > 0 else 0.0
-        return {"steal_share": steal_share, "listen_drops": since(before.drops, self.drops)}
+        counts = {"steal_share": steal_share, "listen_drops": since(before.drops, self.drops)}
+        return counts | {"quota": quota.between(before.quota, self.quota), "core_kinds": self.core_kinds}
 
 
 def disturbances(cpus: Cpus) -> Disturbances:
     """Return the current counts: steal on the cores of server and client (on all, where not pinned), listen drops."""
     both = None if cpus.server is None or cpus.client is None else cpus.server | cpus.client
-    return Disturbances(cpu_ticks(both), listen_drops())
+    used = sorted(set(map(kind, both or usable_cores()))) if kinds() else None
+    return Disturbances(cpu_ticks(both), listen_drops(), quota.read(), used)
 
 
 def since(before: int | None, after: int | None) -> int | None:
@@ -207,13 +271,14 @@ def run_delay_ns(pid: int, root: Path = PROC) -> int | None:
 
     The second field of /proc/PID/schedstat (Documentation/scheduler/sched-stats.rst).
     """
-    counts = procfs.wholes(procfs.text_of(root / str(pid) / "schedstat"))
+    counts = procfs.wholes(procfs.text_of(f"{root}/{pid}/schedstat"))
     return counts[1] if counts else None
 
 
+@cache
 def siblings(cpu: int, root: Path = Path("/sys/devices/system/cpu")) -> set[int]:
     """Return the logical CPUs of the same core (the kernel writes them as "0,4" or "0-1")."""
-    return set(procfs.ranges(procfs.text_of(root / f"cpu{cpu}" / "topology" / "thread_siblings_list")) or {cpu})
+    return set(procfs.ranges(procfs.text_of(f"{root}/cpu{cpu}/topology/thread_siblings_list")) or {cpu})
 
 
 def _cpu_model() -> str | None:

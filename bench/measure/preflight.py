@@ -3,11 +3,14 @@
 from functools import lru_cache
 
 from inflight import strategies
-from inflight.bench.measure import limits
+from inflight.bench.measure import host, limits
+from inflight.bench.measure.server import loopback_lack
 from inflight.bench.plan.arm import ArmTrial
 from inflight.bench.plan.bare import WITH_SOCKET, BareTrial
 from inflight.bench.plan.trials import RowTrial, Trial
 
+SPARE_PORTS = 128
+"""Local ports that are needed besides those of open connections: the server's own, and closed ones in TIME_WAIT."""
 FEW_THREADS = 1000
 """Number of threads up to which the limits are not checked: every machine can start them."""
 
@@ -15,8 +18,19 @@ FEW_THREADS = 1000
 def shortage(trial: RowTrial) -> str | None:
     """Describe the limit that forbids this trial, and what it allows; None when none does."""
     if isinstance(trial, ArmTrial):
-        return _of_arm(trial)
-    return _of_bare(trial) if isinstance(trial, BareTrial) else _of_crawl(trial)
+        lack = _of_arm(trial)
+    else:
+        lack = _of_bare(trial) if isinstance(trial, BareTrial) else _of_crawl(trial)
+    return lack or loopback_lack()
+
+
+def _of_ports(in_flight: int) -> str | None:
+    """Describe the range of local ports that forbids this many connections to one port; None when it does not."""
+    ports, needed = host.ephemeral_ports(), in_flight + SPARE_PORTS
+    if ports is None or needed <= ports:
+        return None
+    name = "net.ipv4.ip_local_port_range"
+    return f'{in_flight:,} in flight need {needed:,} ports, and {name} has {ports:,}; sysctl -w {name}="1024 65535"'
 
 
 def _of_arm(trial: ArmTrial) -> str | None:
@@ -26,13 +40,17 @@ def _of_arm(trial: ArmTrial) -> str | None:
     return (
         limits.descriptor_shortage(arm.in_flight, per_fetch=per_fetch)
         or limits.server_shortage([(arm.in_flight, arm.connection == "per-fetch") for arm in trial.block.arms])
+        or _of_ports(arm.in_flight)
         or _of_threads(threads)
     )
 
 
 def _of_crawl(trial: Trial) -> str | None:
-    return limits.descriptor_shortage(trial.workload.in_flight, per_fetch=_opens_again(trial)) or _of_threads(
-        threads_needed(trial)
+    in_flight = trial.workload.in_flight
+    return (
+        limits.descriptor_shortage(in_flight, per_fetch=_opens_again(trial))
+        or _of_ports(trial.reachable)
+        or _of_threads(threads_needed(trial))
     )
 
 

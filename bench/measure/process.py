@@ -51,6 +51,7 @@ _MEDDLING = (
     "UV_",
     "LOCUST_",
     "GEVENT",
+    "OPENBLAS_",
 )
 """Prefixes of environment variables that change the modes of interpreters, libraries and allocators."""
 _HARMLESS = frozenset({"PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"})
@@ -232,12 +233,15 @@ def start(command: Sequence[str], runtime: Runtime = DEFAULT, **streams: Any) ->
     It has a session of its own, so that Ctrl-C at the terminal reaches the harness alone. With ``-P`` and PYTHONPATH it
     imports this harness, and nothing from the current folder.
     """
-    return subprocess.Popen(
-        [runtime.python or sys.executable, *runtime.flags, "-P", "-m", *command],
-        env=environment(runtime),
-        start_new_session=True,
-        **streams,
-    )
+    try:
+        return subprocess.Popen(
+            [runtime.python or sys.executable, *runtime.flags, "-P", "-m", *command],
+            env=environment(runtime),
+            start_new_session=True,
+            **streams,
+        )
+    except BlockingIOError as error:  # EAGAIN of fork(2)
+        raise OSError("no further process can be started: raise RLIMIT_NPROC (ulimit -u) or pids.max") from error
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import re
+import resource
 import socket
 import subprocess
 import sys
@@ -47,8 +48,10 @@ from inflight.strategies import registry
 
 EXPERIMENT_FILE = "experiment.toml"
 CALIBRATION_S = 60.0
+PAGE_BYTES = 720_000_000
+"""Address space that a command needs to draw a small run; it failed with a limit of 600 MB."""
 MIN_LOCUST = (2, 29)
-INSTALL_LOCUST = "install it with `make extras` in a checkout, otherwise with `pip install inflight-bench[locust]`"
+INSTALL_LOCUST = "install it with `make extras` in a checkout, otherwise with `pip install locust`"
 
 Report = Callable[[int, int, Sequence[Row]], None]
 """Called after each trial with its number, the number of trials, and its rows; a block has one for each arm."""
@@ -112,6 +115,15 @@ def _described(experiment: Experiment) -> dict[str, strategies.Description]:
     return {name: strategies.describe(name) for name in experiment.strategies}
 
 
+def need_address_space() -> None:
+    """Raise RunError unless the limit of address space leaves room for a page."""
+    if 0 <= (limit := resource.getrlimit(resource.RLIMIT_AS)[0]) < PAGE_BYTES:
+        raise RunError(
+            f"RLIMIT_AS (ulimit -v) is {limit / 1e6:,.0f} MB, and a page with plots needs {PAGE_BYTES / 1e6:,.0f} MB; "
+            "raise the limit"
+        )
+
+
 class Planned(Protocol):
     """What the folder of a run describes: an experiment or a comparison."""
 
@@ -129,6 +141,7 @@ def new_folder(parent: Path, experiment: Planned, machine: dict[str, Any] | None
     ``machine`` is the result of ``host.machine()`` before this process was pinned; None: it is called now. The name of
     a run beside a neighbour ends in "-disturbed", to tell it from an ordinary run.
     """
+    need_address_space()
     machine = machine or host.machine()
     now = datetime.now(UTC)
     machine_name = re.sub(r"[^0-9A-Za-z]+", "-", socket.gethostname()).strip("-") or "machine"
@@ -384,6 +397,8 @@ def append(folder: Path, row: Row) -> None:
     """Append a row. Raises RunError when it cannot be written."""
     try:
         rows.append(folder, row)
+    except FileNotFoundError as error:
+        raise RunError(f"{folder} was removed during the run, with its rows; start a new run") from error
     except OSError as error:
         raise RunError(
             f"cannot write {folder / rows.ROWS_FILE}: {error.strerror}; all earlier rows are saved, "

@@ -2,16 +2,18 @@
 
 import contextlib
 import json
+import secrets
 import select
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from inflight.bench.measure.process import LAST_S, TICK_S, TrialError, how_it_ended, output, pin, start
+from inflight.bench.measure.process import LAST_S, TICK_S, Runtime, TrialError, how_it_ended, output, pin, start
+from inflight.fake_server.config import CONTROL_SECRET
 from inflight.fake_server.site import SiteConfig
 
 START_SECONDS = 60
@@ -37,6 +39,8 @@ class Server:
     control: socket.socket
     ceiling_per_s: float | None = None
     """Maximum responses per second, as measured by ``find_ceiling``; None: not measured."""
+    limits: set[int] = field(default_factory=set)
+    """Numbers of requests in flight at which clients have turned out to have a limit of their own."""
 
     @property
     def port(self) -> int:
@@ -138,20 +142,37 @@ class Server:
         return f"the fake server {how_it_ended(code)}"
 
 
+def loopback_lack() -> str | None:
+    """Describe why a process cannot connect to another one on this machine; None when it can. Nothing is sent."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect(("127.0.0.1", 9))
+    except OSError as error:
+        return f"the fake server at 127.0.0.1 cannot be reached: {error.strerror}; enable loopback: ip link set lo up"
+    return None
+
+
 @contextmanager
 def running(cpus: set[int] | None, ports: int = 1, answer_s: float = ANSWER_SECONDS) -> Iterator[Server]:
     """Run a fake server at this many ports, pinned to ``cpus`` if given; stop it in the end.
 
     A server that does not answer a command within ``answer_s`` is lost.
     """
+    if lack := loopback_lack():
+        raise ServerError(lack)
     options = f"--port 0 --ports {ports} --control-port 0 --exit-with-stdin --ready-line".split()
-    process = start(["inflight.fake_server", *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    secret = secrets.token_hex()
+    runtime = Runtime(variables={CONTROL_SECRET: secret})  # a command line can be read by all users
+    process = start(["inflight.fake_server", *options], runtime, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         pin(process.pid, cpus)
         listening, control_port = _await_ready(process)
         with socket.create_connection(("127.0.0.1", control_port), START_SECONDS) as control:
             control.settimeout(answer_s)
-            yield Server(process, listening, control)
+            control.sendall(f"{secret}\n".encode())
+            server = Server(process, listening, control)
+            server.answer("its secret")
+            yield server
     finally:
         _stop(process)
 
@@ -165,6 +186,8 @@ def _await_ready(process: "subprocess.Popen[bytes]") -> tuple[list[int], int]:
     if not waiting.poll(1000 * START_SECONDS):
         raise ServerError(f"the fake server did not start within {START_SECONDS} s")
     line = process.stdout.readline()
+    if not line:  # it has printed why
+        raise ServerError(f"the fake server did not start: it {how_it_ended(process.wait(LAST_S))}")
     try:
         ready = json.loads(line)
         return ready["ports"], ready["control_port"]

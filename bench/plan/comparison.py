@@ -13,7 +13,7 @@ from inflight.bench.plan.judge import check_known, judged, need, whole
 from inflight.bench.plan.trials import Trial, trial_of
 from inflight.fake_server.delays import parse_delay
 from inflight.fake_server.site import SiteConfig
-from inflight.strategies import Description
+from inflight.strategies import Description, canonical
 from inflight.strategies.registry import is_reference
 
 ArmName = Literal["A", "B"]
@@ -136,7 +136,7 @@ def _arm(text: str, side: ArmName, settings: Sequence[Setting]) -> Arm:
     need(bool(strategy), f"a side must be STRATEGY or STRATEGY@REVISION, not {text!r}")
     need(not at or bool(revision), f"{strategy}@ has no revision")
     need(not revision.startswith("-"), f"{revision!r} is not a git revision")
-    strategy = named(strategy, f"side {side}") if is_reference(strategy) else strategy
+    strategy = named(strategy, f"side {side}") if is_reference(strategy) else canonical(strategy)
     arm = Arm(side, strategy, revision=revision or None)
     for option, key, value in settings:
         arm = replace(arm, **_changed(arm, option, key, value))

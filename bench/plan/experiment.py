@@ -161,8 +161,11 @@ def _tables(
         if "against" in table:
             table["against"] = judge.convert(table["against"], Against, f"{place}: against")
         made = judge.convert(table, kind, place)
-        for name in getattr(made, "strategies", None) or ():
-            judge.check_known(name, known, "strategy", place)
+        if chosen := getattr(made, "strategies", None):
+            names = tuple(map(strategies.canonical, chosen))
+            for name in names:
+                judge.check_known(name, known, "strategy", place)
+            made = msgspec.structs.replace(made, strategies=names)
         if isinstance(made, Open) and made.target is not None:
             judge.need(
                 is_loopback(host_of(made.target, place)),

@@ -117,8 +117,8 @@ class Open(BareTable, frozen=True, kw_only=True):
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is on the loopback: 127.0.0.0/8, ::1 or localhost."""
-    if host.lower().rstrip(".") == "localhost":
+    """Return whether a host is on the loopback: 127.0.0.0/8, ::1, localhost and names below it (RFC 6761, 6.3)."""
+    if f".{host.lower().rstrip('.')}".endswith(".localhost"):
         return True
     try:
         return ipaddress.ip_address(host).is_loopback

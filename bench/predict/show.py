@@ -1,5 +1,6 @@
 """Advice as text, from its JSON values. Pure."""
 
+from datetime import datetime
 from typing import Any
 
 from inflight.bench import units
@@ -12,8 +13,8 @@ EXPECTED = "Expected: min(N / (L + c + w), 1 / (c + w)) (docs/decisions.md); --v
 MEASURED = "The run measured this workload; the pages/s are these measurements."
 
 
-def text(advice: dict[str, Any]) -> str:
-    """Return the advice, with the path of its run, which is not wrapped."""
+def text(advice: dict[str, Any], now: datetime) -> str:
+    """Return the advice, with the path of its run, which is not wrapped, and the age of that run."""
     latency, work = (units.duration_tick(advice[key]) if advice[key] else "no" for key in ("latency_ns", "cpu_ns"))
     asked = f"{latency} latency, {work} CPU work per page, {words.in_flight(advice['in_flight'])}"
     title = f"Use {advice['advised']}" if advice["advised"] else "No confident recommendation"
@@ -26,7 +27,10 @@ def text(advice: dict[str, Any]) -> str:
     ]
     table = Table("", HEADS, tuple(map(_line, advice["models"])))
     notes = [words.plain(note, 400) for note in notes]
-    return _text(Section(f"{title} for {asked}", (table,), tuple(notes)), f"From:   {advice['run']}")
+    measured_at = datetime.fromisoformat(advice["measured_at"])
+    age = words.counted((now - measured_at).days, "day")
+    place = f"From:   {advice['run']}, measured on {measured_at:%d %b %Y} ({age} ago)"
+    return _text(Section(f"{title} for {asked}", (table,), tuple(notes)), place)
 
 
 def _line(model: dict[str, Any]) -> tuple[str, ...]:

@@ -67,7 +67,6 @@ def _measured(chosen: Sequence[str], out: Path) -> Path:
     commands.say_left_out(experiment, trials)
     folder = runs.new_folder(out, experiment)
     if commands.execute(folder, experiment, trials):
-        say(f"interrupted; go on with: inflight run --resume {folder}")
         raise KeyboardInterrupt
     return folder
 

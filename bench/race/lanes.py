@@ -104,7 +104,7 @@ def _lane(row: Row, pages: int, rank: int) -> Lane:
     line, is_finished = row.measured.timeline, _pages(row) >= pages
     return Lane(
         row,
-        words.name(row.strategy),
+        words.name(row.name),
         row.workload.in_flight,
         line.bin_ns,
         tuple(line.completions),

@@ -51,7 +51,7 @@ def _line(lane: Lane, race: Race) -> tuple[str, ...]:
     return (
         lane.name,
         "invalid" if lane.invalid else str(lane.rank or "not finished"),
-        units.count(lane.in_flight),
+        lane.row.reached or units.count(lane.in_flight),
         done if lane.is_finished else f"{done} of {units.count(race.pages)}",
         units.duration(lane.end_ns),
         units.number(measured.pages_per_s),

@@ -38,7 +38,7 @@ PACKED_FILE = f"{ROWS_FILE}.xz"
 MAX_TEXT_BYTES, MAX_LINE_BYTES, MAX_FILE_BYTES = 256 << 20, 16 << 20, 4 << 20
 """Maximum sizes: of all rows of a run, unpacked; of one row; of each other file of a run that is read."""
 SCHEMA_FILE = Path(__file__).with_name("row.schema.json")
-_MACHINE = ("cpu", "usable_cores", "memory_bytes", "system", "python", "neighbour")
+_MACHINE = ("cpu", "usable_cores", "cpu_quota_cores", "memory_bytes", "system", "python", "neighbour")
 """What a machine is known by, of its ``machine.json``."""
 _MEMORY_SHARE = 0.02
 """Share by which the memory of a machine may differ from boot to boot."""
@@ -183,8 +183,8 @@ def machine(folder: Path) -> dict[str, Any]:
 def machine_changes(before: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the keys whose values make two machines different; empty for the same machine.
 
-    The same are CPU model, usable cores, memory, kernel series (such as Linux 6.18), interpreter, and a neighbour that
-    disturbs on purpose.
+    The same are CPU model, usable cores, CPU quota, memory, kernel series (such as Linux 6.18), interpreter, and a
+    neighbour that disturbs on purpose.
     """
     sizes = (float(machine.get("memory_bytes") or 0) for machine in (before, other))
     kernels = {re.sub(r"(\d+\.\d+).*", r"\1", str(machine.get("system"))) for machine in (before, other)}

@@ -127,7 +127,7 @@ class Measured(Layers, frozen=True, kw_only=True):
     #: Time in which other processes used the client's core during the crawl (its busy time minus the client's CPU
     #: time), in ticks of 10 ms; absent unless the client is pinned to one core.
     others_ns: Maybe[Ns] = None
-    reach_cpu_ns: Maybe[Ns] = None  #: CPU time of the worker in that time, in ticks of 10 ms.
+    reach_cpu_ns: Maybe[Ns] = None  #: CPU time of the worker in that time; absent where no clock has it.
     reach_server_cpu_ns: Maybe[Ns] = None  #: CPU time of the server in that time.
     started: Maybe[Count] = None  #: Number of idle threads or tasks started.
     start_ns: Maybe[Ns] = None  #: Time to start them.

@@ -77,11 +77,30 @@ class Check(Closed, frozen=True):
     detail: str  #: The figures that it is based on.
 
 
+class Quota(Closed, frozen=True):
+    """A CPU quota of a control group, and its effect during a trial."""
+
+    cores: PositiveNumber  #: CPU time that all processes of the group may use per time.
+    periods: Count  #: Number of periods in which the group had something to run.
+    throttled: Count  #: Number of those in which it used up the quota, and was stopped until the next one.
+    throttled_ns: Ns  #: How long it was stopped, summed over the cores.
+
+
+def together(quotas: Iterable[Quota]) -> Quota | None:
+    """Return the tightest of some quotas, with the sums of their counts; None of none."""
+    columns = list(zip(*map(msgspec.structs.astuple, quotas), strict=True))
+    return Quota(min(columns[0]), *map(sum, columns[1:])) if columns else None
+
+
 class Disturbances(Open, frozen=True, kw_only=True):
     """What disturbed a trial from outside, where the system counts it."""
 
     listen_drops: Maybe[Count] = None  #: Connections lost in full listen queues (ListenOverflows, ListenDrops).
     steal_share: Maybe[Share] = None  #: CPU time that the hypervisor took away from the pinned cores.
+    quota: Maybe[Quota] = None  #: The tightest CPU quota, and what all together did; absent: none.
+    #: Kinds of the cores of client and server, 0 for the fastest; absent: all cores of the machine are alike. A client
+    #: on several cores may also have others.
+    core_kinds: Maybe[list[Count]] = None
 
 
 class Histogram(Closed, frozen=True, kw_only=True):
@@ -134,16 +153,20 @@ class Answer(Disturbances, frozen=True, kw_only=True):
     switches_per_page: Maybe[Number] = None  #: Context switches per page in that time; absent: unknown.
     peak_in_flight: Maybe[Count] = None  #: Maximum number of fetches in flight at a time, counted by the client.
     held_in_flight: Maybe[Count] = None  #: Requests held behind the gates, all at once: received and not answered.
+    #: Fetches in flight at most, fewer than asked for because of a limit of the client's own; absent: as many as asked.
+    reached_in_flight: Maybe[PositiveCount] = None
     peak_threads: Maybe[PositiveCount] = None  #: Maximum number of threads of the worker and its children in samples.
     rss_bytes: Maybe[Bytes] = None  #: RSS of the worker after the crawl; of an arm without children, after its slices.
     #: Memory of the worker and its children at the same time, with their share of shared memory (PSS).
     pss_bytes: Maybe[Bytes] = None
+    hole_ns: Maybe[Ns] = None  #: Longest time in which no fetch ended: within a crawl, or from gate open to all held.
     service: Maybe[Times] = None  #: Service times, started to finished: of all fetches, or of those within one window.
     work_units: Maybe[PositiveCount] = None  #: CPU work per page, in units of strategies.core.work; absent: none.
     work_ns: Maybe[Ns] = None  #: CPU time of that work in this worker, measured after its crawl: median of five.
     worked_pages: Maybe[Count] = None  #: Number of responses with the CPU work done.
     makespan_ns: Maybe[Ns] = None  #: Time of the call of crawl; of a swarm, until its last process is done.
-    reach_ns: Maybe[Ns] = None  #: Time from the order to crawl until the gates confirmed that all were in flight.
+    #: Time from the order to crawl until all were in flight, as the server or the gates say.
+    reach_ns: Maybe[Ns] = None
     drain_ns: Maybe[Ns] = None  #: Time from opening the gates to the end of the last crawl.
     ephemeral_ports: Maybe[Count] = None  #: Size of the kernel's ephemeral port range.
     port_refusals: Maybe[Count] = None  #: Pages that failed because the client had no free port (EADDRNOTAVAIL).
@@ -237,7 +260,7 @@ class Server(Open, frozen=True, kw_only=True):
     lateness_p90_ns: Maybe[Ns] = None  #: Their 90 % quantile.
     lateness_p99_ns: Maybe[Ns] = None  #: Their 99 % quantile.
     lateness_max_ns: Maybe[Ns] = None  #: Their maximum.
-    first_lateness_p99_ns: Maybe[Ns] = None  #: 99 % quantile of the first responses on kept connections.
+    first_lateness_max_ns: Maybe[Ns] = None  #: Maximum of the first responses on kept connections.
     first_lateness_count: Maybe[Count] = None  #: Number of first responses on kept connections with an added latency.
     ceiling_per_s: Maybe[Number] = None  #: Responses per second without latency to a client that parses nothing.
     run_delay_share: Maybe[Number] = None  #: Share of the time in which it was runnable but waited for its core.
@@ -276,6 +299,10 @@ class Knobs(Open, frozen=True, kw_only=True):
     stack_bytes: Maybe[Limit] = None  #: Stack size (address space) of each thread.
     locust: Maybe[str] = None  #: Version of Locust, if it sent the requests.
     users: Maybe[Count] = None  #: Number of Locust users.
+
+
+REACHED = r" \([\d,]{1,9} of [\d,]{1,9}\)$"
+"""The end of ``Row.name`` of a client with a limit of its own, as a pattern."""
 
 
 class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
@@ -345,6 +372,17 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
         if self.status != "ok":
             return [f"{self.status}: {self.reason}" if self.reason else self.status]
         return [f'failed "{check.name}": {check.detail}' for check in self.failed_checks]
+
+    @property
+    def reached(self) -> str:
+        """``100 of 200``: what a client with a limit of its own reached, of what was asked for; else empty."""
+        reached = getattr(self.measured, "reached_in_flight", None)
+        return f"{reached:,} of {self.workload.in_flight:,}" if reached else ""
+
+    @property
+    def name(self) -> str:
+        """The strategy, with what it reached: ``my_client (100 of 200)``. So no output names it without."""
+        return f"{self.strategy} ({self.reached})" if self.reached else self.strategy
 
     @property
     def is_compared(self) -> bool:

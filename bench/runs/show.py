@@ -29,7 +29,7 @@ NOTES = (
 )
 UNLIKE = "No verdict (machines or clocks differ, or are unknown)"
 POINTS = "Change points are by Apache Otava: p at most 0.001, not corrected for their number, and at least 2 %."
-NO_POINTS = "Change points need Apache Otava: pip install 'inflight-bench[otava]'."
+NO_POINTS = "Change points need Apache Otava: pip install apache-otava."
 
 
 def title(comparison: Comparison) -> str:

@@ -42,6 +42,8 @@ PUBLISHED = {3_000: "3 kB: a coroutine", 22_000: "22 kB: a thread (draft)", 50_0
 """Figures of the chapter "A Web Crawler With asyncio Coroutines" by Davis and van Rossum."""
 PAIR = ["thread", "asyncio_task"]
 """The idle thread and the idle task that are compared if both are there."""
+ROOM_FOR_NAME = 0.35
+"""Share of the axis that the name of a published figure takes on a panel as wide as a phone."""
 FILLS = dict(zip((*LAYERS, SERVER), pictures.FILLS, strict=True))
 
 
@@ -209,17 +211,27 @@ def _layers(axes: "Axes", part: Part) -> None:
     heads = {words_.capitalize() for words_ in GROUPS.values()}
     for label in axes.get_yticklabels():
         label.set_fontweight("bold" if label.get_text() in heads else "normal")
-    axes.set_xlim(0, 1.05 * longest)
-    for number, (size, published) in enumerate(PUBLISHED.items()):
-        if size < 1.05 * longest:
-            axes.axvline(size, color="black", linestyle=(0, (5, 3)), linewidth=1.3, zorder=0.5)
-            aside: dict[str, Any] = {"xytext": (0, 2 + 13 * number), "textcoords": "offset points"}
-            aside["ha"] = "right" if size > 0.4 * longest else "left"
-            axes.annotate(published, (size, 1), xycoords=axes.get_xaxis_transform(), **aside)
+    _mark_published(axes, 1.05 * longest)
     pictures.set_ticks(axes.xaxis, lambda value: units.size(value, 2))
     axes.set_xlabel(TITLE.lower().replace(", ", ",\n"))
     used = {layer: fill for layer, fill in FILLS.items() if layer in set(known["layer"])}
     pictures.write_key(axes, [Patch(**fill, label=layer) for layer, fill in used.items()])
+
+
+def _mark_published(axes: "Axes", end: float) -> None:
+    """Draw a dashed line for each published figure up to ``end``, and its name to the right of the line's upper end.
+
+    The smallest figure has the longest line and the highest name, so no name crosses the line of another.
+    """
+    sizes = [size for size in PUBLISHED if size < end]
+    axes.set_xlim(0, max([end, *(size + ROOM_FOR_NAME * end for size in sizes)]))
+    dashes: dict[str, Any] = {"color": "black", "linestyle": (0, (5, 3)), "linewidth": 1.3, "zorder": 0.5}
+    for number, size in enumerate(reversed(sizes)):
+        axes.axvline(size, **dashes)
+        name_pt = 2 + 14 * number
+        aside: dict[str, Any] = {"xycoords": axes.get_xaxis_transform(), "textcoords": "offset points"}
+        axes.annotate("", (size, 1), xytext=(0, name_pt + 11), arrowprops={"arrowstyle": "-", **dashes}, **aside)
+        axes.annotate(PUBLISHED[size], (size, 1), xytext=(4, name_pt), **aside)
 
 
 def _added(part: Part, group: str) -> pd.DataFrame:

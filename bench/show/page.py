@@ -99,12 +99,11 @@ def page(
         Chapter("machine", "The machine", html.section(folders.machine_section(rows, machine))),
         Chapter("reproduce", "Reproduce", html.section(folders.reproduce(machine, extras.experiment_toml))),
     ]
-    neighbour = machine.get("neighbour")
     title = _title(rows, machine, extras)
     body = {
         "title": title,
         "source": folders.source(rows, machine),
-        "first": [*filter(None, [extras.so_far, what]), *([words.neighbour(str(neighbour))] if neighbour else [])],
+        "first": [*filter(None, [extras.so_far, what]), *words.disturbed(machine.get("neighbour"))],
     }
     used = {name: fragment for name, fragment in scripts.items() if fragment}
     style = "".join(fragment.css for fragment in used.values())

@@ -192,5 +192,5 @@ def trial_line(number: int, total: int, row: Row, *, colour: bool | None = None,
         verdict = f"{style}{verdict}{PLAIN}"
     kind = row.kind if row.kind in {"memory", "idle", "swarm", "limit", "open"} else ""
     where = words.join(", ", kind, words.workload(row.kind, msgspec.to_builtins(row.workload)))
-    head = f"{number:>{len(str(total))}}/{total}  {words.name(row.strategy):{width}}  {where:{_WHERE}}"
+    head = f"{number:>{len(str(total))}}/{total}  {words.name(row.name):{width}}  {where:{_WHERE}}"
     return "  ".join([head, *figures, verdict])

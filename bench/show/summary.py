@@ -98,17 +98,32 @@ def glossary() -> Section:
 # The whole run
 
 
-def answer(studies: Studies, decided: Sequence[Section] = ()) -> list[str]:
-    """Return the findings of the decisions, or of the studies if there are none, and the number of valid trials.
+def conditions(rows: Sequence[Row]) -> list[str]:
+    """Return what is said before all findings: a CPU quota stopped the run, or its cores were not the fast ones.
 
+    A quota that stopped nothing has changed no figure, so it is not said. Rows and machine.json have it.
+    """
+    slow = any(any(getattr(row.measured, "core_kinds", None) or ()) for row in rows)
+    sentences = [words.SENTENCES["cores"]] if slow else []
+    if (quota := noise.quota(rows)) and quota.throttled:
+        cores, time = words.counted(quota.cores, "core"), units.duration(quota.throttled_ns, 2)
+        sentences.append(words.SENTENCES["quota"].format(quota, cores, time))
+    return sentences
+
+
+def answer(studies: Studies, decided: Sequence[Section] = ()) -> list[str]:
+    """Return the conditions, the findings, clients with a limit of their own, and the number of valid trials.
+
+    The findings are those of the decisions, or of the studies if there are none.
     A run that is a single race begins with its result.
     """
     measured: list[Section] = []
     if any(row.valid for row in studies.rows) and not decided:
         lanes = races(studies.rows)
         measured = [*(map(race_section, lanes) if len(lanes) == 1 else []), *studies.sections]
-    sentences = [sentence for section in decided or measured for sentence in section.sentences]
-    return [*sentences[: MAX_SENTENCES - 1], coverage(studies.rows)]
+    sentences = conditions(studies.rows)
+    sentences += [sentence for section in decided or measured for sentence in section.sentences]
+    return [*sentences[: MAX_SENTENCES - 1], *words.limited(studies.rows), coverage(studies.rows)]
 
 
 def sections_of(studies: Studies) -> list[Section]:
@@ -132,9 +147,9 @@ def summary_table(
 
     studies = Studies(rows)
     uncounted = not_counted(rows)
-    sections = [*decided, *sections_of(studies), before, Section("", (uncounted,)) if uncounted else None]
-    disturbed = [words.neighbour(neighbour)] if neighbour else []
-    *findings, last = [*disturbed, *answer(studies, decided)]
+    first = [Section("", first=(sentence,)) for sentence in conditions(rows)]
+    sections = [*first, *decided, *sections_of(studies), before, Section("", (uncounted,)) if uncounted else None]
+    *findings, last = [*words.disturbed(neighbour), *answer(studies, decided)]
     findings += [*(before.sentences if before else ()), last]
     bullets = "\n".join(terminal.wrapped(f"• {sentence}", width) for sentence in findings)
     return Text("\n\n").join([*(terminal.text(part, width) for part in sections if part), Text(bullets, "bold")])
@@ -157,7 +172,6 @@ def print_summary(
 
 def as_markdown(rows: Sequence[Row], machine: Mapping[str, Any], decided: Sequence[Section] = ()) -> str:
     """Return the report of a run as Markdown, with its decisions (``studies.decisions``)."""
-    disturbed = [words.neighbour(kind)] if (kind := machine.get("neighbour")) else []
     run = max((row.run for row in rows), default="nothing was run")
     studies = Studies(rows)
     # Between backticks nothing can be escaped, so the words of the command are made harmless first.
@@ -167,7 +181,7 @@ def as_markdown(rows: Sequence[Row], machine: Mapping[str, Any], decided: Sequen
     names = [section.title or "; ".join(table.title for table in section.tables) for section in sections]
     parts = [
         f"## inflight: {markdown.escaped(folder.experiment(run, machine), 60)}",
-        markdown.listed([*disturbed, *answer(studies, decided)]),
+        markdown.listed([*words.disturbed(machine.get("neighbour")), *answer(studies, decided)]),
         *(_within(markdown.markdown(section), _ROOM_FOR_DECISIONS // len(decided)) for section in decided),
         folder.markdown(rows, harmless) if rows else "",
         *texts[:1],

@@ -1,12 +1,17 @@
 """Words that all outputs share: harmless names, figures with as many digits as noise allows, texts, the glossary."""
 
 import json
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inflight.bench import units
+from inflight.bench.rows.parts import REACHED
+
+if TYPE_CHECKING:
+    from inflight.bench.rows.files import Row
 
 TEXTS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))
 SENTENCES = TEXTS["sentences"]
@@ -47,8 +52,9 @@ def plain(text: str, most: int = 200) -> str:
 
 
 def name(strategy: str) -> str:
-    """Return the name of a strategy as it is shown: printable, and cut at ``MAX_NAME``."""
-    return plain(strategy, MAX_NAME)
+    """Return the name of a strategy as it is shown: printable, and cut at ``MAX_NAME``, but not what it reached."""
+    reached = "".join(re.findall(REACHED, strategy))
+    return plain(strategy.removesuffix(reached), MAX_NAME - len(reached)) + reached
 
 
 def value_name(key: str, value: Any) -> str:
@@ -106,11 +112,17 @@ def in_flight(number: int) -> str:
     return f"{units.count(number)} in flight"
 
 
-def counted(number: int, what: str) -> str:
-    """Write a number of things whose plural ends in s: ``1 block``, ``1,000 blocks``."""
+def counted(number: float, what: str) -> str:
+    """Write a number of things whose plural ends in s: ``1 block``, ``1,000 blocks``, ``1.5 cores``."""
     return f"{units.count(number)} {what}{'' if number == 1 else 's'}"
 
 
-def neighbour(kind: object) -> str:
-    """Say that the figures were disturbed on purpose."""
-    return SENTENCES["neighbour"].format(plain(str(kind), 40))
+def limited(rows: "Iterable[Row]") -> list[str]:
+    """Say of each client with a limit of its own how many fetches it keeps in flight."""
+    reached = dict.fromkeys((name(row.strategy), row.reached) for row in rows if row.reached)
+    return [SENTENCES["limited"].format(*each) for each in reached]
+
+
+def disturbed(kind: object) -> list[str]:
+    """Say that a kind of neighbour disturbed the figures on purpose; nothing without one."""
+    return [SENTENCES["neighbour"].format(plain(str(kind), 40))] if kind else []

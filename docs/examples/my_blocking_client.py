@@ -1,14 +1,27 @@
 """urllib3, as we use it."""
 
+from http.client import IncompleteRead
+
 import urllib3
-from urllib3.exceptions import HTTPError, IncompleteRead
+from urllib3.exceptions import HTTPError, InvalidChunkLength
 
 from inflight.strategies import client as driver
 
 STACK = "own"
 REQUIRES = ("urllib3",)
 THREADS_EACH = 1
-ERRORS = {IncompleteRead: driver.ClosedEarlyError, HTTPError: driver.ProtocolError}
+
+
+def cut_or_malformed(error):
+    is_cut = "ended prematurely" in str(error)
+    return driver.ClosedEarlyError(str(error)) if is_cut else driver.ProtocolError(str(error))
+
+
+ERRORS = {
+    InvalidChunkLength: driver.ProtocolError,
+    IncompleteRead: driver.ClosedEarlyError,
+    HTTPError: cut_or_malformed,
+}
 
 
 def crawl(job, frontier):

@@ -22,7 +22,7 @@ CELLS = {"words": 20, "long": 100}
 project = "inflight"
 root_doc = "docs/README"
 extensions = ["myst_parser"]
-include_patterns = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "results/README.md", "docs/**.md"]
+include_patterns = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "results/README.md", "docs/**.md"]
 exclude_patterns = [path.name for path in ROOT.iterdir() if path.is_dir() and path.name not in {"docs", "results"}]
 exclude_patterns += ["results/[!R]*"]
 

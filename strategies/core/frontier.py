@@ -10,19 +10,27 @@ unseen), a retry (the same fetch is handed out again), or a failure (its tries a
 - A URL is followed if its host is the host of a root. A strict comparison ignores only a leading ``www.``; a lenient
   one compares the last two labels. IP addresses must match exactly. URLs that match ``exclude`` are left out.
 - A redirect is followed if its target is unseen, up to ``max_redirects`` in a chain.
-- Network errors are retried up to ``max_tries``. A body or header section beyond its bound is not: another try would be
-  as large. HTTP errors are results.
+- Network errors are retried up to ``max_tries``. A response that is malformed or beyond its bound is not: another try
+  would get the same. HTTP errors are results.
+- What is not followed is counted with its reason (``not_followed``).
 """
 
 import errno
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from inflight.strategies.core.http1 import ClosedEarlyError, ProtocolError, Response, TooLargeError, request_tail
-from inflight.strategies.core.links import PLAIN_PATH, HostRule, host_of, join, normalise, resolve
+from inflight.strategies.core.http1 import (
+    LINKED_TYPES,
+    ClosedEarlyError,
+    ProtocolError,
+    Response,
+    request_tail,
+)
+from inflight.strategies.core.links import PLAIN_PATH, HostRule, host_of, join, normalise, resolve, why_no_url
 from inflight.strategies.core.page import Fetch, Origin, Page
 
 if TYPE_CHECKING:
@@ -44,7 +52,6 @@ _ERROR_KINDS = {
     "TooLargeError": "too large",
     "ProtocolError": "malformed response",
 }
-_INCURABLE = (TooLargeError,)
 _CONTEXT_FREE = re.compile(rb"/(?!/)[!-~]*")
 
 
@@ -73,6 +80,8 @@ class Frontier:
         self._seen: set[str] = set()
         self._origins: dict[str, Origin] = {}
         self._known_links: dict[str, KnownLinks] = {}
+        self._left_links: dict[str, str] = {}
+        self._left_redirects: dict[str, str] = {}
 
     @property
     def done(self) -> bool:
@@ -107,7 +116,8 @@ class Frontier:
 
     def fail(self, fetch: Fetch, error: OSError | ProtocolError) -> Sequence[Fetch]:
         """Record a failed try; return the same fetch if it is to be tried again."""
-        if fetch.tries < self._max_tries and not fetch.finished_ns and not isinstance(error, _INCURABLE):
+        is_curable = isinstance(error, OSError | ClosedEarlyError)
+        if is_curable and fetch.tries < self._max_tries and not fetch.finished_ns:
             self.in_flight -= 1
             return (fetch,)
         fetch.error = describe(error)
@@ -119,6 +129,20 @@ class Frontier:
     def pages(self) -> list[Page]:
         """Return the record of every finished URL."""
         return [Page.of(fetch) for fetch in self.finished]
+
+    def not_followed(self) -> dict[str, int]:
+        """Count what the crawl came to and did not follow: ``{"https link": 3, "image/png page": 1}``.
+
+        Links are counted once for each target. Pages are those that were not searched for links because of their type.
+        """
+        counts = Counter(f"{why} link" for why in self._left_links.values())
+        counts.update(f"{why} redirect" for why in self._left_redirects.values())
+        for fetch in self.finished:
+            if fetch.status == 200 and fetch.content_type not in LINKED_TYPES:
+                counts[f"{fetch.content_type or 'untyped'} page"] += 1
+            elif fetch.status in REDIRECTS and fetch.next_url is None and fetch.url not in self._left_redirects:
+                counts["targetless redirect"] += 1
+        return dict(counts.most_common())
 
     def _end(self, fetch: Fetch, now: int) -> None:
         if fetch.finished_ns:
@@ -168,7 +192,11 @@ class Frontier:
         if href in known:
             return known[href]
         url = resolve(page.url, href, page.encoding)
-        if url is not None and not self._allows(url):
+        if url is None:
+            text = href.decode("latin-1")
+            self._left_links[text] = why_no_url(text)
+        elif why := self._obstacle(url):
+            self._left_links[url] = why
             url = None
         if _CONTEXT_FREE.fullmatch(href):
             known[href] = url
@@ -177,7 +205,12 @@ class Frontier:
     def _follow_redirect(self, fetch: Fetch, location: str, now: int) -> Sequence[Fetch]:
         target = join(fetch.url, location)
         fetch.next_url = target
-        if target is None or target in self._seen or not self._allows(target):
+        if target is None and location.lower().startswith("https:"):
+            fetch.next_url = location
+        why = why_no_url(location) if target is None else self._obstacle(target)
+        if why:
+            self._left_redirects[fetch.url] = why
+        if target is None or why or target in self._seen:
             return ()
         if fetch.redirects_left == 0:
             fetch.error = "redirect limit reached"
@@ -188,10 +221,11 @@ class Frontier:
     def _admit(self, urls: Iterable[str], redirects_left: int, now: int) -> list[Fetch]:
         return [Fetch(url, self._origin(url), redirects_left, now) for url in urls]
 
-    def _allows(self, url: str) -> bool:
+    def _obstacle(self, url: str) -> str:
+        """Return in a word why a URL is not followed; empty if it is."""
         if self._exclude is not None and self._exclude.search(url):
-            return False
-        return self._hosts.allows(self._origin(url).host)
+            return "excluded"
+        return "" if self._hosts.allows(self._origin(url).host) else "other-host"
 
     def _origin(self, url: str) -> Origin:
         prefix = url[: url.index("/", 7)]

@@ -1,8 +1,11 @@
 """HTTP/1.1 as a client needs it, without I/O: bytes in, responses out.
 
 A ``ResponseParser`` is fed whatever the socket gave, in pieces of any size; it answers with the response once that is
-whole. It accepts what RFC 9112 allows for responses to GET and refuses the rest, with two simplifications: line ends
-are CRLF only, and folded header lines are errors (both as RFC 9112 section 2.2 and 5.2 permit).
+whole. It accepts what RFC 9110 and 9112 permit a client to accept and three of aiohttp, httpx, requests and pycurl do.
+It refuses all else, as soon as the first wrong byte has come (tests/core/usage.py has each case, and who accepts it).
+
+A header section is looked at up to three times: in one pass, if it is like nearly all; by a pattern, if it is whole and
+in the syntax that a server must send; by a table of bytes, if it is neither.
 """
 
 import re
@@ -19,7 +22,9 @@ CHUNK_BYTES = 64 * 1024
 _TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # noqa: S105  (of RFC 9110: no secret)
 _TEXT = r"[\t\x20-\x7e\x80-\xff]*"
 _FIELD_LINES = rf"(?:\r\n{_TOKEN}:{_TEXT})*"
-_HEAD = re.compile(rf"HTTP/1\.([01]) ([1-5][0-9][0-9])(?: {_TEXT})?({_FIELD_LINES})")
+_HEAD = re.compile(rf"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: {_TEXT})?({_FIELD_LINES})")
+_ODD_HEAD = re.compile(r"HTTP/1\.([01]) ([1-9][0-9][0-9])[^\r]*(.*)", re.DOTALL)
+_FOLD = re.compile(r"\r?\n[ \t]+")
 # The header section that nearly every response has, in one pass: a length given once, no other framing, no location,
 # and no more about the connection than whether it stays. What does not match is not wrong, but goes the longer way.
 _COMMON_HEAD = re.compile(
@@ -30,18 +35,47 @@ _COMMON_HEAD = re.compile(
     rf"|(?!(?i:connection|content-length|content-type|location|transfer-encoding):){_TOKEN}:{_TEXT}"
     r"))*\r\n\r\n".encode("latin-1")
 )
-_TRAILER = re.compile(_FIELD_LINES.encode("latin-1"))
 _USED_FIELD = re.compile(r"\r\n(connection|content-length|content-type|transfer-encoding):[ \t]*([^\r]*)")
 _LOCATION = re.compile(r"\r\nlocation:[ \t]*([^\r]*)", re.IGNORECASE)
 _CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\s;\"]+)", re.IGNORECASE)
-_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(?:;[^\r\n]*)?")
-_NUMBER = re.compile(r"[0-9]{1,18}[ \t]*")
+_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,20})[ \t]*(?:;[^\n]*)?\r\n")
+_CHUNK_SIZE_BEGUN = re.compile(rb"(?:[0-9A-Fa-f]{1,20}(?:[ \t]+|[ \t]*\r|[ \t]*;[^\n]*)?)?")
+_LONG_CHUNK_SIZE = re.compile(rb"[0-9A-Fa-f]{21}")
+_NUMBER = re.compile(r"(?!.{4301})0*([0-9]{1,18})[ \t]*")
 _NO_BODY = frozenset({204, 304})
-_LINKED_TYPES = frozenset({"text/html", "application/xml"})
+LINKED_TYPES = frozenset({"text/html", "application/xml"})
+
+
+_State = int | str
+_STATUS_LINE = (b"H", b"T", b"T", b"P", b"/", b"1", b".", b"01", b" ", b"123456789", b"0123456789", b"0123456789")
+_NAME_BYTES = b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_NEXT: dict[_State, dict[int, _State]] = {
+    **{at: dict.fromkeys(right, at + 1) for at, right in enumerate(_STATUS_LINE)},
+    len(_STATUS_LINE): {0x20: "text", 0x0D: "line end", 0x0A: "line"},
+    "first trailer": {**dict.fromkeys(_NAME_BYTES, "name"), 0x0D: "end", 0x0A: "over"},
+    "line": {**dict.fromkeys(_NAME_BYTES, "name"), 0x20: "text", 0x09: "text", 0x0D: "end", 0x0A: "over"},
+    "name": {0x3A: "text"},
+    "text": {0x0D: "line end", 0x0A: "line"},
+    "line end": {0x0A: "line"},
+    "end": {0x0A: "over"},
+}
+"""State of a header or trailer section -> byte -> next state. A header section begins in state 0.
+
+Beyond the syntax that a server must send, a line may end in LF alone, and begin with white space: then it is folded
+(RFC 9112, sections 2.2 and 5.2). Values may have control characters, except NUL and CR (RFC 9110, section 5.5).
+"""
+_RUNS: dict[_State, re.Pattern[bytes]] = {
+    "name": re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]*"),
+    "text": re.compile(rb"[^\0\r\n]*"),
+}
+"""Bytes that change nothing in a state."""
 
 
 class ProtocolError(Exception):
-    """The peer sent something that is not an HTTP response; the connection cannot be used any more."""
+    """The peer sent something that is not an HTTP response.
+
+    The connection cannot be used any more, and another try would get the same.
+    """
 
 
 class ClosedEarlyError(ProtocolError):
@@ -75,7 +109,7 @@ def make_response(
 ) -> Response:
     """Reduce a response to what a crawl needs; strategies with their own stack make theirs with this function, too."""
     kind, encoding = _split_content_type(content_type or b"")
-    links = find_links(body) if status == 200 and kind in _LINKED_TYPES else []
+    links = find_links(body) if status == 200 and kind in LINKED_TYPES else []
     return Response(status, kind or None, encoding, location, len(body), links, keep_alive)
 
 
@@ -115,7 +149,7 @@ class ResponseParser:
     Between two responses it is as new. After an exception it is of no more use, and neither is the connection.
     """
 
-    __slots__ = ("_body", "_buffer", "_head", "_max_body_bytes", "_max_header_bytes")
+    __slots__ = ("_body", "_buffer", "_head", "_max_body_bytes", "_max_header_bytes", "_scanned")
 
     def __init__(self, max_header_bytes: int, max_body_bytes: int) -> None:
         self._max_header_bytes = max_header_bytes
@@ -123,6 +157,7 @@ class ResponseParser:
         self._head: _Head | None = None
         self._buffer: bytearray | None = None
         self._body: bytearray | None = None
+        self._scanned: tuple[_State, int] | None = None  # within a section that is read by the table
 
     @property
     def untouched(self) -> bool:
@@ -149,27 +184,36 @@ class ResponseParser:
                     Response,
                     (common.status, common.kind, common.encoding, None, common.size, links, common.keep_alive),
                 )
-        else:
-            self._buffer += data
-            data = bytes(self._buffer)
-        while True:
             end = data.find(b"\r\n\r\n")
-            if end < 0 or end > self._max_header_bytes:
-                self._wait_for_head(data)
-                return None
-            head = _read_head(data[:end])
-            body = data[end + 4 :]
-            if head.status >= 200:
-                break
-            data = body  # behind an interim response; the final one follows it
-        return self._begin_body(head, body)
+            if 0 <= end <= self._max_header_bytes:
+                head = _read_head(data[:end])
+                if head is not None and head.status >= 200:
+                    return self._begin_body(head, data[end + 4 :])
+            self._buffer, self._scanned = bytearray(), (0, 0)
+        self._buffer += data
+        return self._read_odd_head(self._buffer)
 
-    def _wait_for_head(self, data: bytes) -> None:
-        if len(data) - 3 > self._max_header_bytes:  # 3 bytes may belong to the empty line that ends it
-            raise TooLargeError(f"header section over {self._max_header_bytes} bytes")
-        if not data.startswith(b"HTTP/1."[: len(data)]):
-            raise ProtocolError(f"not an HTTP/1 response: {data[:20]!r}")
-        self._buffer = bytearray(data)
+    def _read_odd_head(self, buffer: bytearray) -> Response | None:
+        """Read a header section that is not whole, or in odd syntax, and any interim responses before it."""
+        while True:
+            end = self._scan(buffer, "header")
+            if end is None:
+                return None
+            head = _read_odd_head(bytes(buffer[:end]))
+            del buffer[:end]
+            if head.status >= 200:
+                self._scanned = None
+                return self._begin_body(head, bytes(buffer))
+            self._scanned = (0, 0)
+
+    def _scan(self, buffer: bytearray, what: str) -> int | None:
+        """Go on in a section; return where it ends, or None if it is not whole yet."""
+        assert self._scanned is not None
+        self._scanned = state, at = _scan(buffer, *self._scanned, what)
+        size = at - 4 if state == "over" else len(buffer) - 3  # 3 bytes may belong to the empty line that ends it
+        if size > self._max_header_bytes:
+            raise TooLargeError(f"{what} section over {self._max_header_bytes} bytes")
+        return at if state == "over" else None
 
     def _begin_body(self, head: _Head, body: bytes) -> Response | None:
         if head.length > self._max_body_bytes:
@@ -199,40 +243,42 @@ class ResponseParser:
         """Move whole chunks from the buffer to the body (RFC 9112, section 7.1)."""
         body = self._body
         assert body is not None
+        if self._scanned is not None:
+            return self._read_trailer(buffer, body)
         at = 0
-        while (line_end := buffer.find(b"\r\n", at)) >= 0:
+        while line_end := buffer.find(b"\n", at) + 1:
             size = _CHUNK_SIZE.fullmatch(buffer, at, line_end)
             if size is None:
-                raise ProtocolError(f"not a chunk size: {bytes(buffer[at : min(line_end, at + 20)])!r}")
+                raise _no_chunk_size(buffer, at)
             length = int(size[1], 16)
             if length == 0:
+                if buffer[line_end : line_end + 2] == b"\r\n":  # no trailers, as nearly always
+                    return self._finish(body, extra=len(buffer) > line_end + 2)
                 del buffer[:line_end]
+                self._scanned = ("first trailer", 0)
                 return self._read_trailer(buffer, body)
             if len(body) + length > self._max_body_bytes:
                 raise self._too_large()
-            end = line_end + 2 + length
-            if len(buffer) < end + 2:
+            end = line_end + length
+            behind = buffer[end : end + 2]
+            if not b"\r\n".startswith(behind):
+                raise ProtocolError(f"a chunk is longer than its size says: {bytes(behind)!r} behind it")
+            if len(behind) < 2:
                 break
-            if buffer[end : end + 2] != b"\r\n":
-                raise ProtocolError("a chunk is longer than its size says")
-            body += buffer[line_end + 2 : end]
+            body += buffer[line_end:end]
             at = end + 2
         del buffer[:at]
-        if line_end < 0 and len(buffer) > self._max_header_bytes:
-            raise TooLargeError(f"chunk size line over {self._max_header_bytes} bytes")
+        if not line_end:
+            if len(buffer) > self._max_header_bytes:
+                raise TooLargeError(f"chunk size line over {self._max_header_bytes} bytes")
+            if not _CHUNK_SIZE_BEGUN.fullmatch(buffer):
+                raise _no_chunk_size(buffer, 0)
         return None
 
     def _read_trailer(self, buffer: bytearray, body: bytearray) -> Response | None:
-        """Skip the trailer section; ``buffer`` begins with the line end of the last chunk's size."""
-        end = buffer.find(b"\r\n\r\n")
-        if end < 0:
-            if len(buffer) > self._max_header_bytes:
-                raise TooLargeError(f"trailer section over {self._max_header_bytes} bytes")
-            buffer[:0] = b"0"  # so that the next piece finds the last chunk again
-            return None
-        if not _TRAILER.fullmatch(buffer, 0, end):
-            raise ProtocolError(f"not a trailer section: {bytes(buffer[:20])!r}")
-        return self._finish(body, extra=len(buffer) > end + 4)
+        """Skip the trailer section, with which ``buffer`` begins."""
+        end = self._scan(buffer, "trailer")
+        return None if end is None else self._finish(body, extra=len(buffer) > end)
 
     def _end(self) -> Response | None:
         if self._head is not None and self._head.length == _UNTIL_CLOSE:
@@ -246,7 +292,7 @@ class ResponseParser:
         """Return the response. If unrequested bytes follow it, the connection is not kept."""
         head = self._head
         assert head is not None
-        self._head = self._buffer = self._body = None
+        self._head = self._buffer = self._body = self._scanned = None
         return make_response(
             head.status,
             head.content_type,
@@ -294,7 +340,7 @@ def _read_common(data: bytes) -> _Common:
     if length is None or len(data) - match.end() != int(length):
         return _UNCOMMON
     kind, encoding = _split_content_type(content_type or b"")
-    has_links = status == b"200" and kind in _LINKED_TYPES
+    has_links = status == b"200" and kind in LINKED_TYPES
     keep_alive = connection is None or connection.lower() != b"close"
     common = _Common(
         len(data), match[0], match.end(), int(status), kind or None, encoding, int(length), has_links, keep_alive
@@ -303,12 +349,45 @@ def _read_common(data: bytes) -> _Common:
     return common
 
 
-def _read_head(data: bytes) -> _Head:
-    """Parse a header section without its last empty line; names in any case, the line syntax of RFC 9112."""
+def _scan(buffer: bytearray, state: _State, at: int, what: str) -> tuple[_State, int]:
+    """Read a section from a place in it on; return the state and the place behind it. Raises ProtocolError."""
+    while state != "over":
+        if run := _RUNS.get(state):
+            match = run.match(buffer, at)
+            assert match is not None
+            at = match.end()
+        if at == len(buffer):
+            break
+        following = _NEXT[state].get(buffer[at])
+        if following is None:
+            byte, before = bytes(buffer[at : at + 1]), bytes(buffer[max(0, at - 30) : at])
+            place = f"after {before!r}" if before else "at the beginning"
+            raise ProtocolError(f"{what} section has {byte!r} {place}")
+        state, at = following, at + 1
+    return state, at
+
+
+def _no_chunk_size(buffer: bytearray, at: int) -> ProtocolError:
+    if _LONG_CHUNK_SIZE.match(buffer, at):
+        return TooLargeError("chunk size of more than 20 digits")
+    return ProtocolError(f"not a chunk size: {bytes(buffer[at : at + 20])!r}")
+
+
+def _read_head(data: bytes) -> _Head | None:
+    """Parse a header section without its last empty line; return None if it is in odd syntax, or none."""
     match = _HEAD.fullmatch(data.decode("latin-1"))
-    if match is None:
-        raise ProtocolError(f"malformed header section: {data[:60]!r}")
-    minor, status_text, lines = match.groups()
+    return None if match is None else _head_of(*match.groups())
+
+
+def _read_odd_head(data: bytes) -> _Head:
+    """Parse a header section that the table of bytes accepts."""
+    match = _ODD_HEAD.fullmatch(_FOLD.sub(" ", data.decode("latin-1")).replace("\r\n", "\n").replace("\n", "\r\n"))
+    assert match is not None
+    return _head_of(*match.groups())
+
+
+def _head_of(minor: str, status_text: str, lines: str) -> _Head:
+    """Return what counts in the field lines, of which each begins with CRLF; names in any case."""
     lowered = lines.lower()  # one pass instead of a search in any case; only a location keeps its case
     found = _USED_FIELD.findall(lowered)
     fields = dict(found)
@@ -316,6 +395,9 @@ def _read_head(data: bytes) -> _Head:
         first = dict(reversed(found))
         fields = {name: ",".join(value for other, value in found if other == name) for name in fields}
         fields["content-type"] = first.get("content-type", "")  # is no list: the first one counts
+        lengths = {value.rstrip(" \t") for name, value in found if name == "content-length"}
+        if len(lengths) == 1:  # repeats are allowed when they agree
+            fields["content-length"] = lengths.pop()
     location = _LOCATION.search(lines) if "\r\nlocation:" in lowered else None
     status = int(status_text)
     length = _body_length(status, fields)
@@ -332,22 +414,21 @@ def _body_length(status: int, fields: dict[str, str]) -> int:
     """Return the length of the body, or how its end is marked (RFC 9112, section 6.3)."""
     if status == 101:
         raise ProtocolError("the server switched protocols unasked")
+    value = fields.get("content-length")
+    length = _UNTIL_CLOSE
+    if value is not None:
+        number = _NUMBER.fullmatch(value)
+        if number is None:
+            raise ProtocolError(f"bad Content-Length: {value[:60]!r}")
+        length = int(number[1])
     if status < 200 or status in _NO_BODY:
         return 0
     coding = fields.get("transfer-encoding")
-    if coding is not None:
-        if coding.rstrip(" \t") != "chunked":
-            raise ProtocolError(f"unknown transfer coding: {coding!r}")
-        return _CHUNKED
-    value = fields.get("content-length")
-    if value is None:
-        return _UNTIL_CLOSE
-    if not _NUMBER.fullmatch(value):  # repeats are allowed when they agree
-        numbers = {text.strip(" \t") for text in value.split(",")}
-        value = numbers.pop()
-        if numbers or not _NUMBER.fullmatch(value):
-            raise ProtocolError(f"bad Content-Length: {fields['content-length']!r}")
-    return int(value)
+    if coding is None:
+        return length
+    if coding.lstrip(", \t").rstrip(" \t") != "chunked":  # a list may begin with empty elements
+        raise ProtocolError(f"unknown transfer coding: {coding[:60]!r}")
+    return _CHUNKED
 
 
 def _keeps_alive(minor: str, connection: str | None) -> bool:

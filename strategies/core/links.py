@@ -1,22 +1,31 @@
 """Links of a page: ``href`` values in a body, and their URLs.
 
-The rules: values in single or double quotes, joined to the page's URL, fragment removed, other schemes than http
-ignored. A link that is not ASCII is read in the encoding of its page if browsers know it, otherwise in UTF-8.
+The rules: values in quotes wherever they are in the body, and without quotes in a tag, as HTML allows; joined to the
+page's URL, fragment removed, other schemes than http ignored. A link that is not ASCII is read in the encoding of its
+page if browsers know it, otherwise in UTF-8.
 """
 
 import codecs
 import ipaddress
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from html import unescape
 from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 _COMMON_HREF = re.compile(
-    rb"""=(?:(?<=href=)(?:(?<![\w-]href=)"([^"]*)"|(?=[\s']))|(?<=f\s=)|(?<=\s\s=))""", re.IGNORECASE
+    rb"""=(?:(?<=href=)(?:(?<![\w-]href=)"([^"]*)"|(?=[^"]))|(?<=f\s=)|(?<=\s\s=))""", re.IGNORECASE
 )
 """Links as nearly all are written. It begins with "=" because the engine finds one character many times faster than a
-word in any case. What may be a link with white space or in single quotes is found with an empty value."""
-_HREF = re.compile(rb"""href(?<![\w-]href)\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
+word in any case. What may be a link with white space, in single quotes or in none is found with an empty value."""
+_HREF = re.compile(rb"""href(?<![\w-]href)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>][^\s>]*))""", re.IGNORECASE)
+_TAG_BEGUN = re.compile(
+    rb"""<[a-z][^\s/>]*+(?:[\s/]*+[^\s/>=]++(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s"'>][^\s>]*+))?)*+(?:[\s/]++|(?<=["']))""",
+    re.IGNORECASE,
+)
+"""The beginning of a tag, with whole attributes (https://html.spec.whatwg.org/multipage/syntax.html#start-tags)."""
+MAX_MISSES = 16
+"""Maximum number of places in a tag that are compared with the pattern, so that the time is linear in the page."""
 PLAIN_PATH = re.compile(rb"/(?!/)[0-9A-Za-z/_~-]*(?:\.[0-9A-Za-z_~-]+)?")
 """An absolute path that is already normal, so that joining and normalising would not change it."""
 _LABEL = "[0-9A-Za-z_%-]{1,63}"  # an empty or longer one makes getaddrinfo raise UnicodeError
@@ -25,6 +34,9 @@ _ZONE = r"[0-9A-Za-z_-]+(?:\.[0-9A-Za-z_-]+)*"
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*(?:%(?!.{{16}}){_ZONE})?")
 _BRACKETED = re.compile(r"\[[^][]*:[^][]*\](?::[0-9]*)?")
 """An IPv6 address and perhaps a port. Versions of urllib differ in the other texts with brackets that they accept."""
+MAX_SCHEME_LENGTH = 100
+_SCHEME = re.compile(r"[\0- ]*([a-z][a-z0-9+.-]*):", re.IGNORECASE)
+_SCHEMES = frozenset({"https", "data", "file", "ftp", "javascript", "mailto", "sms", "tel", "urn", "ws", "wss"})
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
 _PAGE_ENCODINGS = frozenset(
     {
@@ -45,8 +57,32 @@ def find_links(data: bytes, begin: int = 0) -> list[bytes]:
     """Return the ``href`` values of a page as written, in order. The page is ``data`` from ``begin`` on."""
     found: list[bytes] = _COMMON_HREF.findall(data, begin)
     if not all(found):  # some may be written otherwise: the pattern for all ways is several times slower
-        found = [double or single for double, single in _HREF.findall(data, begin)]
+        found = list(_find_odd_links(data, begin))
     return found
+
+
+def _find_odd_links(data: bytes, begin: int) -> Iterator[bytes]:
+    """Find links in all ways in which they may be written."""
+    tag, misses, searched = begin, MAX_MISSES, begin
+    for match in _HREF.finditer(data, begin):
+        double, single, bare = match.groups()
+        if bare is None:
+            yield double or single or b""
+            continue
+        place = match.start()
+        last = data.rfind(b"<", searched, place)
+        while last >= 0 and not data[last + 1 : last + 2].isalpha():
+            last = data.rfind(b"<", searched, last)
+        searched = place
+        if last >= 0:
+            tag, misses = last, 0
+        if misses == MAX_MISSES:
+            continue
+        if _TAG_BEGUN.fullmatch(data, tag, place):  # else it is in a text, a script or a value
+            yield bare
+            misses = MAX_MISSES  # a second one has no effect
+        else:
+            misses += 1
 
 
 def resolve(base: str, href: bytes, encoding: str | None) -> str | None:
@@ -59,6 +95,14 @@ def resolve(base: str, href: bytes, encoding: str | None) -> str | None:
         return join(base, unescape(text) if "&" in text else text)
     except ValueError:  # a character reference with more digits than int() accepts
         return None
+
+
+def why_no_url(reference: str) -> str:
+    """Return why ``join`` makes no URL of a reference: in a word, its scheme if that is well known."""
+    scheme = _SCHEME.match(unescape(reference[:MAX_SCHEME_LENGTH]))
+    if scheme is None or scheme[1].lower() == "http":
+        return "invalid"
+    return scheme[1].lower() if scheme[1].lower() in _SCHEMES else "other-scheme"
 
 
 @lru_cache(maxsize=256)

@@ -81,7 +81,8 @@ class Page:
 
     ``status`` is None when no try got a whole response; then ``error`` says why the last one did not. ``size`` is
     the length of the body in bytes. ``num_urls`` counts the different followable URLs that the page links to,
-    ``num_new_urls`` those among them that nothing had linked to before.
+    ``num_new_urls`` those among them that nothing had linked to before. ``next_url`` is the target of a redirect: a
+    normalised http URL, or an https URL as it was sent, which is not followed.
     """
 
     url: str

@@ -351,7 +351,7 @@ def test_an_interrupted_comparison_keeps_its_rows_and_leaves_nothing_behind(
     done = call("ab", "callbacks", "generators", *CPU, "--out", tmp_path / "out")
 
     told = f"{finished} block" + "s" * (finished > 1)
-    kept = f"after {told}; their rows are in {only_run(tmp_path / 'out')}" if finished else ""
+    kept = f"after {told}; rows kept in {only_run(tmp_path / 'out')}" if finished else ""
     assert (done.code, done.out) == (130, "")
     assert done.err.splitlines()[-1] == f"interrupted {kept or 'before the first block ended'}"
     assert (tmp_path / "out").exists() == (trial > 1), "calibration has no folder"

@@ -15,7 +15,7 @@ from inflight.bench.ab.decide import Decision, Result
 from inflight.bench.ab.rule import DESIGNED, Rule
 from inflight.bench.show import pictures
 from tests.made_blocks import TIMED, Rows, block, blocks, flat
-from tests.made_rows import MACHINE
+from tests.made_rows import MACHINE, edited
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -252,3 +252,16 @@ def test_every_block_is_drawn_once_in_each_metric_or_marked_as_lost() -> None:
     assert "A: callbacks, CPython 3.11.7. B: generators, CPython 3.13.1." in texts
     boxes = [axes.get_tightbbox() for axes in figure.axes]
     assert all(box is not None and box.x0 >= 0 and box.x1 <= 13.33 * figure.dpi for box in boxes)
+
+
+def test_a_side_with_a_limit_of_its_own_has_what_it_reached_beside_the_number_in_flight() -> None:
+    limited = [
+        [edited(row, measured={"reached_in_flight": 10}) if row.strategy == "B" else row for row in rows]
+        for rows in series()
+    ]
+    sentence = f"B keeps at most 10 of {limited[0][0].workload.in_flight} in flight: the client's own limit?"
+
+    assert ", 100 and 10 of 100 in flight," in plain(limited)
+    assert sentence in plain(limited)
+    assert show.to_json(result(limited))["limited"] == [sentence]
+    assert show.to_json(result(series()))["limited"] == []

@@ -107,7 +107,7 @@ def test_ctrl_c_keeps_the_rows_for_the_next_run(lab: Laboratory, tmp_path: Path)
     assert (stopped.code, stopped.out) == (130, "")
     assert stopped.err.startswith("20 trials to run")
     assert stopped.err.splitlines()[-1] == (
-        f"interrupted; finished rows are kept in {only_run(tmp_path)}; the same command without --fresh uses them again"
+        f"interrupted; rows kept in {only_run(tmp_path)}: 4; the same command without --fresh uses them again"
     )
     assert len(rows.read(only_run(tmp_path))) == 4
     lab.interrupt_at = 0

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from inflight import strategies
+from inflight.bench.commands import crawl
 from inflight.bench.measure import server as fake
 from inflight.bench.measure.expected import expected_answer
 from inflight.conformance.servers import (
@@ -56,6 +57,7 @@ def crawl_json(*arguments: object) -> tuple[dict[str, dict[str, Any]], dict[str,
     return {record["url"]: record for record in records}, last["summary"]
 
 
+NEVER = "; never: src, srcset, <base>, meta refresh, scripts"
 ADVICE = "; check the URL, and that its server runs"
 SMALL: dict[str, Script] = {
     "/": page("/a", "/moved", "/missing", "/a#again"),
@@ -69,7 +71,7 @@ def test_the_report_has_a_line_for_every_url_and_totals(serve: Serve) -> None:
 
     done = call("crawl", f"{base}/", "--in-flight", 1)
 
-    *lines, blank, totals, errors = done.out.splitlines()
+    *lines, blank, totals, errors, others = done.out.splitlines()
     assert (done.code, done.err, blank) == (0, "", "")
     assert lines[0] == f"200  {base}/  text/html, 71 B, 3/3 new URLs"
     assert sorted(lines[1:]) == [
@@ -80,6 +82,18 @@ def test_the_report_has_a_line_for_every_url_and_totals(serve: Serve) -> None:
     assert totals.startswith("callbacks: 4 URLs, 4 pages (1 redirect), 113 B in ")
     assert totals.endswith(" pages/s, at most 1 in flight")
     assert errors == "errors: none"
+    assert others == f"not followed: 1 text/plain page{NEVER}"
+
+
+def test_what_is_not_followed_is_said_with_its_reason(serve: Serve) -> None:
+    links = ("https://h/", "https://h/x", "mailto:a@h", "http://other.invalid/", "/away")
+    base = serve({"/": page(*links), "/away": moved("https://h/")}).url
+
+    done = call("crawl", f"{base}/")
+
+    assert done.out.splitlines()[-1] == (
+        f"not followed: 2 https links, 1 mailto link, 1 other-host link, 1 https redirect{NEVER}"
+    )
 
 
 def test_json_has_a_record_for_every_url_and_a_summary(serve: Serve) -> None:
@@ -96,7 +110,7 @@ def test_json_has_a_record_for_every_url_and_a_summary(serve: Serve) -> None:
     assert rate == pytest.approx(4 / seconds, rel=0.01)
     assert summary == {
         "strategy": "callbacks", "urls": 4, "pages": 4, "redirects": 1, "statuses": {"200": 2, "301": 1, "404": 1},
-        "errors": {}, "bytes": 113, "tries": 4, "peak_in_flight": 1,
+        "errors": {}, "bytes": 113, "tries": 4, "peak_in_flight": 1, "not_followed": {"text/plain page": 1},
     }  # fmt: skip
 
 
@@ -123,11 +137,21 @@ def test_a_crawl_without_a_page_exits_with_1_and_one_sentence() -> None:
 
     done = call("crawl", url, "--max-tries", 3)
 
-    *lines, blank, totals, errors = done.out.splitlines()
+    *lines, blank, totals, errors, _ = done.out.splitlines()
     assert (done.code, blank, errors) == (1, "", "errors: 1 connection refused")
     assert lines == [f"---  {url}  (connection refused)  3 tries"]
     assert totals.startswith("callbacks: 1 URL, 0 pages (0 redirects), ")
     assert done.err == f"inflight crawl: nothing could be fetched: 1 connection refused{ADVICE}\n"
+
+
+def test_a_response_that_is_refused_is_tried_once_and_its_first_wrong_byte_is_named(serve: Serve) -> None:
+    server = serve({"/": (b"HTTP/1.2", HANG)})
+
+    done = call("crawl", f"{server.url}/", "--timeout", LONGEST)
+
+    words = "malformed response: header section has b'2' after b'HTTP/1.'"
+    assert (done.code, done.out.splitlines()[0]) == (1, f"---  {server.url}/  ({words})")
+    assert len(server.observed().requests) == 1
 
 
 def test_a_crawl_that_finds_only_missing_pages_exits_with_1_and_says_so(serve: Serve) -> None:
@@ -144,6 +168,15 @@ def test_a_crawl_that_finds_only_a_redirect_elsewhere_exits_with_1(serve: Serve)
     done = call("crawl", f"{away.url}/")
 
     assert (done.code, done.err) == (1, f"inflight crawl: nothing could be fetched: 1 with status 301{ADVICE}\n")
+
+
+def test_a_crawl_of_a_site_that_redirects_to_https_says_that_https_is_not_supported(serve: Serve) -> None:
+    away = serve({"/": moved("https://elsewhere.invalid/", 301)})
+
+    done = call("crawl", f"{away.url}/")
+
+    told = f"1 with status 301; {away.url}/ redirects to https, which crawl does not support; choose a site on http"
+    assert (done.code, done.err) == (1, f"inflight crawl: nothing could be fetched: {told}\n")
 
 
 def test_urls_that_fail_are_part_of_a_crawl_that_succeeds(serve: Serve) -> None:
@@ -226,7 +259,7 @@ def test_a_response_that_does_not_end_in_time_is_a_timeout(serve: Serve, target:
 
 
 @pytest.mark.parametrize("strategy", OPEN)
-def test_ctrl_c_ends_a_crawl_without_a_traceback(serve: Serve, strategy: str) -> None:
+def test_ctrl_c_ends_a_crawl_that_prints_the_pages_that_it_has(serve: Serve, strategy: str) -> None:
     server = serve({"/": page("/x", "/y"), "*": (HANG,)})
 
     with running("crawl", f"{server.url}/", "--strategy", strategy, "--timeout", LONGEST) as started:
@@ -234,8 +267,69 @@ def test_ctrl_c_ends_a_crawl_without_a_traceback(serve: Serve, strategy: str) ->
         started.interrupt()
         done = started.end()
 
-    assert (done.code, done.out) == (130, "")
-    assert done.err == "interrupted: the crawl was not finished\n"
+    line, blank, totals, errors, _ = done.out.splitlines()
+    assert (done.code, line) == (130, f"200  {server.url}/  text/html, 27 B, 2/2 new URLs")
+    assert (blank, errors) == ("", "errors: none")
+    assert totals.startswith(f"{strategy}: 1 URL, 1 page (0 redirects), ")
+    assert done.err == "interrupted: the crawl was not finished; it has 1 URL\n"
+
+
+def test_sigterm_ends_a_crawl_whose_json_says_so(serve: Serve) -> None:
+    server = serve({"/": page("/x"), "*": (HANG,)})
+
+    with running("crawl", f"{server.url}/", "--timeout", LONGEST, "--json") as started:
+        until(lambda: len(server.observed().requests) >= 2)
+        started.process.terminate()
+        done = started.end()
+
+    record, last = map(json.loads, done.out.splitlines())
+    assert (done.code, record["url"], last["summary"]["urls"]) == (130, f"{server.url}/", 1)
+    assert last["summary"]["interrupted"] is True
+
+
+def test_a_crawl_that_is_interrupted_before_its_first_page_prints_none(serve: Serve) -> None:
+    server = serve({"*": (HANG,)})
+
+    with running("crawl", f"{server.url}/", "--timeout", LONGEST) as started:
+        until(lambda: server.observed().requests)
+        started.interrupt()
+        done = started.end()
+
+    assert (done.code, done.out, done.err) == (130, "", "interrupted: the crawl was not finished\n")
+
+
+AWAY = "at most 10 in flight, because {} is not this machine; --in-flight changes it\n"
+
+
+@pytest.mark.parametrize(
+    ("urls", "in_flight", "limit", "away"),
+    [
+        (["localhost:8080", "http://LOCALHOST./", "http://app.localhost/"], None, 100, ""),
+        (["http://127.0.0.1/", "http://127.9.8.7:81/", "http://[::1]/"], None, 100, ""),
+        (["http://localhost/", "http://www.example.com/"], None, 10, AWAY.format("www.example.com")),
+        (["http://localhost.example.com/"], None, 10, AWAY.format("localhost.example.com")),
+        (["http://192.0.2.1/"], None, 10, AWAY.format("192.0.2.1")),
+        (["http://0.0.0.0/"], None, 10, AWAY.format("0.0.0.0")),
+        (["http://www.example.com/"], 100, 100, ""),
+        (["http://localhost/"], 7, 7, ""),
+    ],
+)
+def test_servers_of_others_get_few_fetches_at_once_unless_the_user_gives_a_number(
+    urls: list[str], in_flight: int | None, limit: int, away: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = crawl.job(
+        urls=urls, in_flight=in_flight, max_redirects=1, max_tries=1, exclude=None, lenient=False, timeout="1s",
+        connection="keep-alive",
+    )  # fmt: skip
+
+    assert job.max_in_flight == limit
+    assert capsys.readouterr().err == away
+
+
+def test_the_limit_for_the_servers_of_others_is_said_by_the_command() -> None:
+    done = call("crawl", "http://elsewhere.invalid/", "--max-tries", 1)
+
+    assert done.err.startswith(AWAY.format("elsewhere.invalid"))
 
 
 @pytest.mark.parametrize("pages", [3, 3000])

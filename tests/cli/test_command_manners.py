@@ -142,13 +142,36 @@ def test_completion_imports_nothing_heavy() -> None:
     assert done.stdout.splitlines() == ["plain,run", "LOADED []"]
 
 
-def test_a_lack_of_memory_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "names"),
+    [
+        (MemoryError(), ("no memory is left", "finished rows are kept", "ulimit -v", "inflight report RUN")),
+        (ImportError("libx.so: failed to map segment from shared object"), ("no memory is left", "ulimit -v")),
+        (FileNotFoundError(2, "No such file", "/proc/x"), ("No such file", "/proc/x", "check files", "ulimit -a")),
+    ],
+)
+def test_what_a_machine_lacks_is_one_sentence(
+    error: Exception, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     @main.command()
     def broken() -> None:
-        raise MemoryError
+        raise error
 
     monkeypatch.setitem(main.commands, "broken", main.commands.pop("broken"))
 
-    done = call("broken")
+    told = call("broken").sentence
 
-    assert (done.code, done.err) == (2, "inflight: no memory is left; finished rows are kept\n")
+    assert [name for name in names if name not in told] == []
+
+
+def test_openblas_starts_no_threads_whose_lack_would_look_like_ctrl_c() -> None:
+    code = (
+        "import atexit, os\n"
+        "atexit.register(lambda: print(os.environ['OPENBLAS_NUM_THREADS']))\n"
+        "from inflight.bench.cli import main\n"
+        "main(['report', 'nowhere'])\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (2, "1\n")

@@ -3,6 +3,8 @@
 import signal
 from pathlib import Path
 
+import pytest
+
 from inflight.bench.rows import files as rows
 from tests.cli.command import await_end, call, running
 from tests.patience import FOREVER_S, until
@@ -64,10 +66,10 @@ def test_a_run_goes_on_after_ctrl_c_in_its_terminal_and_after_sigkill(tmp_path: 
         if number != signal.SIGKILL:
             assert done.code == 130
             assert "callbacks" in done.out, "the rows so far are shown"
-            last = done.err.splitlines()[-1]
-            assert "rows kept: 1" in last
-            assert "inflight run --resume " in last
-            assert last.endswith(folder.name)
+            (word,) = (line for line in done.err.splitlines() if "interrupted" in line)
+            assert word.startswith("interrupted; rows kept in ")
+            assert word.endswith(f"{folder.name}: 1; continue: inflight run --resume results/{folder.name}")
+            assert done.err.index(word) < done.err.index("rows:  "), "the page comes later"
     with (folder / rows.ROWS_FILE).open("ab") as file:
         file.write(b'{"format":1,"run":"half-writ')
 
@@ -93,3 +95,42 @@ def test_ctrl_c_twice_leaves_nothing_behind_of_a_model_that_ignores_it(tmp_path:
     assert done.code == 130
     await_end(family)
     assert rows.read(only_run(tmp_path)) == []
+
+
+def test_where_the_rows_are_is_said_before_anything_is_drawn(tmp_path: Path) -> None:
+    write(tmp_path, FOREVER_S)
+    with running("run", "experiment.toml", folder=tmp_path) as started:
+        until((tmp_path / "waits").exists)
+        (only_run(tmp_path) / "plots").write_text("a plot cannot be drawn here", encoding="utf-8")
+        started.process.terminate()
+        done = started.end()
+
+    words = [line for line in done.err.splitlines() if "rows kept in" in line]
+    assert done.code == 2
+    assert "cannot write" in done.err.splitlines()[-1]
+    assert [f"inflight run --resume results/{only_run(tmp_path).name}" in word for word in words] == [True]
+
+
+@pytest.mark.ci
+def test_rows_that_are_deleted_in_mid_run_are_written_again(tmp_path: Path) -> None:
+    write(
+        tmp_path, sleep_s=0, before=f"[file.unlink() for file in pathlib.Path('{tmp_path}').glob('results/*/*.jsonl')]"
+    )
+    (tmp_path / "open").touch()
+
+    done = call("run", "experiment.toml", "--rounds", 2, folder=tmp_path)
+
+    assert done.code == 0
+    assert len(rows.read(only_run(tmp_path))) == 4
+    assert "rows.jsonl was changed during the run by another program: " in done.err
+    assert " written again" in done.err
+
+
+def test_a_folder_that_is_removed_in_mid_run_is_named(tmp_path: Path) -> None:
+    write(tmp_path, sleep_s=0, before=f"__import__('shutil').rmtree(pathlib.Path('{tmp_path}') / 'results')")
+    (tmp_path / "open").touch()
+
+    done = call("run", "experiment.toml", folder=tmp_path)
+
+    assert done.code == 2
+    assert "was removed during the run, with its rows; start a new run" in done.err

@@ -5,7 +5,9 @@ A refusal is one sentence on standard error; nothing is printed beside it, and n
 
 import json
 import shlex
+import shutil
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +19,7 @@ from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import MACHINE_FILE, Row
 from tests.ab.repositories import commit, new_repository
 from tests.api.made_results import reference
-from tests.cli.command import call, inflight
+from tests.cli.command import ENVIRONMENT, INFLIGHT, Done, call, inflight
 from tests.made_rows import crawl_row, memory_row
 from tests.race.made_races import runner
 from tests.runs.made_runs import noisy_run, saved
@@ -139,9 +141,12 @@ TABLE: list[tuple[str, int, tuple[str, ...]]] = [
     ("crawl 'http://a b/'", 2, ("http://a b/",)),
     ("crawl http://localhost/ nonsense://x", 2, ("nonsense://x",)),
     ("crawl x --exclude (", 2, ("--exclude", "'('", "regular expression")),
+    ("crawl x --exclude a{{99999999999}}", 2, ("--exclude", "'a{{99999999999}}'", "repetition number", "simplify")),
+    (f"crawl x --exclude {'(' * 500}{')' * 500}", 2, ("--exclude", "'((((((", "recursion", "simplify")),
     ("check callbacks --rule redirect", 2, ("--rule", "redirect")),
     ("check callbacks --rule ''", 2, ("--rule",)),
     ("serve --pages 0", 2, ("--pages",)),
+    ("serve --control-port 0", 2, ("--control-port", "secret", "INFLIGHT_CONTROL_SECRET")),
     ("serve --fault drop=1", 2, ("--fault", "drop")),
     ("serve --redirects 2", 2, ("--redirects",)),
     ("serve --port 99999", 2, ("--port", "99999")),
@@ -253,6 +258,19 @@ LIMITED = [
     ("run memory.toml", ("RLIMIT_NOFILE", 300), ("4,064 descriptors", "RLIMIT_NOFILE")),
     ("run smoke", ("RLIMIT_NOFILE", 64), ("65 descriptors", "RLIMIT_NOFILE", "is 64", "raise the limit")),
     ("demo", ("RLIMIT_NOFILE", 100), ("RLIMIT_NOFILE",)),
+    ("serve --port 0", ("RLIMIT_NOFILE", 10), ("RLIMIT_NOFILE (ulimit -Hn) is 10", "needs 64", "raise the limit")),
+    *(
+        (words, ("RLIMIT_AS", 600_000_000), ("RLIMIT_AS (ulimit -v) is 600 MB", "needs 720 MB", "raise the limit"))
+        for words in ("run smoke", "run --resume half", "report base")
+    ),
+]
+WITHOUT_NETWORK = ("unshare", "-rn")
+"""A network namespace of its own, in which not even loopback is up; a user needs a user namespace for it."""
+FEW_PORTS = "echo 40000 40012 > /proc/sys/net/ipv4/ip_local_port_range; "
+NO_LOOPBACK = ("fake server", "127.0.0.1", "Network is unreachable", "ip link set lo up")
+NETWORKS = [
+    ("run smoke", FEW_PORTS, ("ports", "net.ipv4.ip_local_port_range has 13", "sysctl -w")),
+    *((words, "", NO_LOOPBACK) for words in ("run smoke", "demo", "race", "ab callbacks generators")),
 ]
 
 
@@ -329,3 +347,20 @@ def test_a_limit_that_is_too_low_is_named(
 
     assert [name for name in names if name not in told] == [], told
     assert files_of(place) == before
+
+
+@pytest.mark.parametrize(("words", "before", "names"), NETWORKS, ids=[" ".join(row[:2]) for row in NETWORKS])
+def test_a_network_that_is_too_small_is_named_before_the_run(
+    words: str, before: str, names: tuple[str, ...], place: Path
+) -> None:
+    if shutil.which("unshare") is None or subprocess.run([*WITHOUT_NETWORK, "true"], check=False).returncode:
+        pytest.skip("this machine allows no network namespace")
+    files = files_of(place)
+    command = [*WITHOUT_NETWORK, "sh", "-c", f'{before}exec "$0" "$@"', *INFLIGHT, *words.split()]
+
+    ended = subprocess.run(command, cwd=place, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+
+    refusal = Done(ended.returncode, ended.stdout, ended.stderr).refusal
+    assert ended.returncode == 2
+    assert [name for name in names if name not in refusal] == [], refusal
+    assert files_of(place) == files

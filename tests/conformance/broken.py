@@ -130,6 +130,12 @@ def lets_a_network_error_out(job: Job, frontier: Frontier) -> None:
     callbacks.crawl(job, Fragile(frontier))
 
 
+def raises_a_group(job: Job, frontier: Frontier) -> None:
+    callbacks.crawl(job, frontier)
+    reason = ExceptionGroup("unhandled errors in a TaskGroup", [ValueError("the reason")])
+    raise ExceptionGroup("unhandled errors in a nursery", [reason])
+
+
 def warns(job: Job, frontier: Frontier) -> None:
     warnings.warn("a library is old", DeprecationWarning, stacklevel=1)
     callbacks.crawl(job, frontier)

@@ -46,6 +46,7 @@ def rule_of(done: Done, rule: str) -> dict[str, Any]:
         ("ignores_redirects", "redirects", "Right contains 6 more items:"),
         ("swallows_an_error", "bugs", "an exception, raised in the frontier or in the parser"),
         ("lets_a_network_error_out", "errors", "crawl raised "),
+        ("raises_a_group", "ends", "ValueError: the reason (broken.py:"),
         ("works_twice_per_page", "work", "assert 64 == 32"),
         ("never_works", "work", "assert 0 == 32"),
         ("ends_the_process", "ends", "ended the process: exit code 5"),
@@ -76,6 +77,7 @@ def test_a_leak_is_told_by_its_rule_in_whatever_test_it_is_found() -> None:
 
     assert rule_of(done, "cleanup")["holds"] is False
     assert [found["rule"] for found in json.loads(done.out)["rules"]] == ["cleanup"]
+    assert "ends: 5 cases, 5 failed cleanup" in done.err
 
 
 def test_a_strategy_that_never_returns_is_stopped() -> None:

@@ -196,13 +196,23 @@ def test_a_location_is_joined_to_the_url_it_was_found_at(location: str, target: 
     assert root.next_url == target
 
 
-@pytest.mark.parametrize("location", [None, "https://h/", "mailto:a@h", "http://a b/", "http://[", "http://h:x/"])
+@pytest.mark.parametrize("location", [None, "mailto:a@h", "http://a b/", "http://[", "http://h:x/"])
 def test_a_redirect_to_nowhere_is_a_result(location: str | None) -> None:
     frontier = frontier_of()
     (root,) = frontier.roots()
 
     assert not finish(frontier, root, redirect(location))
     assert (root.status, root.next_url, root.error) == (302, None, None)
+    assert frontier.done
+
+
+@pytest.mark.parametrize("location", ["https://h/", "HTTPS://other/x"])
+def test_a_redirect_to_https_is_recorded_and_not_followed(location: str) -> None:
+    frontier = frontier_of()
+    (root,) = frontier.roots()
+
+    assert not finish(frontier, root, redirect(location))
+    assert (root.status, root.next_url, root.error) == (302, location, None)
     assert frontier.done
 
 
@@ -319,13 +329,49 @@ def test_a_retry_that_succeeds_leaves_no_trace_but_its_tries() -> None:
     assert (page.status, page.error, page.tries) == (200, None, 2)
 
 
-def test_what_no_try_can_cure_is_tried_once() -> None:
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (TooLargeError("body over 5 bytes"), "too large: body over 5 bytes"),
+        (ProtocolError("no http"), "malformed response: no http"),
+    ],
+)
+def test_what_no_try_can_cure_is_tried_once(error: ProtocolError, words: str) -> None:
     frontier = frontier_of()
     (root,) = frontier.roots()
 
-    assert not fail(frontier, root, TooLargeError("body over 5 bytes"))
+    assert not fail(frontier, root, error)
     (page,) = frontier.pages()
-    assert (page.error, page.tries) == ("too large: body over 5 bytes", 1)
+    assert (page.error, page.tries) == (words, 1)
+
+
+def test_what_is_not_followed_is_counted_once_with_its_reason() -> None:
+    left = (
+        "https://h/",
+        "https://h/x",
+        "mailto:a@h",
+        "new:x",
+        "http://other/",
+        "/no/1",
+        "/no/2",
+        "//user@h/",
+        "/no/1#y",
+    )
+    targets = ("https://h/", "http://other/", "/no/3", "//[", None, "", ROOT, "/new")
+    frontier = frontier_of(exclude="/no/")
+    (root,) = frontier.roots()
+
+    pages = finish(frontier, root, html(*left, *left, *(f"/{n}" for n in range(len(targets) + 2))))
+    for page, target in zip(pages, targets, strict=False):
+        finish(frontier, page, redirect(target))
+    finish(frontier, pages[-2], html(*left))
+    finish(frontier, pages[-1], make_response(200, "image/png", None, b"x", keep_alive=True))
+
+    assert frontier.not_followed() == {
+        "https link": 2, "excluded link": 2, "mailto link": 1, "other-scheme link": 1, "other-host link": 1,
+        "invalid link": 1, "https redirect": 1, "other-host redirect": 1, "excluded redirect": 1,
+        "invalid redirect": 1, "targetless redirect": 1, "image/png page": 1,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("status", [400, 404, 410, 500, 503, 599])
@@ -448,6 +494,9 @@ def test_a_record_holds_what_became_of_a_url() -> None:
 # Any order of events
 
 
+ERRORS = (OSError(), TimeoutError(), ClosedEarlyError(), ProtocolError(), TooLargeError())
+
+
 class AnyCrawl(RuleBasedStateMachine):
     """Fetches of a small site start and end in any order and any way; the rules hold after each event."""
 
@@ -490,12 +539,12 @@ class AnyCrawl(RuleBasedStateMachine):
         for new in found:
             assert new.redirects_left == fetch.redirects_left - 1
 
-    @rule(data=st.data(), error=st.sampled_from([OSError(), TimeoutError(), ClosedEarlyError(), TooLargeError()]))
+    @rule(data=st.data(), error=st.sampled_from(ERRORS))
     @precondition(lambda self: self.started)
     def break_off(self, data: Any, error: OSError | ProtocolError) -> None:
         fetch = self.pick(data)
         found = self.frontier.fail(fetch, error)
-        if isinstance(error, TooLargeError) or fetch.tries == self.job.max_tries:
+        if type(error) in {ProtocolError, TooLargeError} or fetch.tries == self.job.max_tries:
             assert not found
             assert fetch.error == describe(error)
             self.finished += 1

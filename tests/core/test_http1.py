@@ -218,19 +218,15 @@ REFUSED_BY_ALL = {
     "trailer without colon": CHUNKED + b"0\r\nnothing\r\n\r\n",
 }
 
-STRICTER_THAN_SOME: dict[str, tuple[bytes, set[str]]] = {  # what, and which of the others take it
+STRICTER_THAN_SOME: dict[str, tuple[bytes, set[str]]] = {  # what, and which of the others take it; see also usage.py
     "a version to come": (b"HTTP/3.0 200 OK\r\nContent-Length: 0\r\n\r\n", {"h11"}),
     "a version long gone": (b"HTTP/0.9 200 OK\r\nContent-Length: 0\r\n\r\n", {"h11", "httptools"}),
-    "a control character in the reason": (b"HTTP/1.1 200 \x01\r\nContent-Length: 0\r\n\r\n", {"h11", "httptools"}),
     "chunked twice": (HEAD + b"Transfer-Encoding: chunked\r\n" * 2 + b"\r\n0\r\n\r\n", {"httptools"}),
-    "bare line feeds": (b"HTTP/1.1 200 OK\nContent-Length: 0\n\n", {"h11"}),
     "an empty line first": (b"\r\n" + HEAD + b"Content-Length: 0\r\n\r\n", {"httptools"}),
-    "a folded line": (HEAD + b"a: b\r\n c\r\nContent-Length: 0\r\n\r\n", {"h11"}),
-    "a control character": (HEAD + b"a: \x01\r\nContent-Length: 0\r\n\r\n", {"h11"}),
-    "a status beyond 599": (b"HTTP/1.1 600 Odd\r\nContent-Length: 0\r\n\r\n", {"h11", "httptools"}),
     "a coding beside chunked": (HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", {"httptools"}),
+    "the same length twice in one": (HEAD + b"Content-Length: 3, 3\r\n\r\nabc", {"h11"}),
+    "a chunk size of 21 digits": (CHUNKED + 20 * b"0" + b"3\r\nabc\r\n0\r\n\r\n", {"httptools"}),
     "a coding that is not chunked": (HEAD + b"Transfer-Encoding: gzip\r\n\r\nabc", set()),
-    "a chunk size of 17 digits": (CHUNKED + b"00000000000000003\r\nabc\r\n0\r\n\r\n", {"h11", "httptools"}),
     "a protocol switched to": (b"HTTP/1.1 101 Switching\r\n\r\n" + HEAD + b"Content-Length: 0\r\n\r\n", set()),
 }
 
@@ -263,7 +259,6 @@ def test_where_the_parsers_disagree_ours_is_the_stricter(what: str) -> None:
 
 LAX_AS_H11 = {  # httptools refuses these; RFC 9112 lets a client take them
     "the same length twice": HEAD + b"Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc",
-    "the same length twice in one": HEAD + b"Content-Length: 3, 3\r\n\r\nabc",
     "a length beside chunked": HEAD + b"Content-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
     "a tab behind a coding": HEAD + b"Transfer-Encoding: chunked\t\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
     "a space behind a chunk size": CHUNKED + b"3 \r\nabc\r\n0\r\n\r\n",
@@ -291,11 +286,15 @@ def damaged(draw: Any, data: bytes) -> bytes:
     return data
 
 
+BEYOND_H11 = re.compile(rb"[0-9A-F][ \t]+;|encoding:[ \t]*,|http/1.[01] [^\n]*\n[ \t]|;[^\n]*\r(?!\n)", re.IGNORECASE)
+"""What may be taken although h11 refuses it: see usage.py, and the test of the space before an extension."""
+
+
 @thorough
 @given(responses(("length", "chunked", "close")), st.data())  # what a 204 or 304 says of its length means nothing to us
 def test_a_damaged_response_that_is_taken_is_taken_by_h11_too(made: Made, data: st.DataObject) -> None:
     broken = damaged(data.draw, made.data)
-    assume(not re.search(rb"[0-9A-Fa-f][ \t]+;", broken))  # see the next test
+    assume(not BEYOND_H11.search(broken))
 
     ours, h11s = ask_ours(broken), ask_h11(broken)
 

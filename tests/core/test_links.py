@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inflight.strategies.core import links
-from inflight.strategies.core.links import PLAIN_PATH, HostRule, find_links, host_of, join, normalise, resolve
+from inflight.strategies.core.links import (
+    PLAIN_PATH,
+    HostRule,
+    find_links,
+    host_of,
+    join,
+    normalise,
+    resolve,
+    why_no_url,
+)
 from tests.core.generators import thorough
 
 BASE = "http://h:81/a/b?c=d"
@@ -38,7 +47,24 @@ BASE = "http://h:81/a/b?c=d"
         ("<a href='href=\"/x\"'>", ['href="/x"']),
         ('<a href="/x?a=1&amp;b=2">', ["/x?a=1&amp;b=2"]),
         ('<a href="/x"><a href="/x">', ["/x", "/x"]),
-        ("<a href=/x>", []),
+        ("<a href=/x>", ["/x"]),
+        ("<a href=/x/>", ["/x/"]),
+        ("<a href=/x class=c><b href=/y>", ["/x", "/y"]),
+        ("<A class=c HREF=/x?a=1&amp;b>", ["/x?a=1&amp;b"]),
+        ("<a href\n=\n/x>", ["/x"]),
+        ("<a title='a > b < c' href=/x>", ["/x"]),
+        ("<a title=it's href=/x>", ["/x"]),
+        ("<a b/href=/x>", ["/x"]),
+        ('<a b="c"href=/x>', ["/x"]),
+        ("<a onclick=location.href=y href=/x>", ["/x"]),
+        ("<a href=/x href=/y>", ["/x"]),
+        ("<a href=>", []),
+        ("<a data-href=/x>", []),
+        ("</a href=/x>", []),
+        ("href=/x", []),
+        ('<script>location.href=x; let href = y</script><a href="/z">', ["/z"]),
+        ("1 <2 && href=/x", []),
+        ('<a title="href=/x">', []),
         ('<a data-href="/x">', []),
         ('<a data_href="/x">', []),
         ('<a xhref="/x">', []),
@@ -58,7 +84,7 @@ BASE = "http://h:81/a/b?c=d"
         ('href="/x"', ["/x"]),
     ],
 )
-def test_links_are_quoted_href_values(body: str, found: list[str]) -> None:
+def test_links_are_href_values_in_quotes_and_in_tags_without(body: str, found: list[str]) -> None:
     assert find_links(body.encode()) == [value.encode() for value in found]
 
 
@@ -92,7 +118,43 @@ MARKUP = st.lists(
 @thorough
 @given(MARKUP)
 def test_the_short_way_finds_what_the_general_way_finds(body: bytes) -> None:
-    assert find_links(body) == [double or single for double, single in links._HREF.findall(body)]
+    assert find_links(body) == list(links._find_odd_links(body, 0))
+
+
+@pytest.mark.parametrize("unit", ["<a href=x ", "href=x ", "x.href=y ", "< href=y ", '<a b="href=x ', "a=b/c/d ", "<"])
+def test_hostile_pages_are_searched_in_one_go(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at = []
+
+    class Counting:
+        def fullmatch(self, data: bytes, begin: int, end: int) -> object:
+            looked_at.append(end - begin)
+            return pattern.fullmatch(data, begin, end)
+
+    pattern = links._TAG_BEGUN
+    monkeypatch.setattr(links, "_TAG_BEGUN", Counting())
+    body = f"<a {2000 * unit}".encode()
+
+    find_links(body)
+
+    assert sum(looked_at) <= links.MAX_MISSES * len(body)
+
+
+@pytest.mark.parametrize(
+    ("reference", "why"),
+    [
+        ("https://h/", "https"),
+        (" HTTPS:x", "https"),
+        ("mailto:a@h", "mailto"),
+        ("JavaScript&colon;void(0)", "javascript"),
+        ("new-scheme:x", "other-scheme"),
+        ("http://user@h/", "invalid"),
+        ("//[", "invalid"),
+        ("&#" + 5000 * "9" + ";", "invalid"),
+    ],
+)
+def test_why_a_reference_makes_no_url(reference: str, why: str) -> None:
+    assert resolve(BASE, reference.encode(), "utf-8") is None
+    assert why_no_url(reference) == why
 
 
 @thorough

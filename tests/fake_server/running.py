@@ -1,6 +1,8 @@
 """A real server process, and a small client without any HTTP library."""
 
 import json
+import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -8,16 +10,20 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import IO, Any
 
+from inflight.fake_server.config import CONTROL_SECRET
+
 
 class Running:
     """A server process, its public port and its control connection."""
 
     def __init__(self, *options: str, stderr: IO[bytes] | None = None) -> None:
+        self.secret = secrets.token_hex()
         self.process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "inflight.fake_server", "--port", "0", "--control-port", "0"),
                 *("--ready-line", "--exit-with-stdin", *options),
             ],
+            env=os.environ | {CONTROL_SECRET: self.secret},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,
@@ -27,6 +33,7 @@ class Running:
         self.port: int = self.ready["port"]
         self._control = socket.create_connection(("127.0.0.1", self.ready["control_port"]))
         self._replies = self._control.makefile("rb")
+        assert self.send_line(self.secret.encode()) == {"ok": True}
 
     def send_line(self, line: bytes) -> Any:
         self._control.sendall(line + b"\n")

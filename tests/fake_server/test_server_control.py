@@ -1,6 +1,7 @@
 """The gate, the counts, and a control port that nothing can kill."""
 
 import contextlib
+import json
 import socket
 from collections.abc import Callable
 from contextlib import closing
@@ -15,7 +16,7 @@ from inflight.fake_server.site import Site, SiteConfig
 from tests.fake_server.running import Running, get, read_response
 
 STATS = {
-    *("requests", "in_flight", "peak_in_flight", "connections", "peak_connections", "total_connections"),
+    *("requests", "in_flight", "peak_in_flight", "peak_at_ns", "connections", "peak_connections", "total_connections"),
     *("bytes_sent", "responses_by_status", "faults", "held", "cached_pages", "cached_bytes", "clock_ns"),
     *(
         "lateness_p50_ns",
@@ -23,7 +24,7 @@ STATS = {
         "lateness_p99_ns",
         "lateness_max_ns",
         "lateness_count",
-        "first_lateness_p99_ns",
+        "first_lateness_max_ns",
         "first_lateness_count",
         "cpu_ns",
         "cpu_user_ns",
@@ -37,19 +38,22 @@ def test_the_gate_holds_exactly_what_was_asked_and_then_answers_all(server: Runn
     server.do("configure", site={"delay": delay})
     server.do("hold")
     socks = [server.connect() for _ in range(700)]
+    begin_ns = server.stats()["clock_ns"]
     for n, sock in enumerate(socks):
         sock.sendall(get(f"/p/{n + 1}"))
 
-    stats = server.stats_when(lambda stats: stats["in_flight"] >= 700)
+    full = server.stats_when(lambda stats: stats["in_flight"] >= 700)
 
-    assert (stats["in_flight"], stats["peak_in_flight"], stats["held"]) == (700, 700, True)
-    assert stats["responses_by_status"] == {}
+    assert (full["in_flight"], full["peak_in_flight"], full["held"]) == (700, 700, True)
+    assert full["responses_by_status"] == {}
     server.do("release")
     site = Site(SiteConfig())
     for n, sock in enumerate(socks):
         assert read_response(sock)[2] == site.body(n + 1)
     stats = server.stats()
     assert (stats["in_flight"], stats["peak_in_flight"], stats["held"]) == (0, 700, False)
+    assert begin_ns < full["peak_at_ns"] < full["clock_ns"]
+    assert stats["peak_at_ns"] == full["peak_at_ns"]
     assert stats["responses_by_status"] == {"200": 700}
     for sock in socks:
         sock.close()
@@ -184,6 +188,38 @@ def test_bad_control_lines_are_answered_and_kill_nothing(server: Running, line: 
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        b'{"do": "stop"}',
+        b"",
+        b"0" * 64,
+        b'{"secret": "0"}',
+        b"\xff\x00",
+        b"POST / HTTP/1.1\r",
+        pytest.param(b"0" * (2 * 1024 * 1024), id="long"),
+    ],
+)
+def test_who_does_not_know_the_secret_gets_one_answer_and_no_obedience(server: Running, line: bytes) -> None:
+    with closing(socket.create_connection(("127.0.0.1", server.ready["control_port"]))) as stranger:
+        with contextlib.suppress(ConnectionError):  # it hangs up at too long a line
+            stranger.sendall(line + b'\n{"do": "stop"}\n{"do": "hold"}\n')
+        with contextlib.suppress(ConnectionError):
+            answers = stranger.makefile("rb").readlines()
+            assert [json.loads(answer)["ok"] for answer in answers] in ([False], [])
+            assert all(b"the first line of a connection must be the secret" in answer for answer in answers)
+
+    assert server.stats()["held"] is False
+    assert server.secret not in " ".join(psutil.Process(server.process.pid).cmdline())
+
+
+def test_part_of_the_secret_is_not_the_secret(server: Running) -> None:
+    for line in (server.secret[:-1], server.secret + " ", f" {server.secret}", server.secret.upper() + "0"):
+        with closing(socket.create_connection(("127.0.0.1", server.ready["control_port"]))) as stranger:
+            stranger.sendall(line.encode() + b"\n")
+            assert json.loads(stranger.makefile("rb").read())["ok"] is False
+
+
+@pytest.mark.parametrize(
     ("line", "error"),
     [
         (b"", "Expecting value"),
@@ -302,6 +338,18 @@ def test_the_server_moves_to_a_new_port_and_keeps_the_clients_that_it_has(server
     assert server.do("move")["port"] != port
 
 
+def test_a_server_that_cannot_move_says_why_and_stays_where_it_is(start: Callable[..., Running]) -> None:
+    server = start()
+    (port,) = server.do("move")["ports"]
+    process = psutil.Process(server.process.pid)
+    process.rlimit(psutil.RLIMIT_NOFILE, (process.num_fds() + 1, process.rlimit(psutil.RLIMIT_NOFILE)[1]))
+
+    refused = server.do("move", gates=9)
+
+    assert refused == {"ok": False, "error": "no port to listen at, Too many open files: raise it (ulimit -a)"}
+    assert not is_refused(port)
+
+
 def is_refused(port: int) -> bool:
     try:
         socket.create_connection(("127.0.0.1", port)).close()
@@ -329,6 +377,7 @@ def test_a_runner_that_reads_no_answers_is_obeyed_no_more(start: Callable[..., R
     server = start()
     commands = b'{"do":"stats"}\n' * 4096
     with closing(socket.create_connection(("127.0.0.1", server.ready["control_port"]))) as runner:
+        runner.sendall(f"{server.secret}\n".encode())
         runner.setblocking(False)
         for _ in range(200):
             with contextlib.suppress(BlockingIOError):

@@ -80,3 +80,15 @@ def test_unknown_layers_invalid_trials_and_few_sizes_have_no_slope() -> None:
     assert (unknown["slab and sockets"], unknown[FULL], unknown["user"]) == ("unknown here", "unknown here", 16_460)
     assert set(invalid.values()) == {"needs 5 different numbers in flight, has 4"}
     assert fitted(crawl_row(), idle_row(status="failed")) == {}
+
+
+def test_n_is_what_a_client_with_a_limit_of_its_own_reached() -> None:
+    asked = edited(held_row(n=500, each=EACH), workload={"in_flight": 1000}, measured={"reached_in_flight": 500})
+    rows = [*(held_row(n=n, each=EACH) for n in (100, 200, 300, 400)), asked]
+
+    found = slopes(read(*rows))
+
+    assert set(trials(rows)["arm"]) == {"callbacks", "callbacks (500 of 1,000)"}
+    assert set(found["arm"]) == {"callbacks"}
+    assert set(found["sizes"]) == {5}
+    assert fitted(*rows)["user"] == EACH[0]

@@ -12,12 +12,16 @@ from inflight.bench.measure.checks import judge
 MEASURED = {
     "pages": 9000, "failed_pages": 0, "tries": 9000, "requests": 9000, "peak_in_flight": 100, "held_in_flight": 100,
     "pages_per_s": 10_000.0, "listen_drops": 0, "worked_pages": 9000, "work_ns": MS,
+    "hole_ns": 3000 * MS, "cpu_per_page_ns": MS,
 }  # fmt: skip
 GOOD = Evidence(
     cap=100,
     cpu_ns=MS,
+    wait_ns=1000 * MS,
+    usual_ns=100 * MS,
     answer_difference=None,
     measured=MEASURED,
+    server={"lateness_max_ns": 3000 * MS},
     knobs={"strategy": "callbacks", "cpus": [1], "variables": {}},
     wanted_knobs={"strategy": "callbacks", "cpus": [1], "variables": {}},
 )
@@ -45,6 +49,18 @@ FAILED = [
         measured(held_in_flight=99),
         "cap 100, most in flight: client 100, held by the gate 99",
     ),
+    ("no hole", measured(hole_ns=3000 * MS + 1), "no fetch ended for 3.00 s, a response was 3.00 s late, limit 3.00 s"),
+    ("no hole", replace(GOOD, server={"lateness_max_ns": 3000 * MS + 1}), "a response was 3.00 s late, limit 3.00 s"),
+    (
+        "cap reached, never exceeded",
+        measured(held_in_flight=11, reached_in_flight=10),
+        "reached 10 of 100, most in flight: client 100, held by the gate 11",
+    ),
+    (
+        "cap reached, never exceeded",
+        measured(peak_in_flight=101, held_in_flight=10, reached_in_flight=10),
+        "reached 10 of 100, most in flight: client 101, held by the gate 10",
+    ),
     ("requests counted alike", measured(requests=9001), "client sent 9000, server received 9001"),
     ("requests counted alike", measured(tries=9001), "client sent 9001, server received 9000"),
     (
@@ -60,6 +76,13 @@ def test_an_arm_with_good_figures_has_no_invalid_check() -> None:
     found = judge(CHECKS, GOOD)
 
     assert {one.name: one.verdict for one in found} == dict.fromkeys(CHECKS, "passed")
+
+
+def test_an_arm_whose_client_has_a_limit_of_its_own_is_valid_and_says_what_it_reached() -> None:
+    found = judge(CHECKS, measured(held_in_flight=10, reached_in_flight=10))
+
+    assert {one.verdict for one in found} == {"passed"}
+    assert "reached 10 of 100, most in flight: client 100, held by the gate 10" in {one.detail for one in found}
 
 
 @pytest.mark.parametrize(("name", "evidence", "words"), FAILED)

@@ -20,7 +20,9 @@ from inflight.bench.plan.arm import Arm
 from tests.measure.made_engine import GOOD, block_of
 
 WALL_NS = 20 * MS
-WINDOW = Slice(0, Usage(1000, 1001, 5, 10, 20), Usage(WALL_NS, 1000 + WALL_NS, 5 + MS, 13, None), 7, WALL_NS, 9, 0)
+WINDOW = Slice(
+    0, Usage(1000, 1001, 5, 10, 20), Usage(WALL_NS, 1000 + WALL_NS, 5 + MS, 13, None), 7, WALL_NS, 9, 9, 0, 0
+)
 ENDS = [[1500, 1600, 4, 1, 2, 100], [1400 + MS, 1500 + MS, 4 + MS // 2, 3, 7, 160]]
 
 
@@ -129,7 +131,8 @@ def test_what_cannot_be_read_in_band_is_known_before(strategy: str, cores: int, 
 def test_the_median_lateness_is_that_of_the_responses_between_two_counts(old: list[int], new: list[int]) -> None:
     before, after = ({str(late_ns): n for late_ns, n in Counter(each).items()} for each in (old, old + new))
 
-    assert block.median_late_ns(before, after) == (statistics.median_low(new) if new else None)
+    assert block.quantile_late_ns(before, after, 0.5) == (statistics.median_low(new) if new else None)
+    assert block.quantile_late_ns(before, after, 1.0) == max(new, default=None)
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,16 @@ def kept(fetches: Iterable[Fetch], *, sampled: bool = False) -> Finished:
     return found
 
 
+def test_a_fetch_counts_as_open_from_the_begin_of_the_slice_in_which_it_ended() -> None:
+    found = kept([fetch(path(n), started_ns=began, finished_ns=ended) for n, (began, ended) in enumerate(SPANS)])
+
+    assert list(found.open_ns([[10, 20], [30, 50]])) == [2, 3, 10]
+    assert found.hole_ns([[10, 20], [30, 50]]) == 10
+
+
+SPANS = ((5, 12), (13, 16), (17, 25), (2, 40), (41, 51))
+
+
 def laps(fetches: Iterable[Fetch]) -> list[list[Any]]:
     return kept(fetches).answer()
 

@@ -66,7 +66,7 @@ class Scripted:
     """A server with one gate, at which requests have come in at each reading as they were told in advance."""
 
     def __init__(self, requests: Sequence[int]) -> None:
-        self.requests, self.told, self.clock_ns = iter(requests), list[Any](), 0
+        self.requests, self.told, self.clock_ns, self.limits = iter(requests), list[Any](), 0, set[int]()
 
     def tell(self, command: str, **values: Any) -> dict[str, Any]:
         self.told.append((command, values))
@@ -110,7 +110,7 @@ def test_a_window_with_too_few_pages_is_extended_up_to_a_limit(
             cycle=3, begin=Usage(begin_ns, begin_ns, 3 * begin_ns, None, None),
             end=Usage(end_ns, end_ns, 3 * end_ns, None, None),
             server_cpu_ns=2 * (end_ns - begin_ns) + 2000, server_wall_ns=end_ns - begin_ns + 1000, late_ns=90_000,
-            rest_ns=end_ns + 3000,
+            latest_ns=90_000, open_ns=1000, rest_ns=end_ns + 3000,
         )
     ]  # fmt: skip
 

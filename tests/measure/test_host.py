@@ -10,6 +10,7 @@ import pytest
 
 from inflight.bench.measure import host
 from inflight.bench.measure.host import ANY, Cpus, Disturbances
+from tests.limits.made_machine import write
 from tests.measure.workshop import Workshop, experiment
 
 # Tells on which cores the processes of a run may be while it crawls.
@@ -48,41 +49,122 @@ PAIRED = {0: {0, 1}, 1: {0, 1}, 2: {2, 3}, 3: {2, 3}}
 """Two cores of two threads each, numbered core by core."""
 SPLIT = {0: {0, 3}, 1: {1, 4}, 2: {2, 5}, 3: {0, 3}, 4: {1, 4}, 5: {2, 5}}
 """Three cores of two threads each, numbered thread by thread."""
+ALIKE: dict[int, int] = {}
+SLOW_LAST = {2: 1, 3: 1, 4: 1, 5: 1}
+"""Intel: fast cores of two threads, then slow ones of one thread each."""
+SLOW_FIRST = {0: 1, 1: 1, 2: 1, 3: 1}
+"""Arm: slow cores, then fast ones."""
+THREE_KINDS = {0: 2, 1: 2, 2: 1, 3: 1, 4: 0}
+"""Slow cores, faster ones, and a single fast one."""
+
+
+def paired_from_0(cpu: int) -> set[int]:
+    """Return the threads of a core where CPU 0 and 1 are two threads of one core, and all others have one thread."""
+    return {0, 1} if cpu < 2 else {cpu}
+
+
+def single(cpu: int) -> set[int]:
+    """Return the threads of a core of one thread."""
+    return {cpu}
 
 
 @pytest.mark.parametrize(
-    ("allowed", "cores", "cpus"),
+    ("allowed", "siblings_of", "kinds", "cpus"),
     [
-        ({0, 1, 2, 3}, PAIRED, Cpus({0}, {3}, frozenset({1, 2}))),
-        ({0, 1, 2}, PAIRED, Cpus({0}, {2}, frozenset({1}))),
-        ({2, 3}, PAIRED, Cpus({2}, {3})),
-        ({0, 3, 4}, SPLIT, Cpus({0}, {4}, frozenset({3}))),
-        ({0, 1, 3}, SPLIT, Cpus({0}, {1}, frozenset({3}))),
-        ({5}, SPLIT, ANY),
-        (set(), SPLIT, ANY),
+        ({0, 1, 2, 3}, PAIRED.__getitem__, ALIKE, Cpus({0}, {3}, frozenset({1, 2}))),
+        ({0, 1, 2}, PAIRED.__getitem__, ALIKE, Cpus({0}, {2}, frozenset({1}))),
+        ({2, 3}, PAIRED.__getitem__, ALIKE, Cpus({2}, {3})),
+        ({0, 3, 4}, SPLIT.__getitem__, ALIKE, Cpus({0}, {4}, frozenset({3}))),
+        ({0, 1, 3}, SPLIT.__getitem__, ALIKE, Cpus({0}, {1}, frozenset({3}))),
+        ({5}, SPLIT.__getitem__, ALIKE, ANY),
+        (set(), SPLIT.__getitem__, ALIKE, ANY),
+        # two fast cores of two threads, and slow ones
+        ({0, 1, 2, 3, 4, 5}, lambda cpu: PAIRED.get(cpu, {cpu}), {4: 1, 5: 1}, Cpus({0}, {3}, frozenset({1, 2, 4, 5}))),
+        ({0, 1, 2, 3, 4, 5, 6, 7}, single, SLOW_FIRST, Cpus({4}, {7}, frozenset({0, 1, 2, 3, 5, 6}))),
+        # the only fast core has two threads: two slow cores do not slow each other down
+        ({0, 1, 2, 3, 4, 5}, paired_from_0, SLOW_LAST, Cpus({2}, {5}, frozenset({0, 1, 3, 4}))),
+        ({0, 1, 2}, paired_from_0, SLOW_LAST, Cpus({0}, {1}, frozenset({2}))),
+        # the only fast core has one thread
+        ({0, 1, 2, 3, 4}, single, THREE_KINDS, Cpus({2}, {3}, frozenset({0, 1, 4}))),
+        ({0, 2, 4}, single, THREE_KINDS, Cpus({2}, {4}, frozenset({0}))),
+        ({0, 1}, single, {0: 1}, Cpus({0}, {1})),
+        ({0, 1}, single, {1: 1}, Cpus({1}, {0})),
     ],
 )
-def test_server_and_client_are_on_different_cores_if_there_are_two(
-    allowed: set[int], cores: Mapping[int, set[int]], cpus: Cpus
+def test_server_and_client_are_on_different_cores_of_one_kind_and_fast_if_possible(
+    allowed: set[int], siblings_of: Callable[[int], set[int]], kinds: Mapping[int, int], cpus: Cpus
 ) -> None:
-    assert host.apart(allowed, cores.__getitem__) == cpus
+    assert host.apart(allowed, siblings_of, lambda cpu: kinds.get(cpu, 0)) == cpus
 
 
 @pytest.mark.parametrize(
-    ("allowed", "cores", "cpus"),
+    ("allowed", "siblings_of", "kinds", "cpus"),
     [
-        ({0, 1, 2, 3}, PAIRED, Cpus({0, 1}, {2, 3})),
-        ({0, 1, 2}, PAIRED, Cpus({0, 1}, {2})),
-        ({0, 1, 2, 3, 4, 5}, SPLIT, Cpus({0, 1, 3, 4}, {2, 5})),
-        ({1, 2}, SPLIT, Cpus({1}, {2})),
-        ({0, 3}, SPLIT, ANY),
-        (set(), SPLIT, ANY),
+        ({0, 1, 2, 3}, PAIRED.__getitem__, ALIKE, Cpus({0, 1}, {2, 3})),
+        ({0, 1, 2}, PAIRED.__getitem__, ALIKE, Cpus({0, 1}, {2})),
+        ({0, 1, 2, 3, 4, 5}, SPLIT.__getitem__, ALIKE, Cpus({0, 1, 3, 4}, {2, 5})),
+        ({1, 2}, SPLIT.__getitem__, ALIKE, Cpus({1}, {2})),
+        ({0, 3}, SPLIT.__getitem__, ALIKE, ANY),
+        (set(), SPLIT.__getitem__, ALIKE, ANY),
+        ({0, 1, 2, 3, 4, 5}, paired_from_0, SLOW_LAST, Cpus({2, 3, 4}, {0, 1, 5})),
+        ({0, 1, 2, 3, 4, 5, 6, 7}, single, SLOW_FIRST, Cpus({0, 1, 2, 3}, {4, 5, 6, 7})),
+        ({0, 1, 2, 3, 4}, single, THREE_KINDS, Cpus({0, 1, 2}, {3, 4})),
     ],
 )
-def test_halves_are_of_whole_cores_and_the_servers_half_is_the_larger(
-    allowed: set[int], cores: Mapping[int, set[int]], cpus: Cpus
+def test_halves_are_of_whole_cores_the_servers_half_is_the_larger_and_slower_one(
+    allowed: set[int], siblings_of: Callable[[int], set[int]], kinds: Mapping[int, int], cpus: Cpus
 ) -> None:
-    assert host.divided(allowed, cores.__getitem__) == cpus
+    assert host.divided(allowed, siblings_of, lambda cpu: kinds.get(cpu, 0)) == cpus
+
+
+def speeds(file: str, *values: int) -> dict[str, str]:
+    """Return the files of a machine whose CPUs have these values."""
+    files = {f"system/cpu/cpu{cpu}/{file}": f"{value}\n" for cpu, value in enumerate(values)}
+    return files | {"system/cpu/online": f"0-{len(values) - 1}\n"}
+
+
+INTEL = {"cpu_core/cpus": "0-3\n", "cpu_atom/cpus": "4,5\n"}
+FREQUENCY = "cpufreq/cpuinfo_max_freq"
+
+
+@pytest.mark.parametrize(
+    ("files", "kinds"),
+    [
+        ({}, ALIKE),
+        ({"system/cpu/online": "0-3\n"}, ALIKE),
+        (speeds("cpu_capacity", 1024, 1024), ALIKE),
+        (speeds("cpu_capacity", 0, 0), ALIKE),
+        (speeds("cpu_capacity", 446, 446, 1024, 1024), {0: 3, 1: 3, 2: 0, 3: 0}),
+        (speeds("cpu_capacity", 250, 870, 1024), {0: 6, 1: 0, 2: 0}),
+        (speeds(FREQUENCY, 4_800_000, 4_600_000, 4_700_000), ALIKE),  # some cores are preferred
+        (speeds(FREQUENCY, 4_700_000, 4_700_000, 3_500_000), {0: 0, 1: 0, 2: 1}),
+        (speeds("cpu_capacity", 1024, 1024) | speeds(FREQUENCY, 5_000_000, 3_300_000), {0: 0, 1: 1}),
+        (INTEL, {0: 0, 1: 0, 2: 0, 3: 0, 4: 1, 5: 1}),
+        (INTEL | {"cpu_lowpower/cpus": "6-7\n"}, {0: 0, 1: 0, 2: 0, 3: 0, 4: 1, 5: 1, 6: 4, 7: 4}),
+        (INTEL | speeds(FREQUENCY, 1, 1, 1, 1, 9, 9), {0: 0, 1: 0, 2: 0, 3: 0, 4: 1, 5: 1}),
+        ({"cpu_core/cpus": "0-1\n"} | speeds(FREQUENCY, 5, 5), ALIKE),
+    ],
+)
+def test_cores_are_of_several_kinds_where_intel_says_so_or_speeds_differ_clearly(
+    tmp_path: Path, files: dict[str, str], kinds: dict[int, int]
+) -> None:
+    write(tmp_path, files)
+
+    assert host.kinds(tmp_path) == kinds
+
+
+@pytest.mark.parametrize(
+    ("cpus", "used"),
+    [(Cpus({0}, {1}), [0]), (Cpus({2}, {3}), [1]), (Cpus({2}, {0}), [0, 1]), (Cpus({0, 1}, {2, 3}), [0, 1])],
+)
+def test_a_trial_and_the_machine_have_the_kinds_of_cores(
+    monkeypatch: pytest.MonkeyPatch, cpus: Cpus, used: list[int]
+) -> None:
+    monkeypatch.setattr(host, "kinds", lambda: {0: 0, 1: 0, 2: 1, 3: 1})
+
+    assert host.disturbances(cpus).since(host.disturbances(cpus))["core_kinds"] == used
+    assert host.machine()["slow_cores"] == [2, 3]
+    assert Cpus({0}, {1}, frozenset({2, 3})).client_cores(3) == frozenset({1, 2, 3})
 
 
 @pytest.mark.parametrize("choose", [host.choose_cpus, host.halves])
@@ -121,8 +203,9 @@ def test_the_counts_of_the_kernel_are_read_from_proc_or_unknown(tmp_path: Path) 
 def test_disturbances_are_counted_between_two_moments() -> None:
     before, after = Disturbances((10.0, 1000.0), 7), Disturbances((13.0, 1060.0), 12)
 
-    assert after.since(before) == {"steal_share": 0.05, "listen_drops": 5}
-    assert after.since(after) == {"steal_share": 0.0, "listen_drops": 0}
+    alike = {"quota": None, "core_kinds": None}
+    assert after.since(before) == {"steal_share": 0.05, "listen_drops": 5} | alike
+    assert after.since(after) == {"steal_share": 0.0, "listen_drops": 0} | alike
     for unknown in (Disturbances(None, None), Disturbances(None, 7)):
         assert after.since(unknown)["steal_share"] is unknown.since(before)["steal_share"] is None
     assert after.since(Disturbances(None, None))["listen_drops"] is None

@@ -115,7 +115,9 @@ def test_an_empty_name_is_refused() -> None:
         interpreters.ask(" ")
 
 
-def test_an_environment_that_cannot_be_made_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environment_that_cannot_be_made_leaves_nothing_and_pip_is_announced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
 
@@ -124,7 +126,10 @@ def test_an_environment_that_cannot_be_made_leaves_nothing(tmp_path: Path, monke
 
     assert str(caught.value).startswith("there-is-no-such-distribution for ")
     assert "\n" not in str(caught.value)
-    assert list((tmp_path / "inflight" / "environments").iterdir()) == []
+    assert list((environments := tmp_path / "inflight" / "environments").iterdir()) == []
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("pip installs from the network: there-is-no-such-distribution; into ")
+    assert Path(line.rpartition(" into ")[2]).parent == environments
 
 
 # The plan

@@ -17,7 +17,7 @@ from inflight.bench.measure.neighbour_worker import KINDS, disturb
 from inflight.bench.measure.process import environment
 from tests.patience import ended, until
 
-NEIGHBOUR = [sys.executable, "-m", "inflight.bench.measure.neighbour"]
+NEIGHBOUR = [sys.executable, "-m", "tools.neighbour"]
 _PAUSE = [sys.executable, "-c", "import signal; signal.pause()"]
 
 

@@ -15,6 +15,7 @@ from inflight.bench.commands import listing
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.blocks import sides
 from inflight.bench.plan import experiment
+from inflight.bench.plan.comparison import from_words
 from inflight.bench.plan.judge import ExperimentError
 from inflight.strategies import registry
 from tests.ab.repositories import arm, commit, git
@@ -408,3 +409,30 @@ def test_a_strategy_that_no_cap_fits_is_told(project: Path) -> None:
     )
 
     assert "left out, client: at most 1 in flight" in call("run", "small.toml", "--dry-run").err.splitlines()
+
+
+def test_an_alias_is_the_strategy_in_every_place_that_takes_a_name(project: Path) -> None:
+    file = project / "two.toml"
+    file.write_text(
+        'strategies = ["asyncio", "native_asyncio"]\n'
+        '[[throughput]]\nin_flight = [1]\n[[swarm]]\nstrategies = ["asyncio"]\nin_flight = [2]\n'
+    )
+
+    loaded = experiment.load(str(file), strategies.names())
+
+    assert loaded.strategies == ("native_asyncio",)
+    assert loaded.swarm[0].strategies == ("native_asyncio",)
+    assert experiment.named("threads", "--strategy") == "thread_pool"
+    sides = from_words("asyncio@main", "threads")
+    assert (sides.a.strategy, sides.a.revision, sides.b.strategy) == ("native_asyncio", "main", "thread_pool")
+    assert all(strategies.is_ours(name) for name in strategies.ALIASES.values())
+    assert not any(strategies.is_ours(alias) for alias in strategies.ALIASES)
+
+
+def test_a_strategy_from_elsewhere_has_priority_over_an_alias(project: Path) -> None:
+    (project / "asyncio.py").write_text(CLIENT, encoding="utf-8")
+
+    name = strategies.add("./asyncio.py")
+
+    assert (name, strategies.add("asyncio")) == ("asyncio", "asyncio")
+    assert registry.source_of("asyncio") is not None

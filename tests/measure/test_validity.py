@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.measure.checks import judge
+from inflight.bench.measure.checks import MS, judge
 from inflight.bench.measure.validity import CHECKS, Evidence
 from inflight.bench.rows.files import Check
 
@@ -18,6 +18,7 @@ SOUND: dict[str, Any] = {
     "pages_answered": 5000,
     "failures": 0,
     "expected_failures": 0,
+    "wait_ns": 50 * MS,
     "measured": {
         "pages": 5000,
         "peak_in_flight": 10,
@@ -25,11 +26,16 @@ SOUND: dict[str, Any] = {
         "port_refusals": 0,
         "work_ns": 2_100_000,
         "worked_pages": 5000,
+        "hole_ns": 60 * MS,
+        "service": {"count": 5000, "p50_ns": 50 * MS},
+        "cpu_per_page_ns": MS,
     },
     "server": {
         "peak_in_flight": 10,
         "requests": 5000,
         "total_connections": 10,
+        "lateness_max_ns": 2 * MS,
+        "first_lateness_max_ns": 3 * MS,
     },
     "host": {"listen_drops": 0, "ephemeral_ports": 28_232},
     "knobs": {"strategy": "callbacks", "cpus": [1], "gil": True, "descriptor_limit": 1024},
@@ -61,7 +67,7 @@ def test_sound_evidence_passes_every_check() -> None:
     assert all(found.detail and "\n" not in found.detail for found in made)
 
 
-WORK = "CPU work done"
+WORK, HOLE = "CPU work done", "no hole"
 BOTH_SIDES: list[tuple[str, dict[str, Any], str, str]] = [
     ("answer correct", {}, "passed", "5000 pages as the site has them"),
     ("answer correct", {"answer_difference": "1 pages missing"}, "failed", "1 pages missing"),
@@ -91,8 +97,42 @@ BOTH_SIDES: list[tuple[str, dict[str, Any], str, str]] = [
     ("cap reached, never exceeded", {"measured": {"peak_in_flight": 11}}, "failed", "exceeded"),
     ("cap reached, never exceeded", {"server": {"peak_in_flight": 11}}, "failed", "exceeded"),
     ("cap reached, never exceeded", {"server": {"peak_in_flight": 9}}, "passed", "server 9"),
+    ("cap reached, never exceeded", {"measured": {"reached_in_flight": 4}}, "passed", "reached 4 of 10, most in"),
+    (
+        "cap reached, never exceeded",
+        {"kind": "memory", "measured": {"peak_in_flight": 4, "reached_in_flight": 4}},
+        "passed",
+        "reached 4 of 10, most in flight: client 4",
+    ),
+    (
+        "cap reached, never exceeded",
+        {"measured": {"peak_in_flight": 11, "reached_in_flight": 4}},
+        "failed",
+        "exceeded",
+    ),
     ("cap reached, never exceeded", {"planned_in_flight": 4, "measured": {"peak_in_flight": 4}}, "passed", "client 4"),
     ("cap reached, never exceeded", {"planned_in_flight": 4, "measured": {"peak_in_flight": 3}}, "failed", "client 3"),
+    (HOLE, {}, "passed", "no fetch ended for 60.0 ms, a response was 3.00 ms late, limit 1.05 s"),
+    (HOLE, {"measured": {"hole_ns": 1050 * MS}}, "passed", "no fetch ended for 1.05 s"),
+    (HOLE, {"measured": {"hole_ns": 1050 * MS + 1}}, "failed", "no fetch ended for 1.05 s"),
+    (HOLE, {"server": {"lateness_max_ns": 1050 * MS}}, "passed", "1.05 s late"),
+    (HOLE, {"server": {"lateness_max_ns": 1050 * MS + 1}}, "failed", "1.05 s late"),
+    (HOLE, {"server": {"first_lateness_max_ns": 1050 * MS + 1}}, "failed", "1.05 s late"),
+    # the site lets a fetch wait
+    (HOLE, {"wait_ns": 20_000 * MS, "measured": {"hole_ns": 21_000 * MS}}, "passed", "limit 21.0 s"),
+    (HOLE, {"wait_ns": 20_000 * MS, "measured": {"hole_ns": 21_000 * MS + 1}}, "failed", "limit 21.0 s"),
+    # load: all fetches are slow
+    (HOLE, {"measured": {"hole_ns": 4050 * MS, "service": {"p50_ns": 200 * MS}}}, "passed", "limit 4.05 s"),
+    (HOLE, {"measured": {"hole_ns": 4050 * MS + 1, "service": {"p50_ns": 200 * MS}}}, "failed", "limit 4.05 s"),
+    # most fetches were open during the stop
+    (
+        HOLE,
+        {"measured": {"hole_ns": 20_000 * MS, "service": {"p50_ns": 20_050 * MS}, "cpu_per_page_ns": MS // 50}},
+        "failed",
+        "no fetch ended for 20.0 s, a response was 3.00 ms late, limit 2.05 s",
+    ),
+    (HOLE, {"kind": "memory", "measured": {"hole_ns": 20_000 * MS}}, "not applicable", "the gate holds all"),
+    (HOLE, {"measured": {"hole_ns": None}}, "not applicable", "unknown when fetches ended"),
     ("requests counted alike", {}, "passed", "client sent 5000, server received 5000"),
     ("requests counted alike", {"server": {"requests": 5001}}, "failed", "server received 5001"),
     ("requests counted alike", {"measured": {"tries": 5001}}, "failed", "client sent 5001"),

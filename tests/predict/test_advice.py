@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -163,15 +164,17 @@ def test_a_verification_holds_unless_another_model_is_surely_faster(
 
 def test_the_text_has_the_advice_and_its_basis_and_hostile_names_are_made_harmless() -> None:
     basis = {"latency_ns": 80 * MS, "cpu_ns": 0, "in_flight": 500, "run": "results/\x1b[31mx", "left_out": {"a": "why"},
+             "measured_at": "2026-11-26T23:00:00.000+00:00",
              "machine_differs": ["cpu Other 1, here Imaginary 9000"]}  # fmt: skip
 
-    text = show.text(advice(wanted(80, 0, 500), rows_of(500)) | basis)
+    text = show.text(advice(wanted(80, 0, 500), rows_of(500)) | basis, datetime(2026, 11, 28, 1, tzinfo=UTC))
 
     assert text.startswith("Use native_asyncio for 80 ms latency, no CPU work per page, 500 in flight.")
     for part in (
         "a: left out, why.",
         "another machine: cpu Other 1, here Imaginary 9000.",
         "with 500 in flight",
+        "measured on 26 Nov 2026 (1 day ago)",
         "equal",
     ):
         assert part in text

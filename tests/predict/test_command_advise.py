@@ -1,6 +1,7 @@
 """``inflight advise`` from a folder of results to its answer."""
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ def machine() -> dict[str, Any]:
 def results(tmp_path_factory: pytest.TempPathFactory, machine: dict[str, Any]) -> Path:
     """Make a folder of results with a map of this machine, and newer ones of no use: noisy, or of another machine."""
     out = tmp_path_factory.mktemp("results")
-    store(out / "reference" / "20260101T000000000Z-here-map", map_rows(COSTS, noise=0.002, works=("0",)), machine)
+    store(out / "20260101T000000000Z-here-map", map_rows(COSTS, noise=0.002, works=("0",)), machine)
     store(out / "20260102T000000000Z-here-part", map_rows({"callbacks": 9_000}, works=("0",)), machine)
     store(out / "20260104T000000000Z-there-map", map_rows(COSTS, noise=0.002), machine | {"cpu": "Other 1"})
     noisy = [edited(row, measured={"others_share": 0.5}) for row in map_rows(COSTS, works=("0",))]
@@ -82,6 +83,22 @@ def test_a_run_of_another_machine_is_used_only_when_named_and_said(results: Path
     assert found["machine_differs"] == [f"cpu Other 1, here {host.machine()['cpu']}"]
 
 
+def test_a_run_that_came_with_the_project_is_used_only_when_named_and_with_its_age(
+    laboratory: Laboratory, tmp_path: Path, machine: dict[str, Any]
+) -> None:
+    reference = store(tmp_path / "reference" / "20260101T000000000Z-here-map", map_rows(COSTS, works=("0",)), machine)
+    laboratory.answer = models(COSTS | {"sequential": 25_000})
+    command = ("advise", "--latency", "0", "--in-flight", 100, "--out", tmp_path)
+
+    named = call(*command, "--from", reference)
+
+    assert re.search(
+        rf"^From: +{re.escape(str(reference))}, measured on 02 Jan 2026 \(\d+ days? ago\)$", named.out, re.MULTILINE
+    )
+    assert not laboratory.asked
+    assert call(*command).err.startswith(f"No run of this machine in {tmp_path} has the CPU time per page: measuring ")
+
+
 def test_without_a_run_of_this_machine_it_measures_one_and_says_so_first(
     laboratory: Laboratory, tmp_path: Path, machine: dict[str, Any]
 ) -> None:
@@ -110,7 +127,7 @@ def test_verify_measures_the_advised_model_and_the_next_one_on_that_very_workloa
 ) -> None:
     laboratory.answer = models(COSTS, slower=1 / (1 - 0.3))
     command = ("advise", "--latency", "20ms", "--cpu", "100us", "--in-flight", 8, "--verify", "--out", tmp_path)
-    run = results / "reference" / "20260101T000000000Z-here-map"
+    run = results / "20260101T000000000Z-here-map"
 
     done = call(*command, "--from", run, "--json")
 

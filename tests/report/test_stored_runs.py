@@ -19,15 +19,15 @@ pytestmark = pytest.mark.ci
 RESULTS = Path(__file__).parents[2] / "results"
 RUNS = rows.folders_in(RESULTS / "reference")
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8")))
-RETIRED = {"kept", "replaced", "cpu_per_page_all_ns", "missing_share", "disturbed", "steady"}
-"""Figures of former checks, and of cycles that were called disturbed."""
+RETIRED = {"kept", "replaced", "cpu_per_page_all_ns", "missing_share", "disturbed", "steady", "first_lateness_p99_ns"}
+"""Figures of former checks, of cycles that were called disturbed, and of the server."""
 MAY_BE_NULL = {"reason", "ramp_per_s", "processes", "latency", "mean_latency_ns", "site", "target", "share", "pid"}
 
 
 def known(value: Any) -> Any:
     """Return a value of a row without what is null in it or retired."""
     if isinstance(value, dict):
-        retired = RETIRED if {"windows", "cycle", "timeline"} & set(value) else ()
+        retired = RETIRED if {"windows", "cycle", "timeline", "lateness_count"} & set(value) else ()
         own = {name: one for name, one in value.items() if name not in retired}
         return {name: known(one) for name, one in own.items() if one is not None or name in MAY_BE_NULL}
     return [known(own) if isinstance(own, dict) else own for own in value] if isinstance(value, list) else value

@@ -53,7 +53,7 @@ def test_a_run_of_the_series_is_compared_with_other_runs_too(tmp_path: Path) -> 
     "other",
     [
         {"cpu": "another"}, {"usable_cores": 64}, {"python": "CPython 3.14.0"}, {"system": "Linux 5.1.2"},
-        {"memory_bytes": 1}, {"neighbour": "spin"}, {"in_flight": 10}, {"clock": "in band"},
+        {"memory_bytes": 1}, {"neighbour": "spin"}, {"cpu_quota_cores": 1.0}, {"in_flight": 10}, {"clock": "in band"},
         {"others": 0.21},
     ],
     ids=lambda other: next(iter(other)),

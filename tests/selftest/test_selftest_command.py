@@ -105,7 +105,7 @@ def test_an_interrupted_self_test_keeps_its_rows(laboratory: Laboratory, tmp_pat
 
     folder = only_run(tmp_path)
     assert (done.code, done.out) == (130, "")
-    assert done.err.splitlines()[-1] == f"interrupted; the rows are in {folder}"
+    assert done.err.splitlines()[-1] == f"interrupted; rows kept in {folder}"
     assert {row.round for row in rows.read(folder)} == {1, 2, 3}, "each with four readings of memory"
     assert not (folder / "selftest.json").exists()
 

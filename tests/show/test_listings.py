@@ -223,7 +223,7 @@ def test_json_of_a_lost_swarm_has_no_time_until_all_were_held() -> None:
 
 PLOTS = {
     "held": [("all held after", ""), ("memory added", "")],
-    "held_over_time": [("", "fetches in flight")],
+    "held_over_time": [("", "fetches started and not finished (client)")],
     "limits": [("", "reached")],
     "swarm": [("", "fetches held at the gates"), ("", "memory added, whole system")],
     "open_loop": [(f"{kind} {q}", "") for q in ("p50", "p99") for kind in ("corrected", "uncorrected")],

@@ -366,7 +366,8 @@ def test_a_run_on_a_terminal_shows_progress_keeps_its_lines_and_ends_on_ctrl_c(t
     assert is_cursor_visible(session.written)
     lines = screen(session.written)
     assert lines[0].startswith("2 trials, about ")
-    assert [line.split()[0] for line in lines[2:4]] == ["1/2", "rows:"]
-    assert "rows kept: 1" in lines[-1]
-    assert "inflight run --resume results/" in lines[-1]
+    assert [line.split()[0] for line in lines[2:4]] == ["1/2", "interrupted;"]
+    word = "".join(lines[3:]).partition("rows:  ")[0]
+    assert word.startswith(f"interrupted; rows kept in results/{folder.name}: 1; ")
+    assert word.endswith(f"inflight run --resume results/{folder.name}")
     assert "so far" not in " ".join(lines)

@@ -1,5 +1,6 @@
 """What is said of a whole run: the findings, the trials that do not count, and nothing from noise or invalid trials."""
 
+import html
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from inflight.bench.rows.parts import Check
 from inflight.bench.rows.records import changed
 from inflight.bench.show import summary, words
 from inflight.bench.show.markdown import escaped
+from inflight.bench.show.page import Extras, page
 from inflight.bench.show.studies import Studies
 from inflight.bench.show.summary import MAX_SENTENCES, as_markdown, not_counted, summary_table, validity
 from tests.made_blocks import flat, series
@@ -113,6 +115,14 @@ def test_a_lone_client_that_waits_for_its_core_makes_a_run_noisy() -> None:
     assert noise.taken_share([open_loop]) == pytest.approx(0.25)
 
 
+def test_a_crawl_during_which_others_used_its_core_makes_a_run_noisy() -> None:
+    quiet, noisy = ([edited(row, measured={"others_ns": others_ns}) for row in grid()] for others_ns in (0, 10**12))
+    (share,) = {noise.taken_share([row]) for row in noisy[:1]}
+
+    assert share == pytest.approx(10**12 / noisy[0].measured.makespan_ns)
+    assert [noise.is_noisy(rows) for rows in (quiet, noisy)] == [False, True]
+
+
 def test_a_noisy_run_says_so_first_and_concludes_nothing() -> None:
     quiet, noisy = (Studies(block_rows(others=share)).sections for share in (0.2, 0.21))
 
@@ -130,6 +140,41 @@ def test_the_plots_of_a_noisy_run_have_no_finding_as_their_title() -> None:
     titles = {picture.title for picture in Studies(rows).pictures()}
 
     assert titles == {"Noisy run: others took 21 % of the client's core"}
+
+
+# Quotas, and kinds of cores
+
+
+def under_quota(rows: list[Row], throttled: int, cores: float = 1.0) -> list[Row]:
+    """Give rows a CPU quota that throttled each block or trial so often, of 50 periods."""
+    counts = {"cores": cores, "periods": 50, "throttled": throttled, "throttled_ns": throttled * 30_000_000}
+    return [edited(row, measured={"quota": counts}) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (under_quota(block_rows(blocks=3), 40), "CPU quota of 1 core; throttled in 120 of 150 periods: "),
+        (under_quota(rounds("a", (900, 910)), 3, 2.5), "CPU quota of 2.5 cores; throttled in 6 of 100 periods: "),
+        ([edited(row, measured={"core_kinds": [1]}) for row in rounds("a", (900, 910))], "fast and slow cores"),
+    ],
+)
+def test_a_quota_that_throttled_and_slow_cores_are_said_first_in_every_output(rows: list[Row], said: str) -> None:
+    (sentence,) = summary.conditions(rows)
+
+    assert said in sentence
+    assert answer(rows)[0] == sentence
+    assert " ".join(summary_table(rows).plain.split()).startswith(sentence)
+    assert as_markdown(rows, MACHINE).split("\n")[2] == f"- {escaped(sentence)}"
+    assert sentence in html.unescape(page(rows, MACHINE, Extras("made"))).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_only_a_quota_that_throttled_and_slow_cores_are_said() -> None:
+    quiet = [edited(row, measured={"core_kinds": [0]}) for row in under_quota(block_rows(), 0)]
+
+    assert summary.conditions(quiet) == summary.conditions(block_rows()) == []
+    mixed = [edited(row, measured={"core_kinds": [0, 1]}) for row in under_quota(block_rows(), 1)]
+    assert len(summary.conditions(mixed)) == 2
 
 
 def test_a_slow_machine_is_named_in_the_last_line() -> None:
@@ -177,3 +222,37 @@ def test_every_check_has_a_line_with_its_meaning_the_failed_ones_first() -> None
     assert section.tables[1].cells == [("✗ server had room", "0", "1", "0"), ("✓ answer correct", "2", "0", "0")]
     assert section.notes
     assert validity(rows[1:]).notes == ()
+
+
+# Clients with a limit of their own
+
+
+def limited(row: Row, reached: int = 100) -> Row:
+    return edited(row, measured={"reached_in_flight": reached})
+
+
+LIMITED = [
+    *rounds("callbacks", (3900, 3950), latency="50ms", in_flight=200),
+    *map(limited, rounds("mine", (1900, 1950), latency="50ms", in_flight=200)),
+    *rounds("mine", (1000, 1010), latency="50ms", in_flight=50),
+]
+
+
+def test_what_a_client_with_a_limit_of_its_own_reaches_is_said_once_and_stands_beside_its_name() -> None:
+    sentences, studies = answer(LIMITED), Studies(LIMITED)
+
+    assert sentences.count("mine keeps at most 100 of 200 in flight: the client's own limit?") == 1
+    assert "mine (100 of 200) slowest" in " ".join(sentences)
+    for text in (summary_table(LIMITED).plain, as_markdown(LIMITED, MACHINE), str(studies.as_json()["throughput"])):
+        assert "mine (100 of 200)" in text
+    drawn = next(picture for picture in studies.pictures(only={"throughput"}) if picture.name == "throughput")
+    assert "mine (100 of 200)" in str(drawn)
+
+
+@pytest.mark.parametrize("length", [5, 40, 500])
+def test_a_name_is_cut_but_not_what_the_client_reached(length: int) -> None:
+    shown = words.name(limited(crawl_row("x" * length, in_flight=1000)).name)
+
+    assert shown.startswith("xxxxx")
+    assert shown.endswith(" (100 of 1,000)")
+    assert len(shown) <= words.MAX_NAME

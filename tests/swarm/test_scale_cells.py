@@ -168,7 +168,7 @@ def test_without_locust_a_swarm_and_an_open_loop_are_refused_and_a_crawl_is_not(
     monkeypatch.setattr(importlib.util, "find_spec", _nowhere)
 
     for text in ("[[swarm]]\nin_flight=[5]", "[[open]]\nrates=[5]"):
-        with pytest.raises(runs.RunError, match=r"^this needs Locust; .*make extras.*pip install inflight-bench\[loc"):
+        with pytest.raises(runs.RunError, match=r"^this needs Locust; .*make extras.*pip install locust"):
             runs.plan(read(text))
     assert runs.plan(read("[[crawl]]\npages=5"))
 

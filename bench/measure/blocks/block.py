@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 from random import Random
 from typing import Any, Self
 
@@ -26,6 +27,7 @@ from inflight.bench.measure.blocks.order import balanced
 from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.blocks.usage import Clock, ProcessClock, TaskClock, Usage, is_task_clock_permitted
 from inflight.bench.measure.expected import root_paths
+from inflight.bench.measure.held import Plateau
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.worker.finished import SAMPLE_STEP_NS
 from inflight.bench.plan.arm import Arm, BlockTrial
@@ -124,6 +126,10 @@ class Slice:
     """Time between the readings of the server, which are taken beside those of the arm."""
     late_ns: int | None
     """How late the server answered, median; None without an added latency."""
+    latest_ns: int | None
+    """How late the latest of these answers was."""
+    open_ns: int
+    """When the gate was opened."""
     rest_ns: int
     """When all fetches of the arm were held again."""
 
@@ -163,12 +169,21 @@ class Running:
     requests: int = 0
     """Requests that the server received from the arm in the whole block."""
     failure: Exception | None = None
+    peak: int = 0
+    """Most fetches that its gate has held."""
+    reached: int | None = None
+    """Number in flight that the client reaches, if a limit of its own keeps it below what was asked for."""
+
+    @property
+    def asked(self) -> int:
+        """Maximum number of fetches that it may have in flight."""
+        most = self.prepared.described.most_in_flight
+        return self.arm.in_flight if most is None else min(most, self.arm.in_flight)
 
     @property
     def cap(self) -> int:
-        """Maximum number of fetches that it can have in flight."""
-        most = self.prepared.described.most_in_flight
-        return self.arm.in_flight if most is None else min(most, self.arm.in_flight)
+        """Number of fetches that it has in flight at rest."""
+        return self.reached or self.asked
 
     @property
     def used(self) -> Usage:
@@ -417,24 +432,31 @@ def _follow_children(running: Running) -> None:
 def _await_cap(running: Running, block: BlockTrial, server: Server) -> dict[str, Any]:
     """Wait until the gate of an arm holds as many requests as the arm may have in flight; return that reading.
 
-    Raises WorkerError when it holds fewer at the deadline, or more.
+    Fewer are enough if a limit of the client's own is the cause, and it has never had more: then they are what it has
+    ``reached``, until it has more. Raises WorkerError when the gate holds fewer at the deadline, or more than asked.
     """
     assert running.worker is not None
+    plateau = Plateau(time.monotonic_ns(), server.limits)
     patience_s = _patience_s(running.cap, block)
-    give_up_s, begin_ns = time.monotonic() + patience_s, None
+    give_up_s = time.monotonic() + patience_s
+    most_ns = inf if block.patience_s is None else running.used.cpu_ns + block.patience_s * 1e9
     while True:
         reading: dict[str, Any] = server.tell("read")
-        gate = reading["gates"][str(running.port)]
-        held, used_ns = gate["held"], running.used.cpu_ns if block.patience_s is not None else 0
-        begin_ns = used_ns if begin_ns is None else begin_ns
+        held = reading["gates"][str(running.port)]["held"]
+        running.peak = max(running.peak, held)
+        if held > running.cap:
+            running.reached = None
         if held == running.cap:
             return reading
         if held > running.cap:
             raise process.WorkerError(f"{held} in flight, above the cap of {running.cap}")
+        if held == running.peak and plateau.is_seen(running.worker.pid, held):
+            running.reached = held
+            return reading
         if running.worker.has_spoken:
             running.worker.crawled()
             raise process.WorkerError("the crawl ended early")
-        if block.patience_s is not None and used_ns - begin_ns > block.patience_s * 1e9:
+        if most_ns < inf and running.used.cpu_ns > most_ns:
             raise process.WorkerError(f"{held} of {running.cap} in flight after {block.patience_s:g} s of CPU time")
         if time.monotonic() > give_up_s:
             raise process.WorkerError(f"{held} of {running.cap} in flight {patience_s:.0f} s after the gate was closed")
@@ -458,7 +480,7 @@ def _warm_up(running: Running, block: BlockTrial, server: Server, fixed: Lengths
     threads = running.prepared.described.threads_each > 0
     chosen = fixed or lengths(cost_ns, running.cap, latency_ns, block.workload.cpu_ns, threads=threads)
     least_ns = LAG_WINDOW_NS if any(arm.lag for arm in block.arms) else 0
-    least_ns = max(least_ns, SAMPLED_THREAD_NS * running.cap * running.prepared.described.threads_each)
+    least_ns = max(least_ns, SAMPLED_THREAD_NS * running.asked * running.prepared.described.threads_each)
     running.lengths = replace(chosen, window_ns=max(chosen.window_ns, least_ns))
 
 
@@ -466,7 +488,7 @@ def _slice(running: Running, block: BlockTrial, server: Server, cycle: int, draw
     if len(running.pids) > 1:
         _follow_children(running)
     _wake(running)
-    server.tell("pass", port=running.port, over_ns=round(block.workload.mean_latency_ns))
+    open_ns = server.tell("pass", port=running.port, over_ns=round(block.workload.mean_latency_ns))["clock_ns"]
     _sleep_ns(running.lengths.settle_ns + draw.random() * running.lengths.jitter_ns)
     late = server.tell("late")["late"]
     before = server.tell("read")
@@ -477,20 +499,21 @@ def _slice(running: Running, block: BlockTrial, server: Server, cycle: int, draw
             break
     end = running.used
     after = server.tell("pass", port=None)
-    late_ns = median_late_ns(late, server.tell("late")["late"])
+    latest = server.tell("late")["late"]
+    late_ns, latest_ns = (quantile_late_ns(late, latest, share) for share in (0.5, 1))
     rest_ns = _await_cap(running, block, server)["clock_ns"]
     _rest(running)
     server_cpu_ns, server_wall_ns = (after[key] - before[key] for key in ("server_cpu_ns", "clock_ns"))
-    running.slices.append(Slice(cycle, begin, end, server_cpu_ns, server_wall_ns, late_ns, rest_ns))
+    running.slices.append(Slice(cycle, begin, end, server_cpu_ns, server_wall_ns, late_ns, latest_ns, open_ns, rest_ns))
 
 
-def median_late_ns(before: Mapping[str, int], after: Mapping[str, int]) -> int | None:
-    """Return the median lateness between two counts of the server, by lateness; None if nothing was delayed."""
+def quantile_late_ns(before: Mapping[str, int], after: Mapping[str, int], share: float) -> int | None:
+    """Return a quantile of the lateness between two counts of the server, by lateness; None if nothing was delayed."""
     counts = sorted((int(late_ns), count - before.get(late_ns, 0)) for late_ns, count in after.items())
     total, seen = sum(count for _, count in counts), 0
     for late_ns, count in counts:
         seen += count
-        if 2 * seen >= total > 0:
+        if seen >= share * total > 0:
             return late_ns
     return None
 
@@ -554,8 +577,8 @@ def _ask_for_report(running: Running, block: BlockTrial) -> None:
     worker = _speaking(running, "crawled", block)
     worker.crawled()
     windows = [[each.begin.at_ns, each.end.until_ns] for each in running.slices]
-    rest_ns = [each.rest_ns for each in running.slices]
-    worker.send({"do": "report", "windows": windows, "rest_ns": rest_ns})
+    slices = [[each.open_ns, each.rest_ns] for each in running.slices]
+    worker.send({"do": "report", "windows": windows, "slices": slices})
 
 
 def _report(running: Running, block: BlockTrial) -> None:

@@ -14,7 +14,7 @@ from inflight.bench.measure.blocks.checks import CHECKS, Evidence
 from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.blocks.usage import Clock, Usage
 from inflight.bench.measure.checks import judge
-from inflight.bench.measure.expected import described, lap_answer
+from inflight.bench.measure.expected import described, lap_answer, longest_wait_ns
 from inflight.bench.measure.process import TrialError
 from inflight.bench.measure.server import Server, ServerError
 from inflight.bench.measure.trial import Begin, Observation, Setting, conduct, skipped
@@ -83,6 +83,7 @@ def _of_arm(running: Running, done: _Done, seen: Observation) -> None:
             "settle_ns": running.lengths.settle_ns,
             "requests": running.requests,
             "held_in_flight": running.cap,
+            "reached_in_flight": running.reached,
             "clock": done.observed.clock,
             "clock_step_ns": done.observed.clock_step_ns,
             "others_share": done.observed.others_share,
@@ -92,6 +93,7 @@ def _of_arm(running: Running, done: _Done, seen: Observation) -> None:
         "cpu_share": sum(each.server_cpu_ns for each in running.slices)
         / sum(each.server_wall_ns for each in running.slices),
         "run_delay_share": done.observed.server_delay_share,
+        "lateness_max_ns": max(each.latest_ns or 0 for each in running.slices),
         "ceiling_per_s": done.ceiling_per_s,
     }
     seen.wrong = answer_difference(blocks.site_of(block), running.outcome["answer"])
@@ -105,7 +107,7 @@ def _shared_core(running: Running, setting: Setting) -> dict[str, Any]:
 
 
 _COUNTED = (
-    *("pages", "failed_pages", "tries", "peak_in_flight", "service"),
+    *("pages", "failed_pages", "tries", "peak_in_flight", "hole_ns", "service"),
     *("work_units", "work_ns", "worked_pages", "unit_ns", "lag"),
 )
 
@@ -189,4 +191,14 @@ def _evidence(block: BlockTrial, running: Running, setting: Setting, seen: Obser
     if cpus is not None:
         wanted["cpus"] = sorted(cpus)
     wanted |= interpreters.wanted_knobs(running.prepared.runtime)
-    return Evidence(running.cap, block.workload.cpu_ns, seen.wrong, seen.measured, seen.knobs, wanted)
+    return Evidence(
+        running.asked,
+        block.workload.cpu_ns,
+        longest_wait_ns(blocks.site_of(block)),
+        running.outcome["usual_ns"],
+        seen.wrong,
+        seen.measured,
+        seen.server,
+        seen.knobs,
+        wanted,
+    )

@@ -230,7 +230,8 @@ def environment_for(python: str, requires: Iterable[str]) -> str:
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as made:
-            new_environment(python, wanted, Path(made) / "environment", f"{', '.join(wanted)} for {interpreter.label}")
+            what = f"{', '.join(wanted)} for {interpreter.label}"
+            new_environment(python, wanted, Path(made) / "environment", what, into=folder)
             (Path(made) / "environment").rename(folder)
     return str(folder / "bin" / "python")
 
@@ -243,8 +244,12 @@ def _pinned(name: str) -> str:
         return name
 
 
-def new_environment(python: str, wanted: Sequence[str], folder: Path, what: str) -> str:
-    """Make an environment with requirements, and return its interpreter. Raises ExperimentError; ``what`` begins it."""
+def new_environment(python: str, wanted: Sequence[str], folder: Path, what: str, *, into: Path | None = None) -> str:
+    """Make an environment with requirements, and return its interpreter. Raises ExperimentError; ``what`` begins it.
+
+    Before anything comes from the network, a line on standard error says what, and into which folder: ``into`` where
+    the environment is moved afterwards.
+    """
     # Not every interpreter has ensurepip, so the packages are installed with the pip of the harness, or with uv.
     _run([python, "-m", "venv", "--without-pip", str(folder)], f"{what}: no environment could be made")
     executable = str(folder / "bin" / "python")
@@ -252,6 +257,7 @@ def new_environment(python: str, wanted: Sequence[str], folder: Path, what: str)
         install = [sys.executable, "-m", "pip", "--python", executable, "install", "--disable-pip-version-check"]
     else:
         install = ["uv", "pip", "install", "--python", executable]
+    print(f"pip installs from the network: {', '.join(wanted)}; into {into or folder}", file=sys.stderr, flush=True)
     _run([*install, "--quiet", *wanted], f"{what}: {', '.join(wanted)} cannot be installed")
     return executable
 

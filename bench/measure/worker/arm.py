@@ -45,9 +45,10 @@ class ArmPart(StrategyPart):
             timed = self.timed()
         return {"event": "crawled", "error": timed["error"], "cause": timed["cause"]}
 
-    def report(self, windows: Sequence[Sequence[int]], rest_ns: Sequence[int]) -> dict[str, Any]:
-        """Return the counts of the whole crawl and of its windows; after each of these, the crawl came to rest."""
-        late_ns = [] if self._timer is None else self._timer.lateness_ns(windows, rest_ns)
+    def report(self, windows: Sequence[Sequence[int]], slices: Sequence[Sequence[int]]) -> dict[str, Any]:
+        """Return the counts of the whole crawl and of its windows. A slice ends when the crawl has come to rest."""
+        rest_ns = [end_ns for _, end_ns in slices]
+        late_ns = self._timer.lateness_ns(windows, rest_ns) if self._timer else []
         late = {"lag": record.summary(late_ns)} if late_ns else {}
         self._finished.end()
         return {
@@ -56,6 +57,8 @@ class ArmPart(StrategyPart):
             "windows": [self._finished.figures_between(begin_ns, end_ns) for begin_ns, end_ns in windows],
             **self._finished.totals(),
             "peak_in_flight": self.frontier.peak_in_flight,
+            "hole_ns": self._finished.hole_ns(slices),
+            "usual_ns": record.summary(list(self._finished.open_ns(slices))).get("p90_ns", 0),
             "service": record.summary(list(self._finished.service_ns(windows))),
             "answer": self._finished.answer(),
             **worked(self.job),

@@ -9,8 +9,9 @@ import resource
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any, Literal
 
 from inflight import strategies
@@ -179,6 +180,7 @@ def _outcome(job: Job, frontier: Frontier, begin_ns: int, end_ns: int) -> dict[s
     warm = [fetch for fetch in fetches if full_ns is not None and fetch.started_ns > full_ns]
     return {
         "makespan_ns": end_ns - begin_ns,
+        "hole_ns": longest_pause_ns([finished for _, finished in spans_ns], (begin_ns, end_ns)),
         "peak_in_flight": frontier.peak_in_flight,
         "tries": sum(fetch.tries for fetch in fetches),
         "service": record.summary([finished - started for started, finished in spans_ns]),
@@ -191,6 +193,11 @@ def _outcome(job: Job, frontier: Frontier, begin_ns: int, end_ns: int) -> dict[s
         "warm_up_ns": None if full_ns is None else full_ns - begin_ns,
         "answer": [[path_of(fetch), fetch.status, fetch.size, fetch.error] for fetch in fetches],
     }
+
+
+def longest_pause_ns(ends_ns: Iterable[int], span_ns: Sequence[int]) -> int:
+    """Return the longest time between two of these moments: the ends of fetches, and both ends of a span."""
+    return max(after_ns - before_ns for before_ns, after_ns in pairwise(sorted([*span_ns, *ends_ns])))
 
 
 def totals(frontier: Frontier) -> dict[str, int]:

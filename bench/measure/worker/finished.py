@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from inflight.bench.measure.worker.crawl import longest_pause_ns
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.page import Fetch
 
@@ -127,7 +128,7 @@ class Finished:
 
     def figures_between(self, begin_ns: int, end_ns: int) -> dict[str, Any]:
         """Return the pages that finished in a window, when the first and the last did, and the samples at its ends."""
-        first, end = (bisect_left(self.finished_ns, at_ns) for at_ns in (begin_ns, end_ns))
+        first, end = self._between(begin_ns, end_ns)
         times = self.samples[::COLUMNS]
         low, high = bisect_left(times, begin_ns), bisect_right(times, end_ns)
         return {
@@ -137,6 +138,24 @@ class Finished:
             "samples": high - low,
             "ends": [list(self.samples[COLUMNS * n : COLUMNS * (n + 1)]) for n in (low, high - 1) if low < high],
         }
+
+    def hole_ns(self, spans: Sequence[Sequence[int]]) -> int:
+        """Return the longest time within one of these spans of time in which no fetch ended."""
+        return max(longest_pause_ns(self.finished_ns[slice(*self._between(*span))], span) for span in spans)
+
+    def _between(self, begin_ns: int, end_ns: int) -> tuple[int, int]:
+        """Return the places of the first fetch that ended in this time, and of the first one after it."""
+        return bisect_left(self.finished_ns, begin_ns), bisect_left(self.finished_ns, end_ns)
+
+    def open_ns(self, spans: Sequence[Sequence[int]]) -> Iterator[int]:
+        """Yield for how long each fetch that finished within one of these spans of time was open in it.
+
+        A thousand threads that wake up at once on a loaded machine finish nothing for seconds; then most of them have
+        been open since the span began, and few have started in it.
+        """
+        for span in spans:
+            for place in range(*self._between(*span)):
+                yield self.finished_ns[place] - max(self.started_ns[place], span[0])
 
     def service_ns(self, windows: Sequence[Sequence[int]]) -> Iterator[int]:
         """Yield the duration of each fetch that started and finished within one window (nanoseconds, ascending)."""

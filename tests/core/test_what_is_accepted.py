@@ -1,0 +1,209 @@
+"""What our parser accepts, compared with four clients, and where it refuses the rest."""
+
+import asyncio
+import contextlib
+import io
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+
+import aiohttp
+import httpx
+import pycurl
+import pytest
+import requests
+
+from inflight.strategies.core.http1 import ClosedEarlyError, ProtocolError, Response, ResponseParser
+from tests.core.responses import ABC, CHUNKED, HEAD, NOT_PERMITTED, USAGE, is_usual
+from tests.patience import FOREVER_S
+
+REFUSAL_S = 1.0
+"""A client that has not answered until then has refused."""
+
+
+def feed(data: bytes, step: int) -> Response | str:
+    """Return the response, or why it is refused, or that the parser waits for more."""
+    parser = ResponseParser(65536, 65536)
+    for at in range(0, len(data), step):
+        try:
+            response = parser.feed(data[at : at + step])
+        except ClosedEarlyError as error:
+            raise AssertionError("the connection is open") from error
+        except ProtocolError as error:
+            return f"refused: {error}"
+        if response is not None:
+            return response
+    return "waits"
+
+
+def size_of(what: str) -> int:
+    """Return the length of the body: of all cases that are accepted, it is 3 or 0."""
+    return 0 if USAGE[what][0].startswith((b"HTTP/1.1 101", b"HTTP/1.1 204", b"HTTP/1.1 304", b"HTTP/1.1 205")) else 3
+
+
+@pytest.mark.parametrize("step", [1, 7, 100_000])
+def test_what_is_permitted_and_three_of_four_clients_accept_is_accepted_and_nothing_else(step: int) -> None:
+    answers = {what: feed(data, step) for what, (data, _) in USAGE.items()}
+
+    accepted = {what: answer.size for what, answer in answers.items() if isinstance(answer, Response)}
+    assert accepted == {what: size_of(what) for what in USAGE if is_usual(what)}
+    assert "waits" not in answers.values()
+
+
+def test_what_three_clients_accept_and_the_rfcs_forbid_is_listed() -> None:
+    assert {what for what, (_, clients) in USAGE.items() if clients.count("-") < 2 and not is_usual(what)} == set(
+        NOT_PERMITTED
+    )
+
+
+WRONG = {  # what is right so far, and the first wrong byte
+    "a minor version that few know": (b"HTTP/1.", b"2"),
+    "another major version": (b"HTTP/", b"2"),
+    "another protocol": (b"", b"S"),
+    "lower case": (b"", b"h"),
+    "an empty line first": (b"", b"\r"),
+    "two spaces": (b"HTTP/1.1 ", b" "),
+    "a status below 100": (b"HTTP/1.1 ", b"0"),
+    "a status of four digits": (b"HTTP/1.1 200", b"0"),
+    "CR alone": (b"HTTP/1.1 200 OK\r", b"X"),
+    "NUL in a reason": (b"HTTP/1.1 200 ", b"\0"),
+    "NUL in a value": (HEAD + b"X: ", b"\0"),
+    "a space in a name": (HEAD + b"X", b" "),
+    "no colon": (HEAD + b"nothing", b"\r"),
+    "no name": (HEAD, b":"),
+    "CR CR": (HEAD + b"\r", b"\r"),
+    "no chunk size": (CHUNKED, b"\r"),
+    "a letter in a chunk size": (CHUNKED + b"3", b"x"),
+    "LF behind a chunk size": (CHUNKED + b"3", b"\n"),
+    "LF behind a chunk extension": (CHUNKED + b"3;a", b"\n"),
+    "a long chunk": (CHUNKED + b"3\r\nabc", b"d"),
+    "LF behind a chunk": (CHUNKED + b"3\r\nabc", b"\n"),
+    "a trailer that begins with a space": (CHUNKED + b"0\r\n", b" "),
+    "a trailer without colon": (CHUNKED + b"0\r\nx", b"\n"),
+    "a nonsense behind an interim response": (b"HTTP/1.1 100 C\n\n", b"x"),
+}
+
+
+@pytest.mark.parametrize("step", [1, 100_000])
+@pytest.mark.parametrize("what", WRONG)
+def test_a_refusal_comes_with_the_first_wrong_byte_and_names_it(what: str, step: int) -> None:
+    right, wrong = WRONG[what]
+
+    answer = feed(right + wrong, step)
+
+    assert feed(right, step) == "waits"
+    assert isinstance(answer, str)
+    assert answer.startswith("refused: ")
+    assert repr(wrong)[2:-1] in answer
+
+
+@pytest.mark.parametrize(
+    ("data", "fields"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Type: text/html;\r\n charset=latin-1\r\n" + ABC, ("text/html", "latin-1", None)),
+        (b"HTTP/1.1 200 OK\nContent-Type: text/xml\n" + ABC, ("text/xml", "utf-8", None)),
+        (b"HTTP/1.1 302 F\nLocation:\n\t/A\n" + ABC, (None, "utf-8", "/A")),
+        (b"HTTP/1.1 302 F\r\n Location: /no\r\n" + ABC, (None, "utf-8", None)),
+    ],
+)
+def test_fields_in_odd_syntax_are_read(data: bytes, fields: tuple[str | None, ...]) -> None:
+    response = feed(data, 1)
+
+    assert isinstance(response, Response)
+    assert (response.content_type, response.encoding, response.location) == fields
+
+
+# The clients
+
+
+@pytest.fixture(scope="module")
+def base() -> Iterator[str]:
+    """Serve each case at its number, and leave the connection open."""
+    cases = [data for data, _ in USAGE.values()]
+
+    def answer(sock: socket.socket) -> None:
+        with sock, contextlib.suppress(OSError):
+            head = b""
+            while b"\r\n\r\n" not in head:
+                head += sock.recv(65536) or b"\r\n\r\n"
+            sock.sendall(cases[int(head.split(b" ")[1][1:])])
+            while sock.recv(65536):
+                pass
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):  # the listener is closed: the end
+            while True:
+                threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+async def ask_aiohttp(url: str, timeout_s: float) -> int:
+    timeout = aiohttp.ClientTimeout(timeout_s)
+    async with (
+        aiohttp.ClientSession(timeout=timeout) as session,
+        session.get(url, allow_redirects=False) as response,
+    ):
+        return len(await response.read())
+
+
+async def ask_httpx(url: str, timeout_s: float) -> int:
+    async with httpx.AsyncClient(timeout=timeout_s, trust_env=False, verify=False) as client:  # noqa: S501  (no TLS)
+        return len((await client.get(url)).content)
+
+
+def requested(url: str, timeout_s: float) -> int:
+    with requests.Session() as session:
+        session.trust_env = False
+        return len(session.get(url, timeout=timeout_s, allow_redirects=False).content)
+
+
+def curled(url: str, timeout_s: float) -> int:
+    body, curl = io.BytesIO(), pycurl.Curl()
+    for option, value in (
+        (pycurl.URL, url),
+        (pycurl.WRITEDATA, body),
+        (pycurl.TIMEOUT_MS, round(timeout_s * 1000)),
+        (pycurl.NOSIGNAL, 1),
+    ):
+        curl.setopt(option, value)
+    with contextlib.closing(curl):
+        curl.perform()
+    return len(body.getvalue())
+
+
+CLIENTS: dict[str, Callable[[str, float], Awaitable[int]]] = {
+    "A": ask_aiohttp,
+    "H": ask_httpx,
+    "R": lambda url, timeout_s: asyncio.to_thread(requested, url, timeout_s),
+    "C": lambda url, timeout_s: asyncio.to_thread(curled, url, timeout_s),
+}
+REFUSALS = (aiohttp.ClientError, httpx.HTTPError, requests.RequestException, pycurl.error, OSError, ValueError)
+
+
+@pytest.mark.night
+@pytest.mark.parametrize("client", CLIENTS)
+def test_each_client_accepts_what_the_table_says(client: str, base: str) -> None:
+    listed = {what for what, (_, clients) in USAGE.items() if client in clients}
+    few = asyncio.Semaphore(8)
+
+    async def accepts(number: int, what: str) -> bool:
+        async with few:
+            try:
+                size = await CLIENTS[client](f"{base}/{number}", FOREVER_S if what in listed else REFUSAL_S)
+            except REFUSALS:
+                return False
+        return size == body_size(what)
+
+    async def answers() -> list[bool]:
+        return await asyncio.gather(*(accepts(number, what) for number, what in enumerate(USAGE)))
+
+    accepted = {what for what, is_accepted in zip(USAGE, asyncio.run(answers()), strict=True) if is_accepted}
+    assert (accepted - listed, listed - accepted) == (set(), set())
+
+
+def body_size(what: str) -> int:
+    return 10 if USAGE[what][0].endswith(b"0123456789") else size_of(what)

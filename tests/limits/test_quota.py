@@ -1,0 +1,143 @@
+"""CPU quotas of control groups: read from made files, and counted in a real group."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from inflight.bench.measure.limits import quota
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.parts import Quota
+from tests.cli.command import call
+from tests.limits.made_machine import write
+from tests.patience import until
+
+V2 = {
+    "proc/self/cgroup": "0::/pod/job\n",
+    "proc/self/mountinfo": "30 20 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw\n",
+    "sys/fs/cgroup/pod/job/cpu.stat": "usage_usec 900\nnr_periods 300\nnr_throttled 286\nthrottled_usec 5400\n",
+}
+V1 = {
+    "proc/self/cgroup": "4:cpu,cpuacct:/docker/abc\n1:name=systemd:/elsewhere\n",
+    "proc/self/mountinfo": "35 31 0:32 /docker /cg/cpu rw - cgroup cgroup rw,cpu,cpuacct\n",
+    "cg/cpu/abc/cpu.cfs_period_us": "50000\n",
+    "cg/cpu/abc/cpu.stat": "nr_periods 7\nnr_throttled 2\nthrottled_time 12345678\n",
+    "cg/cpu/cpu.cfs_quota_us": "-1\n",
+    "cg/cpu/cpu.cfs_period_us": "100000\n",
+}
+JOB = "sys/fs/cgroup/pod/job/cpu.max"
+
+
+@pytest.mark.parametrize(
+    ("files", "limit"),
+    [
+        ({}, None),
+        (V2, None),
+        (V2 | {JOB: "max 100000\n"}, None),
+        (V2 | {JOB: "100000 100000\n"}, Quota(1.0, 300, 286, 5_400_000)),
+        (V2 | {JOB: "25000 10000\n"}, Quota(2.5, 300, 286, 5_400_000)),
+        # the quota of an ancestor binds, too, and its counts count
+        (V2 | {"sys/fs/cgroup/pod/cpu.max": "50000 100000\n"}, Quota(0.5, 0, 0, 0)),
+        (
+            V2
+            | {JOB: "400000 100000\n", "sys/fs/cgroup/pod/cpu.max": "150000 100000\n"}
+            | {"sys/fs/cgroup/pod/cpu.stat": "nr_periods 10\nnr_throttled 4\nthrottled_usec 2\n"},
+            Quota(1.5, 310, 290, 5_402_000),
+        ),
+        (V1, None),
+        (V1 | {"cg/cpu/abc/cpu.cfs_quota_us": "-1\n"}, None),
+        (V1 | {"cg/cpu/abc/cpu.cfs_quota_us": "75000\n"}, Quota(1.5, 7, 2, 12_345_678)),
+    ],
+)
+def test_the_quota_is_that_of_the_tightest_group(tmp_path: Path, files: dict[str, str], limit: Quota | None) -> None:
+    write(tmp_path, files)
+
+    assert quota.read(tmp_path) == limit
+
+
+def test_a_trial_has_what_its_quota_counted_meanwhile() -> None:
+    before, after = Quota(1.0, 300, 286, 5_000), Quota(1.0, 310, 290, 5_900)
+
+    assert quota.between(before, after) == Quota(1.0, 10, 4, 900)
+    assert quota.between(None, after) is quota.between(before, None) is None
+
+
+def test_a_run_names_the_quota_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quota, "read", lambda: Quota(1.5, 0, 0, 0))
+
+    assert call("run", "quick", "--dry-run").err.startswith("CPU quota of 1.5 cores: ")
+
+
+def test_the_rows_of_a_run_have_the_quota(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    counts = count(1)
+    monkeypatch.setattr(quota, "read", lambda: Quota(0.5, 10 * next(counts), 7, 0))
+    tiny = tmp_path / "tiny.toml"
+    tiny.write_text('strategies = ["callbacks"]\n[[crawl]]\nlatency = ["0"]\nin_flight = [1]\npages = 10\n', "utf-8")
+
+    assert call("run", str(tiny), "--out", str(tmp_path)).code == 0
+
+    (folder,) = rows.folders_in(tmp_path)
+    assert rows.machine(folder)["cpu_quota_cores"] == 0.5
+    assert [row.measured.quota for row in rows.read(folder)] == [Quota(0.5, 10, 0, 0)]
+
+
+PERIOD_US = 100_000
+BUSY = """
+import json, sys, time
+from inflight.bench.measure.limits import quota
+from pathlib import Path
+Path(sys.argv[1], "cgroup.procs").write_text("0")
+before = quota.read()
+while quota.between(before, quota.read()).throttled < 2 and time.process_time() < 5:
+    pass
+counted = quota.between(before, quota.read())
+print(json.dumps([counted.cores, counted.periods, counted.throttled, counted.throttled_ns]))
+"""
+
+
+LIMITS = {
+    "/sys/fs/cgroup": {"cpu.max": f"20000 {PERIOD_US}"},
+    "/sys/fs/cgroup/cpu": {"cpu.cfs_period_us": str(PERIOD_US), "cpu.cfs_quota_us": "20000"},
+}
+"""Files of a quota of a fifth of a core, by the folder in which a group may be made: version 2, version 1."""
+
+
+@pytest.fixture(params=LIMITS)
+def group(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """Make a control group with a quota; skip the test where it cannot be made."""
+    folder, limits = Path(request.param) / f"inflight-test-{os.getpid()}", LIMITS[request.param]
+    try:
+        folder.mkdir()
+    except OSError as error:
+        pytest.skip(f"no control group can be made: {error}")
+    try:
+        if not all((folder / name).exists() for name in limits):
+            pytest.skip(f"a group in {request.param} has no CPU quota here")
+        for name, value in limits.items():
+            (folder / name).write_text(value)
+        yield folder
+    finally:
+        until(lambda: _is_removed(folder))
+
+
+def _is_removed(folder: Path) -> bool:
+    """Remove a group; its last process leaves it a moment after its parent has waited for it."""
+    try:
+        folder.rmdir()
+    except OSError:
+        return False
+    return True
+
+
+def test_the_kernel_throttles_a_process_above_its_quota_and_that_is_counted(group: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", BUSY, str(group)], capture_output=True, text=True, check=True)
+
+    cores, periods, throttled, throttled_ns = json.loads(done.stdout)
+    assert cores == 0.2
+    assert 2 <= throttled <= periods
+    assert throttled_ns > 0
