@@ -20,21 +20,22 @@ _VERSION = "it waits for the rest of a response in any version of HTTP"
 _PERCENT = "it normalises percent codes: it sends %7E for %7e"
 _NO_NAME = "it refuses hosts that cannot be names before it looks them up"
 _INTERIM = "http.client takes 103 for the response itself"
-_FIXED = "its limit for header sections is fixed"
+_UNSEEN = "it does not show these to its caller, and has other limits for them"
 _UNASKED = "it takes what follows a response for the next one"
 
+_AROUND = {f"/around/2000/{name}": _UNSEEN for name in ("interim", "interims", "chunk-extension", "trailers")}
 _H11 = {
+    **_AROUND,
     "/late/second-connection": _STALE,
-    "/header/over": _FIXED,
     "/nonsense/text-without-end": _LINE,
     "/nonsense/version": _VERSION,
     "/behind/response": _UNASKED,
     "silent-first.test": "anyio tries the second address after 250 ms",
 }
 _HTTP_CLIENT = {
+    **_AROUND,
     "/slow/interim": _INTERIM,
     "/odd/interim": _INTERIM,
-    "/header/over": "http.client's limit of 65,536 bytes per line is fixed",
     "/broken/half-header": _CUT_OFF,
     "/broken/no-end-of-trailers": _CUT_TRAILERS,
     "/recovers/half-header": _CUT_OFF,
@@ -51,6 +52,10 @@ _HTTP_CLIENT = {
 }
 
 LIMITS: dict[str, dict[str, str]] = {
+    "aiohttp_client": {
+        "/around/2000/interims": "it has a limit for each interim response, and none for all",
+        "/around/2000/chunk-extension": _UNSEEN,
+    },
     "httpx_client": {
         **_H11,
         "/future-address/redirect": _LOCATION,
@@ -66,11 +71,13 @@ LIMITS: dict[str, dict[str, str]] = {
     "urllib3_threads": _HTTP_CLIENT,
     "requests_threads": _HTTP_CLIENT,
     "niquests_client": {
+        **_AROUND,
+        "/section/65537/reason": "it gives the usual reason of the status, whatever was sent",
         "/late/second-connection": _STALE,
-        "/header/over": _FIXED,
         "/percent/%41%7e": _PERCENT,
     },
     "pycurl_multi": {
+        "/around/2000/chunk-extension": _UNSEEN,
         "/broken/half-header": _CUT_OFF,
         "/recovers/half-header": _CUT_OFF,
         "/nonsense/version": _VERSION,

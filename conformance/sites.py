@@ -104,6 +104,7 @@ UNLINKED = {
     "/xhtml": response(200, TRAP, "application/xhtml+xml"),
     "/bytes": response(200, TRAP, "application/octet-stream"),
     "/untyped": response(200, TRAP, None),
+    "/utf-16": response(200, TRAP.decode().encode("utf-16"), "text/html; charset=utf-16"),
     **{f"/{status}": response(status, TRAP) for status in (201, 206, 302, 404, 500)},
     **{f"/{status}": bare(status) for status in (204, 304)},
 }
@@ -116,12 +117,15 @@ WRITTEN = """
     href=/trap <a href="https://127.0.0.1/trap"> <a href="mailto:trap@localhost">
     <a href="javascript:trap()"> <a href="ftp://127.0.0.1/trap"> <a href="/percent/%41%7e"> <a href="/é x">
     <a href="http://127.0.0.1:trap/"> <a href="http://[trap/"> <a href="http://me@127.0.0.1/trap">
+    <img src="/trap" srcset="/trap 2x"> <meta http-equiv=refresh content="0; url=/trap">
     <a href="/quote?a='b'&amp;c=%22;d|e"> <a href="/semi;colon"> <a href="/a//b/../c">
 """
 READ = (
     "/single", "/upper", "/spaces", "/bare", "/slash/", "/amp?a&b", "/fragment", "/percent/%41%7e", "/%C3%A9%20x",
     "/quote?a='b'&c=%22;d%7Ce", "/semi;colon", "/a//c",
 )  # fmt: skip
+ELSEWHERE = {"Link": "</trap>; rel=next", "Refresh": "0; url=/trap"}
+"""Header fields with links that are not followed."""
 HOSTILE = {
     "/nines": "&#" + 5000 * "9" + ";",
     "/zeros": "/&#" + 4301 * "0" + ";",
@@ -173,7 +177,10 @@ LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: %s\r\n\r\n"
 WHOLE = b"content-LENGTH:\t18 \r\n\r\n" + LINK
 HEAD_10 = HEAD.replace(b"1.1", b"1.0")
 BYTES = [bytes([byte]) for byte in HEAD[:20]]
-INTERIM = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n"
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+INTERIM = CONTINUE + b"HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n"
+FRAMED = (b"Transfer-Encoding: chunked\r\n", b"Content-Length: 5\r\n")
+"""Header fields that speak of a body, also where there is none (RFC 9112, section 6.3)."""
 ODD = {
     "/odd/byte-by-byte": Row((("pieces", *BYTES, HEAD[20:], WHOLE[:1], WHOLE[1:]),)),
     "/odd/chunks": Row(
@@ -185,9 +192,11 @@ ODD = {
     "/odd/http10-until-close": Row((HEAD_10 + b"\r\n" + LINK, CLOSE)),
     "/odd/close": Row((HEAD + b"Connection: Close\r\n" + WHOLE, CLOSE)),
     "/odd/interim": Row((("pieces", INTERIM, HEAD + WHOLE),)),
+    "/odd/interim-with-framing": Row(b"".join(CONTINUE[:-2] + field + b"\r\n" for field in FRAMED) + HEAD + WHOLE),
     "/odd/no-reason": Row(b"HTTP/1.1 200\r\nContent-Type: text/html\r\n" + WHOLE),
     "/odd/cookie": Row(HEAD + b"Set-Cookie: a=b; Path=/\r\n" + WHOLE),
     "/odd/big-header": Row(HEAD + b"x: " + b"y" * 60_000 + b"\r\n" + WHOLE),
+    "/odd/many-header-lines": Row(HEAD + b"x: y\r\n" * 90 + WHOLE),
     **{
         f"/odd/{status}": Row(response(status, LINK.replace(b"linked", b"a-trap"), Retry_After="0"), status)
         for status in (400, 401, 403, 404, 410, 429, 500, 502, 503, 599)
@@ -221,10 +230,13 @@ UNUSUAL = {
     "lf-behind-chunk-size": CHUNKED + b"3\n",
     "lf-behind-chunk": CHUNKED + b"3\r\nabc\n",
     "trailer": CHUNKED + b"0\r\nx\r\n",
+    "other-protocol": b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n",
 }
 """Up to the first wrong byte, or not much farther; some clients accept it, or wait for more."""
 
-BODILESS = {f"/{status}/{n}": bare(status) for status in (204, 304) for n in range(3)}
+BODILESS = {
+    f"/{status}/{n}": bare(status, fields) for status in (204, 304) for n, fields in enumerate((b"", b"", b"", *FRAMED))
+}
 
 BREAKS: dict[str, tuple[Script, Outcome]] = {
     "closed": ((CLOSE,), EARLY),
@@ -261,8 +273,11 @@ DRIPS = {
 OVER = (LATE, BAD, EARLY)
 """What may come of a response without end in a client that reads on, or has limits of its own."""
 FLOODS = {
+    "status-line": (HEAD[:15], b"x" * 5000),
+    "interim": (b"", CONTINUE * 100),
     "header-line": (HEAD + b"x: ", b"y" * 5000),
     "header-lines": (HEAD, b"x: y\r\n" * 1000),
+    "folded-lines": (HEAD + b"x: y\r\n", b" y\r\n" * 1000),
     "body": (HEAD + b"Content-Length: 1000000000000\r\n\r\n", b"x" * 5000),
     "until-close": (HEAD + b"\r\n", b"x" * 5000),
     "chunks": (CHUNKED, b"5\r\nhello\r\n" * 1000),
@@ -270,6 +285,7 @@ FLOODS = {
     "chunk-size": (CHUNKED, b"0" * 5000),
     "chunk-extension": (CHUNKED + b"5;", b"x" * 5000),
     "trailers": (CHUNKED + b"0\r\n", b"x: y\r\n" * 1000),
+    "trailer-line": (CHUNKED + b"0\r\nx: ", b"y" * 5000),
     "length-and-chunks": (CHUNKED[:-2] + b"Content-Length: 5\r\n\r\n", b"5\r\nhello\r\n" * 1000),
 }
 
@@ -283,6 +299,35 @@ def framings(size: int, limit: int) -> dict[str, Row]:
         f"/chunked/{size}": Row(CHUNKED + chunks + b"0\r\n\r\n", expected),
         f"/close/{size}": Row((HEAD + b"Connection: close\r\n\r\n" + body, CLOSE), expected),
     }
+
+
+def sections(size: int, limit: int) -> dict[str, Row]:
+    """Return rows with a header section of this size, without its last empty line."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 0"
+    lines, rest = divmod(size - len(head), 1000)
+    layouts = {
+        "one-line": head + b"\r\nx: " + b"y" * (size - len(head) - 5),
+        "lines": head + lines * (b"\r\nx: " + b"y" * 995) + b"y" * rest,
+        "reason": head.replace(b"OK", b"x" * (size - len(head) + 2)),
+    }
+    expected = 200 if size <= limit else LARGE
+    return {
+        f"/section/{size}/{name}": Row(section + b"\r\n\r\n", expected, (BAD,) if size > limit else ())
+        for name, section in layouts.items()
+    }
+
+
+def around(size: int, expected: Outcome) -> dict[str, Row]:
+    """Return rows with this number of bytes, and some more, that are neither header section nor body."""
+    field = b"x: " + b"y" * size + b"\r\n\r\n"
+    scripts = {
+        "interim": CONTINUE[:-2] + field + HEAD + WHOLE,
+        "interims": CONTINUE * (size // len(CONTINUE) + 1) + HEAD + WHOLE,
+        "chunk-extension": CHUNKED + b"12;" + b"x" * size + b"\r\n" + LINK + b"\r\n0\r\n\r\n",
+        "trailers": CHUNKED + b"12\r\n" + LINK + b"\r\n0\r\n" + field,
+    }
+    own = (BAD,) if expected == LARGE else ()
+    return {f"/around/{size}/{name}": Row(script, expected, own) for name, script in scripts.items()}
 
 
 SITES = {
@@ -347,7 +392,7 @@ SITES = {
     ),
     "links are read as they may be written": Site(
         "links",
-        {"/": response(200, WRITTEN.encode(), "text/html; charset=utf-8"), **dict.fromkeys(READ, page())},
+        {"/": response(200, WRITTEN.encode(), "text/html; charset=utf-8", **ELSEWHERE), **dict.fromkeys(READ, page())},
         ("/",),
     ),
     "an exclude pattern skips urls": Site(
@@ -452,7 +497,7 @@ SITES = {
     ),
     "what most clients refuse is refused at once and not tried again": Site(
         "errors",
-        {f"/unusual/{name}": Row((data, HANG), BAD, (200, *CUT, LATE)) for name, data in UNUSUAL.items()},
+        {f"/unusual/{name}": Row((data, HANG), BAD, (200, 101, *CUT, LATE)) for name, data in UNUSUAL.items()},
         options={"max_tries": 3},
         own_options={"max_tries": 1, "timeout_ns": SHORT_NS},
         uses=CONNECTION_USES,
@@ -463,7 +508,12 @@ SITES = {
         fields={"/": {"size": len(coded)}},
     ),
     "a response without a body leaves the connection for the next": Site(
-        "responses", {"/": page(*BODILESS), **BODILESS}, ("/",), {"max_in_flight": 1}, max_connections=1
+        "responses",
+        {"/": page(*BODILESS), **BODILESS},
+        ("/",),
+        {"max_in_flight": 1},
+        uses=CONNECTION_USES,
+        max_connections=1,
     ),
     "every page leaves its record": Site(
         "responses",
@@ -526,7 +576,7 @@ SITES = {
             f"/endless/{name}": Row((first, ("repeat", piece, 0)), LARGE, OVER)
             for name, (first, piece) in FLOODS.items()
         },
-        options={"max_body_bytes": 100_000, "max_header_bytes": 20_000, "max_tries": 2, "max_in_flight": 10},
+        options={"max_body_bytes": 100_000, "max_header_bytes": 20_000, "max_tries": 2, "max_in_flight": len(FLOODS)},
         own_options={"timeout_ns": SHORT_NS, "max_tries": 1},
     ),
     "a body may be as large as the limit and not a byte larger": Site(
@@ -542,6 +592,14 @@ SITES = {
             "/header/over": Row(page("/trap", X="y" * 2500), LARGE, (BAD,)),
             "/x": None,
         },
+        options={"max_header_bytes": 2000},
+    ),
+    "a header section may be as large as the limit and not a byte larger": Site(
+        "size", sections(65_536, 65_536) | sections(65_537, 65_536), options={"max_header_bytes": 65_536}
+    ),
+    "what comes around header section and body is bounded too": Site(
+        "size",
+        {**around(1500, 200), **around(2000, LARGE), "/linked": None},
         options={"max_header_bytes": 2000},
     ),
     "the work is done once for each response": Site(

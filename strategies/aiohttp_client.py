@@ -12,6 +12,7 @@ from inflight.strategies.client import (
     Frontier,
     Job,
     ProtocolError,
+    check_header,
     crawl_in_tasks,
     read_async,
     request_headers,
@@ -50,6 +51,7 @@ async def get(session: aiohttp.ClientSession, url: str, job: Job) -> Answer:
     """Fetch one URL, which is in its normal form already (``encoded``)."""
     async with session.get(URL(url, encoded=True), allow_redirects=False) as response:
         headers = response.headers
+        check_header(response.reason, response.raw_headers, job)
         return Answer(
             response.status, headers.get("Content-Type"), headers.get("Location"), await read_body(response, job)
         )

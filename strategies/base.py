@@ -23,6 +23,8 @@ class Job:
     strict: bool = True
     exclude: str | None = None
     max_header_bytes: int = 64 * 1024
+    """Maximum of a header section, without its last empty line; also of all interim responses before it, of a trailer
+    section, and of a line with the size of a chunk."""
     max_body_bytes: int = 16 * 1024 * 1024
     work_units: int = 0
     """CPU work per page, in units of ``inflight.strategies.core.work``."""

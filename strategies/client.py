@@ -25,6 +25,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.http1 import (
+    NO_BODY,
     USER_AGENT,
     ClosedEarlyError,
     ProtocolError,
@@ -36,6 +37,7 @@ from inflight.strategies.core.page import Fetch
 from inflight.strategies.core.work import consume
 
 __all__ = [
+    "NO_BODY",
     "Answer",
     "ClosedEarlyError",
     "Errors",
@@ -43,6 +45,7 @@ __all__ = [
     "Job",
     "ProtocolError",
     "TooLargeError",
+    "check_header",
     "crawl_in_tasks",
     "crawl_in_threads",
     "in_latin_1",
@@ -74,6 +77,16 @@ def request_headers(job: Job) -> dict[str, str]:
     """Return the header fields of every request, besides Host. A client must add no others."""
     close = {"Connection": "close"} if job.connection == "per-fetch" else {}
     return {"User-Agent": USER_AGENT, "Accept": "*/*", **close}
+
+
+def check_header(reason: str | bytes | None, fields: Iterable[tuple[str | bytes, str | bytes]], job: Job) -> None:
+    """Raise TooLargeError when a header section is larger than the job allows: libraries have limits of their own.
+
+    ``fields`` are the names and values of its lines. If a library has joined lines of one name, they count as joined.
+    """
+    size = len("HTTP/1.1 200 ") + len(reason or "") + sum(len(name) + len(value) + 4 for name, value in fields)
+    if size > job.max_header_bytes:
+        raise TooLargeError(f"header section over {job.max_header_bytes} bytes")
 
 
 async def read_async(pieces: AsyncIterable[bytes], job: Job) -> bytes:

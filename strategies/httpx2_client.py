@@ -14,6 +14,7 @@ from inflight.strategies.client import (
     Frontier,
     Job,
     ProtocolError,
+    check_header,
     crawl_in_tasks,
     read_async,
     request_headers,
@@ -72,6 +73,7 @@ async def get(client: httpx2.AsyncClient, url: str, job: Job) -> Answer:
     """Fetch one URL; the body is streamed, because it is decoded otherwise."""
     async with client.stream("GET", url) as response:
         headers = response.headers
+        check_header(response.reason_phrase, headers.raw, job)
         body = await read_async(response.aiter_raw(), job)
         location = headers.get("Location", "").encode(headers.encoding) or None
         return Answer(response.status_code, headers.get("Content-Type"), location, body)

@@ -20,6 +20,8 @@ from inflight.strategies.client import (
     Frontier,
     Job,
     ProtocolError,
+    TooLargeError,
+    check_header,
     crawl_in_tasks,
     in_latin_1,
     read_async,
@@ -37,6 +39,7 @@ ERRORS: Errors = {
     IncompleteRead: ClosedEarlyError,
     HTTPError: ProtocolError,
     niquests.RequestException: ProtocolError,
+    RecursionError: TooLargeError,  # it calls itself once more for each interim response
 }
 
 
@@ -77,6 +80,7 @@ async def get(session: niquests.AsyncSession, url: str, job: Job) -> Answer:
     response = await session.get(url, stream=True, allow_redirects=False)
     try:
         headers = response.headers
+        check_header(response.reason, response.raw.headers.items(), job)
         body = await read_async(await response.iter_raw(PIECE_BYTES), job)
         return Answer(response.status_code, headers.get("Content-Type"), in_latin_1(headers.get("Location")), body)
     finally:

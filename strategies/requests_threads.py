@@ -10,12 +10,14 @@ from urllib3.exceptions import HTTPError, InvalidChunkLength
 from urllib3.util import SKIP_HEADER
 
 from inflight.strategies.client import (
+    NO_BODY,
     Answer,
     ClosedEarlyError,
     Errors,
     Frontier,
     Job,
     ProtocolError,
+    check_header,
     crawl_in_threads,
     in_latin_1,
     read,
@@ -74,7 +76,12 @@ def get(session: requests.Session, url: str, job: Job) -> Answer:
     """Fetch one URL; the body is read from urllib3's response (``raw``), because requests decodes it."""
     with session.get(url, stream=True, allow_redirects=False, timeout=job.timeout_ns / 1e9) as response:
         headers = response.headers
-        body = read(response.raw.stream(PIECE_BYTES, decode_content=False), job)
+        check_header(response.reason, response.raw.headers.items(), job)
+        if response.status_code in NO_BODY:  # http.client would wait for chunks, if a field speaks of them
+            body = b""
+            response.raw.release_conn()
+        else:
+            body = read(response.raw.stream(PIECE_BYTES, decode_content=False), job)
         answer = Answer(response.status_code, headers.get("Content-Type"), in_latin_1(headers.get("Location")), body)
     if job.connection == "per-fetch":
         session.close()  # urllib3 would keep it until the server's end of it has been seen

@@ -8,12 +8,14 @@ import urllib3
 from urllib3.exceptions import HTTPError, InvalidChunkLength
 
 from inflight.strategies.client import (
+    NO_BODY,
     Answer,
     ClosedEarlyError,
     Errors,
     Frontier,
     Job,
     ProtocolError,
+    check_header,
     crawl_in_threads,
     in_latin_1,
     read,
@@ -53,7 +55,12 @@ def get(client: urllib3.PoolManager, url: str, job: Job) -> Answer:
     """Fetch one URL; the body is read as it was sent (``decode_content``)."""
     with client.request("GET", url, redirect=False, preload_content=False, decode_content=False) as response:
         headers = response.headers
-        body = read(response.stream(PIECE_BYTES, decode_content=False), job)
+        check_header(response.reason, headers.items(), job)
+        if response.status in NO_BODY:  # http.client would wait for chunks, if a field speaks of them
+            body = b""
+            response.release_conn()
+        else:
+            body = read(response.stream(PIECE_BYTES, decode_content=False), job)
         answer = Answer(response.status, headers.get("Content-Type"), in_latin_1(headers.get("Location")), body)
     if job.connection == "per-fetch":
         client.clear()  # urllib3 would keep it until the server's end of it has been seen

@@ -9,8 +9,10 @@ from inflight.bench.frame.blocks import Block
 from inflight.bench.frame.blocks import blocks as read_blocks
 from inflight.bench.rows.files import Check, Row, Status
 from inflight.bench.rows.records import changed
-from tests.made_rows import FAILED, MS, PASSED, RUN, edited, made_site, make, memory_row, times
+from tests.made_rows import MS, PASSED, RUN, edited, made_site, make, memory_row, times
 
+STOPPED = Check("no hole", "failed", "no fetch ended for 4.00 s")
+STOP_NS = 4000 * MS
 CPU_NS, PER_S = 33_300, 28_000.0
 FEW, MANY, BASE_BYTES, HELD_BYTES = 240, 2200, 12_000_000, 2_000_000
 TIMED = ("cpu_per_page", "throughput")
@@ -62,9 +64,11 @@ def block(
             _row(
                 arm, number, latency, said, status if broken else "ok", reason if broken else None,
                 measured if broken else measured | _measured(round(cpu_ns), per_s, share),
-                () if broken else (PASSED, FAILED) if invalid and arm == "A" else (PASSED,), python[side],
+                () if broken else (PASSED, STOPPED) if invalid and arm == "A" else (PASSED,), python[side],
             )
         )  # fmt: skip
+        if invalid and arm == "A":
+            rows[-1] = edited(rows[-1], measured={"hole_ns": STOP_NS}, server={"lateness_max_ns": STOP_NS})
     if memory is not None or memory_invalid:
         rows += _memory(number, rows, memory or 0.0, memory_invalid)
     return rows

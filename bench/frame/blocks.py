@@ -23,8 +23,6 @@ CONTROLS = {"placebo CPU per page": "cpu_per_page", "placebo throughput": "throu
 """The metric of each control."""
 MIN_CORE_SHARE = 0.5
 """Least share of its core that a side must use so that throughput is gated; below, it would hide slowdowns."""
-OUTSIDE = frozenset({"no hole", "server had room", "no listen drops"})
-"""Checks of an arm that fail for causes outside the arm."""
 
 Side = Literal["A", "B"]
 SIDES: tuple[Side, ...] = ("A", "B")
@@ -181,11 +179,15 @@ def why_no_memory(blocks: Sequence[Block]) -> str | None:
 def has_failed(row: Row) -> bool:
     """Tell whether a row is a failure of its arm: it ended early or wrong, or failed a check that depends on the arm.
 
-    An invalid reading of memory is not a failure; it gives no figure.
+    An invalid reading of memory is not a failure; it gives no figure. A lost server is outside. So is a hole of which
+    the server was late for half or more: the server or the whole machine stood still. Any other hole is the arm's.
     """
+    if not isinstance(row, Arm):
+        return row.status != "ok"
     if row.status != "ok":
-        return not (isinstance(row, Arm) and row.measured.server_lost)
-    return row.kind == "arm" and any(check.name not in OUTSIDE for check in row.failed_checks)
+        return not row.measured.server_lost
+    is_outside = 2 * (row.server.lateness_max_ns or 0) >= (row.measured.hole_ns or math.inf)
+    return any(check.name != "no hole" or not is_outside for check in row.failed_checks)
 
 
 def reason(row: Row) -> str:

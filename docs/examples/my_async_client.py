@@ -35,6 +35,7 @@ def open_client(job):
 
 async def get(session, url, job):
     async with session.get(URL(url, encoded=True), allow_redirects=False) as response:
+        driver.check_header(response.reason, response.raw_headers, job)
         body = await driver.read_async(response.content.iter_any(), job)
         headers = response.headers
         return driver.Answer(response.status, headers.get("Content-Type"), headers.get("Location"), body)

@@ -35,7 +35,12 @@ def open_client(job):
 
 def get(pool, url, job):
     with pool.request("GET", url, redirect=False, preload_content=False, decode_content=False) as response:
-        body = driver.read(response.stream(65536, decode_content=False), job)
+        driver.check_header(response.reason, response.headers.items(), job)
+        if response.status in driver.NO_BODY:  # urllib3 would wait for chunks, if a field speaks of them
+            body = b""
+            response.release_conn()
+        else:
+            body = driver.read(response.stream(65536, decode_content=False), job)
         location = driver.in_latin_1(response.headers.get("Location"))
         answer = driver.Answer(response.status, response.headers.get("Content-Type"), location, body)
     if job.connection == "per-fetch":

@@ -42,7 +42,8 @@ _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,20})[ \t]*(?:;[^\n]*)?\r\n")
 _CHUNK_SIZE_BEGUN = re.compile(rb"(?:[0-9A-Fa-f]{1,20}(?:[ \t]+|[ \t]*\r|[ \t]*;[^\n]*)?)?")
 _LONG_CHUNK_SIZE = re.compile(rb"[0-9A-Fa-f]{21}")
 _NUMBER = re.compile(r"(?!.{4301})0*([0-9]{1,18})[ \t]*")
-_NO_BODY = frozenset({204, 304})
+NO_BODY = frozenset({204, 304})
+"""Statuses of responses that end with their header section, whatever its fields say (RFC 9112, section 6.3)."""
 LINKED_TYPES = frozenset({"text/html", "application/xml"})
 
 
@@ -149,7 +150,7 @@ class ResponseParser:
     Between two responses it is as new. After an exception it is of no more use, and neither is the connection.
     """
 
-    __slots__ = ("_body", "_buffer", "_head", "_max_body_bytes", "_max_header_bytes", "_scanned")
+    __slots__ = ("_body", "_buffer", "_head", "_interim_bytes", "_max_body_bytes", "_max_header_bytes", "_scanned")
 
     def __init__(self, max_header_bytes: int, max_body_bytes: int) -> None:
         self._max_header_bytes = max_header_bytes
@@ -158,6 +159,7 @@ class ResponseParser:
         self._buffer: bytearray | None = None
         self._body: bytearray | None = None
         self._scanned: tuple[_State, int] | None = None  # within a section that is read by the table
+        self._interim_bytes = 0  # of interim responses before the one to come
 
     @property
     def untouched(self) -> bool:
@@ -189,7 +191,7 @@ class ResponseParser:
                 head = _read_head(data[:end])
                 if head is not None and head.status >= 200:
                     return self._begin_body(head, data[end + 4 :])
-            self._buffer, self._scanned = bytearray(), (0, 0)
+            self._buffer, self._scanned, self._interim_bytes = bytearray(), (0, 0), 0
         self._buffer += data
         return self._read_odd_head(self._buffer)
 
@@ -205,6 +207,9 @@ class ResponseParser:
                 self._scanned = None
                 return self._begin_body(head, bytes(buffer))
             self._scanned = (0, 0)
+            self._interim_bytes += end
+            if self._interim_bytes > self._max_header_bytes:
+                raise TooLargeError(f"interim responses over {self._max_header_bytes} bytes")
 
     def _scan(self, buffer: bytearray, what: str) -> int | None:
         """Go on in a section; return where it ends, or None if it is not whole yet."""
@@ -248,6 +253,8 @@ class ResponseParser:
         at = 0
         while line_end := buffer.find(b"\n", at) + 1:
             size = _CHUNK_SIZE.fullmatch(buffer, at, line_end)
+            if line_end - at > self._max_header_bytes:
+                raise self._long_chunk_size_line()
             if size is None:
                 raise _no_chunk_size(buffer, at)
             length = int(size[1], 16)
@@ -269,8 +276,8 @@ class ResponseParser:
             at = end + 2
         del buffer[:at]
         if not line_end:
-            if len(buffer) > self._max_header_bytes:
-                raise TooLargeError(f"chunk size line over {self._max_header_bytes} bytes")
+            if len(buffer) >= self._max_header_bytes:  # at least its LF is to come
+                raise self._long_chunk_size_line()
             if not _CHUNK_SIZE_BEGUN.fullmatch(buffer):
                 raise _no_chunk_size(buffer, 0)
         return None
@@ -303,6 +310,9 @@ class ResponseParser:
 
     def _too_large(self) -> TooLargeError:
         return TooLargeError(f"body over {self._max_body_bytes} bytes")
+
+    def _long_chunk_size_line(self) -> TooLargeError:
+        return TooLargeError(f"chunk size line over {self._max_header_bytes} bytes")
 
 
 @dataclass(slots=True)  # not frozen: one is made for each header section that differs from the last one
@@ -421,7 +431,7 @@ def _body_length(status: int, fields: dict[str, str]) -> int:
         if number is None:
             raise ProtocolError(f"bad Content-Length: {value[:60]!r}")
         length = int(number[1])
-    if status < 200 or status in _NO_BODY:
+    if status < 200 or status in NO_BODY:
         return 0
     coding = fields.get("transfer-encoding")
     if coding is None:

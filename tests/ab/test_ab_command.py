@@ -143,7 +143,7 @@ MANY: dict[str, tuple[Callable[[BlockTrial], Mapping[str, Any]], float, Ends]] =
     "a busy machine": (
         always(invalid=True),
         0.0,
-        Ends("inconclusive", 0, "24 of 24 blocks were left out: server had room"),
+        Ends("inconclusive", 0, "24 of 24 blocks were left out: no hole"),
     ),
     "a B that fails once": (
         lambda trial: {"failed": "B"} if trial.round == 5 else {},

@@ -153,8 +153,8 @@ def test_memory_is_shown_per_fetch() -> None:
 def test_blocks_without_values_are_counted_by_side_with_their_reasons() -> None:
     dropped, failed = (show.to_json(result(ALL[name][0])) for name in ("no_good_block", "all_failed"))
 
-    assert (dropped["dropped"], dropped["reasons"]) == (8, {"server had room": 8})
-    assert "8 of 8 blocks left out; server had room (8)" in plain(ALL["no_good_block"][0])
+    assert (dropped["dropped"], dropped["reasons"]) == (8, {"no hole": 8})
+    assert "8 of 8 blocks left out; no hole (8)" in plain(ALL["no_good_block"][0])
     assert (failed["failed"], failed["dropped"]) == ({"A": 0, "B": 3}, 0)
     assert "3 of 3 blocks left out; B: it broke: a|b" in plain(ALL["all_failed"][0])
 

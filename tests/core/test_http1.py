@@ -126,7 +126,7 @@ def test_a_connection_that_ends_within_a_response_is_closed_early(made: Made, pl
 
 
 @pytest.mark.parametrize("count", [1, 2, 4096])
-def test_any_number_of_interim_responses_may_come_first(count: int) -> None:
+def test_many_interim_responses_may_come_first(count: int) -> None:
     response = read_with_ours(b"HTTP/1.1 100\r\n\r\n" * count + HEAD + b"Content-Length: 2\r\n\r\nok")
 
     assert response is not None
@@ -341,6 +341,7 @@ BOMBS = {  # a start and what follows it again and again; all with limits of 1,0
     "header section": (HEAD, b"x: y\r\n"),
     "header line": (HEAD + b"x: ", b"y"),
     "status line": (b"HTTP/1.1 200 ", b"O"),
+    "interim responses": (b"HTTP/1.1 103\r\n\r\n", b"HTTP/1.1 100\r\n\r\n"),
     "empty chunk size line": (CHUNKED, b"0"),
     "chunk extension": (CHUNKED + b"1;a=", b"b"),
     "trailer section": (CHUNKED + b"0\r\n", b"x: y\r\n"),
@@ -410,6 +411,15 @@ def test_a_body_may_be_as_large_as_the_limit_and_not_a_byte_larger(framing: str,
 def test_a_header_section_may_be_as_large_as_the_limit_and_not_a_byte_larger(step: int) -> None:
     start = HEAD + b"Content-Length: 0\r\nx: "
     just, over = (start + b"y" * (1000 - len(start) + more) + b"\r\n\r\n" for more in (0, 1))
+
+    assert read_with_ours(*pieces_of(just, range(0, len(just), step)), max_header_bytes=1000) is not None
+    with pytest.raises(TooLargeError):
+        read_with_ours(*pieces_of(over, range(0, len(over), step)), max_header_bytes=1000)
+
+
+@pytest.mark.parametrize("step", [1, 13, 100_000])
+def test_a_chunk_size_line_may_be_as_large_as_the_limit_and_not_a_byte_larger(step: int) -> None:
+    just, over = (CHUNKED + b"2;" + b"x" * (996 + more) + b"\r\nok\r\n0\r\n\r\n" for more in (0, 1))
 
     assert read_with_ours(*pieces_of(just, range(0, len(just), step)), max_header_bytes=1000) is not None
     with pytest.raises(TooLargeError):

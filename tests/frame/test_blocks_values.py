@@ -14,7 +14,7 @@ from inflight.bench.frame import blocks as read
 from inflight.bench.rows.files import Check
 from inflight.bench.rows.records import changed
 from tests.made_blocks import CPU_NS, HELD_BYTES, PER_S, TIMED, Rows, block, blocks, lost, series
-from tests.made_rows import crawl_row
+from tests.made_rows import crawl_row, edited
 
 SHORT = Rule(looks=(3,), shares=(1.0,))
 """One look, so that a few rows make a decision."""
@@ -129,7 +129,7 @@ def test_blocks_are_good_failed_or_dropped() -> None:
         failed_b=2,
         dropped=2,
         reasons={
-            "server had room": 1,
+            "no hole": 1,
             "A: the strategy raised X": 1,
             "B: 1 pages missing": 1,
             "B: late": 1,
@@ -189,6 +189,18 @@ def test_b_never_passes_with_a_wrong_answer_however_rare() -> None:
     assert decision.why.startswith("B gave a wrong answer in 1 of 31 blocks, so it cannot pass")
 
 
+@pytest.mark.parametrize(
+    ("name", "late_ns", "is_blamed"),
+    [("no hole", 0, True), ("no hole", 1999, True), ("no hole", 2000, False), ("settings applied", 9000, True)],
+)
+def test_a_hole_is_outside_only_if_the_server_was_late_for_half_of_it(name: str, late_ns: int, is_blamed: bool) -> None:
+    arm = block(1)[0]
+    failed = (Check(name, "failed", ""),)
+    row = edited(arm, measured={"hole_ns": 4000}, server={"lateness_max_ns": late_ns}, checks=failed)
+
+    assert read.has_failed(row) == is_blamed
+
+
 def test_a_placebo_that_differs_makes_the_verdict_inconclusive() -> None:
     rows = [block(n, 0.3 + 0.001 * n, placebo=0.2 + 0.001 * n, metrics=TIMED[:1]) for n in (1, 2, 3)]
 
@@ -211,7 +223,7 @@ def test_a_run_of_dropped_blocks_ends() -> None:
 
     assert not decided(rows[:-1]).final
     assert decided(rows).final
-    assert decided(rows).why == "6 of 6 blocks were left out: server had room"
+    assert decided(rows).why == "6 of 6 blocks were left out: no hole"
 
 
 def test_a_comparison_without_a_gated_metric_says_so() -> None:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from inflight import strategies
+from inflight.bench.frame.blocks import has_failed
 from inflight.bench.measure import host
 from inflight.bench.measure.blocks import block
 from inflight.bench.measure.crawl import run_trial
@@ -137,3 +139,28 @@ def test_an_arm_with_a_stop_in_a_slice_is_invalid(stopped: str, fake: Server, mo
 
     assert_hole(rows["callbacks"], is_stopped=stopped != "nobody")
     assert_hole(rows["thread_pool"], is_stopped=False)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("stopped", ["client", "server"])
+def test_an_arm_is_blamed_for_a_stop_of_its_client_and_not_of_its_server(
+    stopped: str, fake: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measure: Callable[..., None] = block._slice
+
+    def measure_stopped(one: block.Running, **others: Any) -> None:
+        assert one.worker is not None
+        pid = one.worker.pid if stopped == "client" else fake.process.pid
+        if one.arm.name != "callbacks" or others["cycle"] != 1:
+            measure(one, **others)
+            return
+        os.kill(pid, signal.SIGSTOP)
+        with subprocess.Popen(["sh", "-c", f"sleep {2 * STOP_S}; kill -CONT {pid}"]):
+            measure(one, **others)
+
+    monkeypatch.setattr(block, "_slice", measure_stopped)
+
+    row = run(block_of([replace(arm, in_flight=2) for arm in GOOD], "0"), fake)["callbacks"]
+
+    assert [check.name for check in row.failed_checks] == ["no hole"], row.reason
+    assert has_failed(row) == (stopped == "client")

@@ -56,7 +56,7 @@ def test_blocks_that_are_left_out_are_counted_and_excluded_from_all_figures() ->
 
     assert rates.counts([*SAME, *broken, *invalid], {}) == rates.counts(SAME, {})
     assert (lost["tried"], lost["left_out"]) == (101, 5)
-    assert lost["reasons"] == {"server had room": 2, "B: it broke": 3}
+    assert lost["reasons"] == {"no hole": 2, "B: it broke": 3}
 
 
 def test_with_too_few_blocks_nothing_is_decided_and_no_bound_is_claimed() -> None:

@@ -80,7 +80,7 @@ def test_a_quiet_machine_has_no_alarm_and_finds_what_is_planted(laboratory: Labo
     [
         ({"cpu": 0.1}, 1, (2, 2), [], {}),
         ({"cpu": -0.1}, 0, (0, 2), [], {}),
-        ({"invalid": True}, 3, (0, 0), ["callbacks"], {"server had room": 72}),
+        ({"invalid": True}, 3, (0, 0), ["callbacks"], {"no hole": 72}),
         ({"failed": "B"}, 3, (0, 0), ["callbacks"], {"B: it broke": 72}),
     ],
 )

@@ -26,6 +26,7 @@ from inflight.bench.measure import host, memory, process
 from inflight.bench.measure.blocks.order import balanced
 from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.blocks.usage import Clock, ProcessClock, TaskClock, Usage, is_task_clock_permitted
+from inflight.bench.measure.checks import SPARE_NS
 from inflight.bench.measure.expected import root_paths
 from inflight.bench.measure.held import Plateau
 from inflight.bench.measure.server import Server
@@ -127,7 +128,7 @@ class Slice:
     late_ns: int | None
     """How late the server answered, median; None without an added latency."""
     latest_ns: int | None
-    """How late the latest of these answers was."""
+    """How late the latest of these answers was, or for how long the harness waited in vain if that is above 1 s."""
     open_ns: int
     """When the gate was opened."""
     rest_ns: int
@@ -488,19 +489,25 @@ def _slice(running: Running, block: BlockTrial, server: Server, cycle: int, draw
     if len(running.pids) > 1:
         _follow_children(running)
     _wake(running)
+    begin_ns = time.monotonic_ns()
     open_ns = server.tell("pass", port=running.port, over_ns=round(block.workload.mean_latency_ns))["clock_ns"]
-    _sleep_ns(running.lengths.settle_ns + draw.random() * running.lengths.jitter_ns)
+    slept_ns = running.lengths.settle_ns + draw.random() * running.lengths.jitter_ns
+    _sleep_ns(slept_ns)
     late = server.tell("late")["late"]
     before = server.tell("read")
     begin = running.used
     for _ in range(MAX_WINDOWS):
         _sleep_ns(running.lengths.window_ns)
+        slept_ns += running.lengths.window_ns
         if _requests_between(before, server.tell("read"), running) >= PAGES:
             break
     end = running.used
     after = server.tell("pass", port=None)
     latest = server.tell("late")["late"]
     late_ns, latest_ns = (quantile_late_ns(late, latest, share) for share in (0.5, 1))
+    silent_ns = round(time.monotonic_ns() - begin_ns - slept_ns)
+    if silent_ns > SPARE_NS:  # the server did not answer, or the machine stood still: seen without a latency, too
+        latest_ns = max(latest_ns or 0, silent_ns)
     rest_ns = _await_cap(running, block, server)["clock_ns"]
     _rest(running)
     server_cpu_ns, server_wall_ns = (after[key] - before[key] for key in ("server_cpu_ns", "clock_ns"))
