@@ -26,7 +26,7 @@ REFUSALS = (ReportError, RowsError, RunError)
 def run(*, folder: Path | None, form: str, out: Path | None, results: Path) -> int:
     """Make a report; return 0. Raises one of REFUSALS if it cannot be made."""
     folder = folder or rows.newest(results)
-    if out is not None and out.is_symlink() and out.parent.resolve() == folder.resolve():
+    if out and out.is_symlink() and out.parent.resolve() == folder.resolve():
         raise ReportError(f"--output: {out} is a link in the folder of the run; remove it, or name another file")
     stored = rows.read(folder)
     _FORMS[form](folder, stored, out)

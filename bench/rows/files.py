@@ -18,7 +18,6 @@ import lzma
 import math
 import os
 import re
-import stat
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -35,7 +34,7 @@ ROWS_FILE, MACHINE_FILE, SELFTEST_FILE = "rows.jsonl", "machine.json", "selftest
 """Files in the folder of a run: its rows, its machine, and the result of a self-test."""
 PACKED_FILE = f"{ROWS_FILE}.xz"
 """The rows of a finished run in a tenth of the space."""
-MAX_TEXT_BYTES, MAX_LINE_BYTES, MAX_FILE_BYTES = 256 << 20, 16 << 20, 4 << 20
+MAX_TEXT_BYTES, MAX_LINE_BYTES, MAX_FILE_BYTES = 256 * 2**20, 16 * 2**20, 4 * 2**20
 """Maximum sizes: of all rows of a run, unpacked; of one row; of each other file of a run that is read."""
 SCHEMA_FILE = Path(__file__).with_name("row.schema.json")
 _MACHINE = ("cpu", "usable_cores", "cpu_quota_cores", "memory_bytes", "system", "python", "neighbour")
@@ -56,22 +55,18 @@ def append(folder: Path, row: Row) -> None:
 
 def opened(path: Path, mode: str = "rb") -> IO[bytes]:
     """Open a file of a run. Raises OSError if it is not a regular file; never follows a link or waits for a pipe."""
-    if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
-        sentence = "it is a link, a pipe, a device or a folder; put the file itself in its place"
-        raise OSError(errno.EINVAL, sentence, str(path))
-    return open(path, mode, opener=_open_itself)
-
-
-def _open_itself(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        what = "it is a link, a pipe, a device or a folder; put the file itself in its place"
+        raise OSError(errno.EINVAL, what, str(path))
+    return open(path, mode, opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666))
 
 
 def content(path: Path) -> bytes:
     """Return a file of a run other than its rows. Raises OSError, also if it is not a regular file or too large."""
     with opened(path) as file:
-        data = file.read(MAX_FILE_BYTES + 1)
-    if len(data) > MAX_FILE_BYTES:
-        raise OSError(errno.EFBIG, f"it is larger than {MAX_FILE_BYTES >> 20} MiB", str(path))
+        data = file.read(MAX_FILE_BYTES)
+    if len(data) == MAX_FILE_BYTES:
+        raise OSError(errno.EFBIG, "it is too large: 4 MiB or more", str(path))
     return data
 
 
@@ -88,13 +83,6 @@ def write(path: Path, data: str | bytes) -> None:
     except BaseException:
         made.unlink(missing_ok=True)
         raise
-
-
-def make_folder(path: Path) -> None:
-    """Make a folder in that of a run, unless it exists. Raises OSError, also if it is a link."""
-    if path.is_symlink():
-        raise OSError(errno.ELOOP, f"{path.name} is a link to another place; remove the link", str(path))
-    path.mkdir(parents=True, exist_ok=True)
 
 
 def read(folder: Path) -> list[Row]:
@@ -124,19 +112,8 @@ def file_in(folder: Path) -> Path:
 
 def folders_in(parent: Path, ending: str = "") -> list[Path]:
     """Return the folders in another one that have a file of rows and a name with this ending, sorted."""
-    try:
-        names = sorted(name for name in os.listdir(parent) if name.endswith(ending))  # noqa: PTH208 (only names)
-    except OSError:
-        return []
-    return [parent / name for name in names if file_in(parent / name).exists()]
-
-
-def pack(folder: Path) -> None:
-    """Compress the rows of a finished run."""
-    plain = folder / ROWS_FILE
-    with opened(plain) as file:
-        write(folder / PACKED_FILE, lzma.compress(file.read(), preset=9))
-    plain.unlink()
+    paths = {path.parent for file in (ROWS_FILE, PACKED_FILE) for path in parent.glob(f"*/{file}")}
+    return sorted(path for path in paths if path.name.endswith(ending))
 
 
 def drop_unfinished(folder: Path) -> None:
@@ -205,8 +182,7 @@ def _lines(folder: Path) -> Iterator[str]:
             while line := file.readline(min(left_bytes, MAX_LINE_BYTES) + 1):
                 left_bytes -= len(line)
                 if left_bytes < 0 or len(line) > MAX_LINE_BYTES:
-                    most = f"{MAX_TEXT_BYTES >> 20} MiB of rows, or {MAX_LINE_BYTES >> 20} MiB in one row"
-                    raise RowsError(f"{path} holds more than {most}: no run is that long, so it is not read")
+                    raise RowsError(f"{path} holds more than 256 MiB of rows, or 16 MiB in one: no run is that long")
                 yield line.decode()
     except OSError as error:
         inside = list(map(str, folders_in(folder)))

@@ -22,8 +22,6 @@ from inflight.bench.show.table import Detail, Section, Table
 EXPERIMENT_FILE, VERDICT_FILE, COMPARISON_FILE = "experiment.toml", "verdict.json", "compare.json"
 MAX_VALUE = 300
 """Maximum length of a value of the machine as it is shown."""
-MAX_WHOLE = 2**63
-"""Larger whole numbers are shown as they stand: they may be too large for a float."""
 _NAMES = {"python": "Python of the harness", "commit": "commit of inflight", "somaxconn": "longest queue of listen(2)"}
 """Names of values of ``machine.json`` whose keys would be misread."""
 
@@ -208,7 +206,7 @@ def _value(key: str, value: object) -> str:
             return "unknown"
         case bool():
             return "yes" if value else "no"
-        case int() if abs(value) < MAX_WHOLE:
+        case int() if abs(value) < 2**63:  # a larger one may be too large for a float
             return units.size(value) if key.endswith("_bytes") else units.count(value)
         case list():
             text = ", ".join(dict.fromkeys(_value(key, item) for item in value))

@@ -66,7 +66,7 @@ def write(
     machine, extras = folders.read(folder)
     target = folder / PAGE_FILE if path is None else path.resolve()
     content = page(rows, machine, replace(extras, so_far=so_far), tell)
-    if path is not None and target.exists() and not target.is_file():  # a device or a pipe is written to
+    if path and target.exists() and not target.is_file():  # a device or a pipe is written to
         target.write_text(content, encoding="utf-8", errors="replace", newline="\n")
     else:
         files.write(target, content)

@@ -141,25 +141,29 @@ def draw_sheet(picture: Picture) -> "Figure":
     return figure
 
 
+_FORMATS = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
+"""The formats of files, each with what matplotlib would write into it, so that equal pictures give equal bytes."""
+
+
 def save(pictures: Iterable[Picture | None], folder: Path) -> list[Path]:
     """Write each picture as PNG and as SVG, and return the paths; equal pictures give equal bytes.
 
-    Raises OSError when a file cannot be written.
+    Raises OSError when a file cannot be written, or the folder is a link: it may be in the folder of a stranger.
     """
     paths = []
+    if folder.is_symlink():
+        raise OSError(f"{folder.name} is a link to another place; remove the link")
     with settings():
         for picture in filter(None, pictures):
-            files.make_folder(folder)
+            folder.mkdir(parents=True, exist_ok=True)
             sheet = draw_sheet(picture)
             sheet.draw_without_rendering()
             sheet.set_layout_engine("none")  # it has its layout now
-            png, svg = folder / f"{picture.name}.png", folder / f"{picture.name}.svg"
-            settings_of = {png: {"Software": None}, svg: {"Date": None, "Creator": None}}
-            for path, metadata in settings_of.items():
-                image = io.BytesIO()
-                sheet.savefig(image, format=path.suffix[1:], dpi=DPI, metadata=metadata)
+            for form, metadata in _FORMATS.items():
+                image, path = io.BytesIO(), folder / f"{picture.name}.{form}"
+                sheet.savefig(image, format=form, dpi=DPI, metadata=metadata)
                 files.write(path, image.getvalue())
-            paths += [png, svg]
+                paths.append(path)
     return paths
 
 

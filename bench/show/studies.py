@@ -17,7 +17,7 @@ import pandas as pd
 from inflight.bench import units
 from inflight.bench.frame import frame, noise
 from inflight.bench.plan import judge
-from inflight.bench.rows.files import Row, make_folder
+from inflight.bench.rows.files import Row
 from inflight.bench.show import listing, memory, pictures, study, words
 from inflight.bench.show.folder import Extras, source
 from inflight.bench.show.listing import Listing
@@ -136,7 +136,6 @@ class Studies:
 
     def save_plots(self, machine: dict[str, Any], folder: Path, only: Collection[str] | None = None) -> list[Path]:
         """Write all plots, or those of some studies, as ``.png`` and ``.svg``; return the files. Raises OSError."""
-        make_folder(folder)
         return pictures.save(self.pictures(source(self.rows, machine), only), folder)
 
 
