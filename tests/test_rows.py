@@ -16,6 +16,7 @@ from tests.made_memory_rows import idle_row, limit_row, probe_row
 from tests.made_rows import FAILED, arm_row, bare_row, crawl_row, edited, memory_row
 from tests.swarm.made_open_rows import open_row
 from tests.swarm.made_swarm_rows import KILLED, LATE, PID_MAX, swarm_row
+from tools import series
 
 SCHEMA = json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -125,7 +126,7 @@ def test_a_last_line_that_only_lacks_its_end_is_left_out_too_since_nobody_can_te
 @pytest.mark.parametrize("keep", [slice(0, 0), slice(0, -20), slice(20, None)], ids=["empty", "cut off", "no head"])
 def test_damaged_packed_rows_are_refused(keep: slice, tmp_path: Path) -> None:
     write(tmp_path, crawl_row().to_json(), "\n")
-    rows.pack(tmp_path)
+    series.pack(tmp_path)
     packed = tmp_path / rows.PACKED_FILE
     packed.write_bytes(packed.read_bytes()[keep])
 

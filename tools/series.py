@@ -9,6 +9,7 @@ runs, old and new code in turn) shows whether both are equal within 2 %. Otherwi
 
 import hashlib
 import json
+import lzma
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -40,6 +41,12 @@ def digests() -> dict[str, str]:
     return sums
 
 
+def pack(folder: Path) -> None:
+    """Compress the rows of a finished run."""
+    rows.write(folder / rows.PACKED_FILE, lzma.compress(rows.text(folder).encode(), preset=9))
+    (folder / rows.ROWS_FILE).unlink()
+
+
 def main() -> int:
     """Run, store, and show what earlier runs of the series found."""
     before = rows.folders_in(SERIES)
@@ -47,7 +54,7 @@ def main() -> int:
     folder, code = results.folder, digests()
     machine: dict[str, Any] = rows.machine(folder) | {"digests": code}
     (folder / rows.MACHINE_FILE).write_text(json.dumps(machine, indent=2) + "\n", encoding="utf-8")
-    rows.pack(folder)
+    pack(folder)
     summary.print_summary(results.rows, sys.stdout, before=earlier.section(folder, results.rows))
     print(f"rows:  {folder / rows.PACKED_FILE}")
     if before:

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from inflight.bench import units
+from inflight.bench.rows.files import content, write
 
 JSON_FILE = "claims.json"
 Word = Literal["true", "partly true", "not true here", "demonstration", "not tested"]
@@ -108,11 +109,11 @@ def load(folder: Path) -> Report:
     """Read the report in a folder. Raises ClaimsError."""
     path = folder / JSON_FILE
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Report)
+        return msgspec.json.decode(content(path), type=Report)
     except (OSError, ValueError, RecursionError) as error:
         raise ClaimsError(f"{path} is not what `inflight claims` writes: {error}") from error
 
 
 def save(report: Report, folder: Path) -> None:
     """Write the report into a folder. Raises OSError."""
-    (folder / JSON_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
+    write(folder / JSON_FILE, msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")

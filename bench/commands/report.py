@@ -26,6 +26,8 @@ REFUSALS = (ReportError, RowsError, RunError)
 def run(*, folder: Path | None, form: str, out: Path | None, results: Path) -> int:
     """Make a report; return 0. Raises one of REFUSALS if it cannot be made."""
     folder = folder or rows.newest(results)
+    if out and out.is_symlink() and out.parent.resolve() == folder.resolve():
+        raise ReportError(f"--output: {out} is a link in the folder of the run; remove it, or name another file")
     stored = rows.read(folder)
     _FORMS[form](folder, stored, out)
     if stored and not any(row.valid for row in stored):
@@ -89,7 +91,8 @@ def _parquet(folder: Path, stored: list[Row], out: Path | None) -> None:
     target = out or folder / PARQUET_FILE
     try:
         with writing(target):
-            Results(folder, stored, {}).trials.to_parquet(target, index=False)
+            table = Results(folder, stored, {}).trials.to_parquet(index=False)
+            (Path.write_bytes if out else rows.write)(target, table)
     except ImportError as error:
         raise ReportError("Parquet needs pyarrow: pip install pyarrow") from error
     say(f"table: {target}")

@@ -163,10 +163,14 @@ def experiment_of(
 
 
 def _interrupted(folder: Path) -> Experiment:
+    """Return the experiment of a run. Raises RowsError unless its files can be read, which does not follow links."""
     runs.need_address_space()
-    for file in (runs.EXPERIMENT_FILE, rows.MACHINE_FILE, rows.ROWS_FILE):
-        if not (folder / file).is_file():
-            raise RowsError(f"{folder} is not a run: it has no {file}")
+    try:
+        for file in (runs.EXPERIMENT_FILE, rows.MACHINE_FILE):
+            rows.content(folder / file)
+        rows.opened(folder / rows.ROWS_FILE).close()
+    except OSError as error:
+        raise RowsError(f"{folder} is not a run: cannot read {error.filename} ({error.strerror})") from error
     return load(str(folder / runs.EXPERIMENT_FILE), strategies.names())
 
 
@@ -320,7 +324,7 @@ def keep(folder: Path, texts: Mapping[str, str], plots: Iterable["Picture | None
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
-            (folder / name).write_text(text, encoding="utf-8")
+            rows.write(folder / name, text)
         return pictures.save(plots, folder / "plots")
 
 
@@ -333,7 +337,7 @@ def save(folder: Path, stored: list[Row]) -> dict[str, Any]:
     say(f"rows:  {folder / rows.ROWS_FILE}")
     studies = Studies(stored)
     with writing(folder):
-        (folder / "rows.csv").write_text(csv(studies.trials), encoding="utf-8", newline="\n")
+        rows.write(folder / "rows.csv", csv(studies.trials))
         saved = studies.save_plots(rows.machine(folder), folder / "plots")
         page = report_page.write(folder)
     say_plots(saved)

@@ -230,7 +230,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
     """Lock the folder. Raises RunError when another process is running its trials."""
     if (folder / rows.PACKED_FILE).exists():
         raise RunError(f"the rows of {folder} are compressed: `xz -d {rows.PACKED_FILE}` there, or start a new run")
-    with (folder / rows.ROWS_FILE).open("a", encoding="utf-8") as file:
+    with rows.opened(folder / rows.ROWS_FILE, "ab") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

@@ -50,7 +50,7 @@ def _write(text: str, folder: Path, out: Path | None) -> None:
     path = (out or folder) / "race.html"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        rows.write(path, text)
         say(f"race:  {path}")
     except OSError as error:
         if out is not None:

@@ -7,15 +7,21 @@ Format history (``format`` in every row):
 
 1-4 2026-11: before the first release. Stored rows have null for unknown figures, and lack what was added later.
 5   2026-11: all present kinds. Unknown figures are absent; null means the same.
+
+The folder of a run may come from a stranger. Its files are opened by ``opened`` and written by ``write``: only regular
+files of a bounded size are read, and nothing is written through a link. A link that the user names, as the folder of a
+run or as a file of rows, is followed.
 """
 
+import errno
 import lzma
 import math
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+from uuid import uuid4
 
 import msgspec
 
@@ -28,6 +34,8 @@ ROWS_FILE, MACHINE_FILE, SELFTEST_FILE = "rows.jsonl", "machine.json", "selftest
 """Files in the folder of a run: its rows, its machine, and the result of a self-test."""
 PACKED_FILE = f"{ROWS_FILE}.xz"
 """The rows of a finished run in a tenth of the space."""
+MAX_TEXT_BYTES, MAX_LINE_BYTES, MAX_FILE_BYTES = 256 * 2**20, 16 * 2**20, 4 * 2**20
+"""Maximum sizes: of all rows of a run, unpacked; of one row; of each other file of a run that is read."""
 SCHEMA_FILE = Path(__file__).with_name("row.schema.json")
 _MACHINE = ("cpu", "usable_cores", "cpu_quota_cores", "memory_bytes", "system", "python", "neighbour")
 """What a machine is known by, of its ``machine.json``."""
@@ -40,9 +48,41 @@ class RowsError(Exception):
 
 
 def append(folder: Path, row: Row) -> None:
-    """Append the row to the file, and flush it to the operating system."""
-    with (folder / ROWS_FILE).open("a", encoding="utf-8") as file:
-        file.write(row.to_json() + "\n")
+    """Append the row to the file, and flush it to the operating system. Raises OSError."""
+    with opened(folder / ROWS_FILE, "ab") as file:
+        file.write(f"{row.to_json()}\n".encode())
+
+
+def opened(path: Path, mode: str = "rb") -> IO[bytes]:
+    """Open a file of a run. Raises OSError if it is not a regular file; never follows a link or waits for a pipe."""
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        what = "it is a link, a pipe, a device or a folder; put the file itself in its place"
+        raise OSError(errno.EINVAL, what, str(path))
+    return open(path, mode, opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666))
+
+
+def content(path: Path) -> bytes:
+    """Return a file of a run other than its rows. Raises OSError, also if it is not a regular file or too large."""
+    with opened(path) as file:
+        data = file.read(MAX_FILE_BYTES)
+    if len(data) == MAX_FILE_BYTES:
+        raise OSError(errno.EFBIG, "it is too large: 4 MiB or more", str(path))
+    return data
+
+
+def write(path: Path, data: str | bytes) -> None:
+    """Write a file of a run as a new file that then replaces the name. Raises OSError.
+
+    So a link with this name is replaced, not followed, and no reader meets half a file.
+    """
+    made = path.with_name(f".{uuid4().hex}")
+    try:
+        with made.open("xb") as file:
+            file.write(data if isinstance(data, bytes) else data.encode("utf-8", "replace"))
+        made.replace(path)
+    except BaseException:
+        made.unlink(missing_ok=True)
+        raise
 
 
 def read(folder: Path) -> list[Row]:
@@ -52,10 +92,11 @@ def read(folder: Path) -> list[Row]:
     folder is not a run, or if any other line is not a row.
     """
     rows = []
-    *lines, _unfinished = text(folder).split("\n")
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(_lines(folder), start=1):
+        if not line.endswith("\n"):
+            break
         try:
-            rows.append(records.read(line))
+            rows.append(records.read(line[:-1]))
         except ValueError as error:
             raise RowsError(f"{file_in(folder)}, line {number}: {error}") from error
     return rows
@@ -64,29 +105,23 @@ def read(folder: Path) -> list[Row]:
 def file_in(folder: Path) -> Path:
     """Return the file of rows in a folder, which may be compressed, and need not exist; a file is its own."""
     if folder.is_file():
-        return folder
+        return folder.resolve()
     packed = folder / PACKED_FILE
-    return packed if packed.is_file() and not (folder / ROWS_FILE).exists() else folder / ROWS_FILE
+    return packed if packed.exists() and not (folder / ROWS_FILE).exists() else folder / ROWS_FILE
 
 
-def folders_in(parent: Path, pattern: str = "*") -> list[Path]:
-    """Return the folders with a file of rows that match a pattern below another folder, sorted."""
-    files = (ROWS_FILE, PACKED_FILE)
-    return sorted({path.parent for file in files for path in parent.glob(f"{pattern}/{file}")})
-
-
-def pack(folder: Path) -> None:
-    """Compress the rows of a finished run."""
-    plain = folder / ROWS_FILE
-    (folder / PACKED_FILE).write_bytes(lzma.compress(plain.read_bytes(), preset=9))
-    plain.unlink()
+def folders_in(parent: Path, ending: str = "") -> list[Path]:
+    """Return the folders in another one that have a file of rows and a name with this ending, sorted."""
+    paths = {path.parent for file in (ROWS_FILE, PACKED_FILE) for path in parent.glob(f"*/{file}")}
+    return sorted(path for path in paths if path.name.endswith(ending))
 
 
 def drop_unfinished(folder: Path) -> None:
-    """Remove an unfinished last line, so that the next row starts on its own line."""
+    """Remove an unfinished last line, so that the next row starts on its own line. Raises OSError."""
     path = folder / ROWS_FILE
     if path.exists():
-        os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
+        with opened(path, "r+b") as file:
+            file.truncate(file.read().rfind(b"\n") + 1)
 
 
 def is_run(folder: Path) -> bool:
@@ -98,7 +133,7 @@ def is_run(folder: Path) -> bool:
 def newest(results: Path, wanted: Callable[[Path], bool] = is_run, what: str = "run") -> Path:
     """Return the newest run in a folder of results, by name: names begin with the time. Raises RowsError if none."""
     try:
-        folders = sorted((path for path in results.iterdir() if path.is_dir()), reverse=True)
+        folders = sorted((path for path in results.iterdir() if path.is_dir() and not path.is_symlink()), reverse=True)
     except OSError as error:
         raise RowsError(f"no {what} in {results}: {error.strerror}; `inflight run` makes one") from error
     for folder in folders:
@@ -111,12 +146,13 @@ def machine(folder: Path) -> dict[str, Any]:
     """Return what ``machine.json`` of a run says; empty without that file. Raises RowsError if it cannot be read."""
     path = folder / MACHINE_FILE
     try:
-        values: dict[str, Any] = msgspec.json.decode(path.read_bytes(), type=dict)
+        values: dict[str, Any] = msgspec.json.decode(content(path), type=dict)
+        float(values.get("memory_bytes") or 0)
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise RowsError(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise RowsError(f"{path} does not describe a machine: {error}") from error
     return values
 
@@ -135,15 +171,24 @@ def machine_changes(before: Mapping[str, Any], other: Mapping[str, Any]) -> tupl
 
 def text(folder: Path) -> str:
     """Return the rows of a run as they are written, one per line. Raises RowsError if they cannot be read."""
-    path = file_in(folder)
+    return "".join(_lines(folder))
+
+
+def _lines(folder: Path) -> Iterator[str]:
+    """Yield the lines of a file of rows with their ends, as they are unpacked. Raises RowsError."""
+    path, left_bytes = file_in(folder), MAX_TEXT_BYTES
     try:
-        data = path.read_bytes()
-        return (lzma.decompress(data) if path.suffix == ".xz" else data).decode()
+        with opened(path) as packed, lzma.open(packed) if path.suffix == ".xz" else packed as file:
+            while line := file.readline(min(left_bytes, MAX_LINE_BYTES) + 1):
+                left_bytes -= len(line)
+                if left_bytes < 0 or len(line) > MAX_LINE_BYTES:
+                    raise RowsError(f"{path} holds more than 256 MiB of rows, or 16 MiB in one: no run is that long")
+                yield line.decode()
     except OSError as error:
         inside = list(map(str, folders_in(folder)))
         hint = f"; it contains runs, such as {inside[-1]}" if inside else ""
         raise RowsError(f"{folder} is not a run: cannot read {path.name} ({error.strerror}){hint}") from None
     except UnicodeDecodeError as error:
         raise RowsError(f"{path} is not text, so it holds no rows") from error
-    except lzma.LZMAError as error:
+    except (lzma.LZMAError, EOFError) as error:
         raise RowsError(f"{path} is damaged or not whole: xz cannot unpack it") from error

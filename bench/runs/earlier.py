@@ -74,15 +74,14 @@ def _runs_like(folder: Path, latest: Sequence[Row]) -> Iterator[list[Row]]:
 
     Experiments are the same if the same trials were planned, whichever version of the program wrote them down.
     """
-    planned, machine = _planned(latest), rows.machine(folder)
-    pattern = f"*-{folder.name.rpartition('-')[2]}"
-    home = folder.resolve().parent
+    planned, folder = _planned(latest), folder.resolve()
+    ending, home = f"-{folder.name.rpartition('-')[2]}", folder.parent
     home = home.parent if home.name == SERIES else home
-    for other in [*rows.folders_in(home, pattern), *rows.folders_in(home, f"{SERIES}/{pattern}")]:
+    for other in [*rows.folders_in(home, ending), *rows.folders_in(home / SERIES, ending)]:
         if other.name >= folder.name:
             continue
         try:
-            if not rows.machine_changes({**machine, "neighbour": None}, rows.machine(other)):
+            if not rows.machine_changes({**rows.machine(folder), "neighbour": None}, rows.machine(other)):
                 before = rows.read(other)
                 if _planned(before) == planned:
                     yield before

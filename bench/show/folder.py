@@ -13,6 +13,7 @@ from typing import Any
 from inflight.bench import units
 from inflight.bench.ab import rates
 from inflight.bench.claims.verdicts import JSON_FILE, ClaimsError, Report, load
+from inflight.bench.rows import files
 from inflight.bench.rows.files import MACHINE_FILE, SELFTEST_FILE, Row, file_in
 from inflight.bench.show import words
 from inflight.bench.show.markdown import code, escaped
@@ -53,7 +54,7 @@ def read(folder: Path) -> tuple[dict[str, Any], Extras]:
     def content(name: str, parse: Callable[[str], Any], *, is_needed: bool = False) -> Any:
         """Return what a file has; None, with a sentence in ``missing``, if it is damaged, or needed and absent."""
         try:
-            return parse((folder / name).read_text(encoding="utf-8"))
+            return parse(files.content(folder / name).decode())
         except FileNotFoundError:
             missing.extend([f"{name} is missing."] if is_needed else [])
         except OSError as error:
@@ -205,7 +206,7 @@ def _value(key: str, value: object) -> str:
             return "unknown"
         case bool():
             return "yes" if value else "no"
-        case int():
+        case int() if abs(value) < 2**63:  # a larger one may be too large for a float
             return units.size(value) if key.endswith("_bytes") else units.count(value)
         case list():
             text = ", ".join(dict.fromkeys(_value(key, item) for item in value))

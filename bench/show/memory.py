@@ -12,9 +12,9 @@ from inflight.bench import units
 from inflight.bench.frame import slopes
 from inflight.bench.frame.contrast import records
 from inflight.bench.frame.slopes import BY, FULL, GROUPS, LAYERS, RSS, SERVER
-from inflight.bench.show import pictures, words
+from inflight.bench.show import pictures
 from inflight.bench.show.looks import look
-from inflight.bench.show.parts import split
+from inflight.bench.show.parts import name_lines, split
 from inflight.bench.show.pictures import MAX_BARS, MAX_LINES, ROW, Label, Panel, Picture
 from inflight.bench.show.table import Group, Line, Section, Table
 from inflight.bench.show.words import join
@@ -69,7 +69,8 @@ def parts(trials: pd.DataFrame) -> list[Part]:
     lines = slopes.layers(trials[trials["comparison"] == ""])
     if lines.empty:
         return []
-    lines = lines.assign(line=lines["arm"].map(words.name))
+    lines = name_lines(lines, lines["arm"])
+    lines = lines.assign(arm=lines["line"])
     idle = lines["group"] == "idle"
     settings = split(lines[~idle], keys=("connection", "site")) or [("", lines[~idle])]
     many = []

@@ -6,9 +6,7 @@ All of it is made from the files in the run's folder.
 
 import base64
 import gzip
-import os
 import re
-import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +19,7 @@ from markupsafe import Markup
 from inflight.bench import units
 from inflight.bench.predict import simulator
 from inflight.bench.race import page as race
+from inflight.bench.rows import files
 from inflight.bench.rows.files import Row, read
 from inflight.bench.show import folder as folders
 from inflight.bench.show import html, words
@@ -65,25 +64,13 @@ def write(
     tell("reading the rows")
     rows = read(folder)
     machine, extras = folders.read(folder)
-    target = (folder / PAGE_FILE if path is None else path).resolve()
+    target = folder / PAGE_FILE if path is None else path.resolve()
     content = page(rows, machine, replace(extras, so_far=so_far), tell)
-    if target.exists() and not target.is_file():  # a device or a pipe is written to, never replaced
+    if path and target.exists() and not target.is_file():  # a device or a pipe is written to
         target.write_text(content, encoding="utf-8", errors="replace", newline="\n")
     else:
-        _replace(target, content)
-    return folder / PAGE_FILE if path is None else path
-
-
-def _replace(target: Path, content: str) -> None:
-    handle, name = tempfile.mkstemp(prefix=".report-", suffix=".html", dir=target.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="\n") as file:
-            file.write(content)
-        Path(name).chmod(0o644)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+        files.write(target, content)
+    return path or target
 
 
 def page(
@@ -147,10 +134,7 @@ def _about(experiment_toml: str | None, machine: Mapping[str, Any]) -> str:
     """Return what the experiment measures, in its own words; otherwise its command, or nothing if that is unknown."""
     try:
         text = tomllib.loads(experiment_toml or "").get("about", "")
-    except (
-        ValueError,
-        RecursionError,
-    ):  # the file of a folder from elsewhere; it is shown as it is at the end of the page
+    except (ValueError, RecursionError):  # it is shown as it is at the end of the page
         text = ""
     if not text or not isinstance(text, str):
         command = folders.command(machine)

@@ -38,6 +38,15 @@ def split(
     return sorted(groups, key=lambda part: -len(part[1]))
 
 
+def name_lines(lines: pd.DataFrame, names: "pd.Series[str]") -> pd.DataFrame:
+    """Return lines with the column ``line``, their names as they are shown.
+
+    Lines of one name have one stack, whatever the rows of a stranger say. Long names may be equal as they are shown.
+    """
+    lines = lines.assign(line=names.map(words.name))
+    return lines.assign(stack=lines.groupby("line")["stack"].transform("first"))
+
+
 def site_differences(sites: "pd.Series[str]") -> "pd.Series[str]":
     """Return of each site, as JSON, the values that another one does not share."""
     values = {site: json.loads(site) for site in sites.unique()}

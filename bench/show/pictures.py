@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inflight.bench import units
+from inflight.bench.rows import files
 from inflight.bench.show import words
 from inflight.bench.show.looks import COLOURS, DARK, GREY, PALE, Look
 from inflight.bench.show.words import join
@@ -141,22 +142,29 @@ def draw_sheet(picture: Picture) -> "Figure":
     return figure
 
 
+_FORMATS = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
+"""The formats of files, each with what matplotlib would write into it, so that equal pictures give equal bytes."""
+
+
 def save(pictures: Iterable[Picture | None], folder: Path) -> list[Path]:
     """Write each picture as PNG and as SVG, and return the paths; equal pictures give equal bytes.
 
-    Raises OSError when a file cannot be written.
+    Raises OSError when a file cannot be written, or the folder is a link: it may be in the folder of a stranger.
     """
     paths = []
+    if folder.is_symlink():
+        raise OSError(f"{folder.name} is a link to another place; remove the link")
     with settings():
         for picture in filter(None, pictures):
             folder.mkdir(parents=True, exist_ok=True)
             sheet = draw_sheet(picture)
             sheet.draw_without_rendering()
             sheet.set_layout_engine("none")  # it has its layout now
-            png, svg = folder / f"{picture.name}.png", folder / f"{picture.name}.svg"
-            sheet.savefig(png, dpi=DPI, metadata={"Software": None})
-            sheet.savefig(svg, metadata={"Date": None, "Creator": None})
-            paths += [png, svg]
+            for form, metadata in _FORMATS.items():
+                image, path = io.BytesIO(), folder / f"{picture.name}.{form}"
+                sheet.savefig(image, format=form, dpi=DPI, metadata=metadata)
+                files.write(path, image.getvalue())
+                paths.append(path)
     return paths
 
 

@@ -143,7 +143,6 @@ class Studies:
 
     def save_plots(self, machine: dict[str, Any], folder: Path, only: Collection[str] | None = None) -> list[Path]:
         """Write all plots, or those of some studies, as ``.png`` and ``.svg``; return the files. Raises OSError."""
-        folder.mkdir(parents=True, exist_ok=True)
         return pictures.save(self.pictures(source(self.rows, machine), only), folder)
 
 

@@ -16,7 +16,7 @@ from inflight.bench import units
 from inflight.bench.frame.contrast import CONTRAST, SUMMARY, contrast, records, summary
 from inflight.bench.frame.figures import Figure, figure_of
 from inflight.bench.show import words
-from inflight.bench.show.parts import split
+from inflight.bench.show.parts import name_lines, split
 from inflight.bench.show.table import Detail, Group, Line, Section, Table
 from inflight.bench.show.words import TEXTS, WIDE, join, value_name, value_words
 
@@ -253,7 +253,7 @@ def parts(study: Study, frame: pd.DataFrame) -> list[Part]:
     line = rows[study.lines[0]].astype(str)
     for key in study.lines[1:]:
         line = line + " " + rows[key].astype(str)
-    rows = rows.assign(line=line.str.strip().map(words.name))
+    rows = name_lines(rows, line.str.strip())
     many = [Part(study, name, lines) for name, lines in split(rows, {*study.lines, *study.columns})]
     able = [part for part in many if part.is_shown()]
     return sorted(able, key=lambda part: (not part.means["valid"].any(), -len(part.means)))

@@ -12,6 +12,7 @@ from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import MACHINE_FILE
 from tests.cli.command import call
 from tests.runs.made_runs import noisy_run, saved, slowed
+from tools import series
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 
@@ -60,7 +61,7 @@ def test_json_is_one_object_on_standard_output(place: Path) -> None:
 
 def test_files_are_written_where_they_are_asked_for(place: Path) -> None:
     (place / "all.md").write_text("before\n", encoding="utf-8")
-    rows.pack(place / "base")
+    series.pack(place / "base")
 
     done = call("compare", "base", "head", "--markdown", "all.md", "--out", "new/out", folder=place)
 

@@ -9,6 +9,7 @@ import pytest
 from inflight.bench.rows import files as rows
 from inflight.bench.runs import earlier
 from tests.made_rows import MACHINE, block_rows, edited
+from tools import series
 
 
 def stored(results: Path, day: int, ratio: float = 1.2, pack: bool = False, **changes: Any) -> Path:
@@ -23,7 +24,7 @@ def stored(results: Path, day: int, ratio: float = 1.2, pack: bool = False, **ch
         rows.append(folder, edited(row, measured={"clock": clock}))
     (folder / rows.MACHINE_FILE).write_text(json.dumps(MACHINE | changes), encoding="utf-8")
     if pack:
-        rows.pack(folder)
+        series.pack(folder)
     return folder
 
 

@@ -73,7 +73,7 @@ class Runs:
 
     def all(self, experiment: str) -> list[Path]:
         """Return the runs of an experiment, the oldest first: names begin with the time, end with the experiment."""
-        return folders_in(self.folder, f"*-{experiment}")
+        return folders_in(self.folder, f"-{experiment}")
 
     def newest(self, experiment: str) -> Run:
         """Return the newest run of an experiment. Raises DocumentError when there is none."""
