@@ -27,7 +27,15 @@ from tests.patience import FOREVER_S, until
 S = 1_000_000_000
 NOON = datetime(2026, 11, 20, 12, 0)  # noqa: DTZ001  (the time of the day of who looks)
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
-GATED = "strategies = ['callbacks', './gate.py']\nseed = 5\nrounds = 1\ndeadline_s = 3600\n[[crawl]]\npages = 5\nin_flight = [5]\n"
+GATED = """
+strategies = ['callbacks', './gate.py']
+seed = 5
+rounds = 1
+deadline_s = 3600
+[[crawl]]
+pages = 5
+in_flight = [5]
+"""
 """The second trial lasts until Ctrl-C."""
 GATE = f"""
 import pathlib, time
