@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from random import Random
 
 from inflight import strategies
-from inflight.bench.frame.statistics import t_interval, welch
+from inflight.bench.frame.statistics import mean, welch
 from inflight.bench.measure import host, process, server
 from inflight.bench.measure.blocks import block as blocks
 from inflight.bench.measure.blocks.block import Lengths, Running
@@ -78,7 +78,7 @@ def _cost_ns(arm: Running) -> float:
 
 
 def _line(name: str, sliced: Sequence[float], isolated: Sequence[float]) -> str:
-    sliced_ratio, other = t_interval(sliced).ratio(), t_interval(isolated).ratio()
+    sliced_ratio, other = mean(sliced).interval().ratio(), mean(isolated).interval().ratio()
     off = welch(sliced, isolated).interval().ratio()
     return (
         f"{name:18} slices {sliced_ratio.estimate:.3f} ({sliced_ratio.low:.3f} to {sliced_ratio.high:.3f})"

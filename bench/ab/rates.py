@@ -11,7 +11,7 @@ from inflight.bench.ab.decide import NAMES, decide
 from inflight.bench.ab.rule import DESIGNED, smallest_found
 from inflight.bench.frame import blocks as read
 from inflight.bench.frame.blocks import CONTROLS, Block, series
-from inflight.bench.frame.statistics import t_interval
+from inflight.bench.frame.statistics import mean
 from inflight.bench.show import terminal, words
 from inflight.bench.show.table import Section, Table
 
@@ -65,7 +65,7 @@ def planted(blocks: Sequence[Block], apart: Values) -> dict[str, Any]:
     """Return the measured size of a planted slowdown with its 95 % interval, and the decisions on its blocks."""
     good = deciding.tally(blocks).good
     values = [read.values(block)["cpu_per_page"] - apart.get("cpu_per_page", 0.0) for block in good]
-    seen = t_interval(values) if len(values) > 1 else None
+    seen = mean(values).interval() if len(values) > 1 else None
     size = (None, None, None) if seen is None else (seen.estimate, seen.low, seen.high)
     loops = good[0].arm("B").planted_loops if good else None
     return dict(zip(("seen", "low", "high"), size, strict=True)) | {"loops": loops, "real": counts(blocks, apart)}

@@ -33,11 +33,10 @@ class Interval:
     low: float
     high: float
     n: int
-    confidence: float
 
     def ratio(self) -> "Interval":
         """Return the interval of the ratio whose logarithm this is."""
-        return Interval(_exp(self.estimate), _exp(self.low), _exp(self.high), self.n, self.confidence)
+        return Interval(_exp(self.estimate), _exp(self.low), _exp(self.high), self.n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ class Estimate:
     def interval(self, confidence: float = CONFIDENCE) -> Interval:
         """Return the t interval."""
         half = t_quantile(self.freedom, (1 + confidence) / 2) * self.error
-        return Interval(self.value, self.value - half, self.value + half, self.n, confidence)
+        return Interval(self.value, self.value - half, self.value + half, self.n)
 
     @property
     def p(self) -> float:
@@ -62,9 +61,9 @@ class Estimate:
 
         return float(2 * stdtr(self.freedom, -abs(self.value) / self.error))
 
-    def is_within(self, margin: float, confidence: float = CONFIDENCE) -> bool:
+    def is_within(self, margin: float) -> bool:
         """Return whether the value is within a margin of 0, by two one-sided t tests (D. J. Schuirmann, 1987)."""
-        interval = self.interval(2 * confidence - 1)
+        interval = self.interval(2 * CONFIDENCE - 1)
         return -margin < interval.low and interval.high < margin
 
 
@@ -72,11 +71,6 @@ def mean(values: Sequence[float]) -> Estimate:
     """Return the mean of at least one value; the error of one value is infinite."""
     n = len(values)
     return Estimate(fmean(values), _sd(values) / math.sqrt(n), max(1, n - 1), n)
-
-
-def t_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """Return the t interval of the mean of at least one value."""
-    return mean(values).interval(confidence)
 
 
 def welch(a: Sequence[float], other: Sequence[float]) -> Estimate:

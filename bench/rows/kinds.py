@@ -339,6 +339,7 @@ class Probed(Open, frozen=True, kw_only=True):
     # attribution: where the bytes of an idle thread or task go, the largest pieces first
     n: Maybe[PositiveCount] = None  #: Number of idle threads or tasks asked for.
     started: Maybe[Count] = None  #: Number of them that were started.
+    hole_ns: Maybe[Ns] = None  #: Longest time of the window in which no request ended.
     python: Maybe[list[tuple[str, int]]] = None  #: [line of code, bytes of each], as tracemalloc sees it.
     mappings: Maybe[list[tuple[str, int]]] = None  #: [kind of mapping, bytes of each].
     kernel: Maybe[list[tuple[str, int]]] = None  #: [slab cache, bytes of each].
@@ -460,6 +461,7 @@ class OpenMeasured(Disturbances, frozen=True, kw_only=True):
     offered_per_s: Maybe[Number] = None  #: Requests due per second.
     arrivals: Maybe[Count] = None  #: Number of requests whose intended start was in the window.
     started: Maybe[Count] = None  #: Number of them that were started.
+    hole_ns: Maybe[Ns] = None  #: Longest time of the window in which no request ended.
     peak_in_flight: Maybe[Count] = None  #: Maximum number of requests in flight at once.
     corrected: Maybe[Times] = None  #: Response times, from the intended start.
     uncorrected: Maybe[Times] = None  #: Service times, from the actual start, as without a schedule.

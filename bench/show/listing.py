@@ -208,7 +208,7 @@ def rate_kept(part: Part) -> Iterator[str]:
     rates = valid[(valid["kept"] == 1) & ~(valid["rate_per_s"] >= lost)]["rate_per_s"]
     if len(valid):
         highest = f"{rates.max():,.10g} requests/s" if len(rates) else "none of those offered"
-        yield f"{', '.join(filter(None, [part.listing.title, part.name]))}: the highest rate kept is {highest}."
+        yield f"{join(', ', part.listing.title, part.name)}: the highest rate kept is {highest}."
 
 
 def reached(part: Part) -> Iterator[str]:

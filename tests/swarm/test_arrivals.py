@@ -121,6 +121,7 @@ def test_a_stall_is_in_the_corrected_times_and_not_in_the_uncorrected_ones() -> 
     assert stalled["corrected"]["max_ns"] == stalled["uncorrected"]["max_ns"]
     assert max(stalled["backlog"]["waiting"]) >= 95
     assert stalled["kept"]  # it has caught up long before the end
+    assert stalled["hole_ns"] == S + 10 * MS  # from the answer before the stall to the first one after it
 
 
 def test_a_latency_as_long_as_a_third_of_the_window_is_no_trend() -> None:

@@ -16,9 +16,9 @@ import pytest
 from inflight.bench.commands import open_loop as open_loop_command
 from inflight.bench.commands.open_loop import REFUSALS
 from inflight.bench.measure import host
-from inflight.bench.measure.checks import judge
+from inflight.bench.measure.checks import MS, judge
 from inflight.bench.measure.server import Server, running
-from inflight.bench.measure.swarm.open_loop import CHECKS, Evidence, long_enough, run_open, wrong_answer
+from inflight.bench.measure.swarm.open_loop import CHECKS, Evidence, long_enough, no_hole, run_open, wrong_answer
 from inflight.bench.measure.swarm.schedule import NO_ANSWER
 from inflight.bench.measure.trial import Setting
 from inflight.bench.plan.judge import convert
@@ -114,7 +114,10 @@ class Curt:
     def _answer(self, connection: socket.socket) -> None:
         for _ in range(self._answers):
             self.requests += bool(connection.recv(4096))
-            connection.sendall(b"HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n")
+            # The end of the connection is in the same segment: no request can come between the two.
+            answer = b"HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n"
+            connection.send(answer, socket.MSG_MORE)
+            connection.shutdown(socket.SHUT_WR)
 
 
 @pytest.mark.ci
@@ -146,6 +149,21 @@ def test_the_check_of_the_window_uses_the_measured_times() -> None:
     assert judged("window too short", count=20, p90_ns=1_100_000_000) == "failed"
     assert judged("too slow", count=20, p90_ns=1_100_000_000) == "not applicable"
     assert judged("too slow", count=0) == "not applicable"
+
+
+@pytest.mark.parametrize(
+    ("delay", "rate_per_s", "usual_ms", "longest_ms"),
+    [("0", 100.0, 1, 1010), ("50ms", 100.0, 51, 1080), ("2s", 0.5, 2001, 44_020), ("0", 100.0, 60, 1210)],
+)
+def test_no_request_ends_for_longer_than_site_rate_and_load_explain(
+    delay: str, rate_per_s: float, usual_ms: int, longest_ms: int
+) -> None:
+    site = Site(SiteConfig(pages=5, delay=delay))
+    measured = {"offered_per_s": rate_per_s, "uncorrected": {"p50_ns": usual_ms * MS}}
+
+    for hole_ns, verdict in ((longest_ms * MS, "passed"), (longest_ms * MS + 1, "failed")):
+        assert no_hole(Evidence(site, {**measured, "hole_ns": hole_ns}))[0] == verdict
+    assert no_hole(Evidence(None, {**measured, "hole_ns": 99 * longest_ms * MS}))[0] == "not applicable"
 
 
 def test_a_wrong_answer_is_reported_with_an_example() -> None:

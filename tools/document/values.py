@@ -166,7 +166,7 @@ def retention(run: Run) -> Iterator[tuple[Any, Any, Any]]:
 def difference(run: Run, first: str, other: str | None) -> stats.Interval:
     """Return the CPU time per page of a strategy without that of another, by the differences within blocks."""
     wide = _busy(run).query("valid").pivot_table("value", "unit", "arm")
-    return stats.t_interval(list((wide[first] - (wide[other] if other else 0)).dropna()))
+    return stats.mean(list((wide[first] - (wide[other] if other else 0)).dropna())).interval()
 
 
 # One comparison, step by step

@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 
 from inflight.bench import units
 from inflight.bench.measure import checks, host
-from inflight.bench.measure.checks import MS, Judgement, judge, not_applicable, passed_if
+from inflight.bench.measure.checks import MS, SLOWEST, SPARE_NS, Judgement, judge, not_applicable, passed_if
+from inflight.bench.measure.expected import longest_wait_ns
 from inflight.bench.measure.server import Server, counted_between
 from inflight.bench.measure.swarm.schedule import LONGEST_SHARE, NO_ANSWER
 from inflight.bench.measure.trial import Observation, Setting, conduct, working
@@ -154,9 +155,20 @@ def long_enough(seen: Evidence) -> Judgement:
     return "passed", figures
 
 
+def no_hole(seen: Evidence) -> Judgement:
+    """Check that client and server never stood still: requests ended all the time, whether the rate was kept or not."""
+    if seen.site is None:
+        return not_applicable("the target's latencies are unknown")
+    gap_ns, usual_ns = 1e9 / seen.measured["offered_per_s"], seen.measured["uncorrected"].get("p50_ns", 0)
+    limit_ns = longest_wait_ns(seen.site.config) + gap_ns + max(SPARE_NS, SLOWEST * usual_ns)
+    hole, limit = map(units.duration, (seen.measured["hole_ns"], limit_ns))
+    return passed_if(seen.measured["hole_ns"] <= limit_ns, f"no request ended for {hole}, limit {limit}")
+
+
 CHECKS: dict[str, Callable[[Evidence], Judgement]] = {
     "answer correct": answer,
     "no unexpected failures": failures,
+    "no hole": no_hole,
     "no listen drops": lambda seen: checks.drops(seen.measured["listen_drops"]),
     "window long enough": long_enough,
     "settings applied": lambda seen: checks.knobs(seen.wanted_knobs, seen.knobs),

@@ -13,6 +13,7 @@ from itertools import accumulate, pairwise
 from math import sqrt
 from typing import Any, Literal, NamedTuple
 
+from inflight.bench.measure.worker.crawl import longest_pause_ns
 from inflight.strategies.core import record
 
 MOMENTS = 300
@@ -90,10 +91,9 @@ class Recorder:
         inside = self._inside()
         good = [(span, span.finished_ns) for span in inside if span.finished_ns is not None and span.fault is None]
         window_ns = self.end_ns - self.begin_ns
-        in_time = sum(
-            span.fault is None and span.finished_ns is not None and self.begin_ns <= span.finished_ns < self.end_ns
-            for span in self.spans
-        )
+        ends = [(span.finished_ns, span.fault) for span in self.spans if span.finished_ns is not None]
+        ends = [end for end in ends if self.begin_ns <= end[0] < self.end_ns]
+        in_time = sum(fault is None for _, fault in ends)
         lost = self.lost()
         return {
             "offered_per_s": self.schedule.rate_per_s,
@@ -102,6 +102,7 @@ class Recorder:
             "completed": len(good),
             "failed": len(inside) - len(good),
             "completed_per_s": in_time / window_ns * 1e9,
+            "hole_ns": longest_pause_ns([end_ns for end_ns, _ in ends], (self.begin_ns, self.end_ns)),
             "peak_in_flight": peak_in_flight(self.spans),
             "corrected": record.summary([finished_ns - span.intended_ns for span, finished_ns in good]),
             "uncorrected": record.summary([finished_ns - span.started_ns for span, finished_ns in good]),
