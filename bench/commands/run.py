@@ -68,10 +68,11 @@ def run(
     )
     most_bytes = budget_bytes(memory_budget)
     trials = runs.plan(experiment, installed=not only_list)
-    say_left_out(experiment, trials)
     if only_list:
+        say_left_out(experiment, trials)
         return _list(experiment, trials, as_json=as_json)
     folder = resume.resolve() if resume else runs.new_folder(out, experiment, host.machine(disturbed))
+    say_left_out(experiment, trials)
     if resume is None:
         say_beginning(folder, trials)
     with neighbour.beside(rows.machine(folder).get("neighbour"), host.choose_cpus(pin=experiment.pin)):

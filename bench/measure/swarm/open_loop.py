@@ -159,10 +159,11 @@ def no_hole(seen: Evidence) -> Judgement:
     """Check that client and server never stood still: requests ended all the time, whether the rate was kept or not."""
     if seen.site is None:
         return not_applicable("the target's latencies are unknown")
-    gap_ns, usual_ns = 1e9 / seen.measured["offered_per_s"], seen.measured["uncorrected"].get("p50_ns", 0)
+    measured = seen.measured
+    gap_ns, usual_ns = 1e9 / measured["offered_per_s"], measured["uncorrected"].get("p50_ns", 0)
     limit_ns = longest_wait_ns(seen.site.config) + gap_ns + max(SPARE_NS, SLOWEST * usual_ns)
-    hole, limit = map(units.duration, (seen.measured["hole_ns"], limit_ns))
-    return passed_if(seen.measured["hole_ns"] <= limit_ns, f"no request ended for {hole}, limit {limit}")
+    hole, limit = map(units.duration, (measured["hole_ns"], limit_ns))
+    return passed_if(measured["hole_ns"] <= limit_ns, f"no request ended for {hole}, limit {limit}")
 
 
 CHECKS: dict[str, Callable[[Evidence], Judgement]] = {
