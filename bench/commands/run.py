@@ -193,7 +193,7 @@ def say_left_out(experiment: Experiment, trials: Iterable[AnyTrial]) -> None:
     if of_cpu := quota.read():
         say(SENTENCES["quota_first"].format(counted(of_cpu.cores, "core")))
     for name, limit in runs.above_limits(experiment).items():
-        say(f"left out, {name}: at most {limit} in flight")
+        say(f"left out above {limit} in flight: {name}")
     for sentence in remarks(experiment):
         say(sentence)
     say_shortages(runs.shortages(trials))

@@ -408,7 +408,7 @@ def test_a_strategy_that_no_cap_fits_is_told(project: Path) -> None:
         'strategies = ["callbacks", "./client.py"]\n[[crawl]]\nin_flight = [5]\n', encoding="utf-8"
     )
 
-    assert "left out, client: at most 1 in flight" in call("run", "small.toml", "--dry-run").err.splitlines()
+    assert "left out above 1 in flight: client" in call("run", "small.toml", "--dry-run").err.splitlines()
 
 
 def test_an_alias_is_the_strategy_in_every_place_that_takes_a_name(project: Path) -> None:
