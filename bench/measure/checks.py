@@ -87,7 +87,12 @@ def no_hole(measured: Mapping[str, Any], server: Mapping[str, Any], wait_ns: int
         return not_applicable("unknown when fetches ended")
     late_ns = max(server["lateness_max_ns"], server.get("first_lateness_max_ns", 0))
     usual_ns = min(usual_ns, measured["cpu_per_page_ns"] * measured["pages"])
-    limit_ns = wait_ns + max(SPARE_NS, SLOWEST * usual_ns)
+    limit_ns = max_hole_ns(wait_ns, usual_ns)
     hole, late, limit = map(units.duration, (hole_ns, late_ns, limit_ns))
     figures = f"no fetch ended for {hole}, a response was {late} late, limit {limit}"
     return passed_if(max(hole_ns, late_ns) <= limit_ns, figures)
+
+
+def max_hole_ns(wait_ns: float, usual_ns: float) -> float:
+    """Return the longest time without an end of a fetch that the waits of the site and a loaded machine explain."""
+    return wait_ns + max(SPARE_NS, SLOWEST * usual_ns)

@@ -339,7 +339,6 @@ class Probed(Open, frozen=True, kw_only=True):
     # attribution: where the bytes of an idle thread or task go, the largest pieces first
     n: Maybe[PositiveCount] = None  #: Number of idle threads or tasks asked for.
     started: Maybe[Count] = None  #: Number of them that were started.
-    hole_ns: Maybe[Ns] = None  #: Longest time of the window in which no request ended.
     python: Maybe[list[tuple[str, int]]] = None  #: [line of code, bytes of each], as tracemalloc sees it.
     mappings: Maybe[list[tuple[str, int]]] = None  #: [kind of mapping, bytes of each].
     kernel: Maybe[list[tuple[str, int]]] = None  #: [slab cache, bytes of each].

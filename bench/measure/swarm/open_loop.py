@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from inflight.bench import units
 from inflight.bench.measure import checks, host
-from inflight.bench.measure.checks import MS, SLOWEST, SPARE_NS, Judgement, judge, not_applicable, passed_if
+from inflight.bench.measure.checks import MS, Judgement, judge, not_applicable, passed_if
 from inflight.bench.measure.expected import longest_wait_ns
 from inflight.bench.measure.server import Server, counted_between
 from inflight.bench.measure.swarm.schedule import LONGEST_SHARE, NO_ANSWER
@@ -161,7 +161,7 @@ def no_hole(seen: Evidence) -> Judgement:
         return not_applicable("the target's latencies are unknown")
     measured = seen.measured
     gap_ns, usual_ns = 1e9 / measured["offered_per_s"], measured["uncorrected"].get("p50_ns", 0)
-    limit_ns = longest_wait_ns(seen.site.config) + gap_ns + max(SPARE_NS, SLOWEST * usual_ns)
+    limit_ns = checks.max_hole_ns(longest_wait_ns(seen.site.config) + gap_ns, usual_ns)
     hole, limit = map(units.duration, (measured["hole_ns"], limit_ns))
     return passed_if(measured["hole_ns"] <= limit_ns, f"no request ended for {hole}, limit {limit}")
 

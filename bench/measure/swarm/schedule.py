@@ -91,8 +91,11 @@ class Recorder:
         inside = self._inside()
         good = [(span, span.finished_ns) for span in inside if span.finished_ns is not None and span.fault is None]
         window_ns = self.end_ns - self.begin_ns
-        ends = [(span.finished_ns, span.fault) for span in self.spans if span.finished_ns is not None]
-        ends = [end for end in ends if self.begin_ns <= end[0] < self.end_ns]
+        ends = [
+            (span.finished_ns, span.fault)
+            for span in self.spans
+            if span.finished_ns is not None and self.begin_ns <= span.finished_ns < self.end_ns
+        ]
         in_time = sum(fault is None for _, fault in ends)
         lost = self.lost()
         return {
