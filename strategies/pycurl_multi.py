@@ -267,4 +267,6 @@ class Transfer:
             return FAILURES[number](message)
         if system_number := self.curl.getinfo(pycurl.OS_ERRNO):
             return OSError(system_number, message)
+        if number == pycurl.E_SEND_ERROR:  # five kept connections in a row were gone, and curl tries no more of them
+            return ClosedEarlyError(message)
         return ProtocolError(message)
