@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from inflight.bench.frame import slopes
+from inflight.bench.frame import ratios, slopes
 
 if TYPE_CHECKING:
     from inflight.bench.rows.files import Row
@@ -69,6 +69,19 @@ def long(wide: pd.DataFrame) -> pd.DataFrame:
     names, lines = np.nonzero(~np.isnan(values))  # melt would repeat the keys for unknown figures first
     columns = {"figure": np.array(figures, dtype=object)[names], "value": values[names, lines]}
     return wide[keys].take(lines).assign(**columns).reset_index(drop=True)
+
+
+def with_cycles(lines: pd.DataFrame, rows: Iterable["Row"]) -> pd.DataFrame:
+    """Return lines of the frame with what the ratios of arms need (``ratios``): three columns more.
+
+    ``cycles``: the logarithm of the figure in each window, by cycle. ``minor``: the version of the interpreter, such as
+    3.11. ``spread``: that of the cell; none for other lines.
+    """
+    arms = {(row.run, row.trial): row for row in rows if row.kind == "arm"}
+    of = [arms.get(place) for place in zip(lines["run"], lines["trial"], strict=True)]
+    cycles = [ratios.by_cycle(row, figure) for row, figure in zip(of, lines["figure"], strict=True)]
+    minor = [".".join((row.knobs.python or "").split(".")[:2]) if row else "" for row in of]
+    return ratios.with_spread(lines.assign(cycles=cycles, minor=minor))
 
 
 def trials(rows: Iterable["Row"]) -> pd.DataFrame:

@@ -5,7 +5,7 @@ round of a run is a block). Values of common blocks are compared as pairs, as a 
 """
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import fmean, stdev
@@ -18,6 +18,8 @@ MOST = 709.0
 """Maximum argument of ``math.exp``."""
 MIN_SD = 0.001
 """Minimum standard deviation: no timing repeats to better than 0.1 %, even if a few values agree by chance."""
+MIN_CYCLES = 6
+"""Minimum number of cycles for a trimmed mean."""
 
 Key = TypeVar("Key", bound=Hashable)
 Answer = Literal["differs", "same", "unknown"]
@@ -105,6 +107,53 @@ def answer(estimate: Estimate, p: float | None = None, margin: float = MARGIN) -
     if (estimate.p if p is None else p) < 1 - CONFIDENCE and abs(estimate.value) >= MARGIN:
         return "differs"
     return "same" if estimate.is_within(margin) else "unknown"
+
+
+# Ratios of arms: within a run, and between runs
+
+
+def paired(first: Mapping[int, float], other: Mapping[int, float]) -> float | None:
+    """Return the trimmed mean of ``first - other`` over the cycles that both have; None for fewer than six.
+
+    A quarter of the cycles is left out at each end: windows have heavy tails.
+    """
+    differences = sorted(first[cycle] - other[cycle] for cycle in first.keys() & other.keys())
+    if len(differences) < MIN_CYCLES:
+        return None
+    trimmed = len(differences) // 4
+    return fmean(differences[trimmed : len(differences) - trimmed])
+
+
+def pooled(samples: Iterable[Sequence[float]]) -> tuple[float, int]:
+    """Return the standard deviation that all samples have about their own means, and its degrees of freedom.
+
+    Samples of one value say nothing; without any other, the result is infinity and 0.
+    """
+    squares, freedom = 0.0, 0
+    for values in samples:
+        center = fmean(values)
+        squares += sum((value - center) ** 2 for value in values)
+        freedom += len(values) - 1
+    return (max(MIN_SD, math.sqrt(squares / freedom)), freedom) if freedom else (math.inf, 0)
+
+
+def between(means: Sequence[float], errors: Sequence[float]) -> float:
+    """Return the standard deviation between runs beyond the errors of their means, for at least two runs.
+
+    The estimator of R. C. Paule and J. Mandel (1982): the weighted squares of the means are as large as expected.
+    """
+    from scipy.optimize import brentq
+
+    def excess(variance: float) -> float:
+        weights = [1 / (error * error + variance) for error in errors]
+        center = sum(weight * mean for weight, mean in zip(weights, means, strict=True)) / sum(weights)
+        squares = sum(weight * (mean - center) ** 2 for weight, mean in zip(weights, means, strict=True))
+        return squares - (len(means) - 1)
+
+    if excess(0.0) <= 0:
+        return 0.0
+    most = len(means) * (max(means) - min(means)) ** 2
+    return math.sqrt(brentq(excess, 0.0, most, xtol=1e-12))
 
 
 # Several comparisons at once
