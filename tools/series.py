@@ -1,6 +1,7 @@
 """Run the preset "series" once, and store its compressed rows under results/series/, whatever they show.
 
     make series
+    python -m tools.series --between        # at the end of a change: write the spread between the runs
 
 Nothing is removed from a series. ``machine.json`` of each run has digests of the code that its figures depend on. If
 one has changed since the last run, ``inflight ab`` against the last commit before the change (for the block engine: six
@@ -11,11 +12,14 @@ import hashlib
 import json
 import lzma
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from inflight.bench import api
+from inflight.bench.frame import ratios
+from inflight.bench.frame.frame import frame, with_cycles
+from inflight.bench.frame.statistics import Estimate, between
 from inflight.bench.rows import files as rows
 from inflight.bench.runs import earlier
 from inflight.bench.show import summary
@@ -28,6 +32,9 @@ CODE: Mapping[str, tuple[str, ...]] = {
     "block engine": ("bench/measure/blocks", "bench/measure/worker"),
 }
 """Folders by the name of their digest."""
+
+MIN_RUNS = 3
+"""Minimum number of runs that have a pair."""
 
 
 def digests() -> dict[str, str]:
@@ -47,9 +54,36 @@ def pack(folder: Path) -> None:
     (folder / rows.ROWS_FILE).unlink()
 
 
+def spreads_between(folders: Sequence[Path]) -> dict[str, Any]:
+    """Return the table of spreads between these runs (``ratios.TABLE``): of each pair that three or more runs have."""
+    found: dict[tuple[Any, ...], dict[tuple[str, str], list[Estimate]]] = {}
+    for folder in folders:
+        run = rows.read(folder)
+        lines = with_cycles(frame(run), run)
+        arms = lines[lines["spread"].notna() & (lines["figure"] == "cpu_per_page_ns") & (lines["role"] != "placebo")]
+        for cell in arms["cell"].unique():
+            group = arms[arms["cell"] == cell]
+            for pair, estimate in ratios.estimates(group):
+                found.setdefault(cell, {}).setdefault(pair, []).append(estimate)
+    cells = [
+        dict(zip(ratios.OF_TABLE, cell, strict=True)) | {"pairs": [_pair(*each) for each in sorted(pairs.items())]}
+        for cell, pairs in sorted(found.items())
+        if max(map(len, pairs.values())) >= MIN_RUNS
+    ]
+    return {"runs": [folder.name for folder in folders], "digests": digests(), "cells": cells}
+
+
+def _pair(strategies: tuple[str, str], estimates: Sequence[Estimate]) -> dict[str, Any]:
+    tau = between([estimate.value for estimate in estimates], [estimate.error for estimate in estimates])
+    return {"strategies": strategies, "tau": round(tau, 4), "runs": len(estimates)}
+
+
 def main() -> int:
     """Run, store, and show what earlier runs of the series found."""
     before = rows.folders_in(SERIES)
+    if sys.argv[1:] == ["--between"]:
+        ratios.TABLE.write_text(json.dumps(spreads_between(before), indent=1) + "\n", encoding="utf-8")
+        return 0
     results = api.run("series", out=SERIES)
     folder, code = results.folder, digests()
     machine: dict[str, Any] = rows.machine(folder) | {"digests": code}

@@ -10,12 +10,15 @@ from typing import Any
 
 import pandas as pd
 
+from inflight.bench.frame import ratios
 from inflight.bench.frame import statistics as stats
 
 WORKLOAD = ("kind", "site", "connection", "cpu", "cpu_ns", "latency", "latency_ns", "in_flight", "length")
 """The columns in which the lines of one workload are equal. ``crawl`` and ``arm`` are timed differently."""
 SUMMARY = ("estimate", "low", "high", "n", "valid")
-CONTRAST = ("baseline", "estimate", "low", "high", "n", "p", "answer")
+CONTRAST = ("baseline", "estimate", "low", "high", "next_low", "next_high", "n", "p", "answer")
+OF_CELL = ("cycles", "cell", "is_waiting", "spread", "arm", "strategy", "stack", "role", "figure")
+"""The columns that say how far arms of blocks vary, if there are any."""
 
 
 def summary(lines: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -40,29 +43,53 @@ def contrast(lines: pd.DataFrame, over: str, baseline: object, by: Sequence[str]
 
     ``over`` is the axis, a column; ``baseline`` a value of it, or the column that has each group's. Only valid lines
     count. ``by`` are the columns in which compared lines are equal: a family of comparisons, within which p values are
-    corrected (Holm). ``answer`` is ``differs``, ``same`` (surely within 2 %) or ``unknown``. A group without the
-    baseline has no lines.
+    corrected (Holm). ``low``, ``high``: the 95 % interval of this run; ``next_low``, ``next_high``: where the next run
+    lies in 90 % of cases; of an unstable arm both are the range of its blocks. ``answer`` is ``differs``, ``same``
+    (surely within 2 %), ``unknown`` or ``unstable``. A group without the baseline has no lines.
+
+    Lines ``with_cycles`` are compared by cycles, with the spread of their cell and that between runs.
     """
-    ratios: list[tuple[Any, ...]] = []
-    needed = [*by, over, "unit", "value", baseline]  # groups of fewer columns are faster
+    table: list[tuple[Any, ...]] = []
+    needed = [*by, over, "unit", "value", baseline, *OF_CELL]  # groups of fewer columns are faster
     counted = lines.loc[lines["valid"] & (lines["value"] > 0), lines.columns.isin(needed)]
     for key, group in counted.groupby(list(by), sort=False, dropna=False):
-        logs: dict[Any, dict[str, float]] = {side: side_logs(part) for side, part in group.groupby(over, sort=False)}
+        sides: dict[Any, Any] = {side: ratios.readings(part) for side, part in group.groupby(over, sort=False)}
         base = group[baseline].iloc[0] if baseline in group.columns else baseline
-        if base not in logs:
+        if base not in sides:
             continue
-        compared = {side: stats.compare(units, logs[base]) for side, units in logs.items() if side != base}
-        p_values = stats.adjusted(compared)
-        ratios += [
-            (*_key(key), side, base, *_interval(estimate), p_values[side], stats.answer(estimate, p_values[side]))
-            for side, estimate in compared.items()
-        ]
-    return pd.DataFrame(ratios, columns=[*by, over, *CONTRAST])
+        pairs = _pairs(group, over, base)
+        compared = {
+            side: ratios.compare(readings, sides[base], pairs.get(side, ratios.ALONE))
+            for side, readings in sides.items()
+            if side != base
+        }
+        p_values = _corrected(compared)
+        for side, ratio in compared.items():
+            next_run = map(stats.exp, ratio.next_run())
+            this_run = ratio.this_run().ratio()
+            p = p_values[side]
+            ends = this_run.low, this_run.high, *next_run
+            table.append((*_key(key), side, base, this_run.estimate, *ends, this_run.n, p, ratio.answer(p)))
+    return pd.DataFrame(table, columns=[*by, over, *CONTRAST])
 
 
-def side_logs(lines: pd.DataFrame) -> dict[str, float]:
-    """Return the logarithm of each unit."""
-    return {unit: math.log(value) for unit, value in zip(lines["unit"], lines["value"], strict=True)}
+def _pairs(group: pd.DataFrame, over: str, base: object) -> dict[Any, ratios.Pair]:
+    """Return what is known of each side and the baseline, if all are arms of one cell; else nothing."""
+    spreads = list(set(group["spread"])) if "spread" in group else [None]
+    spread: ratios.Spread | None = spreads[0]
+    if spread is None or len(spreads) > 1:
+        return {}
+    sides = {getattr(line, over): line for line in group.drop_duplicates(over).itertuples()}
+    return {side: ratios.pair(line, sides[base], spread) for side, line in sides.items()}
+
+
+def _corrected(compared: dict[Any, ratios.Ratio]) -> dict[Any, float]:
+    """Return the p value of each ratio, corrected for the number of those that are comparisons of their cell."""
+    counted = [
+        side for side, ratio in compared.items() if ratio.pair.is_counted and math.isfinite(ratio.estimate.error)
+    ]
+    corrected = stats.holm([compared[side].p for side in counted])
+    return {side: ratio.p for side, ratio in compared.items()} | dict(zip(counted, corrected, strict=True))
 
 
 def records(table: pd.DataFrame) -> list[Any]:

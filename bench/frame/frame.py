@@ -72,16 +72,18 @@ def long(wide: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_cycles(lines: pd.DataFrame, rows: Iterable["Row"]) -> pd.DataFrame:
-    """Return lines of the frame with what the ratios of arms need (``ratios``): three columns more.
+    """Return lines of the frame with what the ratios of arms need (``ratios``): four columns more.
 
-    ``cycles``: the logarithm of the figure in each window, by cycle. ``minor``: the version of the interpreter, such as
-    3.11. ``spread``: that of the cell; none for other lines.
+    ``cycles``: the logarithm of the figure in each window, by cycle. ``cell``: that of the table of spreads between
+    runs. ``is_waiting``: whether latency sets the rate. ``spread``: that of the cell in this run; none for other lines.
     """
     arms = {(row.run, row.trial): row for row in rows if row.kind == "arm"}
     of = [arms.get(place) for place in zip(lines["run"], lines["trial"], strict=True)]
     cycles = [ratios.by_cycle(row, figure) for row, figure in zip(of, lines["figure"], strict=True)]
-    minor = [".".join((row.knobs.python or "").split(".")[:2]) if row else "" for row in of]
-    return ratios.with_spread(lines.assign(cycles=cycles, minor=minor))
+    more = lines.assign(is_waiting=[row is not None and ratios.is_waiting(row) for row in of])
+    more["cycles"] = pd.Series(cycles, lines.index)
+    more["cell"] = pd.Series([None if row is None else ratios.cell_of(row) for row in of], lines.index)
+    return ratios.with_spread(more)
 
 
 def trials(rows: Iterable["Row"]) -> pd.DataFrame:

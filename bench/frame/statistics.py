@@ -38,7 +38,7 @@ class Interval:
 
     def ratio(self) -> "Interval":
         """Return the interval of the ratio whose logarithm this is."""
-        return Interval(_exp(self.estimate), _exp(self.low), _exp(self.high), self.n)
+        return Interval(exp(self.estimate), exp(self.low), exp(self.high), self.n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,5 +186,6 @@ def _sd(values: Sequence[float]) -> float:
     return max(MIN_SD, stdev(values)) if len(values) > 1 else math.inf
 
 
-def _exp(value: float) -> float:
+def exp(value: float) -> float:
+    """Return the exponential; infinity where it is too large for a float."""
     return math.exp(value) if value < MOST else math.inf
