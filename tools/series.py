@@ -2,6 +2,7 @@
 
     make series
     python -m tools.series --between        # at the end of a change: write the spread between the runs
+    python -m tools.series --coverage       # how often the interval for the next run covers another run
 
 Nothing is removed from a series. ``machine.json`` of each run has digests of the code that its figures depend on. If
 one has changed since the last run, ``inflight ab`` against the last commit before the change (for the block engine: six
@@ -13,13 +14,19 @@ import json
 import lzma
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import permutations
+from math import exp
 from pathlib import Path
+from statistics import fmean, median
 from typing import Any
+
+import pandas as pd
 
 from inflight.bench import api
 from inflight.bench.frame import ratios
 from inflight.bench.frame.frame import frame, with_cycles
 from inflight.bench.frame.statistics import Estimate, between
+from inflight.bench.plan.arm import REFERENCE
 from inflight.bench.rows import files as rows
 from inflight.bench.runs import earlier
 from inflight.bench.show import summary
@@ -33,6 +40,9 @@ CODE: Mapping[str, tuple[str, ...]] = {
 }
 """Folders by the name of their digest."""
 
+Cell = tuple[Any, ...]
+Place = tuple[Cell, tuple[str, str]]
+"""A cell of the table of spreads, and a pair of strategies."""
 MIN_RUNS = 3
 """Minimum number of runs that have a pair."""
 
@@ -54,28 +64,58 @@ def pack(folder: Path) -> None:
     (folder / rows.ROWS_FILE).unlink()
 
 
+def estimates(folder: Path) -> dict[Place, Estimate]:
+    """Return the ratio of each pair of strategies in each cell of a run."""
+    run = rows.read(folder)
+    lines = with_cycles(frame(run), run)
+    arms = lines[lines["spread"].notna() & (lines["figure"] == "cpu_per_page_ns") & (lines["role"] != "placebo")]
+    found: dict[Place, Estimate] = {}
+    for cell in arms["cell"].unique():
+        found |= {(cell, pair): each for pair, each in ratios.estimates(arms[arms["cell"] == cell])}
+    return found
+
+
 def spreads_between(folders: Sequence[Path]) -> dict[str, Any]:
     """Return the table of spreads between these runs (``ratios.TABLE``): of each pair that three or more runs have."""
-    found: dict[tuple[Any, ...], dict[tuple[str, str], list[Estimate]]] = {}
-    for folder in folders:
-        run = rows.read(folder)
-        lines = with_cycles(frame(run), run)
-        arms = lines[lines["spread"].notna() & (lines["figure"] == "cpu_per_page_ns") & (lines["role"] != "placebo")]
-        for cell in arms["cell"].unique():
-            group = arms[arms["cell"] == cell]
-            for pair, estimate in ratios.estimates(group):
-                found.setdefault(cell, {}).setdefault(pair, []).append(estimate)
-    cells = [
-        dict(zip(ratios.OF_TABLE, cell, strict=True)) | {"pairs": [_pair(*each) for each in sorted(pairs.items())]}
-        for cell, pairs in sorted(found.items())
-        if max(map(len, pairs.values())) >= MIN_RUNS
-    ]
-    return {"runs": [folder.name for folder in folders], "digests": digests(), "cells": cells}
+    found = [estimates(folder) for folder in folders]
+    cells: dict[Cell, list[dict[str, Any]]] = {}
+    for cell, pair in sorted({place for each in found for place in each}):
+        alike = [each[cell, pair] for each in found if (cell, pair) in each]
+        if len(alike) >= MIN_RUNS:
+            entry = {"strategies": pair, "tau": round(tau(alike), 4), "runs": len(alike)}
+            cells.setdefault(cell, []).append(entry)
+    tables = [dict(zip(ratios.OF_TABLE, cell, strict=True)) | {"pairs": pairs} for cell, pairs in cells.items()]
+    return {"runs": [folder.name for folder in folders], "digests": digests(), "cells": tables}
 
 
-def _pair(strategies: tuple[str, str], estimates: Sequence[Estimate]) -> dict[str, Any]:
-    tau = between([estimate.value for estimate in estimates], [estimate.error for estimate in estimates])
-    return {"strategies": strategies, "tau": round(tau, 4), "runs": len(estimates)}
+def tau(of: Sequence[Estimate]) -> float:
+    """Return the spread between runs."""
+    return between([each.value for each in of], [each.error for each in of])
+
+
+def coverage(found: Sequence[Mapping[Place, Estimate]], reference: str = REFERENCE) -> pd.DataFrame:
+    """Return how often the interval for the next run covers another run: one line for each cell and ratio.
+
+    Over all ordered pairs of runs; the spread between runs is computed without these two. ``half_width``: the median,
+    as a share of the ratio; ``widest``: the maximum.
+    """
+    lines = []
+    for cell, pair in sorted({place for each in found for place in each if reference in place[1]}):
+        alike = [each[cell, pair] for each in found if (cell, pair) in each]
+        tries = [_try(alike, run, other) for run, other in permutations(range(len(alike)), 2)]
+        if len(alike) >= MIN_RUNS + 2:
+            covered, halves = zip(*tries, strict=True)
+            ends = fmean(covered), exp(median(halves)) - 1, exp(max(halves)) - 1
+            lines.append((*cell[:3], *(set(pair) - {reference}), len(alike), len(tries), *ends))
+    heads = ["latency", "cpu", "in_flight", "strategy", "runs", "tries", "covered", "half_width", "widest"]
+    return pd.DataFrame(lines, columns=heads)
+
+
+def _try(alike: Sequence[Estimate], run: int, other: int) -> tuple[bool, float]:
+    rest = [each for place, each in enumerate(alike) if place not in {run, other}]
+    spread = ratios.Between(max(ratios.MIN_TAU, tau(rest)), len(rest) - 1)
+    low, high = ratios.next_run(alike[run], spread)
+    return low <= alike[other].value <= high, (high - low) / 2
 
 
 def main() -> int:
@@ -83,6 +123,9 @@ def main() -> int:
     before = rows.folders_in(SERIES)
     if sys.argv[1:] == ["--between"]:
         ratios.TABLE.write_text(json.dumps(spreads_between(before), indent=1) + "\n", encoding="utf-8")
+        return 0
+    if sys.argv[1:] == ["--coverage"]:
+        print(coverage([estimates(folder) for folder in before]).to_string(index=False, float_format="{:.3f}".format))
         return 0
     results = api.run("series", out=SERIES)
     folder, code = results.folder, digests()

@@ -125,29 +125,19 @@ class Ratio:
     ends: tuple[float, float]
     """The least and the greatest value of a block."""
 
-    @property
-    def freedom(self) -> float:
-        """Degrees of freedom of a statement about other runs."""
-        return min(self.estimate.freedom, self.pair.between.freedom)
-
     def this_run(self) -> stats.Interval:
         """Return the interval of this run; of an unstable arm, the range of its blocks."""
         interval = self.estimate.interval()
         return replace(interval, low=self.ends[0], high=self.ends[1]) if self.pair.is_unstable else interval
 
     def next_run(self) -> tuple[float, float]:
-        """Return the interval in which the next run of the same preset lies in 90 % of cases."""
-        if self.pair.is_unstable:
-            return self.ends
-        error = math.sqrt(2) * math.hypot(self.estimate.error, self.pair.between.tau)
-        half = stats.t_quantile(self.freedom, (1 + NEXT_RUN) / 2) * error
-        return self.estimate.value - half, self.estimate.value + half
+        """Return the interval of the next run; of an unstable arm, the range of its blocks."""
+        return self.ends if self.pair.is_unstable else next_run(self.estimate, self.pair.between)
 
     @property
     def p(self) -> float:
         """The two-sided p value of "no difference in any run"."""
-        error = math.hypot(self.estimate.error, self.pair.between.tau)
-        return stats.Estimate(self.estimate.value, error, self.freedom, self.estimate.n).p
+        return _of_any_run(self.estimate, self.pair.between).p
 
     def answer(self, p: float) -> stats.Answer:
         """Return what is known; ``p`` is corrected for several comparisons."""
@@ -181,6 +171,21 @@ def pair(line: Any, base: Any, spread: Spread) -> Pair:
     of = between(line.cell, (line.strategy, base.strategy), (line.stack, base.stack))
     is_counted = line.role != "placebo" and not is_unstable
     return Pair(spread, SAME_CODE if is_set_by_latency else of, is_unstable, is_counted)
+
+
+def _of_any_run(estimate: stats.Estimate, between: Between) -> stats.Estimate:
+    """Return the estimate as one of the ratio in any run."""
+    error = math.hypot(estimate.error, between.tau)
+    return stats.Estimate(estimate.value, error, min(estimate.freedom, between.freedom), estimate.n)
+
+
+def next_run(estimate: stats.Estimate, between: Between) -> tuple[float, float]:
+    """Return the interval in which the next run of the same preset lies in 90 % of cases, if it varies as much."""
+    error = math.sqrt(2) * _of_any_run(estimate, between).error
+    interval = stats.Estimate(estimate.value, error, min(estimate.freedom, between.freedom), estimate.n).interval(
+        NEXT_RUN
+    )
+    return interval.low, interval.high
 
 
 def compare(first: Side, other: Side, pair: Pair) -> Ratio:
