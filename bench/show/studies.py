@@ -57,7 +57,7 @@ class Studies:
     @cached_property
     def lines(self) -> pd.DataFrame:
         """One line for each trial and figure."""
-        return frame.long(self.trials)
+        return frame.with_cycles(frame.long(self.trials), self.rows)
 
     @cached_property
     def parts(self) -> dict[str, list[Part]]:

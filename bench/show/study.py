@@ -284,10 +284,14 @@ def text(figure: Figure, mean: Any) -> str:
 
 
 def ratio_text(line: Any) -> str:
-    """Write a ratio with its interval; ``=``: equal within 2 %; ``?``: no certain difference."""
-    ends = "" if math.isinf(line.high) else f" ({line.low:.2f} to {line.high:.2f})"
-    ratio = f"{line.estimate:.2f}x" if line.estimate < 100 else units.times(line.estimate, 3)
-    return f"{ratio}{ends}{SIGNS[line.answer]}"
+    """Write a ratio and where the next run is expected; ``=``: equal within 2 %; ``?``: no certain difference."""
+    ends = "" if math.isinf(line.next_high) else f" ({_two(line.next_low)} to {_two(line.next_high)})"
+    return f"{_two(line.estimate)}x{ends}{SIGNS[line.answer]}"
+
+
+def _two(ratio: float) -> str:
+    """Write a ratio with two digits."""
+    return units.number(ratio, 2)
 
 
 # Findings
@@ -372,7 +376,7 @@ def _tables(part: Part) -> Iterator[Table]:
     if study.over is not None and len(part.ratios):
         baselines = part.ratios["baseline"].unique()
         against = baselines[0] if len(baselines) == 1 else f"the {study.over[1]}"
-        yield _table(part, f"{title}: ratio to {against} (95 %)", part.ratios, ratio_text)
+        yield _table(part, f"{title}: ratio to {against}, next run (90 %)", part.ratios, ratio_text)
 
 
 def _other_figures(part: Part) -> Iterator[Table]:
