@@ -25,6 +25,7 @@ import pandas as pd
 from inflight.bench import api
 from inflight.bench.frame import ratios
 from inflight.bench.frame.frame import frame, with_cycles
+from inflight.bench.frame.ratios import Cell, Place
 from inflight.bench.frame.statistics import Estimate, between
 from inflight.bench.plan.arm import REFERENCE
 from inflight.bench.rows import files as rows
@@ -40,9 +41,8 @@ CODE: Mapping[str, tuple[str, ...]] = {
 }
 """Folders by the name of their digest."""
 
-Cell = tuple[Any, ...]
-Place = tuple[Cell, tuple[str, str]]
-"""A cell of the table of spreads, and a pair of strategies."""
+COVERAGE = ("latency", "cpu", "in_flight", "strategy", "runs", "tries", "covered", "first_half", "half_width", "widest")
+"""The columns of the table of coverage."""
 MIN_RUNS = 3
 """Minimum number of runs that have a pair."""
 
@@ -67,25 +67,25 @@ def pack(folder: Path) -> None:
 def estimates(folder: Path) -> dict[Place, Estimate]:
     """Return the ratio of each pair of strategies in each cell of a run."""
     run = rows.read(folder)
-    lines = with_cycles(frame(run), run)
-    arms = lines[lines["spread"].notna() & (lines["figure"] == "cpu_per_page_ns") & (lines["role"] != "placebo")]
-    found: dict[Place, Estimate] = {}
-    for cell in arms["cell"].unique():
-        found |= {(cell, pair): each for pair, each in ratios.estimates(arms[arms["cell"] == cell])}
-    return found
+    return ratios.estimates(with_cycles(frame(run), run))
 
 
 def spreads_between(folders: Sequence[Path]) -> dict[str, Any]:
     """Return the table of spreads between these runs (``ratios.TABLE``): of each pair that three or more runs have."""
-    found = [estimates(folder) for folder in folders]
+    runs = [estimates(folder) for folder in folders]
     cells: dict[Cell, list[dict[str, Any]]] = {}
-    for cell, pair in sorted({place for each in found for place in each}):
-        alike = [each[cell, pair] for each in found if (cell, pair) in each]
+    for cell, pair in sorted({place for run in runs for place in run}, key=_in_order):
+        alike = [run[cell, pair] for run in runs if (cell, pair) in run]
         if len(alike) >= MIN_RUNS:
-            entry = {"strategies": pair, "tau": round(tau(alike), 4), "runs": len(alike)}
+            entry = {"strategies": sorted(pair), "tau": round(tau(alike), 4), "runs": len(alike)}
             cells.setdefault(cell, []).append(entry)
     tables = [dict(zip(ratios.OF_TABLE, cell, strict=True)) | {"pairs": pairs} for cell, pairs in cells.items()]
     return {"runs": [folder.name for folder in folders], "digests": digests(), "cells": tables}
+
+
+def _in_order(place: Place) -> tuple[Any, ...]:
+    cell, pair = place
+    return cell, sorted(pair)
 
 
 def tau(of: Sequence[Estimate]) -> float:
@@ -93,27 +93,47 @@ def tau(of: Sequence[Estimate]) -> float:
     return between([each.value for each in of], [each.error for each in of])
 
 
-def coverage(found: Sequence[Mapping[Place, Estimate]], reference: str = REFERENCE) -> pd.DataFrame:
+def coverage(runs: Sequence[Mapping[Place, Estimate]], reference: str = REFERENCE) -> pd.DataFrame:
     """Return how often the interval for the next run covers another run: one line for each cell and ratio.
 
     Over all ordered pairs of runs; the spread between runs is computed without these two. ``half_width``: the median,
-    as a share of the ratio; ``widest``: the maximum.
+    as a share of the ratio; ``widest``: the maximum. ``first_half``: how often, with the spread of the first half of
+    the runs, an interval of one of the second half covers another one of it.
     """
     lines = []
-    for cell, pair in sorted({place for each in found for place in each if reference in place[1]}):
-        alike = [each[cell, pair] for each in found if (cell, pair) in each]
-        tries = [_try(alike, run, other) for run, other in permutations(range(len(alike)), 2)]
-        if len(alike) >= MIN_RUNS + 2:
-            covered, halves = zip(*tries, strict=True)
-            ends = fmean(covered), exp(median(halves)) - 1, exp(max(halves)) - 1
-            lines.append((*cell[:3], *(set(pair) - {reference}), len(alike), len(tries), *ends))
-    heads = ["latency", "cpu", "in_flight", "strategy", "runs", "tries", "covered", "half_width", "widest"]
+    for cell, pair in sorted({place for run in runs for place in run if reference in place[1]}, key=_in_order):
+        alike = [run[cell, pair] for run in runs if (cell, pair) in run]
+        if len(alike) < MIN_RUNS + 2:
+            continue
+        pairs = list(permutations(range(len(alike)), 2))
+        tries = [_try(alike, run, other, _without(alike, {run, other})) for run, other in pairs]
+        covered, halves = zip(*tries, strict=True)
+        half = len(alike) // 2
+        later = [_try(alike, *places, alike[:half])[0] for places in pairs if min(places) >= half]
+        ends = fmean(covered), fmean(later), exp(median(halves)) - 1, exp(max(halves)) - 1
+        lines.append((*cell[1:4], *(pair - {reference}), len(alike), len(tries), *ends))
+    heads = [
+        "latency",
+        "cpu",
+        "in_flight",
+        "strategy",
+        "runs",
+        "tries",
+        "covered",
+        "first_half",
+        "half_width",
+        "widest",
+    ]
     return pd.DataFrame(lines, columns=heads)
 
 
-def _try(alike: Sequence[Estimate], run: int, other: int) -> tuple[bool, float]:
-    rest = [each for place, each in enumerate(alike) if place not in {run, other}]
-    spread = ratios.Between(max(ratios.MIN_TAU, tau(rest)), len(rest) - 1)
+def _without(alike: Sequence[Estimate], places: set[int]) -> list[Estimate]:
+    return [each for place, each in enumerate(alike) if place not in places]
+
+
+def _try(alike: Sequence[Estimate], run: int, other: int, of: Sequence[Estimate]) -> tuple[bool, float]:
+    """Tell whether the interval of one run, with the spread of the runs ``of``, covers another; and its half width."""
+    spread = ratios.Between(max(ratios.MIN_TAU, tau(of)), len(of) - 1)
     low, high = ratios.next_run(alike[run], spread)
     return low <= alike[other].value <= high, (high - low) / 2
 
@@ -125,7 +145,11 @@ def main() -> int:
         ratios.TABLE.write_text(json.dumps(spreads_between(before), indent=1) + "\n", encoding="utf-8")
         return 0
     if sys.argv[1:] == ["--coverage"]:
-        print(coverage([estimates(folder) for folder in before]).to_string(index=False, float_format="{:.3f}".format))
+        table = coverage([estimates(folder) for folder in before])
+        print(table.to_string(index=False, float_format="{:.3f}".format))
+        for name in ("covered", "first_half"):
+            print(f"{name}, overall: {(table[name] * table['tries']).sum() / table['tries'].sum():.3f}")
+        print(f"half_width: median {table['half_width'].median():.3f}, maximum {table['half_width'].max():.3f}")
         return 0
     results = api.run("series", out=SERIES)
     folder, code = results.folder, digests()

@@ -2,14 +2,14 @@
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 import pandas as pd
 
-from inflight.bench.frame import ratios, slopes
+from inflight.bench.frame import noise, ratios, slopes
 
 if TYPE_CHECKING:
     from inflight.bench.rows.files import Row
@@ -71,19 +71,23 @@ def long(wide: pd.DataFrame) -> pd.DataFrame:
     return wide[keys].take(lines).assign(**columns).reset_index(drop=True)
 
 
-def with_cycles(lines: pd.DataFrame, rows: Iterable["Row"]) -> pd.DataFrame:
-    """Return lines of the frame with what the ratios of arms need (``ratios``): four columns more.
+def with_cycles(lines: pd.DataFrame, rows: Sequence["Row"], own: ratios.Own = ratios.NO_OWN) -> pd.DataFrame:
+    """Return lines of the frame with what the ratios of arms need (``ratios``): five columns more.
 
     ``cycles``: the logarithm of the figure in each window, by cycle. ``cell``: that of the table of spreads between
-    runs. ``is_waiting``: whether latency sets the rate. ``spread``: that of the cell in this run; none for other lines.
+    runs. ``is_waiting``: whether latency sets the rate. ``spread``: that of the cell in this run; None for other lines.
+    ``is_noisy``: whether the run is. ``own``: the spread between the runs of this machine.
     """
-    arms = {(row.run, row.trial): row for row in rows if row.kind == "arm"}
-    of = [arms.get(place) for place in zip(lines["run"], lines["trial"], strict=True)]
+    timed = {(row.run, row.trial): row for row in rows if row.kind in TIMED}
+    of = [timed.get(place) for place in zip(lines["run"], lines["trial"], strict=True)]
     cycles = [ratios.by_cycle(row, figure) for row, figure in zip(of, lines["figure"], strict=True)]
-    more = lines.assign(is_waiting=[row is not None and ratios.is_waiting(row) for row in of])
+    more = lines.assign(
+        is_waiting=[row is not None and ratios.is_waiting(row) for row in of],
+        is_noisy=noise.is_noisy(row for row in rows if not row.is_compared),
+    )
     more["cycles"] = pd.Series(cycles, lines.index)
     more["cell"] = pd.Series([None if row is None else ratios.cell_of(row) for row in of], lines.index)
-    return ratios.with_spread(more)
+    return ratios.with_spread(more, own)
 
 
 def trials(rows: Iterable["Row"]) -> pd.DataFrame:

@@ -1,12 +1,13 @@
 """How far the ratios of a run can be trusted: the spread of its blocks, its resolution, and that between runs. Pure.
 
 docs/method.md has the rule. All values are natural logarithms. A *cell* is one workload of one run; its pairs are each
-arm and the reference, the control (the reference once more) among them.
+arm and the reference, the control (the reference once more) among them. A *place* is a cell of any run and two
+strategies.
 """
 
 import json
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
@@ -17,6 +18,7 @@ from typing import Any
 import pandas as pd
 
 from inflight.bench.frame import statistics as stats
+from inflight.bench.plan.arm import REFERENCE
 
 FIGURES = ("cpu_per_page_ns", "pages_per_s")
 """The figures that windows have."""
@@ -34,8 +36,13 @@ NEXT_RUN = 0.90
 """Share of the next runs that their interval is to cover."""
 TABLE = Path(__file__).with_name("between.json")
 """The spread between runs of the series, by cell and pair: written by ``python -m tools.series --between``."""
-OF_TABLE = ("latency", "cpu", "in_flight", "connection", "links", "body_bytes", "python")
+OF_TABLE = ("kind", "latency", "cpu", "in_flight", "connection", "links", "body_bytes", "python")
 """What a cell of the table is of. ``python``: the minor version of the interpreter, such as 3.11."""
+MANY_RUNS = 10
+"""Number of own runs from which on their spread holds, even if it is less than that of the table."""
+
+Cell = tuple[Any, ...]
+Place = tuple[Cell, frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +56,6 @@ class Reading:
         """Return the logarithm of the ratio: by the cycles that both have, if there are enough."""
         by_cycle = stats.paired(self.cycles, other.cycles)
         return self.log - other.log if by_cycle is None else by_cycle
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """How far the blocks of a cell vary."""
-
-    sd: float
-    """Standard deviation of a pair about its mean, from all pairs of stable arms; infinite for one block."""
-    freedom: int
-    resolution: float
-    """Least difference that the cell can tell."""
-    unstable: frozenset[str]
-    """Arms that jump between states."""
 
 
 Side = Mapping[str, Reading]
@@ -79,26 +73,45 @@ class Between:
 
 SAME_CODE = Between(0.0, math.inf)
 """That of a strategy with itself: revisions, interpreters and settings differ alike in each run."""
+Own = Mapping[Place, Between]
+"""The spread between the runs of one machine."""
+NO_OWN: Own = {}
 
 
 @cache
-def _table() -> dict[tuple[Any, ...], Between]:
-    stored = json.loads(TABLE.read_text(encoding="utf-8"))
-    return {
-        (*(cell[key] for key in OF_TABLE), frozenset(pair["strategies"])): Between(
-            max(MIN_TAU, pair["tau"]), pair["runs"] - 1
-        )
-        for cell in stored["cells"]
-        for pair in cell["pairs"]
-    }
+def _table() -> Own:
+    table = {}
+    for cell in json.loads(TABLE.read_text(encoding="utf-8"))["cells"]:
+        key = tuple(cell[name] for name in OF_TABLE)
+        for pair in cell["pairs"]:
+            table[key, frozenset(pair["strategies"])] = Between(max(MIN_TAU, pair["tau"]), pair["runs"] - 1)
+    return table
 
 
-def between(cell: tuple[Any, ...], strategies: Collection[str], stacks: Collection[str]) -> Between:
+def between(place: Place, stacks: Collection[str], own: Own) -> Between:
     """Return the spread between runs of the ratio of two strategies with these HTTP stacks."""
-    if len(set(strategies)) == 1:
+    if len(place[1]) == 1:
         return SAME_CODE
     usual = USUAL_TAU if set(stacks) == {"shared"} else USUAL_TAU_OF_OWN_STACKS
-    return _table().get((*cell, frozenset(strategies)), Between(usual, math.inf))
+    known = _table().get(place, Between(usual, math.inf))
+    of_machine = own.get(place, known)
+    if of_machine.freedom + 1 >= MANY_RUNS:
+        return of_machine
+    return max(known, of_machine, key=lambda each: each.tau)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How far the blocks of a cell vary."""
+
+    sd: float
+    """Standard deviation of a pair about its mean, from all pairs of stable arms; infinite for one block."""
+    freedom: int
+    resolution: float
+    """Least difference that the cell can tell."""
+    unstable: frozenset[str]
+    """Arms that jump between states."""
+    own: Own
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,25 +163,30 @@ class Ratio:
         return "same" if self.pair.between == SAME_CODE and self.estimate.is_within(stats.MARGIN) else "unknown"
 
 
-def estimates(lines: pd.DataFrame) -> Iterator[tuple[tuple[str, str], stats.Estimate]]:
-    """Yield the ratio of each pair of strategies in one cell of one run, by their names in order of the alphabet.
+def estimates(lines: pd.DataFrame) -> dict[Place, stats.Estimate]:
+    """Return the ratio of CPU time per page of each pair of strategies: the first by the alphabet to the other.
 
-    A pair with an unstable arm has none, and neither has one of a single block.
+    ``lines`` are ``with_cycles``, of one run. A pair with an unstable arm has none, nor has one of a single block.
     """
-    spread: Spread = lines["spread"].iloc[0]
-    stable = lines[~lines["arm"].isin(spread.unstable)].groupby("strategy")
-    sides = {str(strategy): readings(part) for strategy, part in stable}
-    for first, other in combinations(sorted(sides), 2):
-        ratio = compare(sides[first], sides[other], Pair(spread, SAME_CODE, is_unstable=False, is_counted=True))
-        if math.isfinite(ratio.estimate.error):
-            yield (first, other), ratio.estimate
+    arms = lines[lines["spread"].notna() & (lines["figure"] == "cpu_per_page_ns") & (lines["role"] != "placebo")]
+    known = {}
+    for cell in arms["cell"].unique():
+        group = arms[arms["cell"] == cell]
+        spread: Spread = group["spread"].iloc[0]
+        stable = group[~group["arm"].isin(spread.unstable)].groupby("strategy")
+        sides = {str(strategy): readings(part) for strategy, part in stable}
+        for first, other in combinations(sorted(sides), 2):
+            ratio = compare(sides[first], sides[other], Pair(spread, SAME_CODE, is_unstable=False, is_counted=True))
+            if math.isfinite(ratio.estimate.error):
+                known[cell, frozenset({first, other})] = ratio.estimate
+    return known
 
 
 def pair(line: Any, base: Any, spread: Spread) -> Pair:
     """Return what is known of the pair of two lines of one cell."""
     is_set_by_latency = line.figure == "pages_per_s" and line.is_waiting and base.is_waiting
     is_unstable = not spread.unstable.isdisjoint({line.arm, base.arm})
-    of = between(line.cell, (line.strategy, base.strategy), (line.stack, base.stack))
+    of = between((line.cell, frozenset({line.strategy, base.strategy})), (line.stack, base.stack), spread.own)
     is_counted = line.role != "placebo" and not is_unstable
     return Pair(spread, SAME_CODE if is_set_by_latency else of, is_unstable, is_counted)
 
@@ -209,23 +227,24 @@ def by_cycle(row: Any, figure: str) -> dict[int, float]:
     """Return the logarithm of a figure in each window of an arm, by cycle; empty for other rows and figures."""
     if row is None or figure not in FIGURES:
         return {}
-    windows = [window for window in row.measured.windows or () if window.pages and window.cpu_ns]
+    windows = [window for window in getattr(row.measured, "windows", None) or () if window.pages and window.cpu_ns]
     if figure == "pages_per_s":
         return {window.cycle: math.log(1e9 * window.pages / window.wall_ns) for window in windows}
     return {window.cycle: math.log(window.cpu_ns / window.pages) for window in windows}
 
 
-def cell_of(row: Any) -> tuple[Any, ...]:
-    """Return the cell of an arm in the table of spreads between runs: the values of OF_TABLE."""
-    workload, site = row.workload, row.workload.site
+def cell_of(row: Any) -> Cell:
+    """Return the cell of a timed trial in the table of spreads between runs: the values of OF_TABLE."""
+    load, site = row.workload, row.workload.site
     minor = ".".join((row.knobs.python or "").split(".")[:2])
     sizes = site.links, site.body_bytes
-    return workload.latency, workload.cpu or "0", workload.in_flight, workload.connection, *sizes, minor
+    return row.kind, load.latency, load.cpu or "0", load.in_flight, load.connection, *sizes, minor
 
 
 def is_waiting(row: Any) -> bool:
-    """Return whether the latency sets the rate of an arm: it leaves a part of its core free."""
-    return row.workload.mean_latency_ns > 0 and (row.measured.cpu_share or 1.0) < MAX_WAITING_SHARE
+    """Return whether the latency sets the rate: the trial leaves a part of its core free."""
+    cpu_ns_per_s = (row.measured.cpu_per_page_ns or math.inf) * (row.measured.pages_per_s or math.inf)
+    return row.workload.mean_latency_ns > 0 and cpu_ns_per_s < 1e9 * MAX_WAITING_SHARE
 
 
 def readings(lines: pd.DataFrame) -> dict[str, Reading]:
@@ -235,20 +254,20 @@ def readings(lines: pd.DataFrame) -> dict[str, Reading]:
     return {unit: Reading(math.log(value), each) for unit, value, each in columns}
 
 
-def with_spread(lines: pd.DataFrame) -> pd.DataFrame:
-    """Return lines with the ``spread`` of their cell as a column; without one (None): all but arms of blocks."""
-    is_timed = lines["valid"] & (lines["kind"] == "arm") & lines["figure"].isin(FIGURES)
+def with_spread(lines: pd.DataFrame, own: Own) -> pd.DataFrame:
+    """Return lines with the ``spread`` of their cell as a column; None where nothing is compared with a reference."""
+    is_timed = lines["valid"] & lines["cell"].notna() & lines["figure"].isin(FIGURES)
     spreads = pd.Series([None] * len(lines), index=lines.index, dtype=object)
     for _, cell in lines[is_timed].groupby([*CELL, "figure", "reference"], sort=False):
         sides = {str(arm): readings(part) for arm, part in cell.groupby("arm", sort=False)}
         again = cell.loc[cell["role"] == "placebo", "arm"]
-        reference = cell["reference"].iloc[0]
+        reference = cell["reference"].iloc[0] or REFERENCE  # a whole crawl has none
         if reference in sides:
-            spreads[cell.index] = spread(sides, reference, again.iloc[0] if len(again) else None)
+            spreads[cell.index] = spread(sides, reference, again.iloc[0] if len(again) else None, own)
     return lines.assign(spread=spreads)
 
 
-def spread(sides: Mapping[str, Side], reference: str, control: str | None) -> Spread:
+def spread(sides: Mapping[str, Side], reference: str, control: str | None, own: Own = NO_OWN) -> Spread:
     """Return the spread of a cell. ``sides`` has its arms; ``control``: the reference once more, if there is one."""
     pairs = {arm: differences(side, sides[reference]) for arm, side in sides.items() if arm != reference}
     pairs = {arm: values for arm, values in pairs.items() if values}
@@ -258,11 +277,11 @@ def spread(sides: Mapping[str, Side], reference: str, control: str | None) -> Sp
     unstable = {arm for arm, values in pairs.items() if arm != control and max(values) - min(values) > limit}
     sd, freedom = stats.pooled(values for arm, values in pairs.items() if arm not in unstable)
     if not freedom:
-        return Spread(sd, freedom, math.inf, frozenset(unstable))
+        return Spread(sd, freedom, math.inf, frozenset(unstable), own)
     blocks = len(twice) or max(map(len, pairs.values()))
     error = stats.t_quantile(freedom, 0.975) * sd / math.sqrt(blocks)
     resolution = abs(fmean(twice)) + error if twice else math.sqrt(2) * error
-    return Spread(sd, freedom, resolution, frozenset(unstable))
+    return Spread(sd, freedom, resolution, frozenset(unstable), own)
 
 
 def differences(side: Side, other: Side) -> list[float]:
