@@ -4,9 +4,10 @@
     python -m tools.series --between        # at the end of a change: write the spread between the runs
     python -m tools.series --coverage       # how often the interval for the next run covers another run
 
-Nothing is removed from a series. ``machine.json`` of each run has digests of the code that its figures depend on. If
-one has changed since the last run, ``inflight ab`` against the last commit before the change (for the block engine: six
-runs, old and new code in turn) shows whether both are equal within 2 %. Otherwise a new series begins, in a new folder.
+Nothing is removed from a series. ``machine.json`` of each run has digests of the code and of the file that its figures
+depend on. The table of spreads lists those that are known to give equal figures. Another one is added there by hand,
+with its evidence in results/README.md: ``inflight ab`` against the last commit before the change, or six runs, old and
+new code in turn, show no more than 2 %. If they show more, a new series begins, in a new folder.
 """
 
 import hashlib
@@ -23,23 +24,24 @@ from typing import Any
 import pandas as pd
 
 from inflight.bench import api
-from inflight.bench.frame import ratios
+from inflight.bench.frame import history, ratios
 from inflight.bench.frame.frame import frame, with_cycles
 from inflight.bench.frame.ratios import Cell, Place
 from inflight.bench.frame.statistics import Estimate, between
 from inflight.bench.plan.arm import REFERENCE
 from inflight.bench.rows import files as rows
-from inflight.bench.runs import earlier
 from inflight.bench.show import summary
+from inflight.bench.show.studies import Studies
 
 ROOT = Path(__file__).resolve().parents[1]
-SERIES = ROOT / "results" / earlier.SERIES
+SERIES = ROOT / "results" / history.SERIES
 CODE: Mapping[str, tuple[str, ...]] = {
-    "strategies": ("strategies",),
-    "fake_server": ("fake_server",),
-    "block engine": ("bench/measure/blocks", "bench/measure/worker"),
+    "strategies": ("strategies/**/*.py",),
+    "fake_server": ("fake_server/**/*.py",),
+    "block engine": ("bench/measure/blocks/**/*.py", "bench/measure/worker/**/*.py"),
+    "experiment": ("bench/plan/presets/series.toml",),
 }
-"""Folders by the name of their digest."""
+"""Patterns of files by the name of their digest."""
 
 COVERAGE = ("latency", "cpu", "in_flight", "strategy", "runs", "tries", "covered", "first_half", "half_width", "widest")
 """The columns of the table of coverage."""
@@ -48,14 +50,20 @@ MIN_RUNS = 3
 
 
 def digests() -> dict[str, str]:
-    """Return a digest of each part of the code: of the paths and contents of its Python files."""
+    """Return a digest of each part of the code: of the paths and contents of its files."""
     sums = {}
-    for name, folders in CODE.items():
+    for name, patterns in CODE.items():
         digest = hashlib.sha256()
-        for path in sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py")):
+        for path in sorted(path for pattern in patterns for path in ROOT.glob(pattern)):
             digest.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
         sums[name] = digest.hexdigest()[:16]
     return sums
+
+
+def unlisted(of: Mapping[str, str]) -> list[str]:
+    """Return the names of the digests that the table of spreads does not list."""
+    listed = json.loads(ratios.TABLE.read_text(encoding="utf-8"))["digests"]
+    return [name for name, digest in of.items() if digest not in listed.get(name, [])]
 
 
 def pack(folder: Path) -> None:
@@ -64,7 +72,7 @@ def pack(folder: Path) -> None:
     (folder / rows.ROWS_FILE).unlink()
 
 
-def estimates(folder: Path) -> dict[Place, Estimate]:
+def estimates(folder: Path) -> ratios.Estimates:
     """Return the ratio of each pair of strategies in each cell of a run."""
     run = rows.read(folder)
     return ratios.estimates(with_cycles(frame(run), run))
@@ -80,7 +88,7 @@ def spreads_between(folders: Sequence[Path]) -> dict[str, Any]:
             entry = {"strategies": sorted(pair), "tau": round(tau(alike), 4), "runs": len(alike)}
             cells.setdefault(cell, []).append(entry)
     tables = [dict(zip(ratios.OF_TABLE, cell, strict=True)) | {"pairs": pairs} for cell, pairs in cells.items()]
-    return {"runs": [folder.name for folder in folders], "digests": digests(), "cells": tables}
+    return {"runs": [folder.name for folder in folders], "cells": tables}
 
 
 def _in_order(place: Place) -> tuple[Any, ...]:
@@ -142,7 +150,8 @@ def main() -> int:
     """Run, store, and show what earlier runs of the series found."""
     before = rows.folders_in(SERIES)
     if sys.argv[1:] == ["--between"]:
-        ratios.TABLE.write_text(json.dumps(spreads_between(before), indent=1) + "\n", encoding="utf-8")
+        stored = json.loads(ratios.TABLE.read_text(encoding="utf-8")) | spreads_between(before)
+        ratios.TABLE.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
         return 0
     if sys.argv[1:] == ["--coverage"]:
         table = coverage([estimates(folder) for folder in before])
@@ -156,12 +165,10 @@ def main() -> int:
     machine: dict[str, Any] = rows.machine(folder) | {"digests": code}
     (folder / rows.MACHINE_FILE).write_text(json.dumps(machine, indent=2) + "\n", encoding="utf-8")
     pack(folder)
-    summary.print_summary(results.rows, sys.stdout, before=earlier.section(folder, results.rows))
+    summary.print_summary(Studies(results.rows, folder), sys.stdout)
     print(f"rows:  {folder / rows.PACKED_FILE}")
-    if before:
-        last = rows.machine(before[-1]).get("digests", {})
-        for name in [name for name in code if last.get(name) != code[name]]:
-            print(f"{name} has changed since {before[-1].name}: see tools/series.py on when a new series begins")
+    for name in unlisted(code):
+        print(f"{name}: {code[name]} is not listed in {ratios.TABLE.name}: see tools/series.py on what to show first")
     return 0
 
 

@@ -139,6 +139,8 @@ def _saver(out: Path, chosen: Sequence[str], *, through_shared: bool) -> Save:
         row = make_row(trials[resource], folder.name, begin, values)
         runs.append(folder, row)
         if len(rows.read(folder)) == len(chosen):
-            store(folder, rows.read(folder))
+            from inflight.bench.show.studies import Studies
+
+            store(folder, Studies(rows.read(folder)))
 
     return save

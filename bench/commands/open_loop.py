@@ -93,7 +93,9 @@ def _present(folder: Path, stored: list[Row], *, as_json: bool) -> None:
     if not as_json:
         commands.present(folder, stored, as_json=False)
         return
-    files = commands.save(folder, stored)
+    from inflight.bench.show.studies import Studies
+
+    files = commands.save(folder, Studies(stored, folder))
     print(json.dumps({"rates": [_figures(row) for row in stored]} | files))
 
 

@@ -49,31 +49,30 @@ def _html(folder: Path, _found: list[Row], out: Path | None) -> None:
 
 def _markdown(folder: Path, stored: list[Row], out: Path | None) -> None:
     from inflight.bench.show import folder as folders
-    from inflight.bench.show.studies import decisions
+    from inflight.bench.show.studies import Studies, decisions
     from inflight.bench.show.summary import as_markdown
 
     machine, extras = folders.read(folder)
     for sentence in extras.missing:
         say(sentence)
-    _put(as_markdown(stored, machine, decisions(stored, extras)), out)
+    _put(as_markdown(Studies(stored, folder), machine, decisions(stored, extras)), out)
 
 
 def _terminal(folder: Path, stored: list[Row], out: Path | None) -> None:
     """Print what ``inflight run`` prints at its end, with the decisions that are stored in the folder."""
-    from inflight.bench.runs import earlier
     from inflight.bench.show import folder as folders
     from inflight.bench.show import summary
-    from inflight.bench.show.studies import decisions
+    from inflight.bench.show.studies import Studies, decisions
 
     machine, extras = folders.read(folder)
     for sentence in extras.missing:
         say(sentence)
+    studies = Studies(stored, folder)
     decided, neighbour = decisions(stored, extras), machine.get("neighbour")
-    before = None if decided else earlier.section(folder, stored)
     if out is None:
-        summary.print_summary(stored, sys.stdout, decided, neighbour, before)
+        summary.print_summary(studies, sys.stdout, decided, neighbour)
     else:
-        _put(summary.summary_table(stored, decided=decided, neighbour=neighbour, before=before).plain, out)
+        _put(summary.summary_table(studies, decided=decided, neighbour=neighbour).plain, out)
 
 
 def _csv(folder: Path, stored: list[Row], out: Path | None) -> None:

@@ -31,6 +31,7 @@ from inflight.fake_server.delays import parse_duration_ns
 
 if TYPE_CHECKING:
     from inflight.bench.show.pictures import Picture
+    from inflight.bench.show.studies import Studies
 
 REFUSALS = (ExperimentError, runs.RunError, RowsError, strategies.StrategyError)
 WIDEST = 120
@@ -291,14 +292,15 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 def present(folder: Path, stored: list[Row], *, as_json: bool) -> None:
     """Print the summary of a run, and save its table, plots and page. Raises RunError."""
-    from inflight.bench.runs import earlier
     from inflight.bench.show import summary
     from inflight.bench.show.results import Results
+    from inflight.bench.show.studies import Studies
 
+    studies = Studies(stored, folder)
     kind = rows.machine(folder).get("neighbour")
     if not as_json:
-        summary.print_summary(stored, sys.stdout, neighbour=kind, before=earlier.section(folder, stored))
-    files = save(folder, stored)
+        summary.print_summary(studies, sys.stdout, neighbour=kind)
+    files = save(folder, studies)
     if as_json:
         print(json.dumps(Results(folder, stored, {}).summary() | files | {"neighbour": kind}))
 
@@ -329,18 +331,16 @@ def keep(folder: Path, texts: Mapping[str, str], plots: Iterable["Picture | None
         return pictures.save(plots, folder / "plots")
 
 
-def save(folder: Path, stored: list[Row]) -> dict[str, Any]:
+def save(folder: Path, studies: "Studies") -> dict[str, Any]:
     """Save table, plots and page in the folder of a run, print their paths, and return them. Raises RunError."""
     from inflight.bench.show import page as report_page
     from inflight.bench.show.results import csv
-    from inflight.bench.show.studies import Studies
 
     say(f"rows:  {folder / rows.ROWS_FILE}")
-    studies = Studies(stored)
     with writing(folder):
         rows.write(folder / "rows.csv", csv(studies.trials))
         saved = studies.save_plots(rows.machine(folder), folder / "plots")
-        page = report_page.write(folder)
+        page = report_page.write(folder, studies=studies)
     say_plots(saved)
     say(f"page:  {page}")
     return {"folder": str(folder), "report": str(page), "plots": [str(path) for path in saved]}

@@ -63,8 +63,9 @@ def main(folder: str, so_far: str) -> None:
     from inflight.bench.show.studies import Studies
     from inflight.bench.show.summary import answer
 
-    print(f"page:  {page.write(Path(folder), so_far=so_far)}, so far")
-    print("so far:", *answer(Studies(rows.read(Path(folder))))[:2])  # the first one may be a warning of noise
+    studies = Studies(rows.read(Path(folder)), Path(folder))
+    print(f"page:  {page.write(Path(folder), so_far=so_far, studies=studies)}, so far")
+    print("so far:", *answer(studies)[:2])  # the first one may be a warning of noise
 
 
 if __name__ == "__main__":

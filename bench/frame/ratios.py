@@ -43,6 +43,8 @@ MANY_RUNS = 10
 
 Cell = tuple[Any, ...]
 Place = tuple[Cell, frozenset[str]]
+Estimates = Mapping[Place, stats.Estimate]
+"""The ratios of CPU time per page in one run: of the first strategy by the alphabet to the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +165,8 @@ class Ratio:
         return "same" if self.pair.between == SAME_CODE and self.estimate.is_within(stats.MARGIN) else "unknown"
 
 
-def estimates(lines: pd.DataFrame) -> dict[Place, stats.Estimate]:
-    """Return the ratio of CPU time per page of each pair of strategies: the first by the alphabet to the other.
+def estimates(lines: pd.DataFrame) -> Estimates:
+    """Return the ratio of each pair of strategies in each cell.
 
     ``lines`` are ``with_cycles``, of one run. A pair with an unstable arm has none, nor has one of a single block.
     """

@@ -53,19 +53,23 @@ class Chapter:
 
 
 def write(
-    folder: Path, path: Path | None = None, tell: Callable[[str], None] = lambda _step: None, so_far: str = ""
+    folder: Path,
+    path: Path | None = None,
+    tell: Callable[[str], None] = lambda _step: None,
+    so_far: str = "",
+    studies: Studies | None = None,
 ) -> Path:
     """Write the page of a run, by default as ``report.html`` in its folder, and return its path.
 
-    ``tell`` is called with each step. ``so_far`` is the first sentence of the page of a run that is not complete. An
-    existing page is replaced only after the new one is complete. Raises RowsError for a folder that is not a run, and
-    OSError if the page cannot be written.
+    ``tell`` is called with each step. ``so_far`` is the first sentence of the page of a run that is not complete.
+    ``studies`` are those of its rows, if they are known. An existing page is replaced only after the new one is
+    complete. Raises RowsError for a folder that is not a run, and OSError if the page cannot be written.
     """
     tell("reading the rows")
-    rows = read(folder)
+    studies = studies or Studies(read(folder), folder)
     machine, extras = folders.read(folder)
     target = folder / PAGE_FILE if path is None else path.resolve()
-    content = page(rows, machine, replace(extras, so_far=so_far), tell)
+    content = page(studies, machine, replace(extras, so_far=so_far), tell)
     if path and target.exists() and not target.is_file():  # a device or a pipe is written to
         target.write_text(content, encoding="utf-8", errors="replace", newline="\n")
     else:
@@ -74,7 +78,7 @@ def write(
 
 
 def page(
-    rows: Sequence[Row],
+    studies: Studies,
     machine: dict[str, Any],
     extras: Extras,
     tell: Callable[[str], None] = lambda _step: None,
@@ -83,7 +87,7 @@ def page(
 
     ``machine`` has the values of ``machine.json``, ``extras`` the other contents of the folder.
     """
-    studies = Studies(rows)
+    rows = studies.rows
     decided = decisions(rows, extras)
     scripts = {"race": race.fragment(rows), "simulator": simulator.fragment(studies.lines)}
     what = _about(extras.experiment_toml, machine)

@@ -188,7 +188,7 @@ class Results:
     def _studies(self) -> "Studies":
         from inflight.bench.show.studies import Studies
 
-        return Studies(self.rows)
+        return Studies(self.rows, self.folder)
 
 
 def _typed(table: "pd.DataFrame", names: list[str]) -> "pd.DataFrame":

@@ -16,6 +16,7 @@ from msgspec import convert
 
 from inflight.bench import units
 from inflight.bench.frame import frame, noise
+from inflight.bench.frame.history import History, history
 from inflight.bench.plan.judge import nearest
 from inflight.bench.rows.files import Row
 from inflight.bench.show import listing, memory, pictures, study
@@ -48,6 +49,13 @@ class Studies:
     """All studies of some rows; what several outputs need is computed once."""
 
     rows: Sequence[Row]
+    folder: Path | None = None
+    """Where the rows are stored; None: nowhere, so they have no earlier runs."""
+
+    @cached_property
+    def history(self) -> History:
+        """The earlier runs on this machine."""
+        return History() if self.folder is None else history(self.folder, self.rows)
 
     @cached_property
     def trials(self) -> pd.DataFrame:
@@ -57,7 +65,7 @@ class Studies:
     @cached_property
     def lines(self) -> pd.DataFrame:
         """One line for each trial and figure."""
-        return frame.with_cycles(frame.long(self.trials), self.rows)
+        return frame.with_cycles(frame.long(self.trials), self.rows, self.history.own)
 
     @cached_property
     def parts(self) -> dict[str, list[Part]]:

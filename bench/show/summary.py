@@ -13,7 +13,8 @@ from inflight.bench.frame import noise
 from inflight.bench.race.lanes import races
 from inflight.bench.race.page import section as race_section
 from inflight.bench.rows.files import Row
-from inflight.bench.show import folder, markdown, terminal, words
+from inflight.bench.show import earlier, markdown, terminal, words
+from inflight.bench.show import folder as folders
 from inflight.bench.show.studies import Studies
 from inflight.bench.show.table import Cell, Detail, Line, Section, Table
 from inflight.bench.show.words import MEANINGS, SENTENCES, TEXTS, disturbed, join, limited, plain
@@ -130,22 +131,20 @@ def sections_of(studies: Studies) -> list[Section]:
 
 
 def summary_table(
-    rows: Sequence[Row],
+    studies: Studies,
     width: int = WIDTH,
     decided: Sequence[Section] = (),
     neighbour: str | None = None,
-    before: Section | None = None,
 ) -> "Text":
     """Return the sections of a run, the trials that do not count, and its findings, at most ``width`` columns wide.
 
-    ``decided`` are its decisions (``studies.decisions``), ``neighbour`` is the program that disturbed it on purpose,
-    ``before`` what earlier runs of the same experiment found (``runs.earlier``).
+    ``decided`` are its decisions (``studies.decisions``), ``neighbour`` is the program that disturbed it on purpose.
     """
     from rich.text import Text
 
-    studies = Studies(rows)
-    uncounted = not_counted(rows)
-    first = [Section("", first=(sentence,)) for sentence in conditions(rows)]
+    before = None if decided else earlier.section(studies)
+    uncounted = not_counted(studies.rows)
+    first = [Section("", first=(sentence,)) for sentence in conditions(studies.rows)]
     sections = [*first, *decided, *sections_of(studies), before, Section("", (uncounted,)) if uncounted else None]
     *findings, last = [*disturbed(neighbour), *answer(studies, decided)]
     findings += [*(before.sentences if before else ()), last]
@@ -154,34 +153,33 @@ def summary_table(
 
 
 def print_summary(
-    rows: Sequence[Row],
+    studies: Studies,
     file: TextIO,
     decided: Sequence[Section] = (),
     neighbour: str | None = None,
-    before: Section | None = None,
 ) -> None:
     """Print a run as ``summary_table`` does; with colour on a terminal only, and not if NO_COLOR is set."""
     from rich.console import Console
 
     console = Console(file=file, highlight=False, soft_wrap=True)
     width = min(WIDTH, console.width) if file.isatty() else WIDTH
-    console.print(summary_table(rows, width, decided, neighbour, before))
+    console.print(summary_table(studies, width, decided, neighbour))
 
 
-def as_markdown(rows: Sequence[Row], machine: Mapping[str, Any], decided: Sequence[Section] = ()) -> str:
+def as_markdown(studies: Studies, machine: Mapping[str, Any], decided: Sequence[Section] = ()) -> str:
     """Return the report of a run as Markdown, with its decisions (``studies.decisions``)."""
+    rows = studies.rows
     run = max((row.run for row in rows), default="nothing was run")
-    studies = Studies(rows)
     # Between backticks nothing can be escaped, so the words of the command are made harmless first.
     harmless = dict(machine) | {"command": [plain(str(word)) for word in machine.get("command") or ()]}
     sections = sections_of(studies)
     texts = [_within(markdown.markdown(section), _ROOM_FOR_SECTIONS // len(sections)) for section in sections]
     names = [section.title or "; ".join(table.title for table in section.tables) for section in sections]
     parts = [
-        f"## inflight: {markdown.escaped(folder.experiment(run, machine), 60)}",
+        f"## inflight: {markdown.escaped(folders.experiment(run, machine), 60)}",
         markdown.listed([*disturbed(machine.get("neighbour")), *answer(studies, decided)]),
         *(_within(markdown.markdown(section), _ROOM_FOR_DECISIONS // len(decided)) for section in decided),
-        folder.markdown(rows, harmless) if rows else "",
+        folders.markdown(rows, harmless) if rows else "",
         *texts[:1],
         *map(markdown.folded, names[1:], texts[1:]),
     ]

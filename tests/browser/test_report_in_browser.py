@@ -15,6 +15,7 @@ from inflight.bench.rows.records import changed
 from inflight.bench.show import page as report_page
 from inflight.bench.show.folder import Extras
 from inflight.bench.show.pictures import SMALL
+from inflight.bench.show.studies import Studies
 from tests.browser.conftest import Browser
 from tests.made_rows import MACHINE, crawl_row, edited
 from tests.patience import until
@@ -90,7 +91,7 @@ def test_hostile_names_are_text(browser: Browser, tmp_path: Path) -> None:
         for number in (1, 2)
     ]
     path = tmp_path / "hostile.html"
-    path.write_text(report_page.page(made, MACHINE | {"cpu": HOSTILE}, Extras(HOSTILE)), encoding="utf-8")
+    path.write_text(report_page.page(Studies(made), MACHINE | {"cpu": HOSTILE}, Extras(HOSTILE)), encoding="utf-8")
 
     browser.open(path)
 

@@ -21,6 +21,7 @@ from inflight.bench.measure.run import RunError, new_folder
 from inflight.bench.plan.experiment import load
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
+from inflight.bench.show.studies import Studies
 from inflight.strategies import describe, models, names
 from tests.cli.command import Done, call, inflight
 from tests.made_rows import crawl_row
@@ -290,7 +291,7 @@ def test_files_that_cannot_be_written_at_the_end_are_one_sentence(finished: Path
     (finished / "plots").touch()
 
     with pytest.raises(RunError, match=r"cannot write .*finished.*: [^\n]+; the rows are complete"):
-        save(finished, rows.read(finished))
+        save(finished, Studies(rows.read(finished)))
 
 
 def test_a_run_never_overwrites_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

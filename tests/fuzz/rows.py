@@ -34,6 +34,7 @@ from inflight.bench.claims import claims  # noqa: E402
 from inflight.bench.claims.command import Needed, work_out  # noqa: E402
 from inflight.bench.rows import records  # noqa: E402
 from inflight.bench.rows.files import ROWS_FILE, text  # noqa: E402
+from inflight.bench.show.studies import Studies  # noqa: E402
 from tests.patience import search  # noqa: E402
 
 REFERENCE = ROOT / "results" / "reference"
@@ -161,7 +162,7 @@ def _summary(run: Path, out: Path) -> None:
     from inflight.bench.show import summary as table
 
     with (out / "summary.txt").open("w", encoding="utf-8", errors="replace") as file:
-        table.print_summary(rows.read(run), file)
+        table.print_summary(Studies(rows.read(run)), file)
 
 
 def _plots(run: Path, out: Path) -> None:

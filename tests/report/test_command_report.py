@@ -11,6 +11,7 @@ import pytest
 from inflight.bench.commands import report as report_command
 from inflight.bench.commands.report import ReportError
 from inflight.bench.rows.files import Row
+from inflight.bench.show.studies import Studies
 from inflight.bench.show.summary import print_summary
 from tests.cli.command import call
 from tests.made_rows import MACHINE, crawl_row, grid
@@ -124,7 +125,7 @@ def test_an_empty_run_has_a_report(form: str, tmp_path: Path) -> None:
 def test_the_terminal_form_is_what_a_run_prints_at_its_end(tmp_path: Path) -> None:
     run = made_run(tmp_path / "run")
     file = io.StringIO()
-    print_summary(ROWS, file)
+    print_summary(Studies(ROWS), file)
 
     done = call("report", run, "--format", "terminal")
     call("report", run, "--format", "terminal", "--output", tmp_path / "text")

@@ -16,8 +16,9 @@ from inflight.bench.commands import run as commands
 from inflight.bench.measure import run as runs
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import RowsError
-from inflight.bench.runs import earlier
+from inflight.bench.show import earlier
 from inflight.bench.show import folder as folders
+from inflight.bench.show.studies import Studies
 from tests.cli.command import ENVIRONMENT, INFLIGHT, call
 from tests.made_rows import MACHINE, block_rows, crawl_row, grid
 from tests.report.test_hostile_rows import stored_lines
@@ -84,7 +85,7 @@ def test_the_files_at_the_end_of_a_run_replace_links(run: Path) -> None:
     for path in links:
         path.symlink_to(run.parent / "secret")
 
-    commands.save(run, rows.read(run))
+    commands.save(run, Studies(rows.read(run), run))
 
     assert untouched(run)
     assert not any(path.is_symlink() for path in links)
@@ -95,7 +96,7 @@ def test_plots_are_not_drawn_into_a_folder_elsewhere(run: Path, tmp_path: Path) 
     (run / "plots").symlink_to(tmp_path / "elsewhere")
 
     with pytest.raises(runs.RunError, match="plots is a link to another place; remove the link"):
-        commands.save(run, rows.read(run))
+        commands.save(run, Studies(rows.read(run), run))
 
     assert not list((tmp_path / "elsewhere").iterdir())
 
@@ -277,7 +278,7 @@ def test_a_bad_neighbour_is_skipped(change: Change, run: Path, tmp_path: Path) -
     made_run(tmp_path / "20261130T000000000Z-here-tiny")
     change(made_run(tmp_path / "20261201T000000000Z-here-tiny"))
 
-    compared = earlier.section(run, rows.read(run))
+    compared = earlier.section(Studies(rows.read(run), run))
 
     assert compared is not None
     assert {line[-1] for line in compared.tables[0].lines if isinstance(line, tuple)} == {"1"}
@@ -288,7 +289,7 @@ def test_the_name_of_a_folder_is_no_pattern(name: str, tmp_path: Path) -> None:
     made_run(tmp_path / "20261130T000000000Z-here-tiny")
     run = made_run(tmp_path / name)
 
-    assert earlier.section(run, rows.read(run)) is None
+    assert earlier.section(Studies(rows.read(run), run)) is None
 
 
 @pytest.mark.ci

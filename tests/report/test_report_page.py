@@ -142,7 +142,7 @@ def test_a_run_that_was_disturbed_on_purpose_says_so_first() -> None:
     kind = json.loads((folder / "machine.json").read_text(encoding="utf-8"))["neighbour"]
     sentence = f"Another program ({kind}) ran on the same cores for half of the time, on purpose (--disturbed)."
     machine, _ = report_files.read(folder)
-    told = as_markdown(rows.read(folder), machine)
+    told = as_markdown(Studies(rows.read(folder)), machine)
     text = parsed(written(folder)).text
 
     assert 0 < text.index(sentence) < text.index("Findings")
@@ -230,7 +230,7 @@ def test_a_run_without_a_valid_row_says_that_nothing_follows() -> None:
         crawl_row("sequential", status="skipped"),
     ]
 
-    page = check(report_page.page(found, MACHINE, EXTRAS))
+    page = check(report_page.page(Studies(found), MACHINE, EXTRAS))
 
     assert "Valid trials: 0 of 3" in page.text
     assert "No valid trial: nothing here supports a conclusion" in page.text
@@ -240,7 +240,7 @@ def test_a_run_without_a_valid_row_says_that_nothing_follows() -> None:
 def test_one_strategy_in_one_round_has_a_page_without_a_race() -> None:
     found = [crawl_row(in_flight=cap, latency="50ms") for cap in (1, 10)]
 
-    page = check(report_page.page(found, MACHINE, EXTRAS))
+    page = check(report_page.page(Studies(found), MACHINE, EXTRAS))
 
     assert "race" not in [one.attributes["id"] for one in page.all("section")]
     assert not page.all("script")
@@ -250,7 +250,7 @@ def test_one_strategy_in_one_round_has_a_page_without_a_race() -> None:
 def test_a_hundred_strategies_fit() -> None:
     found = [crawl_row(f"strategy_{n:03}", in_flight=cap) for n in range(100) for cap in (1, 10)]
 
-    page = check(report_page.page(found, MACHINE, EXTRAS))
+    page = check(report_page.page(Studies(found), MACHINE, EXTRAS))
 
     assert "strategy_099" in [one.text for one in page.all("th")]
 
@@ -330,7 +330,7 @@ def test_hostile_text_stays_text() -> None:
     values = {"cpu": HOSTILE[0], HOSTILE[1]: HOSTILE, "versions": {HOSTILE[0]: HOSTILE[1]}, "command": ["a", *HOSTILE]}
     extras = Extras(HOSTILE[0] * 20, experiment_toml="\n".join(HOSTILE), rows_path=HOSTILE[1], missing=tuple(HOSTILE))
 
-    content = report_page.page(found, values, extras)
+    content = report_page.page(Studies(found), values, extras)
     page = check(content)
 
     assert all(one.attributes["src"].startswith("data:image/svg+xml,") for one in page.all("img"))

@@ -99,8 +99,8 @@ COUNTS: dict[str, tuple[list[Row], Sequence[int]]] = {
 
 def outputs(rows: list[Row]) -> dict[str, str]:
     return {
-        "terminal": summary_table(rows).plain,
-        "markdown": as_markdown(rows, MACHINE),
+        "terminal": summary_table(Studies(rows)).plain,
+        "markdown": as_markdown(Studies(rows), MACHINE),
         "page": unescape(re.sub(r"<[^>]*>", " ", "".join(map(html.section, sections_of(Studies(rows)))))),
     }
 

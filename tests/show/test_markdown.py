@@ -62,7 +62,7 @@ def the_report() -> str:
     told = MACHINE | {"cpu": LINKS, "command": ["inflight", "run", LINKS], "host": "none"}
     renamed = [changed(row, run=f"20260102T030405678Z-none-{LINKS}") for row in rows]
     decided = [Section(LINKS, (Table(LINKS, (LINKS, LINKS), ((LINKS, LINKS),), (LINKS,)),), (LINKS,), (LINKS,))]
-    return as_markdown(renamed, told, decided)
+    return as_markdown(Studies(renamed), told, decided)
 
 
 def the_claims() -> str:
@@ -122,7 +122,7 @@ def decided(*claims: tuple[str, str]) -> list[Section]:
 
 def test_it_has_title_answer_table_and_validity_in_this_order() -> None:
     found = grid(["a", "b"], caps=(100,))
-    text = as_markdown(found, MACHINE)
+    text = as_markdown(Studies(found), MACHINE)
 
     sentences = "\n".join(f"- {sentence}" for sentence in answer(Studies(found)))
     places = [text.index(part) for part in ("## inflight: made", sentences, "Made by `inflight run quick`", "| a |")]
@@ -132,7 +132,7 @@ def test_it_has_title_answer_table_and_validity_in_this_order() -> None:
 
 def test_invalid_checks_are_counted_in_a_fold() -> None:
     found = [crawl_row("a"), crawl_row("a", number=2, invalid=True), crawl_row("b", status="skipped", reason="no b")]
-    text = as_markdown(found, MACHINE)
+    text = as_markdown(Studies(found), MACHINE)
 
     fold = text[text.rindex("<details>") : text.rindex("</details>")]
     assert "| ✗ server had room | 2 | 1 | 0 |" in fold
@@ -142,7 +142,7 @@ def test_invalid_checks_are_counted_in_a_fold() -> None:
 def test_a_run_without_crawls_has_its_own_tables_and_the_command() -> None:
     measured = {"predicted": 9, "found": 10, "bound_by": "kernel.pid_max", "stopped_by": "failure"}
     row = bare_row("limit", "threads", {"resource": "threads", "through_shared": False}, measured)
-    text = as_markdown([row], MACHINE)
+    text = as_markdown(Studies([row]), MACHINE)
 
     assert "Made by `inflight run quick` on Imaginary 9000" in text
     assert "| threads | 9 | 10 | failure | kernel.pid\\_max |" in text
@@ -151,21 +151,21 @@ def test_a_run_without_crawls_has_its_own_tables_and_the_command() -> None:
 
 def test_blocks_have_their_verdict_and_its_table() -> None:
     rows = made_blocks.flat(made_blocks.series(12, 0.2))
-    text = as_markdown(rows, MACHINE, decisions(rows, Extras("ab")))
+    text = as_markdown(Studies(rows), MACHINE, decisions(rows, Extras("ab")))
 
     assert "REGRESSION: B is worse: CPU per page +22.6 %" in text
     assert "| CPU per page |" in text
 
 
 def test_what_was_decided_comes_first_and_is_shown() -> None:
-    text = as_markdown(grid(["a"]), MACHINE, decided(("First.", "45 kB each"), ("Second.", "-")))
+    text = as_markdown(Studies(grid(["a"])), MACHINE, decided(("First.", "45 kB each"), ("Second.", "-")))
 
     assert text.splitlines()[2] == "- Of 2 claims, all hold."
     assert text.index("| First. | 45 kB each |") < text.index("| Second. | - |") < text.index("Made by")
 
 
 def test_no_row_makes_a_short_report() -> None:
-    assert as_markdown([], {}).startswith("## inflight: nothing was run\n\n- Valid trials: 0 of 0")
+    assert as_markdown(Studies([]), {}).startswith("## inflight: nothing was run\n\n- Valid trials: 0 of 0")
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_hostile_names_reasons_and_machines_stay_text() -> None:
         crawl_row("b", number=9, invalid=True),
     ]
     machine = MACHINE | {"cpu": HOSTILE, "command": ["inflight", "run", HOSTILE]}
-    text = as_markdown(found, machine, decided((HOSTILE, HOSTILE)))
+    text = as_markdown(Studies(found), machine, decided((HOSTILE, HOSTILE)))
 
     outside = re.sub(r"`[^`\n]*`", "", text)  # what stands between backticks is shown as it is
     assert text.replace("\n", "").isprintable()
@@ -209,7 +209,7 @@ def test_a_hundred_strategies_stay_below_what_a_comment_may_have(name: str) -> N
             crawl_row(name.format(n), in_flight=cap, latency="50ms", status="failed", reason=f"{n} <&>" * 30),
         )
     ]
-    text = as_markdown(found, MACHINE, decided(*[("x" * 900, "_" * 900)] * 50))
+    text = as_markdown(Studies(found), MACHINE, decided(*[("x" * 900, "_" * 900)] * 50))
 
     assert len(text) <= MAX_MARKDOWN
     assert "Lines that are left out: " in text

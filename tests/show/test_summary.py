@@ -49,9 +49,9 @@ def test_what_a_study_finds_is_in_every_output(rows: list[Row]) -> None:
 
     assert findings
     assert sentences[:-1] == findings[: MAX_SENTENCES - 1]
-    text = " ".join(summary_table(rows).plain.split())
+    text = " ".join(summary_table(Studies(rows)).plain.split())
     assert all(sentence in text for sentence in sentences)
-    written = as_markdown(rows, MACHINE)
+    written = as_markdown(Studies(rows), MACHINE)
     assert all(escaped(sentence) in written for sentence in sentences)
 
 
@@ -164,9 +164,9 @@ def test_a_quota_that_throttled_and_slow_cores_are_said_first_in_every_output(ro
 
     assert said in sentence
     assert answer(rows)[0] == sentence
-    assert " ".join(summary_table(rows).plain.split()).startswith(sentence)
-    assert as_markdown(rows, MACHINE).split("\n")[2] == f"- {escaped(sentence)}"
-    assert sentence in html.unescape(page(rows, MACHINE, Extras("made"))).replace("\N{NO-BREAK SPACE}", " ")
+    assert " ".join(summary_table(Studies(rows)).plain.split()).startswith(sentence)
+    assert as_markdown(Studies(rows), MACHINE).split("\n")[2] == f"- {escaped(sentence)}"
+    assert sentence in html.unescape(page(Studies(rows), MACHINE, Extras("made"))).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_only_a_quota_that_throttled_and_slow_cores_are_said() -> None:
@@ -237,7 +237,11 @@ def test_what_a_client_with_a_limit_of_its_own_reaches_is_said_once_and_stands_b
 
     assert sentences.count("mine keeps at most 100 of 200 in flight: the client's own limit?") == 1
     assert "mine (100 of 200) slowest" in " ".join(sentences)
-    for text in (summary_table(LIMITED).plain, as_markdown(LIMITED, MACHINE), str(studies.as_json()["throughput"])):
+    for text in (
+        summary_table(Studies(LIMITED)).plain,
+        as_markdown(Studies(LIMITED), MACHINE),
+        str(studies.as_json()["throughput"]),
+    ):
         assert "mine (100 of 200)" in text
     drawn = next(picture for picture in studies.pictures(only={"throughput"}) if picture.name == "throughput")
     assert "mine (100 of 200)" in str(drawn)

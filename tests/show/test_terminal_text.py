@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from inflight.bench.rows.files import Row
 from inflight.bench.show import html
+from inflight.bench.show.studies import Studies
 from inflight.bench.show.summary import WIDTH, print_summary, summary_table
 from inflight.bench.show.table import Group, Section, Table
 from inflight.bench.show.terminal import text, wants_colour, wants_live
@@ -30,7 +31,7 @@ def lines(section: Section, width: int) -> list[str]:
 
 
 def of_run(rows: list[Row]) -> str:
-    return summary_table(rows).plain
+    return summary_table(Studies(rows)).plain
 
 
 def test_what_concludes_nothing_says_so() -> None:
@@ -42,7 +43,7 @@ def test_what_concludes_nothing_says_so() -> None:
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_a_hundred_strategies_fit(width: int) -> None:
     rows = [crawl_row(f"strategy_number_{n:03}", pages_per_s=1000 + n) for n in range(100)]
-    table = summary_table(rows, width).plain.splitlines()
+    table = summary_table(Studies(rows), width).plain.splitlines()
 
     assert sum(line.startswith("strategy_number_") for line in table) == 200
     assert max(map(len, table)) <= width
@@ -89,10 +90,10 @@ def test_only_a_terminal_has_colour_and_no_color_turns_it_off(monkeypatch: pytes
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.delenv("NO_COLOR", raising=False)
     file, terminal, without = io.StringIO(), Terminal(), Terminal()
-    print_summary(ONE, file)
-    print_summary(ONE, terminal)
+    print_summary(Studies(ONE), file)
+    print_summary(Studies(ONE), terminal)
     monkeypatch.setenv("NO_COLOR", "1")
-    print_summary(ONE, without)
+    print_summary(Studies(ONE), without)
 
     assert file.getvalue() == of_run(ONE) + "\n"
     assert re.search(r"\x1b\[2;31m *[\d,]+( µs)?✗", terminal.getvalue()), "an invalid figure is dim and red"

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from inflight.bench.rows import files as rows
-from inflight.bench.runs import earlier
-from tests.made_rows import MACHINE, block_rows, edited
+from inflight.bench.rows.records import changed
+from inflight.bench.show import earlier
+from inflight.bench.show.studies import Studies
+from tests.made_rows import MACHINE, block_rows
 from tools import series
 
 
@@ -17,11 +19,10 @@ def stored(results: Path, day: int, ratio: float = 1.2, pack: bool = False, **ch
     folder = results / f"202612{day:02}T000000000Z-here-tiny"
     folder.mkdir(parents=True)
     others, in_flight = changes.pop("others", None), changes.pop("in_flight", 100)
-    clock = changes.pop("clock", "task clock")
     for row in block_rows(
         {"callbacks": 20_000, "generators": round(20_000 * ratio)}, others=others, in_flight=in_flight
     ):
-        rows.append(folder, edited(row, measured={"clock": clock}))
+        rows.append(folder, changed(row, started_at=f"2026-12-{day:02}T00:00:00.000+00:00"))
     (folder / rows.MACHINE_FILE).write_text(json.dumps(MACHINE | changes), encoding="utf-8")
     if pack:
         series.pack(folder)
@@ -29,7 +30,7 @@ def stored(results: Path, day: int, ratio: float = 1.2, pack: bool = False, **ch
 
 
 def lines(folder: Path) -> list[Any]:
-    found = earlier.section(folder, rows.read(folder))
+    found = earlier.section(Studies(rows.read(folder), folder))
     return [] if found is None else list(found.tables[0].lines)
 
 
@@ -54,8 +55,7 @@ def test_a_run_of_the_series_is_compared_with_other_runs_too(tmp_path: Path) -> 
     "other",
     [
         {"cpu": "another"}, {"usable_cores": 64}, {"python": "CPython 3.14.0"}, {"system": "Linux 5.1.2"},
-        {"memory_bytes": 1}, {"neighbour": "spin"}, {"cpu_quota_cores": 1.0}, {"in_flight": 10}, {"clock": "in band"},
-        {"others": 0.21},
+        {"memory_bytes": 1}, {"neighbour": "spin"}, {"cpu_quota_cores": 1.0}, {"in_flight": 10},
     ],
     ids=lambda other: next(iter(other)),
 )  # fmt: skip
@@ -76,7 +76,7 @@ def test_a_run_ends_with_how_it_compares(
         stored(tmp_path, day, before)
     run = stored(tmp_path, 3, ratio)
 
-    found = earlier.section(run, rows.read(run))
+    found = earlier.section(Studies(rows.read(run), run))
 
     assert found is not None
     assert found.findings == (f"{within} of 1 ratios are within the range of 2 earlier runs.",)
@@ -89,12 +89,8 @@ def test_another_patch_of_the_kernel_and_a_little_less_memory_are_the_same_machi
     assert rows.machine_changes(MACHINE | one, MACHINE | other) == ()
 
 
-def test_noisy_runs_are_counted(tmp_path: Path) -> None:
-    stored(tmp_path, 1)
-    stored(tmp_path, 2, others=0.5)
-    run = stored(tmp_path, 3)
+def test_a_noisy_run_has_a_history_and_is_a_part_of_it(tmp_path: Path) -> None:
+    stored(tmp_path, 1, 1.1)
+    stored(tmp_path, 2, 1.5, others=0.5)
 
-    found = earlier.section(run, rows.read(run))
-    assert found is not None
-    assert found.tables[0].notes == ("Noisy runs that do not count: 1.",)
-    assert earlier.section(stored(tmp_path, 4, others=0.5), block_rows(others=0.5)) is None
+    assert lines(stored(tmp_path, 3, 1.2, others=0.5))[0][1:] == ("1.20x", "1.30x", "1.10 to 1.50", "2")

@@ -1,0 +1,114 @@
+"""What earlier runs on the same machine found: of each place, how far its ratio differs from run to run.
+
+The runs are those beside a run and in the folder of the series, the newest first. They are at least six hours apart:
+runs of one afternoon meet one state of the host.
+"""
+
+import math
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+
+from inflight.bench.frame import ratios
+from inflight.bench.frame import statistics as stats
+from inflight.bench.frame.frame import frame, with_cycles
+from inflight.bench.frame.ratios import Between, Cell, Estimates, Own
+from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row, RowsError
+
+SERIES = "series"
+"""Folder of runs at times that were fixed beforehand, beside other runs."""
+APART = timedelta(hours=6)
+MIN_DAYS, MIN_RUNS, MAX_RUNS = 3, 3, 30
+MAX_READ = 200
+"""Maximum number of folders that are read in search of these runs."""
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """A run, as far as later ones use it."""
+
+    day: date
+    estimates: Estimates
+    costs: Mapping[Cell, float]
+    """CPU time per page of the reference, as a logarithm."""
+
+
+@dataclass(frozen=True)
+class History:
+    """The earlier runs of a run, the newest first."""
+
+    runs: Sequence[Earlier] = ()
+
+    @cached_property
+    def own(self) -> Own:
+        """The spread between the runs; of places that too few runs or days have, none."""
+        known = {}
+        for place in {place for run in self.runs for place in run.estimates}:
+            alike = [run for run in self.runs if place in run.estimates]
+            if len(alike) >= MIN_RUNS and len({run.day for run in alike}) >= MIN_DAYS:
+                values = [run.estimates[place] for run in alike]
+                tau = stats.between([each.value for each in values], [each.error for each in values])
+                known[place] = Between(max(ratios.MIN_TAU, tau), len(alike) - 1)
+        return known
+
+    def usual_cost(self, cell: Cell) -> float | None:
+        """Return the median logarithm of what a page cost the reference in these runs; None for fewer than three."""
+        costs = [run.costs[cell] for run in self.runs if cell in run.costs]
+        return statistics.median(costs) if len(costs) >= MIN_RUNS else None
+
+
+def history(folder: Path, latest: Sequence[Row]) -> History:
+    """Return the earlier runs of the same cells on the same machine, without a neighbour on purpose."""
+    arms = _arms(latest)
+    if not arms:
+        return History()
+    cells = {ratios.cell_of(row) for row in arms}
+    runs: list[Earlier] = []
+    before, least = _start(arms), timedelta(0)
+    for stored in _others(folder.resolve()):
+        start = _start(stored)
+        if before - start >= least and not cells.isdisjoint(map(ratios.cell_of, stored)):
+            runs.append(_earlier(start, stored))
+            before, least = start, APART
+        if len(runs) == MAX_RUNS:
+            break
+    return History(runs)
+
+
+def _others(folder: Path) -> Iterator[list[Row]]:
+    """Yield the arms of each other run of the same machine, the newest first."""
+    home = folder.parent
+    home = home.parent if home.name == SERIES else home
+    others = [*rows.folders_in(home), *rows.folders_in(home / SERIES)]
+    newest = sorted((other for other in others if other != folder), key=lambda other: other.name, reverse=True)
+    for other in newest[:MAX_READ]:
+        try:
+            if rows.machine_changes({**rows.machine(folder), "neighbour": None}, rows.machine(other)):
+                continue
+            if arms := _arms(rows.read(other)):
+                yield arms
+        except RowsError:
+            continue  # an unreadable run tells nothing
+
+
+def _earlier(start: datetime, stored: Sequence[Row]) -> Earlier:
+    lines = frame(stored).query("figure == 'cpu_per_page_ns'")
+    lines = with_cycles(lines, stored)
+    references = lines[(lines["role"] == "reference") & lines["valid"]]
+    costs: dict[Cell, list[float]] = {}
+    for cell, value in zip(references["cell"], references["value"], strict=True):
+        costs.setdefault(cell, []).append(math.log(value))
+    means = {cell: statistics.fmean(values) for cell, values in costs.items()}
+    return Earlier(start.date(), ratios.estimates(lines), means)
+
+
+def _arms(stored: Sequence[Row]) -> list[Row]:
+    return [row for row in stored if row.kind == "arm" and not row.is_compared]
+
+
+def _start(stored: Sequence[Row]) -> datetime:
+    return min(datetime.fromisoformat(row.started_at) for row in stored)
