@@ -16,8 +16,11 @@ from inflight.bench.frame import statistics as stats
 WORKLOAD = ("kind", "site", "connection", "cpu", "cpu_ns", "latency", "latency_ns", "in_flight", "length")
 """The columns in which the lines of one workload are equal. ``crawl`` and ``arm`` are timed differently."""
 SUMMARY = ("estimate", "low", "high", "n", "valid")
-CONTRAST = ("baseline", "estimate", "low", "high", "next_low", "next_high", "n", "p", "answer")
-OF_CELL = ("cycles", "cell", "is_waiting", "spread", "arm", "strategy", "stack", "role", "figure")
+CONTRAST = ("baseline", "estimate", "low", "high", "next_low", "next_high", "n", "p", "resolution", "answer")
+OF_CELL = (
+    *("cycles", "cell", "is_waiting", "is_noisy", "is_unstable", "spread"),
+    *("arm", "strategy", "stack", "role", "figure"),
+)
 """The columns that say how far arms of blocks vary, if there are any."""
 
 
@@ -44,8 +47,9 @@ def contrast(lines: pd.DataFrame, over: str, baseline: object, by: Sequence[str]
     ``over`` is the axis, a column; ``baseline`` a value of it, or the column that has each group's. Only valid lines
     count. ``by`` are the columns in which compared lines are equal: a family of comparisons, within which p values are
     corrected (Holm). ``low``, ``high``: the 95 % interval of this run; ``next_low``, ``next_high``: where the next run
-    lies in 90 % of cases; of an unstable arm both are the range of its blocks. ``answer`` is ``differs``, ``same``
-    (surely within 2 %), ``unknown`` or ``unstable``. A group without the baseline has no lines.
+    lies in 90 % of cases; of an unstable arm both are the range of its blocks. ``resolution``: the least ratio that can
+    be told from 1. ``answer`` is ``differs``, ``same`` (surely within 2 %), ``unstable`` or ``unknown``, which all are
+    in a noisy run. A group without the baseline has no lines.
 
     Lines ``with_cycles`` are compared by cycles, with the spread of their cell and that between runs.
     """
@@ -57,6 +61,7 @@ def contrast(lines: pd.DataFrame, over: str, baseline: object, by: Sequence[str]
         base = group[baseline].iloc[0] if baseline in group.columns else baseline
         if base not in sides:
             continue
+        is_noisy = "is_noisy" in group and group["is_noisy"].any()
         pairs = _pairs(group, over, base)
         compared = {
             side: ratios.compare(readings, sides[base], pairs.get(side, ratios.ALONE))
@@ -68,8 +73,9 @@ def contrast(lines: pd.DataFrame, over: str, baseline: object, by: Sequence[str]
             next_run = map(stats.exp, ratio.next_run())
             this_run = ratio.this_run().ratio()
             p = p_values[side]
-            ends = this_run.low, this_run.high, *next_run
-            table.append((*_key(key), side, base, this_run.estimate, *ends, this_run.n, p, ratio.answer(p)))
+            values = this_run.estimate, this_run.low, this_run.high, *next_run, this_run.n, p
+            answer = "unknown" if is_noisy else ratio.answer(p)
+            table.append((*_key(key), side, base, *values, stats.exp(ratio.resolution), answer))
     return pd.DataFrame(table, columns=[*by, over, *CONTRAST])
 
 

@@ -12,6 +12,8 @@ from datetime import date, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 
+import pandas as pd
+
 from inflight.bench.frame import ratios
 from inflight.bench.frame import statistics as stats
 from inflight.bench.frame.frame import frame, with_cycles
@@ -55,10 +57,16 @@ class History:
                 known[place] = Between(max(ratios.MIN_TAU, tau), len(alike) - 1)
         return known
 
-    def usual_cost(self, cell: Cell) -> float | None:
-        """Return the median logarithm of what a page cost the reference in these runs; None for fewer than three."""
-        costs = [run.costs[cell] for run in self.runs if cell in run.costs]
-        return statistics.median(costs) if len(costs) >= MIN_RUNS else None
+    def cost(self, latest: Mapping[Cell, float]) -> tuple[float, int] | None:
+        """Return what a page costs the reference now, over the median of these runs, and their number.
+
+        ``latest``: as in ``Earlier``. Of several cells it is the one without latency; None for fewer than three runs.
+        """
+        for cell, now in sorted(latest.items()):
+            before = [run.costs[cell] for run in self.runs if cell in run.costs]
+            if len(before) >= MIN_RUNS:
+                return math.exp(now - statistics.median(before)), len(before)
+        return None
 
 
 def history(folder: Path, latest: Sequence[Row]) -> History:
@@ -98,12 +106,16 @@ def _others(folder: Path) -> Iterator[list[Row]]:
 def _earlier(start: datetime, stored: Sequence[Row]) -> Earlier:
     lines = frame(stored).query("figure == 'cpu_per_page_ns'")
     lines = with_cycles(lines, stored)
-    references = lines[(lines["role"] == "reference") & lines["valid"]]
-    costs: dict[Cell, list[float]] = {}
-    for cell, value in zip(references["cell"], references["value"], strict=True):
-        costs.setdefault(cell, []).append(math.log(value))
-    means = {cell: statistics.fmean(values) for cell, values in costs.items()}
-    return Earlier(start.date(), ratios.estimates(lines), means)
+    return Earlier(start.date(), ratios.estimates(lines), costs(lines))
+
+
+def costs(lines: pd.DataFrame) -> dict[Cell, float]:
+    """Return what a page cost the reference in each cell of lines ``with_cycles``, as a logarithm."""
+    is_reference = (lines["role"] == "reference") & (lines["figure"] == "cpu_per_page_ns") & lines["valid"]
+    values: dict[Cell, list[float]] = {}
+    for cell, value in lines.loc[is_reference, ["cell", "value"]].itertuples(index=False):
+        values.setdefault(cell, []).append(math.log(value))
+    return {cell: statistics.fmean(each) for cell, each in values.items()}
 
 
 def _arms(stored: Sequence[Row]) -> list[Row]:

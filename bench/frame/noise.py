@@ -1,7 +1,10 @@
-"""How busy the machine of a run was: what others took of the client's core. Pure."""
+"""The state of the machine of a run: how steady it was, and what others took of the client's core. Pure."""
 
+import math
 import statistics
 from collections.abc import Iterable
+
+import pandas as pd
 
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.parts import Quota, together
@@ -10,11 +13,45 @@ NOISY = 0.20
 """A run is noisy if others took more than this share of the client's core, in the median of its blocks."""
 
 
+UNSTEADY = 0.08
+"""A machine is unsteady from this variation of windows on; that of a quiet one is 1 to 4 %."""
+OF_NORMAL = 1.349
+"""The interquartile range of a normal distribution, in standard deviations."""
+MIN_WINDOWS = 8
+
+
 def taken_share(rows: Iterable[Row]) -> float | None:
     """Return the median share over the blocks, or trials, of a run; None if no row knows it, as older ones."""
-    places = ((_place(row), _taken(row)) for row in rows)
-    taken = {place: share for place, share in places if share is not None}
-    return statistics.median(taken.values()) if taken else None
+    return statistics.median(taken) if (taken := _shares(rows)) else None
+
+
+def worst_share(rows: Iterable[Row]) -> float | None:
+    """Return the mean share in the worst third of the blocks, or trials."""
+    taken = sorted(_shares(rows), reverse=True)
+    return statistics.fmean(taken[: math.ceil(len(taken) / 3)]) if taken else None
+
+
+def _shares(rows: Iterable[Row]) -> list[float]:
+    taken = {_place(row): share for row in rows if (share := _taken(row)) is not None}
+    return list(taken.values())
+
+
+def variation(lines: pd.DataFrame) -> float | None:
+    """Return the robust standard deviation of the reference's windows without latency; None for too few windows.
+
+    ``lines`` are ``with_cycles``. Windows are logarithms of CPU time per page, about the median of their cell.
+    """
+    is_reference = (lines["role"] == "reference") & (lines["figure"] == "cpu_per_page_ns") & lines["valid"]
+    without_latency = lines[is_reference & (lines["latency_ns"] == 0) & (lines["cpu_ns"] == 0)]
+    values: list[float] = []
+    for _, cell in without_latency.groupby(["site", "connection", "in_flight"]):
+        windows = [value for cycles in cell["cycles"] for value in cycles.values()]
+        center = statistics.median(windows) if windows else 0.0
+        values += [value - center for value in windows]
+    if len(values) < MIN_WINDOWS:
+        return None
+    lower, _, upper = statistics.quantiles(values, method="inclusive")
+    return (upper - lower) / OF_NORMAL
 
 
 def _place(row: Row) -> tuple[str, str | None]:

@@ -102,9 +102,9 @@ def between(place: Place, stacks: Collection[str], own: Own) -> Between:
     return max(known, of_machine, key=lambda each: each.tau)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Spread:
-    """How far the blocks of a cell vary."""
+    """How far the blocks of a cell vary; each cell has one."""
 
     sd: float
     """Standard deviation of a pair about its mean, from all pairs of stable arms; infinite for one block."""
@@ -154,13 +154,18 @@ class Ratio:
         """The two-sided p value of "no difference in any run"."""
         return _of_any_run(self.estimate, self.pair.between).p
 
+    @property
+    def resolution(self) -> float:
+        """Least difference that can be told."""
+        return 0.0 if self.pair.spread is None else self.pair.spread.resolution
+
     def answer(self, p: float) -> stats.Answer:
         """Return what is known; ``p`` is corrected for several comparisons."""
-        low, high = self.next_run()
-        resolution = self.pair.spread.resolution if self.pair.spread else 0.0
         if self.pair.is_unstable:
-            return "unknown"
-        if p < 1 - stats.CONFIDENCE and abs(self.estimate.value) > max(stats.MARGIN, resolution) and low * high > 0:
+            return "unstable"
+        low, high = self.next_run()
+        is_large = abs(self.estimate.value) > max(stats.MARGIN, self.resolution)
+        if p < 1 - stats.CONFIDENCE and is_large and low * high > 0:
             return "differs"
         return "same" if self.pair.between == SAME_CODE and self.estimate.is_within(stats.MARGIN) else "unknown"
 
@@ -175,7 +180,7 @@ def estimates(lines: pd.DataFrame) -> Estimates:
     for cell in arms["cell"].unique():
         group = arms[arms["cell"] == cell]
         spread: Spread = group["spread"].iloc[0]
-        stable = group[~group["arm"].isin(spread.unstable)].groupby("strategy")
+        stable = group[~group["is_unstable"]].groupby("strategy")
         sides = {str(strategy): readings(part) for strategy, part in stable}
         for first, other in combinations(sorted(sides), 2):
             ratio = compare(sides[first], sides[other], Pair(spread, SAME_CODE, is_unstable=False, is_counted=True))
@@ -187,7 +192,7 @@ def estimates(lines: pd.DataFrame) -> Estimates:
 def pair(line: Any, base: Any, spread: Spread) -> Pair:
     """Return what is known of the pair of two lines of one cell."""
     is_set_by_latency = line.figure == "pages_per_s" and line.is_waiting and base.is_waiting
-    is_unstable = not spread.unstable.isdisjoint({line.arm, base.arm})
+    is_unstable = line.is_unstable or base.is_unstable
     of = between((line.cell, frozenset({line.strategy, base.strategy})), (line.stack, base.stack), spread.own)
     is_counted = line.role != "placebo" and not is_unstable
     return Pair(spread, SAME_CODE if is_set_by_latency else of, is_unstable, is_counted)
@@ -257,7 +262,7 @@ def readings(lines: pd.DataFrame) -> dict[str, Reading]:
 
 
 def with_spread(lines: pd.DataFrame, own: Own) -> pd.DataFrame:
-    """Return lines with the ``spread`` of their cell as a column; None where nothing is compared with a reference."""
+    """Return lines with the ``spread`` of their cell, None where nothing is compared, and ``is_unstable``."""
     is_timed = lines["valid"] & lines["cell"].notna() & lines["figure"].isin(FIGURES)
     spreads = pd.Series([None] * len(lines), index=lines.index, dtype=object)
     for _, cell in lines[is_timed].groupby([*CELL, "figure", "reference"], sort=False):
@@ -266,7 +271,8 @@ def with_spread(lines: pd.DataFrame, own: Own) -> pd.DataFrame:
         reference = cell["reference"].iloc[0] or REFERENCE  # a whole crawl has none
         if reference in sides:
             spreads[cell.index] = spread(sides, reference, again.iloc[0] if len(again) else None, own)
-    return lines.assign(spread=spreads)
+    arms = zip(lines["arm"], spreads, strict=True)
+    return lines.assign(spread=spreads, is_unstable=[of is not None and arm in of.unstable for arm, of in arms])
 
 
 def spread(sides: Mapping[str, Side], reference: str, control: str | None, own: Own = NO_OWN) -> Spread:

@@ -22,7 +22,7 @@ MIN_CYCLES = 6
 """Minimum number of cycles for a trimmed mean."""
 
 Key = TypeVar("Key", bound=Hashable)
-Answer = Literal["differs", "same", "unknown"]
+Answer = Literal["differs", "same", "unknown", "unstable"]
 Logs = Mapping[Any, float]
 """One logarithm per block."""
 
@@ -99,16 +99,6 @@ def compare(first: Logs, other: Logs) -> Estimate:
     return welch(list(first.values()), list(other.values()))
 
 
-def answer(estimate: Estimate, p: float | None = None, margin: float = MARGIN) -> Answer:
-    """Return ``differs`` for a significant difference of at least 2 %, ``same`` if it is surely within the margin.
-
-    ``p`` is the p value after a correction for several comparisons.
-    """
-    if (estimate.p if p is None else p) < 1 - CONFIDENCE and abs(estimate.value) >= MARGIN:
-        return "differs"
-    return "same" if estimate.is_within(margin) else "unknown"
-
-
 # Ratios of arms: within a run, and between runs
 
 
@@ -166,12 +156,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
         highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[place]))
         adjusted[place] = highest
     return adjusted
-
-
-def adjusted(family: Mapping[Key, Estimate]) -> dict[Key, float]:
-    """Return the p value of each comparison, corrected for their number (Holm); single values have 1, uncounted."""
-    known = {key: estimate.p for key, estimate in family.items() if math.isfinite(estimate.error)}
-    return dict.fromkeys(family, 1.0) | dict(zip(known, holm(list(known.values())), strict=True))
 
 
 @lru_cache(maxsize=4096)

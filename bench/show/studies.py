@@ -16,7 +16,7 @@ from msgspec import convert
 
 from inflight.bench import units
 from inflight.bench.frame import frame, noise
-from inflight.bench.frame.history import History, history
+from inflight.bench.frame.history import History, costs, history
 from inflight.bench.plan.judge import nearest
 from inflight.bench.rows.files import Row
 from inflight.bench.show import listing, memory, pictures, study
@@ -109,6 +109,21 @@ class Studies:
         warning = (self._noisy("noisy"),)
         bare = [replace(part, title="", findings=()) if is_timed else part for is_timed, part in every]
         return [Section("", first=warning, findings=warning), *bare]
+
+    @cached_property
+    def state(self) -> str:
+        """The state of the machine, in a sentence; empty if nothing is known of it."""
+        parts = []
+        varies, taken = noise.variation(self.lines), noise.worst_share(self.rows)
+        if varies is not None:
+            sentence = SENTENCES["unsteady" if varies >= noise.UNSTEADY else "steady"]
+            parts.append(sentence.format(units.percent(varies)))
+        if cost := self.history.cost(costs(self.lines)):
+            parts.append(SENTENCES["cost"].format(*cost))
+        if taken is not None:
+            parts.append(SENTENCES["taken"].format(units.percent(taken)))
+        first = [] if varies is not None else [SENTENCES["unknown_state"]]
+        return f"{'; '.join([*first, *parts])}." if parts else ""
 
     def _noisy(self, sentence: str) -> str:
         return SENTENCES[sentence].format(units.percent(noise.taken_share(self.rows) or 0.0))

@@ -18,15 +18,15 @@ from inflight.bench.frame.figures import Figure, figure_of
 from inflight.bench.show import words
 from inflight.bench.show.parts import name_lines, split
 from inflight.bench.show.table import Detail, Group, Line, Section, Table
-from inflight.bench.show.words import TEXTS, WIDE, join, value_name, value_words
+from inflight.bench.show.words import TEXTS, join, value_name, value_words
 
 STACKS = {"shared": 0, "own": 1, "none": 2}
 """Order of HTTP stacks in tables: strategies of the shared one are compared with each other."""
 HEADINGS = {"own": "own HTTP stack", "none": "parts of a page"}
 FINDINGS = TEXTS["findings"]
-SIGNS = {"differs": "", "same": " =", "unknown": " ?"}
-STEADY = 0.02
-"""A figure that is uncertain by more than this share is shown with two digits instead of three."""
+SIGNS = {"differs": "", "same": " =", "unknown": " ?", "unstable": " unstable"}
+DIGITS = {"pages_per_s": 3}
+"""Significant digits of a figure; of others two."""
 MAX_COLUMNS = 4
 """Maximum number of columns of a table whose lines are strategies."""
 MAX_FINDINGS = 3
@@ -199,6 +199,12 @@ class Part:
         table = contrast(lines, axis, baseline, [key for key in by if key != axis and (key, axis) != ("line", "arm")])
         return table.assign(line=table["arm"].map(words.name)) if axis == "arm" else table
 
+    @property
+    def controls(self) -> pd.DataFrame:
+        """The ratios of the reference to itself, where it was measured twice."""
+        is_control = ~self.ratios["line"].isin(self.stacks) & self.ratios["resolution"].ne(math.inf)
+        return self.ratios[is_control]
+
     @cached_property
     def ranked(self) -> dict[Column, list[Any]]:
         """For each column with two means that can be compared, these means: the best first.
@@ -207,7 +213,9 @@ class Part:
         interval is ``ratio_low``), and the ``answer``.
         """
         keys = list(self.study.columns)
-        able = self.means[self.means["valid"] & (self.means["n"] > 1)]
+        unstable = self.lines.loc[self.lines["is_unstable"], ["line", *keys]].drop_duplicates()
+        able = self.means[self.means["valid"] & (self.means["n"] > 1)].merge(unstable, "left", indicator="is_stable")
+        able = able[able.pop("is_stable") == "left_only"]
         is_shared = able["stack"] == "shared"
         shared = is_shared.groupby([able[key] for key in keys]).transform("sum")
         able = able[is_shared | (shared < 2)].sort_values("estimate", ascending=not self.study.figure.is_more_better)
@@ -239,7 +247,8 @@ class Part:
             return list(_axis_findings(self, self.study.over[0]))
         if self.study.plot.mark == "tiles":
             return list(_tile_findings(self))
-        return [_finding(self, column) for column in dict.fromkeys([*self.ranked][:1] + [*self.ranked][-1:])]
+        ends = dict.fromkeys([*self.ranked][:1] + [*self.ranked][-1:])
+        return [*(_finding(self, column) for column in ends), *_control_findings(self)]
 
 
 def parts(study: Study, frame: pd.DataFrame) -> list[Part]:
@@ -276,17 +285,21 @@ def _served(part: Part) -> dict[tuple[Any, ...], tuple[str, str]]:
 
 
 def text(figure: Figure, mean: Any) -> str:
-    """Write a mean with half of its interval, and a mark if it is of invalid trials."""
-    half = max(mean.high / mean.estimate - 1, 1 - mean.low / mean.estimate)
-    value = figure.write(mean.estimate, 3 if half <= STEADY else 2).removesuffix(" pages/s")
-    off = "" if mean.n == 1 else f" {WIDE}" if half >= 1 else f" ±{units.number(100 * half, 1)} %"
-    return f"{value}{off}{'' if mean.valid else '✗'}"
+    """Write a mean, and a mark if it is of invalid trials."""
+    value = figure.write(mean.estimate, DIGITS.get(mean.figure, 2)).removesuffix(" pages/s")
+    return f"{value}{'' if mean.valid else '✗'}"
 
 
 def ratio_text(line: Any) -> str:
-    """Write a ratio and where the next run is expected; ``=``: equal within 2 %; ``?``: no certain difference."""
-    ends = "" if math.isinf(line.next_high) else f" ({_two(line.next_low)} to {_two(line.next_high)})"
-    return f"{_two(line.estimate)}x{ends}{SIGNS[line.answer]}"
+    """Write a ratio and where the next run is expected; ``=``: equal within 2 %; ``?``: no certain difference.
+
+    Of an unstable arm, the range of its blocks.
+    """
+    ends = f"{_two(line.next_low)} to {_two(line.next_high)}"
+    if line.answer == "unstable":
+        return f"{ends}{SIGNS[line.answer]}"
+    behind = " one block" if math.isinf(line.next_high) else f" ({ends})"
+    return f"{_two(line.estimate)}x{behind}{SIGNS[line.answer]}"
 
 
 def _two(ratio: float) -> str:
@@ -305,6 +318,17 @@ def _tile_findings(part: Part) -> Iterator[str]:
     for column in sorted(decided, key=lambda column: -tiles[column].ratio)[:1]:
         best, ratio = tiles[column].best[0], units.times(tiles[column].ratio)
         yield FINDINGS["lead"].format(best=best, ratio=ratio, where=part.head(column))
+
+
+def _control_findings(part: Part) -> Iterator[str]:
+    """Say what identical code gave, and which differences cannot be told, once for each workload with a control."""
+    for column in part.columns if part.study.over else ():
+        for control in records(part.at(part.controls, [column])):
+            yield FINDINGS["control"].format(
+                where=join(", ", part.head(column), part.name),
+                ratio=f"{_two(control.estimate)}x",
+                share=units.percent(control.resolution - 1),
+            )
 
 
 def _axis_findings(part: Part, axis: str) -> Iterator[str]:
@@ -373,10 +397,12 @@ def _tables(part: Part) -> Iterator[Table]:
         return f"{before}{text(study.figure, mean)}{behind}"
 
     yield _table(part, title, part.means, write)
-    if study.over is not None and len(part.ratios):
-        baselines = part.ratios["baseline"].unique()
+    if study.over is not None:
+        ratios = part.ratios[part.ratios["line"].isin(part.stacks)]
+        baselines = ratios["baseline"].unique()
         against = baselines[0] if len(baselines) == 1 else f"the {study.over[1]}"
-        yield _table(part, f"{title}: ratio to {against}, next run (90 %)", part.ratios, ratio_text)
+        if len(ratios):
+            yield _table(part, f"{title}: ratio to {against}, next run (90 %)", ratios, ratio_text)
 
 
 def _other_figures(part: Part) -> Iterator[Table]:
@@ -417,8 +443,7 @@ def _table(part: Part, title: str, table: pd.DataFrame, write: Callable[[Any], s
         (each.line, column): write(each) for column in part.columns for each in records(part.at(table, [column]))
     }
     columns = [column for column in part.columns if any(column == place for _, place in entries)]
-    others = [name for name in table["line"].unique() if name not in part.stacks]  # A/A arms
-    names = [name for name in [*others, *part.stacks] if any(name == line for line, _ in entries)]
+    names = [name for name in part.stacks if any(name == line for line, _ in entries)]
     if len(names) == 1 < len(columns) or len(columns) > MAX_COLUMNS:
         turned = [(part.head(column), *(entries.get((name, column), "-") for name in names)) for column in columns]
         return Table(title, ("", *names), tuple(turned))

@@ -97,13 +97,16 @@ def glossary() -> Section:
 # The whole run
 
 
-def conditions(rows: Sequence[Row]) -> list[str]:
-    """Return what is said before all findings: a CPU quota stopped the run, or its cores were not the fast ones.
+def conditions(studies: Studies) -> list[str]:
+    """Return what is said before all findings: the state of the machine, a CPU quota, cores that are not the fast ones.
 
     A quota that stopped nothing has changed no figure, so it is not said. Rows and machine.json have it.
     """
-    slow = any(any(getattr(row.measured, "core_kinds", None) or ()) for row in rows)
-    sentences = [SENTENCES["cores"]] if slow else []
+    rows = studies.rows
+    sentences = [studies.state] if studies.state else []
+    sentences += (
+        [SENTENCES["cores"]] if any(any(getattr(row.measured, "core_kinds", None) or ()) for row in rows) else []
+    )
     if (quota := noise.quota(rows)) and quota.throttled:
         cores, time = words.counted(quota.cores, "core"), units.duration(quota.throttled_ns, 2)
         sentences.append(SENTENCES["quota"].format(quota, cores, time))
@@ -120,7 +123,7 @@ def answer(studies: Studies, decided: Sequence[Section] = ()) -> list[str]:
     if any(row.valid for row in studies.rows) and not decided:
         lanes = races(studies.rows)
         measured = [*(map(race_section, lanes) if len(lanes) == 1 else []), *studies.sections]
-    sentences = conditions(studies.rows)
+    sentences = conditions(studies)
     sentences += [sentence for section in decided or measured for sentence in section.sentences]
     return [*sentences[: MAX_SENTENCES - 1], *limited(studies.rows), coverage(studies.rows)]
 
@@ -144,7 +147,7 @@ def summary_table(
 
     before = None if decided else earlier.section(studies)
     uncounted = not_counted(studies.rows)
-    first = [Section("", first=(sentence,)) for sentence in conditions(studies.rows)]
+    first = [Section("", first=(sentence,)) for sentence in conditions(studies)]
     sections = [*first, *decided, *sections_of(studies), before, Section("", (uncounted,)) if uncounted else None]
     *findings, last = [*disturbed(neighbour), *answer(studies, decided)]
     findings += [*(before.sentences if before else ()), last]

@@ -20,7 +20,6 @@ MEANINGS = TEXTS["checks"] | TEXTS["older"]
 """Meaning of each validity check, by its name; the checks are in the measuring half."""
 MAX_NAME = 40
 """Maximum length of the name of a strategy, or of another arm, as it is shown."""
-WIDE = "(±>100 %)"
 """Written in place of an interval that reaches further than the estimate itself."""
 
 KEYS = {"latency": "added latency", "cpu": "CPU work", "in_flight": "in flight", "rate_per_s": "offered/s", "site": ""}
