@@ -25,7 +25,7 @@ import pandas as pd
 
 from inflight.bench import api
 from inflight.bench.frame import history, ratios
-from inflight.bench.frame.frame import frame, with_cycles
+from inflight.bench.frame.frame import frame, trials, with_cycles
 from inflight.bench.frame.ratios import Cell, Place
 from inflight.bench.frame.statistics import Estimate, between
 from inflight.bench.plan.arm import REFERENCE
@@ -34,6 +34,7 @@ from inflight.bench.show import summary
 from inflight.bench.show.studies import Studies
 
 ROOT = Path(__file__).resolve().parents[1]
+REFERENCE_RUNS = ROOT / "results" / "reference"
 SERIES = ROOT / "results" / history.SERIES
 CODE: Mapping[str, tuple[str, ...]] = {
     "strategies": ("strategies/**/*.py",),
@@ -89,6 +90,14 @@ def spreads_between(folders: Sequence[Path]) -> dict[str, Any]:
             cells.setdefault(cell, []).append(entry)
     tables = [dict(zip(ratios.OF_TABLE, cell, strict=True)) | {"pairs": pairs} for cell, pairs in cells.items()]
     return {"runs": [folder.name for folder in folders], "cells": tables}
+
+
+def memory_of(folders: Sequence[Path]) -> dict[str, Any]:
+    """Return the ranges of memory of those of the runs that have it."""
+    memories = {folder.name: history.memory(trials(rows.read(folder))) for folder in folders}
+    known = {name: memory for name, memory in memories.items() if memory}
+    ranges = [[*subject, *map(round, ends)] for subject, ends in sorted(history.ranges(list(known.values())).items())]
+    return {"runs": list(known), "ranges": ranges}
 
 
 def _in_order(place: Place) -> tuple[Any, ...]:
@@ -151,6 +160,7 @@ def main() -> int:
     before = rows.folders_in(SERIES)
     if sys.argv[1:] == ["--between"]:
         stored = json.loads(ratios.TABLE.read_text(encoding="utf-8")) | spreads_between(before)
+        stored["memory"] = memory_of(rows.folders_in(REFERENCE_RUNS))
         ratios.TABLE.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
         return 0
     if sys.argv[1:] == ["--coverage"]:

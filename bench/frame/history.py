@@ -4,6 +4,7 @@ The runs are those beside a run and in the folder of the series, the newest firs
 runs of one afternoon meet one state of the host.
 """
 
+import json
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,9 +15,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from inflight.bench.frame import ratios
+from inflight.bench.frame import ratios, slopes
 from inflight.bench.frame import statistics as stats
-from inflight.bench.frame.frame import frame, with_cycles
+from inflight.bench.frame.frame import long, trials, with_cycles
 from inflight.bench.frame.ratios import Between, Cell, Estimates, Own
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError
@@ -29,6 +30,12 @@ MAX_READ = 200
 """Maximum number of folders that are read in search of these runs."""
 
 
+Subject = tuple[str, str, str]
+"""Group, arm and connection (``slopes``)."""
+Memory = Mapping[Subject, float]
+"""Bytes of one more in all layers."""
+
+
 @dataclass(frozen=True)
 class Earlier:
     """A run, as far as later ones use it."""
@@ -37,6 +44,7 @@ class Earlier:
     estimates: Estimates
     costs: Mapping[Cell, float]
     """CPU time per page of the reference, as a logarithm."""
+    memory: Memory
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,11 @@ class History:
                 known[place] = Between(max(ratios.MIN_TAU, tau), len(alike) - 1)
         return known
 
+    @cached_property
+    def memory(self) -> Mapping[Subject, tuple[float, float]]:
+        """The least and the most bytes of one more; without three runs, nothing."""
+        return ranges([run.memory for run in self.runs])
+
     def cost(self, latest: Mapping[Cell, float]) -> tuple[float, int] | None:
         """Return what a page costs the reference now, over the median of these runs, and their number.
 
@@ -69,17 +82,32 @@ class History:
         return None
 
 
+def ranges(runs: Sequence[Memory]) -> dict[Subject, tuple[float, float]]:
+    """Return the least and the most bytes of each subject that three or more runs have."""
+    values: dict[Subject, list[float]] = {}
+    for run in runs:
+        for subject, size in run.items():
+            values.setdefault(subject, []).append(size)
+    return {subject: (min(each), max(each)) for subject, each in values.items() if len(each) >= MIN_RUNS}
+
+
+def reference_memory() -> dict[Subject, tuple[float, float]]:
+    """Return the ranges of the stored runs of the project."""
+    stored = json.loads(ratios.TABLE.read_text(encoding="utf-8"))["memory"]["ranges"]
+    return {(group, arm, connection): (low, high) for group, arm, connection, low, high in stored}
+
+
 def history(folder: Path, latest: Sequence[Row]) -> History:
     """Return the earlier runs of the same cells on the same machine, without a neighbour on purpose."""
-    arms = _arms(latest)
-    if not arms:
+    counted = _counted(latest)
+    if not counted:
         return History()
-    cells = {ratios.cell_of(row) for row in arms}
+    cells = set(map(_cell, counted))
     runs: list[Earlier] = []
-    before, least = _start(arms), timedelta(0)
+    before, least = _start(counted), timedelta(0)
     for stored in _others(folder.resolve()):
         start = _start(stored)
-        if before - start >= least and not cells.isdisjoint(map(ratios.cell_of, stored)):
+        if before - start >= least and not cells.isdisjoint(map(_cell, stored)):
             runs.append(_earlier(start, stored))
             before, least = start, APART
         if len(runs) == MAX_RUNS:
@@ -88,7 +116,7 @@ def history(folder: Path, latest: Sequence[Row]) -> History:
 
 
 def _others(folder: Path) -> Iterator[list[Row]]:
-    """Yield the arms of each other run of the same machine, the newest first."""
+    """Yield what counts of each other run of the same machine, the newest first."""
     home = folder.parent
     home = home.parent if home.name == SERIES else home
     others = [*rows.folders_in(home), *rows.folders_in(home / SERIES)]
@@ -97,16 +125,26 @@ def _others(folder: Path) -> Iterator[list[Row]]:
         try:
             if rows.machine_changes({**rows.machine(folder), "neighbour": None}, rows.machine(other)):
                 continue
-            if arms := _arms(rows.read(other)):
-                yield arms
+            if counted := _counted(rows.read(other)):
+                yield counted
         except RowsError:
             continue  # an unreadable run tells nothing
 
 
 def _earlier(start: datetime, stored: Sequence[Row]) -> Earlier:
-    lines = frame(stored).query("figure == 'cpu_per_page_ns'")
-    lines = with_cycles(lines, stored)
-    return Earlier(start.date(), ratios.estimates(lines), costs(lines))
+    wide = trials(stored)
+    lines = with_cycles(long(wide).query("figure == 'cpu_per_page_ns'"), stored)
+    return Earlier(start.date(), ratios.estimates(lines), costs(lines), memory(wide))
+
+
+def memory(wide: pd.DataFrame) -> Memory:
+    """Return the slope of all layers of each subject in trials of the frame."""
+    every = slopes.slopes(slopes.layers(wide)) if len(wide) else pd.DataFrame()
+    if every.empty:
+        return {}
+    known = every[(every["layer"] == slopes.FULL) & every["estimate"].notna()]
+    columns = known[["group", "arm", "connection", "estimate"]].itertuples(index=False, name=None)
+    return {(group, arm, connection): size for group, arm, connection, size in columns}
 
 
 def costs(lines: pd.DataFrame) -> dict[Cell, float]:
@@ -118,8 +156,13 @@ def costs(lines: pd.DataFrame) -> dict[Cell, float]:
     return {cell: statistics.fmean(each) for cell, each in values.items()}
 
 
-def _arms(stored: Sequence[Row]) -> list[Row]:
-    return [row for row in stored if row.kind == "arm" and not row.is_compared]
+def _counted(stored: Sequence[Row]) -> list[Row]:
+    return [row for row in stored if row.kind in {"arm", "memory"} and not row.is_compared]
+
+
+def _cell(row: Row) -> tuple[str, ...]:
+    """Return what the runs of a history have in common."""
+    return ratios.cell_of(row) if row.kind == "arm" else (row.kind, row.strategy)
 
 
 def _start(stored: Sequence[Row]) -> datetime:

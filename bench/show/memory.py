@@ -11,6 +11,7 @@ import pandas as pd
 from inflight.bench import units
 from inflight.bench.frame import slopes
 from inflight.bench.frame.contrast import records
+from inflight.bench.frame.history import History, Subject, reference_memory
 from inflight.bench.frame.slopes import BY, FULL, GROUPS, LAYERS, RSS, SERVER
 from inflight.bench.show import pictures
 from inflight.bench.show.looks import look
@@ -29,7 +30,7 @@ COLUMNS_OF_FRAME = (
 )
 TITLE = "Memory per additional thread, task or fetch"
 NOTES = (
-    "Slopes over N, ± half of their 95 % interval; a range where the slope is not constant.",
+    "Slopes over N; a range where the slope is not constant.",
     "Slab and sockets hold both ends of each loopback connection. Resident is what ps shows; no part of the sum.",
 )
 LADDER_TITLE = "Memory added over the number held"
@@ -52,6 +53,7 @@ class Part(NamedTuple):
     """The subjects of one connection and site; idle threads and tasks belong to the first."""
 
     name: str
+    history: History
     slopes: pd.DataFrame
     """``slopes.slopes``, with the name of each subject as ``line``, the subjects in order."""
     lines: pd.DataFrame
@@ -64,7 +66,7 @@ class Part(NamedTuple):
         return self.lines["trial"][self.lines["line"].isin(able["line"])]
 
 
-def parts(trials: pd.DataFrame) -> list[Part]:
+def parts(trials: pd.DataFrame, history: History) -> list[Part]:
     """Return the parts, the one with the most trials first; empty without a trial of memory."""
     lines = slopes.layers(trials[trials["comparison"] == ""])
     if lines.empty:
@@ -76,7 +78,7 @@ def parts(trials: pd.DataFrame) -> list[Part]:
     many = []
     for number, (name, alike) in enumerate(settings):
         every = alike if number else pd.concat([alike, lines[idle].assign(site="{}")])
-        many.append(Part(name, _ordered(slopes.slopes(every, [*BY, "line"])), every))
+        many.append(Part(name, history, _ordered(slopes.slopes(every, [*BY, "line"])), every))
     return many
 
 
@@ -102,20 +104,31 @@ def _table(part: Part) -> Table:
     }
     tables = {key: table for key, table in wide.items() if table["estimate"].notna().any()}
     columns = [name for name in COLUMNS if any(name in table.index for table in tables.values())]
+    ranges = {key: part.history.memory.get(_subject(table)) for key, table in tables.items()}
+    note = "Range of runs: all layers, in the earlier runs on this machine."
+    if not any(ranges.values()):
+        ranges = {key: reference_memory().get(_subject(table)) for key, table in tables.items()}
+        note = "Range of runs: all layers, in the stored runs of the reference (results/reference)."
     lines: list[Line] = []
     for group, words_ in GROUPS.items():
         members = [(line, table) for (of, line), table in tables.items() if of == group]
         lines += [Group(words_)] if members else []
-        lines += [
-            (starred(line, table["stack"].iloc[0]), *(_cell(table, column) for column in columns))
-            for line, table in members
-        ]
+        for line, table in members:
+            ends = ranges[group, line]
+            cells = [*(_cell(table, column) for column in columns), units.size_between(*ends, 2) if ends else "-"]
+            lines.append((starred(line, table["stack"].iloc[0]), *cells))
     missing = ", ".join(line for _, line in wide if (_, line) not in tables)
-    notes: tuple[str, ...] = (f"Too few valid trials for a slope: {missing}.",) if missing else ()
+    notes: tuple[str, ...] = (note,) if any(ranges.values()) else ()
+    notes += (f"Too few valid trials for a slope: {missing}.",) if missing else ()
     unknown = part.slopes[part.slopes["reason"].ne("") & part.slopes["line"].isin({line for _, line in tables})]
     notes += tuple(f"-: {reason}." for reason in dict.fromkeys(unknown["reason"]))
-    title = join(", ", TITLE, part.name)
-    return Table(f"{title} (bytes)", ("", *(column.replace(" and ", ", ") for column in columns)), tuple(lines), notes)
+    heads = ("", *(column.replace(" and ", ", ") for column in columns), "range of runs")
+    return Table(join(", ", TITLE, part.name), heads, tuple(lines), notes)
+
+
+def _subject(table: pd.DataFrame) -> Subject:
+    group, arm, connection = table[["group", "arm", "connection"]].iloc[0]
+    return group, arm, connection
 
 
 def starred(line: str, stack: str) -> str:
@@ -128,8 +141,8 @@ def _cell(table: pd.DataFrame, layer: str) -> str:
     if cell is None or math.isnan(cell["estimate"]):
         return "-"
     if not cell["is_straight"]:
-        return f"{cell['low']:,.0f}..{cell['high']:,.0f}"
-    return f"{round(cell['estimate']):,} ±{max(cell['high'] - cell['estimate'], cell['estimate'] - cell['low']):,.0f}"
+        return units.size_between(cell["low"], cell["high"], 2)
+    return units.size(cell["estimate"], 2)
 
 
 def findings(part: Part) -> Iterator[str]:

@@ -81,7 +81,7 @@ class Studies:
 
     @cached_property
     def _memory(self) -> list[memory.Part]:
-        return memory.parts(self.trials)
+        return memory.parts(self.trials, self.history)
 
     @cached_property
     def _listed(self) -> dict[str, list[listing.Part]]:

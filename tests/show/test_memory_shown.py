@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from inflight.bench.frame.frame import trials
+from inflight.bench.frame.history import History
 from inflight.bench.rows.files import Row
 from inflight.bench.show import memory
 from inflight.bench.show.studies import Studies
@@ -44,12 +45,12 @@ PAIR = ladder({name: PARKED[name] for name in (*KINDS, "thread")}, SIZES, rounds
 
 
 def tables(rows: Sequence[Row]) -> list[Table]:
-    found = [table for section in memory.sections(memory.parts(trials(rows))) for table in section.tables]
+    found = [table for section in memory.sections(memory.parts(trials(rows), History())) for table in section.tables]
     return [table for table in found if isinstance(table, Table)]
 
 
 def findings(rows: Sequence[Row]) -> list[str]:
-    return [one for section in memory.sections(memory.parts(trials(rows))) for one in section.findings or ()]
+    return [one for section in memory.sections(memory.parts(trials(rows), History())) for one in section.findings or ()]
 
 
 @pytest.mark.parametrize(

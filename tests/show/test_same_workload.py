@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from inflight.bench.frame.frame import frame, trials
+from inflight.bench.frame.history import History
 from inflight.bench.rows.files import Row
 from inflight.bench.show import listing, memory
 from inflight.bench.show.studies import LISTINGS, STUDIES
@@ -43,7 +44,7 @@ def test_memory_of_parked_tasks_and_of_fetches_alone_are_two_parts() -> None:
     rows = [memory_row(held=held, connection="per-fetch") for held in (10, 20, 10, 20)]
     rows[2:] = [edited(row, workload={"parked": True}) for row in rows[2:]]
 
-    assert len(memory.parts(trials(rows))) == 2
+    assert len(memory.parts(trials(rows), History())) == 2
 
 
 def test_listings_of_workloads_that_differ_in_their_site_are_parts_of_their_own() -> None:
@@ -59,7 +60,7 @@ def test_tables_of_memory_that_differ_in_their_site_have_different_titles() -> N
     rows = [held_row(n=n) for n in (2000, 4000, 6000, 8000, 10_000)]
     others = [edited(row, workload={"site": {"links": 7}}) for row in rows]
 
-    sections = memory.sections(memory.parts(trials([*rows, *others])))
+    sections = memory.sections(memory.parts(trials([*rows, *others]), History()))
     titles = [table.title for section in sections for table in section.tables]
 
     assert len(set(titles)) == len(titles) == 2

@@ -17,6 +17,7 @@ from inflight.bench.frame import blocks as comparisons
 from inflight.bench.frame import noise, slopes
 from inflight.bench.frame import statistics as stats
 from inflight.bench.frame.contrast import contrast, records, summary
+from inflight.bench.frame.history import History
 from inflight.bench.frame.slopes import FULL, Slope
 from inflight.bench.race.lanes import Race, races
 from inflight.bench.rows.files import MACHINE_FILE, folders_in
@@ -58,7 +59,7 @@ SURE = ("", "user", "server", "all layers", "resident (RSS)")
 
 def memory_table(run: Run) -> Table | None:
     """Return the memory per additional thread, task or fetch; None without a slope."""
-    sections = memory.sections(memory.parts(run.trials))
+    sections = memory.sections(memory.parts(run.trials, History()))
     if not sections:
         return None
     table = sections[0].tables[0]
