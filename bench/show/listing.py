@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from inflight.bench.frame.contrast import contrast
 from inflight.bench.frame.figures import figure_of
 from inflight.bench.frame.frame import KEYS, OF_TRIAL
 from inflight.bench.show import words
@@ -89,8 +90,16 @@ def parts(listing: Listing, trials: pd.DataFrame) -> list[Part]:
     if rows.empty:
         return []
     used = {"arm", *listing.keys, *(["in_flight"] if listing.is_largest else [])}
-    many = [_part(listing, name, group) for name, group in split(rows, used)]
+    many = [_part(listing, name, group) for name, group in split(rows, used) if _is_shown(listing, group)]
     return sorted(many, key=lambda part: -len(part.lines))
+
+
+def _is_shown(listing: Listing, trials: pd.DataFrame) -> bool:
+    """Return whether the largest number was held again, or was the only one: else it is one of the sizes of a slope."""
+    sizes = trials["in_flight"]
+    if not listing.is_largest or sizes.min() == sizes.max():
+        return True
+    return bool(trials.loc[sizes == sizes.max(), "arm"].duplicated().any())
 
 
 def _part(listing: Listing, name: str, trials: pd.DataFrame) -> Part:
@@ -183,7 +192,7 @@ def as_frame(listing: Listing, parts: Sequence[Part]) -> pd.DataFrame:
 
 
 def ranked(part: Part) -> Iterator[str]:
-    """Say which lines have the best and the worst of the figure that orders them, of those that held the most."""
+    """Say which line has the best of the figure that orders them, if it differs from all others that held as many."""
     listing = part.listing
     lines = part.lines[part.lines["valid"].astype(bool)]
     if listing.order not in lines:
@@ -193,11 +202,25 @@ def ranked(part: Part) -> Iterator[str]:
     shared = lines[lines["stack"] == "shared"]
     lines = _ranked(listing, shared if len(shared) > 1 else lines)
     figure = figure_of(listing.order)
-    ends = [f"{figure.write(line[listing.order], 2)} with {line_name(listing, line)}" for _, line in lines.iterrows()]
-    if ends:
-        held = f"{lines['held_in_flight'].max():,.0f} in flight" if listing.is_largest else ""
-        where = join(", ", listing.title, held, part.name)
-        yield f"{where}: {figure.words} {' to '.join(dict.fromkeys([ends[0], ends[-1]]))}."
+    ends = [figure.write(line[listing.order], 2) for _, line in lines.iterrows()]
+    if not ends:
+        return
+    names = [line_name(listing, line) for _, line in lines.iterrows()]
+    held = f"{lines['held_in_flight'].max():,.0f} in flight" if listing.is_largest else ""
+    where = join(", ", listing.title, held, part.name)
+    between = " to ".join(dict.fromkeys([ends[0], ends[-1]]))
+    if _is_first(part, lines):
+        between = f"{ends[0]} with {names[0]} to {ends[-1]} with {names[-1]}"
+    yield f"{where}: {figure.words} {between}."
+
+
+def _is_first(part: Part, lines: pd.DataFrame) -> bool:
+    """Return whether the first line differs from all others, by the times of their trials."""
+    figure = part.listing.order
+    same = part.trials.merge(lines[["arm", *part.listing.keys]])
+    values = same[same["valid"]].assign(value=same[figure], figure=figure)
+    ratios = contrast(values, "arm", lines["arm"].iloc[0], ["figure"])
+    return bool(len(ratios)) and bool((ratios["answer"] == "differs").all())
 
 
 def rate_kept(part: Part) -> Iterator[str]:
