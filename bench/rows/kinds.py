@@ -217,7 +217,8 @@ class ArmMeasured(Answer, frozen=True, kw_only=True):
     """What was measured; empty when the arm did not get that far."""
 
     block: Maybe[Name] = None  #: The id of the block: its arms were alive at the same time.
-    windows: Maybe[list[Window]] = None  #: The windows of the arm's slices, in their order.
+    #: The windows of the arm's slices, in their order; in band, without those that have too few samples.
+    windows: Maybe[list[Window]] = None
     settle_ns: Maybe[Ns] = None  #: How long the gate was open before each window.
     cpu_share: Maybe[Number] = None  #: CPU time of the worker and its children as a share of the time; cores add up.
     #: By which clock the CPU time of all arms of the block was read: the kernel's task clock; in band, so the worker's

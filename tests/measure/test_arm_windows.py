@@ -1,7 +1,13 @@
-"""The windows of an arm by each clock, and what a block concludes from its counts: pure functions."""
+"""The windows of an arm by each clock, and what a block concludes from its counts: pure functions.
 
+``block_beside_a_neighbour.json`` is a block that was really measured: two of its arms without added latency, with 100
+in flight, while another program used half of their core.
+"""
+
+import json
 import statistics
 from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -19,6 +25,7 @@ from inflight.bench.measure.process import DEFAULT
 from inflight.bench.plan.arm import Arm
 from tests.measure.made_engine import GOOD, block_of
 
+STORED = json.loads(Path(__file__).with_name("block_beside_a_neighbour.json").read_text(encoding="utf-8"))
 WALL_NS = 20 * MS
 WINDOW = Slice(
     0, Usage(1000, 1001, 5, 10, 20), Usage(WALL_NS, 1000 + WALL_NS, 5 + MS, 13, None), 7, WALL_NS, 9, 9, 0, 0
@@ -52,7 +59,7 @@ def test_a_window_that_was_read_from_outside_has_all_its_pages() -> None:
 
 
 def test_a_window_that_was_read_in_band_lies_between_two_samples() -> None:
-    assert windows({"pages": 500, "first_ns": 0, "last_ns": 1, "ends": ENDS}, "in band", "10ms") == [
+    assert windows({"pages": 500, "samples": 4, "ends": ENDS}, "in band", "10ms") == [
         {
             "cycle": 0, "server_cpu_ns": 7, "late_ns": 9, "begin_ns": 1500, "wall_ns": MS, "cpu_ns": MS // 2,
             "pages": 60, "faults": 2, "switches": 5,
@@ -89,7 +96,7 @@ def test_a_figure_that_one_window_lacks_is_unknown() -> None:
     assert (found["faults_per_page"], found["switches_per_page"]) == (None, 2.0)
 
 
-ENOUGH = (MIN_SAMPLES, MIN_SAMPLES + 1)
+ENOUGH, FEW = (MIN_SAMPLES, MIN_SAMPLES + 1), MIN_SAMPLES - 1
 IN_BAND, OUTSIDE = ("in band", 1000), ("process clock", 4 * MS)
 
 
@@ -100,13 +107,60 @@ IN_BAND, OUTSIDE = ("in band", 1000), ("process clock", 4 * MS)
         ([running("task clock", *ENOUGH)], ("task clock", 1)),
         ([running("process clock", *ENOUGH)], IN_BAND),
         ([running("process clock", *ENOUGH), running(failed=True)], IN_BAND),
-        ([running("process clock", *ENOUGH), running("process clock", *ENOUGH, MIN_SAMPLES - 1)], OUTSIDE),
+        ([running("process clock", *ENOUGH), running("process clock", *ENOUGH, FEW)], IN_BAND),
+        ([running("process clock", *ENOUGH), running("process clock", FEW, FEW)], OUTSIDE),
         ([running("process clock", *ENOUGH), running("process clock", *ENOUGH, cores=2)], OUTSIDE),
     ],
-    ids=["no arm", "task clock", "enough samples", "a failed arm", "too few samples", "two cores"],
+    ids=[
+        "no arm",
+        "task clock",
+        "enough samples",
+        "a failed arm",
+        "a window with few",
+        "no window with enough",
+        "two cores",
+    ],
 )
 def test_the_clock_of_a_block_is_the_best_that_all_its_arms_have(arms: list[Running], clock: tuple[Clock, int]) -> None:
     assert block._clock_of(arms) == clock
+
+
+def stored_arms() -> list[Running]:
+    """Return the arms of the stored block, as they were before its clock was chosen."""
+    arms = []
+    for each in STORED:
+        one = running()
+        one.outcome = {"windows": each["windows"]}
+        for cycle, begin, end, *others in each["slices"]:
+            one.slices.append(Slice(cycle, Usage(*begin), Usage(*end), *others))
+        arms.append(one)
+    return arms
+
+
+def test_a_window_with_few_samples_is_dropped_and_the_clock_of_its_block_stays() -> None:
+    arms = stored_arms()
+    assert [[window["samples"] for window in one.outcome["windows"]] for one in arms] == [
+        [11, 12, 7, 5, 7, 6, 6, 0],
+        [5, 3, 5, 5, 5, 5, 4, 4],
+    ]
+
+    assert block._clock_of(arms) == IN_BAND
+
+    left = [_windows(block_of(GOOD, "0"), one, "in band") for one in arms]
+    assert [window["cycle"] for window in left[0]] == [0, 1, 2, 3, 4, 5, 6]
+    assert [window["cycle"] for window in left[1]] == [0, 2, 3, 4, 5, 6, 7]
+    assert all(window["cpu_ns"] > 0 < window["pages"] for window in (*left[0], *left[1]))
+
+
+def test_a_block_in_which_an_arm_has_no_window_with_enough_samples_is_read_from_outside_with_all_windows() -> None:
+    arms = stored_arms()
+    for window in arms[1].outcome["windows"]:
+        window["samples"] = FEW
+
+    clock, _ = block._clock_of(arms)
+
+    assert clock == "process clock"
+    assert [len(_windows(block_of(GOOD, "0"), one, clock)) for one in arms] == [8, 8]
 
 
 def test_an_arm_with_children_is_not_read_in_band() -> None:

@@ -32,7 +32,7 @@ def test_every_arm_of_a_block_has_a_row_with_all_windows(fake: Server) -> None:
 @pytest.mark.parametrize(
     ("several", "permitted", "clocks"),
     [
-        (False, True, {"in band", "process clock"}),  # the latter if a machine was too busy for four samples
+        (False, True, {"in band", "process clock"}),  # the latter if no window of an arm has four samples
         (True, True, {"task clock"}),
         (True, False, {"process clock"}),
     ],

@@ -218,11 +218,12 @@ def test_noisy_slices_need_more_cycles_and_expensive_ones_fewer() -> None:
 
 
 def test_disturbances_of_a_whole_cycle_are_not_noise_of_a_slice() -> None:
-    def window(cpu_ns: int, pages: float = 100.0) -> Window:
-        return Window(cycle=0, begin_ns=0, wall_ns=1, cpu_ns=cpu_ns, server_cpu_ns=0, pages=pages)
+    def window(cycle: int, cpu_ns: int, pages: float = 100.0) -> Window:
+        return Window(cycle=cycle, begin_ns=0, wall_ns=1, cpu_ns=cpu_ns, server_cpu_ns=0, pages=pages)
 
-    a, again = ([window(cost * times) for times in (1, 5, 2)] for cost in (1000, 1100))
+    a, again = ([window(cycle, cost * times) for cycle, times in enumerate((1, 5, 2))] for cost in (1000, 1100))
 
     assert slice_sd(a, again) == pytest.approx(0, abs=1e-9)
-    assert slice_sd([*a, window(0, 0.0)], [*again, again[0]]) == pytest.approx(0, abs=1e-9)
+    assert slice_sd([*a, window(3, 0, 0.0)], [*again, window(3, 1100)]) == pytest.approx(0, abs=1e-9)
+    assert slice_sd(a, again[1:]) == pytest.approx(0, abs=1e-9), "the first one was dropped"
     assert slice_sd([a[0], a[1]], [again[0], a[1]]) > 0

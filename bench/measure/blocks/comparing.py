@@ -97,7 +97,7 @@ def calibrate(comparison: Comparison, prepared: Arms, place: Place) -> tuple[Seq
             raise ExperimentError(f"nothing to compare: {blame}{row.reason}")
     windows = [row.measured.windows for row in rows]
     cycle_s = _cycle_s(windows)
-    fixed_s = max(0.1, max(row.duration_ns for row in rows) / 1e9 - len(windows[0]) * cycle_s)
+    fixed_s = max(0.1, max(row.duration_ns for row in rows) / 1e9 - block.cycles * cycle_s)
     cycles = comparison.cycles or cycles_for(slice_sd(windows[0], windows[2]), fixed_s, cycle_s)
     return rows, cycles, fixed_s + cycles * cycle_s
 
@@ -121,9 +121,11 @@ def slice_sd(a: Sequence[Any], again: Sequence[Any]) -> float:
 
     Disturbances of a whole cycle cancel, because the two windows of a cycle are compared with each other.
     """
+    by_cycle = {window.cycle: window for window in again}
     logs = [
         log(first.cpu_ns / first.pages * other.pages / other.cpu_ns)
-        for first, other in zip(a, again, strict=False)
+        for first in a
+        if (other := by_cycle.get(first.cycle))
         if min(first.pages, first.cpu_ns, other.pages, other.cpu_ns) > 0
     ]
     return stdev(logs) / sqrt(2) if len(logs) > 1 else 0.0
