@@ -19,7 +19,9 @@ _START_NS = {"shared": 150_000_000, "own": 300_000_000, "none": 150_000_000}
 _FETCH_NS = {"shared": 45_000, "own": 140_000, "none": 45_000}
 _MEMORY_NS, _HELD_NS, _HELD_THREAD_NS = 60_000_000, 130_000, 1_600_000
 """For each memory trial, and for each fetch that it holds: without and with a thread of its own."""
-_SLICE_NS, _SLICE_LATENCIES, _SLICE_FETCHES, _SLICE_ROUNDS = 55_000_000, 22, 20, 4
+_SLICE_NS, _SLICE_FETCHES, _SLICE_ROUNDS = 55_000_000, 20, 4
+_SLICE_LATENCIES, _ALONE_LATENCIES = 22, 26
+"""How long a slice waits, with more in flight and with 1."""
 _LAG_SLICE_NS = 300_000_000
 _CROWD_NS, _MOST_SLICE_NS = 150_000, 750_000_000
 """A slice lasts for several turns of all fetches in flight, at most _MOST_SLICE_NS."""
@@ -191,10 +193,10 @@ def _block(
 
     With an added latency there is no placebo, because each slice lasts for twenty latencies.
     """
-    waits_ns = workload.mean_latency_ns
+    waits_ns = workload.mean_latency_ns * max(_SLICE_LATENCIES, _ALONE_LATENCIES / workload.in_flight)
     reference = replace(arms[0], role="reference")
     every = (reference, *([] if waits_ns else [placebo(reference)]), *arms[1:])
-    wait_s = 2 * (len(every) - 1) * _SLICE_LATENCIES * waits_ns / 1e9
+    wait_s = 2 * (len(every) - 1) * waits_ns / 1e9
     need(
         wait_s < MAX_WAIT_S,
         f"{workload.id}: a fetch would wait up to {wait_s:,.0f} s for its next slice, limit {MAX_WAIT_S}"
@@ -202,7 +204,7 @@ def _block(
     )
     worked_ns = (_SLICE_FETCHES + _SLICE_ROUNDS * workload.in_flight) * workload.cpu_ns
     threaded = {description.name for description in chosen if description.threads_each}
-    slices_ns = sum(_round_ns(arm, threaded) + _SLICE_LATENCIES * waits_ns + worked_ns for arm in every)
+    slices_ns = sum(_round_ns(arm, threaded) + waits_ns + worked_ns for arm in every)
     expected_ns = round(len(every) * START_NS + cycles * slices_ns)
     return BlockTrial(block_id, number, workload, every, cycles, expected_ns)
 

@@ -1,15 +1,20 @@
 """The length of slices, and the pages of a lap."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from inflight.bench.measure.blocks.block import LATENCIES, MAX_ROUND_NS, MS, PAGES, lengths
 from inflight.bench.plan.grid import endless
+from inflight.bench.rows import files as rows
 from inflight.fake_server.site import SiteConfig
 
 COSTS_NS = st.floats(5_000, 300 * MS)
 CAPS = st.integers(1, 2000)
+QUICK = Path(__file__).parents[2] / "results/reference/20261124T142008068Z-vm-quick"
+"""A run whose windows at 10 ms with 1 in flight were of 200 ms, with 19 pages, or of 400 ms."""
 LATENCIES_NS = st.sampled_from([0, MS, 10 * MS, 50 * MS, 200 * MS])
 
 
@@ -23,6 +28,19 @@ def test_a_window_has_twenty_pages_twenty_latencies_and_two_rounds_of_cpu_work(
     assert found.window_ns >= PAGES * page_ns - 1
     assert found.window_ns >= LATENCIES * latency_ns
     assert found.window_ns >= 2 * in_flight * worked * cost_ns - 1
+
+
+def test_a_window_with_one_in_flight_has_twenty_whole_fetches_without_an_extension() -> None:
+    every = [row for row in rows.read(QUICK) if row.kind == "arm" and row.workload.latency == "10ms"]
+    arms = [row for row in every if row.workload.in_flight == 1]
+    windows = [window for row in arms for window in row.measured.windows]
+    assert {round(window.wall_ns / 200 / MS) for window in windows} == {1, 2}
+
+    lengths_ns = {lengths(row.measured.cpu_per_page_ns, 1, 10 * MS, 0, threads=False).window_ns for row in arms}
+
+    assert len(lengths_ns) == 1
+    page_ns = max(window.wall_ns / window.pages for window in windows)
+    assert min(lengths_ns) / page_ns >= PAGES + 1, "the begin of the window cuts one"
 
 
 @given(COSTS_NS, CAPS, LATENCIES_NS, st.floats(0, 20 * MS), st.booleans())

@@ -41,8 +41,12 @@ PROGRAM = "inflight.bench.measure.worker.arm"
 MS = 1_000_000
 WARM_NS = 60 * MS
 """How long each arm runs before the first slice, while its cost per page is measured."""
-LATENCIES = 20
-"""Minimum length of a window, in added latencies."""
+LATENCIES, PAGES_LATENCIES = 20, 24
+"""Minimum length of a window, in added latencies: in all, and over the number in flight.
+
+With 1 in flight, 20 latencies have 18 or 19 pages: one that the begin cuts, and each takes a little longer than its
+latency.
+"""
 MAX_DEMAND_SHARE = 0.7
 """Share of the server's core up to which a workload with an added latency is measured.
 
@@ -99,8 +103,9 @@ def lengths(cost_ns: float, in_flight: int, latency_ns: float, work_ns: float, *
 
     docs/method.md has the measurements. After the gate has opened, the first round of the fetches in flight finds
     cold caches, and many threads wake up at once. With an added latency, an arm settles for one and a half latencies,
-    and its window has at least twenty. Threads finish the CPU work of a round almost together, so a window has two
-    rounds of it. Times derived from the cost are bounded, because a busy machine exaggerates it.
+    and its window has at least twenty, or 24 with one in flight. Threads finish the CPU work of a round almost
+    together, so a window has two rounds of it. Times derived from the cost are bounded, because a busy machine
+    exaggerates it.
 
     An event loop may read the responses of a whole round before it sends the next requests, so a part of its round has
     another cost than the whole. Without threads, a window therefore has at least one round, up to ``MAX_ROUND_NS``.
@@ -110,9 +115,10 @@ def lengths(cost_ns: float, in_flight: int, latency_ns: float, work_ns: float, *
     window_ns = max(40 * MS, 2 * round_ns)
     most_window_ns = 500 * MS if threads else max(500 * MS, min(round_ns, MAX_ROUND_NS))
     page_ns = max(cost_ns, (latency_ns + cost_ns) / in_flight)
+    waits_ns = max(LATENCIES, PAGES_LATENCIES / in_flight) * latency_ns
     return Lengths(
         round(max(min(settle_ns, 250 * MS), 1.5 * latency_ns, work_ns)),
-        round(max(min(window_ns, most_window_ns), LATENCIES * latency_ns, PAGES * page_ns, 2 * work_ns)),
+        round(max(min(window_ns, most_window_ns), waits_ns, PAGES * page_ns, 2 * work_ns)),
         round(max(min(round_ns, 100 * MS), work_ns)),
     )
 
