@@ -228,7 +228,6 @@ class ArmMeasured(Answer, frozen=True, kw_only=True):
     faults_per_page: Maybe[Number] = None  #: Page faults per page, in the windows; absent: unknown.
     late_ns: Maybe[Ns] = None  #: How late the server answered: median of the windows; absent without an added latency.
     others_share: Maybe[Share] = None  #: Share of the core that other programs used while the block's arms took turns.
-    unit_ns: Maybe[PositiveNs] = None  #: CPU time of a unit of strategies.core.work in this worker, after its crawl.
     requests: Maybe[Count] = None  #: Requests of the arm that the server received, from its first to its last page.
     processes: Maybe[PositiveCount] = None  #: Number of processes: the worker and its children; absent: 1.
     beside_server: Maybe[Literal[True]] = None  #: One of its cores was also the server's; absent: none was.

@@ -108,7 +108,7 @@ def _shared_core(running: Running, setting: Setting) -> dict[str, Any]:
 
 _COUNTED = (
     *("pages", "failed_pages", "tries", "peak_in_flight", "hole_ns", "service"),
-    *("work_units", "work_ns", "worked_pages", "unit_ns", "lag"),
+    *("work_units", "work_ns", "worked_pages", "lag"),
 )
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 FREED_BYTES = 1024 * 1024
 """Size of the block that each worker allocates and frees before it crawls."""
-INDEX_UNITS = 20
-"""Amount of CPU work by whose cost machines and hours are compared."""
 
 
 class ArmPart(StrategyPart):
@@ -62,7 +60,6 @@ class ArmPart(StrategyPart):
             "service": record.summary(list(self._finished.service_ns(windows))),
             "answer": self._finished.answer(),
             **worked(self.job),
-            **machine_index(),
             **late,
         }
 
@@ -112,15 +109,6 @@ def age_allocator() -> None:
     pages would cost 1.7 times as much until a table of the frontier grows in mid-crawl.
     """
     bytes(FREED_BYTES)
-
-
-def machine_index() -> dict[str, int]:
-    """Return the CPU time of one unit of CPU work, by which machines and hours can be compared."""
-    try:
-        from inflight.strategies.core.work import cost_ns
-    except ImportError:  # strategies of older revisions
-        return {}
-    return {"unit_ns": cost_ns(INDEX_UNITS) // INDEX_UNITS}
 
 
 def plant(frontier: Frontier, loops: int) -> None:
