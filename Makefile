@@ -51,7 +51,7 @@ bench: $(VENV)/.test ## benchmark every strategy with pytest-benchmark; BENCH= t
 speed: $(VENV)/.run  ## measure the server and the strategies against their targets (needs wrk)
 	$(BIN)/python -m tools.speed
 
-series: $(VENV)/.run ## run the models once more for the series of runs over days, and store the rows (a minute and a half)
+series: $(VENV)/.run ## run the models once more for the series of runs over days, and store the rows (two minutes)
 	$(BIN)/python -m tools.series
 
 readme: $(VENV)/.run ## write what README.md and docs/ quote and show of results/reference/ again

@@ -18,6 +18,7 @@ from inflight.fake_server.site import SiteConfig
 
 KNOWN = ("sequential", "thread_pool", "callbacks")
 CRAWL = "[[crawl]]\n"
+SERIES = Path(__file__).parents[2] / "results" / "series"
 BLOCKS = "[[throughput]]\n"
 PATIENT = settings(deadline=None)
 
@@ -265,6 +266,25 @@ def test_every_preset_loads_and_says_what_it_is_about(name: str) -> None:
     assert experiment.about
     assert experiment.cells() or experiment.bare
     assert parse(experiment.to_dict(), name, strategies.names(), "again.toml") == experiment
+
+
+def test_the_series_has_the_workloads_of_its_stored_runs_and_new_ones_after_them() -> None:
+    def blocks(name: str) -> list[tuple[Workload, Any, Any]]:
+        experiment = load(name, strategies.names())
+        return [
+            (each, grid.cycles, grid.rounds or experiment.rounds)
+            for grid, each in experiment.cells()
+            if isinstance(grid, Throughput)
+        ]
+
+    stored = sorted(SERIES.glob("*/experiment.toml"))
+    assert stored
+    now = blocks("series")
+
+    for file in stored:
+        before = blocks(str(file))
+        assert now[: len(before)] == before
+    assert [(each.site.delay, each.in_flight, cycles) for each, cycles, _ in now[4:]] == [("50ms", 100, 1)]
 
 
 def test_there_are_the_presets_that_the_readme_names() -> None:
