@@ -108,8 +108,8 @@ class Samples(Lists, frozen=True, kw_only=True):
 class Measured(Layers, frozen=True, kw_only=True):
     """Measurements of the client; empty if the trial ended before them."""
 
-    cpu_user_ns: Maybe[Ns] = None  #: User CPU time of the client process during the crawl (getrusage).
-    cpu_system_ns: Maybe[Ns] = None  #: System CPU time of the client process during the crawl (getrusage).
+    cpu_user_ns: Maybe[Ns] = None  #: User CPU time of the client process during the crawl; the split is sampled.
+    cpu_system_ns: Maybe[Ns] = None  #: System CPU time of the client process during the crawl; the split is sampled.
     voluntary_switches: Maybe[Count] = None  #: Number of voluntary context switches: the process waited.
     involuntary_switches: Maybe[Count] = None  #: Number of involuntary context switches: the process was preempted.
     gc_collections: Maybe[Count] = None  #: Number of garbage collections during the crawl.
