@@ -83,8 +83,8 @@ class Scripted:
 @pytest.mark.parametrize(
     ("counted", "windows"),
     [
-        ([5, 100, 120, 120, 120], 1),
-        ([5, 100, 119, 119 + 1, 121, 125], 2),
+        ([5, 100, 121, 121, 121], 1),
+        ([5, 100, 120, 120 + 1, 122, 125], 2),
         ([5, 100, *range(101, 101 + block.MAX_WINDOWS), 119, 119], block.MAX_WINDOWS),
     ],
     ids=["enough", "extended", "never enough"],

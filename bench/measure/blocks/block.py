@@ -75,8 +75,7 @@ DRAIN_ROUNDS = 5
 LAG_WINDOW_NS = 250 * MS
 """Minimum length of all windows of a block in which the lag is measured: 25 due times of the timer."""
 PAGES, MAX_WINDOWS = 20, 20
-"""Minimum number of pages of a window. A window with fewer is extended by its own length, up to ``MAX_WINDOWS`` in
-all.
+"""Minimum number of whole pages of a window. With fewer it is extended by its own length, up to ``MAX_WINDOWS``.
 
 A thousand threads that wake up at once finish nothing for a while when others keep their core busy.
 """
@@ -511,7 +510,7 @@ def _slice(running: Running, block: BlockTrial, server: Server, cycle: int, draw
     for _ in range(MAX_WINDOWS):
         _sleep_ns(running.lengths.window_ns)
         slept_ns += running.lengths.window_ns
-        if _requests_between(before, server.tell("read"), running) >= PAGES:
+        if _requests_between(before, server.tell("read"), running) > PAGES:  # the last may have no response yet
             break
     end = running.used
     after = server.tell("pass", port=None)
