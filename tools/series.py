@@ -144,6 +144,11 @@ def coverage(runs: Sequence[Mapping[Place, Estimate]], reference: str = REFERENC
     return pd.DataFrame(lines, columns=heads)
 
 
+def overall(table: pd.DataFrame, name: str) -> float:
+    """Return a share of the table of coverage over all its tries."""
+    return float((table[name] * table["tries"]).sum() / table["tries"].sum())
+
+
 def _without(alike: Sequence[Estimate], places: set[int]) -> list[Estimate]:
     return [each for place, each in enumerate(alike) if place not in places]
 
@@ -167,7 +172,7 @@ def main() -> int:
         table = coverage([estimates(folder) for folder in before])
         print(table.to_string(index=False, float_format="{:.3f}".format))
         for name in ("covered", "first_half"):
-            print(f"{name}, overall: {(table[name] * table['tries']).sum() / table['tries'].sum():.3f}")
+            print(f"{name}, overall: {overall(table, name):.3f}")
         print(f"half_width: median {table['half_width'].median():.3f}, maximum {table['half_width'].max():.3f}")
         return 0
     results = api.run("series", out=SERIES)

@@ -1,14 +1,15 @@
 """What README.md and docs/ quote of the stored runs: written between marks, true, and up to date."""
 
+import math
 import re
 import sys
 from fnmatch import fnmatch
 from pathlib import Path
+from statistics import fmean
 
 import pytest
-from scipy.stats import ttest_1samp
+from scipy.stats import t
 
-from inflight.bench.frame import statistics as stats
 from inflight.bench.rows.files import Row
 from tests.document.made_runs import store
 from tests.made_rows import block_rows, edited
@@ -89,10 +90,11 @@ def test_the_newest_run_of_an_experiment_is_taken(runs: Runs) -> None:
 @pytest.mark.night
 def test_the_numbers_of_the_example_follow_from_its_blocks(runs: Runs) -> None:
     found = values.example(runs.newest("quick"), "thread_pool")
-    ends = ttest_1samp(found.logs, 0).confidence_interval(0.95)
+    blocks = [strategy for strategy, _ in found.blocks]
 
-    own = stats.mean(found.logs).interval()
-    assert [own.low, own.high] == pytest.approx([ends.low, ends.high])
+    assert math.log(found.ratio.estimate) == pytest.approx(fmean(blocks))
+    half = t.ppf(0.975, found.spread.freedom) * found.spread.sd / math.sqrt(len(blocks))
+    assert math.log(found.ratio.high / found.ratio.low) == pytest.approx(2 * half)
     assert "| verdict | differs |" in part("method_example", runs, runs.folder)
 
 

@@ -150,7 +150,11 @@ def _template() -> Template:
     environment = Environment(  # noqa: S701  (Markdown: the templates escape what they write)
         loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= FILTERS | {"log": math.log}
+    environment.filters |= FILTERS | {
+        "log": math.log,
+        "exp": math.exp,
+        "log_ratio": lambda cycle: math.log(cycle[2] / cycle[1]),
+    }
     environment.globals |= GLOBALS | {"given": given}
     return environment.get_template("parts.md")
 

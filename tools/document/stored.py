@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from inflight.bench.frame.frame import long, trials
+from inflight.bench.frame.frame import long, trials, with_cycles
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError, folders_in
 from inflight.bench.show import folder as provenance
@@ -49,8 +49,8 @@ class Run:
 
     @cached_property
     def lines(self) -> pd.DataFrame:
-        """The frame of its rows."""
-        return long(self.trials)
+        """The frame of its rows, with what ratios need."""
+        return with_cycles(long(self.trials), self.rows)
 
 
 @dataclass(frozen=True)

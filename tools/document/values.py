@@ -2,10 +2,10 @@
 
 import json
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -14,7 +14,7 @@ from inflight.bench import units
 from inflight.bench.ab import decide as decisions_of
 from inflight.bench.ab.rule import DESIGNED
 from inflight.bench.frame import blocks as comparisons
-from inflight.bench.frame import noise, slopes
+from inflight.bench.frame import noise, ratios, slopes
 from inflight.bench.frame import statistics as stats
 from inflight.bench.frame.contrast import contrast, records, summary
 from inflight.bench.frame.history import History
@@ -26,6 +26,7 @@ from inflight.bench.show import study as shows
 from inflight.bench.show.studies import LISTINGS, STUDIES
 from inflight.bench.show.study import section
 from inflight.bench.show.table import Group, Section, Table
+from tools import series
 from tools.document.stored import DocumentError, Run, Runs
 from tools.selftest_long import DECISIONS_FILE, Kind, kinds, made
 
@@ -77,8 +78,8 @@ def listed(run: Run, name: str, only: str) -> Section:
 def ratio(run: Run, first: str, other: str, figure: str = CPU) -> Any:
     """Return the ratio of two strategies where nothing waits; None without one."""
     busy = _busy(run, figure)
-    ratios = records(contrast(busy[busy["arm"].isin([first, other])], "arm", other, ["figure"]))
-    return ratios[0] if ratios else None
+    found = records(contrast(busy[busy["arm"].isin([first, other])], "arm", other, ["figure"]))
+    return found[0] if found else None
 
 
 def mean(run: Run, strategy: str, figure: str = CPU) -> Any:
@@ -98,28 +99,37 @@ def _study(name: str) -> shows.Study:
 
 
 class Spread(NamedTuple):
-    """How a ratio differs between the quiet runs of the series, by one clock."""
+    """How a ratio differs between the runs of the series."""
 
     range: str
+    quiet: float
+    """The median of the runs on a steady machine."""
+    most: float
     runs: int
     days: int
     processors: int
 
-
-def spread(runs: Runs, run: Run, first: str, other: str, figure: str = CPU) -> Spread:
-    """Return how a ratio differs between the quiet runs of the series that have the clock of a run."""
-    others = map(runs.run, folders_in(run.folder.parent.parent / "series"))
-    alike = [each for each in others if _clock(each) == _clock(run) and not noise.is_noisy(each.rows)]
-    estimates = sorted(ratio(each, first, other, figure).estimate for each in alike)
-    if not estimates:
-        raise DocumentError(f"no run of the series is like {run.folder}")
-    ends = dict.fromkeys(units.times(end, 3) for end in (estimates[0], estimates[-1]))
-    days = {each.folder.name[:8] for each in alike}
-    return Spread(" to ".join(ends), len(alike), len(days), len({each.machine["cpu"] for each in alike}))
+    @property
+    def share(self) -> float:
+        """The share of next runs that the range holds, if they are like these."""
+        return (self.runs - 1) / (self.runs + 1)
 
 
-def _clock(run: Run) -> str:
-    return str(Counter(row.measured.clock for row in run.rows if row.kind == "arm").most_common(1)[0][0])
+def spread(runs: Runs, first: str, other: str) -> Spread:
+    """Return how the ratio of CPU time where nothing waits differs between the runs of the series."""
+    every = [runs.run(folder) for folder in folders_in(runs.folder.parent / "series")]
+    estimates = {each.folder: ratio(each, first, other).estimate for each in every}
+    steady = [estimates[each.folder] for each in every if (noise.variation(each.lines) or 1.0) < noise.UNSTEADY]
+    least, most = min(estimates.values()), max(estimates.values())
+    days, processors = {each.folder.name[:8] for each in every}, {each.machine["cpu"] for each in every}
+    ends = f"{units.times(least, 3)} to {units.times(most, 3)}"
+    return Spread(ends, median(steady), most, len(every), len(days), len(processors))
+
+
+def coverage(runs: Runs) -> pd.DataFrame:
+    """Return how often the interval for the next run holds in the series."""
+    folders = folders_in(runs.folder.parent / "series")
+    return series.coverage([ratios.estimates(runs.run(folder).lines) for folder in folders])
 
 
 class Tie(NamedTuple):
@@ -156,8 +166,7 @@ def retention(run: Run) -> Iterator[tuple[Any, Any, Any]]:
     A number in flight whose interval is wider than its figure does not count.
     """
     part = parts(run, "retention")[0]
-    ratios = part.ratios
-    last = ratios[ratios["high"] - ratios["low"] < ratios["estimate"]]
+    last = part.ratios[part.ratios["high"] - part.ratios["low"] < part.ratios["estimate"]]
     last = last.sort_values("in_flight").groupby("line").tail(1)
     for best in records(last.sort_values(["in_flight", "estimate"], ascending=False)):
         of_line = {mean.in_flight: mean for mean in records(part.means[part.means["line"] == best.line])}
@@ -174,31 +183,40 @@ def difference(run: Run, first: str, other: str | None) -> stats.Interval:
 
 
 class Example(NamedTuple):
-    """A strategy and the placebo against the reference in the blocks where nothing waits."""
+    """A strategy and the control against the reference in the blocks where nothing waits."""
 
-    arms: list[Any]
-    """Rows of the first block: the reference, the placebo, the strategy."""
-    ratios: list[tuple[float, float]]
-    """Of the strategy and of the placebo, by block."""
-    logs: list[float]
-    """The logarithms of the strategy's ratios."""
-    again: list[float]
-    """Those of the placebo."""
+    cycles: list[tuple[int, float, float]]
+    """Of the first block, by cycle: the CPU time per page of the reference and of the strategy in nanoseconds."""
+    blocks: list[tuple[float, float]]
+    """The logarithms of the ratios of the strategy and of the control, by block."""
+    spread: ratios.Spread
+    between: ratios.Between
+    ratio: Any
+    """The line of ``contrast``."""
+    control: Any
 
 
 def example(run: Run, strategy: str) -> Example:
     """Return what one comparison is computed from. Raises DocumentError without a block."""
     busy = _busy(run).query("valid")
-    wide = busy.pivot_table("value", "unit", "arm", sort=False)
     roles = dict(zip(busy["role"], busy["arm"], strict=True))
-    if strategy not in wide or not {"reference", "placebo"} <= roles.keys():
+    if not {"reference", "placebo"} <= roles.keys() or strategy not in set(busy["arm"]):
         raise DocumentError(f"{run.folder} has no valid block of {strategy} with a placebo")
-    ratios = wide[[strategy, roles["placebo"]]].div(wide[roles["reference"]], axis=0).dropna()
-    trials = busy[busy["unit"] == ratios.index[0]].set_index("arm")["trial"]
-    rows = {row.trial: row for row in run.rows}
-    arms = [rows[trials[name]] for name in (roles["reference"], roles["placebo"], strategy)]
-    pairs = [(reference, again) for reference, again in ratios.to_numpy()]
-    return Example(arms, pairs, *([math.log(ratio) for ratio in side] for side in zip(*pairs, strict=True)))
+    base, side, again = (
+        ratios.readings(busy[busy["arm"] == arm]) for arm in (roles["reference"], strategy, roles["placebo"])
+    )
+    first = next(unit for unit in side if unit in base)
+    cycles = [
+        (cycle, math.exp(value), math.exp(side[first].cycles[cycle]))
+        for cycle, value in sorted(base[first].cycles.items())
+        if cycle in side[first].cycles
+    ]
+    blocks = list(zip(ratios.differences(side, base), ratios.differences(again, base), strict=True))
+    lines = {line.arm: line for line in busy.drop_duplicates("arm").itertuples()}
+    spread: ratios.Spread = busy["spread"].iloc[0]
+    pair = ratios.pair(lines[strategy], lines[roles["reference"]], spread)
+    found = {each.arm: each for each in records(contrast(busy, "arm", "reference", ["figure", "reference"]))}
+    return Example(cycles, blocks, spread, pair.between, found[strategy], found[roles["placebo"]])
 
 
 # Memory
