@@ -97,7 +97,7 @@ def parts(listing: Listing, trials: pd.DataFrame) -> list[Part]:
 def _is_shown(listing: Listing, trials: pd.DataFrame) -> bool:
     """Return whether the largest number was held again, or was the only one: else it is one of the sizes of a slope."""
     sizes = trials["in_flight"]
-    if not listing.is_largest or sizes.min() == sizes.max():
+    if not listing.order or not listing.is_largest or sizes.min() == sizes.max():
         return True
     return bool(trials.loc[sizes == sizes.max(), "arm"].duplicated().any())
 
@@ -205,13 +205,12 @@ def ranked(part: Part) -> Iterator[str]:
     ends = [figure.write(line[listing.order], 2) for _, line in lines.iterrows()]
     if not ends:
         return
-    names = [line_name(listing, line) for _, line in lines.iterrows()]
-    held = f"{lines['held_in_flight'].max():,.0f} in flight" if listing.is_largest else ""
-    where = join(", ", listing.title, held, part.name)
+    if len(lines) == 1 or _is_first(part, lines):
+        named = zip(ends, lines["arm"], strict=True)
+        ends = [f"{end} with {words.name(arm)}" for end, arm in named]
+    held = f"{lines['held_in_flight'].max():,.0f} in flight"
     between = " to ".join(dict.fromkeys([ends[0], ends[-1]]))
-    if _is_first(part, lines):
-        between = f"{ends[0]} with {names[0]} to {ends[-1]} with {names[-1]}"
-    yield f"{where}: {figure.words} {between}."
+    yield f"{join(', ', listing.title, held, part.name)}: {figure.words} {between}."
 
 
 def _is_first(part: Part, lines: pd.DataFrame) -> bool:

@@ -113,17 +113,17 @@ class Studies:
     @cached_property
     def state(self) -> str:
         """The state of the machine, in a sentence; empty if nothing is known of it."""
-        parts = []
         varies, taken = noise.variation(self.lines), noise.worst_share(self.rows)
+        parts = [SENTENCES["unknown_state"]]
         if varies is not None:
             sentence = SENTENCES["unsteady" if varies >= noise.UNSTEADY else "steady"]
-            parts.append(sentence.format(units.percent(varies)))
+            parts = [sentence.format(units.percent(varies))]
         if cost := self.history.cost(costs(self.lines)):
             parts.append(SENTENCES["cost"].format(*cost))
         if taken is not None:
             parts.append(SENTENCES["taken"].format(units.percent(taken)))
-        first = [] if varies is not None else [SENTENCES["unknown_state"]]
-        return f"{'; '.join([*first, *parts])}." if parts else ""
+        is_known = varies is not None or len(parts) > 1
+        return f"{'; '.join(parts)}." if is_known else ""
 
     def _noisy(self, sentence: str) -> str:
         return SENTENCES[sentence].format(units.percent(noise.taken_share(self.rows) or 0.0))

@@ -477,5 +477,7 @@ def as_frame(study: Study, many: Sequence[Part]) -> pd.DataFrame:
 def _indexed(many: Sequence[pd.DataFrame], keys: list[str], names: Sequence[str]) -> pd.DataFrame:
     table = pd.concat([pd.DataFrame(columns=[*keys, *names]), *many]) if not many else pd.concat(many)
     table = table.reindex(columns=[*keys, *names]).drop_duplicates(keys, keep="last").set_index(keys)
-    endless = table["high"] == math.inf
-    return table.assign(low=table["low"].mask(endless), high=table["high"].mask(endless)).astype({"n": "Int64"})
+    for ends in [("low", "high"), ("next_low", "next_high"), ("resolution",)]:
+        known = [name for name in ends if name in table]
+        table[known] = table[known].mask(table[known[-1]] == math.inf) if known else table[known]
+    return table.astype({"n": "Int64"})

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.frame.frame import frame
 from inflight.bench.rows.files import Row
 from inflight.bench.show.studies import STUDIES, Studies
 from inflight.bench.show.study import Study, Tile, parts, section
@@ -26,12 +25,12 @@ def names(rows: Iterable[Row]) -> list[str]:
 
 def lines(rows: Iterable[Row], study: str, number: int = 0) -> dict[str, tuple[str, ...]]:
     """Return the cells of each line of one of the tables of a study."""
-    table = section(parts(NAMED[study], frame(rows))).tables[number]
+    table = section(parts(NAMED[study], Studies(list(rows)).lines)).tables[number]
     return {line[0]: line[1:] for one in table.lines if not isinstance(one, Group) for line in [texts(one)]}
 
 
 def findings(rows: Iterable[Row], study: str) -> tuple[str, ...]:
-    return section(parts(NAMED[study], frame(rows))).findings or ()
+    return section(parts(NAMED[study], Studies(list(rows)).lines)).findings or ()
 
 
 def objects(rows: Iterable[Row], study: str) -> list[dict[str, Any]]:
@@ -40,7 +39,7 @@ def objects(rows: Iterable[Row], study: str) -> list[dict[str, Any]]:
 
 
 def tiles(rows: Iterable[Row], study: Study = NAMED["map"]) -> list[Tile]:
-    return [place for part in parts(study, frame(rows)) for place in part.tiles.values()]
+    return [place for part in parts(study, Studies(list(rows)).lines) for place in part.tiles.values()]
 
 
 def rates(per_s: dict[str, float], noise: float = 0.01, seed: int = 1, **same: Any) -> list[Row]:
@@ -131,7 +130,7 @@ def test_a_full_server_and_a_late_one_are_marked() -> None:
 def test_workloads_that_differ_in_another_value_have_tables_of_their_own() -> None:
     rows = [*grid(caps=(100,)), *grid(caps=(100,), rounds=2)]
     other = [crawl_row(connection="per-fetch", number=n) for n in (1, 2)]
-    titles = [table.title for table in section(parts(NAMED["throughput"], frame([*rows, *other]))).tables]
+    titles = [table.title for table in section(parts(NAMED["throughput"], Studies([*rows, *other]).lines)).tables]
 
     assert titles == ["Pages per second, keep-alive connections", "Pages per second, per-fetch connections"]
 
