@@ -71,12 +71,14 @@ def long(wide: pd.DataFrame) -> pd.DataFrame:
     return wide[keys].take(lines).assign(**columns).reset_index(drop=True)
 
 
-def with_cycles(lines: pd.DataFrame, rows: Sequence["Row"], own: ratios.Own = ratios.NO_OWN) -> pd.DataFrame:
+def with_cycles(
+    lines: pd.DataFrame, rows: Sequence["Row"], measured: ratios.Spreads = ratios.NOT_MEASURED
+) -> pd.DataFrame:
     """Return lines of the frame with what the ratios of arms need (``ratios``): five columns more.
 
     ``cycles``: the logarithm of the figure in each window, by cycle. ``cell``: that of the table of spreads between
     runs. ``is_waiting``: whether latency sets the rate. ``spread``: that of the cell in this run; None for other lines.
-    ``is_noisy``: whether the run is. ``own``: the spread between the runs of this machine.
+    ``is_noisy``: whether the run is. ``measured``: the spread between the runs of this machine.
     """
     timed = {(row.run, row.trial): row for row in rows if row.kind in TIMED}
     of = [timed.get(place) for place in zip(lines["run"], lines["trial"], strict=True)]
@@ -87,7 +89,7 @@ def with_cycles(lines: pd.DataFrame, rows: Sequence["Row"], own: ratios.Own = ra
     )
     more["cycles"] = pd.Series(cycles, lines.index)
     more["cell"] = pd.Series([None if row is None else ratios.cell_of(row) for row in of], lines.index)
-    return ratios.with_spread(more, own)
+    return ratios.with_spread(more, measured)
 
 
 def trials(rows: Iterable["Row"]) -> pd.DataFrame:

@@ -18,7 +18,7 @@ import pandas as pd
 from inflight.bench.frame import ratios, slopes
 from inflight.bench.frame import statistics as stats
 from inflight.bench.frame.frame import long, trials, with_cycles
-from inflight.bench.frame.ratios import Between, Cell, Estimates, Own
+from inflight.bench.frame.ratios import Between, Cell, Estimates, Spreads
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError
 
@@ -54,7 +54,7 @@ class History:
     runs: Sequence[Earlier] = ()
 
     @cached_property
-    def own(self) -> Own:
+    def spreads(self) -> Spreads:
         """The spread between the runs; of places that too few runs or days have, none."""
         known = {}
         for place in {place for run in self.runs for place in run.estimates}:

@@ -75,13 +75,13 @@ class Between:
 
 SAME_CODE = Between(0.0, math.inf)
 """That of a strategy with itself: revisions, interpreters and settings differ alike in each run."""
-Own = Mapping[Place, Between]
+Spreads = Mapping[Place, Between]
 """The spread between the runs of one machine."""
-NO_OWN: Own = {}
+NOT_MEASURED: Spreads = {}
 
 
 @cache
-def _table() -> Own:
+def _table() -> Spreads:
     table = {}
     for cell in json.loads(TABLE.read_text(encoding="utf-8"))["cells"]:
         key = tuple(cell[name] for name in OF_TABLE)
@@ -90,13 +90,13 @@ def _table() -> Own:
     return table
 
 
-def between(place: Place, stacks: Collection[str], own: Own) -> Between:
+def between(place: Place, stacks: Collection[str], measured: Spreads) -> Between:
     """Return the spread between runs of the ratio of two strategies with these HTTP stacks."""
     if len(place[1]) == 1:
         return SAME_CODE
     usual = USUAL_TAU if set(stacks) == {"shared"} else USUAL_TAU_OF_OWN_STACKS
     known = _table().get(place, Between(usual, math.inf))
-    of_machine = own.get(place, known)
+    of_machine = measured.get(place, known)
     if of_machine.freedom + 1 >= MANY_RUNS:
         return of_machine
     return max(known, of_machine, key=lambda each: each.tau)
@@ -113,7 +113,7 @@ class Spread:
     """Least difference that the cell can tell."""
     unstable: frozenset[str]
     """Arms that jump between states."""
-    own: Own
+    measured: Spreads
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ def pair(line: Any, base: Any, spread: Spread) -> Pair:
     """Return what is known of the pair of two lines of one cell."""
     is_set_by_latency = line.figure == "pages_per_s" and line.is_waiting and base.is_waiting
     is_unstable = line.is_unstable or base.is_unstable
-    of = between((line.cell, frozenset({line.strategy, base.strategy})), (line.stack, base.stack), spread.own)
+    of = between((line.cell, frozenset({line.strategy, base.strategy})), (line.stack, base.stack), spread.measured)
     is_counted = line.role != "placebo" and not is_unstable
     return Pair(spread, SAME_CODE if is_set_by_latency else of, is_unstable, is_counted)
 
@@ -261,7 +261,7 @@ def readings(lines: pd.DataFrame) -> dict[str, Reading]:
     return {unit: Reading(math.log(value), each) for unit, value, each in columns}
 
 
-def with_spread(lines: pd.DataFrame, own: Own) -> pd.DataFrame:
+def with_spread(lines: pd.DataFrame, measured: Spreads) -> pd.DataFrame:
     """Return lines with the ``spread`` of their cell, None where nothing is compared, and ``is_unstable``."""
     is_timed = lines["valid"] & lines["cell"].notna() & lines["figure"].isin(FIGURES)
     spreads = pd.Series([None] * len(lines), index=lines.index, dtype=object)
@@ -270,12 +270,12 @@ def with_spread(lines: pd.DataFrame, own: Own) -> pd.DataFrame:
         again = cell.loc[cell["role"] == "placebo", "arm"]
         reference = cell["reference"].iloc[0] or REFERENCE  # a whole crawl has none
         if reference in sides:
-            spreads[cell.index] = spread(sides, reference, again.iloc[0] if len(again) else None, own)
+            spreads[cell.index] = spread(sides, reference, again.iloc[0] if len(again) else None, measured)
     arms = zip(lines["arm"], spreads, strict=True)
     return lines.assign(spread=spreads, is_unstable=[of is not None and arm in of.unstable for arm, of in arms])
 
 
-def spread(sides: Mapping[str, Side], reference: str, control: str | None, own: Own = NO_OWN) -> Spread:
+def spread(sides: Mapping[str, Side], reference: str, control: str | None, measured: Spreads = NOT_MEASURED) -> Spread:
     """Return the spread of a cell. ``sides`` has its arms; ``control``: the reference once more, if there is one."""
     pairs = {arm: differences(side, sides[reference]) for arm, side in sides.items() if arm != reference}
     pairs = {arm: values for arm, values in pairs.items() if values}
@@ -285,11 +285,11 @@ def spread(sides: Mapping[str, Side], reference: str, control: str | None, own: 
     unstable = {arm for arm, values in pairs.items() if arm != control and max(values) - min(values) > limit}
     sd, freedom = stats.pooled(values for arm, values in pairs.items() if arm not in unstable)
     if not freedom:
-        return Spread(sd, freedom, math.inf, frozenset(unstable), own)
+        return Spread(sd, freedom, math.inf, frozenset(unstable), measured)
     blocks = len(twice) or max(map(len, pairs.values()))
     error = stats.t_quantile(freedom, 0.975) * sd / math.sqrt(blocks)
     resolution = abs(fmean(twice)) + error if twice else math.sqrt(2) * error
-    return Spread(sd, freedom, resolution, frozenset(unstable), own)
+    return Spread(sd, freedom, resolution, frozenset(unstable), measured)
 
 
 def differences(side: Side, other: Side) -> list[float]:

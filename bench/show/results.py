@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 ASKED = {"crawl", "arm", "memory", "swarm"}
 """The kinds of trials in which a strategy crawls."""
 _WHOLE = ("cores", "latency_ns", "cpu_ns", "in_flight", "site_pages", "length", "round", "at_ns", "n", "ratio_n")
-_REAL = ("rate_per_s", "value", "estimate", "low", "high", "intercept", "ratio_estimate", "ratio_low", "ratio_high")
+_RATIO = ("estimate", "low", "high", "next_low", "next_high", "p", "resolution")
+_REAL = ("rate_per_s", "value", "estimate", "low", "high", "intercept", *(f"ratio_{name}" for name in _RATIO))
 _TYPES = (
     dict.fromkeys(("valid", "is_straight"), "boolean")
     | dict.fromkeys((*_WHOLE, "points", "sizes"), "Int64")
-    | dict.fromkeys((*_REAL, "ratio_p"), "Float64")
+    | dict.fromkeys(_REAL, "Float64")
 )
 """The type of each column that is no text, in every run."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -65,7 +65,7 @@ class Studies:
     @cached_property
     def lines(self) -> pd.DataFrame:
         """One line for each trial and figure."""
-        return frame.with_cycles(frame.long(self.trials), self.rows, self.history.own)
+        return frame.with_cycles(frame.long(self.trials), self.rows, self.history.spreads)
 
     @cached_property
     def parts(self) -> dict[str, list[Part]]:

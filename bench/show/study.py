@@ -295,11 +295,12 @@ def ratio_text(line: Any) -> str:
 
     Of an unstable arm, the range of its blocks.
     """
+    if math.isinf(line.next_high):
+        return f"{_two(line.estimate)}x one block{SIGNS[line.answer]}"
     ends = f"{_two(line.next_low)} to {_two(line.next_high)}"
     if line.answer == "unstable":
         return f"{ends}{SIGNS[line.answer]}"
-    behind = " one block" if math.isinf(line.next_high) else f" ({ends})"
-    return f"{_two(line.estimate)}x{behind}{SIGNS[line.answer]}"
+    return f"{_two(line.estimate)}x ({ends}){SIGNS[line.answer]}"
 
 
 def _two(ratio: float) -> str:

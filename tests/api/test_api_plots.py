@@ -13,7 +13,7 @@ from tests.api.made_results import HOSTILE, made, reference
 from tests.made_memory_rows import idle_row
 from tests.made_rows import MS, arm_row, crawl_row, edited, grid, memory_row, memory_rows
 
-PLOTS = ("throughput", "cpu", "times", "memory", "ladder", "held")
+PLOTS = ("throughput", "cpu", "times", "memory", "ladder")
 
 
 @pytest.fixture(scope="module")

@@ -82,7 +82,7 @@ def test_trials_that_never_ended_give_no_plots(rows: list[Row], tmp_path: Path) 
 
 def test_without_a_valid_row_the_invalid_ones_are_drawn_and_nothing_is_concluded(tmp_path: Path) -> None:
     rows = [crawl_row(in_flight=cap, invalid=True, times_ns=[5, 6]) for cap in (1, 10)]
-    rows += [memory_row(held=n, invalid=True) for n in (10, 20)]
+    rows += [memory_row(held=20, number=n, invalid=True) for n in (1, 2)]
 
     assert saved(rows, tmp_path) == ["throughput", "cpu", "held", "held_over_time"]
     assert "fastest" not in words(tmp_path / "throughput.svg")

@@ -78,8 +78,8 @@ def listed(run: Run, name: str, only: str) -> Section:
 def ratio(run: Run, first: str, other: str, figure: str = CPU) -> Any:
     """Return the ratio of two strategies where nothing waits; None without one."""
     busy = _busy(run, figure)
-    found = records(contrast(busy[busy["arm"].isin([first, other])], "arm", other, ["figure"]))
-    return found[0] if found else None
+    compared = records(contrast(busy[busy["arm"].isin([first, other])], "arm", other, ["figure"]))
+    return compared[0] if compared else None
 
 
 def mean(run: Run, strategy: str, figure: str = CPU) -> Any:
@@ -215,8 +215,8 @@ def example(run: Run, strategy: str) -> Example:
     lines = {line.arm: line for line in busy.drop_duplicates("arm").itertuples()}
     spread: ratios.Spread = busy["spread"].iloc[0]
     pair = ratios.pair(lines[strategy], lines[roles["reference"]], spread)
-    found = {each.arm: each for each in records(contrast(busy, "arm", "reference", ["figure", "reference"]))}
-    return Example(cycles, blocks, spread, pair.between, found[strategy], found[roles["placebo"]])
+    compared = {each.arm: each for each in records(contrast(busy, "arm", "reference", ["figure", "reference"]))}
+    return Example(cycles, blocks, spread, pair.between, compared[strategy], compared[roles["placebo"]])
 
 
 # Memory
