@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from inflight.bench import units
 from inflight.bench.ab.rule import DESIGNED, MAX_LOG, Rule, with_looks
-from inflight.bench.frame.blocks import Block, comparisons, controls_of, series, turned, values
+from inflight.bench.frame.blocks import SIDES, Block, comparisons, controls_of, series, turned, values
 from inflight.bench.frame.statistics import Estimate, mean, t_quantile
 from inflight.bench.rows.files import Row
 
@@ -80,6 +80,8 @@ class Decision:
     look: int | None
     """1-based; None between looks."""
     blocks: int
+    scope: str = ""
+    """" in this run" for two strategies: what differs between runs is in none of the figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +237,8 @@ def decided(blocks: Sequence[Block], rule: Rule) -> Decision:
     why = "no figure of a gated metric" if without > seen.dropped else next(iter(seen.reasons), "")
     controls = series([controls_of(block) for block in seen.good])
     decision = decide(gated, controls, rule, seen.failed_a, seen.failed_b, seen.dropped + without, why)
+    if len({block.arm(side).strategy for block in blocks for side in SIDES}) > 1:
+        decision = replace(decision, scope=" in this run")
     wrong = sum(any(row.status == "wrong" for row in block.side("B")) for block in blocks)
     if decision.verdict == "pass" and wrong:
         why = f"B gave a wrong answer in {wrong} of {len(blocks)} blocks, so it cannot pass"

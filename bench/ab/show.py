@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 WIDTH = 120
 COLOURS = {"regression": "bold red", "pass": "bold green", "inconclusive": "bold yellow"}
-HEADS = ("metric", "A", "B", "change", "95 % interval", "at worst", "p", "detectable")
+INTERVAL = "95 % interval"
+HEADS = ("metric", "A", "B", "change", INTERVAL, "at worst", "p", "detectable")
 WRITE = {"cpu_per_page": units.duration, "throughput": units.rate, "memory": units.size}
 MIN_P = 0.00001
 """Least p that is written as a number: no model of noise is more exact."""
@@ -68,8 +69,9 @@ def section(result: Result, first: tuple[str, ...] = ()) -> Section:
         *first,
         *((*sides(good[0]), where(good[0]), *words.limited(good[0].rows)) if good else ("no good block",)),
     )
-    changes = (f"{NAMES[each.metric]}: {each.change} (95 % interval {each.interval})." for each in decision.effects)
-    tables = (Table("", HEADS, tuple(lines)),) if good else ()
+    interval = f"{INTERVAL}{decision.scope}"
+    changes = (f"{NAMES[each.metric]}: {each.change} ({interval} {each.interval})." for each in decision.effects)
+    tables = (Table("", tuple(head.replace(INTERVAL, interval) for head in HEADS), tuple(lines)),) if good else ()
     headline = title(decision)
     return Section(headline, tables, notes, heading, findings=(f"{headline}.", *changes))
 
@@ -93,8 +95,8 @@ def _advice(result: Result) -> list[str]:
 
 
 def title(decision: Decision) -> str:
-    """Return the verdict and its reason."""
-    return words.plain(f"{decision.verdict.upper()}: {decision.why}", 500)
+    """Return the verdict and its reason; of two strategies, with the words "in this run"."""
+    return words.plain(f"{decision.verdict.upper()}: {decision.why}{decision.scope}", 500)
 
 
 def text(result: Result) -> "Text":

@@ -35,7 +35,7 @@ def summary(lines: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     counted = lines[(lines["valid"] | ~has_valid) & (lines["value"] > 0)]
     groups = counted.groupby(list(by), sort=False, dropna=False).agg({"value": list, "valid": "first"})
     means = [
-        (*_key(key), *_interval(stats.mean(list(map(math.log, values)))), is_valid)
+        (*_key(key), *astuple(stats.mean(list(map(math.log, values))).interval().ratio()), is_valid)
         for key, values, is_valid in groups.itertuples(name=None)
     ]
     return pd.DataFrame(means, columns=[*by, *SUMMARY])
@@ -51,7 +51,8 @@ def contrast(lines: pd.DataFrame, over: str, baseline: object, by: Sequence[str]
     be told from 1. ``answer`` is ``differs``, ``same`` (surely within 2 %), ``unstable`` or ``unknown``, which all are
     in a noisy run. A group without the baseline has no lines.
 
-    Lines ``with_cycles`` are compared by cycles, with the spread of their cell and that between runs.
+    Lines ``with_cycles`` are compared by cycles, with the spread of their cell and that between runs. ``as_log``: the
+    same as a ``ratios.Ratio``, to compare it with that of another run.
     """
     table: list[tuple[Any, ...]] = []
     needed = [*by, over, "unit", "value", baseline, *OF_CELL]  # groups of fewer columns are faster
@@ -75,8 +76,8 @@ def contrast(lines: pd.DataFrame, over: str, baseline: object, by: Sequence[str]
             p = p_values[side]
             values = this_run.estimate, this_run.low, this_run.high, *next_run, this_run.n, p
             answer = "unknown" if is_noisy else ratio.answer(p)
-            table.append((*_key(key), side, base, *values, stats.exp(ratio.resolution), answer))
-    return pd.DataFrame(table, columns=[*by, over, *CONTRAST])
+            table.append((*_key(key), side, base, *values, stats.exp(ratio.resolution), answer, ratio))
+    return pd.DataFrame(table, columns=[*by, over, *CONTRAST, "as_log"])
 
 
 def _pairs(group: pd.DataFrame, over: str, base: object) -> dict[Any, ratios.Pair]:
@@ -91,11 +92,8 @@ def _pairs(group: pd.DataFrame, over: str, base: object) -> dict[Any, ratios.Pai
 
 def _corrected(compared: dict[Any, ratios.Ratio]) -> dict[Any, float]:
     """Return the p value of each ratio, corrected for the number of those that are comparisons of their cell."""
-    counted = [
-        side for side, ratio in compared.items() if ratio.pair.is_counted and math.isfinite(ratio.estimate.error)
-    ]
-    corrected = stats.holm([compared[side].p for side in counted])
-    return {side: ratio.p for side, ratio in compared.items()} | dict(zip(counted, corrected, strict=True))
+    counted = {side: ratio.in_any_run for side, ratio in compared.items() if ratio.pair.is_counted}
+    return {side: ratio.p for side, ratio in compared.items()} | stats.adjusted(counted)
 
 
 def records(table: pd.DataFrame) -> list[Any]:
@@ -105,8 +103,3 @@ def records(table: pd.DataFrame) -> list[Any]:
 
 def _key(key: Any) -> tuple[Any, ...]:
     return key if isinstance(key, tuple) else (key,)
-
-
-def _interval(estimate: stats.Estimate) -> tuple[float, float, float, int]:
-    interval = estimate.interval().ratio()
-    return interval.estimate, interval.low, interval.high, interval.n

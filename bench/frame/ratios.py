@@ -150,9 +150,19 @@ class Ratio:
         return self.ends if self.pair.is_unstable else next_run(self.estimate, self.pair.between)
 
     @property
+    def in_any_run(self) -> stats.Estimate:
+        """The ratio in any run: its error has what differs between runs."""
+        return _of_any_run(self.estimate, self.pair.between)
+
+    @property
     def p(self) -> float:
         """The two-sided p value of "no difference in any run"."""
-        return _of_any_run(self.estimate, self.pair.between).p
+        return self.in_any_run.p
+
+    @property
+    def least(self) -> float:
+        """The least difference that counts; none counts of an unstable arm."""
+        return math.inf if self.pair.is_unstable else max(stats.MARGIN, self.resolution)
 
     @property
     def resolution(self) -> float:
@@ -164,8 +174,7 @@ class Ratio:
         if self.pair.is_unstable:
             return "unstable"
         low, high = self.next_run()
-        is_large = abs(self.estimate.value) > max(stats.MARGIN, self.resolution)
-        if p < 1 - stats.CONFIDENCE and is_large and low * high > 0:
+        if p < 1 - stats.CONFIDENCE and abs(self.estimate.value) > self.least and low * high > 0:
             return "differs"
         return "same" if self.pair.between == SAME_CODE and self.estimate.is_within(stats.MARGIN) else "unknown"
 
@@ -201,15 +210,13 @@ def pair(line: Any, base: Any, spread: Spread) -> Pair:
 def _of_any_run(estimate: stats.Estimate, between: Between) -> stats.Estimate:
     """Return the estimate as one of the ratio in any run."""
     error = math.hypot(estimate.error, between.tau)
-    return stats.Estimate(estimate.value, error, min(estimate.freedom, between.freedom), estimate.n)
+    return replace(estimate, error=error, freedom=min(estimate.freedom, between.freedom))
 
 
 def next_run(estimate: stats.Estimate, between: Between) -> tuple[float, float]:
     """Return the interval in which the next run of the same preset lies in 90 % of cases, if it varies as much."""
-    error = math.sqrt(2) * _of_any_run(estimate, between).error
-    interval = stats.Estimate(estimate.value, error, min(estimate.freedom, between.freedom), estimate.n).interval(
-        NEXT_RUN
-    )
+    alike = _of_any_run(estimate, between)
+    interval = replace(alike, error=math.sqrt(2) * alike.error).interval(NEXT_RUN)
     return interval.low, interval.high
 
 
@@ -223,6 +230,21 @@ def compare(first: Side, other: Side, pair: Pair) -> Ratio:
         estimate = stats.Estimate(fmean(values), error, max(1, pair.spread.freedom), len(values))
     ends = (min(values), max(values)) if values else (-math.inf, math.inf)
     return Ratio(estimate, pair, ends)
+
+
+def change(first: Ratio, last: Ratio) -> tuple[stats.Estimate, float, bool | None]:
+    """Return the change of a ratio between two runs, the least that counts, and whether the first run expected it.
+
+    It is expected in the interval that the first run gave for the next. Whole crawls have no spread of a cell: only
+    their own values say how far they vary (by Welch), and nothing is expected (None).
+    """
+    before, after = first.in_any_run, last.in_any_run
+    estimate = stats.difference(after, before)
+    if first.pair.spread is None or last.pair.spread is None:
+        return estimate, stats.MARGIN, None
+    low, high = first.next_run()
+    estimate = replace(estimate, freedom=min(before.freedom, after.freedom))
+    return estimate, max(first.least, last.least), low <= after.value <= high < math.inf
 
 
 def logs(side: Side) -> dict[str, float]:

@@ -80,12 +80,16 @@ def welch(a: Sequence[float], other: Sequence[float]) -> Estimate:
 
     B. L. Welch, 1947; scipy's ``ttest_ind`` has no answer where a side does not vary.
     """
-    first, second = mean(a), mean(other)
-    error, n = math.hypot(first.error, second.error), min(first.n, second.n)
+    return difference(mean(a), mean(other))
+
+
+def difference(first: Estimate, other: Estimate) -> Estimate:
+    """Return ``first - other`` of two estimates that do not depend on each other, as ``welch`` does."""
+    error, n = math.hypot(first.error, other.error), min(first.n, other.n)
     if math.isinf(error):
-        return Estimate(first.value - second.value, error, 1, n)
-    freedom = error**4 / (first.error**4 / first.freedom + second.error**4 / second.freedom)
-    return Estimate(first.value - second.value, error, freedom, n)
+        return Estimate(first.value - other.value, error, 1, n)
+    freedom = error**4 / (first.error**4 / first.freedom + other.error**4 / other.freedom)
+    return Estimate(first.value - other.value, error, freedom, n)
 
 
 def compare(first: Logs, other: Logs) -> Estimate:

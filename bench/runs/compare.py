@@ -1,21 +1,24 @@
 """Two or more stored runs: the ratios of each run to its baseline, and whether the last run differs from the first.
 
 Runs are measured at different times, and a busy hour changes all their times. So a time is divided by that of the
-baseline in the same block or round. Memory does not depend on the hour: it is compared as it is, at equal numbers in
-flight. p values are corrected for the comparisons within a workload (Holm).
+baseline in the same block or round. The hour changes ratios too: those of arms of blocks by as much as the table of
+spreads between runs says (``frame.ratios``). Whole crawls have no windows, so only their own rounds say how far they
+vary. Memory does not depend on the hour: it is compared as it is, at equal numbers in flight. p values are corrected
+for the comparisons within a workload (Holm).
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from inflight.bench.frame.contrast import contrast, summary
+from inflight.bench.frame.contrast import SUMMARY, contrast, records, summary
 from inflight.bench.frame.figures import FIGURES
-from inflight.bench.frame.frame import TIMED, trials
+from inflight.bench.frame.frame import TIMED, long, trials, with_cycles
+from inflight.bench.frame.ratios import change
 from inflight.bench.frame.statistics import CONFIDENCE, MARGIN, holm
 from inflight.bench.plan.arm import REFERENCE
 from inflight.bench.rows import files as rows
@@ -27,6 +30,8 @@ KEYS = ["figure", *WORKLOAD, "interpreter", "cores", "arm", "against", "is_ratio
 """What a figure is of. ``against``: the baseline. ``is_ratio``: a ratio to it; else the baseline itself, or memory."""
 ORDER = ["figure", "latency_ns", "cpu_ns", "in_flight", "site", "kind", "connection", "is_ratio", "arm", "run"]
 """The order of lines."""
+CHANGE = ["run", "baseline", *SUMMARY[:-1], "p", "answer"]
+"""What a change has beside KEYS. ``run`` and ``baseline``: the places of the last and the first run."""
 MIN_RUNS = 5
 """Minimum number of runs in which change points are looked for."""
 MAX_P = 0.001
@@ -62,9 +67,9 @@ class Comparison:
 
     runs: Sequence[Run]
     means: pd.DataFrame
-    """``contrast.summary`` by KEYS and ``run``, the place of a run."""
+    """``contrast.summary`` by KEYS and ``run``, the place of a run; of ratios with ``next_low`` and ``next_high``."""
     changes: pd.DataFrame
-    """``contrast.contrast`` of the last run to the first one, with ``answer`` in words."""
+    """The ratio of the last run to the first one by KEYS, with the columns CHANGE, and ``answer`` in words."""
     lonely: pd.DataFrame
     """The number of figures without a baseline, or not in both the first and the last run, by arm and run."""
     points: pd.DataFrame | None
@@ -76,11 +81,16 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """``regression``: a ratio or memory is worse; ``pass``: all are equal or better; else ``inconclusive``."""
-        decides = self.changes["is_ratio"] | (self.changes["figure"] == MEMORY)
-        if not self.is_unlike and "worse" in set(self.changes["answer"][decides]):
+        """``regression``: a ratio or memory is worse.
+
+        ``pass``: each is better, equal, or where the first run expected it, and no baseline is worse. Else
+        ``inconclusive``.
+        """
+        answers = self.changes["answer"]
+        decides = set(answers[self.changes["arm"] != self.changes["against"]])
+        if not self.is_unlike and "worse" in decides:
             return "regression"
-        is_open = self.is_unlike or not {"worse", "can't tell"}.isdisjoint(self.changes["answer"])
+        is_open = self.is_unlike or "can't tell" in decides or "worse" in set(answers)
         return "inconclusive" if is_open else "pass"
 
 
@@ -97,15 +107,19 @@ def clock(rows: Sequence[Row]) -> str | None:
 
 def compare(runs: Sequence[Run]) -> Comparison:
     """Compare the last of at least two runs with the first one."""
-    lines = pd.concat([ratios(run.rows).assign(run=place) for place, run in enumerate(runs)])
-    last = len(runs) - 1
-    changes = contrast(lines[lines["run"].isin([0, last])], "run", 0, KEYS)
-    means = summary(lines, [*KEYS, "run"])
-    places = means.groupby(KEYS, sort=False)["run"].agg(set)
-    common = places[places.map(lambda place: {0, last} <= place)].index
-    means = means.set_index(KEYS).loc[common].reset_index().sort_values(ORDER)
-    every = lines[[*KEYS, "run"]].drop_duplicates()
-    rest = every[~pd.MultiIndex.from_frame(every[KEYS]).isin(common)]
+    lines = pd.concat([_lines(run.rows).assign(run=place) for place, run in enumerate(runs)])
+    last, keys = len(runs) - 1, [*KEYS, "run"]
+    every, alone = lines[keys].drop_duplicates(), lines[~lines["is_ratio"]][[*keys, "unit", "value", "valid"]]
+    by = ["figure", *WORKLOAD, "against", "run"]
+    ratios = contrast(lines[lines["kind"].isin(TIMED)], "arm", "against", by).merge(every)
+    means = pd.concat([summary(alone, keys), ratios[[*keys, *SUMMARY[:-1], "next_low", "next_high"]]])
+    absolute = contrast(alone[alone["run"].isin([0, last])], "run", 0, KEYS)
+    of: list[Any] = [ratios[ratios["run"] == run].set_index(KEYS)["as_log"].to_dict() for run in (0, last)]
+    changes = [(*key, *change(ratio, of[1][key])) for key, ratio in of[0].items() if key in of[1]]
+    changes += [(*line[: len(KEYS)], line.as_log.estimate, MARGIN, None) for line in records(absolute)]
+    answered = _answered(changes, last)
+    means = means.merge(answered[KEYS]).assign(valid=True).sort_values(ORDER)
+    rest = every[~pd.MultiIndex.from_frame(every[KEYS]).isin(pd.MultiIndex.from_frame(answered[KEYS]))]
     unlike = {key for run in runs[1:] for key in rows.machine_changes(runs[0].machine, run.machine)}
     values = {
         **{key: [str(run.machine.get(key)) for run in runs] for key in sorted(unlike)},
@@ -115,46 +129,45 @@ def compare(runs: Sequence[Run]) -> Comparison:
     differences = {key: texts for key, texts in values.items() if len(set(texts)) > 1}
     is_unlike = bool(unlike) or "clock" in differences or not all(run.machine for run in runs)
     lonely = pd.crosstab(rest["arm"], rest["run"])
-    return Comparison(runs, means, _answered(changes), lonely, _points(means), differences, is_unlike)
+    return Comparison(runs, means, answered, lonely, _points(means), differences, is_unlike)
 
 
-def ratios(rows: Iterable[Row]) -> pd.DataFrame:
-    """Return the valid figures of a run: a line for each unit, with the columns KEYS, ``unit`` and ``value``.
-
-    ``value`` is NaN for a ratio without a baseline.
-    """
-    wide = trials(rows)
-    wide = wide[wide["valid"] & (wide["comparison"] == "") & (wide["role"] != "placebo")]
-    wide = wide.assign(against=wide["reference"].where(wide["reference"] != "", REFERENCE))
-    wide = wide.reindex(columns=[*wide.columns, *{*TIMES, "held_in_flight", "held_uss_bytes"} - {*wide.columns}])
-    keys = [*WORKLOAD, "interpreter", "cores", "arm", "against", "unit"]
-    times = wide[wide["kind"].isin(TIMED)].melt(keys, TIMES, var_name="figure").dropna(subset="value")
-    unit = ["figure", *WORKLOAD, "unit"]
-    base = times[times["arm"] == times["against"]].drop_duplicates(unit)
-    times = times.merge(base[[*unit, "value"]], "left", unit, suffixes=("", "_of_baseline"))
-    times["is_ratio"] = times["arm"] != times["against"]
-    times["value"] = times["value"] / times["value_of_baseline"].where(times["is_ratio"], 1)
-    return pd.concat([times, _memory(wide[wide["kind"] == "memory"])])[[*KEYS, "unit", "value"]].assign(valid=True)
+def _lines(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return the valid figures of a run: a line for each unit, with KEYS and what ratios need."""
+    wide = trials(rows).query("valid and comparison == ''")
+    times = with_cycles(long(wide).query("kind in @TIMED and figure in @TIMES"), rows).query("role != 'placebo'")
+    times = times.assign(against=times["reference"].replace("", REFERENCE))
+    times = times.assign(is_ratio=times["arm"] != times["against"])
+    return pd.concat([times, _memory(wide.query("kind == 'memory'"))])
 
 
 def _memory(wide: pd.DataFrame) -> pd.DataFrame:
     """Return the memory per fetch beyond that of the smallest number in flight; the unit is the number in flight."""
+    wide = wide.reindex(columns=wide.columns.union(["held_in_flight", "held_uss_bytes"]))
     wide = wide.assign(in_flight=0, site_pages=0, against="", figure=MEMORY, is_ratio=False)
     held = wide.groupby([*KEYS, "held_in_flight"])["held_uss_bytes"].median().reset_index()
     least = held.groupby(KEYS)[["held_in_flight", "held_uss_bytes"]].transform("first")
     value = (held["held_uss_bytes"] - least["held_uss_bytes"]) / (held["held_in_flight"] - least["held_in_flight"])
-    return held.assign(unit=held["held_in_flight"].astype(str), value=value).dropna()
+    return held.assign(unit=held["held_in_flight"].astype(str), value=value, valid=True).dropna()
 
 
-def _answered(changes: pd.DataFrame) -> pd.DataFrame:
-    """Correct the p values for the number of comparisons within a workload, and put the answers into words."""
-    p_values = changes.groupby(WORKLOAD)["p"].transform(lambda each: holm(list(each)))
-    is_more = changes["estimate"] > 1
-    is_better = is_more == changes["figure"].map(lambda name: FIGURES[name].is_more_better)
-    differs = is_better.map({True: "better", False: "worse"})
-    differs = differs.where(p_values < 1 - CONFIDENCE, "can't tell")
-    words = changes["answer"].map({"same": "equal", "unknown": "can't tell"})
-    return changes.assign(p=p_values, answer=words.fillna(differs))
+def _answered(changes: Sequence[tuple[Any, ...]], last: int) -> pd.DataFrame:
+    """Return the changes with the columns CHANGE; p values are corrected for the comparisons within a workload.
+
+    ``changes``: KEYS and what ``frame.ratios.change`` returns.
+    """
+    table = pd.DataFrame(changes, columns=[*KEYS, "estimate", "least", "is_expected"])
+    table["p"] = [estimate.p for estimate in table["estimate"]]
+    table["p"] = table.groupby(WORKLOAD)["p"].transform(lambda each: holm(list(each)))
+    lines = []
+    for line in records(table):
+        answer = "in range" if line.is_expected else "can't tell"
+        if line.p < 1 - CONFIDENCE and abs(line.estimate.value) >= line.least:
+            answer = "better" if (line.estimate.value > 0) == FIGURES[line.figure].is_more_better else "worse"
+        elif line.is_expected is not False and line.estimate.is_within(MARGIN):
+            answer = "equal"
+        lines.append((*line[:-4], last, 0, *astuple(line.estimate.interval().ratio()), line.p, answer))
+    return pd.DataFrame(lines, columns=[*KEYS, *CHANGE])
 
 
 def _points(means: pd.DataFrame) -> pd.DataFrame | None:

@@ -19,8 +19,8 @@ from inflight.bench.show.words import value_name
 
 WIDTH = 100
 FORMAT = 2
-TITLE = "{verdict}: {worse} worse, {better} better, {equal} equal within 2 %, {unknown} can't tell"
-SIGNS = {"equal": "=", "can't tell": "?", "worse": "worse", "better": "better"}
+TITLE = "{verdict}: {worse} worse, {better} better, {equal} equal within 2 %, {range} in range, {tell} can't tell"
+SIGNS = {"equal": "=", "in range": "in range", "can't tell": "?", "worse": "worse", "better": "better"}
 NOTES = (
     "Times are ratios to the baseline of the same run. The line of the baseline itself, and memory, are absolute.",
     "Last column: the last run over the first, with its 95 % interval. =: equal within 2 %. ?: can't tell.",
@@ -35,9 +35,9 @@ NO_POINTS = "Change points need Apache Otava: pip install apache-otava."
 def title(comparison: Comparison) -> str:
     """Return the verdict, and how many figures have each answer."""
     counts = comparison.changes["answer"].value_counts()
-    worse, better, equal, unknown = (counts.get(answer, 0) for answer in ("worse", "better", "equal", "can't tell"))
+    numbers = {answer.split()[-1]: counts.get(answer, 0) for answer in SIGNS}
     verdict = UNLIKE if comparison.is_unlike else comparison.verdict.capitalize()
-    return TITLE.format(verdict=verdict, worse=worse, better=better, equal=equal, unknown=unknown)
+    return TITLE.format(verdict=verdict, **numbers)
 
 
 def text(comparison: Comparison) -> str:

@@ -101,7 +101,7 @@ def test_the_title_is_the_verdict_and_its_reason_and_both_sides_are_named() -> N
     rows = series(0.2, python=("3.11.7", "3.13.0"))
     found = show.section(result(rows))
 
-    assert found.title == "REGRESSION: B is worse: CPU per page +22.1 %, throughput -18.1 %"
+    assert found.title == "REGRESSION: B is worse: CPU per page +22.1 %, throughput -18.1 % in this run"
     assert found.first == (
         "A: callbacks, CPython 3.11.7",
         "B: generators, CPython 3.13.0",
@@ -112,11 +112,25 @@ def test_the_title_is_the_verdict_and_its_reason_and_both_sides_are_named() -> N
     assert plain(rows)[span.start : span.end] == "REGRESSION"
 
 
+@pytest.mark.parametrize(
+    ("labels", "words"), [(("callbacks", "generators"), " in this run"), (("callbacks@main", "callbacks@slower"), "")]
+)
+def test_only_two_strategies_are_compared_in_this_run(labels: tuple[str, str], words: str) -> None:
+    rows = series(0.2, labels=labels)
+    found = show.section(result(rows))
+
+    headline = f"REGRESSION: B is worse: CPU per page +22.1 %, throughput -18.1 %{words}"
+    assert (found.title, found.findings[0]) == (headline, f"{headline}.")
+    assert found.findings[1] == f"CPU per page: +22.1 % (95 % interval{words} +21.6 to +22.6 %)."
+    assert found.tables[0].heads[4] == f"95 % interval{words}"
+    assert ("in this run" in plain(rows)) == bool(words)
+
+
 def test_a_metric_has_both_figures_its_change_its_interval_its_bound_and_the_detectable_change() -> None:
     cpu, throughput = cells(ALL["regression"][0]).values()
 
     assert (cpu["A"], cpu["B"], cpu["change"]) == ("33.3 µs", "40.7 µs", "+22.1 %")
-    assert cpu["95 % interval"] == "+21.6 to +22.6 %"
+    assert cpu["95 % interval in this run"] == "+21.6 to +22.6 %"
     assert float(cpu["at worst"].strip("+ %")) > 22.6
     assert float(cpu["detectable"].removesuffix(" %")) >= 2
     assert throughput["change"].startswith("-18.")
@@ -190,7 +204,7 @@ def test_a_stored_verdict_is_kept_and_without_one_the_blocks_so_far_decide() -> 
     (so_far,) = show.sections(rows, {"looks": [3, 1]})
     (without,) = show.sections(rows, {})
 
-    assert kept.title == "INCONCLUSIVE: the disk was full"
+    assert kept.title == "INCONCLUSIVE: the disk was full in this run"
     assert so_far.title.startswith("INCONCLUSIVE: too few blocks"), "edited looks are not used"
     assert without.first[0].startswith("No verdict is stored here")
     assert show.sections([]) == []

@@ -4,16 +4,18 @@ import json
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import changed
 from inflight.bench.runs import show
-from inflight.bench.runs.compare import MEMORY, MIN_RUNS, Comparison, compare, read
+from inflight.bench.runs.compare import KEYS, MEMORY, MIN_RUNS, Comparison, compare, read
 from inflight.bench.runs.plot import MAX_PANELS, picture
 from inflight.bench.show import pictures
 from tests.made_rows import MACHINE, arm_row, block_rows, crawl_row, edited, memory_rows
@@ -101,10 +103,61 @@ def test_different_clocks_get_no_verdict() -> None:
 
 
 def test_a_run_and_itself_are_equal() -> None:
-    found = compared(noisy_run(1, sd=0.5), noisy_run(1, sd=0.5))
+    found = compared(steady(1), steady(1))
 
     assert set(found.changes["answer"]) == {"equal"}
     assert found.verdict == "pass"
+
+
+@pytest.mark.parametrize(("factor", "worse"), [(1.0, set()), (1.6, {"generators"})])
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [
+        ("20261124T135854336Z", "20261126T074808228Z"),
+        ("20261124T173712161Z", "20261128T140731193Z"),
+        ("20261126T074808228Z", "20261128T104949669Z"),
+    ],
+)
+def test_another_state_of_the_host_is_no_regression_and_a_slower_strategy_is(
+    first: str, last: str, factor: float, worse: set[str]
+) -> None:
+    before, after = (read(SERIES / f"{time}-vm-series", time) for time in (first, last))
+
+    found = compare([before, replace(after, rows=slower_windows(after.rows, factor))])
+
+    changes = found.changes
+    assert set(changes[changes["is_ratio"] & (changes["answer"] == "worse")]["arm"]) == worse
+    assert not found.is_unlike
+    assert (found.verdict == "regression") == bool(worse)
+
+
+def test_runs_pass_if_each_ratio_is_where_the_first_run_expected_it() -> None:
+    times = ("20261124T141735089Z", "20261124T205801851Z", "20261126T074808228Z")
+    first, same, other = (read(SERIES / f"{time}-vm-series", time) for time in times)
+
+    passing, open_ = compare([first, same]), compare([first, other])
+
+    assert (passing.verdict, open_.verdict) == ("pass", "inconclusive")
+    for found in (passing, open_):
+        means = found.means[found.means["is_ratio"]].set_index(KEYS)
+        last = means[means["run"] == 1]["estimate"]
+        ends = means[means["run"] == 0].loc[last.index]
+        is_expected = last.between(ends["next_low"], ends["next_high"])
+        answers = found.changes.set_index(KEYS).loc[last.index]["answer"]
+        assert set(answers[is_expected]) <= {"in range", "equal"}
+        assert set(answers[~is_expected]) <= {"can't tell"}
+    assert "in range" in show.text(passing)
+
+
+def slower_windows(many: Sequence[Row], factor: float, strategy: str = "generators") -> list[Row]:
+    """Return the rows of a run in which each window of one strategy took so many times the CPU time."""
+
+    def scaled(row: Any) -> Row:
+        windows = [structs.asdict(each) | {"cpu_ns": round(factor * each.cpu_ns)} for each in row.measured.windows]
+        cpu_ns = round(factor * row.measured.cpu_per_page_ns)
+        return edited(row, measured={"windows": windows, "cpu_per_page_ns": cpu_ns})
+
+    return [scaled(row) if row.strategy == strategy and row.valid else row for row in many]
 
 
 def test_the_stored_series_of_unchanged_strategies_has_one_false_alarm_at_most() -> None:
@@ -241,7 +294,7 @@ def test_every_figure_is_in_every_output() -> None:
     values = json.loads(json.dumps(show.to_json(found), allow_nan=False))
     assert len(values["changes"]) == len(found.changes) == 10
     assert len(values["figures"]) == 20
-    assert values["headline"] == "Regression: 2 worse, 0 better, 8 equal within 2 %, 0 can't tell"
+    assert values["headline"] == "Regression: 2 worse, 0 better, 8 equal within 2 %, 0 in range, 0 can't tell"
     for text in (show.text(found), show.markdown(found)):
         assert values["headline"] in text
         assert sum(line.lstrip("| ").startswith(("callbacks", "generators")) for line in text.splitlines()) == 10
