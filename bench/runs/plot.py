@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 MAX_PANELS = 6
 BESIDE = 0.05
 """Distance between the points of two strategies in a run, so that their intervals do not cover each other."""
-NOTE = "Points: means over blocks, a ratio to the baseline of the same run. Bars: 95 % intervals of that run. Dashed: a change point."
+NOTE = (
+    "Points: means over blocks, a ratio to the baseline of the same run. Bars: 95 % intervals of that run. "
+    "Dashed: a change point."
+)
 
 
 def picture(comparison: Comparison) -> Picture:

@@ -23,8 +23,8 @@ TITLE = "{verdict}: {worse} worse, {better} better, {equal} equal within 2 %, {r
 SIGNS = {"equal": "=", "in range": "in range", "can't tell": "?", "worse": "worse", "better": "better"}
 NOTES = (
     "Times are ratios to the baseline of the same run. The line of the baseline itself, and memory, are absolute.",
-    "Last column: the last run over the first, with its 95 % interval. =: equal within 2 %. In range: where the first run "
-    "expected the next one in 90 % of cases. ?: can't tell.",
+    "Last column: the last run over the first, with its 95 % interval. =: equal within 2 %. ?: can't tell.",
+    "In range: the last run is in the interval in which the first expected the next one in 90 % of cases.",
     "The answers allow for the number of comparisons within a workload; the intervals do not.",
     "A baseline that got worse is no regression: the machine or the code changed. `inflight ab` decides which.",
 )
