@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 WIDTH = 120
 COLOURS = {"regression": "bold red", "pass": "bold green", "inconclusive": "bold yellow"}
-INTERVAL = "95 % interval"
-HEADS = ("metric", "A", "B", "change", INTERVAL, "at worst", "p", "detectable")
+HEADS = ("metric", "A", "B", "change", "95 % interval", "at worst", "p", "detectable")
 WRITE = {"cpu_per_page": units.duration, "throughput": units.rate, "memory": units.size}
 MIN_P = 0.00001
 """Least p that is written as a number: no model of noise is more exact."""
@@ -69,9 +68,9 @@ def section(result: Result, first: tuple[str, ...] = ()) -> Section:
         *first,
         *((*sides(good[0]), where(good[0]), *words.limited(good[0].rows)) if good else ("no good block",)),
     )
-    interval = f"{INTERVAL}{decision.scope}"
-    changes = (f"{NAMES[each.metric]}: {each.change} ({interval} {each.interval})." for each in decision.effects)
-    tables = (Table("", tuple(head.replace(INTERVAL, interval) for head in HEADS), tuple(lines)),) if good else ()
+    interval = f"interval{decision.scope}"
+    changes = (f"{NAMES[each.metric]}: {each.change} (95 % {interval} {each.interval})." for each in decision.effects)
+    tables = (Table("", tuple(head.replace("interval", interval) for head in HEADS), tuple(lines)),) if good else ()
     headline = title(decision)
     return Section(headline, tables, notes, heading, findings=(f"{headline}.", *changes))
 

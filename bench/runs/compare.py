@@ -114,8 +114,8 @@ def compare(runs: Sequence[Run]) -> Comparison:
     ratios = contrast(lines[lines["kind"].isin(TIMED)], "arm", "against", by).merge(every)
     means = pd.concat([summary(alone, keys), ratios[[*keys, *SUMMARY[:-1], "next_low", "next_high"]]])
     absolute = contrast(alone[alone["run"].isin([0, last])], "run", 0, KEYS)
-    of: list[Any] = [ratios[ratios["run"] == run].set_index(KEYS)["as_log"].to_dict() for run in (0, last)]
-    changes = [(*key, *change(ratio, of[1][key])) for key, ratio in of[0].items() if key in of[1]]
+    both: Any = ratios[ratios["run"].isin([0, last])].groupby(KEYS)["as_log"]
+    changes = [(*key, *change(*pair)) for key, pair in both if len(pair) > 1]
     changes += [(*line[: len(KEYS)], line.as_log.estimate, MARGIN, None) for line in records(absolute)]
     answered = _answered(changes, last)
     means = means.merge(answered[KEYS]).assign(valid=True).sort_values(ORDER)
@@ -137,8 +137,7 @@ def _lines(rows: Sequence[Row]) -> pd.DataFrame:
     wide = trials(rows).query("valid and comparison == ''")
     times = with_cycles(long(wide).query("kind in @TIMED and figure in @TIMES"), rows).query("role != 'placebo'")
     times = times.assign(against=times["reference"].replace("", REFERENCE))
-    times = times.assign(is_ratio=times["arm"] != times["against"])
-    return pd.concat([times, _memory(wide.query("kind == 'memory'"))])
+    return pd.concat([times.assign(is_ratio=times["arm"] != times["against"]), _memory(wide.query("kind == 'memory'"))])
 
 
 def _memory(wide: pd.DataFrame) -> pd.DataFrame:
@@ -157,8 +156,8 @@ def _answered(changes: Sequence[tuple[Any, ...]], last: int) -> pd.DataFrame:
     ``changes``: KEYS and what ``frame.ratios.change`` returns.
     """
     table = pd.DataFrame(changes, columns=[*KEYS, "estimate", "least", "is_expected"])
-    table["p"] = [estimate.p for estimate in table["estimate"]]
-    table["p"] = table.groupby(WORKLOAD)["p"].transform(lambda each: holm(list(each)))
+    by_workload = table.groupby(WORKLOAD)["estimate"]
+    table["p"] = by_workload.transform(lambda each: holm([estimate.p for estimate in each]))
     lines = []
     for line in records(table):
         answer = "in range" if line.is_expected else "can't tell"
