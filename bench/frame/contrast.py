@@ -6,6 +6,7 @@ Both work on logarithms: the mean of a figure is a geometric one, and a differen
 
 import math
 from collections.abc import Sequence
+from dataclasses import astuple
 from typing import Any
 
 import pandas as pd

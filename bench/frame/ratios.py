@@ -174,7 +174,7 @@ class Ratio:
         if self.pair.is_unstable:
             return "unstable"
         low, high = self.next_run()
-        if p < 1 - stats.CONFIDENCE and abs(self.estimate.value) > self.least and low * high > 0:
+        if p < 1 - stats.CONFIDENCE and abs(self.estimate.value) >= self.least and low * high > 0:
             return "differs"
         return "same" if self.pair.between == SAME_CODE and self.estimate.is_within(stats.MARGIN) else "unknown"
 

@@ -162,6 +162,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def adjusted(family: Mapping[Key, Estimate]) -> dict[Key, float]:
+    """Return the p value of each comparison, corrected for their number (Holm); single values have 1, uncounted."""
+    known = {key: estimate.p for key, estimate in family.items() if math.isfinite(estimate.error)}
+    return dict.fromkeys(family, 1.0) | dict(zip(known, holm(list(known.values())), strict=True))
+
+
 @lru_cache(maxsize=4096)
 def t_quantile(freedom: float, probability: float) -> float:
     """Return the quantile of Student's t distribution."""

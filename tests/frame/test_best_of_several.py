@@ -6,6 +6,7 @@ import random
 import pytest
 
 from inflight.bench.frame import statistics as stats
+from tests.frame.answers import answer
 
 pytestmark = pytest.mark.night
 STRATEGIES, NOISE, TIMES = 4, 0.03, 1500
@@ -20,7 +21,7 @@ def behind(blocks: int, lead: float, noise: random.Random) -> list[int]:
     fastest = max(range(STRATEGIES), key=lambda number: sum(logs[number].values()))
     compared = {n: stats.compare(logs[n], logs[fastest]) for n in range(STRATEGIES) if n != fastest}
     p_values = stats.adjusted(compared)
-    return [n for n, found in compared.items() if stats.answer(found, p_values[n]) == "differs"]
+    return [n for n, found in compared.items() if answer(found, p_values[n]) == "differs"]
 
 
 @pytest.mark.parametrize(("blocks", "most"), [(3, 0.08), (6, 0.10)])
