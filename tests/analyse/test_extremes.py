@@ -11,7 +11,6 @@ from inflight.bench.frame.statistics import (
     MIN_SD,
     Estimate,
     Logs,
-    answer,
     compare,
     mean,
     welch,

@@ -1,4 +1,4 @@
-"""What the rule for ratios answers to an estimate alone: one strategy with itself, whose pair says how far it varies."""
+"""What the rule for ratios answers to an estimate alone, of a pair that says for itself how far it varies."""
 
 from inflight.bench.frame.ratios import ALONE, Ratio
 from inflight.bench.frame.statistics import Estimate
