@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from inflight.bench import api
+from inflight.bench.frame import ratios
 from inflight.bench.rows import files as rows
 from tests.made_rows import MACHINE, block_rows
 from tools import series
@@ -27,10 +28,14 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (folder / "experiment.toml").write_text("rounds = 5\n", encoding="utf-8")
         return api.load(folder)
 
-    for folder in {folder for folders in series.CODE.values() for folder in folders}:
-        (tmp_path / folder).mkdir(parents=True)
-        (tmp_path / folder / "code.py").write_text("1\n", encoding="utf-8")
+    for pattern in {pattern for patterns in series.CODE.values() for pattern in patterns}:
+        file = tmp_path / pattern.replace("**/*", "code")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("1\n", encoding="utf-8")
     monkeypatch.setattr(series, "ROOT", tmp_path)
+    listed = {"digests": {name: [digest] for name, digest in series.digests().items()}, "cells": [], "runs": []}
+    (tmp_path / "between.json").write_text(json.dumps(listed), encoding="utf-8")
+    monkeypatch.setattr(ratios, "TABLE", tmp_path / "between.json")
     monkeypatch.setattr(series, "SERIES", tmp_path / "results" / "series")
     monkeypatch.setattr(api, "run", run)
     return tmp_path
@@ -50,15 +55,16 @@ def test_runs_are_stored_compressed_and_each_is_compared_with_those_before(
     assert rows.read(first) == rows.read(second) == block_rows()
     assert machine(first) == machine(second) == MACHINE | {"digests": series.digests()}
     told = capsys.readouterr().out
-    assert told.count("Earlier runs of this experiment on this machine") == 1
-    assert "has changed" not in told
+    assert told.count("Earlier runs of these workloads on this machine") == 1
+    assert "is not listed" not in told
 
 
-def test_changed_code_is_named(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_code_that_the_table_does_not_list_is_named(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     series.main()
     before = series.digests()
     (root / "strategies" / "code.py").write_text("2\n", encoding="utf-8")
     series.main()
 
     assert {name for name, digest in series.digests().items() if before[name] != digest} == {"strategies"}
-    assert "strategies has changed since 20261201T000000000Z-here-series" in capsys.readouterr().out
+    told = [line for line in capsys.readouterr().out.splitlines() if "is not listed" in line]
+    assert [line.partition(":")[0] for line in told] == ["strategies"]

@@ -2,7 +2,7 @@
 
     make series
     python -m tools.series --between        # at the end of a change: write the spread between the runs
-    python -m tools.series --coverage       # how often the interval for the next run covers another run
+    python -m tools.series --coverage       # how often the interval for the next run covers another of these runs
 
 Nothing is removed from a series. ``machine.json`` of each run has digests of the code and of the file that its figures
 depend on. The table of spreads lists those that are known to give equal figures. Another one is added there by hand,
@@ -65,6 +65,11 @@ def unlisted(of: Mapping[str, str]) -> list[str]:
     """Return the names of the digests that the table of spreads does not list."""
     listed = json.loads(ratios.TABLE.read_text(encoding="utf-8"))["digests"]
     return [name for name, digest in of.items() if digest not in listed.get(name, [])]
+
+
+def runs_of_the_table() -> list[Path]:
+    """Return the runs that the table of spreads names."""
+    return [SERIES / name for name in json.loads(ratios.TABLE.read_text(encoding="utf-8"))["runs"]]
 
 
 def pack(folder: Path) -> None:
@@ -169,7 +174,7 @@ def main() -> int:
         ratios.TABLE.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
         return 0
     if sys.argv[1:] == ["--coverage"]:
-        table = coverage([estimates(folder) for folder in before])
+        table = coverage([estimates(folder) for folder in runs_of_the_table()])
         print(table.to_string(index=False, float_format="{:.3f}".format))
         for name in ("covered", "first_half"):
             print(f"{name}, overall: {overall(table, name):.3f}")

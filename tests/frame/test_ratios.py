@@ -166,10 +166,6 @@ def stored(folder: Path) -> tuple[list[Row], pd.DataFrame]:
     return arms, with_cycles(long(trials(arms)).query("figure == 'cpu_per_page_ns'"), arms)
 
 
-def runs_of_the_series() -> list[Path]:
-    return rows.folders_in(series.SERIES)
-
-
 MAP = series.REFERENCE_RUNS / "20261124T142349710Z-vm-map"
 
 
@@ -194,7 +190,7 @@ def test_a_control_whose_blocks_agree_by_luck_does_not_differ_from_itself() -> N
 def test_trimmed_cycles_vary_less_than_sums_over_windows() -> None:
     """In the cells without latency of the series, the control of all blocks, about its mean in each run."""
     by_cycles, by_sums = list[float](), list[float]()
-    for folder in runs_of_the_series():
+    for folder in series.runs_of_the_table():
         _, lines = stored(folder)
         cell = lines[(lines["latency"] == "0") & (lines["cpu"] == "0") & lines["valid"]]
         again, reference = (ratios.readings(cell[cell["role"] == role]) for role in ("placebo", "reference"))
@@ -208,7 +204,7 @@ def test_trimmed_cycles_vary_less_than_sums_over_windows() -> None:
 @pytest.mark.ci
 def test_identical_code_seldom_differs_and_generators_mostly_do() -> None:
     controls, resolutions, generators = list[bool](), list[float](), list[str]()
-    for folder in runs_of_the_series():
+    for folder in series.runs_of_the_table():
         _, lines = stored(folder)
         for (cpu, latency), cell in lines.groupby(["cpu", "latency"]):
             found = {line.arm: line for line in records(contrast(cell, "arm", "reference", ["figure", "reference"]))}
@@ -226,7 +222,7 @@ def test_identical_code_seldom_differs_and_generators_mostly_do() -> None:
 
 @pytest.mark.ci
 def test_the_interval_of_the_next_run_holds_as_often_as_documented() -> None:
-    table = series.coverage([ratios.estimates(stored(folder)[1]) for folder in runs_of_the_series()])
+    table = series.coverage([ratios.estimates(stored(folder)[1]) for folder in series.runs_of_the_table()])
 
     assert series.overall(table, "covered") >= 0.88
     assert table["covered"].min() >= 0.78

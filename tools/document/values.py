@@ -128,7 +128,7 @@ def spread(runs: Runs, first: str, other: str) -> Spread:
 
 def coverage(runs: Runs) -> pd.DataFrame:
     """Return how often the interval for the next run holds in the series."""
-    folders = folders_in(runs.folder.parent / "series")
+    folders = [runs.folder.parent / "series" / folder.name for folder in series.runs_of_the_table()]
     return series.coverage([ratios.estimates(runs.run(folder).lines) for folder in folders])
 
 
