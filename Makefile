@@ -15,7 +15,7 @@ help:            ## say what there is
 demo: $(VENV)/.run   ## see in ten seconds a race of one page at a time against many
 	$(BIN)/inflight demo
 
-run: $(VENV)/.run    ## run the preset "quick": a page with plots of this machine after 20 seconds, complete in under two minutes
+run: $(VENV)/.run    ## run the preset "quick": a page with plots of this machine after 20 seconds, complete in a minute and a half
 	$(BIN)/inflight run quick
 
 extras: $(VENV)/.extras ## install what all strategies, inflight swarm and open-loop need too
