@@ -14,15 +14,15 @@ from tests.made_rows import MACHINE, block_rows
 from tools import series
 
 
-def stored(results: Path, day: int, ratio: float = 1.2, pack: bool = False, **changes: Any) -> Path:
+def stored(results: Path, day: int, ratio: float = 1.2, pack: bool = False, hour: int = 0, **changes: Any) -> Path:
     """Store a run of an experiment in which generators need this multiple of the CPU time of callbacks."""
-    folder = results / f"202612{day:02}T000000000Z-here-tiny"
+    folder = results / f"202612{day:02}T{hour:02}0000000Z-here-tiny"
     folder.mkdir(parents=True)
     others, in_flight = changes.pop("others", None), changes.pop("in_flight", 100)
     for row in block_rows(
         {"callbacks": 20_000, "generators": round(20_000 * ratio)}, others=others, in_flight=in_flight
     ):
-        rows.append(folder, changed(row, started_at=f"2026-12-{day:02}T00:00:00.000+00:00"))
+        rows.append(folder, changed(row, started_at=f"2026-12-{day:02}T{hour:02}:00:00.000+00:00"))
     (folder / rows.MACHINE_FILE).write_text(json.dumps(MACHINE | changes), encoding="utf-8")
     if pack:
         series.pack(folder)
@@ -94,3 +94,24 @@ def test_a_noisy_run_has_a_history_and_is_a_part_of_it(tmp_path: Path) -> None:
     stored(tmp_path, 2, 1.5, others=0.5)
 
     assert lines(stored(tmp_path, 3, 1.2, others=0.5))[0][1:] == ("1.20x", "1.30x", "1.10 to 1.50", "2")
+
+
+def test_runs_of_one_afternoon_count_once(tmp_path: Path) -> None:
+    for hour, ratio in ((1, 1.1), (11, 1.2), (12, 1.3), (16, 1.5), (17, 1.6)):
+        stored(tmp_path, 1, ratio, hour=hour)
+
+    assert lines(stored(tmp_path, 2))[0][2:] == ("1.20x", "1.10 to 1.60", "3")
+
+
+def test_a_ratio_that_own_runs_do_not_repeat_has_a_wider_interval(tmp_path: Path) -> None:
+    """The spread of own runs is that of the table, or the larger one."""
+    alone = stored(tmp_path / "alone", 9)
+    for day, ratio in ((1, 1.0), (2, 1.6), (3, 1.1), (4, 1.5)):
+        stored(tmp_path, day, ratio)
+    beside = stored(tmp_path, 9)
+
+    highs = []
+    for folder in (alone, beside):
+        (ratio,) = [one for one in Studies(rows.read(folder), folder).as_json()["cpu"] if one["line"] == "generators"]
+        highs.append(ratio["ratio_next_high"])
+    assert highs[0] < 1.4 < highs[1]
