@@ -32,6 +32,8 @@ MAX_READ = 200
 
 Subject = tuple[str, str, str]
 """Group, arm and connection (``slopes``)."""
+Costs = Mapping[tuple[Cell, str], float]
+"""Logarithm of the CPU time per page of the reference, by cell and its strategy."""
 Memory = Mapping[Subject, float]
 """Bytes of one more in all layers."""
 
@@ -42,8 +44,7 @@ class Earlier:
 
     day: date
     estimates: Estimates
-    costs: Mapping[Cell, float]
-    """CPU time per page of the reference, as a logarithm."""
+    costs: Costs
     memory: Memory
 
 
@@ -70,15 +71,15 @@ class History:
         """The least and the most bytes of one more; without three runs, nothing."""
         return ranges([run.memory for run in self.runs])
 
-    def cost(self, latest: Mapping[Cell, float]) -> tuple[float, int] | None:
-        """Return what a page costs the reference now, over the median of these runs, and their number.
+    def cost(self, latest: Costs) -> tuple[str, float, int] | None:
+        """Return the reference, what a page costs it now over the median of these runs, and their number.
 
-        ``latest``: as in ``Earlier``. Of several cells it is the one without latency; None for fewer than three runs.
+        Of several cells it is the one without latency; None for fewer than three runs.
         """
-        for cell, now in sorted(latest.items()):
-            before = [run.costs[cell] for run in self.runs if cell in run.costs]
+        for place, now in sorted(latest.items()):
+            before = [run.costs[place] for run in self.runs if place in run.costs]
             if len(before) >= MIN_RUNS:
-                return math.exp(now - statistics.median(before)), len(before)
+                return place[1], math.exp(now - statistics.median(before)), len(before)
         return None
 
 
@@ -147,13 +148,13 @@ def memory(wide: pd.DataFrame) -> Memory:
     return {(group, arm, connection): size for group, arm, connection, size in columns}
 
 
-def costs(lines: pd.DataFrame) -> dict[Cell, float]:
-    """Return what a page cost the reference in each cell of lines ``with_cycles``, as a logarithm."""
+def costs(lines: pd.DataFrame) -> Costs:
+    """Return what a page cost the reference in each cell of lines ``with_cycles``."""
     is_reference = (lines["role"] == "reference") & (lines["figure"] == "cpu_per_page_ns") & lines["valid"]
-    values: dict[Cell, list[float]] = {}
-    for cell, value in lines.loc[is_reference, ["cell", "value"]].itertuples(index=False):
-        values.setdefault(cell, []).append(math.log(value))
-    return {cell: statistics.fmean(each) for cell, each in values.items()}
+    values: dict[tuple[Cell, str], list[float]] = {}
+    for cell, strategy, value in lines.loc[is_reference, ["cell", "strategy", "value"]].itertuples(index=False):
+        values.setdefault((cell, strategy), []).append(math.log(value))
+    return {place: statistics.fmean(each) for place, each in values.items()}
 
 
 def _counted(stored: Sequence[Row]) -> list[Row]:

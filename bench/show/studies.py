@@ -119,7 +119,8 @@ class Studies:
             sentence = SENTENCES["unsteady" if varies >= noise.UNSTEADY else "steady"]
             parts = [sentence.format(units.percent(varies))]
         if cost := self.history.cost(costs(self.lines)):
-            parts.append(SENTENCES["cost"].format(*cost))
+            strategy, ratio, runs = cost
+            parts.append(SENTENCES["cost"].format(plain(strategy, 60), ratio, runs))
         if taken is not None:
             parts.append(SENTENCES["taken"].format(units.percent(taken)))
         is_known = varies is not None or len(parts) > 1

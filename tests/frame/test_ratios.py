@@ -125,7 +125,7 @@ def test_a_pair_without_an_entry_has_the_usual_spread(
 def earlier(day: int, log: float) -> Earlier:
     from datetime import date
 
-    return Earlier(date(2026, 1, day), {(CELL, PAIR): Estimate(log, 0.001, 20, 6)}, {CELL: log}, {})
+    return Earlier(date(2026, 1, day), {(CELL, PAIR): Estimate(log, 0.001, 20, 6)}, {(CELL, "callbacks"): log}, {})
 
 
 @pytest.mark.parametrize(
@@ -152,8 +152,9 @@ def test_until_ten_own_runs_the_larger_spread_holds() -> None:
 def test_what_a_page_costs_is_said_against_three_runs_or_more() -> None:
     runs = [earlier(day, math.log(20_000)) for day in (1, 2, 3)]
 
-    assert History(runs[:2]).cost({CELL: math.log(30_000)}) is None
-    assert History(runs).cost({CELL: math.log(30_000)}) == pytest.approx((1.5, 3))
+    now = {(CELL, "callbacks"): math.log(30_000)}
+    assert History(runs[:2]).cost(now) is None
+    assert History(runs).cost(now) == ("callbacks", pytest.approx(1.5), 3)
 
 
 # Stored runs
