@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 MAX_PANELS = 4
 NOTES = {
-    "lines": "Points: means over blocks; bars: 95 % intervals; hollow: invalid trials.",
-    "bars": "Bars: means over blocks; whiskers: 95 % intervals; hatched: its own HTTP stack, or a part of a page.",
+    "lines": "Points: means over blocks; bars of a ratio: where the next run lies in 90 %; hollow: invalid trials.",
+    "bars": "Bars: means over blocks; hatched: its own HTTP stack, or a part of a page.",
     "dots": "Dots: means over blocks.",
     "tiles": "Name: the fastest; +: others that tie with it; number: its lead over the slowest; pale: no difference.",
 }
@@ -112,11 +112,8 @@ def _lines(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
     else:
         axes.set_xticks(range(len(steps)), [short_name(study.plot.x, step) for step in steps])
         axes.set_xlim(-0.2, len(steps) - 0.8)
-    ends = [
-        *means["low"][means["low"] > means["estimate"] / 3],
-        *means["estimate"],
-        *means["high"][means["high"] < 3 * means["estimate"]],
-    ]
+    ends = list(means["estimate"])
+    ends += [*means["next_low"], *means["next_high"][means["next_high"] < math.inf]] if study.plot.is_ratio else []
     on_tick = units.times if study.plot.is_ratio else pictures.tick(study.figure.write)
     pictures.log_axis(axes.yaxis, on_tick, ends)
     known = looks(list(part.stacks)[:MAX_LINES])
@@ -125,8 +122,8 @@ def _lines(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
         points = []
         for mean in records(means[means["line"] == name]):
             x = getattr(mean, study.plot.x) if is_number else steps.index(getattr(mean, study.plot.x))
-            low, high = (mean.low, mean.high) if mean.n > 1 else (math.nan, math.nan)
-            points.append(Point(x, mean.estimate, low, high, is_invalid=not mean.valid))
+            reach = (mean.next_low, mean.next_high) if study.plot.is_ratio and mean.n > 1 else ()
+            points.append(Point(x, mean.estimate, *reach, is_invalid=not mean.valid))
         labels += pictures.draw_series(axes, name, sorted(points, key=lambda point: point.x), known.get(name))
     axes.set_xlabel(f"{value_words(study.plot.x)}{' (log scale)' if is_number else ''}")
     against = f"ratio to {value_name(study.over[0], study.over[1])}" if study.over and study.plot.is_ratio else ""
@@ -144,9 +141,8 @@ def _bars(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
     bars = []
     for name in islice((name for name in part.stacks if name in means), MAX_BARS):
         mean = means[name]
-        ends = (mean.low, mean.high) if mean.n > 1 and mean.high < 2 * mean.estimate else ()
         fill = pictures.bar_fill(name, mean.stack, is_valid=mean.valid)
-        bars.append(Bar(name, mean.estimate, studies.text(figure, mean), fill, *ends))
+        bars.append(Bar(name, mean.estimate, studies.text(figure, mean), fill))
     pictures.draw_bars(axes, bars)
     pictures.set_ticks(axes.xaxis, pictures.tick(figure.write), 3)
     axes.set_xlabel(figure.words)

@@ -291,14 +291,12 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar: its name, its value and interval, the text beside it, and its colour and hatch."""
+    """A bar: its name, its value, the text beside it, and its colour and hatch."""
 
     name: str
     value: float
     text: str
     fill: tuple[str, str]
-    low: float = math.nan
-    high: float = math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,14 +351,12 @@ def draw_series(axes: "Axes", name: str, points: Sequence[Point], look: Look | N
 
 
 def draw_bars(axes: "Axes", bars: Sequence[Bar]) -> None:
-    """Draw a bar for each name: its value and interval, and the figure that is written beside it."""
+    """Draw a bar for each name, and write its figure beside it."""
     places, values = range(len(bars)), [bar.value for bar in bars]
     colours, hatches = [bar.fill[0] for bar in bars], [bar.fill[1] for bar in bars]
     axes.barh(places, values, height=0.66, color=colours, hatch=hatches, edgecolor="white")
-    reach = [[bar.value - bar.low for bar in bars], [bar.high - bar.value for bar in bars]]
-    axes.errorbar(values, places, xerr=reach, color="black", linestyle="none", capsize=4, elinewidth=1.4)
     name_rows(axes, [bar.name for bar in bars], {place: bar.text for place, bar in enumerate(bars)})
-    axes.set_xlim(0, 1.02 * max([1e-9, *values, *(bar.high for bar in bars if bar.high > 0)]))
+    axes.set_xlim(0, 1.02 * max([1e-9, *values]))
 
 
 def bar_fill(name: str, stack: str, *, is_valid: bool) -> tuple[str, str]:
