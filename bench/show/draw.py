@@ -122,8 +122,8 @@ def _lines(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
         points = []
         for mean in records(means[means["line"] == name]):
             x = getattr(mean, study.plot.x) if is_number else steps.index(getattr(mean, study.plot.x))
-            reach = (mean.next_low, mean.next_high) if study.plot.is_ratio and mean.n > 1 else ()
-            points.append(Point(x, mean.estimate, *reach, is_invalid=not mean.valid))
+            low, high = (mean.next_low, mean.next_high) if study.plot.is_ratio else (math.nan, math.nan)
+            points.append(Point(x, mean.estimate, low, high, is_invalid=not mean.valid))
         labels += pictures.draw_series(axes, name, sorted(points, key=lambda point: point.x), known.get(name))
     axes.set_xlabel(f"{value_words(study.plot.x)}{' (log scale)' if is_number else ''}")
     against = f"ratio to {value_name(study.over[0], study.over[1])}" if study.over and study.plot.is_ratio else ""
