@@ -11,7 +11,7 @@ from inflight import strategies
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import say, seconds
 from inflight.bench.frame import noise
-from inflight.bench.frame.frame import frame
+from inflight.bench.frame.frame import frame, with_cycles
 from inflight.bench.measure import host
 from inflight.bench.measure import run as runs
 from inflight.bench.plan.experiment import Experiment, ExperimentError
@@ -55,7 +55,7 @@ def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: 
     place = folder or newest(out, host.machine(), near, lengths) or _run(out, bare, what)
     wanted = advice.Wanted(delay.text, delay.mean_ns, work_ns, in_flight, near)
     stored = rows.read(place)
-    advised = advice.advise(frame(stored), SITE, wanted, lengths)
+    advised = advice.advise(with_cycles(frame(stored), stored), SITE, wanted, lengths)
     if not advised["models"]:
         raise ExperimentError(f"{place} has no two blocks without latency and CPU work at about {near:,} in flight")
     there, here = rows.machine(place), host.machine()
@@ -77,7 +77,8 @@ def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: 
     if verify:
         chosen = sorted(result["models"], key=lambda model: model["strategy"] != result["advised"])[:2]
         again = _run(out, _experiment(grid, [model["strategy"] for model in chosen]), "Measuring this workload")
-        result["verified"] = advice.verify(frame(rows.read(again)), chosen) | {"folder": str(again)}
+        measured = rows.read(again)
+        result["verified"] = advice.verify(with_cycles(frame(measured), measured), chosen) | {"folder": str(again)}
         if not as_json:
             print(f"\n{show.verified_text(result['verified'])}")
     if as_json:

@@ -67,14 +67,15 @@ def advise(lines: DataFrame, site: Mapping[str, Any], wanted: Wanted, lengths: M
     is_measured = set(rates["strategy"]) == set(costs["strategy"])
     if not is_measured:
         bounds = [bound_per_s(wanted.in_flight, wanted.latency_ns, cost) for cost in costs["value"]]
-        rates = costs.assign(figure="pages_per_s", value=bounds)
+        rates = costs.assign(figure="pages_per_s", value=bounds, spread=None)
     means = summary(rates, ["strategy"]).merge(summary(costs, ["strategy"]), on="strategy", suffixes=("", "_cpu"))
     means = means.sort_values(["estimate", "strategy"], ascending=[False, True])
-    first = means["strategy"].iloc[0]
+    unstable = set(rates.loc[rates["is_unstable"], "strategy"])
+    first = next((name for name in means["strategy"] if name not in unstable), means["strategy"].iloc[0])
     against = contrast(rates, "strategy", first, ["figure"])
     answers = dict(zip(against["strategy"], against["answer"], strict=True))
     models = [_model(mean, answers.get(mean.strategy), wanted) for mean in records(means)]
-    alike = [name for name in means["strategy"] if answers.get(name) != "differs"]
+    alike = [name for name in means["strategy"] if answers.get(name) not in {"differs", "unstable"}]
     tied = [name for name in alike if answers.get(name) == "unknown"]
     advised: str | None = None if tied else min(alike, key=lambda name: lengths[name])
     why = f"of {len(alike)} that are equally fast, it has the shortest program" if alike[1:] else "it is the fastest"

@@ -109,6 +109,8 @@ def _table(part: Part) -> Table:
     if not any(ranges.values()):
         ranges = {key: reference_memory().get(_subject(table)) for key, table in tables.items()}
         note = "Range of runs: all layers, in the stored runs of the reference (results/reference)."
+    heads = ["", *(column.replace(" and ", ", ") for column in columns)]
+    heads += ["range of runs"] if any(ranges.values()) else []
     lines: list[Line] = []
     for group, words_ in GROUPS.items():
         members = [(line, table) for (of, line), table in tables.items() if of == group]
@@ -116,14 +118,13 @@ def _table(part: Part) -> Table:
         for line, table in members:
             ends = ranges[group, line]
             cells = [*(_cell(table, column) for column in columns), units.size_between(*ends, 2) if ends else "-"]
-            lines.append((starred(line, table["stack"].iloc[0]), *cells))
+            lines.append((starred(line, table["stack"].iloc[0]), *cells[: len(heads) - 1]))
     missing = ", ".join(line for _, line in wide if (_, line) not in tables)
     notes: tuple[str, ...] = (note,) if any(ranges.values()) else ()
     notes += (f"Too few valid trials for a slope: {missing}.",) if missing else ()
     unknown = part.slopes[part.slopes["reason"].ne("") & part.slopes["line"].isin({line for _, line in tables})]
     notes += tuple(f"-: {reason}." for reason in dict.fromkeys(unknown["reason"]))
-    heads = ("", *(column.replace(" and ", ", ") for column in columns), "range of runs")
-    return Table(join(", ", TITLE, part.name), heads, tuple(lines), notes)
+    return Table(join(", ", TITLE, part.name), tuple(heads), tuple(lines), notes)
 
 
 def _subject(table: pd.DataFrame) -> Subject:

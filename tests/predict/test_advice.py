@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inflight.bench.commands.advise import SITE
-from inflight.bench.frame.frame import frame
+from inflight.bench.frame.frame import frame, with_cycles
 from inflight.bench.frame.model import bound_per_s, knee
 from inflight.bench.predict import show
 from inflight.bench.predict.advice import Wanted, advise, costs_near, verify
@@ -41,7 +41,7 @@ def rows_of(in_flight: int, noise: Sequence[float] = STEADY, models: Mapping[str
 
 
 def advice(asked: Wanted, found: list[Row]) -> dict[str, Any]:
-    lines = frame(found)
+    lines = with_cycles(frame(found), found)
     return advise(lines[lines["figure"] != "pages_per_s"], SITE, asked, LENGTHS)
 
 
@@ -96,7 +96,8 @@ def test_only_what_the_blocks_tell_apart_is_advised(
 
 
 def test_advice_and_map_of_one_run_never_contradict_each_other() -> None:
-    lines = frame(files.read(max(REFERENCE.glob("*-map"))))
+    stored = files.read(max(REFERENCE.glob("*-map")))
+    lines = with_cycles(frame(stored), stored)
     study = next(one for one in STUDIES if one.name == "map")
     (part,) = parts(study, lines)
     latencies, works = (dict(zip(lines[key], lines[f"{key}_ns"], strict=True)) for key in ("latency", "cpu"))
@@ -154,7 +155,7 @@ def test_a_verification_holds_unless_another_model_is_surely_faster(
         for one, factor in zip(chosen, factors, strict=True) for n in (1, 2, 3)
     ]  # fmt: skip
 
-    verified = verify(frame(found), chosen)
+    verified = verify(with_cycles(frame(found), found), chosen)
 
     assert verified["holds"] is holds
     assert verified["off"] == (None if off is None else pytest.approx(off, abs=0.001))

@@ -206,7 +206,7 @@ def test_a_comparison_is_shown_with_the_stored_verdict(tmp_path: Path) -> None:
 
     page = check(written(folder))
 
-    assert "PASS: B is <b>fine</b>." in [one.text for one in page.all("h3")]
+    assert "PASS: B is <b>fine</b> in this run." in [one.text for one in page.all("h3")]
     assert {"A: callbacks, CPython 3.11.7", "B: generators, CPython 3.11.7"} <= {one.text for one in page.all("p")}
     assert page.all("img")
 

@@ -41,12 +41,13 @@ def answers(found: Comparison, arm: str, figure: str) -> set[str]:
 @pytest.mark.parametrize(
     ("figure", "factor", "answer", "verdict"),
     [
-        (CPU, 1.0, "equal", "pass"),
-        (CPU, 1.01, "equal", "pass"),
-        (CPU, 1.3, "worse", "regression"),
-        (CPU, 0.7, "better", "pass"),
-        (THROUGHPUT, 0.7, "worse", "regression"),
-        (THROUGHPUT, 1.3, "better", "pass"),
+        (CPU, 1.0, "in range", "pass"),
+        (CPU, 1.1, "in range", "pass"),
+        (CPU, 1.3, "can't tell", "inconclusive"),
+        (CPU, 1.6, "worse", "regression"),
+        (CPU, 0.6, "better", "pass"),
+        (THROUGHPUT, 0.6, "worse", "regression"),
+        (THROUGHPUT, 1.6, "better", "pass"),
     ],
 )
 def test_a_figure_is_worse_better_or_equal(figure: str, factor: float, answer: str, verdict: str) -> None:
@@ -56,17 +57,18 @@ def test_a_figure_is_worse_better_or_equal(figure: str, factor: float, answer: s
     assert answers(found, "callbacks", figure) == {"equal"}
 
 
-def test_noise_is_inconclusive() -> None:
-    found = compared(noisy_run(1, sd=0.5), slowed(noisy_run(2, sd=0.5), 1.3))
+def test_noise_is_no_regression() -> None:
+    """Half as much again is less than what such runs tell, and where the first one expected the next."""
+    found = compared(noisy_run(1, sd=0.5), slowed(noisy_run(2, sd=0.5), 1.5))
 
-    assert answers(found, "generators", CPU) == {"can't tell"}
-    assert found.verdict == "inconclusive"
+    assert answers(found, "generators", CPU) == {"in range"}
+    assert found.verdict != "regression"
 
 
 def test_a_busy_hour_is_no_regression_and_does_not_pass() -> None:
     found = compared(steady(1), busy(steady(2), 1.2))
 
-    assert answers(found, "generators", CPU) == {"equal"}
+    assert answers(found, "generators", CPU) == {"in range"}
     assert answers(found, "callbacks", CPU) == {"worse"}
     assert found.verdict == "inconclusive"
 
@@ -102,10 +104,10 @@ def test_different_clocks_get_no_verdict() -> None:
     assert found.differences == {"clock": ["in band", "task clock"]}
 
 
-def test_a_run_and_itself_are_equal() -> None:
+def test_a_run_and_itself_pass() -> None:
     found = compared(steady(1), steady(1))
 
-    assert set(found.changes["answer"]) == {"equal"}
+    assert set(found.changes["answer"]) <= {"equal", "in range"}
     assert found.verdict == "pass"
 
 
@@ -289,12 +291,12 @@ def test_a_missing_library_is_one_sentence(number: int, is_said: bool, monkeypat
 
 
 def test_every_figure_is_in_every_output() -> None:
-    found = compared(steady(1), slowed(steady(2), 1.3))
+    found = compared(steady(1), slowed(steady(2), 1.6))
 
     values = json.loads(json.dumps(show.to_json(found), allow_nan=False))
     assert len(values["changes"]) == len(found.changes) == 10
     assert len(values["figures"]) == 20
-    assert values["headline"] == "Regression: 2 worse, 0 better, 8 equal within 2 %, 0 in range, 0 can't tell"
+    assert values["headline"] == "Regression: 2 worse, 0 better, 6 equal within 2 %, 2 in range, 0 can't tell"
     for text in (show.text(found), show.markdown(found)):
         assert values["headline"] in text
         assert sum(line.lstrip("| ").startswith(("callbacks", "generators")) for line in text.splitlines()) == 10

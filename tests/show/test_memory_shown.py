@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Sequence
+from datetime import date
 from typing import Any
 
 import pytest
 
 from inflight.bench.frame.frame import trials
-from inflight.bench.frame.history import History
+from inflight.bench.frame.history import Earlier, History
 from inflight.bench.rows.files import Row
 from inflight.bench.show import memory
 from inflight.bench.show.studies import Studies
@@ -44,6 +45,11 @@ KINDS = [name for name in PARKED if name != "thread"][:3]
 PAIR = ladder({name: PARKED[name] for name in (*KINDS, "thread")}, SIZES, rounds=1, noise=1)
 
 
+@pytest.fixture(autouse=True)
+def _without_stored_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "reference_memory", dict)
+
+
 def tables(rows: Sequence[Row]) -> list[Table]:
     found = [table for section in memory.sections(memory.parts(trials(rows), History())) for table in section.tables]
     return [table for table in found if isinstance(table, Table)]
@@ -56,26 +62,42 @@ def findings(rows: Sequence[Row]) -> list[str]:
 @pytest.mark.parametrize(
     ("rows", "cells"),
     [
-        (idle(), "thread | 16,460 ±0 | 4,154 ±0 | 16,384 ±0 | 7,820 ±0 | 44,818 ±0 | 16,460 ±0"),
-        (held(noise=NEAR), "callbacks | 378 ±143 | 0 ±0 | 0 ±0 | -11 ±72 | 367 ±215 | 378 ±143"),
-        (held(stack="own"), "callbacks * | 400 ±0 | 0 ±0 | 0 ±0 | 0 ±0 | 400 ±0 | 400 ±0"),
-        (BENT, "thread | 503..6,925 | 0 ±0 | 0 ±0 | 0 ±0 | 503..6,925 | 503..6,925"),
-        (idle(unknown=UNKNOWN), "thread | 16,460 ±0 | 4,154 ±0 | - | - | - | 16,460 ±0"),
-        ([*idle(), DISTURBED], "thread | 16,460 ±0 | 4,154 ±0 | 16,384 ±0 | 7,820 ±0 | 44,818 ±0 | 16,460 ±0"),
+        (idle(), "thread | 16 kB | 4.2 kB | 16 kB | 7.8 kB | 45 kB | 16 kB"),
+        (held(noise=NEAR), "callbacks | 380 B | 0 B | 0 B | -11 B | 370 B | 380 B"),
+        (held(stack="own"), "callbacks * | 400 B | 0 B | 0 B | 0 B | 400 B | 400 B"),
+        (BENT, "thread | 0.50 to 6.9 kB | 0 B | 0 B | 0 B | 0.50 to 6.9 kB | 0.50 to 6.9 kB"),
+        (idle(unknown=UNKNOWN), "thread | 16 kB | 4.2 kB | - | - | - | 16 kB"),
+        ([*idle(), DISTURBED], "thread | 16 kB | 4.2 kB | 16 kB | 7.8 kB | 45 kB | 16 kB"),
         (
             [*idle()[:2], DISTURBED, *idle()[3:]],
-            "thread | 16,460 ±0 | 4,154 ±0 | - | - | - | 16,460 ±0",
+            "thread | 16 kB | 4.2 kB | - | - | - | 16 kB",
         ),
-        (memory_rows(), "callbacks | 1,001 ±1 | - | - | - | - | 1,001 ±1"),
+        (memory_rows(), "callbacks | 1.0 kB | - | - | - | - | 1.0 kB"),
     ],
     ids=["error", "noise", "own stack", "bent", "unknown", "disturbed", "too few sizes", "of the process only"],
 )
-def test_a_line_has_a_slope_and_its_error_for_each_layer_that_is_known(rows: list[Row], cells: str) -> None:
+def test_a_line_has_a_slope_or_its_range_for_each_layer_that_is_known(rows: list[Row], cells: str) -> None:
     (table,) = tables(rows)
 
     assert table.heads == ("", "user", "page tables", "kernel stacks", "slab, sockets", "all layers", "resident (RSS)")
     assert [" | ".join(line) for line in table.cells] == [cells]
     assert bool(table.notes) == ("- |" in cells)
+
+
+def test_the_range_of_own_runs_stands_beside_memory_or_else_that_of_the_reference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    callbacks = ("held", "callbacks", "keep-alive")
+    monkeypatch.setattr(memory, "reference_memory", lambda: {callbacks: (300, 500)})
+    own = History([Earlier(date(2026, 1, day), {}, {}, {callbacks: 350.0 + day}) for day in (1, 2, 3)])
+
+    for history, ends, source in (
+        (History(own.runs[:2]), "300 to 500 B", "stored runs"),
+        (own, "350 to 350 B", "this machine"),
+    ):
+        (table,) = memory.sections(memory.parts(trials(held()), history))[0].tables
+        assert (table.heads[-1], table.cells[0][-1]) == ("range of runs", ends)
+        assert source in table.notes[0]
 
 
 def test_lines_are_in_groups_the_cheapest_first() -> None:
@@ -96,7 +118,7 @@ def test_connections_have_tables_of_their_own_with_what_is_idle_in_the_first() -
 
     assert [line[0] for line in first.cells] == ["thread", "a", "b"]
     assert (first.title, second.title) == (
-        f"{memory.TITLE}, keep-alive connections (bytes)", f"{memory.TITLE}, per-fetch connections (bytes)",
+        f"{memory.TITLE}, keep-alive connections", f"{memory.TITLE}, per-fetch connections",
     )  # fmt: skip
 
 
