@@ -22,7 +22,7 @@ def place(tmp_path: Path) -> Path:
     """Return a folder with runs that are equal, slower, and noisy."""
     for name, seed in (("base", 1), ("head", 2)):
         saved(tmp_path / name, noisy_run(seed, sd=0.002, rounds=5))
-    saved(tmp_path / "slow", slowed(noisy_run(2, sd=0.002, rounds=5), 1.6))
+    saved(tmp_path / "slow", slowed(noisy_run(2, sd=0.002, rounds=5), 2.5))
     saved(tmp_path / "noisy", noisy_run(3, sd=0.5))
     return tmp_path
 

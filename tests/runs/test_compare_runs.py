@@ -44,10 +44,10 @@ def answers(found: Comparison, arm: str, figure: str) -> set[str]:
         (CPU, 1.0, "in range", "pass"),
         (CPU, 1.1, "in range", "pass"),
         (CPU, 1.3, "can't tell", "inconclusive"),
-        (CPU, 1.6, "worse", "regression"),
-        (CPU, 0.6, "better", "pass"),
-        (THROUGHPUT, 0.6, "worse", "regression"),
-        (THROUGHPUT, 1.6, "better", "pass"),
+        (CPU, 2.5, "worse", "regression"),
+        (CPU, 0.4, "better", "pass"),
+        (THROUGHPUT, 0.4, "worse", "regression"),
+        (THROUGHPUT, 2.5, "better", "pass"),
     ],
 )
 def test_a_figure_is_worse_better_or_equal(figure: str, factor: float, answer: str, verdict: str) -> None:
@@ -291,7 +291,7 @@ def test_a_missing_library_is_one_sentence(number: int, is_said: bool, monkeypat
 
 
 def test_every_figure_is_in_every_output() -> None:
-    found = compared(steady(1), slowed(steady(2), 1.6))
+    found = compared(steady(1), slowed(steady(2), 2.5))
 
     values = json.loads(json.dumps(show.to_json(found), allow_nan=False))
     assert len(values["changes"]) == len(found.changes) == 10
