@@ -63,7 +63,7 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
     answer: Answer = {path: (status, size) for path, status, size, _ in records}
     failed = sum(status is None for status, _ in answer.values())
     seen.measured["port_refusals"] = sum("EADDRNOTAVAIL" in (error or "") for *_, error in records)
-    seen.measured |= outcome | _derived(outcome, len(answer), failed)
+    seen.measured |= _derived(outcome, len(answer), failed) | outcome
     seen.server, seen.host = differences(before, after)
     seen.server["ceiling_per_s"] = server.ceiling_per_s
     opened = seen.server["peak_connections"]
@@ -125,7 +125,7 @@ def _derived(outcome: dict[str, Any], pages: int, failed: int) -> dict[str, Any]
         "failed_pages": failed,
         "pages_per_s": verified / outcome["makespan_ns"] * 1e9,
         "cpu_per_page_ns": round(cpu_ns / max(1, verified)),
-        "switches_per_page": (outcome["voluntary_switches"] + outcome["involuntary_switches"]) / max(1, pages),
+        "switches_per_page": outcome.pop("switches") / max(1, pages),
     }
 
 

@@ -110,20 +110,13 @@ class Measured(Layers, frozen=True, kw_only=True):
 
     cpu_user_ns: Maybe[Ns] = None  #: User CPU time of the client process during the crawl; the split is sampled.
     cpu_system_ns: Maybe[Ns] = None  #: System CPU time of the client process during the crawl; the split is sampled.
-    voluntary_switches: Maybe[Count] = None  #: Number of voluntary context switches: the process waited.
-    involuntary_switches: Maybe[Count] = None  #: Number of involuntary context switches: the process was preempted.
-    gc_collections: Maybe[Count] = None  #: Number of garbage collections during the crawl.
-    gc_total_ns: Maybe[Ns] = None  #: Total time of these collections.
-    gc_max_ns: Maybe[Ns] = None  #: Time of the longest one.
     uss_bytes: Maybe[Bytes] = None  #: Private memory of the worker (USS), at rest after the crawl.
     response: Maybe[Times] = None  #: Response times in this closed loop: admitted to the frontier, to finished.
     queueing: Maybe[Times] = None  #: Queueing delays: admitted to started.
     timeline: Maybe[Timeline] = None  #: The crawl over time.
     steady_service: Maybe[Times] = None  #: Service times of the fetches started after the cap was first reached.
-    steady_response: Maybe[Times] = None  #: Response times of the same fetches.
     run_delay_ns: Maybe[Ns] = None  #: Time in which the main thread was runnable but waited for its core.
     samples: Maybe[Samples] = None  #: Samples of the worker taken from outside during the crawl.
-    warm_up_ns: Maybe[Ns] = None  #: Time from the call of crawl until the cap was reached; null: it was not.
     #: Time in which other processes used the client's core during the crawl (its busy time minus the client's CPU
     #: time), in ticks of 10 ms; absent unless the client is pinned to one core.
     others_ns: Maybe[Ns] = None
@@ -137,9 +130,8 @@ class Measured(Layers, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Reject different numbers of times for the same fetches. Raises ValueError."""
-        for alike in ((self.service, self.response, self.queueing), (self.steady_service, self.steady_response)):
-            if len({None if times is None else times.count for times in alike}) > 1:
-                raise ValueError("times of the same fetches that differ in their number")
+        if len({None if times is None else times.count for times in (self.service, self.response, self.queueing)}) > 1:
+            raise ValueError("times of the same fetches that differ in their number")
 
 
 class IdleWorkload(Workload, frozen=True, kw_only=True):

@@ -149,10 +149,9 @@ def test_an_arm_has_the_busy_thread_and_the_timer_that_it_was_asked_for(real_run
     assert busy.measured.lag.count > 0
 
 
-def test_a_whole_crawl_has_its_warm_up_in_its_row(real_run: RealRun) -> None:
+def test_a_whole_crawl_has_the_checks_of_the_limits_in_its_row(real_run: RealRun) -> None:
     for row in real_run.rows:
         if row.kind == "crawl":
-            assert 0 < row.measured.warm_up_ns < row.measured.makespan_ns
             assert {check.name for check in row.checks} >= {"client ports left", "limits high enough"}
 
 

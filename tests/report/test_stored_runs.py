@@ -20,17 +20,25 @@ RESULTS = Path(__file__).parents[2] / "results"
 RUNS = rows.folders_in(RESULTS / "reference")
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8")))
 RETIRED = {
-    *("kept", "replaced", "cpu_per_page_all_ns", "missing_share", "disturbed", "steady", "first_lateness_p99_ns"),
-    "unit_ns",
+    "windows": {"kept", "replaced", "cpu_per_page_all_ns", "missing_share", "disturbed", "unit_ns"},
+    "cycle": {"kept", "replaced", "disturbed", "unit_ns"},
+    "queueing": {
+        *("steady", "steady_response", "warm_up_ns", "voluntary_switches", "involuntary_switches"),
+        *("gc_collections", "gc_total_ns", "gc_max_ns"),
+    },
+    "lateness_count": {"first_lateness_p99_ns"},
 }
-"""Figures of former checks, of cycles that were called disturbed, of the server, and of a loop of pure Python."""
+"""Figures that rows no longer have, by a key of their part: of an arm, a window, a crawl, and the server.
+
+They were of former checks, of cycles that were called disturbed and of a loop of pure Python, or nothing read them.
+"""
 MAY_BE_NULL = {"reason", "ramp_per_s", "processes", "latency", "mean_latency_ns", "site", "target", "share", "pid"}
 
 
 def known(value: Any) -> Any:
     """Return a value of a row without what is null in it or retired."""
     if isinstance(value, dict):
-        retired = RETIRED if {"windows", "cycle", "timeline", "lateness_count"} & set(value) else ()
+        retired = set().union(*(names for key, names in RETIRED.items() if key in value))
         own = {name: one for name, one in value.items() if name not in retired}
         return {name: known(one) for name, one in own.items() if one is not None or name in MAY_BE_NULL}
     return [known(own) if isinstance(own, dict) else own for own in value] if isinstance(value, list) else value
