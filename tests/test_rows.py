@@ -15,7 +15,7 @@ from tests.made_blocks import block, lost
 from tests.made_memory_rows import idle_row, limit_row, probe_row
 from tests.made_rows import FAILED, arm_row, bare_row, crawl_row, edited, memory_row
 from tests.swarm.made_open_rows import open_row
-from tests.swarm.made_swarm_rows import KILLED, LATE, PID_MAX, swarm_row
+from tests.swarm.made_swarm_rows import KILLED, PID_MAX, swarm_row
 from tools import series
 
 SCHEMA = json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8"))
@@ -27,7 +27,7 @@ ROWS: dict[str, Row] = {
     "idle": idle_row(),
     "probe": probe_row(),
     "limit": limit_row(),
-    "swarm": swarm_row(bound_by=PID_MAX, lost=[KILLED], late=[LATE], more={"errors": {"took 5_ns": 2, "in_flight": 1}}),
+    "swarm": swarm_row(bound_by=PID_MAX, lost=[KILLED], more={"errors": {"took 5_ns": 2, "in_flight": 1}}),
     "open": open_row(),
     "target": open_row(2.5, target="http://127.0.0.1:8000/"),
 }
@@ -50,7 +50,7 @@ ALL_KINDS = [
 TIMES = ("service", "response", "queueing")
 COUNTS = {
     "swarm": (
-        *("planned_in_flight", "held_in_flight", "client_processes", "server_processes", "nodes", "hosts"),
+        *("planned_in_flight", "held_in_flight", "client_processes", "server_processes", "nodes"),
         *("pages", "failed_pages"),
     ),
     "open": ("arrivals", "started", "completed", "failed", "peak_in_flight"),

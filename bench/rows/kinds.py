@@ -502,14 +502,6 @@ class Loss(Closed, frozen=True, kw_only=True):
     at_ns: Ns  #: Time of the loss, since the start.
 
 
-class Latecomer(Closed, frozen=True, kw_only=True):
-    """A process that joined too late to take part."""
-
-    what: Name  #: The kind of process.
-    name: Name  #: The name it gave itself.
-    at_ns: Ns  #: Time of joining, since the start.
-
-
 class BoundBy(Closed, frozen=True, kw_only=True):
     """The limit that made a swarm smaller than asked for."""
 
@@ -534,16 +526,12 @@ class SwarmMeasured(Layers, frozen=True, kw_only=True):
     client_processes: Maybe[Count] = None  #: Number of strategy processes.
     server_processes: Maybe[Count] = None  #: Number of servers.
     nodes: Maybe[Count] = None  #: Number of Locust workers; each runs some of the strategy processes.
-    hosts: Maybe[Count] = None  #: Number of machines.
     timeline: Maybe[SwarmTimeline] = None  #: The swarm over time.
     errors: Maybe[dict[Name, PositiveCount]] = None  #: Number of errors by the client's message.
     client_cpu_ns: Maybe[Ns] = None  #: CPU time of the strategy processes, from the start until they had finished.
-    server_cpu_ns: Maybe[Ns] = None  #: CPU time of the servers in that time.
-    locust_cpu_ns: Maybe[Ns] = None  #: CPU time of the Locust master and workers in that time.
     reporting_share: Maybe[Share] = None  #: Share of the strategy processes' CPU time for reports to Locust.
     locust: Maybe[LocustCounts] = None  #: What Locust counted.
     lost: Maybe[list[Loss]] = None  #: Processes that were lost before they had finished.
-    late: Maybe[list[Latecomer]] = None  #: Processes that came late.
 
 
 class Swarm(Row, frozen=True, kw_only=True):
@@ -554,8 +542,8 @@ class Swarm(Row, frozen=True, kw_only=True):
 
     NEEDED: ClassVar[Needed] = {
         "measured": (
-            *("planned_in_flight", "client_processes", "server_processes", "nodes", "hosts"),
-            *("held_in_flight", "makespan_ns", "timeline", "pages", "failed_pages", "errors", "locust", "lost", "late"),
+            *("planned_in_flight", "client_processes", "server_processes", "nodes"),
+            *("held_in_flight", "makespan_ns", "timeline", "pages", "failed_pages", "errors", "locust", "lost"),
         )
     }
     ABOVE_0 = ("planned_in_flight", "makespan_ns")

@@ -26,7 +26,6 @@ KILLED = {
     "in_flight": 16_666,
     "at_ns": 4 * S,
 }
-LATE = {"what": "Locust worker", "name": "node-2", "at_ns": 9 * S}
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,6 @@ def swarm_row(
     invalid: str | None = None,
     disturbed: str | None = None,
     lost: Sequence[dict[str, Any]] = (),
-    late: Sequence[dict[str, Any]] = (),
     noise: int = 1,
     body_bytes: int = 256,
     model: Model | None = None,
@@ -75,7 +73,7 @@ def swarm_row(
     measured: dict[str, Any] = {}
     if ended:
         measured = _measured(model, planned or asked, number * noise, sum(int(one["in_flight"]) for one in lost))
-        measured |= {"bound_by": bound_by, "held_disturbed": disturbed, "lost": list(lost), "late": list(late)}
+        measured |= {"bound_by": bound_by, "held_disturbed": disturbed, "lost": list(lost)}
     row = make(
         run=RUN,
         trial=f"{cell}/{strategy}/round={number}",
@@ -116,11 +114,9 @@ def c100k_run(rounds: int = 1) -> list[Row]:
 
 
 def lossy_row(strategy: str = "generators", asked: int = 100_000) -> Row:
-    """Make the row of a trial in which a strategy process was killed, and a Locust worker joined late."""
+    """Make the row of a trial in which a strategy process was killed."""
     sentence = "16,666 answers are missing: a strategy process was killed by signal 9 (SIGKILL)"
-    return swarm_row(
-        strategy, asked, status="wrong", reason=sentence, invalid="all processes survived", lost=[KILLED], late=[LATE]
-    )
+    return swarm_row(strategy, asked, status="wrong", reason=sentence, invalid="all processes survived", lost=[KILLED])
 
 
 def _measured(model: Model, planned: int, noise: int, lost: int) -> dict[str, Any]:
@@ -154,7 +150,6 @@ def _measured(model: Model, planned: int, noise: int, lost: int) -> dict[str, An
         "client_processes": processes,
         "server_processes": processes,
         "nodes": 1,
-        "hosts": 1,
         "held_in_flight": held,
         "reach_ns": None if lost else reach_ns,
         "drain_ns": drain_ns,
@@ -167,8 +162,6 @@ def _measured(model: Model, planned: int, noise: int, lost: int) -> dict[str, An
         "failed_pages": lost,
         "errors": {"the strategy process was lost": lost} if lost else {},
         "client_cpu_ns": planned * 90_000,
-        "server_cpu_ns": planned * 50_000,
-        "locust_cpu_ns": 2 * S + planned * 4_000,
         "reporting_share": 0.004,
         "locust": {"version": "2.47.0", "requests": planned - lost, "failures": lost},
         "listen_drops": 0,

@@ -45,8 +45,6 @@ class ShareState:
     closing: ExitStack = field(default_factory=ExitStack)
     """Ends its server."""
     server: Server | None = None
-    served_ns: int = 0
-    """The CPU time of its server before the fetches."""
     asked_s: float | None = None
     """When the server was asked for its counts; None: it has answered."""
     node: process.Worker | None = None
@@ -58,8 +56,8 @@ class ShareState:
     """Number of fetches that have failed, which the gate will never hold."""
     knobs: dict[str, Any] = field(default_factory=dict)
     outcome: dict[str, Any] | None = None
-    counts: dict[str, Any] | None = None
-    """What its server has counted in the end."""
+    requests: int = 0
+    """Number of requests that its server has counted in the end."""
 
     @property
     def full(self) -> bool:
@@ -88,8 +86,8 @@ class Crowd:
         self.shares = [ShareState(share) for share in laid.shares]
         self.nodes: list[process.Worker] = []
         self.lost: list[dict[str, Any]] = []
-        self.reports: dict[str, list[dict[str, Any]]] = {}
-        """The reports of master and nodes, by event."""
+        self.statistics: dict[str, int] = {}
+        """What Locust's master has counted; empty until it answers."""
         self.begin_ns: int | None = None
         """The start of the fetches, from which the times of losses count."""
         self._cpus, self._patience_s = cpus, patience_s
@@ -127,7 +125,6 @@ class Crowd:
             state.server = state.closing.enter_context(serving)
             state.server.tell("configure", site=site.to_dict())
             state.server.tell("hold")
-            state.served_ns = state.server.stats()["cpu_ns"]
 
         pool = ThreadPoolExecutor(AT_ONCE_PER_CORE * len(host.usable_cores()))
         try:
@@ -168,11 +165,10 @@ class Crowd:
             for state in self.alive("going"):
                 self._with_server(state, partial(_release, command))
 
-    def ask_reports(self) -> None:
-        """Ask master and nodes for a report, which ``listen`` receives."""
-        self.reports = {}
-        for program in (self.master, *self.nodes):
-            self._send(program, {"do": "report"})
+    def ask_statistics(self) -> None:
+        """Ask the master for its statistics, which ``listen`` receives."""
+        self.statistics = {}
+        self._send(self.master, {"do": "report"})
 
     # State
 
@@ -229,11 +225,7 @@ class Crowd:
         try:
             while True:
                 message = program.hear("event")
-                event = message.pop("event")
-                if event in _EVENTS:
-                    _EVENTS[event](self, program, **message)
-                else:
-                    self.reports.setdefault(event, []).append(message)
+                _EVENTS[message.pop("event")](self, program, **message)
                 if b"\n" not in program.buffer:
                     return
         except process.WorkerTimeoutError:
@@ -296,8 +288,11 @@ class Crowd:
         state = self.shares[share]
         state.outcome = outcome
         if state.stage != "lost" and (stats := self._with_server(state, _stats)) is not None:
-            state.counts = {"requests": stats["requests"], "cpu_ns": stats["cpu_ns"] - state.served_ns}
+            state.requests = stats["requests"]
             state.stage, state.held = "crawled", 0
+
+    def _counted(self, _master: process.Worker, **statistics: int) -> None:
+        self.statistics = statistics
 
     # Servers
 
@@ -334,6 +329,7 @@ _EVENTS: dict[str, Callable[..., None]] = {
     "started": Crowd._started,  # noqa: SLF001
     "failed": Crowd._failed,  # noqa: SLF001
     "crawled": Crowd._crawled,  # noqa: SLF001
+    "statistics": Crowd._counted,  # noqa: SLF001
     "lost": Crowd._lost,  # noqa: SLF001
 }
 

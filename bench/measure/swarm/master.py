@@ -6,13 +6,12 @@
                                             {"event": "ready", "knobs": {..., "port"}}
     {"do": "spawn", "users"}
     {"do": "report"}
-                                            {"event": "statistics", "requests", "failures", "cpu_ns"}
+                                            {"event": "statistics", "requests", "failures"}
 """
 
 import locust  # isort: skip  (first of all: it patches what the others import)
 
 import sys
-import time
 from typing import Any
 
 from locust import runners
@@ -60,10 +59,9 @@ class Master(LocustPart):
         self._runner.greenlet.spawn(self._runner.start, users, users)
 
     def report(self) -> dict[str, Any]:
-        """Return the sums of Locust's statistics, and the CPU time of this process."""
+        """Return the sums of Locust's statistics."""
         total = self._runner.stats.total
-        counts = {"requests": total.num_requests, "failures": total.num_failures}
-        return {"event": "statistics", **counts, "cpu_ns": time.process_time_ns()}
+        return {"event": "statistics", "requests": total.num_requests, "failures": total.num_failures}
 
 
 if __name__ == "__main__":

@@ -11,8 +11,6 @@ A user asks the harness for a share, starts its strategy process, and crawls whe
                                             {"event": "failed", "share", "fetches"}
                                             {"event": "crawled", "share", "outcome"}
                                             {"event": "lost", "what", "share", "pid", "how"}     at any time
-    {"do": "report"}
-                                            {"event": "ended", "cpu_ns"}
 """
 
 import locust  # isort: skip  (first of all: it patches what the others import)
@@ -20,7 +18,6 @@ import locust  # isort: skip  (first of all: it patches what the others import)
 import json
 import math
 import os
-import time
 from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import Any, ClassVar
@@ -132,10 +129,6 @@ class Node(LocustPart):
     def go(self, share: int) -> None:
         """Start the crawl of a share."""
         self.begins[share].set()
-
-    def report(self) -> dict[str, Any]:
-        """Return the CPU time of this process."""
-        return {"event": "ended", "cpu_ns": time.process_time_ns()}
 
 
 if __name__ == "__main__":

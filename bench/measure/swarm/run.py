@@ -92,7 +92,7 @@ class Swarm:
         tell(f"starting {pairs} strategy {'process' if pairs == 1 else 'processes'}, each with a server")
         with gathered(self.laid, site, halves, lifetime_s, patience_s, self.setting.hosting) as crowd:
             self._crowd, self.shares = crowd, crowd.shares
-            measured |= {"lost": crowd.lost, "late": [], "hosts": 1}
+            measured |= {"lost": crowd.lost}
             self._start(lifetime_s)
             measured |= self._layers("base")
             tell(f"starting {self.laid.in_flight:,} fetches")
@@ -194,8 +194,7 @@ class Swarm:
     def _outcome(self) -> dict[str, Any]:
         """Return the sums over all shares."""
         outcomes = [state.outcome for state in self.shares if state.outcome is not None]
-        counts = [state.counts for state in self.shares if state.counts is not None]
-        self.seen.server = {"requests": sum(count["requests"] for count in counts)}
+        self.seen.server = {"requests": sum(state.requests for state in self.shares)}
         errors = sum((Counter(outcome["errors"]) for outcome in outcomes), Counter[str]())
         cpu_ns = sum(outcome["cpu_ns"] for outcome in outcomes)
         return {
@@ -204,28 +203,21 @@ class Swarm:
             "port_refusals": sum(count for text, count in errors.items() if "EADDRNOTAVAIL" in text),
             "client_cpu_ns": cpu_ns,
             "reporting_share": sum(outcome["reporting_cpu_ns"] for outcome in outcomes) / max(1, cpu_ns),
-            "server_cpu_ns": sum(count["cpu_ns"] for count in counts),
         }
 
     def _counted_by_locust(self) -> dict[str, Any]:
-        """Return Locust's statistics, once they include all reports of its nodes, and the CPU time that Locust used."""
+        """Return Locust's statistics, once they include all reports of its nodes."""
         crowd, requests, give_up_s = self._crowd, -1, 0.0
         fetched = sum(state.outcome["pages"] for state in self.shares if state.outcome is not None)
         while True:
-            crowd.ask_reports()
-            self._wait(
-                lambda: "statistics" in crowd.reports and len(crowd.reports.get("ended", ())) >= len(crowd.nodes),
-                "Locust did not answer in time",
-            )
-            (counted,) = crowd.reports["statistics"]
-            if counted["requests"] > requests:
-                requests, give_up_s = counted["requests"], time.monotonic() + COUNTED_S
+            crowd.ask_statistics()
+            self._wait(lambda: bool(crowd.statistics), "Locust did not answer in time")
+            if crowd.statistics["requests"] > requests:
+                requests, give_up_s = crowd.statistics["requests"], time.monotonic() + COUNTED_S
             if requests >= fetched or time.monotonic() > give_up_s:
                 break
             crowd.listen(LOOK_S)
-        cpu_ns = sum(report["cpu_ns"] for reports in crowd.reports.values() for report in reports)
-        counts = {name: counted[name] for name in ("requests", "failures")}
-        return {"locust_cpu_ns": cpu_ns, "locust": {"version": crowd.locust_version, **counts}}
+        return {"locust": {"version": crowd.locust_version, **crowd.statistics}}
 
     # Memory
 
