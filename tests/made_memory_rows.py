@@ -211,9 +211,6 @@ def limit_row(
         "next": {"name": "kernel.pid_max", "most": 32_448},
         "remedy": "sysctl vm.max_map_count=262144",
         "timeline": [[ns * 4 * MS, ns * 21_835 // 500] for ns in range(501)],
-        "maps_per_thread": 3.0,
-        "small_stack_found": 21_836,
-        "parent_could_fork": True,
     } | measured
     return changed(
         memory_row(resource, number=number, status=status, invalid=invalid),

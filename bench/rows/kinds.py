@@ -283,12 +283,6 @@ class LimitMeasured(Open, frozen=True, kw_only=True):
     next: Maybe[NextCeiling] = None  #: The next limit; null if none is known.
     remedy: Maybe[str] = None  #: How to raise the limit that was reached.
     timeline: Maybe[list[tuple[Ns, Count]]] = None  #: [nanoseconds since the start, amount reached].
-    start_ns: Maybe[Ns] = None  #: Time to start one.
-    maps_per_thread: Maybe[Number] = None  #: Memory mappings per thread.
-    parent_could_fork: Maybe[bool] = None  #: Whether the parent process could still start another at the limit.
-    processes: Maybe[PositiveCount] = None  #: Number of processes in the search.
-    small_stack_bytes: Maybe[Bytes] = None  #: Smaller stack size that was also tried.
-    small_stack_found: Maybe[Count] = None  #: Amount that a process reached with the smaller stack.
 
 
 class LimitFound(Row, tag="limit", frozen=True, kw_only=True):

@@ -48,9 +48,7 @@ def test_threads_end_at_the_address_space_by_name() -> None:
     answer = json.loads(done.out)["threads"]
     assert (answer["stopped_by"], answer["bound_by"]) == ("failure", "RLIMIT_AS")
     assert 2 <= answer["found"] < 75, "with 8 MiB each"
-    assert answer["parent_could_fork"] is True
-    assert answer["start_ns"] > 0
-    assert answer["maps_per_thread"] >= 2
+    assert "the parent could still start a process" in answer["evidence"]
     assert answer["next"]["name"] != "RLIMIT_AS"
     assert answer["timeline"][-1][1] == answer["found"]
 

@@ -26,10 +26,13 @@ RETIRED = {
         *("steady", "steady_response", "warm_up_ns", "voluntary_switches", "involuntary_switches"),
         *("gc_collections", "gc_total_ns", "gc_max_ns"),
     },
+    "ceilings": {
+        *("start_ns", "maps_per_thread", "parent_could_fork", "processes", "small_stack_bytes", "small_stack_found"),
+    },
     "client_processes": {"hosts", "late", "server_cpu_ns", "locust_cpu_ns"},
     "lateness_count": {"first_lateness_p99_ns"},
 }
-"""Figures that rows no longer have, by a key of their part: of an arm, a window, a crawl, a swarm, and the server.
+"""Figures that rows no longer have, by a key of their part of the row.
 
 They were of former checks, of cycles that were called disturbed and of a loop of pure Python, or nothing read them.
 """

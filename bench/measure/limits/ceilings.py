@@ -140,7 +140,6 @@ def make_figures(
     evidence: Sequence[str],
     reached: int | None = None,
     bound_by: Names = (),
-    **others: Any,
 ) -> dict[str, Any]:
     """Return the figures of a row: the prediction, how many pieces a process really got, and what stopped it."""
     named = bound_by or lowest(ceilings)
@@ -156,7 +155,6 @@ def make_figures(
         "evidence": evidence,
         "next": following and {"name": following.name, "most": following.most},
         "remedy": "; and ".join(remedies) or None,
-        **others,
     }
 
 

@@ -76,7 +76,6 @@ class Ramp:
 
     count: int
     ended: str
-    ns: int = 0
     error: str | None = None
     symptoms: Mapping[str, str] = field(default_factory=dict)
     timeline: Sequence[Sequence[int]] = ()
@@ -107,11 +106,11 @@ def ramp(child: Worker, guard: Guard, most: int, expected: int = NO_LIMIT_KNOWN)
         child.kill()
         child.process.wait()
         ended = str(error) if isinstance(error, BreachError) else "died"
-        return Ramp(points[-1][1], ended, points[-1][0], str(error), timeline=points)
+        return Ramp(points[-1][1], ended, str(error), timeline=points)
     ended = "reached" if event["error"] is None else "failure"
     step = len(points) // POINTS + 1
     points = [*points[::step], (event["ns"], event["count"])]
-    return Ramp(event["count"], ended, event["ns"], event["error"], event["symptoms"], points)
+    return Ramp(event["count"], ended, event["error"], event["symptoms"], points)
 
 
 def calibrate(guard: Guard) -> tuple[Facts, list[Reading]]:
@@ -213,7 +212,7 @@ def find_threads(guard: Guard, budget_bytes: float, *, through_shared: bool) -> 
     with probing(guard) as child:
         before = facts.look(child.pid)
         end = ramp(child, guard, aim.most, predicted[0].most if predicted else NO_LIMIT_KNOWN)
-        could_fork = answer(process) == "ok" if end.ended == "failure" else None
+        forked = answer(process) if end.ended == "failure" else ""
         after = facts.look(child.pid)
     grown = [(0, before), (end.count, after)] if end.count else readings
     names: Names = (aim.name,) if end.ended == "reached" and aim.name else ()
@@ -221,21 +220,12 @@ def find_threads(guard: Guard, budget_bytes: float, *, through_shared: bool) -> 
     if end.ended == "failure":
         names = culprit(before, after, grown, end)
         tried = ", ".join(f"one more {what}: {how}" for what, how in end.symptoms.items())
-        parent = "could still start a process" if could_fork else "could not start a process either"
+        parent = "could still start a process" if forked == "ok" else "could not start a process either"
         evidence += [f"at that moment the system answered: {tried}", f"the parent {parent}"]
     evidence += [ceiling.evidence for ceiling in list_ceilings("threads", after, grown) if "threads" in after]
-    maps_each = slope(grown, "maps")
-    return ceilings.make_figures(
-        predicted,
-        aim.stopped_by if end.ended == "reached" else end.ended,
-        evidence,
-        end.count,
-        names,
-        timeline=[list(point) for point in end.timeline],
-        maps_per_thread=None if maps_each is None else round(maps_each, 3),
-        parent_could_fork=could_fork,
-        start_ns=end.ns // end.count if end.count else None,
-    )
+    stopped_by = aim.stopped_by if end.ended == "reached" else end.ended
+    figures = ceilings.make_figures(predicted, stopped_by, evidence, end.count, names)
+    return figures | {"timeline": [list(point) for point in end.timeline]}
 
 
 def culprit(before: Facts, after: Facts, grown: Sequence[Reading], end: Ramp) -> Names:
