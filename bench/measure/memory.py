@@ -52,19 +52,16 @@ def system_layers(root: Path = Path("/proc")) -> Layers:
 
     ``slab_bytes`` holds both ends of every loopback connection, files, threads, poll entries. ``socket_bytes`` are the
     pages of data in sockets (proc(5), /proc/net/sockstat: TCP mem, in pages). ``tcp_sockets`` are those of this network
-    namespace, without ``time_waits``. ``tasks`` are all threads of all processes (proc(5), /proc/loadavg).
+    namespace, without those in TIME_WAIT. ``tasks`` are all threads of all processes (proc(5), /proc/loadavg).
     """
     sizes = procfs.sizes(procfs.text_of(root / "meminfo"))
     sockstat = procfs.text_of(root / "net" / "sockstat")
-    pages = _after(sockstat, "TCP", "mem")
+    pages = _of_tcp(sockstat, "mem")
     return {
         "kernel_stack_bytes": sizes.get("KernelStack"),
         "slab_bytes": sizes.get("Slab"),
-        "all_page_tables_bytes": sizes.get("PageTables"),
-        "available_bytes": sizes.get("MemAvailable"),
         "socket_bytes": None if pages is None else pages * os.sysconf("SC_PAGE_SIZE"),
-        "tcp_sockets": _after(sockstat, "TCP", "inuse"),
-        "time_waits": _after(sockstat, "TCP", "tw"),
+        "tcp_sockets": _of_tcp(sockstat, "inuse"),
         "tasks": procfs.tasks(procfs.text_of(root / "loadavg")),
     }
 
@@ -114,7 +111,7 @@ def _agree(first: Layers, other: Layers, key: str) -> bool:
     return old is None or new is None or abs(new - old) <= STILL * max(old, new)
 
 
-def _after(text: str | None, protocol: str, word: str) -> int | None:
-    """Return the number after a word in the line of a protocol."""
-    match = re.search(rf"^{protocol}:.*\b{word} (\d+)", text or "", re.MULTILINE)
+def _of_tcp(text: str | None, word: str) -> int | None:
+    """Return the number after a word in the line of TCP."""
+    match = re.search(rf"^TCP:.*\b{word} (\d+)", text or "", re.MULTILINE)
     return int(match[1]) if match else None

@@ -176,22 +176,15 @@ class Answer(Disturbances, frozen=True, kw_only=True):
 LAYERS = {
     "uss_bytes": "private memory of the process (USS)",
     "rss_bytes": "resident memory of the process",
-    "pss_bytes": "proportional share of resident memory (PSS)",
     "page_tables_bytes": "page tables of the process (VmPTE)",
     "kernel_stack_bytes": "kernel stacks of the whole system (KernelStack)",
     "slab_bytes": "slab of the whole system, including both ends of every loopback connection",
     "socket_bytes": "pages of data in TCP sockets, of the whole system",
-    "all_page_tables_bytes": "page tables of the whole system",
-    "available_bytes": "memory available in the whole system",
-    "unused_bytes": "memory used by neither processes nor the kernel, in the whole system; swarms only",
     "tcp_sockets": "TCP sockets of the network namespace",
-    "time_waits": "TCP connections in TIME_WAIT",
     "tasks": "threads of all processes",
     "threads": "threads of the worker",
     "connections": "connections of the server",
     "server_uss_bytes": "USS of the server",
-    "server_rss_bytes": "RSS of the server",
-    "server_pss_bytes": "PSS of the server",
     "server_page_tables_bytes": "page tables of the server",
 }
 MOMENTS = {

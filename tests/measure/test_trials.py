@@ -39,9 +39,8 @@ STEADY = {"steady_service"}
 """What a crawl has that was full for long enough."""
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
 LAYERS = {
-    "uss_bytes", "rss_bytes", "pss_bytes", "page_tables_bytes", "kernel_stack_bytes", "slab_bytes", "socket_bytes",
-    "all_page_tables_bytes", "available_bytes", "tcp_sockets", "time_waits", "tasks", "threads", "connections",
-    "server_uss_bytes", "server_rss_bytes", "server_pss_bytes", "server_page_tables_bytes",
+    "uss_bytes", "rss_bytes", "page_tables_bytes", "kernel_stack_bytes", "slab_bytes", "socket_bytes", "tcp_sockets",
+    "tasks", "threads", "connections", "server_uss_bytes", "server_page_tables_bytes",
 }  # fmt: skip
 REACHED = {"held_in_flight", "reach_ns", "reach_cpu_ns", "reach_server_cpu_ns", "drain_ns"}
 HELD = {f"{stage}_{layer}" for stage in ("base", "held") for layer in LAYERS} | REACHED

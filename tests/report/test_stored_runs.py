@@ -26,6 +26,14 @@ RETIRED = {
         *("steady", "steady_response", "warm_up_ns", "voluntary_switches", "involuntary_switches"),
         *("gc_collections", "gc_total_ns", "gc_max_ns"),
     },
+    "base_uss_bytes": {
+        f"{moment}_{layer}"
+        for moment in ("base", "held", "parked")
+        for layer in (
+            *("all_page_tables_bytes", "available_bytes", "unused_bytes", "time_waits"),
+            *("pss_bytes", "server_rss_bytes", "server_pss_bytes"),
+        )
+    },
     "implementation": {
         *("gil_asked", "eager_tasks", "switch_interval_ns", "gc_enabled", "gc_thresholds", "selector", "stack_bytes"),
     },

@@ -130,7 +130,6 @@ def _measured(model: Model, planned: int, noise: int, lost: int) -> dict[str, An
         "server_page_tables_bytes": 130_000 * processes,
         "kernel_stack_bytes": 4_000_000,
         "slab_bytes": 160_000_000,
-        "unused_bytes": 22_000_000_000,
         "socket_bytes": 8_192,
         "tcp_sockets": 60,
     }
@@ -157,7 +156,6 @@ def _measured(model: Model, planned: int, noise: int, lost: int) -> dict[str, An
         "timeline": _timeline(planned, held, reach_ns, drain_ns, each),
         **{f"base_{key}": value for key, value in base.items()},
         **{f"held_{key}": value for key, value in grown.items()},
-        "held_unused_bytes": base["unused_bytes"] - each * held * 104 // 100,
         "pages": planned - lost,
         "failed_pages": lost,
         "errors": {"the strategy process was lost": lost} if lost else {},

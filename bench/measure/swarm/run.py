@@ -241,7 +241,7 @@ class Swarm:
                 }
                 sums.update({name: size or 0 for name, size in client.items()} | counts)
                 sums.update({f"server_{name}": size or 0 for name, size in serving.items()})
-        return dict(sums), memory.system_layers() | {"unused_bytes": memory.unused_bytes()}
+        return dict(sums), memory.system_layers()
 
     def _layers_since(self, base: dict[str, Any]) -> dict[str, Any]:
         """Return the layers once no other process disturbs them; mark them as disturbed after a timeout."""
