@@ -149,7 +149,7 @@ def _measured(cpu_ns: int, per_s: float, share: float) -> dict[str, Any]:
     counted = dict.fromkeys(("requests", "pages", "tries"), 9000)
     return counted | {
         "windows": [window | {"cycle": n, "pages": 500.0} for n in range(6)],
-        "settle_ns": 10 * MS, "cpu_per_page_ns": cpu_ns, "pages_per_s": per_s,
+        "cpu_per_page_ns": cpu_ns, "pages_per_s": per_s,
         "cpu_share": share, "failed_pages": 0, "peak_in_flight": 100, "held_in_flight": 100,
         "service": times([4 * MS] * 20),
         "steal_share": 0.0, "listen_drops": 0,

@@ -146,10 +146,7 @@ _ANSWER = (
     *("pages", "failed_pages", "pages_per_s", "makespan_ns", "cpu_per_page_ns", "cpu_user_ns", "cpu_system_ns"),
     *("peak_in_flight", "tries", "service", "response", "queueing", "timeline"),
 )
-_SERVED = (
-    *("requests", "peak_in_flight", "responses_by_status", "cpu_ns", "cpu_share"),
-    *("lateness_count", "lateness_p90_ns", "lateness_p99_ns"),
-)
+_SERVED = ("requests", "peak_in_flight", "responses_by_status", "cpu_ns", "cpu_share", "lateness_p99_ns")
 _SIZES = ("held_uss_bytes", "held_rss_bytes")
 _RAN_WITH = ("strategy", "python", "implementation", "gil")
 
@@ -211,7 +208,6 @@ class ArmMeasured(Answer, frozen=True, kw_only=True):
     block: Maybe[Name] = None  #: The id of the block: its arms were alive at the same time.
     #: The windows of the arm's slices, in their order; in band, without those that have too few samples.
     windows: Maybe[list[Window]] = None
-    settle_ns: Maybe[Ns] = None  #: How long the gate was open before each window.
     cpu_share: Maybe[Number] = None  #: CPU time of the worker and its children as a share of the time; cores add up.
     #: By which clock the CPU time of all arms of the block was read: the kernel's task clock; in band, so the worker's
     #: own, between two pages; or the CPU clock of another process. Older rows lack it, and have the last.
@@ -234,7 +230,7 @@ class Arm(Row, frozen=True, kw_only=True):
 
     NEEDED: ClassVar[Needed] = {
         "measured": (
-            *("block", "windows", "settle_ns", "cpu_per_page_ns", "pages_per_s", "cpu_share"),
+            *("block", "windows", "cpu_per_page_ns", "pages_per_s", "cpu_share"),
             *("requests", "pages", "failed_pages", "tries", "peak_in_flight", "held_in_flight", "service"),
         ),
         "knobs": _RAN_WITH,

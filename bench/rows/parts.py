@@ -240,31 +240,19 @@ class Server(Open, frozen=True, kw_only=True):
     """
 
     requests: Maybe[Count] = None  #: Number of requests received.
-    in_flight: Maybe[Count] = None  #: Number of requests received and not answered, at the end.
     peak_in_flight: Maybe[Count] = None  #: Maximum number of requests in flight at a time.
-    connections: Maybe[Count] = None  #: Number of connections open at the end.
     peak_connections: Maybe[Count] = None  #: Maximum number of connections open at a time.
     total_connections: Maybe[Count] = None  #: Number of connections accepted.
-    bytes_sent: Maybe[Count] = None  #: Number of bytes sent.
     responses_by_status: Maybe[dict[HttpStatus, Count]] = None  #: Number of responses by status.
     faults: Maybe[dict[Name, Count]] = None  #: Number of injected faults by kind.
-    lateness_count: Maybe[Count] = None  #: Number of responses with an added latency.
-    lateness_p50_ns: Maybe[Ns] = None  #: How late these responses were sent: median.
-    lateness_p90_ns: Maybe[Ns] = None  #: Their 90 % quantile.
+    lateness_p50_ns: Maybe[Ns] = None  #: How late responses with an added latency were sent: median.
     lateness_p99_ns: Maybe[Ns] = None  #: Their 99 % quantile.
     lateness_max_ns: Maybe[Ns] = None  #: Their maximum.
     first_lateness_max_ns: Maybe[Ns] = None  #: Maximum of the first responses on kept connections.
-    first_lateness_count: Maybe[Count] = None  #: Number of first responses on kept connections with an added latency.
     ceiling_per_s: Maybe[Number] = None  #: Responses per second without latency to a client that parses nothing.
     run_delay_share: Maybe[Number] = None  #: Share of the time in which it was runnable but waited for its core.
-    cpu_user_ns: Maybe[Ns] = None  #: User CPU time since its start.
-    cpu_system_ns: Maybe[Ns] = None  #: System CPU time since its start.
     cpu_ns: Maybe[Ns] = None  #: CPU time during the trial.
     cpu_share: Maybe[Number] = None  #: The same as a share of one core.
-    clock_ns: Maybe[ClockNs] = None  #: The server's clock at the end.
-    held: Maybe[bool] = None  #: Whether the gate was shut at the end.
-    cached_pages: Maybe[Count] = None  #: Number of rendered pages in its cache.
-    cached_bytes: Maybe[Bytes] = None  #: Size of these pages.
 
 
 class Knobs(Open, frozen=True, kw_only=True):

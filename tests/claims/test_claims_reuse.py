@@ -25,7 +25,7 @@ from tests.made_rows import FAILED, crawl_row
 LATER = "2026-02-02T00:00:00.000+00:00"
 ANOTHER = "as the other run named it"
 RACED = {"model": "threads"} | dict.fromkeys(("links_seen", "distinct", "fetched", "duplicates", "lost_updates"), 1)
-ARM = dict.fromkeys(("settle_ns", "cpu_share", "requests", "held_in_flight"), 1) | {"windows": [], "block": ANOTHER}
+ARM = dict.fromkeys(("cpu_share", "requests", "held_in_flight"), 1) | {"windows": [], "block": ANOTHER}
 
 
 @pytest.fixture(scope="module")

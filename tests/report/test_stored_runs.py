@@ -20,7 +20,7 @@ RESULTS = Path(__file__).parents[2] / "results"
 RUNS = rows.folders_in(RESULTS / "reference")
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8")))
 RETIRED = {
-    "windows": {"kept", "replaced", "cpu_per_page_all_ns", "missing_share", "disturbed", "unit_ns"},
+    "windows": {"kept", "replaced", "cpu_per_page_all_ns", "missing_share", "disturbed", "unit_ns", "settle_ns"},
     "cycle": {"kept", "replaced", "disturbed", "unit_ns"},
     "queueing": {
         *("steady", "steady_response", "warm_up_ns", "voluntary_switches", "involuntary_switches"),
@@ -41,7 +41,11 @@ RETIRED = {
         *("start_ns", "maps_per_thread", "parent_could_fork", "processes", "small_stack_bytes", "small_stack_found"),
     },
     "client_processes": {"hosts", "late", "server_cpu_ns", "locust_cpu_ns"},
-    "lateness_count": {"first_lateness_p99_ns"},
+    "responses_by_status": {
+        *("first_lateness_p99_ns", "first_lateness_count", "lateness_count", "lateness_p90_ns"),
+        *("in_flight", "connections"),
+        *("bytes_sent", "cpu_user_ns", "cpu_system_ns", "clock_ns", "held", "cached_pages", "cached_bytes"),
+    },
 }
 """Figures that rows no longer have, by a key of their part of the row.
 

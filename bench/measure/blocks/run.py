@@ -80,7 +80,6 @@ def _of_arm(running: Running, done: _Done, seen: Observation) -> None:
         | {
             "block": block.id,
             "windows": windows,
-            "settle_ns": running.lengths.settle_ns,
             "requests": running.requests,
             "held_in_flight": running.cap,
             "reached_in_flight": running.reached,
