@@ -1,7 +1,6 @@
 """A trial of one strategy on one workload: a fresh worker, observed from outside, whose answer is checked."""
 
 import time
-from functools import partial
 from typing import Any
 
 import psutil
@@ -12,9 +11,8 @@ from inflight.bench.measure.expected import Answer, difference, expected_answer,
 from inflight.bench.measure.places import without_places
 from inflight.bench.measure.process import DEFAULT, Runtime
 from inflight.bench.measure.server import Server, counted_between
-from inflight.bench.measure.trial import Observation, Setting, conduct, working
+from inflight.bench.measure.trial import Observation, Setting, on_server, working
 from inflight.bench.plan.trials import Trial
-from inflight.bench.rows.files import Row
 from inflight.strategies.base import Job
 
 PROGRAM = "inflight.bench.measure.worker.crawl"
@@ -22,11 +20,6 @@ MIN_NS = 20_000_000
 """Initial time between two samples. Each sample costs about 40 µs of the harness's core."""
 MAX_SAMPLES = 200
 """Number of samples at which every other one is dropped and the interval doubles."""
-
-
-def run_trial(trial: Trial, server: Server, setting: Setting) -> Row:
-    """Run a trial to its end, or to its deadline, and return its row."""
-    return conduct(trial, setting.run, partial(observe, trial, server, setting), server)
 
 
 def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -> None:
@@ -75,6 +68,10 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
         seen.measured["others_ns"] = max(0, busy_ns - outcome["cpu_user_ns"] - outcome["cpu_system_ns"])
     evidence = evidence_of(trial, setting.cpus, seen, answer, setting.runtime)
     seen.checks, seen.wrong = judge(validity.CHECKS, evidence), evidence.answer_difference
+
+
+run_trial = on_server(observe)
+"""Runs a crawl, timed or held for its memory."""
 
 
 def _job(trial: Trial, server: Server, setting: Setting) -> Job:

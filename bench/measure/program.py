@@ -1,24 +1,18 @@
 """Run one probe in a fresh process and make a row of its measurement."""
 
 import importlib
-from functools import partial
 
 from inflight.bench.measure import process
 from inflight.bench.measure.server import Server
-from inflight.bench.measure.trial import Observation, Setting, conduct
+from inflight.bench.measure.trial import Observation, Setting, on_server
 from inflight.bench.plan.bare import BareTrial
-from inflight.bench.rows.files import Row
 from inflight.fake_server.site import SiteConfig
 
 PROGRAMS = "inflight.bench.measure.programs"
 
 
-def run_probe(trial: BareTrial, server: Server, setting: Setting) -> Row:
-    """Run a probe to its end, or to its deadline, and return its row."""
-    return conduct(trial, setting.run, partial(_observe, trial, server, setting), server)
-
-
-def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
+@on_server
+def run_probe(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
     """Serve the probe's site, if it has one, and record its measurement."""
     name = trial.values["probe"]
     site = importlib.import_module(f"{PROGRAMS}.{name}").SITE

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -126,6 +127,11 @@ def conduct(
     except ValueError as error:  # a strategy that changes clocks or counts
         ended = {"status": "failed", "reason": f"invalid measurement: {error}"}
         return records.make(**known, **ended, **_gathered(Observation()))
+
+
+def on_server(observe: Callable[[Any, Server, Setting, Observation], None]) -> Callable[[Any, Server, Setting], Row]:
+    """Return the function that observes a trial on a server to its end, or to its deadline, and returns its row."""
+    return lambda trial, server, setting: conduct(trial, setting.run, partial(observe, trial, server, setting), server)
 
 
 def _gathered(seen: Observation) -> dict[str, Any]:

@@ -4,7 +4,6 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +13,15 @@ from inflight.bench.measure import process
 from inflight.bench.measure.checks import judge, knobs, passed_if
 from inflight.bench.measure.held import Guard, layers, layers_since
 from inflight.bench.measure.server import Server
-from inflight.bench.measure.trial import Observation, Setting, conduct, working
+from inflight.bench.measure.trial import Observation, Setting, on_server, working
 from inflight.bench.plan.bare import WITH_SOCKET, BareTrial
-from inflight.bench.rows.files import Row
 
 PROGRAM = "inflight.bench.measure.idle.worker"
 
 
-def run_idle(trial: BareTrial, server: Server, setting: Setting) -> Row:
-    """Run a trial to its end, or to its deadline or budget, and return its row."""
-    return conduct(trial, setting.run, partial(_observe, trial, server, setting), server)
-
-
-def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
+@on_server
+def run_idle(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
+    """Start the threads or tasks of a trial, and read memory before and after."""
     server.clear()
     variables = trial.values.get("variables", {})
     setting = replace(setting, runtime=replace(setting.runtime, variables=variables))

@@ -6,7 +6,6 @@ A rate that is not kept does not fail a check.
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,9 +15,8 @@ from inflight.bench.measure.checks import MS, Judgement, judge, not_applicable, 
 from inflight.bench.measure.expected import longest_wait_ns
 from inflight.bench.measure.server import Server, counted_between
 from inflight.bench.measure.swarm.schedule import LONGEST_SHARE, NO_ANSWER
-from inflight.bench.measure.trial import Observation, Setting, conduct, working
+from inflight.bench.measure.trial import Observation, Setting, on_server, working
 from inflight.bench.plan.bare import BareTrial
-from inflight.bench.rows.files import Row
 from inflight.fake_server.faults import FAULTS
 from inflight.fake_server.site import PageSpec, Site, SiteConfig
 
@@ -29,15 +27,12 @@ FULL_SERVER_SHARE = 0.70
 """Minimum CPU share at which the server's core counts as full."""
 
 
-def run_open(trial: BareTrial, server: Server, setting: Setting) -> Row:
-    """Send at a trial's rate for its time, and return its row. A row whose rate was not kept can be valid.
+@on_server
+def run_open(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
+    """Send at a trial's rate for its time. A row whose rate was not kept can be valid.
 
     The fake server is not used if the workload has a target of its own.
     """
-    return conduct(trial, setting.run, partial(_observe, trial, server, setting), server)
-
-
-def _observe(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
     values, site, served = trial.values, None, None
     parts = urlsplit(values["target"] or server.base)
     order = {name: values[name] for name in ("rate_per_s", "seconds", "users")}
