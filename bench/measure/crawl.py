@@ -40,10 +40,10 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
         worker.crawled(sampler.sample)
         crawled_ns = time.monotonic_ns()
         after = counts(server, setting.cpus)
-        delay_after_ns = host.run_delay_ns(worker.pid)
-        if (delay_ns := host.since(delay_before_ns, delay_after_ns)) is not None:
-            seen.measured["run_delay_ns"] = delay_ns
-        seen.measured |= {"peak_threads": sampler.peak_threads} | _memory(worker.pid)
+        seen.measured["run_delay_ns"] = host.since(delay_before_ns, host.run_delay_ns(worker.pid))
+        sizes = memory.process_layers(worker.pid)  # at rest
+        seen.measured |= {key: sizes[key] for key in ("uss_bytes", "rss_bytes", "pss_bytes")}
+        seen.measured["peak_threads"] = sampler.peak_threads
         if workload.kind == "crawl":
             seen.measured["samples"] = sampler.samples()
         if "released_ns" in seen.measured:
@@ -57,13 +57,13 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
     failed = sum(status is None for status, _ in answer.values())
     seen.measured["port_refusals"] = sum("EADDRNOTAVAIL" in (error or "") for *_, error in records)
     seen.measured |= _derived(outcome, len(answer), failed) | outcome
-    seen.server, seen.host = differences(before, after)
+    seen.server, disturbed = differences(before, after)
     seen.server["ceiling_per_s"] = server.ceiling_per_s
     opened = seen.server["peak_connections"]
     if workload.connection == "keep-alive" and not workload.site.faults and 0 < opened < outcome["peak_in_flight"]:
         # Each fetch needs a connection, and these stay open: the others waited within the client.
         seen.measured["reached_in_flight"] = opened
-    seen.measured |= seen.host
+    seen.measured |= disturbed
     if (busy_ns := host.since(before["busy_ns"], after["busy_ns"])) is not None:
         seen.measured["others_ns"] = max(0, busy_ns - outcome["cpu_user_ns"] - outcome["cpu_system_ns"])
     evidence = evidence_of(trial, setting.cpus, seen, answer, setting.runtime)
@@ -85,12 +85,6 @@ def _job(trial: Trial, server: Server, setting: Setting) -> Job:
         timeout_ns=round(setting.deadline_s(trial) * 1e9),
         work_units=max(1, round(workload.cpu_ns / setting.unit_ns)) if workload.cpu_ns and setting.unit_ns else 0,
     )
-
-
-def _memory(pid: int) -> dict[str, int]:
-    """Read the memory of an idle process: unique (USS), proportional (PSS, if known) and resident (RSS)."""
-    sizes = memory.process_layers(pid)
-    return {key: size for key in ("uss_bytes", "rss_bytes", "pss_bytes") if (size := sizes[key]) is not None}
 
 
 def counts(server: Server, cpus: host.Cpus) -> dict[str, Any]:
@@ -150,7 +144,6 @@ def evidence_of(
         expected_failures=sum(status is None for status, _ in expected.values()),
         measured=without_places(seen.measured),
         server=seen.server,
-        host=seen.host,
         knobs=seen.knobs,
         wanted_knobs=wanted,
         descriptors_needed=preflight.descriptors_needed(trial),

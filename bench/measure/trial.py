@@ -76,7 +76,6 @@ class Observation:
 
     measured: dict[str, Any] = field(default_factory=dict)
     server: dict[str, Any] = field(default_factory=dict)
-    host: dict[str, Any] = field(default_factory=dict)
     knobs: dict[str, Any] = field(default_factory=dict)
     steady: dict[str, Any] | None = None
     """The steady state of a crawl (``record.steady_state``), by which it is compared with other clients."""

@@ -35,7 +35,6 @@ class Evidence:
     """Longest time that the site lets a fetch wait."""
     measured: dict[str, Any]
     server: dict[str, Any]
-    host: dict[str, Any]
     knobs: dict[str, Any]
     wanted_knobs: dict[str, Any]
     descriptors_needed: int
@@ -71,7 +70,7 @@ def ports(evidence: Evidence) -> Judgement:
     refused = evidence.measured.get("port_refusals", 0)
     if refused:
         return "failed", f"{refused} pages failed because no client port was left (EADDRNOTAVAIL)"
-    opened, size = evidence.server.get("total_connections"), evidence.host.get("ephemeral_ports")
+    opened, size = evidence.server.get("total_connections"), evidence.measured.get("ephemeral_ports")
     if opened is None or size is None:
         return not_applicable("the size of the port range is unknown")
     return passed_if(opened < size, f"{opened} connections opened, {size} ports in the range")
@@ -113,7 +112,7 @@ CHECKS: dict[str, Judge] = {
     "cap reached, never exceeded": cap,
     "no hole": hole,
     "requests counted alike": requests,
-    "no listen drops": lambda seen: checks.drops(seen.host["listen_drops"]),
+    "no listen drops": lambda seen: checks.drops(seen.measured["listen_drops"]),
     "client ports left": ports,
     "limits high enough": allowances,
     "settings applied": lambda seen: checks.knobs(seen.wanted_knobs, seen.knobs),

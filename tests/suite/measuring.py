@@ -81,9 +81,9 @@ def _seen(
     workload = worker.workload
     makespan_ns = sum(turn.makespan_ns for turn in turns)
     seen = Observation(knobs=worker.knobs)
-    seen.server, seen.host = differences(before, after)
+    seen.server, disturbed = differences(before, after)
     seen.server |= {"cpu_share": _server_share(before, after, turns), "ceiling_per_s": ceiling_per_s}
-    seen.measured = {
+    seen.measured = disturbed | {
         "pages": turns[-1].pages,
         "failed_pages": sum(turn.failed_pages for turn in turns),
         "pages_per_s": sum(turn.pages - turn.failed_pages for turn in turns) / makespan_ns * 1e9,
