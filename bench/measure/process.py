@@ -163,13 +163,9 @@ class Worker:
         code = self.process.returncode
         if code is None:
             return "the worker closed its output but is still running"
-        return f"the worker {how_it_ended(code)}{self.last_words()}"
-
-    def last_words(self) -> str:
-        """Return the last line of standard error, if any, as a clause."""
         self.errors.seek(0)
         lines = self.errors.read().decode("utf-8", "replace").strip().splitlines()
-        return f": {lines[-1].strip()}" if lines else ""
+        return ": ".join([f"the worker {how_it_ended(code)}", *(line.strip() for line in lines[-1:])])
 
     def _read_line(self, each_tick: Callable[[], None] | None) -> bytes:
         assert self.process.stdout is not None

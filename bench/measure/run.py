@@ -55,8 +55,6 @@ INSTALL_LOCUST = "install it with `make extras` in a checkout, otherwise with `p
 
 Report = Callable[[int, int, Sequence[Row]], None]
 """Called after each trial with its number, the number of trials, and its rows; a block has one for each arm."""
-SettingOf = Callable[[AnyTrial], Setting]
-"""Returns the setting of a trial: kinds of trials differ in their memory budget."""
 
 
 class RunError(Exception):
@@ -201,7 +199,20 @@ def execute(
         )
         of_swarms = available_bytes * 9 // 10 if budget_bytes is None else budget_bytes
         swarm = replace(setting, budget_bytes=of_swarms, halves=host.halves(pin=experiment.pin))
-        _run_missing(folder, cpus, lambda trial: swarm if trial.kind == "swarm" else setting, missing, report, given)
+        reasons = _reasons_to_skip(missing, given)
+        with ServerKeeper(cpus) as keeper:
+            for number, trial in enumerate(missing, start=1):
+                left_out = [part for part in row_trials(trial) if part.id in reasons]
+                made = [skipped(part, folder.name, *reasons[part.id]) for part in left_out]
+                if len(left_out) < len(row_trials(trial)):
+                    absent = {part.strategy for part in left_out}
+                    whole = trial.without(absent) if isinstance(trial, BlockTrial) else trial
+                    made += _run_one(whole, keeper, swarm if trial.kind == "swarm" else setting, given)
+                for row in made:
+                    append(folder, row)
+                if any(row.cause == "server" for row in made):
+                    reasons |= _of_same_workload(trial, missing, made[0])
+                report(number, len(missing), made)
 
 
 def _unit_ns(folder: Path, trials: Iterable[AnyTrial], cpus: host.Cpus) -> float | None:
@@ -278,27 +289,6 @@ def _check_files(stored: Iterable[Row], parts: Mapping[str, RowTrial]) -> None:
                 raise RunError(f"{file} has changed since the run began; start a new run")
 
 
-def _run_missing(
-    folder: Path, cpus: host.Cpus, setting_of: SettingOf, trials: list[AnyTrial], report: Report, given: tuple[str, ...]
-) -> None:
-    reasons = _reasons_to_skip(trials, given)
-    with ServerKeeper(cpus) as keeper:
-        for number, trial in enumerate(trials, start=1):
-            left_out = [part for part in row_trials(trial) if part.id in reasons]
-            made = [skipped(part, folder.name, *reasons[part.id]) for part in left_out]
-            if len(left_out) < len(row_trials(trial)):
-                # The processes of a swarm use all cores, and inherit those of this process.
-                with nullcontext() if trial.kind == "swarm" else beside_the_server(cpus):
-                    absent = {part.strategy for part in left_out}
-                    whole = trial.without(absent) if isinstance(trial, BlockTrial) else trial
-                    made += _run_one(whole, keeper, setting_of(trial), given)
-            for row in made:
-                append(folder, row)
-            if any(row.cause == "server" for row in made):
-                reasons |= _of_same_workload(trial, trials, made[0])
-            report(number, len(trials), made)
-
-
 def _of_same_workload(trial: AnyTrial, trials: list[AnyTrial], row: Row) -> dict[str, tuple[Cause, str]]:
     """Return the reason of a row for all arms of all blocks of its workload."""
     assert isinstance(trial, BlockTrial)
@@ -365,7 +355,9 @@ def _run_one(trial: AnyTrial, keeper: "ServerKeeper", setting: Setting, given: t
             prepared[arm.name] = Prepared(arm, strategies.describe(arm.strategy), runtime, None)
     elif isinstance(trial, Trial) and trial.arm is not None:
         setting = replace(setting, runtime=_runtime(trial.arm, None, given))
-    return measured(trial, keeper, setting, prepared)
+    # The processes of a swarm use all cores, and inherit those of this process.
+    with nullcontext() if trial.kind == "swarm" else beside_the_server(setting.cpus):
+        return measured(trial, keeper, setting, prepared)
 
 
 def measured(

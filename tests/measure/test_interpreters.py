@@ -44,7 +44,7 @@ def test_an_interpreter_says_what_it_is() -> None:
     assert found.executable == sys.executable
     assert found.version == sys.version.split()[0]
     assert found.numbers == sys.version_info[:2]
-    assert found.has_eager_tasks == (sys.version_info >= (3, 12))
+    assert found.to_dict()["eager_tasks"] == (sys.version_info >= (3, 12))
 
 
 @pytest.mark.parametrize(

@@ -35,16 +35,13 @@ def run_idle(trial: BareTrial, server: Server, setting: Setting, seen: Observati
         if started["error"] is not None:
             raise process.WorkerError(started["error"], started.get("cause"))
         if trial.strategy in WITH_SOCKET:
-            _wait_for_the_server(server, seen.measured["base_connections"] + trial.values["n"], worker.deadline_s)
+            # Memory of the kernel includes the server's ends only when the server has accepted all connections.
+            connections = seen.measured["base_connections"] + trial.values["n"]
+            while server.stats()["connections"] < connections and time.monotonic() < worker.deadline_s:
+                time.sleep(process.TICK_S)
         seen.measured |= layers_since(seen.measured, "held", worker, server) | {"ps_rss_bytes": _rss_by_ps(worker.pid)}
     wanted = {"idle": trial.strategy} | ({"variables": variables} if variables else {})
     seen.checks = judge(CHECKS, Evidence(trial.values["n"], seen.measured["started"], wanted, seen.knobs))
-
-
-def _wait_for_the_server(server: Server, connections: int, deadline_s: float) -> None:
-    """Wait until the server has accepted all connections, so that the kernel's memory includes its ends."""
-    while server.stats()["connections"] < connections and time.monotonic() < deadline_s:
-        time.sleep(process.TICK_S)
 
 
 def _rss_by_ps(pid: int) -> int | None:

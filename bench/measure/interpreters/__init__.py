@@ -81,14 +81,9 @@ class Interpreter:
         kind = "" if self.implementation == "cpython" else f"{self.implementation}-"
         return f"{kind}{self.version.rstrip('+')}{'t' * self.free_threaded}{'d' * self.debug}"
 
-    @property
-    def has_eager_tasks(self) -> bool:
-        """Whether asyncio has eager tasks (new in Python 3.12)."""
-        return self.numbers >= (3, 12)
-
     def to_dict(self) -> dict[str, Any]:
-        """Return the values for ``machine.json``."""
-        return asdict(self) | {"eager_tasks": self.has_eager_tasks}
+        """Return the values for ``machine.json``, and whether asyncio has eager tasks (new in Python 3.12)."""
+        return asdict(self) | {"eager_tasks": self.numbers >= (3, 12)}
 
 
 @cache

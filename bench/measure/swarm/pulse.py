@@ -31,16 +31,14 @@ class Pulse:
         if passed_s < LOOK_EVERY_S:
             return False
         self._looked_s += passed_s
+        before = self._switches
         try:
-            alive = self._gives_a_sign()
+            self._switches = self._context_switches()
+            alive = self._switches != before or self._process.status() in WAITING_ITS_TURN
         except psutil.NoSuchProcess:
             return False
         self.still_s = 0.0 if alive else self.still_s + LOOK_EVERY_S
         return self.still_s >= limit_s
-
-    def _gives_a_sign(self) -> bool:
-        before, self._switches = self._switches, self._context_switches()
-        return self._switches != before or self._process.status() in WAITING_ITS_TURN
 
     def _context_switches(self) -> int:
         return sum(self._process.num_ctx_switches())
