@@ -79,9 +79,14 @@ def plan_lines(planned: Layout, allowed: Allowances, strategy: Description) -> I
     yield ""
     yield f"{programs}, each with a server; ports of a server: {planned.ports_each}"
     yield ""
-    lines = [("descriptors of a process (ulimit -Hn)", f"{largest:,} connections", _connections(allowed))]
+    connections = ports = "unknown"
+    if (descriptors := allowed.descriptors) is not None:
+        connections = f"{max_connections(descriptors):,} for {descriptors:,} descriptors"
+    if allowed.ports is not None:
+        ports = f"{allowed.ports:,}"
+    lines = [("descriptors of a process (ulimit -Hn)", f"{largest:,} connections", connections)]
     to_one = math.ceil(largest / planned.ports_each)
-    lines.append(("client ports", f"{to_one:,} connections to one address", _number(allowed.ports)))
+    lines.append(("client ports", f"{to_one:,} connections to one address", ports))
     if (threads := allowed.threads) is not None:
         lines.append(("threads of a process", f"{largest * threads.each:,}", f"{threads.max:,} ({threads.name})"))
     lines += [
@@ -95,15 +100,6 @@ def plan_lines(planned: Layout, allowed: Allowances, strategy: Description) -> I
     yield ""
     bound = planned.bound_by
     yield "No limit of this machine binds." if bound is None else f"A limit binds: {bound.sentence}."
-
-
-def _connections(allowed: Allowances) -> str:
-    limit = allowed.descriptors
-    return "unknown" if limit is None else f"{max_connections(limit):,} for {limit:,} descriptors"
-
-
-def _number(limit: int | None) -> str:
-    return "unknown" if limit is None else f"{limit:,}"
 
 
 def _run(

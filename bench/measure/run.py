@@ -11,12 +11,12 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NoReturn, Protocol, Self
+from typing import Any, Protocol, Self
 
 import msgspec
 import psutil
@@ -227,12 +227,11 @@ def _unit_ns(folder: Path, trials: Iterable[AnyTrial], cpus: host.Cpus) -> float
             return float(row.workload.cpu_ns / units)
     try:
         code, text = process.output(["inflight.bench.measure.calibrate"], cpus.client, CALIBRATION_S)
-        return float(text) if code == 0 else _not_calibrated(f"exited with {code}")
+        if code == 0:
+            return float(text)
+        why = f"exited with {code}"
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        return _not_calibrated(str(error))
-
-
-def _not_calibrated(why: str) -> NoReturn:
+        why = str(error)
     raise RunError(f"cannot calibrate the CPU work on this machine: {why}")
 
 
@@ -316,8 +315,6 @@ def _lack(strategy: str, python: str | None, cores: int, given: tuple[str, ...])
     if cores > (usable := len(host.usable_cores())):
         return "limit", f"it needs {cores} cores, and this process may use {usable}"
     described = strategies.describe(strategy)
-    if python is None:
-        return ("not installed", described.lack) if described.lack else None
     try:
         path = choice.path_of(python, given)
         if path is None:
@@ -339,7 +336,7 @@ def _with_libraries(path: str, described: strategies.Description) -> str:
 
 def _runtime(arm: Arm, cpus: frozenset[int] | None, given: tuple[str, ...]) -> Runtime:
     """Return the runtime of an arm whose strategy is one of this harness."""
-    path = None if arm.python is None else choice.path_of(arm.python, given)
+    path = choice.path_of(arm.python, given)
     if path is not None:
         path = _with_libraries(path, strategies.describe(arm.strategy))
     return Runtime(path, None, arm.variables, cpus)
@@ -403,7 +400,7 @@ class ServerKeeper:
 
     def __init__(self, cpus: host.Cpus) -> None:
         self._cpus = cpus
-        self._context = running(cpus.server)
+        self._running = ExitStack()
         self._server: Server | None = None
 
     def __enter__(self) -> Self:
@@ -411,24 +408,17 @@ class ServerKeeper:
 
     def server(self) -> Server:
         """Return a running server. Raises RunError when none can be started."""
-        if self._server is not None and not self._server.alive:
-            self._stop()
-            self._context = running(self._cpus.server)
-        if self._server is None:
+        if self._server is None or not self._server.alive:
+            self._running.close()
             try:
-                self._server = self._context.__enter__()
+                self._server = self._running.enter_context(running(self._cpus.server))
                 self._server.find_ceiling(self._cpus.client)
             except (ServerError, OSError, subprocess.TimeoutExpired) as error:
                 raise RunError(str(error)) from error
         return self._server
 
-    def _stop(self) -> None:
-        if self._server is not None:
-            self._server = None
-            self._context.__exit__(None, None, None)
-
     def __exit__(self, *_: object) -> None:
-        self._stop()
+        self._running.close()
 
 
 @contextmanager

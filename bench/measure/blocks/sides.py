@@ -57,7 +57,7 @@ def prepare(arm: Arm, folder: Path) -> Prepared:
         sources[arm.strategy] = source
     _link_the_rest(package)
     described = _describe(arm, package / FOLDER, source)
-    python = interpreters.path_of(arm.python)
+    python = None if arm.python is None else interpreters.ask(arm.python).executable
     if arm.requirements:
         wanted = [*arm.requirements, *described.requires]
         what = f"--with {arm.requirements[0]}"

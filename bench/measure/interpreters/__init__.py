@@ -131,11 +131,6 @@ def _asked(program: str, option: str) -> Interpreter:
     return interpreter
 
 
-def path_of(name: str | None, option: str = "--python") -> str | None:
-    """Return the path of an interpreter; None: that of the harness. Raises ExperimentError, see ``ask``."""
-    return None if name is None else ask(name, option).executable
-
-
 def free_threaded(name: str) -> str:
     """Return the path of a free-threaded interpreter. Raises ExperimentError when it was built with a global lock."""
     interpreter = ask(name, "--free-threaded")

@@ -22,12 +22,14 @@ Pair = tuple[Interpreter, Interpreter | None]
 _RELEASE = re.compile(r"\d+\.\d+\.\d+")
 
 
-def path_of(name: str, given: tuple[str, ...] = ()) -> str | None:
-    """Return the path of an interpreter by its name in a table; None: that of the harness.
+def path_of(name: str | None, given: tuple[str, ...] = ()) -> str | None:
+    """Return the path of an interpreter by its name in a table; None, also of none: that of the harness.
 
     ``given`` are the paths of those that the user gives. Raises ExperimentError when it is missing; the message says
     which one is needed.
     """
+    if name is None:
+        return None
     if name.startswith(AT_LEAST):
         return interpreters.at_least(name.removeprefix(AT_LEAST))
     if not any(name in pair for pair in PAIRS):
