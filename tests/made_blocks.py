@@ -145,7 +145,7 @@ def _row(
 
 def _measured(cpu_ns: int, per_s: float, share: float) -> dict[str, Any]:
     wall_ns = 20 * MS
-    window = {"begin_ns": 10**9, "wall_ns": wall_ns, "cpu_ns": round(share * wall_ns), "server_cpu_ns": 8 * MS}
+    window = {"begin_ns": 10**9, "wall_ns": wall_ns, "cpu_ns": round(share * wall_ns)}
     counted = dict.fromkeys(("requests", "pages", "tries"), 9000)
     return counted | {
         "windows": [window | {"cycle": n, "pages": 500.0} for n in range(6)],

@@ -71,7 +71,6 @@ def idle_row(
         **stage("held", n, costs, jitter),
         "started": n,
         "start_ns": n * 60_000,
-        "cpu_ns": n * 40_000,
         "ps_rss_bytes": _BASE["rss_bytes"] + n * costs[0] + jitter,
     }
     ended = status == "ok"

@@ -151,7 +151,6 @@ def arm_row(
                 "begin_ns": 1000 * MS + cycle * 100 * MS,
                 "wall_ns": 20 * MS,
                 "cpu_ns": round(cpu_per_page_ns * pages_per_s * 0.02),
-                "server_cpu_ns": 4 * MS,
                 "pages": pages_per_s * 0.02,
             }
             for cycle in range(cycles)
@@ -349,7 +348,6 @@ def _measured(
         "tries": pages,
         "service": times(times_ns),
         "response": times([2 * value for value in times_ns]),
-        "queueing": times(times_ns),
         "timeline": {"bin_ns": 10 * MS, "completions": [pages], "in_flight": [0]},
         "pages": pages,
         "failed_pages": 0,

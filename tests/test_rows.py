@@ -47,7 +47,7 @@ ALL_KINDS = [
     *block(failed="B", status="wrong", reason="1 pages missing"),
     *lost(1),
 ]
-TIMES = ("service", "response", "queueing")
+TIMES = ("service", "response")
 COUNTS = {
     "swarm": (
         *("planned_in_flight", "held_in_flight", "client_processes", "server_processes", "nodes"),

@@ -112,7 +112,6 @@ class Measured(Layers, frozen=True, kw_only=True):
     cpu_system_ns: Maybe[Ns] = None  #: System CPU time of the client process during the crawl; the split is sampled.
     uss_bytes: Maybe[Bytes] = None  #: Private memory of the worker (USS), at rest after the crawl.
     response: Maybe[Times] = None  #: Response times in this closed loop: admitted to the frontier, to finished.
-    queueing: Maybe[Times] = None  #: Queueing delays: admitted to started.
     timeline: Maybe[Timeline] = None  #: The crawl over time.
     steady_service: Maybe[Times] = None  #: Service times of the fetches started after the cap was first reached.
     run_delay_ns: Maybe[Ns] = None  #: Time in which the main thread was runnable but waited for its core.
@@ -124,13 +123,12 @@ class Measured(Layers, frozen=True, kw_only=True):
     reach_server_cpu_ns: Maybe[Ns] = None  #: CPU time of the server in that time.
     started: Maybe[Count] = None  #: Number of idle threads or tasks started.
     start_ns: Maybe[Ns] = None  #: Time to start them.
-    cpu_ns: Maybe[Ns] = None  #: CPU time to start them.
     ps_rss_bytes: Maybe[Bytes] = None  #: Resident memory as shown by ps -o rss=.
     parked_disturbed: Maybe[str] = None  #: How other processes changed them between base and parked; null: not at all.
 
     def __post_init__(self) -> None:
         """Reject different numbers of times for the same fetches. Raises ValueError."""
-        if len({None if times is None else times.count for times in (self.service, self.response, self.queueing)}) > 1:
+        if len({None if times is None else times.count for times in (self.service, self.response)}) > 1:
             raise ValueError("times of the same fetches that differ in their number")
 
 
@@ -144,7 +142,7 @@ class IdleWorkload(Workload, frozen=True, kw_only=True):
 
 _ANSWER = (
     *("pages", "failed_pages", "pages_per_s", "makespan_ns", "cpu_per_page_ns", "cpu_user_ns", "cpu_system_ns"),
-    *("peak_in_flight", "tries", "service", "response", "queueing", "timeline"),
+    *("peak_in_flight", "tries", "service", "response", "timeline"),
 )
 _SERVED = ("requests", "peak_in_flight", "responses_by_status", "cpu_ns", "cpu_share", "lateness_p99_ns")
 _SIZES = ("held_uss_bytes", "held_rss_bytes")
@@ -174,7 +172,7 @@ class Memory(Crawl, frozen=True, kw_only=True):
 class Idle(Row, frozen=True, kw_only=True):
     """N idle threads or tasks of one kind, held while memory is read."""
 
-    NEEDED: ClassVar[Needed] = {"measured": ("started", "start_ns", "cpu_ns", *_SIZES)}
+    NEEDED: ClassVar[Needed] = {"measured": ("started", "start_ns", *_SIZES)}
     ABOVE_0 = _SIZES
 
     stack: Literal["none"]
@@ -195,7 +193,6 @@ class Window(Open, frozen=True, kw_only=True):
     begin_ns: ClockNs  #: When it began, on the monotonic clock.
     wall_ns: PositiveNs  #: How long it was.
     cpu_ns: Ns  #: CPU time of the worker in it, all threads, user and system.
-    server_cpu_ns: Ns  #: CPU time of the server in it.
     pages: Number  #: Pages finished in it; with latency also fractions at its ends.
     faults: Maybe[Count] = None  #: Page faults of the worker in it. Older rows lack it, and the next ones.
     switches: Maybe[Count] = None  #: Context switches of the worker in it; absent: unknown.

@@ -61,7 +61,7 @@ def test_validity_and_its_reasons_are_columns() -> None:
 def test_a_part_has_a_column_for_each_number_and_quantiles_if_ten_times_are_beyond_them() -> None:
     table = trials([crawl_row(times_ns=[10, 20, 30] * 10)])
 
-    assert (table["service_p50_ns"][0], table["response_max_ns"][0], table["queueing_count"][0]) == (20, 60, 30)
+    assert (table["service_p50_ns"][0], table["response_max_ns"][0], table["response_count"][0]) == (20, 60, 30)
     assert "service_p99_ns" not in table
 
 

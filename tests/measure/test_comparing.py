@@ -219,7 +219,7 @@ def test_noisy_slices_need_more_cycles_and_expensive_ones_fewer() -> None:
 
 def test_disturbances_of_a_whole_cycle_are_not_noise_of_a_slice() -> None:
     def window(cycle: int, cpu_ns: int, pages: float = 100.0) -> Window:
-        return Window(cycle=cycle, begin_ns=0, wall_ns=1, cpu_ns=cpu_ns, server_cpu_ns=0, pages=pages)
+        return Window(cycle=cycle, begin_ns=0, wall_ns=1, cpu_ns=cpu_ns, pages=pages)
 
     a, again = ([window(cycle, cost * times) for cycle, times in enumerate((1, 5, 2))] for cost in (1000, 1100))
 

@@ -21,9 +21,10 @@ RUNS = rows.folders_in(RESULTS / "reference")
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8")))
 RETIRED = {
     "windows": {"kept", "replaced", "cpu_per_page_all_ns", "missing_share", "disturbed", "unit_ns", "settle_ns"},
-    "cycle": {"kept", "replaced", "disturbed", "unit_ns"},
-    "queueing": {
-        *("steady", "steady_response", "warm_up_ns", "voluntary_switches", "involuntary_switches"),
+    "cycle": {"kept", "replaced", "disturbed", "unit_ns", "server_cpu_ns"},
+    "start_ns": {"cpu_ns"},
+    "response": {
+        *("steady", "queueing", "steady_response", "warm_up_ns", "voluntary_switches", "involuntary_switches"),
         *("gc_collections", "gc_total_ns", "gc_max_ns"),
     },
     "base_uss_bytes": {

@@ -186,7 +186,7 @@ def windows(*names: str, latency: str = "0") -> list[Row]:
         for name in names:
             costs = [20_000, 21_000, 200_000 if (number, name) == (2, names[-1]) else 22_000]
             every = [
-                {"wall_ns": MS, "server_cpu_ns": 1, "pages": 10, "cycle": n, "begin_ns": n * 10 * MS, "cpu_ns": 10 * ns}
+                {"wall_ns": MS, "pages": 10, "cycle": n, "begin_ns": n * 10 * MS, "cpu_ns": 10 * ns}
                 for n, ns in enumerate(costs)
             ]
             rows.append(edited(arm_row(name, number=number, latency=latency), measured={"windows": every}))

@@ -115,7 +115,7 @@ def _windows(block: BlockTrial, running: Running, clock: Clock) -> list[dict[str
     """Return what the row has of each window, by the clock of the block. In band, one with few samples is dropped."""
     waits = block.workload.mean_latency_ns > 0
     return [
-        {"cycle": each.cycle, "server_cpu_ns": each.server_cpu_ns, "late_ns": each.late_ns}
+        {"cycle": each.cycle, "late_ns": each.late_ns}
         | (_between(*map(_sampled, seen["ends"])) if clock == "in band" else _from_outside(each, seen, waits))
         for each, seen in zip(running.slices, running.outcome["windows"], strict=True)
         if clock != "in band" or seen["samples"] >= blocks.MIN_SAMPLES

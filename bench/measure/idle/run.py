@@ -31,7 +31,7 @@ def run_idle(trial: BareTrial, server: Server, setting: Setting, seen: Observati
         guard = Guard(setting.budget_bytes, worker.pid)
         worker.send({"do": "start"})
         started = worker.expect("started", "started", guard.check)
-        seen.measured |= {key: started[key] for key in ("started", "start_ns", "cpu_ns")}
+        seen.measured |= {key: started[key] for key in ("started", "start_ns")}
         if started["error"] is not None:
             raise process.WorkerError(started["error"], started.get("cause"))
         if trial.strategy in WITH_SOCKET:

@@ -138,7 +138,6 @@ def _outcome(job: Job, frontier: Frontier, begin_ns: int, end_ns: int) -> dict[s
         "tries": sum(fetch.tries for fetch in fetches),
         "service": record.summary([finished - started for started, finished in spans_ns]),
         "response": record.summary([fetch.finished_ns - fetch.admitted_ns for fetch in fetches]),
-        "queueing": record.summary([fetch.started_ns - fetch.admitted_ns for fetch in fetches]),
         "steady_service": record.summary([fetch.finished_ns - fetch.started_ns for fetch in warm]),
         "steady": record.steady_state(spans_ns, job.max_in_flight),
         "timeline": record.timeline(spans_ns, begin_ns, BIN_NS),
