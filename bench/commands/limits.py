@@ -35,9 +35,9 @@ Save = Callable[[str, dict[str, Any], Begin], None]
 
 def run(*, resources: Sequence[str], dry_run: bool, through_shared: bool, as_json: bool, out: Path | None) -> int:
     """Predict the limits, and find that of threads unless ``dry_run``; print both. Returns 0. Raises as REFUSALS."""
-    chosen = tuple(dict.fromkeys(resources)) or limits.RESOURCES
+    chosen = tuple(dict.fromkeys(resources)) or bare.RESOURCES
     for resource in chosen:
-        check_known(resource, limits.RESOURCES, "resource", "limits")
+        check_known(resource, bare.RESOURCES, "resource", "limits")
     printer = Printer(sys.stderr if as_json else sys.stdout)
     save = None if out is None or dry_run else _saver(out, chosen, through_shared=through_shared)
     answers = {}

@@ -24,7 +24,6 @@ IdleName = Literal[
 ]
 """What may be idle; ``bench/measure/idle/kinds.py`` has the program of each."""
 Resource = Literal["threads", "descriptors", "ports", "backlog", "memory"]
-IDLE: tuple[str, ...] = get_args(IdleName)
 RESOURCES: tuple[str, ...] = get_args(Resource)
 WITH_SOCKET = frozenset({"asyncio_task_socket", "asyncio_task_stream"})
 PROGRAMS = Path(__file__).parents[1] / "measure" / "programs"

@@ -5,6 +5,7 @@ import resource
 import socket
 import subprocess
 import sys
+from typing import get_args
 
 import jsonschema
 import psutil
@@ -22,7 +23,8 @@ from inflight.bench.rows.files import SCHEMA_FILE, Row
 from tests.patience import FOREVER_S, until
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
-FEW = {name: 40 if name in bare.WITH_SOCKET or name == "thread" else 2000 for name in bare.IDLE}
+IDLE = get_args(bare.IdleName)
+FEW = {name: 40 if name in bare.WITH_SOCKET or name == "thread" else 2000 for name in IDLE}
 
 
 def run(fake: Server, name: str, n: int, budget_bytes: int | None = None) -> Row:
@@ -34,10 +36,10 @@ def run(fake: Server, name: str, n: int, budget_bytes: int | None = None) -> Row
 
 
 def test_every_block_has_a_program_and_every_program_a_block() -> None:
-    assert set(idle.KINDS) == set(bare.IDLE)
+    assert set(idle.KINDS) == set(IDLE)
 
 
-@pytest.mark.parametrize("name", bare.IDLE)
+@pytest.mark.parametrize("name", IDLE)
 def test_the_requested_number_of_blocks_is_held_and_read(fake: Server, name: str) -> None:
     row = run(fake, name, FEW[name])
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from inflight.bench.measure.programs._shared import probes
+from inflight.bench.plan.bare import PROBES
 from inflight.bench.rows.kinds import Probed
 from inflight.fake_server.site import SiteConfig
 from tests.patience import FOREVER_S, until
@@ -23,11 +23,11 @@ KNOWN = ("cancel_workers", "races", "selectors", "spin", "stack_ripping", "threa
 
 
 def test_the_probes_are_found_by_their_files() -> None:
-    assert set(KNOWN) <= set(probes())
-    assert not [name for name in probes() if name.startswith("_")]
+    assert set(KNOWN) <= set(PROBES)
+    assert not [name for name in PROBES if name.startswith("_")]
 
 
-@pytest.mark.parametrize("name", probes())
+@pytest.mark.parametrize("name", PROBES)
 def test_a_probe_documents_itself_and_its_arguments(name: str) -> None:
     module = importlib.import_module(f"inflight.bench.measure.programs.{name}")
 
@@ -38,7 +38,7 @@ def test_a_probe_documents_itself_and_its_arguments(name: str) -> None:
         assert SiteConfig.from_dict(module.SITE)
 
 
-@pytest.mark.parametrize("name", probes())
+@pytest.mark.parametrize("name", PROBES)
 def test_a_row_can_hold_every_usual_argument(name: str) -> None:
     usual = importlib.import_module(f"inflight.bench.measure.programs.{name}").ARGUMENTS
 
@@ -46,7 +46,7 @@ def test_a_row_can_hold_every_usual_argument(name: str) -> None:
         msgspec.convert(dict(zip(usual, values, strict=True)), Probed)
 
 
-@pytest.mark.parametrize("name", probes())
+@pytest.mark.parametrize("name", PROBES)
 def test_a_probe_can_be_imported_with_the_standard_library_alone(name: str) -> None:
     code = f"import sys; sys.path[:0] = ['.']; import inflight.bench.measure.programs.{name}; print(*sys.modules)"
 

@@ -141,9 +141,14 @@ def test_a_kept_connection_that_was_closed_meanwhile_is_replaced_and_statuses_ar
     assert f"status 302 {curt.requests} times" in told
 
 
+def seen_of(site: Site | None, measured: dict[str, Any], *answers: tuple[str, int, int, str | None, int]) -> Evidence:
+    """Return what was seen in a window of three seconds."""
+    return Evidence(site, measured, {}, {}, list(answers), 3_000_000_000)
+
+
 def test_the_check_of_the_window_uses_the_measured_times() -> None:
     def judged(not_kept: str | None, **times: Any) -> str:
-        return long_enough(Evidence(None, {"not_kept": not_kept, "uncorrected": times}, window_ns=3_000_000_000))[0]
+        return long_enough(seen_of(None, {"not_kept": not_kept, "uncorrected": times}))[0]
 
     assert judged(None, count=20, p90_ns=1_000_000_000) == "passed"
     assert judged("window too short", count=20, p90_ns=1_100_000_000) == "failed"
@@ -162,13 +167,13 @@ def test_no_request_ends_for_longer_than_site_rate_and_load_explain(
     measured = {"offered_per_s": rate_per_s, "uncorrected": {"p50_ns": usual_ms * MS}}
 
     for hole_ns, verdict in ((longest_ms * MS, "passed"), (longest_ms * MS + 1, "failed")):
-        assert no_hole(Evidence(site, {**measured, "hole_ns": hole_ns}))[0] == verdict
-    assert no_hole(Evidence(None, {**measured, "hole_ns": 99 * longest_ms * MS}))[0] == "not applicable"
+        assert no_hole(seen_of(site, {**measured, "hole_ns": hole_ns}))[0] == verdict
+    assert no_hole(seen_of(None, {**measured, "hole_ns": 99 * longest_ms * MS}))[0] == "not applicable"
 
 
 def test_a_wrong_answer_is_reported_with_an_example() -> None:
     site = Site(SiteConfig(pages=5))
-    seen = Evidence(site, answers=[("/p/1", 200, 1200, None, 3), ("/p/2", 200, 7, None, 2)])
+    seen = seen_of(site, {}, ("/p/1", 200, 1200, None, 3), ("/p/2", 200, 7, None, 2))
 
     assert wrong_answer(seen) == (
         "2 wrong answers; for example /p/2: expected status 200 with 1200 bytes, got status 200 with 7 bytes"
@@ -179,7 +184,7 @@ def test_a_wrong_answer_is_reported_with_an_example() -> None:
 def test_late_answers_are_unexpected_unless_the_rate_was_lost(kept: bool, judged: str) -> None:
     told: dict[str, Any] = {"kept": kept, "not_kept": None, "listen_drops": 0}
     told |= {"corrected": {"count": 5}, "uncorrected": {"count": 0}}
-    seen = Evidence(None, told, answers=[("/", 0, 0, NO_ANSWER, 2)])
+    seen = seen_of(None, told, ("/", 0, 0, NO_ANSWER, 2))
 
     (late,) = [one for one in judge(CHECKS, seen) if one.name == "no unexpected failures"]
     assert late.verdict == judged

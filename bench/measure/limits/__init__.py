@@ -20,8 +20,6 @@ from inflight.bench.measure.limits.facts import available_bytes, look
 from inflight.bench.measure.limits.threads import BreachError, Guard, calibrate, find_threads
 from inflight.bench.measure.process import WorkerError
 
-__all__ = ["RESOURCES", "Ceiling", "find", "known", "predict"]
-
 CALIBRATION_S = 30
 RESERVE = 64
 """Descriptors that a process needs besides its connections: standard streams, selector, listening sockets, files."""

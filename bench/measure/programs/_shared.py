@@ -8,7 +8,6 @@ import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,11 +16,6 @@ if TYPE_CHECKING:
 
 class WrongAnswerError(Exception):
     """A crawl did not fetch all pages of the site; the message says how many, and what went wrong."""
-
-
-def probes() -> list[str]:
-    """Return the names of all probes."""
-    return sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
 
 
 def measure(name: str, arguments: Mapping[str, Any], base: str | None) -> dict[str, Any]:

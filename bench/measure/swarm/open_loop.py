@@ -5,7 +5,7 @@ A rate that is not kept does not fail a check.
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -88,12 +88,12 @@ class Evidence:
 
     site: Site | None
     """The site of the fake server; None for a target, whose right answers are unknown."""
-    measured: dict[str, Any] = field(default_factory=dict)
-    knobs: dict[str, Any] = field(default_factory=dict)
-    wanted_knobs: dict[str, Any] = field(default_factory=dict)
-    answers: list[tuple[str, int, int, str | None, int]] = field(default_factory=list)
+    measured: dict[str, Any]
+    knobs: dict[str, Any]
+    wanted_knobs: dict[str, Any]
+    answers: list[tuple[str, int, int, str | None, int]]
     """(path, status, bytes, why it is a failure or None, number of answers), including those of the warm-up."""
-    window_ns: int = 0
+    window_ns: int
 
 
 def wrong_answer(seen: Evidence) -> str | None:
