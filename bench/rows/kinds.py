@@ -417,12 +417,11 @@ class Backlog(Lists, frozen=True, kw_only=True):
     waiting: list[Count]  #: Number of arrivals that were due and not yet started.
 
 
-class LocustCounts(Closed, frozen=True, kw_only=True):
-    """Counters of Locust, and its version in a swarm."""
+class LocustCounts(Open, frozen=True, kw_only=True):
+    """Counters of Locust; older swarms also have its version, which is in the description of the machine."""
 
     requests: Count  #: Number of requests.
     failures: Count  #: Number of failed requests.
-    version: Maybe[Name] = None  #: Locust's version, of a swarm.
 
 
 class OpenMeasured(Disturbances, frozen=True, kw_only=True):

@@ -42,6 +42,7 @@ RETIRED = {
         *("start_ns", "maps_per_thread", "parent_could_fork", "processes", "small_stack_bytes", "small_stack_found"),
     },
     "client_processes": {"hosts", "late", "server_cpu_ns", "locust_cpu_ns"},
+    "failures": {"version"},
     "responses_by_status": {
         *("first_lateness_p99_ns", "first_lateness_count", "lateness_count", "lateness_p90_ns"),
         *("in_flight", "connections"),

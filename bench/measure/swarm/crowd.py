@@ -105,7 +105,7 @@ class Crowd:
         for _ in range(nodes):
             self.nodes.append(stack.enter_context(process.running(NODE, {"port": port}, cpus, lifetime_s)))
         for node in self.nodes:
-            self.locust_version = self._knobs(node, "a Locust worker")["locust"]
+            self._knobs(node, "a Locust worker")
         for program in (self.master, *self.nodes):
             self._pulses[program.pid] = Pulse(program.pid)
             self._selector.register(_output(program), selectors.EVENT_READ, (self._hear, program))

@@ -9,7 +9,7 @@
                                             {"event": "statistics", "requests", "failures"}
 """
 
-import locust  # isort: skip  (first of all: it patches what the others import)
+import locust  # noqa: F401  # isort: skip  (first of all: it patches what the others import)
 
 import sys
 from typing import Any
@@ -51,8 +51,8 @@ class Master(LocustPart):
             environment.create_web_ui(LOOPBACK, order["web_port"])
 
     def knobs(self) -> dict[str, Any]:
-        """Return also the port on which it listens, and Locust's version."""
-        return super().knobs() | {"port": self._runner.server.port, "locust": locust.__version__}
+        """Return also the port on which it listens."""
+        return super().knobs() | {"port": self._runner.server.port}
 
     def spawn(self, users: int) -> None:
         """Start users in a greenlet, because Locust waits until all nodes have reported their users."""

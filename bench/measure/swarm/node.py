@@ -13,7 +13,7 @@ A user asks the harness for a share, starts its strategy process, and crawls whe
                                             {"event": "lost", "what", "share", "pid", "how"}     at any time
 """
 
-import locust  # isort: skip  (first of all: it patches what the others import)
+import locust  # noqa: F401  # isort: skip  (first of all: it patches what the others import)
 
 import json
 import math
@@ -117,10 +117,6 @@ class Node(LocustPart):
         runners.MASTER_HEARTBEAT_TIMEOUT = math.inf  # type: ignore[assignment]  # it ends with its input
         ShareUser.node = self
         Environment(user_classes=[ShareUser]).create_worker_runner(LOOPBACK, order["port"])
-
-    def knobs(self) -> dict[str, Any]:
-        """Return Locust's version too."""
-        return super().knobs() | {"locust": locust.__version__}
 
     def take(self, user: int, share: dict[str, Any] | None) -> None:
         """Give a user its share."""

@@ -117,7 +117,6 @@ class Swarm:
             "client_processes": processes,
             "server_processes": processes,
             "nodes": self.setting.hosting.nodes,
-            "ephemeral_ports": host.ephemeral_ports(),
         }
 
     def _start(self, lifetime_s: float) -> None:
@@ -217,7 +216,7 @@ class Swarm:
             if requests >= fetched or time.monotonic() > give_up_s:
                 break
             crowd.listen(LOOK_S)
-        return {"locust": {"version": crowd.locust_version, **crowd.statistics}}
+        return {"locust": crowd.statistics}
 
     # Memory
 
