@@ -50,9 +50,7 @@ class StrategyPart(Part):
             self.strategy.crawl(self.job, self.frontier)
         except BaseException as bug:  # noqa: BLE001  (reported with its traceback; ends the trial)
             traceback.print_exc()
-            while isinstance(bug, BaseExceptionGroup):
-                bug = bug.exceptions[0]
-            error, cause = " ".join(traceback.format_exception_only(bug)[-1].split()), cause_of(bug)
+            error, cause = last_line(bug), cause_of(bug)
         end_ns, cpu_ns = time.perf_counter_ns(), _cpu_ns() - cpu_before_ns
         return {"error": error, "cause": cause, "begin_ns": begin_ns, "end_ns": end_ns, "cpu_ns": cpu_ns}
 
@@ -166,10 +164,22 @@ def path_of(fetch: Fetch) -> str:
     return fetch.url[len(fetch.origin.prefix) :]
 
 
+def last_line(bug: BaseException) -> str:
+    """Return an exception as one line; of a group, its first member."""
+    return " ".join(traceback.format_exception_only(_first(bug))[-1].split())
+
+
 def cause_of(bug: BaseException) -> Literal["limit"] | None:
-    """Return whether a limit of this machine caused an exception."""
+    """Return whether a limit of this machine caused an exception; of a group, its first member."""
+    bug = _first(bug)
     by_errno = isinstance(bug, OSError) and bug.errno in SHORT_OF
     return "limit" if by_errno or isinstance(bug, MemoryError) or str(bug) == NO_THREAD else None
+
+
+def _first(bug: BaseException) -> BaseException:
+    while isinstance(bug, BaseExceptionGroup):
+        bug = bug.exceptions[0]
+    return bug
 
 
 if __name__ == "__main__":
