@@ -101,7 +101,8 @@ def memory_of(folders: Sequence[Path]) -> dict[str, Any]:
     """Return the ranges of memory of those of the runs that have it."""
     memories = {folder.name: history.memory(trials(rows.read(folder))) for folder in folders}
     known = {name: memory for name, memory in memories.items() if memory}
-    ranges = [[*subject, *map(round, ends)] for subject, ends in sorted(history.ranges(list(known.values())).items())]
+    ends = history.ranges(list(known.values()), least=2)
+    ranges = [[*subject, *map(round, of_subject)] for subject, of_subject in sorted(ends.items())]
     return {"runs": list(known), "ranges": ranges}
 
 

@@ -83,17 +83,17 @@ class History:
         return None
 
 
-def ranges(runs: Sequence[Memory]) -> dict[Subject, tuple[float, float]]:
-    """Return the least and the most bytes of each subject that three or more runs have."""
+def ranges(runs: Sequence[Memory], least: int = MIN_RUNS) -> dict[Subject, tuple[float, float]]:
+    """Return the fewest and the most bytes of each subject that at least so many runs have."""
     values: dict[Subject, list[float]] = {}
     for run in runs:
         for subject, size in run.items():
             values.setdefault(subject, []).append(size)
-    return {subject: (min(each), max(each)) for subject, each in values.items() if len(each) >= MIN_RUNS}
+    return {subject: (min(each), max(each)) for subject, each in values.items() if len(each) >= least}
 
 
 def reference_memory() -> dict[Subject, tuple[float, float]]:
-    """Return the ranges of the stored runs of the project."""
+    """Return the ranges of the stored runs of the project, two or more of each subject."""
     stored = json.loads(ratios.TABLE.read_text(encoding="utf-8"))["memory"]["ranges"]
     return {(group, arm, connection): (low, high) for group, arm, connection, low, high in stored}
 
