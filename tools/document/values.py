@@ -54,7 +54,7 @@ def study_section(run: Run, name: str, only: str = "") -> Section:
     return section(many)
 
 
-SURE = ("", "user", "server", "all layers", "resident (RSS)")
+SURE = ("", "user", "server", "all layers", "resident (RSS)", "range of runs")
 """The columns of a table of memory that are quoted: the layers of the system alone are less sure than their sum."""
 
 
