@@ -97,7 +97,7 @@ def test_a_run_leaves_its_folder(real_run: RealRun) -> None:
     assert folder.name.endswith("-everything")
     assert f"{folder.relative_to(start)}/rows.jsonl" in real_run.done.err
     plots = {path.name for path in (folder / "plots").iterdir()}
-    assert {"throughput.svg", "memory.svg", "ladder.svg", "held.svg", "windows.svg"} <= plots
+    assert {"throughput.svg", "memory.svg", "ladder.svg", "windows.svg"} <= plots
     for path in (folder / "plots").glob("*.png"):
         assert path.read_bytes().startswith(b"\x89PNG\r\n")
         assert path.with_suffix(".svg").is_file()

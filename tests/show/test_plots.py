@@ -106,7 +106,7 @@ def test_a_hundred_strategies(tmp_path: Path) -> None:
                 crawl_row(f"strategy{n}", in_flight=cap, pages_per_s=100 * cap + n, times_ns=[n + 1] * 20)
                 for cap in (1, 9)
             ),
-            *memory_rows(f"strategy{n}", 1000 + n, rounds=1),
+            *memory_rows(f"strategy{n}", 1000 + n, rounds=2),
         )
     ]
 
