@@ -81,9 +81,9 @@ NOT_MEASURED: Spreads = {}
 
 
 @cache
-def _table() -> Spreads:
+def _table(path: Path) -> Spreads:
     table = {}
-    for cell in json.loads(TABLE.read_text(encoding="utf-8"))["cells"]:
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         key = tuple(cell[name] for name in OF_TABLE)
         for pair in cell["pairs"]:
             table[key, frozenset(pair["strategies"])] = Between(max(MIN_TAU, pair["tau"]), pair["runs"] - 1)
@@ -95,7 +95,7 @@ def between(place: Place, stacks: Collection[str], measured: Spreads) -> Between
     if len(place[1]) == 1:
         return SAME_CODE
     usual = USUAL_TAU if set(stacks) == {"shared"} else USUAL_TAU_OF_OWN_STACKS
-    known = _table().get(place, Between(usual, math.inf))
+    known = _table(TABLE).get(place, Between(usual, math.inf))
     of_machine = measured.get(place, known)
     if of_machine.freedom + 1 >= MANY_RUNS:
         return of_machine

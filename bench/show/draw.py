@@ -113,7 +113,9 @@ def _lines(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
         axes.set_xticks(range(len(steps)), [short_name(study.plot.x, step) for step in steps])
         axes.set_xlim(-0.2, len(steps) - 0.8)
     ends = list(means["estimate"])
-    ends += [*means["next_low"], *means["next_high"][means["next_high"] < math.inf]] if study.plot.is_ratio else []
+    if study.plot.is_ratio:
+        ends += means["next_low"][means["next_low"] > means["estimate"] / 3].tolist()
+        ends += means["next_high"][means["next_high"] < 3 * means["estimate"]].tolist()
     on_tick = units.times if study.plot.is_ratio else pictures.tick(study.figure.write)
     pictures.log_axis(axes.yaxis, on_tick, ends)
     known = looks(list(part.stacks)[:MAX_LINES])
