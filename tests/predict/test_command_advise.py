@@ -18,7 +18,7 @@ from tests.laboratory import Laboratory, models, only_run
 from tests.made_rows import edited
 from tests.predict.made_maps import map_rows
 
-COSTS = {"callbacks": 20_000, "generators": 24_000, "native_asyncio": 52_000, "thread_pool": 30_000}
+COSTS = {"callbacks": 20_000, "generators": 44_000, "native_asyncio": 90_000, "thread_pool": 60_000}
 
 
 @pytest.fixture(scope="module")
