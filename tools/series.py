@@ -161,7 +161,7 @@ def _without(alike: Sequence[Estimate], places: set[int]) -> list[Estimate]:
 
 def _try(alike: Sequence[Estimate], run: int, other: int, of: Sequence[Estimate]) -> tuple[bool, float]:
     """Tell whether the interval of one run, with the spread of the runs ``of``, covers another; and its half width."""
-    spread = ratios.Between(max(ratios.MIN_TAU, tau(of)), len(of) - 1)
+    spread = ratios.measured_between(tau(of), len(of))
     low, high = ratios.next_run(alike[run], spread)
     return low <= alike[other].value <= high, (high - low) / 2
 

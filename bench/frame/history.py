@@ -18,7 +18,7 @@ import pandas as pd
 from inflight.bench.frame import ratios, slopes
 from inflight.bench.frame import statistics as stats
 from inflight.bench.frame.frame import long, trials, with_cycles
-from inflight.bench.frame.ratios import Between, Cell, Estimates, Spreads
+from inflight.bench.frame.ratios import Cell, Estimates, Spreads
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError
 
@@ -63,7 +63,7 @@ class History:
             if len(alike) >= MIN_RUNS and len({run.day for run in alike}) >= MIN_DAYS:
                 values = [run.estimates[place] for run in alike]
                 tau = stats.between([each.value for each in values], [each.error for each in values])
-                known[place] = Between(max(ratios.MIN_TAU, tau), len(alike) - 1)
+                known[place] = ratios.measured_between(tau, len(alike))
         return known
 
     @cached_property
@@ -84,11 +84,14 @@ class History:
 
 
 def ranges(runs: Sequence[Memory], least: int = MIN_RUNS) -> dict[Subject, tuple[float, float]]:
-    """Return the fewest and the most bytes of each subject that at least so many runs have."""
-    values: dict[Subject, list[float]] = {}
+    """Return the fewest and the most bytes of each subject that at least so many runs have.
+
+    Runs with the same figure to the last bit have the same rows: a run may take those of another one.
+    """
+    values: dict[Subject, set[float]] = {}
     for run in runs:
         for subject, size in run.items():
-            values.setdefault(subject, []).append(size)
+            values.setdefault(subject, set()).add(size)
     return {subject: (min(each), max(each)) for subject, each in values.items() if len(each) >= least}
 
 

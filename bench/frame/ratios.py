@@ -80,13 +80,18 @@ Spreads = Mapping[Place, Between]
 NOT_MEASURED: Spreads = {}
 
 
+def measured_between(tau: float, runs: int) -> Between:
+    """Return the spread that was estimated from so many runs; it is never less than MIN_TAU."""
+    return Between(max(MIN_TAU, tau), runs - 1)
+
+
 @cache
 def _table(path: Path) -> Spreads:
     table = {}
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         key = tuple(cell[name] for name in OF_TABLE)
         for pair in cell["pairs"]:
-            table[key, frozenset(pair["strategies"])] = Between(max(MIN_TAU, pair["tau"]), pair["runs"] - 1)
+            table[key, frozenset(pair["strategies"])] = measured_between(pair["tau"], pair["runs"])
     return table
 
 
@@ -182,9 +187,11 @@ class Ratio:
 def estimates(lines: pd.DataFrame) -> Estimates:
     """Return the ratio of each pair of strategies in each cell.
 
-    ``lines`` are ``with_cycles``, of one run. A pair with an unstable arm has none, nor has one of a single block.
+    ``lines`` are ``with_cycles``, of one run. Arms with settings of their own do not count. A pair with an unstable arm
+    has no ratio, nor has one of a single block.
     """
-    arms = lines[lines["spread"].notna() & (lines["figure"] == "cpu_per_page_ns") & (lines["role"] != "placebo")]
+    is_plain = (lines["arm"] == lines["strategy"]) & (lines["role"] != "placebo")
+    arms = lines[is_plain & lines["spread"].notna() & (lines["figure"] == "cpu_per_page_ns")]
     known = {}
     for cell in arms["cell"].unique():
         group = arms[arms["cell"] == cell]
@@ -235,8 +242,8 @@ def compare(first: Side, other: Side, pair: Pair) -> Ratio:
 def change(first: Ratio, last: Ratio) -> tuple[stats.Estimate, float, bool | None]:
     """Return the change of a ratio between two runs, the least that counts, and whether the first run expected it.
 
-    It is expected in the interval that the first run gave for the next. Whole crawls have no spread of a cell: only
-    their own values say how far they vary (by Welch), and nothing is expected (None).
+    It is expected in the interval that the first run gave for the next. Where a cell has no spread, as whole crawls
+    without the reference, only their own values say how far they vary, and nothing is expected (None).
     """
     before, after = first.in_any_run, last.in_any_run
     estimate = stats.difference(after, before)

@@ -110,17 +110,20 @@ def _table(part: Part) -> Table:
         ranges = {key: reference_memory().get(_subject(table)) for key, table in tables.items()}
         note = "Range of runs: all layers, in the stored runs of the reference (results/reference)."
     heads = ["", *(column.replace(" and ", ", ") for column in columns)]
-    heads += ["range of runs"] if any(ranges.values()) else []
+    has_ranges = any(ranges.values())
+    heads += ["range of runs"] if has_ranges else []
     lines: list[Line] = []
     for group, words_ in GROUPS.items():
         members = [(line, table) for (of, line), table in tables.items() if of == group]
         lines += [Group(words_)] if members else []
         for line, table in members:
-            ends = ranges[group, line]
-            cells = [*(_cell(table, column) for column in columns), units.size_between(*ends, 2) if ends else "-"]
-            lines.append((starred(line, table["stack"].iloc[0]), *cells[: len(heads) - 1]))
+            cells = [_cell(table, column) for column in columns]
+            if has_ranges:
+                ends = ranges[group, line]
+                cells.append(units.size_between(*ends, 2) if ends else "-")
+            lines.append((starred(line, table["stack"].iloc[0]), *cells))
     missing = ", ".join(line for _, line in wide if (_, line) not in tables)
-    notes: tuple[str, ...] = (note,) if any(ranges.values()) else ()
+    notes: tuple[str, ...] = (note,) if has_ranges else ()
     notes += (f"Too few valid trials for a slope: {missing}.",) if missing else ()
     unknown = part.slopes[part.slopes["reason"].ne("") & part.slopes["line"].isin({line for _, line in tables})]
     notes += tuple(f"-: {reason}." for reason in dict.fromkeys(unknown["reason"]))

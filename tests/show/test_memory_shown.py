@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from inflight.bench.frame.frame import trials
-from inflight.bench.frame.history import Earlier, History
+from inflight.bench.frame.history import Earlier, History, ranges
 from inflight.bench.rows.files import Row
 from inflight.bench.show import memory
 from inflight.bench.show.studies import Studies
@@ -89,15 +89,22 @@ def test_the_range_of_own_runs_stands_beside_memory_or_else_that_of_the_referenc
 ) -> None:
     callbacks = ("held", "callbacks", "keep-alive")
     monkeypatch.setattr(memory, "reference_memory", lambda: {callbacks: (300, 500)})
-    own = History([Earlier(date(2026, 1, day), {}, {}, {callbacks: 350.0 + day}) for day in (1, 2, 3)])
+    own = History([Earlier(date(2026, 1, day), {}, {}, {callbacks: 350.0 + 10 * day}) for day in (1, 2, 3)])
 
     for history, ends, source in (
         (History(own.runs[:2]), "300 to 500 B", "stored runs"),
-        (own, "350 to 350 B", "this machine"),
+        (own, "360 to 380 B", "this machine"),
     ):
         (table,) = memory.sections(memory.parts(trials(held()), history))[0].tables
         assert (table.heads[-1], table.cells[0][-1]) == ("range of runs", ends)
         assert source in table.notes[0]
+
+
+def test_runs_with_the_same_rows_are_one_run() -> None:
+    memory_of = [{("held", "callbacks", "keep-alive"): size} for size in (350.0, 350.0, 360.0)]
+
+    assert ranges(memory_of) == {}
+    assert ranges(memory_of, least=2) == {("held", "callbacks", "keep-alive"): (350.0, 360.0)}
 
 
 def test_lines_are_in_groups_the_cheapest_first() -> None:
