@@ -74,11 +74,12 @@ def long(wide: pd.DataFrame) -> pd.DataFrame:
 def with_cycles(
     lines: pd.DataFrame, rows: Sequence["Row"], measured: ratios.Spreads = ratios.NOT_MEASURED
 ) -> pd.DataFrame:
-    """Return lines of the frame with what the ratios of arms need (``ratios``): five columns more.
+    """Return lines of the frame with what the ratios of arms need (``ratios``): six columns more.
 
     ``cycles``: the logarithm of the figure in each window, by cycle. ``cell``: that of the table of spreads between
     runs. ``is_waiting``: whether latency sets the rate. ``spread``: that of the cell in this run; None for other lines.
-    ``is_noisy``: whether the run is. ``measured``: the spread between the runs of this machine.
+    ``is_unstable``: whether the arm is. ``is_noisy``: whether the run is. ``measured``: the spread between the runs of
+    this machine.
     """
     timed = {(row.run, row.trial): row for row in rows if row.kind in TIMED}
     of = [timed.get(place) for place in zip(lines["run"], lines["trial"], strict=True)]

@@ -1,10 +1,9 @@
 """Two or more stored runs: the ratios of each run to its baseline, and whether the last run differs from the first.
 
 Runs are measured at different times, and a busy hour changes all their times. So a time is divided by that of the
-baseline in the same block or round. The hour changes ratios too: those of arms of blocks by as much as the table of
-spreads between runs says (``frame.ratios``). Whole crawls have no windows, so only their own rounds say how far they
-vary. Memory does not depend on the hour: it is compared as it is, at equal numbers in flight. p values are corrected
-for the comparisons within a workload (Holm).
+baseline in the same block or round. The hour changes ratios too, by as much as the table of spreads between runs says
+(``frame.ratios``). Memory does not depend on the hour: it is compared as it is, at equal numbers in flight. p values
+are corrected for the comparisons within a workload (Holm).
 """
 
 import math
