@@ -264,13 +264,20 @@ class Knobs(Open, frozen=True, kw_only=True):
     executable: Maybe[str] = None  #: File name of the interpreter, without its folder.
     build: Maybe[str] = None  #: Commit of the interpreter's source; empty if unknown.
     free_threaded: Maybe[bool] = None  #: Whether the interpreter was built without a global lock.
+    gil_asked: Maybe[bool] = None  #: Whether it was asked for: by PYTHON_GIL, else by the build.
     gil: Maybe[bool] = None  #: Whether the global interpreter lock is enabled.
     allocator: Maybe[str] = None  #: Allocator of objects: pymalloc, mimalloc or malloc.
+    eager_tasks: Maybe[bool] = None  #: Whether asyncio has eager tasks (new in Python 3.12).
+    switch_interval_ns: Maybe[Ns] = None  #: Switch interval of threads.
+    gc_enabled: Maybe[bool] = None  #: Whether the garbage collector is enabled.
+    gc_thresholds: Maybe[list[Count]] = None  #: Thresholds of the garbage collector.
+    selector: Maybe[str] = None  #: Default selector of the platform.
     versions: Maybe[dict[Name, str]] = None  #: Versions of the strategy's distributions; the checksum of its file.
     cpus: Maybe[list[Count]] = None  #: Cores that the worker may run on.
     descriptor_limit: Maybe[Limit] = None  #: Maximum number of open descriptors; -1: no limit.
     variables: Maybe[dict[Name, str | None]] = None  #: Variables of the arm, as its worker sees them; null: not set.
     idle: Maybe[str] = None  #: What was started to be idle: a kind of thread or task.
+    stack_bytes: Maybe[Limit] = None  #: Stack size (address space) of each thread.
     locust: Maybe[str] = None  #: Version of Locust, if it sent the requests.
     users: Maybe[Count] = None  #: Number of Locust users.
 

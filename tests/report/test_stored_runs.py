@@ -25,7 +25,6 @@ RETIRED = {
     "start_ns": {"cpu_ns"},
     "response": {
         *("steady", "queueing", "steady_response", "warm_up_ns", "voluntary_switches", "involuntary_switches"),
-        *("gc_collections", "gc_total_ns", "gc_max_ns"),
     },
     "base_uss_bytes": {
         f"{moment}_{layer}"
@@ -34,9 +33,6 @@ RETIRED = {
             *("all_page_tables_bytes", "available_bytes", "unused_bytes", "time_waits"),
             *("pss_bytes", "server_rss_bytes", "server_pss_bytes"),
         )
-    },
-    "implementation": {
-        *("gil_asked", "eager_tasks", "switch_interval_ns", "gc_enabled", "gc_thresholds", "selector", "stack_bytes"),
     },
     "ceilings": {
         *("start_ns", "maps_per_thread", "parent_could_fork", "processes", "small_stack_bytes", "small_stack_found"),
@@ -59,8 +55,7 @@ MAY_BE_NULL = {"reason", "ramp_per_s", "processes", "latency", "mean_latency_ns"
 def known(value: Any) -> Any:
     """Return a value of a row without what is null in it or retired."""
     if isinstance(value, dict):
-        keys = [key for key in RETIRED if key in value and "gevent" not in value]  # a swarm has all that it reports
-        retired = set().union(*(RETIRED[key] for key in keys))
+        retired = set().union(*(names for key, names in RETIRED.items() if key in value))
         own = {name: one for name, one in value.items() if name not in retired}
         return {name: known(one) for name, one in own.items() if one is not None or name in MAY_BE_NULL}
     return [known(own) if isinstance(own, dict) else own for own in value] if isinstance(value, list) else value

@@ -4,6 +4,8 @@ Memory is read before and after; the harness sends ``start`` between the two.
 """
 
 import contextlib
+import resource
+import threading
 import time
 from typing import Any
 
@@ -22,8 +24,9 @@ class Idle(Part):
             self._first = self._start(1, order["port"])  # imports and the first arena belong to the baseline
 
     def knobs(self) -> dict[str, Any]:
-        """Add what is idle."""
-        return {"idle": self._order["what"]} | super().knobs()
+        """Add what is idle, and the address space of a new thread's stack (pthread_create(3))."""
+        stack = threading.stack_size() or resource.getrlimit(resource.RLIMIT_STACK)[0]
+        return {"idle": self._order["what"]} | super().knobs() | {"stack_bytes": stack}
 
     def start(self) -> dict[str, Any]:
         """Start all, and return how many there are."""

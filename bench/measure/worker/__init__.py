@@ -11,6 +11,7 @@ standard input and on a private copy of standard output (what a strategy prints 
     end of input                            exits
 """
 
+import gc
 import json
 import os
 import resource
@@ -30,18 +31,7 @@ class Part:
 
     def knobs(self) -> dict[str, Any]:
         """Return the settings in effect, to detect a setting that did not reach the worker."""
-        free_threaded = "free-threading" in sys.version
-        return {
-            "python": sys.version.split()[0],
-            "implementation": sys.implementation.name,
-            "executable": sys.executable,
-            "build": getattr(sys, "_git", ("", "", ""))[2],
-            "free_threaded": free_threaded,
-            "gil": has_lock(),
-            "allocator": allocator(free_threaded=free_threaded),
-            "cpus": sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
-            "descriptor_limit": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
-        }
+        return knobs_of_interpreter()
 
     def orders(self) -> Iterable[dict[str, Any]]:
         """Yield the orders of the harness until the end of the input."""
@@ -117,3 +107,24 @@ def allocator(*, free_threaded: bool) -> str:
     if not sys.getallocatedblocks():
         return "malloc"
     return "mimalloc" if free_threaded else "pymalloc"
+
+
+def knobs_of_interpreter() -> dict[str, Any]:
+    """Return the settings of this interpreter."""
+    free_threaded = "free-threading" in sys.version
+    return {
+        "python": sys.version.split()[0],
+        "implementation": sys.implementation.name,
+        "executable": sys.executable,
+        "build": getattr(sys, "_git", ("", "", ""))[2],
+        "free_threaded": free_threaded,
+        "gil_asked": {"0": False, "1": True}.get(os.environ.get("PYTHON_GIL", ""), not free_threaded),
+        "gil": has_lock(),
+        "allocator": allocator(free_threaded=free_threaded),
+        "eager_tasks": sys.version_info >= (3, 12),
+        "switch_interval_ns": round(sys.getswitchinterval() * 1e9),
+        "gc_enabled": gc.isenabled(),
+        "gc_thresholds": list(gc.get_threshold()),
+        "cpus": sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
+        "descriptor_limit": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+    }

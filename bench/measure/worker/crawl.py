@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from inflight import strategies
-from inflight.bench.measure.worker import Part, Say, has_lock, serve
+from inflight.bench.measure.worker import Part, Say, has_lock, knobs_of_interpreter, serve
 from inflight.strategies.base import Job, Strategy
 from inflight.strategies.core import record
 from inflight.strategies.core.frontier import Frontier
@@ -39,8 +39,13 @@ class StrategyPart(Part):
         self._name = order["strategy"]
 
     def knobs(self) -> dict[str, Any]:
-        """Return also the strategy and the versions of its requirements."""
-        return {"strategy": self._name, **super().knobs(), "versions": _versions(self.strategy)}
+        """Return also the strategy, its selector and the versions of its requirements."""
+        return {
+            "strategy": self._name,
+            **knobs_of_interpreter(),
+            "selector": _selector(),
+            "versions": _versions(self.strategy),
+        }
 
     def timed(self) -> dict[str, Any]:
         """Crawl between two readings of the clocks; return the readings, and the exception if one was raised."""
@@ -80,6 +85,13 @@ class Crawl(StrategyPart):
             **_outcome(self.job, self.frontier, self._timed["begin_ns"], self._timed["end_ns"]),
             **worked(self.job),
         }
+
+
+def _selector() -> str:
+    """Return the name of the default selector of this platform."""
+    import selectors
+
+    return selectors.DefaultSelector.__name__
 
 
 def _versions(strategy: Strategy) -> dict[str, str]:
