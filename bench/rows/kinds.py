@@ -110,6 +110,9 @@ class Measured(Layers, frozen=True, kw_only=True):
 
     cpu_user_ns: Maybe[Ns] = None  #: User CPU time of the client process during the crawl; the split is sampled.
     cpu_system_ns: Maybe[Ns] = None  #: System CPU time of the client process during the crawl; the split is sampled.
+    gc_collections: Maybe[Count] = None  #: Number of garbage collections during the crawl.
+    gc_total_ns: Maybe[Ns] = None  #: Total time of these collections.
+    gc_max_ns: Maybe[Ns] = None  #: Time of the longest one.
     uss_bytes: Maybe[Bytes] = None  #: Private memory of the worker (USS), at rest after the crawl.
     response: Maybe[Times] = None  #: Response times in this closed loop: admitted to the frontier, to finished.
     timeline: Maybe[Timeline] = None  #: The crawl over time.

@@ -31,6 +31,7 @@ from tests.patience import FOREVER_S, until
 
 MEASURED = {
     "peak_threads", "uss_bytes", "rss_bytes", "pss_bytes", "cpu_user_ns", "cpu_system_ns", "makespan_ns",
+    "gc_collections", "gc_total_ns", "gc_max_ns",
     "peak_in_flight", "tries", "hole_ns", "service", "response", "steady_service", "run_delay_ns",
     "timeline", "pages", "failed_pages", "pages_per_s", "cpu_per_page_ns",
     "switches_per_page", "steal_share", "listen_drops", "ephemeral_ports", "port_refusals", "samples",

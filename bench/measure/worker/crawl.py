@@ -4,11 +4,13 @@ The harness orders ``crawl``, reads memory after the answer, while the worker is
 """
 
 import errno
+import gc
 import resource
 import sys
 import time
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -71,9 +73,11 @@ class Crawl(StrategyPart):
 
     def crawl(self) -> dict[str, Any]:
         """Crawl once."""
-        self._before = resource.getrusage(resource.RUSAGE_SELF)
-        self._timed = self.timed()
-        self._after = resource.getrusage(resource.RUSAGE_SELF)
+        self._pauses = GcPauses()
+        with self._pauses.watched():
+            self._before = resource.getrusage(resource.RUSAGE_SELF)
+            self._timed = self.timed()
+            self._after = resource.getrusage(resource.RUSAGE_SELF)
         return {"event": "crawled", "error": self._timed["error"], "cause": self._timed["cause"]}
 
     def report(self) -> dict[str, Any]:
@@ -82,6 +86,7 @@ class Crawl(StrategyPart):
             "event": "outcome",
             "gil": has_lock(),
             **_usage(self._before, self._after, self._timed["cpu_ns"]),
+            **self._pauses.totals(),
             **_outcome(self.job, self.frontier, self._timed["begin_ns"], self._timed["end_ns"]),
             **worked(self.job),
         }
@@ -118,6 +123,37 @@ def worked(job: Job) -> dict[str, int]:
     )
 
     return {"work_units": job.work_units, "work_ns": cost_ns(job.work_units), "worked_pages": consumed_pages()}
+
+
+class GcPauses:
+    """Record the pauses of the garbage collector."""
+
+    def __init__(self) -> None:
+        self.pauses_ns: list[int] = []
+        self._began_ns = 0
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Record during the ``with`` block."""
+        gc.callbacks.append(self._note)
+        try:
+            yield
+        finally:
+            gc.callbacks.remove(self._note)
+
+    def _note(self, phase: str, _info: dict[str, int]) -> None:
+        if phase == "start":
+            self._began_ns = time.perf_counter_ns()
+        else:
+            self.pauses_ns.append(time.perf_counter_ns() - self._began_ns)
+
+    def totals(self) -> dict[str, int]:
+        """Return the number of pauses, their sum and the longest."""
+        return {
+            "gc_collections": len(self.pauses_ns),
+            "gc_total_ns": sum(self.pauses_ns),
+            "gc_max_ns": max(self.pauses_ns, default=0),
+        }
 
 
 def _usage(before: resource.struct_rusage, after: resource.struct_rusage, cpu_ns: int) -> dict[str, int]:
