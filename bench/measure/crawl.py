@@ -56,7 +56,8 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
     answer: Answer = {path: (status, size) for path, status, size, _ in records}
     failed = sum(status is None for status, _ in answer.values())
     seen.measured["port_refusals"] = sum("EADDRNOTAVAIL" in (error or "") for *_, error in records)
-    seen.measured |= _derived(outcome, len(answer), failed) | outcome
+    seen.measured["switches_per_page"] = outcome.pop("switches") / max(1, len(answer))
+    seen.measured |= outcome | _derived(outcome, len(answer), failed)
     seen.server, disturbed = differences(before, after)
     seen.server["ceiling_per_s"] = server.ceiling_per_s
     opened = seen.server["peak_connections"]
@@ -116,7 +117,6 @@ def _derived(outcome: dict[str, Any], pages: int, failed: int) -> dict[str, Any]
         "failed_pages": failed,
         "pages_per_s": verified / outcome["makespan_ns"] * 1e9,
         "cpu_per_page_ns": round(cpu_ns / max(1, verified)),
-        "switches_per_page": outcome.pop("switches") / max(1, pages),
     }
 
 
