@@ -361,8 +361,8 @@ def _finding(part: Part, column: Column) -> str:
         worst=worst.line,
         best_word=figure.best or f"lowest in {figure.words}",
         worst_word=figure.worst or "highest",
-        best_value=figure.write(best.estimate, 2),
-        worst_value=figure.write(worst.estimate, 2),
+        best_value=figure.write(best.estimate, DIGITS.get(best.figure, 2)),
+        worst_value=figure.write(worst.estimate, DIGITS.get(worst.figure, 2)),
         ratio=units.times(max(worst.ratio, 1 / worst.ratio)),
     )
 
