@@ -33,6 +33,8 @@ COMPARED = frozenset({"swarm"})
 MAX_N = 2_000_000
 
 _LIMIT_NS = 10_000_000_000
+_PREDICTION_NS = 150_000_000
+"""Mean over the resources: about 550 ms for threads, which are calibrated, and 20 ms for each of the others."""
 _PROBE_NS = 1_500_000_000
 _IDLE_NS = 600_000_000
 _EACH_NS = {"thread": 60_000, "asyncio_task_socket": 150_000, "asyncio_task_stream": 250_000}
@@ -117,13 +119,19 @@ class Limit(BareTable, frozen=True, kw_only=True):
     kind = "limit"
     resources: tuple[Resource, ...] = get_args(Resource)
     through_shared: bool = False  #: Whether to reach limits that other processes share.
+    predict: bool = False  #: Whether to predict only: threads are calibrated, and no ramp is started.
 
     def trials(self, _strategies: Sequence[str] = ()) -> list[BareTrial]:
         """Return a trial of each resource."""
         suffix = "/through-shared" if self.through_shared else ""
-        shared = {"through_shared": self.through_shared}
+        values: dict[str, Any] = {"through_shared": self.through_shared}
+        expected_ns = _LIMIT_NS
+        if self.predict:
+            suffix += "/predict"
+            values["predict"] = True
+            expected_ns = _PREDICTION_NS
         return [
-            BareTrial("limit", name, {"id": f"limit/{name}{suffix}", "resource": name} | shared, _LIMIT_NS)
+            BareTrial("limit", name, {"id": f"limit/{name}{suffix}", "resource": name} | values, expected_ns)
             for name in self.resources
         ]
 

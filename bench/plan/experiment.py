@@ -9,7 +9,7 @@ import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field, to_builtins
 from msgspec.structs import replace
@@ -32,7 +32,12 @@ from inflight.bench.plan.scale import NOT_IN_A_SWARM, Open, Swarm, host_of, is_l
 
 PRESETS = Path(__file__).with_name("presets")
 MAX_SEED = 2**63 - 1
-HEAD = ("about", "strategies", "rounds", "seed", "pin", "deadline_s", "site", "python")
+AnswerColumn = Literal[
+    "cpu", "throughput", "memory", "at_once", "held", "retention",
+    "lag", "times", "cores", "interpreters", "swarm", "ps",
+]  # fmt: skip
+"""What a column of the answer of a run shows."""
+HEAD = ("about", "strategies", "rounds", "seed", "pin", "deadline_s", "site", "python", "answer")
 """The keys of a file beside its tables."""
 TABLES: tuple[type[Grid | BareTable], ...] = (Crawl, Memory, Throughput, Idle, Probe, Limit, Swarm, Open)
 
@@ -50,6 +55,7 @@ class Experiment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     deadline_s: Seconds | None = None  #: Deadline of a trial; None: derived from the estimate of the plan.
     pythons: dict[str, Annotated[str, Meta(min_length=1)]] = field(name="python", default_factory=dict)
     """Interpreters that are compared, by their labels: each strategy runs on each. Empty: that of the harness alone."""
+    answer: Annotated[tuple[AnswerColumn, ...], Meta(max_length=4)] = ()  #: Columns of the answer, in their order.
     crawl: tuple[Crawl, ...] = ()
     memory: tuple[Memory, ...] = ()
     throughput: tuple[Throughput, ...] = ()
@@ -150,6 +156,7 @@ def parse(
     settings = convert({"name": name, "strategies": models} | head, Experiment, where)
     names = tuple(named(strategy, where, known, base) for strategy in settings.strategies)
     check_distinct(names, f"{where}: strategies")
+    check_distinct(settings.answer, f"{where}: answer")
     tables: dict[str, Any] = {table.kind: tuple(_tables(table, values, [*known, *names], where)) for table in TABLES}
     need(any(tables.values()), f"{where}: nothing to do; add a [[crawl]] or a [[memory]] table")
     pythons = {

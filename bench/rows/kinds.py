@@ -246,6 +246,7 @@ class LimitWorkload(Workload, frozen=True, kw_only=True):
 
     resource: Literal["threads", "descriptors", "ports", "backlog", "memory"]  #: The limited resource.
     through_shared: bool  #: Whether the search may exhaust limits shared with other processes.
+    predict: Maybe[Literal[True]] = None  #: The limit was only predicted; absent: threads were started up to it.
 
 
 class NextCeiling(Closed, frozen=True, kw_only=True):

@@ -2,6 +2,8 @@
 
 import json
 import platform
+import resource
+from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 
@@ -9,8 +11,12 @@ import msgspec
 import pytest
 
 from inflight import strategies
+from inflight.bench import api
 from inflight.bench.commands.limits import Printer
-from inflight.bench.measure.limits.ceilings import Ceiling
+from inflight.bench.measure.limits.ceilings import Ceiling, make_figures
+from inflight.bench.measure.limits.run import make_row
+from inflight.bench.measure.trial import Begin
+from inflight.bench.plan.bare import BareTrial, Limit
 from inflight.bench.plan.experiment import load
 from inflight.bench.rows import files as rows
 from tests.cli.command import await_end, call, inflight, running
@@ -76,6 +82,55 @@ def test_predicted_limits_are_printed_and_stored_as_such(tmp_path: Path) -> None
     for row in (descriptors, memory):
         assert (row.status, row.measured.stopped_by, row.measured.found) == ("ok", "predicted", None)
     assert len(load(str(folder / "experiment.toml"), strategies.names()).bare[0].trials()) == 2
+
+
+@pytest.fixture
+def lowered() -> Iterator[int]:
+    """Lower the soft limit of descriptors of this process; return the hard one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard // 2 if soft == hard else soft, hard))
+    yield hard
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_run_predicts_limits_without_starting_threads_up_to_them(lowered: int, tmp_path: Path) -> None:
+    path = tmp_path / "limits.toml"
+    path.write_text("[[limit]]\nresources = ['threads', 'descriptors']\npredict = true\n", encoding="utf-8")
+
+    api.run(path, out=tmp_path / "results", quiet=True)
+
+    found = {row.strategy: row for row in rows.read(only_run(tmp_path / "results"))}
+    assert {row.trial for row in found.values()} == {
+        "limit/threads/predict/round=1",
+        "limit/descriptors/predict/round=1",
+    }
+    for row in found.values():
+        measured = row.measured
+        assert (row.valid, row.workload.predict, measured.stopped_by) == (True, True, "predicted")
+        assert (measured.found, measured.timeline) == (None, None)
+        assert measured.predicted == measured.ceilings[0].most
+        assert measured.predicted_by == measured.bound_by
+        assert measured.evidence == [ceiling.evidence for ceiling in measured.ceilings]
+    descriptors = found["descriptors"].measured
+    if descriptors.predicted_by == "RLIMIT_NOFILE":
+        assert lowered - 100 < descriptors.predicted < lowered, "a worker raises its soft limit to the hard one"
+
+
+def test_a_prediction_of_nothing_is_valid() -> None:
+    (trial,) = Limit(resources=("threads",), predict=True).trials()
+
+    row = make_row(trial, "run", Begin.now(), make_figures([], "predicted", []))
+
+    assert row.valid
+    assert (row.measured.predicted, row.measured.predicted_by, row.measured.evidence) == (None, None, [])
+
+
+def test_a_limit_that_is_not_only_predicted_has_the_id_of_older_rows() -> None:
+    def trial(**settings: bool) -> BareTrial:
+        return Limit(resources=("threads",), **settings).trials()[0]
+
+    assert trial().values == {"id": "limit/threads", "resource": "threads", "through_shared": False}
+    assert trial(predict=True).expected_ns < trial().expected_ns
 
 
 @pytest.mark.skipif(platform.system() != "Linux", reason="macOS does not enforce RLIMIT_AS")

@@ -21,6 +21,8 @@ from inflight.bench.measure.limits.threads import BreachError, Guard, calibrate,
 from inflight.bench.measure.process import WorkerError
 
 CALIBRATION_S = 30
+PREDICTION_S = 3
+"""The same, of a prediction in a run. Without all readings, it is less exact, or only of limits that count threads."""
 RESERVE = 64
 """Descriptors that a process needs besides its connections: standard streams, selector, listening sockets, files."""
 
@@ -35,9 +37,7 @@ def find(
     deadline. Raises ValueError for an unknown resource.
     """
     if resource != "threads":
-        predicted = predict(resource)
-        evidence = [ceiling.evidence for ceiling in predicted]
-        return make_figures(predicted, "predicted", evidence, bound_by=lowest(predicted))
+        return make_prediction(resource)
     budget = available_bytes() / 2 if memory_budget_bytes is None else memory_budget_bytes
     try:
         return find_threads(Guard.of(deadline_s, budget), budget, through_shared=through_shared)
@@ -46,13 +46,20 @@ def find(
         return make_figures(known(resource), stopped_by, [f"no process for the threads could be started: {error}"])
 
 
-def predict(resource: str) -> list[Ceiling]:
+def make_prediction(resource: str) -> dict[str, Any]:
+    """Return the same figures, predicted only, within PREDICTION_S. Raises ValueError for an unknown resource."""
+    predicted = predict(resource, PREDICTION_S)
+    evidence = [ceiling.evidence for ceiling in predicted]
+    return make_figures(predicted, "predicted", evidence, bound_by=lowest(predicted))
+
+
+def predict(resource: str, calibration_s: float = CALIBRATION_S) -> list[Ceiling]:
     """Return how much of a resource each limit leaves to this process, the lowest first.
 
     For threads, a child process starts some to measure what one costs. Raises ValueError for an unknown resource.
     """
     if resource == "threads":
-        return list_ceilings("threads", *calibrate(Guard.of(CALIBRATION_S, available_bytes() / 2)))
+        return list_ceilings("threads", *calibrate(Guard.of(calibration_s, available_bytes() / 2)))
     return known(resource)
 
 

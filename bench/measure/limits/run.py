@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from inflight.bench.measure.limits import find
+from inflight.bench.measure.limits import find, make_prediction
 from inflight.bench.measure.process import TrialError
 from inflight.bench.measure.trial import Begin, Observation, Setting, conduct
 from inflight.bench.plan.bare import BareTrial
@@ -10,8 +10,13 @@ from inflight.bench.rows.files import Row
 
 
 def run_limit(trial: BareTrial, setting: Setting) -> Row:
-    """Find how much of a resource a process gets, within the budget and deadline of the setting; return the row."""
+    """Find how much of a resource a process gets, within the budget and deadline of the setting; return the row.
+
+    A trial that only predicts has a deadline of its own.
+    """
     begin = Begin.now()
+    if trial.values.get("predict"):
+        return make_row(trial, setting.run, begin, make_prediction(trial.values["resource"]))
     values = find(
         trial.values["resource"],
         through_shared=trial.values["through_shared"],
