@@ -12,6 +12,7 @@ from scipy.stats import t
 
 from inflight.bench.rows.files import Row
 from tests.document.made_runs import store
+from tests.made_memory_rows import PARKED, ladder, memory_run
 from tests.made_rows import block_rows, edited
 from tools.document import __main__ as program
 from tools.document import values
@@ -105,6 +106,31 @@ def test_a_ratio_is_within_blocks(runs: Runs) -> None:
     assert found.estimate == pytest.approx(2.0)
     assert found.answer == "differs"
     assert values.ratio(runs.newest("quick"), "generators", "callbacks") is None
+
+
+@pytest.mark.ci
+def test_memory_per_coroutine_is_that_of_the_newest_run(runs: Runs) -> None:
+    store(runs.folder / "20260501T0-a-memory", memory_run())
+
+    found = values.coroutines(runs.newest("memory"))
+
+    assert found.task.per_fetch == pytest.approx(PARKED["asyncio_task"][0], rel=0.05)
+    assert found.socket.per_fetch == pytest.approx(PARKED["asyncio_task_socket"][0], rel=0.05), "without the kernel"
+    assert found.full.per_fetch > 2 * found.fetch.per_fetch > 0
+    assert "here 1.1" in part("readme_chapter", runs, runs.folder)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("other", [{"thread": (5_000, 0, 0, 0)}, {"asyncio_task": (2_900, 0, 0, 0)}], ids=str)
+def test_other_figures_of_a_thread_or_task_do_not_keep_the_sentence(
+    other: dict[str, tuple[int, ...]], runs: Runs
+) -> None:
+    rows = [row for row in memory_run() if row.strategy not in other]
+    numbers = (10_000, 15_000, 20_000, 30_000, 50_000)
+    store(runs.folder / "20260501T0-a-memory", [*rows, *ladder(other, numbers)])
+
+    with pytest.raises(DocumentError, match="a run no longer shows what the text says"):
+        part("readme_chapter", runs, runs.folder)
 
 
 @pytest.mark.night

@@ -25,7 +25,7 @@ from inflight.bench.claims import show as claims
 from inflight.bench.commands.exits import EXITS
 from inflight.bench.frame.figures import FIGURES
 from inflight.bench.rows.files import RowsError
-from inflight.bench.show import markdown, study, words
+from inflight.bench.show import markdown, sections, words
 from inflight.bench.show.markdown import code, escaped
 from tools.document import options, plots, race, values
 from tools.document import simulator as simulator_page
@@ -41,7 +41,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     "described": race.described,
     "escaped": escaped,
     "indented": lambda text: "\n".join(f"    {_printable(line)}".rstrip() for line in text.splitlines()),
-    "mean": lambda mean, figure: study.text(FIGURES[figure], mean),
+    "mean": lambda mean, figure: sections.text(FIGURES[figure], mean),
     "memory": values.slope_text,
     "p": lambda p: units.number(p, 2) if p >= 0.00001 else "below 0.00001",
     "section": markdown.markdown,

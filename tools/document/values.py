@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import pandas as pd
 
@@ -19,12 +19,12 @@ from inflight.bench.frame import statistics as stats
 from inflight.bench.frame.contrast import contrast, records, summary
 from inflight.bench.frame.history import History
 from inflight.bench.frame.slopes import FULL, Slope
+from inflight.bench.plan.bare import IdleName
 from inflight.bench.race.lanes import Race, races
 from inflight.bench.rows.files import MACHINE_FILE, folders_in
-from inflight.bench.show import listing, memory
 from inflight.bench.show import study as shows
-from inflight.bench.show.studies import LISTINGS, STUDIES
-from inflight.bench.show.study import section
+from inflight.bench.show.sections import section
+from inflight.bench.show.studies import study_of
 from inflight.bench.show.table import Group, Section, Table
 from tools import series
 from tools.document.stored import DocumentError, Run, Runs
@@ -40,7 +40,7 @@ CPU, RATE = "cpu_per_page_ns", "pages_per_s"
 
 def parts(run: Run, name: str) -> list[shows.Part]:
     """Return the parts of a study."""
-    return shows.parts(_study(name), run.lines)
+    return shows.parts(study_of(name), run.lines)
 
 
 def study_section(run: Run, name: str, only: str = "") -> Section:
@@ -48,7 +48,7 @@ def study_section(run: Run, name: str, only: str = "") -> Section:
 
     Raises DocumentError if the run has nothing for it.
     """
-    many = shows.parts(_study(name), run.lines.query(only) if only else run.lines)
+    many = shows.parts(study_of(name), run.lines.query(only) if only else run.lines)
     if not many:
         raise DocumentError(f"{run.folder} has nothing for the study {name}")
     return section(many)
@@ -60,10 +60,11 @@ SURE = ("", "user", "server", "all layers", "resident (RSS)", "range of runs")
 
 def memory_table(run: Run) -> Table | None:
     """Return the memory per additional thread, task or fetch; None without a slope."""
-    sections = memory.sections(memory.parts(run.trials, History()))
-    if not sections:
+    many = shows.parts(study_of("memory"), run.trials)
+    tables = section(many, History()).tables if many else ()
+    if not tables:
         return None
-    table = sections[0].tables[0]
+    table = tables[0]
     places = [place for place, head in enumerate(table.heads) if head in SURE]
     lines = [line if isinstance(line, Group) else tuple(line[place] for place in places) for line in table.lines]
     return replace(table, heads=tuple(table.heads[place] for place in places), lines=tuple(lines))
@@ -71,8 +72,7 @@ def memory_table(run: Run) -> Table | None:
 
 def listed(run: Run, name: str, only: str) -> Section:
     """Return the tables and the findings of a listing, of the trials that a query selects."""
-    (study,) = (listing for listing in LISTINGS if listing.name == name)
-    return listing.section(listing.parts(study, run.trials.query(only)))
+    return section(shows.parts(study_of(name), run.trials.query(only)))
 
 
 def ratio(run: Run, first: str, other: str, figure: str = CPU) -> Any:
@@ -92,10 +92,6 @@ def mean(run: Run, strategy: str, figure: str = CPU) -> Any:
 def _busy(run: Run, figure: str = CPU) -> pd.DataFrame:
     """Return the lines of a figure in the blocks where nothing waits."""
     return run.lines.query(f"kind == 'arm' and comparison == '' and figure == '{figure}' and {BUSY}")
-
-
-def _study(name: str) -> shows.Study:
-    return next(study for study in STUDIES if study.name == name)
 
 
 class Spread(NamedTuple):
@@ -224,13 +220,38 @@ def example(run: Run, strategy: str) -> Example:
 
 def slope(run: Run, strategy: str, group: str = "held", layer: str = FULL) -> Slope:
     """Return the slope of a layer, or of all, in the setting with the most sizes. Raises DocumentError without one."""
-    group = "idle" if strategy in {"thread", "asyncio_task"} else group
+    group = "idle" if strategy in get_args(IdleName) else group
     lines = slopes.slopes(slopes.layers(run.trials))
     sloped = lines.query("group == @group and arm == @strategy and layer == @layer and reason == ''")
     if sloped.empty:
         raise DocumentError(f"{run.folder}: no slope of {layer} of {strategy}")
     best = sloped.sort_values("sizes").iloc[-1]
     return Slope(*(best[name] for name in ("estimate", "low", "high", "intercept", "is_straight", "points", "sizes")))
+
+
+class Coroutines(NamedTuple):
+    """Memory per coroutine, from a waiting generator to a fetch."""
+
+    generator: Slope
+    task: Slope
+    socket: Slope
+    """A task with a socket; the memory of the process alone."""
+    fetch: Slope
+    """A fetch in flight by the streams of asyncio; the memory of the process alone."""
+    full: Slope
+    """The same fetch, with the kernel."""
+
+
+def coroutines(run: Run) -> Coroutines:
+    """Return the figures that may be called the 3 kB of a coroutine. Raises DocumentError without one of them."""
+    user = slopes.LAYERS[0]
+    return Coroutines(
+        slope(run, "generator"),
+        slope(run, "asyncio_task"),
+        slope(run, "asyncio_task_socket", layer=user),
+        slope(run, "native_asyncio", layer=user),
+        slope(run, "native_asyncio"),
+    )
 
 
 class Bar(NamedTuple):
