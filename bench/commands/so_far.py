@@ -26,24 +26,26 @@ Write = Callable[[Path, str], list[str]]
 Clock = Callable[[], int]
 
 
-class SoFar:
-    """Writes the page of a run now and then; it is called after each trial."""
+def write_now_and_then(
+    folder: Path, total: int, write: Write | None = None, clock: Clock = time.monotonic_ns
+) -> Callable[[int, int, Sequence[Row]], None]:
+    """Return a function that writes the page of a run of ``total`` trials if it is time; call it after each trial."""
+    next_ns = clock() + FIRST_NS
 
-    def __init__(self, folder: Path, total: int, write: Write | None = None, clock: Clock = time.monotonic_ns) -> None:
-        self._folder, self._total, self._write, self._clock = folder, total, write or written, clock
-        self._next_ns = clock() + FIRST_NS
-
-    def __call__(self, number: int, total: int, _rows: Sequence[Row]) -> None:
-        """Write the page if it is time; ``number`` of ``total`` waiting trials have ended."""
-        begin_ns = self._clock()
-        if number == total or begin_ns < self._next_ns:
+    def after(number: int, waiting: int, _rows: Sequence[Row]) -> None:
+        """Write the page if it is time; ``number`` of the ``waiting`` trials have ended."""
+        nonlocal next_ns
+        begin_ns = clock()
+        if number == waiting or begin_ns < next_ns:
             return
-        done = f"{self._total - total + number} of {self._total} steps"
-        failed = self._write(self._folder, f"This run is not complete: {done} are done. Reload this page later.")
-        now_ns = self._clock()
-        self._next_ns = now_ns + TIMES * (now_ns - begin_ns)
+        done = f"{total - waiting + number} of {total} steps"
+        failed = (write or written)(folder, f"This run is not complete: {done} are done. Reload this page later.")
+        now_ns = clock()
+        next_ns = now_ns + TIMES * (now_ns - begin_ns)
         for sentence in failed:
             say(sentence)
+
+    return after
 
 
 def written(folder: Path, so_far: str) -> list[str]:
@@ -61,11 +63,11 @@ def main(folder: str, so_far: str) -> None:
     from inflight.bench.rows import files as rows
     from inflight.bench.show import page
     from inflight.bench.show.studies import Studies
-    from inflight.bench.show.summary import answer
+    from inflight.bench.show.summary import findings
 
     studies = Studies(rows.read(Path(folder)), Path(folder))
     print(f"page:  {page.write(Path(folder), so_far=so_far, studies=studies)}, so far")
-    print("so far:", *answer(studies)[:2])  # the first one may be a warning of noise
+    print("so far:", *findings(studies)[:2])  # the first one may be a warning of noise
 
 
 if __name__ == "__main__":

@@ -1,20 +1,22 @@
-"""The line of each trial, and the progress of a command: on a terminal its last line, which has the time left.
+"""The progress of a command, and the lines of what has ended; of a run on a terminal also a table that fills up.
 
-The progress is drawn only when a step ends. During a trial the harness shares its core with the server, so drawing ten
-times per second would disturb the measurement. It therefore has the expected time of the end, which stays correct
-between steps.
+All is drawn only when a step ends. During a trial the harness shares its core with the server, so drawing ten times per
+second would disturb the measurement. It therefore has the expected time of the end, which stays correct between steps.
+For the same reason the table is made without numpy and pandas.
 """
 
+import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import groupby
 from typing import Any
 
 import msgspec
-
+from inflight.bench import units
 from inflight.bench.frame.figures import figure_of
 from inflight.bench.rows.files import Row
 from inflight.bench.show import words
@@ -35,6 +37,14 @@ _FIGURES: dict[str, dict[str, str]] = {
     "limit": {"found": "found", "predicted": "predicted"},
 }
 """The figures in the line of a trial of each kind, and the words behind them."""
+IN_TABLE = frozenset({"crawl", "arm", "memory"})
+"""The kinds of trials that are in the table of a run that goes on."""
+USUAL_IN_FLIGHT = 100
+"""Of workloads with the same latency, the table has the one nearest to this number."""
+MAX_LINES, MIN_SIZES = 20, 3
+"""Maximum number of strategies in the table, and minimum number of sizes for its memory per fetch."""
+_LAYERS = ("uss_bytes", "page_tables_bytes", "kernel_stack_bytes", "slab_bytes", "socket_bytes")
+"""What grows with the fetches in flight, as ``inflight.bench.frame.slopes`` adds it up to all layers."""
 
 Clock = Callable[[], int]
 """Nanoseconds since an arbitrary moment."""
@@ -58,8 +68,10 @@ class Progress:
     guess: str = "about"
     """How to read the time left: "about", or "at most" if the end may come sooner."""
     clock: Clock = time.monotonic_ns
+    below: Callable[[], str] = str
+    """Returns lines that a terminal shows below the progress, each with a newline before it."""
     put: Callable[[str, str], None] = _put_line
-    """Shows the line of a step, and the progress."""
+    """Shows the line of a step, and the progress with what is below it."""
     done: int = 0
     behind_ns: float = 0
     """Expected time of the timed steps."""
@@ -100,13 +112,13 @@ class Progress:
         end = (at or datetime.now()) + timedelta(microseconds=self.left_ns / 1000)  # noqa: DTZ005  (the user's time)
         left = f"{self.guess} {minutes(self.left_ns)} left, until {end:%H:%M}"
         now = f"; now {self.now}" if self.now else ""
-        return f"{self.done}/{self.total}  {minutes(self.elapsed_ns)} so far, {left}{now}"
+        return f"{self.done}/{self.total}  {minutes(self.elapsed_ns)} so far, {left}{now}{self.below()}"
 
 
 @contextmanager
 def displayed(progress: Progress) -> Iterator[Progress]:
-    """Show steps on standard error while this lasts; on a terminal, the last line shows the progress."""
-    with _last_line(progress.sentence()) as put:
+    """Show steps on standard error while this lasts; on a terminal, the last lines show the progress."""
+    with _last_lines(progress.sentence()) as put:
         progress.put = put or _put_line
         yield progress
 
@@ -114,13 +126,13 @@ def displayed(progress: Progress) -> Iterator[Progress]:
 @contextmanager
 def working() -> Iterator[Callable[[str], None]]:
     """Yield a function that shows the present step of a command that measures nothing on a terminal."""
-    with _last_line("") as put:
+    with _last_lines("") as put:
         yield lambda step: None if put is None else put("", step)
 
 
 @contextmanager
-def _last_line(sentence: str) -> Iterator[Callable[[str, str], None] | None]:
-    """Reserve the last line of the terminal, and remove it in any case at the end; yield None if this is none."""
+def _last_lines(sentence: str) -> Iterator[Callable[[str, str], None] | None]:
+    """Reserve the last lines of the terminal, and remove them in any case at the end; yield None if this is none."""
     if not wants_live(sys.stderr):
         yield None
         return
@@ -128,19 +140,19 @@ def _last_line(sentence: str) -> Iterator[Callable[[str, str], None] | None]:
     from rich.live import Live
     from rich.text import Text
 
-    def line(sentence: str) -> Text:
-        return Text(sentence, "cyan", no_wrap=True, overflow="ellipsis")
-
     console = Console(file=sys.stderr, highlight=False)
-    with Live(line(sentence), console=console, auto_refresh=False, transient=True, redirect_stdout=False) as live:
+    with Live(console=console, auto_refresh=False, transient=True, redirect_stdout=False) as live:
         console.show_cursor()  # no flicker at this rate, and Ctrl-Z or kill -9 leave a visible cursor
 
         def put(above: str, sentence: str) -> None:
             with console:  # one write for both
                 if above:
                     console.print(Text.from_ansi(above), soft_wrap=True)
-                live.update(line(sentence), refresh=True)
+                region = Text(sentence, no_wrap=True, overflow="ellipsis")
+                region.highlight_regex(r"\A.*", "cyan")
+                live.update(region, refresh=True)
 
+        put("", sentence)
         yield put
 
 
@@ -152,28 +164,120 @@ def minutes(value_ns: float) -> str:
 
 
 @contextmanager
-def reporting(waiting: Sequence[Any], clock: Clock = time.monotonic_ns) -> Iterator[Report]:
-    """Show the progress of the waiting trials (``plan.trials``); yield a function that receives the rows of each."""
+def reporting(
+    waiting: Sequence[Any],
+    planned: Mapping[str, int],
+    rows: Sequence[Row],
+    clock: Clock = time.monotonic_ns,
+) -> Iterator[Report]:
+    """Show the progress of the waiting trials (``plan.trials``); yield a function that receives the rows of each.
+
+    On a terminal, there is a table of ``planned`` and ``rows``, to which the caller adds rows before it reports them.
+    Trials in the table have a line only if they are not valid. It stays if an exception ends this, such as Ctrl-C.
+    """
     width = name_width(trial.strategy for trial in waiting)
     names = [words.plain(trial.strategy, 30) for trial in waiting] + [""]
     expected_ns = sum(trial.expected_ns for trial in waiting)
-    with displayed(Progress(len(waiting), expected_ns, names[0], clock=clock)) as progress:
+    progress = Progress(len(waiting), expected_ns, names[0], clock=clock)
+    in_table = IN_TABLE if planned and wants_live(sys.stderr) else ()
 
-        def report(number: int, total: int, rows: Sequence[Row]) -> None:
-            lines = "\n".join(trial_line(number, total, row, width=width) for row in rows)
-            is_skipped = all(row.status == "skipped" for row in rows)
-            progress.finished(lines, waiting[number - 1].expected_ns, names[number], is_skipped=is_skipped)
+    def below() -> str:
+        filled = 40 * progress.done // max(1, progress.total)
+        return f"\n{'━' * filled:─<40}\n{table_so_far(planned, rows)}"
 
-        yield report
+    if in_table:
+        progress.below = below
+    with displayed(progress):
+
+        def report(number: int, total: int, ended: Sequence[Row]) -> None:
+            with_line = [row for row in ended if not row.valid or row.kind not in in_table]
+            lines = step_lines(number, total, with_line, width)
+            progress.finished(
+                "\n".join(lines),
+                waiting[number - 1].expected_ns,
+                names[number],
+                is_skipped=all(row.status == "skipped" for row in ended),
+            )
+
+        try:
+            yield report
+        except BaseException:
+            if in_table:
+                progress.put(below(), "")
+            raise
+
+
+def table_so_far(planned: Mapping[str, int], rows: Sequence[Row]) -> str:
+    """Return a table of what has been measured so far; ``planned`` is the number of rows of each strategy at the end.
+
+    CPU time per page is that of the workload with the least latency, pages per second that of the one with the most.
+    """
+    timed = [row for row in rows if row.valid and row.kind in {"crawl", "arm"}]
+    timed.sort(key=lambda row: abs(row.workload.in_flight - USUAL_IN_FLIGHT))
+    by_workload: dict[str, list[Row]] = {}
+    for row in timed:
+        by_workload.setdefault(row.workload.id, []).append(row)
+    fast, slow = (
+        choose(
+            by_workload.values(),
+            key=lambda many: many[0].workload.mean_latency_ns,
+            default=[],
+        )
+        for choose in (min, max)
+    )
+    width = name_width(planned)
+    lines = [
+        f"{'':{width}}  CPU time              memory",
+        f"{'':{width}}  per page   pages/s per fetch     done",
+    ]
+    for name, total in [*planned.items()][:MAX_LINES]:
+        mine = [row for row in rows if row.strategy == name and row.kind in IN_TABLE]
+        cost = _mean(
+            units.duration, [row.measured.cpu_per_page_ns for row in fast if row.strategy == name]
+        )
+        rate = _mean(units.number, [row.measured.pages_per_s for row in slow if row.strategy == name])
+        figures = f"{cost:>10}{rate:>10}{_memory_each(mine):>10}{f'{len(mine)}/{total}':>9}"
+        limits = "".join(dict.fromkeys(f"  ({row.reached})" for row in mine if row.reached))
+        lines.append(f"{words.name(name):{width}}{figures}{limits}")
+    if len(planned) > MAX_LINES:
+        lines.append(f"and {len(planned) - MAX_LINES} more")
+    lines.append(f"CPU time: {''.join(map(_where, fast[:1])) or '-'}")
+    lines.append(f"pages/s: {''.join(map(_where, slow[:1])) or '-'}")
+    return "\n".join(lines)
+
+
+def _mean(write: units.Write, values: Sequence[float]) -> str:
+    return write(statistics.fmean(values), 2) if values else "-"
+
+
+def _memory_each(rows: Iterable[Row]) -> str:
+    """Write the memory per fetch in all layers: the slope of the table with most sizes; "-" of too few."""
+    tables: dict[str, dict[int, int]] = {}
+    for row in rows:
+        if row.valid and row.kind == "memory" and row.measured.held_disturbed is None:
+            table = tables.setdefault(
+                row.workload.id.replace(f"in_flight={row.workload.in_flight}", ""), {}
+            )
+            with suppress(TypeError):  # a layer is unknown
+                table[row.measured.held_in_flight] = sum(
+                    getattr(row.measured, f"held_{layer}") - getattr(row.measured, f"base_{layer}")
+                    for layer in _LAYERS
+                )
+    added = max(tables.values(), key=len, default={})
+    if len(added) < MIN_SIZES:
+        return "-"
+    return units.size(statistics.linear_regression([*added], [*added.values()]).slope, 2)
 
 
 def name_width(strategies: Iterable[str]) -> int:
     """Return the columns for names in the lines of trials; a block has the names of its arms, with commas."""
-    names = [name for strategy in strategies for name in strategy.split(", ")]
+    names = ", ".join(strategies).split(", ")
     return max([MIN_NAME, *(len(words.name(name)) for name in names)])
 
 
-def trial_line(number: int, total: int, row: Row, *, colour: bool | None = None, width: int = MIN_NAME) -> str:
+def trial_line(
+    number: int, total: int, row: Row, *, colour: bool | None = None, width: int = MIN_NAME
+) -> str:
     """Return the line of a trial: its number, workload and figures, and ``ok`` or its failure.
 
     With ``colour`` None, it is coloured if standard error is a terminal and NO_COLOR is not set. ``width`` is that of
@@ -186,11 +290,35 @@ def trial_line(number: int, total: int, row: Row, *, colour: bool | None = None,
     ]
     reasons = "; ".join(words.plain(reason) for reason in row.invalid_reasons)
     verdict, style = (
-        ("ok", GREEN) if row.valid else (reasons, DIM) if row.status == "skipped" else (f"✗ {reasons}", RED)
+        ("ok", GREEN)
+        if row.valid
+        else (reasons, DIM)
+        if row.status == "skipped"
+        else (f"✗ {reasons}", RED)
     )
     if wants_colour(sys.stderr) if colour is None else colour:
         verdict = f"{style}{verdict}{PLAIN}"
-    kind = row.kind if row.kind in {"memory", "idle", "swarm", "limit", "open"} else ""
-    where = words.join(", ", kind, words.workload(row.kind, msgspec.to_builtins(row.workload)))
-    head = f"{number:>{len(str(total))}}/{total}  {words.name(row.name):{width}}  {where:{_WHERE}}"
+    head = f"{number:>{len(str(total))}}/{total}  {words.name(row.name):{width}}  {_where(row):{_WHERE}}"
     return "  ".join([head, *figures, verdict])
+
+
+def _where(row: Row) -> str:
+    kind = row.kind if row.kind in {"memory", "idle", "swarm", "limit", "open"} else ""
+    return words.join(", ", kind, words.workload(row.kind, msgspec.to_builtins(row.workload)))
+
+
+def step_lines(number: int, total: int, rows: Sequence[Row], width: int = MIN_NAME) -> list[str]:
+    """Return the line of a trial; of a block, one for its valid arms, and one for each other.
+
+    Arms with different numbers in flight have a line each.
+    """
+    arms = [row for row in rows if row.valid and row.kind == "arm"]
+    lines = [trial_line(number, total, row, width=width) for row in rows if row not in arms]
+    for where, group in groupby(arms, _where):
+        costs = [
+            f"{words.name(row.name)} {units.duration(row.measured.cpu_per_page_ns, 2)}" for row in group
+        ]
+        lines.append(
+            f"{number:>{len(str(total))}}/{total}  {where:{_WHERE}}  CPU/page: {', '.join(costs)}"
+        )
+    return lines

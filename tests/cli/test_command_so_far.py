@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from inflight.bench.commands import so_far
-from inflight.bench.commands.so_far import FIRST_NS, TIMES, SoFar
+from inflight.bench.commands.so_far import FIRST_NS, TIMES, write_now_and_then
 from inflight.bench.rows import files as rows
 from tests.cli.command import call
 
@@ -34,7 +34,7 @@ class Written:
 def ended_at(times_ns: list[int], total: int = 9, known: int = 9) -> Written:
     """Return what was written in a run whose trials end at these times."""
     written = Written()
-    after = SoFar(Path("run"), total, written.write, written.clock)
+    after = write_now_and_then(Path("run"), total, written.write, written.clock)
     for number, now_ns in enumerate(times_ns, start=1):
         written.now_ns = max(now_ns, written.now_ns)
         after(number, known, [])

@@ -1,4 +1,4 @@
-"""The line of each trial; how far a command is; and that nothing of it runs between two trials."""
+"""The lines of what has ended; how far a command is; the table so far; and that nothing of it runs during a trial."""
 
 import io
 import os
@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr
 from datetime import datetime
 from pathlib import Path
@@ -15,17 +15,33 @@ from typing import Any
 import pytest
 
 from inflight.bench.commands.output import complain, hushed
+from inflight.bench.frame import slopes
+from inflight.bench.frame.frame import trials
 from inflight.bench.plan.bare import BareTrial
 from inflight.bench.rows import files as rows
-from inflight.bench.rows.files import Status
-from inflight.bench.show.progress import Clock, Progress, displayed, minutes, name_width, reporting, trial_line, working
+from inflight.bench.rows.files import Row, Status
+from inflight.bench.show.progress import (
+    MAX_LINES,
+    Clock,
+    Progress,
+    displayed,
+    minutes,
+    name_width,
+    reporting,
+    step_lines,
+    table_so_far,
+    trial_line,
+    working,
+)
 from inflight.bench.show.terminal import GREEN, RED, wants_colour, wants_live
 from tests.cli.command import ENVIRONMENT, INFLIGHT
-from tests.made_rows import crawl_row, memory_row
+from tests.made_memory_rows import held_row, idle_row
+from tests.made_rows import arm_row, crawl_row, edited, memory_row
 from tests.patience import FOREVER_S, until
 
 S = 1_000_000_000
 NOON = datetime(2026, 11, 20, 12, 0)  # noqa: DTZ001  (the time of the day of who looks)
+HEADS = ["CPU time memory", "per page pages/s per fetch done"]
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
 GATED = """
 strategies = ['callbacks', './gate.py']
@@ -130,6 +146,108 @@ def test_a_name_or_a_reason_cannot_move_the_cursor_or_break_the_line() -> None:
     assert len(line) < 350
 
 
+# The lines of a block
+
+
+def words_of(lines: Sequence[str]) -> list[str]:
+    return [" ".join(line.split()) for line in lines]
+
+
+def test_a_block_has_one_line_with_the_cost_of_each_arm() -> None:
+    block = [arm_row("callbacks", latency="50ms", cpu_per_page_ns=23_400), arm_row("generators", latency="50ms")]
+
+    assert words_of(step_lines(3, 84, block)) == [
+        "3/84 50 ms latency, 100 in flight CPU/page: callbacks 23 µs, generators 50 µs"
+    ]
+
+
+def test_each_arm_that_is_not_valid_has_a_line_of_its_own() -> None:
+    bad = arm_row("generators", status="failed", reason="it died")
+    skipped = arm_row("aiohttp_client", status="skipped", reason="not installed: aiohttp")
+    lines = step_lines(3, 84, [arm_row("callbacks"), bad, skipped])
+
+    assert lines[:2] == [trial_line(3, 84, bad), trial_line(3, 84, skipped)]
+    assert words_of(lines[2:]) == ["3/84 0 ms latency, 100 in flight CPU/page: callbacks 50 µs"]
+    assert step_lines(3, 84, [bad]) == [trial_line(3, 84, bad)]
+
+
+def test_arms_with_different_workloads_are_not_put_under_one() -> None:
+    lines = step_lines(1, 1, [arm_row("few", in_flight=10), arm_row("many", in_flight=100)])
+
+    assert words_of(lines) == [
+        "1/1 0 ms latency, 10 in flight CPU/page: few 50 µs",
+        "1/1 0 ms latency, 100 in flight CPU/page: many 50 µs",
+    ]
+
+
+# The table so far
+
+
+def cells(planned: dict[str, int], stored: Sequence[Row]) -> dict[str, list[str]]:
+    """Return the lines of the table by the name of the strategy, in units without a space."""
+    lines = [re.sub(r"(\d) (\wB|\ws)\b", r"\1\2", line).split() for line in table_so_far(planned, stored).splitlines()]
+    return {line[0]: line[1:] for line in lines if line and line[0] in planned}
+
+
+def test_the_table_has_all_strategies_in_their_order_before_anything_is_measured() -> None:
+    lines = table_so_far({"thread_pool": 2, "callbacks": 3}, []).splitlines()
+
+    assert words_of(lines[:4]) == [*HEADS, "thread_pool - - - 0/2", "callbacks - - - 0/3"]
+
+
+def test_the_table_has_the_cost_without_latency_and_the_rate_with_the_largest() -> None:
+    stored = [
+        arm_row(latency="0", in_flight=1, cpu_per_page_ns=90_000),
+        arm_row(latency="0", in_flight=100, cpu_per_page_ns=20_000),
+        arm_row(latency="0", in_flight=100, cpu_per_page_ns=30_000, number=2),
+        arm_row(latency="10ms", in_flight=100, cpu_per_page_ns=40_000, pages_per_s=4000),
+        arm_row(latency="50ms", in_flight=1000, cpu_per_page_ns=40_000, pages_per_s=9000),
+        arm_row(latency="50ms", in_flight=100, cpu_per_page_ns=40_000, pages_per_s=1990),
+        arm_row(latency="50ms", in_flight=100, pages_per_s=1, number=2, invalid=True),
+    ]
+
+    assert cells({"callbacks": 8, "other": 1}, stored) == {
+        "callbacks": ["25µs", "2,000", "-", "7/8"],
+        "other": ["-", "-", "-", "0/1"],
+    }
+    assert table_so_far({"callbacks": 8}, stored).splitlines()[-2:] == [
+        "CPU time: 0 ms latency, 100 in flight",
+        "pages/s: 50 ms latency, 100 in flight",
+    ]
+
+
+def test_the_memory_of_a_fetch_is_the_slope_of_all_layers() -> None:
+    stored = [held_row("native_asyncio", n) for n in (300, 500, 850, 1150, 1500)]
+    fitted = slopes.slopes(slopes.layers(trials(stored))).set_index("layer")["estimate"][slopes.FULL]
+
+    assert fitted == pytest.approx(13_460, abs=100)
+    assert cells({"native_asyncio": 5}, stored) == {"native_asyncio": ["-", "-", "13kB", "5/5"]}
+    per_fetch = [held_row("native_asyncio", n, (90_000, 0, 0, 0), connection="per-fetch") for n in (300, 500, 850)]
+    assert cells({"native_asyncio": 8}, [*stored, *per_fetch])["native_asyncio"][2] == "13kB", "of one table"
+
+
+def test_memory_of_too_few_sizes_or_unknown_layers_is_not_shown() -> None:
+    few = [held_row("callbacks", n, number=number) for n in (300, 500) for number in (1, 2)]
+    unknown = [held_row("callbacks", n, unknown=["slab_bytes"]) for n in (300, 500, 850)]
+    bad = [held_row("callbacks", n, invalid=True) for n in (300, 500, 850)]
+
+    for stored in (few, unknown, bad):
+        assert cells({"callbacks": 9}, stored)["callbacks"][2] == "-"
+
+
+def test_a_client_with_a_limit_of_its_own_has_it_in_the_table() -> None:
+    stored = [edited(arm_row("my_client", number=number), measured={"reached_in_flight": 20}) for number in (1, 2)]
+
+    assert cells({"my_client": 4}, stored)["my_client"] == ["50µs", "10,000", "-", "2/4", "(20", "of", "100)"]
+
+
+def test_more_strategies_than_a_screen_has_lines_are_counted() -> None:
+    lines = table_so_far({f"client{number}": 1 for number in range(MAX_LINES + 3)}, []).splitlines()
+
+    assert lines[MAX_LINES + 1].startswith(f"client{MAX_LINES - 1} ")
+    assert lines[MAX_LINES + 2] == "and 3 more"
+
+
 # The figures of the progress
 
 
@@ -194,7 +312,7 @@ def test_the_text_of_the_progress_line() -> None:
 def test_in_a_pipe_there_is_only_one_line_per_trial(capsys: pytest.CaptureFixture[str]) -> None:
     done, skipped = crawl_row(), crawl_row(status="skipped", reason="not installed")
 
-    with reporting([waiting()] * 2) as report:
+    with reporting([waiting()] * 2, {"callbacks": 2}, []) as report:
         for number, row in enumerate((done, skipped), 1):
             report(number, 2, [row])
     with working() as step:
@@ -235,6 +353,60 @@ def test_the_progress_line_is_removed_and_the_lines_above_stay(
     assert screen(terminal.getvalue()) == ["a warning", "one", "two"]
 
 
+def reported(terminal: Terminal, *steps: Sequence[Row]) -> list[str]:
+    """Return the screen while a run goes on, after these steps; none is left at its end."""
+    stored: list[Row] = []
+    planned = {row.strategy: len(steps) for rows_of_step in steps for row in rows_of_step if row.kind != "idle"}
+    with redirect_stderr(terminal), reporting([waiting()] * 4, planned, stored) as report:
+        for number, ended in enumerate(steps, 1):
+            stored.extend(ended)
+            report(number, 4, ended)
+        shown = screen(terminal.getvalue())
+    assert [line for line in shown if "/4 " in line and "so far" not in line] == screen(terminal.getvalue())
+    return shown
+
+
+def test_on_a_terminal_a_table_fills_up_and_a_valid_trial_has_no_line(terminal: Terminal) -> None:
+    sentence, bar, _, _, *lines = reported(
+        terminal, [arm_row("callbacks"), arm_row("generators", cpu_per_page_ns=60_000)]
+    )
+
+    assert sentence.startswith("1/4  ")
+    assert bar == 10 * "━" + 30 * "─"
+    assert words_of(lines[:2]) == ["callbacks 50 µs 10,000 - 1/1", "generators 60 µs 10,000 - 1/1"]
+
+
+def test_what_is_not_valid_has_a_line_above_the_table(terminal: Terminal) -> None:
+    above, skipped, sentence, *_ = reported(
+        terminal,
+        [arm_row("callbacks"), arm_row("generators", status="failed", reason="it died")],
+        [crawl_row("callbacks", status="skipped", reason="for a reason")],
+    )
+
+    assert above.endswith("✗ failed: it died")
+    assert skipped.endswith("skipped: for a reason")
+    assert sentence.startswith("2/4  ")
+
+
+def test_a_trial_that_no_table_has_keeps_its_line_on_a_terminal(terminal: Terminal) -> None:
+    line, sentence, *table = reported(terminal, [idle_row()])
+
+    assert line.endswith("ok")
+    assert sentence.startswith("1/4  ")
+    assert table == []
+
+
+@pytest.mark.parametrize("columns", [30, 60, 80])
+def test_a_narrow_terminal_cuts_the_table(terminal: Terminal, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+
+    shown = reported(terminal, [arm_row("callbacks"), arm_row("generators")])
+
+    assert len(shown) == 8
+    assert max(map(len, shown)) <= columns
+    assert any(line.startswith("generators") for line in shown)
+
+
 def test_an_error_leaves_a_clean_terminal(terminal: Terminal) -> None:
     def interrupt() -> None:
         with redirect_stderr(terminal), displayed(Progress(2, 20 * S)) as steps:
@@ -246,6 +418,20 @@ def test_an_error_leaves_a_clean_terminal(terminal: Terminal) -> None:
 
     assert is_cursor_visible(terminal.getvalue())
     assert screen(terminal.getvalue()) == ["one"]
+
+
+def test_ctrl_c_leaves_the_table_so_far(terminal: Terminal) -> None:
+    def interrupt() -> None:
+        with redirect_stderr(terminal), reporting([waiting()] * 2, {"callbacks": 2}, [crawl_row()]):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupt()
+
+    _, *lines = screen(terminal.getvalue())
+    assert words_of(lines[:3]) == [*HEADS, "callbacks 50 µs 10,000 - 1/2"]
+    assert is_cursor_visible(terminal.getvalue())
+    assert "so far" not in "".join(screen(terminal.getvalue()))
 
 
 def test_no_color_turns_colours_off(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,7 +447,8 @@ def test_no_color_turns_colours_off(terminal: Terminal, monkeypatch: pytest.Monk
 
 
 def test_a_name_cannot_move_the_cursor(terminal: Terminal) -> None:
-    with redirect_stderr(terminal), reporting([waiting("a\x1b[2Jb[red]c\n" + 100 * "d")]):
+    name = "a\x1b[2Jb[red]c\n" + 100 * "d"
+    with redirect_stderr(terminal), reporting([waiting(name)], {name: 1}, []):
         pass
 
     assert "\x1b[2J" not in terminal.getvalue()
@@ -353,7 +540,7 @@ class Session:
         return self.process.returncode, out
 
 
-def test_a_run_on_a_terminal_shows_progress_keeps_its_lines_and_ends_on_ctrl_c(tmp_path: Path) -> None:
+def test_a_run_on_a_terminal_shows_progress_and_keeps_its_table_on_ctrl_c(tmp_path: Path) -> None:
     (tmp_path / "few.toml").write_text(GATED, encoding="utf-8")
     (tmp_path / "gate.py").write_text(GATE, encoding="utf-8")
     session = Session("run", "few.toml", folder=tmp_path)
@@ -374,8 +561,11 @@ def test_a_run_on_a_terminal_shows_progress_keeps_its_lines_and_ends_on_ctrl_c(t
     assert is_cursor_visible(session.written)
     lines = screen(session.written)
     assert lines[0].startswith("2 trials, about ")
-    assert [line.split()[0] for line in lines[2:4]] == ["1/2", "interrupted;"]
-    word = "".join(lines[3:]).partition("rows:  ")[0]
+    begin = lines.index(20 * "━" + 20 * "─")
+    strategies = words_of(lines[begin + 3 : begin + 5])
+    assert words_of(lines[begin + 1 : begin + 3]) == HEADS
+    assert [line.split()[0] + line.split()[-1] for line in strategies] == ["callbacks1/1", "gate0/1"]
+    word = "".join(lines[begin + 7 :]).partition("page:  ")[0]
     assert word.startswith(f"interrupted; rows kept in results/{folder.name}: 1; ")
     assert word.endswith(f"inflight run --resume results/{folder.name}")
     assert "so far" not in " ".join(lines)
