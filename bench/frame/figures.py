@@ -10,11 +10,11 @@ Write = Callable[[float, int], str]
 """Writes a value with a number of significant digits."""
 
 
-def _whole(value: float, _digits: int) -> str:
+def _whole(value: float, _digits: int = 0) -> str:
     return units.count(round(value))
 
 
-def _share(value: float, _digits: int) -> str:
+def _share(value: float, _digits: int = 0) -> str:
     return units.percent(value)
 
 

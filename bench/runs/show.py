@@ -13,7 +13,7 @@ from inflight.bench.frame.figures import FIGURES
 from inflight.bench.runs.compare import KEYS, MIN_RUNS, Comparison
 from inflight.bench.show import markdown as form
 from inflight.bench.show import terminal, words
-from inflight.bench.show.parts import site_differences
+from inflight.bench.show.study import site_differences
 from inflight.bench.show.table import Group, Line, Section, Table
 from inflight.bench.show.words import value_name
 

@@ -1,190 +1,271 @@
-"""The plots of studies, of listings and of windows."""
+"""The pictures of studies and of windows: a function for each mark, which returns panels."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-
 from inflight.bench import units
 from inflight.bench.frame.contrast import records
-from inflight.bench.frame.figures import figure_of
-from inflight.bench.show import listing as listings
+from inflight.bench.frame.figures import Figure, figure_of
+from inflight.bench.frame.slopes import FULL, GROUPS, LAYERS, SERVER
 from inflight.bench.show import pictures, words
-from inflight.bench.show import study as studies
-from inflight.bench.show.listing import Listing, line_name
+from inflight.bench.show.findings import evenly, findings
 from inflight.bench.show.looks import COLOURS, GREY, MIDDLE, PALE, look, looks
 from inflight.bench.show.pictures import MAX_BARS, MAX_LINES, ROW, Bar, Label, Panel, Picture, Point
-from inflight.bench.show.study import Column, Part, evenly, tile_text
+from inflight.bench.show.sections import line_name, ratio_text, size_text, starred, text, tile_text
+from inflight.bench.show.study import ORDER, Column, Part, Plot
 from inflight.bench.show.words import join, short_name, value_name, value_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAX_PANELS = 4
+MAX_NOISE = 1.3
+"""Maximum ratio of an end of the next run to its estimate; what is noisier is text and not drawn."""
 NOTES = {
     "lines": "Points: means over blocks; bars of a ratio: where the next run lies in 90 %; hollow: invalid trials.",
-    "bars": "Bars: means over blocks; hatched: its own HTTP stack, or a part of a page.",
+    "bars": "Bars: means over blocks; hatched: its own HTTP stack, or a part of a page; text: too noisy for a bar.",
     "dots": "Dots: means over blocks.",
     "tiles": "Name: the fastest; +: others that tie with it; number: its lead over the slowest; pale: no difference.",
+    "ladder": "Added since nothing was held, all layers. Points: medians of trials; hollow: invalid ones.",
 }
+PUBLISHED = {
+    3_000: "3 kB: a coroutine (user part)",
+    22_000: "22 kB: a thread (draft)",
+    50_000: "50 kB: a thread",
+}
+"""Figures of the chapter "A Web Crawler With asyncio Coroutines" by Davis and van Rossum."""
+ROOM_FOR_CHARACTER = 0.022
+"""Share of the axis that a character of the name of a published figure takes on a panel as wide as a phone."""
+FILLS = dict(zip((*LAYERS, SERVER), pictures.FILLS, strict=True))
+
+Panels = tuple[list[Panel], int]
+"""The panels of a picture, and the number of the usual one."""
 
 
-# Studies
+def draw(parts: Sequence[Part], moments: pd.DataFrame, *, has_valid: bool) -> Iterator[Picture]:
+    """Yield the pictures of each part of a study; of timed trials only of valid ones, if the run has any."""
+    study = parts[0].study
+    if study.measure == "mean" and has_valid:
+        parts = [part for part in parts if part.means["valid"].any()]
+    for number, part in enumerate(parts[: pictures.MAX_PICTURES], start=1):
+        suffix = "" if number == 1 else f"-{number}"
+        for plot in study.plots:
+            mark = _mark(part, plot)
+            panels, usual = MARKS[mark](part, plot, moments)
+            title = join(", ", plot.title or study.title, part.name)
+            notes = [plot.note, NOTES.get(mark, "")]
+            if plot is study.plots[0]:
+                notes = [*findings(part)[:1], study.note, *notes]
+            if panels:
+                yield Picture(
+                    f"{plot.name or study.name}{suffix}", title, join(" ", *notes), panels, usual
+                )
 
 
-def draw_study(parts: Sequence[Part], *, has_valid: bool) -> Iterator[Picture]:
-    """Yield a picture of each part with a valid trial; in a run that has none, those of invalid trials."""
-    able = [part for part in parts if part.means["valid"].any() or not has_valid]
-    for number, part in enumerate(able[: pictures.MAX_PICTURES], start=1):
-        study = part.study
-        if study.plot.is_ratio and part.ratios.empty:
-            continue
-        mark = mark_of(part)
-        every = _panels(part, mark)
-        first = next(columns for columns in every if part.usual in columns)
-        chosen = evenly(every, 2 if mark == "dots" else MAX_PANELS)
-        if first not in chosen:
-            chosen[1] = first
-        rows = ROW * max(2, min(MAX_BARS, len(part.stacks)))
-        height = {"bars": 1 + rows, "dots": 1.8 + rows}.get(mark, pictures.HEIGHT)
-        panels = [
-            Panel(_panel_title(part, columns), partial(MARKS[mark], part=part, columns=columns), height)
-            for columns in chosen
-        ]
-        yield Picture(
-            study.name if number == 1 else f"{study.name}-{number}",
-            join(", ", study.title, part.name),
-            join(" ", *part.findings, study.note, NOTES[mark]),
-            panels,
-            chosen.index(first),
-        )
+def _mark(part: Part, plot: Plot) -> str:
+    """Return the mark: lines over fewer than three numbers in flight are drawn as bars."""
+    if plot.mark != "lines" or plot.x != "in_flight":
+        return plot.mark
+    numbers = Counter(column[:-1] for column in part.columns)  # the number in flight is the last key
+    return "lines" if max(numbers.values()) > 2 else "bars"
 
 
-def mark_of(part: Part) -> str:
-    """Return the mark: lines over fewer than three values are drawn as bars."""
-    study = part.study
-    if study.plot.mark == "lines" and study.plot.x == "in_flight":
-        place = study.columns.index("in_flight")
-        values: dict[Column, set[int]] = {}
-        for column in part.columns:
-            values.setdefault(column[:place], set()).add(column[place])
-        return "lines" if max(map(len, values.values())) > 2 else "bars"
-    return study.plot.mark
+def _load(part: Part, columns: Sequence[Column], x: str = "") -> str:
+    """Return the values that all columns of a panel have in common, the number in flight first."""
+    values = {}
+    for place, key in enumerate(part.study.columns):
+        every = {column[place] for column in columns}
+        if len(every) == 1 and (key != x or len(columns) == 1):
+            values[key] = value_name(key, *every)
+    if "latency" in values:
+        is_none = values["latency"] == value_name("latency", "0")
+        values["latency"] = "no added latency" if is_none else f"{values['latency']} added latency"
+    return join(", ", values.pop("in_flight", ""), *values.values(), part.name)
 
 
-def _panel_title(part: Part, columns: Sequence[Column]) -> str:
-    """Return the values that all columns of a panel have in common."""
-    keys = part.study.columns
-    common = [key for n, key in enumerate(keys) if len({column[n] for column in columns}) == 1]
-    common = [key for key in common if key != part.study.plot.x or len(columns) == 1]
-    return ", ".join(value_name(key, columns[0][keys.index(key)]) for key in common)
+def _title(part: Part, load: str) -> str:
+    return join(": ", part.study.title, load)
 
 
-def _panels(part: Part, mark: str) -> list[list[Column]]:
-    """Return the columns of each panel: of bars and dots one each, else those of one value of the facet."""
-    study, columns = part.study, part.columns
-    if study.plot.is_ratio:
-        columns = [column for column in columns if len(part.at(part.ratios, [column]))]
-    if mark in {"bars", "dots"}:
-        return [[column] for column in columns]
-    if study.plot.facet not in study.columns:
-        return [columns]
-    place = study.columns.index(study.plot.facet)
-    values = list(dict.fromkeys(column[place] for column in columns))
-    values = sorted(values) if study.plot.facet == "in_flight" else values
-    return [[column for column in columns if column[place] == value] for value in values]
+# Of means
+
+
+def _usual(part: Part, plot: Plot, _moments: pd.DataFrame) -> Panels:
+    """Return a panel of the column that stands for all; the table has the others."""
+    return _timed(part, plot, [[part.usual]])
+
+
+def _faceted(part: Part, plot: Plot, _moments: pd.DataFrame) -> Panels:
+    """Return a panel for each value of the facet."""
+    keys, facets = part.study.columns, dict[Any, list[Column]]()
+    for column in part.columns:
+        if not plot.is_ratio or len(part.at(part.ratios, [column])):
+            value = column[keys.index(plot.facet)] if plot.facet in keys else ""
+            facets.setdefault(value, []).append(column)
+    values = sorted(facets) if plot.facet == "in_flight" else list(facets)
+    return _timed(part, plot, [facets[value] for value in values]) if values else ([], 0)
+
+
+def _timed(part: Part, plot: Plot, every: list[list[Column]]) -> Panels:
+    """Return a panel for some of the columns, the usual ones among them."""
+    mark = _mark(part, plot)
+    usual = next((columns for columns in every if part.usual in columns), every[0])
+    chosen = evenly(every, MAX_PANELS)
+    if usual not in chosen:
+        chosen[1] = usual
+    panels = []
+    for columns in chosen:
+        rows = ROW * max(2, min(MAX_BARS, len(_named(part, columns))))
+        height = {"bars": 1.2 + rows, "dots": 2 + rows}.get(mark, pictures.HEIGHT)
+        draw_panel = partial(DRAW[mark], part=part, columns=columns)
+        panels.append(Panel(_title(part, _load(part, columns, plot.x)), draw_panel, height))
+    return panels, chosen.index(usual)
+
+
+def _named(part: Part, columns: Sequence[Column]) -> list[str]:
+    """Return the names with a figure in some columns, in order."""
+    known = set(part.at(part.means, columns)["line"])
+    return [name for name in part.stacks if name in known]
+
+
+def is_noisy(ratio: Any) -> bool:
+    """Return whether the interval for the next run has a half-width of more than 30 %; of one block it is unknown."""
+    if math.isinf(ratio.next_high):
+        return False
+    return bool(
+        ratio.next_high > MAX_NOISE * ratio.estimate or ratio.next_low * MAX_NOISE < ratio.estimate
+    )
+
+
+def _noisy(part: Part, columns: Sequence[Column]) -> dict[str, str]:
+    """Return the ratios of a study that are too noisy to be drawn, as text, by line."""
+    if part.study.over is None:
+        return {}
+    return {
+        ratio.line: ratio_text(ratio)
+        for ratio in records(part.at(part.ratios, columns))
+        if is_noisy(ratio)
+    }
 
 
 def _lines(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
     """Draw a line for each line of the table over the axis of the plot, with its name at its end."""
-    study = part.study
-    means = part.at(part.ratios.assign(valid=True) if study.plot.is_ratio else part.means, columns)
-    place = study.columns.index(study.plot.x)
+    study, plot = part.study, part.study.plots[0]
+    place = study.columns.index(plot.x)
     steps = list(dict.fromkeys(column[place] for column in part.columns))
-    is_number = study.plot.x == "in_flight"
-    if is_number:
-        pictures.log_axis(axes.xaxis, lambda x: units.count(round(x)), steps)
-        if len(steps) <= 5:
-            axes.set_xticks(steps)
+    if plot.x == "in_flight":
+        pictures.log_axis(axes.xaxis, units.count, steps)
+        axes.set_xlabel("in flight (log scale)")
     else:
-        axes.set_xticks(range(len(steps)), [short_name(study.plot.x, step) for step in steps])
+        axes.set_xticks(range(len(steps)), [short_name(plot.x, step) for step in steps])
         axes.set_xlim(-0.2, len(steps) - 0.8)
-    ends = list(means["estimate"])
-    if study.plot.is_ratio:
-        ends += means["next_low"][means["next_low"] > means["estimate"] / 3].tolist()
-        ends += means["next_high"][means["next_high"] < 3 * means["estimate"]].tolist()
-    on_tick = units.times if study.plot.is_ratio else pictures.tick(study.figure.write)
-    pictures.log_axis(axes.yaxis, on_tick, ends)
-    known = looks(list(part.stacks)[:MAX_LINES])
-    labels: list[Label] = []
-    for name in part.stacks:
-        points = []
-        for mean in records(means[means["line"] == name]):
-            x = getattr(mean, study.plot.x) if is_number else steps.index(getattr(mean, study.plot.x))
-            low, high = (mean.next_low, mean.next_high) if study.plot.is_ratio else (math.nan, math.nan)
-            points.append(Point(x, mean.estimate, low, high, is_invalid=not mean.valid))
-        labels += pictures.draw_series(axes, name, sorted(points, key=lambda point: point.x), known.get(name))
-    axes.set_xlabel(f"{value_words(study.plot.x)}{' (log scale)' if is_number else ''}")
-    against = f"ratio to {value_name(study.over[0], study.over[1])}" if study.over and study.plot.is_ratio else ""
-    axes.set_ylabel(f"{against or study.figure.words} (log scale)")
-    latency_ns = means["latency_ns"].iloc[0] if "latency_ns" in means else 0
-    if is_number and study.figures[0] == "pages_per_s" and latency_ns:
+        axes.set_xlabel(value_words(plot.x))
+    points, noisy = _points(part, plot, columns, steps)
+    ends = [end for some in points.values() for point in some for end in (point.y, point.low, point.high)]
+    write = units.times if plot.is_ratio else study.figure.write
+    pictures.log_axis(axes.yaxis, write, [end for end in ends if math.isfinite(end)] or [1])
+    against = (
+        f"ratio to {value_name(*study.over)}" if study.over and plot.is_ratio else study.figure.words
+    )
+    axes.set_ylabel(f"{against} (log scale)")
+    styles, labels = looks(list(part.stacks)[:MAX_LINES]), list[Label]()
+    for name, some in points.items():
+        labels += pictures.draw_series(axes, name, some, styles.get(name))
+    if noisy:
+        axes.set_xlabel(f"{axes.get_xlabel()}\ntoo noisy to draw: {words.counted(noisy, 'ratio')}")
+    latency_ns = part.at(part.means, columns).get("latency_ns", pd.Series([0])).iloc[0]
+    if plot.x == "in_flight" and study.figures[0] == "pages_per_s" and latency_ns:
         ideal = [1e9 * step / latency_ns for step in steps]
         axes.plot(steps, ideal, color=GREY, linewidth=1.5, linestyle=(0, (4, 3)), zorder=1)
     pictures.draw_labels(axes, labels)
 
 
+def _points(
+    part: Part, plot: Plot, columns: Sequence[Column], steps: Sequence[Any]
+) -> tuple[dict[str, list[Point]], int]:
+    """Return the points of each line, in the order of the axis, and the number of ratios that are too noisy."""
+    table = part.ratios.assign(valid=True) if plot.is_ratio else part.means
+    points: dict[str, list[Point]] = {name: [] for name in part.stacks}
+    noisy = 0
+    for mean in records(part.at(table, columns)):
+        value = getattr(mean, plot.x)
+        x = value if plot.x == "in_flight" else steps.index(value)
+        low, high = (mean.next_low, mean.next_high) if plot.is_ratio else (math.nan, math.nan)
+        if plot.is_ratio and is_noisy(mean):
+            noisy += 1
+        else:
+            points[mean.line].append(Point(x, mean.estimate, low, high, is_invalid=not mean.valid))
+    return {name: sorted(some, key=lambda point: point.x) for name, some in points.items()}, noisy
+
+
 def _bars(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
-    """Draw a bar for each line of the table, with its figure beside it."""
-    figure, means = part.study.figure, {mean.line: mean for mean in records(part.at(part.means, columns))}
+    """Draw a bar for each line, with its figure beside it; where its ratio is too noisy, write that."""
+    figure, noisy, means = part.study.figure, _noisy(part, columns), part.nearest(columns[0])
     bars = []
-    for name in islice((name for name in part.stacks if name in means), MAX_BARS):
+    for name in [name for name in part.stacks if name in means][:MAX_BARS]:
         mean = means[name]
+        label = name if name in _named(part, columns) else f"{name}, {words.in_flight(mean.in_flight)}"
         fill = pictures.bar_fill(name, mean.stack, is_valid=mean.valid)
-        bars.append(Bar(name, mean.estimate, studies.text(figure, mean), fill))
+        bars.append(Bar(label, mean.estimate, text(figure, mean), fill, noisy.get(name, "")))
+    _draw_bars(axes, figure, bars)
+
+
+def _draw_bars(axes: "Axes", figure: Figure, bars: list[Bar]) -> None:
     pictures.draw_bars(axes, bars)
-    pictures.set_ticks(axes.xaxis, pictures.tick(figure.write), 3)
+    pictures.set_ticks(axes.xaxis, figure.write, 3)
     axes.set_xlabel(figure.words)
 
 
 def _dots(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
-    """Draw a row for each line of the table, and a dot for each figure of the study."""
-    study, names = part.study, list(part.stacks)[:MAX_BARS]
+    """Draw a row for each line of the table, and a dot for each figure; the usual panel has the key of all."""
+    names = _named(part, columns)[:MAX_BARS]
     ends = []
-    for number, name in enumerate(study.figures):
-        means = part.at(part.means_of(name), columns)
+    for number, figure in enumerate(part.study.figures):
+        means = part.at(part.means_of(figure), columns)
         means = means[means["line"].isin(names)]
         places = [names.index(line) for line in means["line"]]
-        style: dict[str, Any] = {"color": (COLOURS[6], GREY, MIDDLE)[number % 3], "markersize": 7, "zorder": 3}
-        axes.plot(means["estimate"], places, "osD"[number % 3], label=figure_of(name).words, **style)
+        style: dict[str, Any] = {
+            "color": (COLOURS[6], GREY, MIDDLE)[number % 3],
+            "markersize": 7,
+            "zorder": 3,
+        }
+        axes.plot(means["estimate"], places, "osD"[number % 3], label=figure_of(figure).words, **style)
         ends += list(means["estimate"])
     pictures.name_rows(axes, names)
     if ends:
-        pictures.log_axis(axes.xaxis, pictures.tick(study.figure.write), ends, 4)
-    axes.set_xlabel(f"{study.title[0].lower()}{study.title[1:]} (log scale)")
-    pictures.write_key(axes, axes.get_legend_handles_labels()[0], 1)
+        pictures.log_axis(axes.xaxis, part.study.figure.write, ends)
+    axes.set_xlabel(f"{part.study.title[0].lower()}{part.study.title[1:]} (log scale)")
+    if part.usual in columns:
+        pictures.write_key(axes, axes.get_legend_handles_labels()[0], 1)
 
 
 def _tiles(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
     """Draw a tile for each column: who is best, in the colour of its name; pale where no difference is certain."""
-    study = part.study
-    across = study.columns.index(study.plot.x)
-    down = next(n for n, key in enumerate(study.columns) if key not in {study.plot.x, study.plot.facet})
+    study, plot = part.study, part.study.plots[0]
+    across = study.columns.index(plot.x)
+    down = next(n for n, key in enumerate(study.columns) if key not in {plot.x, plot.facet})
     keys = (study.columns[place] for place in (across, down))
-    wide, high = (list(dict.fromkeys(part.means.sort_values(studies.ORDER.get(key, key))[key])) for key in keys)
+    wide, high = (list(dict.fromkeys(part.means.sort_values(ORDER.get(key, key))[key])) for key in keys)
     for column in columns:
-        best = part.tiles[column]
+        tile = part.tiles[column]
         x, y = wide.index(column[across]), high.index(column[down])
-        colour, alpha = (look(best.best[0]).colour, 0.5) if best.is_decided else (PALE, 0.5 if best.best else 0)
-        hatch = "//" if best.is_decided and len(best.best) > 1 else ""
-        axes.barh(y, 0.96, left=x - 0.48, height=0.96, color=colour, alpha=alpha, hatch=hatch, edgecolor="white")
-        name, _, lead = tile_text(best).partition(" ")
-        weight = "bold" if best.is_decided else "normal"
+        colour = look(tile.best[0]).colour if tile.is_decided else PALE
+        hatch = "//" if tile.is_decided and len(tile.best) > 1 else ""
+        alpha = 0.5 if tile.best else 0
+        axes.barh(
+            y, 0.96, left=x - 0.48, height=0.96, color=colour, alpha=alpha, hatch=hatch, edgecolor="white"
+        )
+        name, _, lead = tile_text(tile).partition(" ")
         label = join("\n", name.rstrip(",").replace("_", "_\n", 1), lead)
-        axes.text(x, y, label, ha="center", va="center", weight=weight, size=min(pictures.SMALL, 40 / len(wide)))
+        weight = "bold" if tile.is_decided else "normal"
+        axes.text(
+            x, y, label, ha="center", va="center", weight=weight, size=min(pictures.SMALL, 40 / len(wide))
+        )
     axes.set_xlim(-0.5, len(wide) - 0.5)
     axes.set_ylim(-0.5, len(high) - 0.5)
     axes.set_xticks(range(len(wide)), [value_name(study.columns[across], value) for value in wide])
@@ -195,96 +276,213 @@ def _tiles(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
     axes.set_ylabel(value_words(study.columns[down]))
 
 
-MARKS = {"lines": _lines, "bars": _bars, "dots": _dots, "tiles": _tiles}
+# Of medians
 
 
-# Listings
+def _listed(part: Part, plot: Plot, _moments: pd.DataFrame) -> Panels:
+    """Return a panel of bars for each figure."""
+    names = [name for name in plot.figures if name in part.figures and part.figures[name].notna().any()]
+    panels = []
+    for name in names[:MAX_PANELS]:
+        lines = part.figures[part.figures[name].notna()].head(MAX_BARS)
+        height = 1 + ROW * max(2, len(lines))
+        draw_panel = partial(_listed_bars, part=part, name=name, lines=lines)
+        panels.append(
+            Panel(_title(part, join(", ", figure_of(name).words, part.name)), draw_panel, height)
+        )
+    return panels, 0
 
 
-def draw_listing(parts: Sequence[listings.Part], moments: pd.DataFrame) -> Iterator[Picture]:
-    """Yield, for each part of a listing, its bars, then its lines over time, each from the trial in the middle."""
-    listing = parts[0].listing
-    for number, part in enumerate(parts[: pictures.MAX_PICTURES], start=1):
-        suffix = "" if number == 1 else f"-{number}"
-        title = join(", ", listing.title, part.name)
-        notes = join(" ", *part.findings, listing.note)
-        figures = [name for name in listing.bars if name in part.lines and part.lines[name].notna().any()][:MAX_PANELS]
-        if figures:
-            lines = part.lines.head(MAX_BARS)
-            height = 1 + ROW * max(2, len(lines))
-            panels = [
-                Panel(figure_of(name).words, partial(_listed, name=name, listing=listing, lines=lines), height)
-                for name in figures
-            ]
-            yield Picture(f"{listing.name}{suffix}", title, notes, panels)
-        over_time = moments[moments["trial"].isin(part.trials["trial"]) & moments["figure"].isin(listing.over_time)]
-        if len(over_time):
-            lines = part.lines
-            if "in_flight" in listing.keys:
-                lines = lines[lines["in_flight"] == lines["in_flight"].max()]
-            trials = {line_name(listing, line): _middle(part, line) for _, line in lines.iterrows()}
-            panels = [
-                Panel("", partial(_over_time, lines=over_time[over_time["figure"] == name], name=name, trials=trials))
-                for name in listing.over_time
-                if name in set(over_time["figure"])
-            ]
-            if figures:
-                title, notes = f"{title}, over time", ""
-            yield Picture(f"{listing.name}{'_over_time' if figures else ''}{suffix}", title, notes, panels)
-
-
-def _listed(axes: "Axes", name: str, listing: Listing, lines: pd.DataFrame) -> None:
-    """Draw a figure as a bar for each line, with its value beside it."""
+def _listed_bars(axes: "Axes", part: Part, name: str, lines: pd.DataFrame) -> None:
     figure, bars = figure_of(name), []
     for _, line in lines.iterrows():
-        label = f"{line_name(listing, line)}{'' if line['valid'] else ' ✗'}"
-        value, written = (0.0, "") if pd.isna(line[name]) else (line[name], figure.write(line[name], 2))
-        bars.append(Bar(label, value, written, pictures.bar_fill(line["arm"], line["stack"], is_valid=line["valid"])))
-    pictures.draw_bars(axes, bars)
-    pictures.set_ticks(axes.xaxis, pictures.tick(figure.write), 3)
-    axes.set_xlabel(figure.words)
+        label = line_name(part.study, line)
+        fill = pictures.bar_fill(line["arm"], line["stack"], is_valid=line["valid"])
+        bars.append(
+            Bar(label if line["valid"] else f"{label} ✗", line[name], figure.write(line[name], 2), fill)
+        )
+    _draw_bars(axes, figure, bars)
 
 
-def _middle(part: listings.Part, line: "pd.Series[Any]") -> str:
-    """Return the trial in the middle of the order of the listing: a valid one, if there is one."""
-    listing, trials = part.listing, part.trials[part.trials["arm"] == line["arm"]]
-    for key in listing.keys:
-        trials = trials[trials[key] == line[key]]
-    trials = trials[trials["valid"]] if trials["valid"].any() else trials
-    trials = trials.sort_values(listing.order, na_position="last") if listing.order in trials else trials
-    return str(trials["trial"].iloc[(len(trials) - 1) // 2])
+def _over_time(part: Part, plot: Plot, moments: pd.DataFrame) -> Panels:
+    """Return a panel for each figure, with the trial in the middle of each line with the most in flight."""
+    lines, order = part.lines, part.study.order
+    if "in_flight" in part.study.columns:
+        lines = lines[lines["in_flight"] == lines["in_flight"].max()]
+    lines = lines.sort_values(order, na_position="last") if order in lines else lines
+    names: dict[str, tuple[str, str]] = {}
+    for _, alike in lines.groupby(["arm", *part.study.columns], sort=False):
+        counted = alike[alike["valid"]] if alike["valid"].any() else alike
+        middle = counted.iloc[(len(counted) - 1) // 2]
+        names[middle["trial"]] = middle["line"], line_name(part.study, middle)
+    if len({line for line, _ in names.values()}) < len(names):  # then no line has the look of its arm
+        names = {trial: (label, label) for trial, (_, label) in names.items()}
+    chosen = moments[moments["trial"].isin(names)]
+    panels = []
+    for name in plot.figures:
+        points = chosen[chosen["figure"] == name]
+        if len(points):
+            load = join(", ", figure_of(name).words, part.name)
+            panels.append(
+                Panel(
+                    _title(part, load), partial(_over_time_lines, points=points, name=name, names=names)
+                )
+            )
+    return panels, 0
 
 
-def _over_time(axes: "Axes", lines: pd.DataFrame, name: str, trials: dict[str, str]) -> None:
-    """Draw a line for each trial, with its name at its end; it has the look of its arm, if it is alone in that."""
-    known = {line: trial for line, trial in trials.items() if trial in set(lines["trial"])}
-    arms = dict(zip(lines["trial"], lines["arm"], strict=True))
-    is_by_arm = len({arms[trial] for trial in known.values()}) == len(known)
-    keys = {line: arms[trial] if is_by_arm else str(number) for number, (line, trial) in enumerate(known.items())}
-    every, labels = looks(keys.values()), []
-    for number, (line, trial) in enumerate(known.items()):
-        here = lines[lines["trial"] == trial].sort_values("at_ns")
-        style = every[keys[line]] if number < MAX_LINES else None
-        points = list(zip(here["at_ns"] / 1e9, here["value"], strict=True))
-        pictures.draw_line(axes, points, style)
-        if style:
-            end = max(points, key=lambda point: (point[1], point[0])) if is_by_arm else points[-1]
-            labels.append(Label(*end, words.plain(line, 40), style.ink))
-    axes.set_ylim(min(0, lines["value"].min()), None)
+def _over_time_lines(
+    axes: "Axes", points: pd.DataFrame, name: str, names: dict[str, tuple[str, str]]
+) -> None:
+    """Draw a line for each trial, with its name at its end."""
+    styles, labels = looks([line for line, _ in names.values()][:MAX_LINES]), []
+    for trial, (line, label) in names.items():
+        of_trial = points[points["trial"] == trial].sort_values("at_ns")
+        places = list(zip(of_trial["at_ns"] / 1e9, of_trial["value"], strict=True))
+        style = styles.get(line)
+        pictures.draw_line(axes, places, style)
+        if style and places:
+            top = max(places, key=lambda place: (place[1], place[0]))
+            labels.append(Label(*top, words.plain(label, 40), style.ink))
+    axes.set_ylim(min(0, points["value"].min()), None)
     axes.set_xlim(0, None)
-    pictures.set_ticks(axes.yaxis, pictures.tick(figure_of(name).write), 5)
-    axes.set_ylabel(figure_of(name).words)
+    pictures.set_ticks(axes.yaxis, figure_of(name).write, 5)
     axes.set_xlabel("time since the start (s)")
     pictures.draw_labels(axes, labels)
+
+
+# Of slopes
+
+
+def _layers(part: Part, _plot: Plot, _moments: pd.DataFrame) -> Panels:
+    """Return a panel with a bar of layers for each subject with a slope."""
+    known = part.figures[part.figures["estimate"].notna()]
+    bars = known.groupby(["group", "line", "stack"], sort=False).ngroups
+    height = 2.1 + ROW * (min(bars, MAX_BARS) + known["group"].nunique())
+    panel = Panel(
+        join(", ", part.study.title, part.name), partial(_layer_bars, part=part, known=known), height
+    )
+    return [panel] if bars else [], 0
+
+
+def _layer_bars(axes: "Axes", part: Part, known: pd.DataFrame) -> None:
+    """Draw the bars of layers, with the interval and the figure of all layers."""
+    from matplotlib.patches import Patch
+
+    names: list[str] = []
+    figures: dict[int, str] = {}
+    stacked: dict[int, Any] = {}
+    full: dict[int, Any] = {}
+    for key, layers in islice(known.groupby(["group", "line", "stack"], sort=False), MAX_BARS):
+        group, line, stack = map(str, key)
+        if GROUPS[group].capitalize() not in names:
+            names.append(GROUPS[group].capitalize())
+        place = len(names)
+        names.append(starred(line, stack))
+        stacked[place] = (
+            layers.set_index("layer")["estimate"].reindex(list(FILLS)).fillna(0).clip(lower=0)
+        )
+        figures[place] = f"{units.size(stacked[place].sum(), 2)} and more"
+        for slope in records(layers[layers["layer"] == FULL]):
+            figures[place] = size_text(slope)
+            full[place] = slope
+    sizes = pd.DataFrame(stacked).T
+    for layer, left in sizes.cumsum(axis=1).shift(axis=1, fill_value=0).items():
+        axes.barh(sizes.index, sizes[layer], left=left, height=0.66, **FILLS[str(layer)])
+    for place, slope in full.items():
+        reach = [[slope.estimate - slope.low], [slope.high - slope.estimate]]
+        axes.errorbar(slope.estimate, place, xerr=reach, color="black", capsize=4, linewidth=1.4)
+    longest = max([sizes.sum(axis=1).max(), *(slope.high for slope in full.values())])
+    pictures.name_rows(axes, names, figures)
+    for place, label in enumerate(axes.get_yticklabels()):
+        label.set_fontweight("normal" if place in figures else "bold")
+    _mark_published(axes, 1.05 * longest)
+    pictures.set_ticks(axes.xaxis, units.size)
+    axes.set_xlabel(part.study.title.lower().replace(", ", ",\n"))
+    used = {layer: fill for layer, fill in FILLS.items() if layer in set(known["layer"])}
+    pictures.write_key(axes, [Patch(**fill, label=layer) for layer, fill in used.items()])
+
+
+def _mark_published(axes: "Axes", end: float) -> None:
+    """Draw a dashed line for each published figure up to ``end``, and its name to the right of the line's upper end.
+
+    The smallest figure has the longest line and the highest name, so no name crosses the line of another.
+    """
+    sizes = [size for size in PUBLISHED if size < end]
+    axes.set_xlim(
+        0, max([end, *(size + ROOM_FOR_CHARACTER * len(PUBLISHED[size]) * end for size in sizes)])
+    )
+    dashes: dict[str, Any] = {"color": "black", "linestyle": (0, (5, 3)), "linewidth": 1.3, "zorder": 0.5}
+    for number, size in enumerate(reversed(sizes)):
+        axes.axvline(size, **dashes)
+        name_pt = 2 + 14 * number
+        aside: dict[str, Any] = {"xycoords": axes.get_xaxis_transform(), "textcoords": "offset points"}
+        axes.annotate(
+            "", (size, 1), xytext=(0, name_pt + 11), arrowprops={"arrowstyle": "-", **dashes}, **aside
+        )
+        axes.annotate(PUBLISHED[size], (size, 1), xytext=(4, name_pt), **aside)
+
+
+def _ladder(part: Part, plot: Plot, _moments: pd.DataFrame) -> Panels:
+    """Return a panel for each group that was held in several numbers."""
+    lines = part.lines
+    added = lines[(lines["layer"] == FULL) & (lines["added"] > 0) & (lines["n"] > 0)]
+    sizes = added.groupby("group")["n"].nunique()
+    groups = [group for group in GROUPS if group != "parked" and sizes.get(group, 0) > 1]
+    panels = []
+    for group in groups:
+        draw_panel = partial(
+            _ladder_lines,
+            points=added[added["group"] == group],
+            names=list(part.figures["line"].unique()),
+        )
+        panels.append(Panel(join(": ", plot.title, join(", ", GROUPS[group], part.name)), draw_panel))
+    return panels, groups.index("held") if "held" in groups else 0
+
+
+def _ladder_lines(axes: "Axes", points: pd.DataFrame, names: Sequence[str]) -> None:
+    """Draw the memory added over the number held of one group: a line through the medians of trials for each name."""
+    axes.set_xlim(0, 1.05 * points["n"].max())
+    axes.set_ylim(0, 1.05 * points["added"].max())
+    present = [name for name in names if name in set(points["line"])]
+    styles, labels = looks(present[:MAX_LINES]), list[Label]()
+    for name in present:
+        medians = points[points["line"] == name].groupby(["n", "valid"])[["added"]].median().reset_index()
+        series = [Point(each.n, each.added, is_invalid=not each.valid) for each in records(medians)]
+        labels += pictures.draw_series(axes, name, series, styles.get(name))
+    pictures.set_ticks(axes.xaxis, units.count)
+    pictures.set_ticks(axes.yaxis, units.size)
+    axes.set_xlabel("number held")
+    axes.set_ylabel("memory added")
+    pictures.draw_labels(axes, labels)
+
+
+MARKS: dict[str, Callable[[Part, Plot, pd.DataFrame], Panels]] = {
+    "bars": _usual,
+    "dots": _usual,
+    "lines": _faceted,
+    "tiles": _faceted,
+    "listed": _listed,
+    "over_time": _over_time,
+    "layers": _layers,
+    "ladder": _ladder,
+}
+"""What returns the panels of each mark."""
+DRAW = {"bars": _bars, "dots": _dots, "lines": _lines, "tiles": _tiles}
+"""What draws a panel of a study of means."""
 
 
 # Windows
 
 
 WINDOW = "window_cpu_per_page_ns"
+WINDOW_TITLE = "CPU time per page of every window"
 WINDOW_NOTES = (
-    "A dot for each window, in the order of time from the top down; a shade for each second block; hollow: invalid."
+    "A dot for each window, in the order of time from the top down; a shade for each second block; "
+    "hollow: invalid."
 )
+MIN_WINDOWS = 8
+"""Minimum number of windows of each arm in a panel; fewer say nothing of how they vary."""
 MAX_WINDOWS = 6
 """Maximum number of workloads whose windows are drawn; those of all are in ``results.moments``."""
 WORKLOAD = ("latency", "in_flight", "cpu", "connection", "site")
@@ -292,14 +490,19 @@ WORKLOAD = ("latency", "in_flight", "cpu", "connection", "site")
 
 def draw_windows(moments: pd.DataFrame) -> Iterator[Picture]:
     """Yield a panel for each of the first workloads in blocks: what the mean of a block is made of."""
-    windows = moments[(moments["figure"] == WINDOW) & (moments["comparison"] == "") & (moments["value"] > 0)]
+    windows = moments[
+        (moments["figure"] == WINDOW) & (moments["comparison"] == "") & (moments["value"] > 0)
+    ]
     panels = []
-    for key, lines in islice(windows.groupby(list(WORKLOAD), sort=False), MAX_WINDOWS):
-        where = words.workload("arm", dict(zip(WORKLOAD, key, strict=True)))
-        height = 1 + 0.5 * len(lines[["arm", "role"]].drop_duplicates())
-        panels.append(Panel(where, partial(_windows, windows=lines), height))
+    for key, lines in windows.groupby(list(WORKLOAD), sort=False):
+        arms = lines.groupby(["arm", "role"]).size()
+        if arms.min() >= MIN_WINDOWS:
+            load = words.workload("arm", dict(zip(WORKLOAD, key, strict=True)))
+            panels.append(
+                Panel(f"{WINDOW_TITLE}: {load}", partial(_windows, windows=lines), 1 + 0.5 * len(arms))
+            )
     if panels:
-        yield Picture("windows", "CPU time per page of every window", WINDOW_NOTES, panels)
+        yield Picture("windows", WINDOW_TITLE, WINDOW_NOTES, panels[:MAX_WINDOWS])
 
 
 def _windows(axes: "Axes", windows: pd.DataFrame) -> None:
@@ -316,8 +519,11 @@ def _windows(axes: "Axes", windows: pd.DataFrame) -> None:
                 span = block["y"].min() - step / 2, block["y"].max() + step / 2
                 axes.axhspan(*span, color=PALE, alpha=0.5, linewidth=0, zorder=0)
         for is_valid, some in lines.groupby("valid"):
-            points, style = list(zip(some["value"], some["y"], strict=True)), look(some["strategy"].iloc[0])
+            points, style = (
+                list(zip(some["value"], some["y"], strict=True)),
+                look(some["strategy"].iloc[0]),
+            )
             pictures.draw_dots(axes, points, style, hollow=not is_valid, markersize=3)
     pictures.name_rows(axes, names)
-    pictures.log_axis(axes.xaxis, units.duration_tick, windows["value"], 4)
+    pictures.log_axis(axes.xaxis, units.duration, windows["value"])
     axes.set_xlabel("CPU time per page (log scale)")

@@ -20,6 +20,7 @@ from inflight.bench import units
 from inflight.bench.rows import files
 from inflight.bench.show import words
 from inflight.bench.show.looks import COLOURS, DARK, GREY, PALE, Look
+from inflight.bench.show.looks import look as look_of
 from inflight.bench.show.words import join
 
 if TYPE_CHECKING:
@@ -109,7 +110,9 @@ def settings() -> Iterator[None]:
     log = logging.getLogger("matplotlib.font_manager")
     level = log.level
     with mpl.rc_context(SETTINGS), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a name in a script that the font lacks
+        warnings.filterwarnings(
+            "ignore", message="Glyph .* missing"
+        )  # a name in a script that the font lacks
         log.setLevel(logging.ERROR)
         try:
             yield
@@ -134,11 +137,13 @@ def draw_sheet(picture: Picture) -> "Figure":
     every = list(figure.subplots(len(rows), columns, squeeze=False, height_ratios=heights).flat)
     for axes, panel in zip(every, picture.panels, strict=False):
         panel.draw(axes)
-        axes.set_title(panel.title, pad=10)
+        axes.set_title(_below(picture, panel), pad=10, wrap=True)
     for axes in every[len(picture.panels) :]:
         axes.remove()
     figure.suptitle("\n".join(title), x=0.01, ha="left", size=17, weight="bold", gid="title")
-    figure.supxlabel("\n".join(notes), x=0.01, ha="left", size=SMALL, color=GREY, linespacing=1.3, gid="notes")
+    figure.supxlabel(
+        "\n".join(notes), x=0.01, ha="left", size=SMALL, color=GREY, linespacing=1.3, gid="notes"
+    )
     return figure
 
 
@@ -177,13 +182,25 @@ def draw_onto(picture: Picture, axes: "Axes | None") -> "Figure":
     with settings():
         axes = axes or Figure(figsize=(10, panel.height + 1.5), layout="constrained").subplots()
         panel.draw(axes)
-        axes.set_title(join("\n", picture.title, panel.title), pad=10)
+        axes.set_title(join("\n", picture.title, _below(picture, panel)), pad=10)
         for text in axes.findobj(Text):
             assert isinstance(text, Text)
-            text.set_parse_math(False)  # ticks of the caller's own axes were made before our settings were in force
+            text.set_parse_math(
+                False
+            )  # ticks of the caller's own axes were made before our settings were in force
     figure = axes.get_figure(root=True)
     assert figure is not None
     return figure
+
+
+def _below(picture: Picture, panel: Panel) -> str:
+    """Return the title of a panel that stands below that of its picture, without what that says."""
+    if panel.title == picture.title:
+        return ""
+    title, _, load = panel.title.partition(": ")
+    if not picture.title.startswith(title):
+        return textwrap.fill(panel.title, 60)
+    return textwrap.fill(load.removesuffix(picture.title.removeprefix(title)), 60)
 
 
 def draw_panel(panel: Panel) -> "FigureCanvasSVG":
@@ -195,7 +212,9 @@ def draw_panel(panel: Panel) -> "FigureCanvasSVG":
     canvas = FigureCanvasSVG(figure)
     axes = figure.subplots()
     panel.draw(axes)
-    figure.suptitle("\n".join(textwrap.wrap(panel.title, 42)), x=0.01, ha="left", size=TEXT, weight="bold")
+    figure.suptitle(
+        "\n".join(textwrap.wrap(panel.title, 42)), x=0.01, ha="left", size=TEXT, weight="bold"
+    )
     return canvas
 
 
@@ -228,39 +247,45 @@ def in_lines(name: str) -> str:
     return name if is_short else "\n".join(textwrap.wrap(name, 24, max_lines=2, placeholder="…"))
 
 
-def set_ticks(axis: Any, write: Callable[[float], str], most: int = 4) -> None:
+def set_ticks(axis: Any, write: Callable[..., str], most: int = 4) -> None:
     """Put a few ticks at round values of a linear axis."""
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator(most))
-    axis.set_major_formatter(lambda value, _: write(value))
+    axis.set_major_formatter(_formatter(write))
 
 
-def log_axis(axis: Any, write: Callable[[float], str], values: Iterable[float], most: int = 5) -> None:
+def log_axis(axis: Any, write: Callable[..., str], values: Iterable[float]) -> None:
     """Make an axis logarithmic, a little wider than the values, with ticks at round values."""
-    from matplotlib.ticker import FixedLocator, NullLocator
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
     values = list(values)
     low, high = min(values) / 1.25, max(values) * 1.25
     getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
     getattr(axis.axes, f"set_{axis.axis_name}lim")(low, high)
-    axis.set_major_locator(FixedLocator(round_values(low, high, most)))
+    locators = {
+        5: MaxNLocator(3),
+        60: LogLocator(subs=(1, 2, 5)),
+        600: LogLocator(subs=(1, 3)),
+        math.inf: LogLocator(),
+    }
+    axis.set_major_locator(next(locator for most, locator in locators.items() if high / low <= most))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(lambda value, _: write(value))
+    axis.set_major_formatter(_formatter(write))
 
 
-def round_values(low: float, high: float, most: int = 5) -> list[float]:
-    """Return round values from low to high: powers of ten, with 2 and 5 if few; even steps in a narrow range."""
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    for steps in ((1, 2, 5), (1, 3), (1,)):
-        values = [step * 10.0**decade for decade in decades for step in steps if low <= step * 10.0**decade <= high]
-        if len(values) <= most:
-            break
-    if len(values) >= 3:
-        return values[:: -(-len(values) // most)]
-    step = 10.0 ** math.floor(math.log10((high - low) / 3))
-    step *= next(n for n in (1, 2, 3, 5, 10, 20) if (high - low) / (step * n) <= max(4, most))
-    return [step * n for n in range(math.ceil(low / step), math.floor(high / step) + 1)]
+def _formatter(write: Callable[..., str]) -> Any:
+    """Return what writes a value beside a tick, without trailing zeros."""
+    from matplotlib.ticker import EngFormatter, StrMethodFormatter
+
+    if write is units.duration:
+        seconds = EngFormatter("s")
+        return lambda value_ns, _: seconds(value_ns / 1e9)
+    if write is units.size:
+        return EngFormatter("B")
+    if write in {units.rate, units.number, units.count}:
+        return StrMethodFormatter("{x:,.10g}")
+    return lambda value, _: write(value)
 
 
 def write_key(axes: "Axes", handles: Sequence[Any], columns: int = 2) -> None:
@@ -271,7 +296,12 @@ def write_key(axes: "Axes", handles: Sequence[Any], columns: int = 2) -> None:
     assert figure is not None
     place = axes.transAxes + ScaledTranslation(0, -0.75, figure.dpi_scale_trans)
     axes.legend(
-        handles=handles, ncols=columns, loc="upper right", bbox_to_anchor=(1, 0), bbox_transform=place, borderaxespad=0
+        handles=handles,
+        ncols=columns,
+        loc="upper right",
+        bbox_to_anchor=(1, 0),
+        bbox_transform=place,
+        borderaxespad=0,
     )
 
 
@@ -297,6 +327,8 @@ class Bar:
     value: float
     text: str
     fill: tuple[str, str]
+    instead: str = ""
+    """What is written in place of the bar, if its value is too noisy to be drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,53 +349,63 @@ FILLS: tuple[dict[str, Any], ...] = tuple(
 
 
 def draw_dots(
-    axes: "Axes", points: Sequence[tuple[float, float]], look: Look | None, *, hollow: bool = False, **style: Any
+    axes: "Axes",
+    points: Sequence[tuple[float, float]],
+    look: Look | None,
+    *,
+    hollow: bool = False,
+    **style: Any,
 ) -> None:
     """Draw points as markers; ``hollow`` ones are of invalid trials."""
-    colour = look.colour if look else PALE
-    given: dict[str, Any] = {"color": colour, "marker": look.marker if look else "o", "linestyle": "none"}
-    given |= {"markerfacecolor": "white" if hollow else colour, "markersize": 7, "zorder": 3 if look else 1}
+    given = _style(look) | {"marker": look.marker if look else "o", "linestyle": "none", "markersize": 7}
+    if hollow:
+        given["markerfacecolor"] = "white"
     axes.plot([x for x, _ in points], [y for _, y in points], **given | style)
 
 
-def draw_line(axes: "Axes", points: Sequence[tuple[float, float]], look: Look | None, **style: Any) -> None:
+def draw_line(
+    axes: "Axes", points: Sequence[tuple[float, float]], look: Look | None, **style: Any
+) -> None:
     """Draw a line through points."""
-    given: dict[str, Any] = {"color": look.colour if look else PALE, "linestyle": look.dashes if look else "-"}
-    given |= {"linewidth": 2 if look else 1, "zorder": 3 if look else 1}
+    given = _style(look) | {"linestyle": look.dashes if look else "-", "linewidth": 2 if look else 1}
     axes.plot([x for x, _ in points], [y for _, y in points], **given | style)
+
+
+def _style(look: Look | None) -> dict[str, Any]:
+    return {"color": look.colour, "zorder": 3} if look else {"color": PALE, "zorder": 1}
 
 
 def draw_series(axes: "Axes", name: str, points: Sequence[Point], look: Look | None) -> list[Label]:
     """Draw the points of a name, their intervals, and a line through valid points; return the label of its end."""
-    good, invalid = ([point for point in points if point.is_invalid is wanted] for wanted in (False, True))
+    good = [point for point in points if not point.is_invalid]
+    invalid = [(point.x, point.y) for point in points if point.is_invalid]
     draw_line(axes, [(point.x, point.y) for point in good], look)
     draw_dots(axes, [(point.x, point.y) for point in good], look)
-    draw_dots(axes, [(point.x, point.y) for point in invalid], look, hollow=True)
-    ranges = [point for point in good if point.low < point.high]
-    if ranges:
-        reach = [[point.y - point.low for point in ranges], [point.high - point.y for point in ranges]]
-        style: dict[str, Any] = {"color": look.colour if look else PALE, "zorder": 3 if look else 1}
-        axes.errorbar([p.x for p in ranges], [p.y for p in ranges], reach, capsize=3, linestyle="none", **style)
+    draw_dots(axes, invalid, look, hollow=True)
+    for point in good:
+        if point.low < point.high < math.inf:
+            reach = [[point.y - point.low], [point.high - point.y]]
+            axes.errorbar(point.x, point.y, reach, capsize=3, **_style(look))
     if look is None or not points:
         return []
-    end = max(good or invalid, key=lambda point: (point.x, point.y))
-    return [Label(end.x, end.y, words.name(name) + ("" if good else " (invalid)"), look.ink)]
+    end = max(good or points, key=lambda point: (point.x, point.y))
+    return [Label(end.x, end.y, words.name(name) if good else f"{words.name(name)} (invalid)", look.ink)]
 
 
 def draw_bars(axes: "Axes", bars: Sequence[Bar]) -> None:
     """Draw a bar for each name, and write its figure beside it."""
-    places, values = range(len(bars)), [bar.value for bar in bars]
+    places, values = range(len(bars)), [0.0 if bar.instead else bar.value for bar in bars]
     colours, hatches = [bar.fill[0] for bar in bars], [bar.fill[1] for bar in bars]
     axes.barh(places, values, height=0.66, color=colours, hatch=hatches, edgecolor="white")
     name_rows(axes, [bar.name for bar in bars], {place: bar.text for place, bar in enumerate(bars)})
-    axes.set_xlim(0, 1.02 * max([1e-9, *values]))
+    axes.set_xlim(0, 1.02 * max([1e-9, *values]) if any(values) else 1)
+    for place, bar in enumerate(bars):
+        axes.text(0.02, place, bar.instead, transform=axes.get_yaxis_transform(), va="center")
 
 
 def bar_fill(name: str, stack: str, *, is_valid: bool) -> tuple[str, str]:
     """Return colour and hatch of the bar of a name: hatched if its stack is its own, pale if no trial is valid."""
-    from inflight.bench.show.looks import look
-
-    return look(name).colour if is_valid else PALE, "" if stack == "shared" else "//"
+    return look_of(name).colour if is_valid else PALE, "" if stack == "shared" else "//"
 
 
 def draw_labels(axes: "Axes", labels: Sequence[Label], height: float = HEIGHT) -> None:
@@ -383,7 +425,13 @@ def draw_labels(axes: "Axes", labels: Sequence[Label], height: float = HEIGHT) -
             textcoords="axes fraction",
             va="center",
             color=label.ink,
-            arrowprops={"arrowstyle": "-", "color": label.ink, "linewidth": 0.7, "shrinkB": 4, "relpos": (0, 0.5)},
+            arrowprops={
+                "arrowstyle": "-",
+                "color": label.ink,
+                "linewidth": 0.7,
+                "shrinkB": 4,
+                "relpos": (0, 0.5),
+            },
             annotation_clip=False,
         )
 
@@ -401,10 +449,3 @@ def spread(wanted: Sequence[float], pitch: float) -> list[float]:
         places[n] = min(places[n], high)
         high = places[n] - pitch
     return [places[n] for n in range(len(wanted))]
-
-
-def tick(write: Callable[..., str]) -> Callable[[float], str]:
-    """Return the function that writes a value beside a tick."""
-    if write is units.duration:
-        return units.duration_tick
-    return units.number_tick if write is units.rate else lambda value: write(value, 2)

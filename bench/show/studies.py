@@ -1,7 +1,7 @@
 """The studies of a run, and its decisions. Terminal, Markdown, page, JSON, plots and answer are loops over them.
 
-The studies of timed trials and the listings are data (``studies.toml``); memory and comparisons have code of their own.
-Matplotlib is imported when something is drawn.
+The studies are data (``studies.toml``); comparisons have code of their own. Matplotlib is imported when something is
+drawn.
 """
 
 import tomllib
@@ -12,33 +12,31 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from msgspec import convert
-
 from inflight.bench import units
 from inflight.bench.frame import frame, noise
-from inflight.bench.frame.history import History, costs, history
+from inflight.bench.frame.history import History, history
 from inflight.bench.plan.judge import nearest
 from inflight.bench.rows.files import Row
-from inflight.bench.show import listing, memory, pictures, study
-from inflight.bench.show.folder import Extras, source
-from inflight.bench.show.listing import Listing
+from inflight.bench.show import at_once, pictures, sections
+from inflight.bench.show.folder import Extras, read, source
 from inflight.bench.show.pictures import Picture
 from inflight.bench.show.study import Part, Study
+from inflight.bench.show.study import parts as parts_of
 from inflight.bench.show.table import Section
 from inflight.bench.show.words import SENTENCES, NotInRunError, plain
+from msgspec import convert
 
-MEMORY, LADDER = "memory", "ladder"
-"""The study of memory, which is neither a Study nor a Listing, and its second plot."""
-_DATA = tomllib.loads(Path(__file__).with_name("studies.toml").read_text(encoding="utf-8"))
-STUDIES = convert(_DATA["studies"], tuple[Study, ...])
-LISTINGS = convert(_DATA["listings"], tuple[Listing, ...])
-"""The studies of several figures of each trial, behind those of timed trials and of memory."""
+STUDIES = convert(
+    tomllib.loads(Path(__file__).with_name("studies.toml").read_text(encoding="utf-8"))["studies"],
+    tuple[Study, ...],
+)
+"""In the order in which they are shown; the last one has the trials that no other table has."""
 
 
-def study_of(name: str) -> Study | Listing | str:
-    """Return the study with a name; MEMORY and LADDER are themselves. Raises NotInRunError for an unknown one."""
-    known: dict[str, Study | Listing | str] = {MEMORY: MEMORY, LADDER: LADDER}
-    known |= {study.name: study for study in STUDIES} | {study.name: study for study in LISTINGS}
+def study_of(name: str) -> Study:
+    """Return the study with a name, or with a plot of that name. Raises NotInRunError for an unknown one."""
+    known = {plot.name: study for study in STUDIES for plot in study.plots if plot.name}
+    known |= {study.name: study for study in STUDIES}
     if name not in known:
         raise NotInRunError(plain(f"no study {name!r}{nearest(str(name), known)}"))
     return known[name]
@@ -51,6 +49,11 @@ class Studies:
     rows: Sequence[Row]
     folder: Path | None = None
     """Where the rows are stored; None: nowhere, so they have no earlier runs."""
+
+    @cached_property
+    def about(self) -> tuple[dict[str, Any], Extras]:
+        """The values of ``machine.json``, and the other contents of the folder."""
+        return ({}, Extras("")) if self.folder is None else read(self.folder)
 
     @cached_property
     def history(self) -> History:
@@ -69,105 +72,98 @@ class Studies:
 
     @cached_property
     def parts(self) -> dict[str, list[Part]]:
-        """The parts of each study of timed trials; none if there is nothing for it."""
-        return {each.name: study.parts(each, self.lines) for each in STUDIES}
+        """The parts of each study; none if there is nothing for it."""
+        *first, others = STUDIES
+        every = {
+            each.name: parts_of(each, self.lines if each.measure == "mean" else self.trials)
+            for each in first
+        }
+        in_table = [part.trials for some in _without_replaced(every) for part in some]
+        rest = self.trials[~self.trials["trial"].isin(set().union(*in_table))]
+        return every | {others.name: parts_of(others, rest)}
 
     @property
-    def timed(self) -> list[list[Part]]:
+    def present(self) -> list[list[Part]]:
         """The parts of the studies that have something to show, without those that others replace."""
-        present = [parts for parts in self.parts.values() if parts]
-        replaced = {name for parts in present for name in parts[0].study.replaces}
-        return [parts for parts in present if parts[0].study.name not in replaced]
+        return _without_replaced(self.parts)
 
     @cached_property
-    def _memory(self) -> list[memory.Part]:
-        return memory.parts(self.trials, self.history)
-
-    @cached_property
-    def _listed(self) -> dict[str, list[listing.Part]]:
-        """The parts of each listing. The last listing has the trials that no other table has."""
-        *listings, others = LISTINGS
-        listed = {each.name: listing.parts(each, self.trials) for each in listings}
-        every = [part.trials for parts in self.timed for part in parts]
-        every += [part.trials for part in self._memory]
-        every += [part.trials["trial"] for parts in listed.values() for part in parts]
-        is_shown = self.trials["trial"].isin(set().union(*every))
-        return listed | {others.name: listing.parts(others, self.trials[~is_shown])}
-
-    @cached_property
-    def _is_noisy(self) -> bool:
+    def is_noisy(self) -> bool:
+        """Whether the run says nothing about differences."""
         return noise.is_noisy([row for row in self.rows if not row.is_compared])
 
     @cached_property
     def sections(self) -> list[Section]:
         """The sections; of a noisy run, those of timed studies have tables only, and the first says why."""
-        every = [(True, study.section(parts)) for parts in self.timed]
-        every += [(False, section) for section in memory.sections(self._memory)]
-        every += [(parts[0].listing.is_timed, listing.section(parts)) for parts in self._listed.values() if parts]
-        if not self._is_noisy:
+        every = [
+            (parts[0].study.is_timed, sections.section(parts, self.history)) for parts in self.present
+        ]
+        if not self.is_noisy:
             return [section for _, section in every]
         warning = (self._noisy("noisy"),)
         bare = [replace(part, title="", findings=()) if is_timed else part for is_timed, part in every]
         return [Section("", first=warning, findings=warning), *bare]
-
-    @cached_property
-    def state(self) -> str:
-        """The state of the machine, in a sentence; empty if nothing is known of it."""
-        varies, taken = noise.variation(self.lines), noise.worst_share(self.rows)
-        parts = [SENTENCES["unknown_state"]]
-        if varies is not None:
-            sentence = SENTENCES["unsteady" if varies >= noise.UNSTEADY else "steady"]
-            parts = [sentence.format(units.percent(varies))]
-        if cost := self.history.cost(costs(self.lines)):
-            strategy, ratio, runs = cost
-            parts.append(SENTENCES["cost"].format(plain(strategy, 60), ratio, runs))
-        if taken is not None:
-            parts.append(SENTENCES["taken"].format(units.percent(taken)))
-        is_known = varies is not None or len(parts) > 1
-        return f"{'; '.join(parts)}." if is_known else ""
 
     def _noisy(self, sentence: str) -> str:
         return SENTENCES[sentence].format(units.percent(noise.taken_share(self.rows) or 0.0))
 
     def table(self, name: str) -> pd.DataFrame:
         """Return a study by its name: one line for each line and column of its tables. Raises NotInRunError."""
-        asked = study_of(name)
-        if isinstance(asked, str):
-            return memory.as_frame(self._memory)
-        if isinstance(asked, Listing):
-            return listing.as_frame(asked, self._listed[name])
-        return study.as_frame(asked, self.parts[name])
+        study = study_of(name)
+        return sections.as_frame(study, self.parts[study.name])
 
     def as_json(self) -> dict[str, Any]:
         """Return the tables of all studies as JSON, by their names: a list of objects, in which null is unknown."""
-        names = [*(each.name for each in STUDIES), MEMORY, *(each.name for each in LISTINGS)]
-        tables = {name: self.table(name).astype(object) for name in names}
-        return {name: table.where(table.notna(), None).to_dict("records") for name, table in tables.items()}
+        tables = {study.name: self.table(study.name).astype(object) for study in STUDIES}
+        return {
+            name: table.where(table.notna(), None).to_dict("records") for name, table in tables.items()
+        }
 
     def pictures(self, footer: str = "", only: Collection[str] | None = None) -> Iterator[Picture]:
         """Yield the plots of all studies, or of those in ``only``. In a noisy run, timed studies have it as title."""
         from inflight.bench.frame.moments import moments
-        from inflight.bench.show import draw
-
-        def is_asked(name: str) -> bool:
-            return only is None or name in only
+        from inflight.bench.show.draw import draw, draw_windows
 
         over_time = moments(self.rows, self.trials)
         has_valid = any(row.valid for row in self.rows)
-        timed = self.timed if only is None else [self.parts[name] for name in self.parts if name in only]
-        every = [(True, draw.draw_study(parts, has_valid=has_valid)) for parts in timed]
-        every += [(True, draw.draw_windows(over_time))] if is_asked("windows") else []
-        every += [(False, memory.plots(self._memory))] if is_asked(MEMORY) else []
-        listed = [parts for name, parts in self._listed.items() if parts and is_asked(name)]
-        every += [(parts[0].listing.is_timed, draw.draw_listing(parts, over_time)) for parts in listed]
-        title = self._noisy("noisy_plot") if self._is_noisy else ""
-        for is_timed, drawn in every:
+        asked = _without_repeated(self.present)
+        if only is not None:
+            asked = [parts for name, parts in self.parts.items() if name in only and parts]
+        every = [(parts[0].study, draw(parts, over_time, has_valid=has_valid)) for parts in asked]
+        if only is None or "windows" in only:
+            place = sum(study.measure == "mean" for study, _ in every)
+            every.insert(place, (STUDIES[0], draw_windows(over_time)))
+        if only is None or at_once.NAME in only:
+            every.append((STUDIES[-1], filter(None, [at_once.draw(self)])))
+        title = self._noisy("noisy_plot") if self.is_noisy else ""
+        for study, drawn in every:
             for picture in drawn:
-                yield replace(picture, footer=footer, title=title if title and is_timed else picture.title)
+                yield replace(
+                    picture, footer=footer, title=title if title and study.is_timed else picture.title
+                )
 
-    def save_plots(self, machine: dict[str, Any], folder: Path, only: Collection[str] | None = None) -> list[Path]:
+    def save_plots(
+        self, machine: dict[str, Any], folder: Path, only: Collection[str] | None = None
+    ) -> list[Path]:
         """Write all plots, or those of some studies, as ``.png`` and ``.svg``; return the files. Raises OSError."""
         return pictures.save(self.pictures(source(self.rows, machine), only), folder)
+
+
+def _without_replaced(every: Mapping[str, list[Part]]) -> list[list[Part]]:
+    """Return the parts of each study that has some, but for those that another study replaces."""
+    present = [parts for parts in every.values() if parts]
+    replaced = {name for parts in present for name in parts[0].study.replaces}
+    return [parts for parts in present if parts[0].study.name not in replaced]
+
+
+def _without_repeated(present: Sequence[list[Part]]) -> list[list[Part]]:
+    """Leave out studies whose figure an earlier one draws with the same mark."""
+    first: dict[object, list[Part]] = {}
+    for parts in present:
+        study = parts[0].study
+        is_drawn_once = study.measure != "mean"
+        first.setdefault(study.name if is_drawn_once else (study.figures[0], study.plots[0].mark), parts)
+    return list(first.values())
 
 
 # Decisions
@@ -182,7 +178,11 @@ def decisions(rows: Sequence[Row], extras: Extras) -> list[Section]:
     return [
         *([] if extras.claims is None else [claims.section(extras.claims)]),
         *([] if extras.comparison is None else [_stored(extras.comparison)]),
-        *(ab.sections(rows, extras.verdict or {}) if extras.selftest is None else rates.sections(extras.selftest)),
+        *(
+            ab.sections(rows, extras.verdict or {})
+            if extras.selftest is None
+            else rates.sections(extras.selftest)
+        ),
     ]
 
 
@@ -193,7 +193,10 @@ def decision_pictures(rows: Sequence[Row], machine: dict[str, Any], extras: Extr
     every: list[Picture | None] = []
     if extras.selftest is not None:
         every = [plot.picture_of_selftest(extras.selftest, rows)]
-    elif any(row.is_compared for row in rows) and (result := decide.result(rows, extras.verdict)) is not None:
+    elif (
+        any(row.is_compared for row in rows)
+        and (result := decide.result(rows, extras.verdict)) is not None
+    ):
         every = [plot.picture(result, machine)]
     yield from filter(None, every)
 
@@ -201,5 +204,9 @@ def decision_pictures(rows: Sequence[Row], machine: dict[str, Any], extras: Extr
 def _stored(comparison: Mapping[str, Any]) -> Section:
     """Return the verdict that ``inflight compare`` wrote into the folder."""
     runs = comparison.get("runs")
-    names = [str(run.get("name")) for run in (runs if isinstance(runs, list) else ()) if isinstance(run, Mapping)]
+    names = [
+        str(run.get("name"))
+        for run in (runs if isinstance(runs, list) else ())
+        if isinstance(run, Mapping)
+    ]
     return Section(str(comparison.get("headline") or "Comparison of stored runs"), notes=tuple(names))

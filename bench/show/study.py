@@ -1,97 +1,109 @@
-"""A study is data: which lines of the frame, which figures, along which axis they are compared, which plot.
+"""A study is data (``studies.toml``): which lines, which figures of them, and how they are compared and drawn.
 
-From it come a table of means, a table of ratios, one sentence, plots, and a table for programs.
+Its parts have the figures, measured in one of three ways: means over blocks, medians over trials, or slopes of memory.
+``sections`` writes their tables, ``findings`` their sentences, ``draw`` their pictures.
 """
 
+import json
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from itertools import combinations, groupby
+from functools import cached_property
+from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
 import pandas as pd
-
-from inflight.bench import units
-from inflight.bench.frame.contrast import CONTRAST, SUMMARY, contrast, records, summary
+from inflight.bench.frame import slopes
+from inflight.bench.frame.contrast import contrast, records, summary
 from inflight.bench.frame.figures import Figure, figure_of
+from inflight.bench.frame.frame import KEYS, OF_TRIAL
+from inflight.bench.frame.slopes import BY, FULL, GROUPS
 from inflight.bench.show import words
-from inflight.bench.show.parts import name_lines, split
-from inflight.bench.show.table import Detail, Group, Line, Section, Table
-from inflight.bench.show.words import TEXTS, join, value_name, value_words
+from inflight.bench.show.words import value_name
 
 STACKS = {"shared": 0, "own": 1, "none": 2}
 """Order of HTTP stacks in tables: strategies of the shared one are compared with each other."""
-HEADINGS = {"own": "own HTTP stack", "none": "parts of a page"}
-FINDINGS = TEXTS["findings"]
-SIGNS = {"differs": "", "same": " =", "unknown": " ?", "unstable": " unstable"}
-DIGITS = {"pages_per_s": 3}
-"""Significant digits of a figure; of others two."""
-MAX_COLUMNS = 4
-"""Maximum number of columns of a table whose lines are strategies."""
-MAX_FINDINGS = 3
+ORDER = {"latency": "latency_ns", "cpu": "cpu_ns"}
+"""The keys that are ordered by another one."""
+SERVED = ("server_cpu_share", "server_run_delay_share", "late_ns")
+"""Figures of the server that say how far a throughput and a latency are what they seem."""
+USUAL_CAP = 100
+"""Of several numbers in flight, the nearest to this one stands for all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """How a study is drawn: a mark, with an axis; a panel for each value of ``facet``.
+    """A picture of a study: a mark of ``draw``, and what it is of."""
 
-    Lines over an axis with fewer than three values become bars.
-    """
-
-    mark: Literal["lines", "bars", "dots", "tiles"]
+    mark: Literal["lines", "bars", "dots", "tiles", "listed", "over_time", "layers", "ladder"]
+    """Lines over an axis with fewer than three values become bars."""
     x: str = ""
+    """The key along the axis."""
     facet: str = "latency"
+    """The key whose values each have a panel."""
     is_ratio: bool = False
     """Whether ratios along the axis of the study are drawn instead of the figure itself."""
+    figures: tuple[str, ...] = ()
+    """Figures that each have a panel; those of ``over_time`` are of ``frame.moments``."""
+    name: str = ""
+    """The name of its files; by default, that of the study."""
+    title: str = ""
+    """A noun phrase; by default, that of the study."""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """One comparison of figures."""
+    """One table of figures: lines, and columns beside each other."""
 
     name: str
     title: str
     """A noun phrase."""
-    figures: tuple[str, ...]
-    """The first is compared; the others are shown beside it."""
-    plot: Plot
+    figures: tuple[str, ...] = ()
+    """The first is compared; the others are shown beside it. By default, every number that was measured."""
+    plots: tuple[Plot, ...] = ()
+    measure: Literal["mean", "median", "slope"] = "mean"
+    """A mean over blocks, of timed trials; a median over any trials; the slope of memory over the number held."""
     select: str = ""
     """A query on the lines."""
     lines: tuple[str, ...] = ("arm",)
     """The keys whose values each have a line of the table."""
     columns: tuple[str, ...] = ("latency", "in_flight")
-    """The keys whose values each have a column."""
+    """The keys in which the figures of a line differ."""
     over: tuple[str, object] | None = None
     """The axis of a second table, with ratios, and its baseline: a value, ``reference`` (the arm of the block),
     ``first``, or ``best`` (the best value of each line)."""
+    finding: Literal["", "ends", "axis", "tiles", "order", "rate_kept", "reached", "memory"] = ""
+    """Which sentences of ``findings`` stand at the top of a report."""
+    usual: Literal["first", "last"] = "first"
+    """The latency of the column that stands for all: the first (the shortest) or the last (the longest)."""
     note: str = ""
     vary: tuple[str, ...] = ()
     """Keys that have at least ``least`` values in each part; a part in which one has fewer is left out."""
     least: int = 2
-    is_headline: bool = True
-    """Whether its finding stands at the top of a report."""
     replaces: tuple[str, ...] = ()
     """Studies that are left out where this one has something to show."""
+    texts: tuple[str, ...] = ()
+    """Measured texts that have a column."""
+    below: str = ""
+    """A text of each line that stands below the table."""
+    order: str = ""
+    """The figure by which lines are ordered, the best first; by default, lines are ordered by their keys."""
+    is_largest: bool = False
+    """Whether only trials with the most in flight count: of each arm, if that is a key, else of the part."""
+    is_turned: bool = False
+    """Whether the table has a line for each figure, and a column for each arm."""
+    is_timed: bool = True
+    """Whether its findings compare times."""
 
     @property
     def figure(self) -> Figure:
         """The figure that is compared."""
-        return figure_of(self.figures[0])
+        return figure_of(self.order or self.figures[0])
 
 
 Column = tuple[Any, ...]
 """Values of the keys in ``columns``, in their order."""
-ORDER = {"latency": "latency_ns", "cpu": "cpu_ns"}
-"""The keys that are ordered by another one."""
-SERVED = ("server_cpu_share", "server_run_delay_share", "late_ns")
-"""Figures of the server that say how far a throughput and a latency are what they seem."""
-MAX_SERVER_SHARE = 0.90
-"""Share of its core, used or waited for, up to which the server limits no throughput."""
-MAX_LATE_NS, MAX_LATE_SHARE = 1_000_000, 0.02
-"""Lateness of the server up to which a latency is what was asked for: a time, and a share of the latency."""
-USUAL_CAP = 100
-"""Of several numbers in flight, the nearest to this one stands for all."""
 
 
 class Tile(NamedTuple):
@@ -112,29 +124,48 @@ class Part:
     name: str
     """What distinguishes it from the other parts; empty for the only one."""
     lines: pd.DataFrame
-    """Lines of the frame, of all its figures, with the name of their line in the table as the column ``line``."""
+    """Lines of the frame, trials, or layers of memory, with the name of their line in the table as ``line``."""
 
     @cached_property
-    def all_means(self) -> pd.DataFrame:
-        """``contrast.summary`` of all figures of the study, by figure, line and columns."""
-        columns = self.study.columns
-        lines = self.lines[self.lines["figure"].isin(self.study.figures) & (self.lines["role"] != "placebo")]
-        return summary(lines, ["figure", "line", "stack", *columns, *(ORDER[key] for key in columns if key in ORDER)])
+    def figures(self) -> pd.DataFrame:
+        """The figures, by the way in which the study measures."""
+        return MEASURES[self.study.measure](self.study, self.lines)
 
-    def means_of(self, figure: str) -> pd.DataFrame:
-        """Return the means of a figure."""
-        return self.all_means[self.all_means["figure"] == figure]
-
-    @cached_property
+    @property
     def means(self) -> pd.DataFrame:
         """The means of the figure that is compared."""
         return self.means_of(self.study.figures[0])
 
+    def means_of(self, figure: str) -> pd.DataFrame:
+        """Return the means of a figure."""
+        return self.figures[self.figures["figure"] == figure]
+
     @property
     def trials(self) -> "pd.Series[str]":
-        """The valid trials behind the means of the figure that is compared."""
-        has_figure = (self.lines["figure"] == self.study.figures[0]) & (self.lines["value"] > 0)
-        return self.lines["trial"][has_figure & self.lines["valid"]]
+        """The trials behind the table: of means only valid ones, of slopes those of the subjects that have one."""
+        lines = self.lines
+        if self.study.measure == "mean":
+            lines = lines[
+                (lines["figure"] == self.study.figures[0]) & (lines["value"] > 0) & lines["valid"]
+            ]
+        elif self.study.measure == "slope":
+            able = self.figures.dropna(subset="estimate")
+            lines = lines[lines["line"].isin(able["line"])]
+        return lines["trial"]
+
+    def is_shown(self) -> bool:
+        """Return whether the study has something to show of the part."""
+        if self.study.measure != "mean":
+            return True
+        if not len(self.means) or any(
+            len(set(self.means[key])) < self.study.least for key in self.study.vary
+        ):
+            return False
+        if self.study.finding != "tiles":
+            return True
+        down, across, *_ = self.study.columns
+        rows = self.means.groupby(down)[across].agg(set)
+        return any(len(row & other) > 1 for row, other in combinations(rows, 2))
 
     @cached_property
     def columns(self) -> list[Column]:
@@ -142,20 +173,11 @@ class Part:
         ordered = self.means.sort_values([ORDER.get(key, key) for key in self.study.columns])
         return list(dict.fromkeys(ordered[list(self.study.columns)].itertuples(index=False, name=None)))
 
-    def is_shown(self) -> bool:
-        """Return whether the study has something to show of the part."""
-        study = self.study
-        if not len(self.means) or any(len(set(self.means[key])) < study.least for key in study.vary):
-            return False
-        values: dict[Any, set[Any]] = {}
-        for first, other, *_ in self.columns if study.plot.mark == "tiles" else ():
-            values.setdefault(first, set()).add(other)
-        is_grid = any(len(first & other) > 1 for first, other in combinations(values.values(), 2))
-        return is_grid or study.plot.mark != "tiles"
-
     def head(self, column: Column) -> str:
         """Write the head of a column."""
-        return ", ".join(value_name(key, value) for key, value in zip(self.study.columns, column, strict=True))
+        return ", ".join(
+            value_name(key, value) for key, value in zip(self.study.columns, column, strict=True)
+        )
 
     def at(self, table: pd.DataFrame, columns: Collection[Column]) -> pd.DataFrame:
         """Return the lines of a table in some columns."""
@@ -163,24 +185,34 @@ class Part:
 
     @property
     def usual(self) -> Column:
-        """The column that stands for all: of the first ones, that with the usual number in flight."""
+        """The column that stands for all: of those with the usual latency, that with the usual number in flight."""
         study = self.study
         if "in_flight" not in study.columns:
-            return self.columns[-1 if study.plot.is_ratio else 0]
+            return self.columns[-1 if study.plots[0].is_ratio else 0]
         place = study.columns.index("in_flight")
-        alike = [column for column in self.columns if place == 0 or column[:place] == self.columns[0][:place]]
+        end = self.columns[-1 if study.usual == "last" else 0]
+        alike = [column for column in self.columns if column[:place] == end[:place]]
         return min(alike, key=lambda column: abs(math.log(max(1, column[place]) / USUAL_CAP)))
+
+    def nearest(self, column: Column) -> dict[str, Any]:
+        """Return the mean of each line in a column; of one that has none there, that nearest in number in flight."""
+        means = self.means
+        for key, value in zip(self.study.columns, column, strict=True):
+            if key == "in_flight":
+                means = means.assign(far=(means[key] - value).abs()).sort_values("far")
+            else:
+                means = means[means[key] == value]
+        return {mean.line: mean for mean in records(means.drop_duplicates("line"))}
 
     @cached_property
     def stacks(self) -> dict[str, str]:
         """The stack of each line: the shared stack first, then the best in the usual column."""
-        here = self.at(self.means, [self.usual]).set_index("line")["estimate"]
-        sign = -1 if self.study.figure.is_more_better else 1
-        lines = dict(zip(self.means["line"], self.means["stack"], strict=True))
-        order = {
-            line: (STACKS.get(stack, 2), sign * here.get(line, sign * math.inf), line) for line, stack in lines.items()
-        }
-        return {line: lines[line] for line in sorted(lines, key=order.__getitem__)}
+        usual = self.at(self.means, [self.usual]).set_index("line")["estimate"]
+        lines = self.means.drop_duplicates("line", keep="last")[["line", "stack"]]
+        lines = lines.assign(rank=lines["stack"].map(STACKS).fillna(2), usual=lines["line"].map(usual))
+        is_rising = not self.study.figure.is_more_better
+        lines = lines.sort_values(["rank", "usual", "line"], ascending=[True, is_rising, True])
+        return dict(zip(lines["line"], lines["stack"], strict=True))
 
     @cached_property
     def ratios(self) -> pd.DataFrame:
@@ -188,15 +220,20 @@ class Part:
         assert self.study.over is not None
         axis, baseline = self.study.over
         lines = self.lines[self.lines["figure"] == self.study.figures[0]]
-        lines = lines if axis == "arm" else lines[lines["role"] != "placebo"]
+        if axis != "arm":
+            lines = lines[lines["role"] != "placebo"]
         if baseline == "first":
             named = lines[lines["role"] == "reference"][axis]
             baseline = named.iloc[0] if axis == "interpreter" and len(named) else min(lines[axis])
         if baseline == "best":
             best = self.means.sort_values("estimate").groupby("line")[axis].last()
             lines = lines.assign(best=lines["line"].map(best))
-        by = ["line", *self.study.columns, *([baseline] if baseline in {"reference", "best"} else [])]
-        table = contrast(lines, axis, baseline, [key for key in by if key != axis and (key, axis) != ("line", "arm")])
+        by = [
+            key for key in ("line", *self.study.columns) if key != axis and (key, axis) != ("line", "arm")
+        ]
+        if baseline in {"reference", "best"}:
+            by.append(str(baseline))
+        table = contrast(lines, axis, baseline, by)
         return table.assign(line=table["arm"].map(words.name)) if axis == "arm" else table
 
     @property
@@ -206,279 +243,225 @@ class Part:
         return self.ratios[is_control]
 
     @cached_property
-    def ranked(self) -> dict[Column, list[Any]]:
-        """For each column with two means that can be compared, these means: the best first.
+    def able(self) -> pd.DataFrame:
+        """The means that can be compared: valid, not unstable; where two are of several blocks, no single ones.
 
-        They are of the shared stack, if it has two of them. Each has its ``ratio`` to the best one (the low end of the
-        interval is ``ratio_low``), and the ``answer``.
+        ``shared`` is the number of those of the shared stack in the same column.
         """
         keys = list(self.study.columns)
         unstable = self.lines.loc[self.lines["is_unstable"], ["line", *keys]].drop_duplicates()
-        able = self.means[self.means["valid"] & (self.means["n"] > 1)].merge(unstable, "left", indicator="is_stable")
-        able = able[able.pop("is_stable") == "left_only"]
-        is_shared = able["stack"] == "shared"
-        shared = is_shared.groupby([able[key] for key in keys]).transform("sum")
-        able = able[is_shared | (shared < 2)].sort_values("estimate", ascending=not self.study.figure.is_more_better)
-        able = able.assign(best=able.groupby(keys)["line"].transform("first"))
-        lines = self.lines[self.lines["figure"] == self.study.figures[0]].merge(able[["line", *keys, "best"]])
-        ratios = contrast(lines, "line", "best", [*keys, "best"])
-        ratios = ratios.rename(columns={"estimate": "ratio", "low": "ratio_low"})
-        able = able.merge(ratios[["line", *keys, "ratio", "ratio_low", "answer"]], "left")
-        columns = {key: records(means) for key, means in able.groupby(keys, sort=False)}
+        able = self.means[self.means["valid"]].merge(unstable, "left", indicator="origin")
+        able = able[able["origin"] == "left_only"]
+        able = able.assign(is_sure=able["n"] > 1, shared=able["stack"] == "shared")
+        able = able[able["is_sure"] | (able.groupby(keys)["is_sure"].transform("sum") < 2)]
+        return able.assign(shared=able.groupby(keys)["shared"].transform("sum"))
+
+    @cached_property
+    def ranked(self) -> dict[Column, list[Any]]:
+        """For each column with two means that can be compared, these means: the best first (``rank``).
+
+        They are of the shared stack, if it has two of them.
+        """
+        return self._ranked((self.able["stack"] == "shared") | (self.able["shared"] < 2))
+
+    @cached_property
+    def ranked_of_own(self) -> dict[Column, list[Any]]:
+        """The same of those with a stack of their own and the best of the shared one, where that has two."""
+        best = {(*column, means[0].line) for column, means in self.ranked.items()}
+        places = self.able[[*self.study.columns, "line"]].apply(tuple, axis=1)
+        return self._ranked(
+            (places.isin(best) | (self.able["stack"] == "own")) & (self.able["shared"] > 1)
+        )
+
+    def _ranked(self, chosen: "pd.Series[bool]") -> dict[Column, list[Any]]:
+        lines = self.lines[self.lines["figure"] == self.study.figures[0]]
+        table = rank(self.study, lines, self.able[chosen], self.study.columns)
+        columns = {
+            key: records(means) for key, means in table.groupby(list(self.study.columns), sort=False)
+        }
         return {column: columns[column] for column in self.columns if len(columns.get(column, ())) > 1}
 
     @cached_property
     def tiles(self) -> dict[Column, Tile]:
-        """Who is best in each column."""
+        """Who is best in each column; nobody in one with single blocks."""
         tiles = dict.fromkeys(self.columns, Tile((), math.nan, is_decided=False))
         for column, (best, *others) in self.ranked.items():
-            tied = [mean.line for mean in others if mean.answer != "differs"]
-            ratio = best.estimate / others[-1].estimate
-            tiles[column] = Tile((best.line, *tied), max(ratio, 1 / ratio), len(tied) < len(others))
+            if best.n > 1:
+                tied = [mean.line for mean in others if mean.answer != "differs"]
+                ratio = best.estimate / others[-1].estimate
+                tiles[column] = Tile((best.line, *tied), max(ratio, 1 / ratio), len(tied) < len(others))
         return tiles
 
-    @cached_property
-    def findings(self) -> list[str]:
-        """One sentence each for the first and the last column in which two lines can be compared.
-
-        Where columns are compared with each other, there is one for each, and tiles are counted.
-        """
-        if self.study.over and self.study.over[0] in self.study.columns and self.study.over[1] != "best":
-            return list(_axis_findings(self, self.study.over[0]))
-        if self.study.plot.mark == "tiles":
-            return list(_tile_findings(self))
-        ends = dict.fromkeys([*self.ranked][:1] + [*self.ranked][-1:])
-        return [*(_finding(self, column) for column in ends), *_control_findings(self)]
+    @property
+    def names(self) -> list[str]:
+        """The figures of a study of medians that some trial of the part has."""
+        measured = map(str, self.figures.select_dtypes("number"))
+        wanted = self.study.figures or [
+            name for name in measured if name not in {*self.study.columns, "valid"}
+        ]
+        return [name for name in wanted if name in self.figures and self.figures[name].notna().any()]
 
 
-def parts(study: Study, frame: pd.DataFrame) -> list[Part]:
-    """Return the parts of a study, the one with the most workloads first; empty if the frame has none."""
-    rows = frame[frame["figure"].isin([*study.figures, *SERVED]) & (frame["comparison"] == "")]
-    is_full = (rows["kind"] != "crawl") | (rows["site_pages"] >= rows["in_flight"])  # a shorter crawl never has so many
-    rows = rows[is_full] if is_full.any() else rows
-    rows = rows.query(study.select) if study.select else rows
+def rank(study: Study, lines: pd.DataFrame, able: pd.DataFrame, keys: Sequence[str] = ()) -> pd.DataFrame:
+    """Return means, the best first, each with its ``ratio`` to the best one that is equal in the keys.
+
+    ``next_high`` is infinite where one block says nothing of the next run; ``answer`` is that of ``contrast``.
+    """
+    able = able.sort_values("estimate", ascending=not study.figure.is_more_better)
+    able = able.assign(
+        best=able.groupby(list(keys))["line"].transform("first") if keys else able["line"].iloc[0]
+    )
+    ratios = contrast(lines.merge(able[["line", *keys, "best"]]), "line", "best", [*keys, "best"])
+    ratios = ratios.rename(columns={"estimate": "ratio", "low": "ratio_low"})
+    return able.merge(ratios[["line", *keys, "ratio", "ratio_low", "next_high", "answer"]], "left")
+
+
+# The three ways to measure
+
+
+def _means(study: Study, lines: pd.DataFrame) -> pd.DataFrame:
+    """Return ``contrast.summary`` of all figures of the study, by figure, line and columns."""
+    lines = lines[lines["figure"].isin(study.figures) & (lines["role"] != "placebo")]
+    ordering = [ORDER[key] for key in study.columns if key in ORDER]
+    return summary(lines, ["figure", "line", "stack", *study.columns, *ordering])
+
+
+def _medians(study: Study, trials: pd.DataFrame) -> pd.DataFrame:
+    """Return a line for each arm and value of the columns: these, ``stack``, ``valid``, figures and texts."""
+    keys = ["arm", *study.columns]
+    has_valid = trials.groupby(keys)["valid"].transform("any")
+    counted = trials[trials["valid"] | ~has_valid]
+    wanted = {*study.figures, *study.texts, study.below, study.order} if study.figures else set(counted)
+    measured = [name for name in counted if name in wanted - {*KEYS, *OF_TRIAL, "line"}]
+    numbers = [name for name in counted[measured].select_dtypes("number") if counted[name].notna().any()]
+    groups = counted.groupby(keys, sort=False)
+    texts = ["line", "stack", "valid", *(name for name in measured if name not in numbers)]
+    lines = groups[texts].first().join(groups[numbers].median()).reset_index()
+    if study.columns:
+        return lines.sort_values(keys, ignore_index=True)
+    if study.order in lines:
+        ranks = lines.assign(rank=lines["stack"].map(STACKS))
+        is_rising = [True, not study.figure.is_more_better, True]
+        return ranks.sort_values(["rank", study.order, "arm"], ascending=is_rising, ignore_index=True)
+    return lines
+
+
+def _slopes(_study: Study, layers: pd.DataFrame) -> pd.DataFrame:
+    """Return ``slopes.slopes``, by group, then the cheapest first; those without a slope of all layers come last."""
+    fitted = slopes.slopes(layers, [*BY, "line"])
+    full = fitted[fitted["layer"] == FULL].set_index(["group", "arm"])["estimate"]
+    sizes = [full.get(key, math.nan) for key in zip(fitted["group"], fitted["arm"], strict=True)]
+    ordered = fitted.assign(place=fitted["group"].map(list(GROUPS).index), full=sizes)
+    return ordered.sort_values(["place", "full", "arm"], kind="stable")
+
+
+MEASURES = {"mean": _means, "median": _medians, "slope": _slopes}
+
+
+# Parts
+
+
+def parts(study: Study, source: pd.DataFrame) -> list[Part]:
+    """Return the parts of a study, the one with the most figures first; empty if there is nothing for it.
+
+    ``source`` are the lines of the frame, or the trials for a study of medians or slopes.
+    """
+    rows = source[source["comparison"] == ""]
+    if study.measure == "mean":
+        rows = rows[rows["figure"].isin([*study.figures, *SERVED])]
+        # A shorter crawl never has so many in flight.
+        is_full = (rows["kind"] != "crawl") | (rows["site_pages"] >= rows["in_flight"])
+        rows = rows[is_full] if is_full.any() else rows
+    rows = rows.query(study.select) if study.select and len(rows) else rows
+    rows = slopes.layers(rows) if study.measure == "slope" else rows
     if rows.empty:
         return []
     line = rows[study.lines[0]].astype(str)
     for key in study.lines[1:]:
         line = line + " " + rows[key].astype(str)
     rows = name_lines(rows, line.str.strip())
-    many = [Part(study, name, lines) for name, lines in split(rows, {*study.lines, *study.columns})]
+    many = [Part(study, name, lines) for name, lines in _split(study, rows)]
     able = [part for part in many if part.is_shown()]
-    return sorted(able, key=lambda part: (not part.means["valid"].any(), -len(part.means)))
+    return sorted(able, key=_importance)
 
 
-def _served(part: Part) -> dict[tuple[Any, ...], tuple[str, str]]:
-    """Return what stands before and behind a throughput, by line and column: ``≥`` and the latency that was served."""
-    if part.study.figures[0] != "pages_per_s":
-        return {}
-    lines = part.lines[part.lines["valid"] & part.lines["figure"].isin(SERVED) & (part.lines["kind"] == "arm")]
-    keys = list(dict.fromkeys(["line", *part.study.columns, "latency_ns"]))
-    wide = lines.pivot_table("value", keys, "figure", "median").reindex(columns=SERVED).fillna(0).reset_index()
-    around = {}
-    for line in wide.to_dict("records"):
-        is_full = line["server_cpu_share"] + line["server_run_delay_share"] > MAX_SERVER_SHARE
-        is_late = line["late_ns"] > MAX_LATE_NS + MAX_LATE_SHARE * line["latency_ns"]
-        late = f" at {units.duration(line['latency_ns'] + line['late_ns'], 2)}" if is_late else ""
-        around[line["line"], tuple(line[key] for key in part.study.columns)] = ("≥" if is_full else "", late)
-    return around
+def _split(study: Study, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """Split rows into parts; idle threads and tasks, which have no connection, belong to the first."""
+    if study.measure == "slope":
+        rows = rows.assign(arm=rows["line"])
+        is_idle = rows["group"] == "idle"
+        (name, first), *others = split(rows[~is_idle], ["cpu"]) or [("", rows[~is_idle])]
+        return [(name, pd.concat([first, rows[is_idle].assign(site="{}")])), *others]
+    groups = split(rows, {*study.lines, *study.columns, *(["in_flight"] if study.is_largest else [])})
+    if not study.is_largest:
+        return groups
+    return [(name, _largest(study, trials)) for name, trials in groups if _is_held_again(study, trials)]
 
 
-def text(figure: Figure, mean: Any) -> str:
-    """Write a mean, and a mark if it is of invalid trials."""
-    value = figure.write(mean.estimate, DIGITS.get(mean.figure, 2)).removesuffix(" pages/s")
-    return f"{value}{'' if mean.valid else '✗'}"
+def _largest(study: Study, trials: pd.DataFrame) -> pd.DataFrame:
+    alike = trials.groupby("arm" if "in_flight" in study.columns else "kind")
+    return trials[trials["in_flight"] == alike["in_flight"].transform("max")]
 
 
-def ratio_text(line: Any) -> str:
-    """Write a ratio and where the next run is expected; ``=``: equal within 2 %; ``?``: no certain difference.
+def _is_held_again(study: Study, trials: pd.DataFrame) -> bool:
+    """Return whether the largest number was held again, or was the only one: else it is one of the sizes of a slope."""
+    sizes = trials["in_flight"]
+    if not study.order or not study.is_largest or sizes.min() == sizes.max():
+        return True
+    return bool(trials.loc[sizes == sizes.max(), "arm"].duplicated().any())
 
-    Of an unstable arm, the range of its blocks.
+
+def _importance(part: Part) -> tuple[bool, int]:
+    if part.study.measure == "mean":
+        return not part.means["valid"].any(), -len(part.means)
+    return False, -len(part.figures) if part.study.measure == "median" else 0
+
+
+# Lines that differ in nothing but what a table shows
+
+
+SPLIT = ("kind", "connection", "site", "cpu", "length", "latency", "in_flight", "interpreter", "cores")
+"""Values in which the lines of a part are equal, unless its table shows them."""
+USUAL = words.USUAL | {"latency": "0"}
+"""Values that are not worth a name."""
+
+
+def split(lines: pd.DataFrame, used: Collection[str]) -> list[tuple[str, pd.DataFrame]]:
+    """Return the parts of lines, each with its name, the one with the most lines first.
+
+    Lines of a part are equal in SPLIT, except for what is ``used`` in its table. A name has the values in which parts
+    differ, and those that are not usual. The name of an arm has its interpreter and its cores.
     """
-    if math.isinf(line.next_high):
-        return f"{_two(line.estimate)}x one block{SIGNS[line.answer]}"
-    ends = f"{_two(line.next_low)} to {_two(line.next_high)}"
-    if line.answer == "unstable":
-        return f"{ends}{SIGNS[line.answer]}"
-    return f"{_two(line.estimate)}x ({ends}){SIGNS[line.answer]}"
+    lines = lines.assign(site=site_differences(lines["site"]))
+    in_arm = {"interpreter", "cores"} if "arm" in used else set()
+    keys = [key for key in SPLIT if key in lines and key not in {*used, *in_arm}]
+    differing = {key for key in keys if len(set(lines[key])) > 1}
+    parts = []
+    for values, group in lines.groupby(keys, sort=False, dropna=False):
+        names = [
+            words.value_name(key, value)
+            for key, value in zip(keys, values, strict=True)
+            if key in differing or (key in USUAL and value not in {USUAL[key], "", None})
+        ]
+        parts.append((words.join(", ", *names), group))
+    return sorted(parts, key=lambda part: -len(part[1]))
 
 
-def _two(ratio: float) -> str:
-    """Write a ratio with two digits."""
-    return units.number(ratio, 2)
+def name_lines(lines: pd.DataFrame, names: "pd.Series[str]") -> pd.DataFrame:
+    """Return lines with the column ``line``, their names as they are shown.
 
-
-# Findings
-
-
-def _tile_findings(part: Part) -> Iterator[str]:
-    tiles = {column: part.tiles[column] for column in part.ranked}
-    decided = [column for column, best in tiles.items() if best.is_decided]
-    if tiles:
-        yield FINDINGS["tie"].format(tied=len(tiles) - len(decided), number=len(tiles))
-    for column in sorted(decided, key=lambda column: -tiles[column].ratio)[:1]:
-        best, ratio = tiles[column].best[0], units.times(tiles[column].ratio)
-        yield FINDINGS["lead"].format(best=best, ratio=ratio, where=part.head(column))
-
-
-def _control_findings(part: Part) -> Iterator[str]:
-    """Say what identical code gave, and which differences cannot be told, once for each workload with a control."""
-    for column in part.columns if part.study.over else ():
-        for control in records(part.at(part.controls, [column])):
-            yield FINDINGS["control"].format(
-                where=join(", ", part.head(column), part.name),
-                ratio=f"{_two(control.estimate)}x",
-                share=units.percent(control.resolution - 1),
-            )
-
-
-def _axis_findings(part: Part, axis: str) -> Iterator[str]:
-    table = part.ratios.sort_values("estimate")
-    for column in evenly([column for column in part.columns if len(part.at(table, [column]))], MAX_FINDINGS):
-        lines = records(part.at(table, [column]))
-        yield FINDINGS["axis"].format(
-            where=join(", ", part.head(column), part.name),
-            baseline=value_name(axis, lines[0].baseline),
-            words=part.study.figure.words,
-            low=units.times(lines[0].estimate, 3),
-            first=lines[0].line,
-            high=units.times(lines[-1].estimate, 3),
-            last=lines[-1].line,
-            certain=sum(line.answer == "differs" for line in lines),
-            number=len(lines),
-        )
-
-
-def _finding(part: Part, column: Column) -> str:
-    figure, means = part.study.figure, part.ranked[column]
-    best, worst = means[0], means[-1]
-    is_of_several = best.stack == "shared" and part.at(part.means, [column])["stack"].ne("shared").any()
-    is_same = all(mean.answer == "same" for mean in means[1:])
-    return FINDINGS["differs" if worst.answer == "differs" else "same" if is_same else "unknown"].format(
-        where=join(", ", part.head(column), part.name, "shared stack" if is_of_several else ""),
-        number=len(means),
-        best=best.line,
-        worst=worst.line,
-        best_word=figure.best or f"lowest in {figure.words}",
-        worst_word=figure.worst or "highest",
-        best_value=figure.write(best.estimate, DIGITS.get(best.figure, 2)),
-        worst_value=figure.write(worst.estimate, DIGITS.get(worst.figure, 2)),
-        ratio=units.times(max(worst.ratio, 1 / worst.ratio)),
-    )
-
-
-# Tables
-
-
-def section(many: Sequence[Part]) -> Section:
-    """Return the findings and the tables of the parts of a study, at least one."""
-    study = many[0].study
-    tables = [table for part in many for table in _tables(part)]
-    more = tuple(table for part in many for table in _other_figures(part))
-    entries = [entry for table in tables for line in table.cells for entry in line[1:]]
-    signs = [text for sign, text in TEXTS["signs"].items() if any(sign in entry for entry in entries)]
-    return Section(
-        "",
-        tuple(tables),
-        tuple(filter(None, dict.fromkeys([study.note, *signs]))),
-        details=(Detail("Further figures", tables=more),) if more else (),
-        findings=tuple(many[0].findings) if study.is_headline else (),
-    )
-
-
-def _tables(part: Part) -> Iterator[Table]:
-    study, title = part.study, join(", ", part.study.title, part.name)
-    if study.plot.mark == "tiles":
-        yield from _grids(part, title)
-        return
-    around = _served(part)
-
-    def write(mean: Any) -> str:
-        before, behind = around.get((mean.line, tuple(getattr(mean, key) for key in study.columns)), ("", ""))
-        return f"{before}{text(study.figure, mean)}{behind}"
-
-    yield _table(part, title, part.means, write)
-    if study.over is not None:
-        ratios = part.ratios[part.ratios["line"].isin(part.stacks)]
-        baselines = ratios["baseline"].unique()
-        against = baselines[0] if len(baselines) == 1 else f"the {study.over[1]}"
-        if len(ratios):
-            yield _table(part, f"{title}: ratio to {against}, next run (90 %)", ratios, ratio_text)
-
-
-def _other_figures(part: Part) -> Iterator[Table]:
-    """Yield a table of each figure that is not compared."""
-    for name in part.study.figures[1:]:
-        figure = figure_of(name)
-        title = join(", ", f"{figure.words[0].upper()}{figure.words[1:]}", part.name)
-        yield _table(part, title, part.means_of(name), partial(text, figure))
-
-
-def _grids(part: Part, title: str) -> Iterator[Table]:
-    """Yield, for each value of the facet, who is best at each place."""
-    x, facet = part.study.plot.x, part.study.plot.facet
-    (y,) = set(part.study.columns) - {x, facet}
-    texts = [tile_text(tile) for tile in part.tiles.values()]
-    places = pd.DataFrame(part.columns, columns=list(part.study.columns)).assign(text=texts)
-    for value, tiles in places.groupby(facet):
-        grid = tiles.set_index([y, x])["text"].unstack(fill_value="-")  # noqa: PD010
-        heads = (value_words(y), *(value_name(x, item) for item in grid))
-        lines = ((value_name(y, item), *grid.loc[item]) for item in tiles[y].unique())
-        yield Table(join(", ", title, value_name(facet, value)), heads, tuple(lines))
-
-
-def tile_text(place: Tile) -> str:
-    """Write who is best: ``callbacks +1, 1.3x``; ``tie``: no certain difference; ``?``: nothing to compare."""
-    if not place.best or not place.is_decided:
-        return "tie" if place.best else "?"
-    tied = f" +{len(place.best) - 1}" if len(place.best) > 1 else ""
-    return f"{place.best[0]}{tied}, {units.times(place.ratio)}"
-
-
-def _table(part: Part, title: str, table: pd.DataFrame, write: Callable[[Any], str]) -> Table:
-    """Return a table with a line for each name, those of each stack below a heading.
-
-    A single name is the column. So is each name if there are more than MAX_COLUMNS columns.
+    Lines of one name have one stack, whatever the rows of a stranger say. Long names may be equal as they are shown.
     """
-    entries = {
-        (each.line, column): write(each) for column in part.columns for each in records(part.at(table, [column]))
+    lines = lines.assign(line=names.map(words.name))
+    return lines.assign(stack=lines.groupby("line")["stack"].transform("first"))
+
+
+def site_differences(sites: "pd.Series[str]") -> "pd.Series[str]":
+    """Return of each site, as JSON, the values that another one does not share."""
+    pairs = {site: {repr(pair): pair for pair in json.loads(site).items()} for site in sites.unique()}
+    common = set.intersection(*map(set, pairs.values())) if pairs else set()
+    differing = {
+        site: json.dumps(dict(pair for text, pair in each.items() if text not in common))
+        for site, each in pairs.items()
     }
-    columns = [column for column in part.columns if any(column == place for _, place in entries)]
-    names = [name for name in part.stacks if any(name == line for line, _ in entries)]
-    if len(names) == 1 < len(columns) or len(columns) > MAX_COLUMNS:
-        turned = [(part.head(column), *(entries.get((name, column), "-") for name in names)) for column in columns]
-        return Table(title, ("", *names), tuple(turned))
-    lines: list[Line] = []
-    for stack, named in groupby(names, key=lambda name: part.stacks.get(name, "")):
-        lines += [Group(HEADINGS[stack])] if lines and stack in HEADINGS else []
-        lines += [(name, *(entries.get((name, column), "-") for column in columns)) for name in named]
-    return Table(title, ("strategy", *map(part.head, columns)), tuple(lines))
-
-
-def evenly(values: Sequence[Any], most: int) -> list[Any]:
-    """Return at most so many of the values: the first, the last, and evenly from between."""
-    if len(values) <= most:
-        return list(values)
-    return [values[round(step * (len(values) - 1) / (most - 1))] for step in range(most)]
-
-
-def as_frame(study: Study, many: Sequence[Part]) -> pd.DataFrame:
-    """Return one line for each line and column of a study: keys, ``estimate``, ``low``, ``high``, ``n``, ``valid``.
-
-    With an axis, the columns ``ratio_*`` have the ratio. A/A arms have a ratio only. Ends that are not known are empty.
-    """
-    keys = ["part", "line", *study.columns]
-    tables = [_indexed([part.means.assign(part=part.name) for part in many], keys, SUMMARY)]
-    if study.over:
-        compared = [part.ratios.assign(part=part.name) for part in many]
-        tables.append(_indexed(compared, keys, CONTRAST).add_prefix("ratio_"))
-    return pd.concat(tables, axis=1).reset_index()
-
-
-def _indexed(many: Sequence[pd.DataFrame], keys: list[str], names: Sequence[str]) -> pd.DataFrame:
-    table = pd.concat([pd.DataFrame(columns=[*keys, *names]), *many]) if not many else pd.concat(many)
-    table = table.reindex(columns=[*keys, *names]).drop_duplicates(keys, keep="last").set_index(keys)
-    for ends in [("low", "high"), ("next_low", "next_high"), ("resolution",)]:
-        known = [name for name in ends if name in table]
-        table[known] = table[known].mask(table[known[-1]] == math.inf) if known else table[known]
-    return table.astype({"n": "Int64"})
+    return sites.map(differing)

@@ -76,15 +76,15 @@ def test_hostile_names_are_names_on_the_callers_own_axes_too() -> None:
     ("experiment", "study", "title"),
     [
         ("map", "map", "Fastest model\n100 in flight"),
-        ("map", "throughput", "Pages per second, no CPU work\n0 ms"),
+        ("map", "throughput", "Pages per second, no CPU work\n1,000 in flight, 200 ms added latency"),
         ("map", "retention", "Pages per second over the number in flight"),
         ("interpreters", "interpreters", "CPU time per page on each interpreter"),
         ("scaling", "cores", "Pages per second on several cores\n2 cores"),
         ("memory", "memory", "Memory per additional thread, task or fetch, per-fetch connections"),
-        ("memory", "ladder", "Memory added over the number held\nFetches in flight"),
+        ("memory", "ladder", "Memory added over the number held, per-fetch connections\nfetches in flight"),
         ("c10k", "held", "Held in flight at once, per-fetch connections, parked\nall held after"),
-        ("limits", "limits", "Limits of this machine"),
-        ("c100k", "swarm", "Fetches in flight in many processes"),
+        ("limits", "limits", "Limits of this machine\nreached"),
+        ("c100k", "swarm", "Fetches in flight in many processes\nfetches held at the gates"),
         ("open-loop", "open_loop", "Open loop, 10 ms\ncorrected p50"),
     ],
 )
@@ -102,9 +102,9 @@ def test_a_setting_among_several_is_named() -> None:
     worked = edited(row, workload={"id": "w", "cpu": "2ms", "cpu_ns": 2 * MS})
     results = made([row, changed(row, round=2), crawl_row("other"), worked])
 
-    assert results.plot("cpu").axes[0].get_title(loc="left").endswith(", no CPU work\n0 ms, 100 in flight")
+    assert results.plot("cpu").axes[0].get_title(loc="left").endswith(", no CPU work\n100 in flight, no added latency")
     only = results.only(cpu="2ms").plot("cpu")
-    assert only.axes[0].get_title(loc="left").endswith("\n0 ms, 100 in flight")
+    assert only.axes[0].get_title(loc="left").endswith("\n100 in flight, no added latency")
 
 
 def test_ratios_without_their_baseline_have_no_plot() -> None:

@@ -10,8 +10,10 @@ import pytest
 from inflight.bench.frame.frame import trials
 from inflight.bench.frame.history import Earlier, History, ranges
 from inflight.bench.rows.files import Row
-from inflight.bench.show import memory
-from inflight.bench.show.studies import Studies
+from inflight.bench.show import sections
+from inflight.bench.show.findings import findings
+from inflight.bench.show.studies import Studies, study_of
+from inflight.bench.show.study import Part, parts
 from inflight.bench.show.table import Group, Table, texts
 from tests.made_memory_rows import PARKED, held_row, idle_row, ladder, memory_run
 from tests.made_rows import edited, memory_rows
@@ -47,16 +49,16 @@ PAIR = ladder({name: PARKED[name] for name in (*KINDS, "thread")}, SIZES, rounds
 
 @pytest.fixture(autouse=True)
 def _without_stored_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "reference_memory", dict)
+    monkeypatch.setattr(sections, "reference_memory", dict)
 
 
-def tables(rows: Sequence[Row]) -> list[Table]:
-    found = [table for section in memory.sections(memory.parts(trials(rows), History())) for table in section.tables]
-    return [table for table in found if isinstance(table, Table)]
+def parts_of(rows: Sequence[Row]) -> list[Part]:
+    return parts(study_of("memory"), trials(rows))
 
 
-def findings(rows: Sequence[Row]) -> list[str]:
-    return [one for section in memory.sections(memory.parts(trials(rows), History())) for one in section.findings or ()]
+def tables(rows: Sequence[Row], history: History | None = None) -> list[Table]:
+    many = parts_of(rows)
+    return list(sections.section(many, history).tables) if many else []
 
 
 @pytest.mark.parametrize(
@@ -88,14 +90,14 @@ def test_the_range_of_own_runs_stands_beside_memory_or_else_that_of_the_referenc
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     callbacks = ("held", "callbacks", "keep-alive")
-    monkeypatch.setattr(memory, "reference_memory", lambda: {callbacks: (300, 500)})
+    monkeypatch.setattr(sections, "reference_memory", lambda: {callbacks: (300, 500)})
     own = History([Earlier(date(2026, 1, day), {}, {}, {callbacks: 350.0 + 10 * day}) for day in (1, 2, 3)])
 
     for history, ends, source in (
         (History(own.runs[:2]), "300 to 500 B", "stored runs"),
         (own, "360 to 380 B", "this machine"),
     ):
-        (table,) = memory.sections(memory.parts(trials(held()), history))[0].tables
+        (table,) = tables(held(), history)
         assert (table.heads[-1], table.cells[0][-1]) == ("range of runs", ends)
         assert source in table.notes[0]
 
@@ -125,7 +127,7 @@ def test_connections_have_tables_of_their_own_with_what_is_idle_in_the_first() -
 
     assert [line[0] for line in first.cells] == ["thread", "a", "b"]
     assert (first.title, second.title) == (
-        f"{memory.TITLE}, keep-alive connections", f"{memory.TITLE}, per-fetch connections",
+        f"{TITLE}, keep-alive connections", f"{TITLE}, per-fetch connections",
     )  # fmt: skip
 
 
@@ -137,6 +139,7 @@ def test_what_has_too_few_valid_trials_is_named_below_the_table() -> None:
     assert tables([held_row()]) == tables(held(invalid=True)) == tables([]) == []
 
 
+TITLE = study_of("memory").title
 WAITING = "Each additional waiting thread or task takes"
 FLIGHT = "Each additional fetch in flight takes"
 
@@ -164,14 +167,14 @@ FLIGHT = "Each additional fetch in flight takes"
     ids=["pair", "alone", "shared", "own alone", "overlap", "of 0", "parked", "bent", "unknown", "invalid"],
 )  # fmt: skip
 def test_a_finding_has_the_ends_of_those_that_are_known_and_straight(rows: list[Row], told: list[str]) -> None:
-    assert findings(rows) == told
+    assert [one for part in parts_of(rows)[:1] for one in findings(part)] == told
 
 
 def test_json_has_an_object_for_each_layer_and_null_for_what_is_unknown() -> None:
     objects = Studies([*idle(unknown=UNKNOWN), held_row()]).as_json()["memory"]
     found = {(one["group"], one["layer"]): one for one in json.loads(json.dumps(objects, allow_nan=False))}
 
-    assert {tuple(one) for one in found.values()} == {memory.COLUMNS_OF_FRAME}
+    assert {tuple(one) for one in found.values()} == {("part", *sections.OF_SLOPE)}
     user, slab = found["idle", "user"], found["idle", "slab and sockets"]
     assert user["estimate"] == pytest.approx(16_460)
     assert user["low"] <= user["estimate"] <= user["high"]
@@ -187,8 +190,8 @@ def test_a_whole_run_has_bars_of_layers_and_a_ladder() -> None:
 
     assert {"memory", "ladder"} <= set(found)
     assert [axes.get_title(loc="left") for axes in found["ladder"].axes] == [
-        "Idle threads and tasks",
-        "Fetches in flight",
+        "idle threads and tasks",
+        "fetches in flight",
     ]
     assert all(text in texts_of(found["memory"]) for text in ("Fetches in flight", "57 kB", "thread_pool"))
 

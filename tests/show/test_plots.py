@@ -5,23 +5,26 @@ import re
 import xml.etree.ElementTree as ET
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inflight.bench import units
 from inflight.bench.rows.files import Row
 from inflight.bench.show import pictures
 from inflight.bench.show.looks import DARK, GREY, INKS, look
 from inflight.bench.show.pictures import Panel, Picture, Point
 from inflight.bench.show.studies import Studies
+from tests.made_memory_rows import held_row
 from tests.made_rows import MACHINE, MS, arm_row, crawl_row, edited, grid, memory_row, memory_rows
 from tests.show.drawn import HOSTILE as HOSTILE_NAME
 from tests.show.drawn import drawn
 
 HOSTILE = ["$x^{2}$<b>&", "_hidden", "a\x00b\x1b[31m\n", "\N{PILE OF POO}" * 3, "x" * 200, "\\frac{1}{0}"]
-ALL = ["throughput", "retention", "cpu", "times", "memory", "held", "held_over_time"]
+ALL = ["throughput", "cpu", "times", "memory", "held", "held_over_time"]
 LOOK = look("callbacks")
 
 
@@ -110,15 +113,14 @@ def test_a_hundred_strategies(tmp_path: Path) -> None:
         )
     ]
 
-    assert saved(rows, tmp_path) == [name for name in ALL if name != "retention"]
+    assert saved(rows, tmp_path) == ALL
     assert "strategy0" in words(tmp_path / "memory.svg")
 
 
 @pytest.mark.ci
 def test_hostile_names(tmp_path: Path) -> None:
-    names = [name for name in ALL if name != "retention"]
-    assert saved(grid(HOSTILE, caps=(1, 100)), tmp_path) == names
-    for name in names:
+    assert saved(grid(HOSTILE, caps=(1, 100)), tmp_path) == ALL
+    for name in ALL:
         assert "$x^{2}$<b>&" in words(tmp_path / f"{name}.svg")
         assert b"\x1b" not in (tmp_path / f"{name}.svg").read_bytes()
 
@@ -179,12 +181,12 @@ def test_names_can_be_read_in_light_and_dark_mode() -> None:
 # Windows
 
 
-def windows(*names: str, latency: str = "0") -> list[Row]:
-    """Make two blocks of arms with three windows each; the last window of the last arm is an outlier."""
+def windows(*names: str, latency: str = "0", blocks: int = 3) -> list[Row]:
+    """Make three blocks of arms with three windows each; the last window of the last arm is an outlier."""
     rows = []
-    for number in (1, 2):
+    for number in (1, 2, 3)[:blocks]:
         for name in names:
-            costs = [20_000, 21_000, 200_000 if (number, name) == (2, names[-1]) else 22_000]
+            costs = [20_000, 21_000, 200_000 if (number, name) == (3, names[-1]) else 22_000]
             every = [
                 {"wall_ns": MS, "pages": 10, "cycle": n, "begin_ns": n * 10 * MS, "cpu_ns": 10 * ns}
                 for n, ns in enumerate(costs)
@@ -199,11 +201,19 @@ def test_every_window_of_every_arm_has_a_dot_in_the_order_of_time() -> None:
     dots: list[tuple[float, float]] = []
     for line in panel.lines:
         dots += [(float(y), float(x)) for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)]  # type: ignore[arg-type]
-    assert [x for _, x in sorted(dots)] == [20_000, 21_000, 22_000] * 3 + [20_000, 21_000, 200_000]
+    assert [x for _, x in sorted(dots)] == [20_000, 21_000, 22_000] * 5 + [20_000, 21_000, 200_000]
     low, high = panel.get_xlim()
     assert low < 20_000
     assert high > 200_000
     assert [text.get_text() for text in panel.get_yticklabels()] == ["callbacks", "thread_pool"]
+
+
+def test_a_few_windows_have_no_panel() -> None:
+    """Six dots of an arm do not show how windows vary."""
+    (panel,) = drawn([*windows("a", latency="50ms", blocks=2), *windows("a")])["windows"].axes
+
+    assert panel.get_title(loc="left").startswith("0 ms latency")
+    assert "windows" not in drawn(windows("a", blocks=2))
 
 
 def test_each_workload_of_windows_has_a_panel_and_any_names_fit() -> None:
@@ -259,10 +269,71 @@ def test_labels_never_overlap_and_keep_their_order(wanted: list[float]) -> None:
     assert sorted(range(len(wanted)), key=lambda n: wanted[n]) == sorted(range(len(wanted)), key=lambda n: places[n])
 
 
+@settings(max_examples=25)
 @given(st.floats(1e-3, 1e9), st.floats(1.05, 1e6))
-def test_an_axis_has_some_ticks_but_not_too_many(low: float, factor: float) -> None:
-    ticks = pictures.round_values(low, low * factor)
+def test_a_logarithmic_axis_has_some_ticks_but_not_too_many(low: float, factor: float) -> None:
+    from matplotlib.figure import Figure
 
-    assert 2 <= len(ticks) <= 16
-    assert all(low * (1 - 1e-9) <= tick <= low * factor * (1 + 1e-9) for tick in ticks)
-    assert all(math.isfinite(tick) for tick in ticks)
+    axes = Figure().subplots()
+    pictures.log_axis(axes.xaxis, units.duration, [low, low * factor])
+    left, right = axes.get_xlim()
+
+    assert 2 <= sum(left <= tick <= right for tick in axes.get_xticks()) <= 10
+
+
+# What a picture leaves out
+
+
+def titles(figure: Any) -> list[str]:
+    return [axes.get_title(loc="left") for axes in figure.axes]
+
+
+def test_a_panel_has_no_row_without_a_figure_and_a_picture_has_one_key() -> None:
+    times = [5 * MS] * 2000
+    rows = [arm_row(name, latency=at, times_ns=times) for name in ("callbacks", "generators") for at in ("0", "50ms")]
+    rows += [arm_row("sequential", latency="50ms", in_flight=1, times_ns=times)]
+    sheet = drawn(rows)["times"]
+
+    assert titles(sheet) == ["100 in flight, no added latency"]
+    assert [len(panel.get_yticklabels()) for panel in sheet.axes] == [2]
+    assert [panel.get_legend() is not None for panel in sheet.axes] == [True]
+
+
+def test_what_is_too_noisy_is_text_beside_its_name_and_no_bar() -> None:
+    random = Random(1)
+    costs = {"callbacks": 0.0, "generators": 0.0, "wild": 1.0}
+    rows = [
+        arm_row(
+            name,
+            role="reference" if name == "callbacks" else "compared",
+            number=number,
+            cpu_per_page_ns=round(20_000 * math.exp(random.gauss(0, noise))),
+        )
+        for number in range(1, 7)
+        for name, noise in costs.items()
+    ]
+    (panel,) = drawn(rows)["cpu"].axes
+
+    names = [label.get_text() for label in panel.get_yticklabels()]
+    widths = [bar.get_path().get_extents(bar.get_transform()).width for bar in panel.patches]
+    assert [name for name, width in zip(names, widths, strict=True) if width < 1e-9] == ["wild"]
+    assert [text.get_text() for text in panel.texts if " to " in text.get_text()]
+
+
+def test_pages_per_second_without_latency_are_not_drawn_beside_those_of_a_latency() -> None:
+    rows = [arm_row(name, latency=at) for name in ("a", "b") for at in ("0", "50ms")]
+
+    assert titles(drawn(rows)["throughput"]) == ["100 in flight, 50 ms added latency"]
+    assert "throughput" in drawn([arm_row("a")])
+
+
+def test_the_axes_of_a_ladder_begin_at_zero() -> None:
+    rows = [held_row(n=n) for n in (1000, 2000, 3000)]
+    (panel,) = drawn(rows)["ladder"].axes
+
+    assert (panel.get_xscale(), panel.get_yscale(), panel.get_xlim()[0], panel.get_ylim()[0]) == (
+        "linear",
+        "linear",
+        0,
+        0,
+    )

@@ -5,21 +5,18 @@ from typing import Any
 import pytest
 
 from inflight.bench.frame.frame import frame, trials
-from inflight.bench.frame.history import History
 from inflight.bench.rows.files import Row
-from inflight.bench.show import listing, memory
-from inflight.bench.show.studies import LISTINGS, STUDIES
+from inflight.bench.show.sections import section
+from inflight.bench.show.studies import study_of
 from inflight.bench.show.study import parts
 from tests.made_memory_rows import held_row
 from tests.made_rows import crawl_row, edited, memory_row
 from tests.swarm.made_swarm_rows import swarm_row
 
-THROUGHPUT = next(study for study in STUDIES if study.name == "throughput")
-
 
 def sizes(rows: list[Row]) -> list[int]:
     """Return the number of units of each part of the study of throughput."""
-    return [int(part.means["n"].sum()) for part in parts(THROUGHPUT, frame(rows))]
+    return [int(part.means["n"].sum()) for part in parts(study_of("throughput"), frame(rows))]
 
 
 @pytest.mark.parametrize(
@@ -44,14 +41,13 @@ def test_memory_of_parked_tasks_and_of_fetches_alone_are_two_parts() -> None:
     rows = [memory_row(held=held, connection="per-fetch") for held in (10, 20, 10, 20)]
     rows[2:] = [edited(row, workload={"parked": True}) for row in rows[2:]]
 
-    assert len(memory.parts(trials(rows), History())) == 2
+    assert len(parts(study_of("memory"), trials(rows))) == 2
 
 
 def test_listings_of_workloads_that_differ_in_their_site_are_parts_of_their_own() -> None:
-    named = {study.name: study for study in LISTINGS}
     for name, row in (("held", held_row()), ("swarm", swarm_row())):
         rows = [row, edited(row, workload={"site": {"links": 7}})]
-        first, second = listing.parts(named[name], trials(rows))
+        first, second = parts(study_of(name), trials(rows))
         assert first.name != second.name
         assert "7" in f"{first.name} {second.name}"
 
@@ -60,7 +56,7 @@ def test_tables_of_memory_that_differ_in_their_site_have_different_titles() -> N
     rows = [held_row(n=n) for n in (2000, 4000, 6000, 8000, 10_000)]
     others = [edited(row, workload={"site": {"links": 7}}) for row in rows]
 
-    sections = memory.sections(memory.parts(trials([*rows, *others]), History()))
-    titles = [table.title for section in sections for table in section.tables]
+    tables = section(parts(study_of("memory"), trials([*rows, *others]))).tables
+    titles = [table.title for table in tables]
 
     assert len(set(titles)) == len(titles) == 2

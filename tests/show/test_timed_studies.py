@@ -9,18 +9,21 @@ from typing import Any
 import pytest
 
 from inflight.bench.rows.files import Row
+from inflight.bench.show.sections import section
 from inflight.bench.show.studies import STUDIES, Studies
-from inflight.bench.show.study import Study, Tile, parts, section
+from inflight.bench.show.study import Study, Tile, parts
 from inflight.bench.show.table import Group, texts
 from tests.made_rows import MS, arm_row, block_rows, crawl_row, edited, grid
 from tests.show.drawn import HOSTILE, drawn, plain
 
 NAMED = {study.name: study for study in STUDIES}
 BLOCKS = range(1, 7)
+UNKNOWN = "with one block its certainty is unknown"
 
 
 def names(rows: Iterable[Row]) -> list[str]:
-    return [parts[0].study.name for parts in Studies(list(rows)).timed]
+    every = [many[0].study for many in Studies(list(rows)).present]
+    return [study.name for study in every if study.measure == "mean"]
 
 
 def lines(rows: Iterable[Row], study: str, number: int = 0) -> dict[str, tuple[str, ...]]:
@@ -75,7 +78,7 @@ def test_a_finding_says_that_all_are_equal_only_if_that_is_sure() -> None:
     (equal,) = findings(rates({"one": 1000.0, "two": 1001.0}, noise=0.001), "throughput")
     (unknown,) = findings(rates({"one": 1000.0, "two": 1001.0}, noise=0.2), "throughput")
 
-    assert equal == "0 ms, 100 in flight: all 2 are equal within 2 %: 1,000 pages/s to 1,000 pages/s."
+    assert equal == "0 ms, 100 in flight: all 2 are equal within 2 %: 1,000 pages/s."
     assert "no certain difference" in unknown
 
 
@@ -87,8 +90,36 @@ def test_clients_with_a_stack_of_their_own_are_not_compared_with_models() -> Non
     assert list(lines([*rates({"one": 1000.0, "two": 500.0}), *own], "throughput")) == ["one", "two", "client"]
 
 
-def test_one_block_and_invalid_trials_conclude_nothing() -> None:
-    assert findings(block_rows(blocks=1), "throughput") == ()
+def test_of_one_block_the_ratio_is_said_and_that_its_certainty_is_unknown() -> None:
+    (differ,) = findings(block_rows(blocks=1), "throughput")
+    (alike,) = findings(
+        [arm_row(name, pages_per_s=rate) for name, rate in (("a", 2000.0), ("b", 2001.0))], "throughput"
+    )
+
+    assert differ == f"0 ms, 100 in flight: callbacks 49,000 pages/s, generators 40,800 pages/s (1.2x); {UNKNOWN}."
+    assert alike == f"0 ms, 100 in flight: all 2: 2,000 pages/s; {UNKNOWN}."
+
+
+def test_a_stack_of_its_own_is_compared_with_the_best_of_the_shared_one() -> None:
+    costs = {"callbacks": 20_000, "generators": 30_000, "my_client": 90_000}
+    rows = [
+        arm_row(
+            name,
+            number=number,
+            cpu_per_page_ns=cost,
+            stack="own" if name == "my_client" else "shared",
+            role="reference" if name == "callbacks" else "compared",
+        )
+        for number in BLOCKS
+        for name, cost in costs.items()
+    ]
+    here = "0 ms, 100 in flight, own HTTP stack: callbacks"
+
+    assert f"{here} is cheapest with 20 µs, my_client dearest with 90 µs (4.5x)." in findings(rows, "cpu")
+    assert f"{here} 20 µs, my_client 90 µs (4.5x); {UNKNOWN}." in findings(rows[:3], "cpu")
+
+
+def test_invalid_trials_conclude_nothing() -> None:
     assert findings([crawl_row(invalid=True, number=n) for n in BLOCKS], "throughput") == ()
 
 
@@ -143,6 +174,22 @@ def test_crawls_with_fewer_pages_than_may_be_in_flight_are_left_out() -> None:
     rows = [crawl_row(in_flight=cap, pages=50, number=n) for cap in (10, 1000) for n in (1, 2)]
 
     assert len(lines(rows, "throughput")["callbacks"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("study", "usual"), [("throughput", ("50ms", 100)), ("cpu", ("0", 100)), ("times", ("0", 100))]
+)
+def test_throughput_is_that_of_the_longest_latency_and_others_of_the_shortest(
+    study: str, usual: tuple[str, int]
+) -> None:
+    rows = [
+        arm_row(latency=latency, in_flight=cap, times_ns=[5] * 20)
+        for latency in ("50ms", "0")
+        for cap in (1, 64, 100, 900)
+    ]
+
+    (part,) = Studies(rows).parts[study]
+    assert part.usual == usual
 
 
 def test_retention_is_the_ratio_to_the_best_number_in_flight() -> None:

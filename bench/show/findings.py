@@ -1,0 +1,235 @@
+"""The findings of a part of a study: one template of ``texts.toml`` for each thing that can be said.
+
+A difference is said only if ``contrast`` is certain of it. With one block the ratio is said, and that nobody knows its
+certainty.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+from inflight.bench import units
+from inflight.bench.frame.contrast import records
+from inflight.bench.frame.slopes import FULL, GROUPS
+from inflight.bench.show import words
+from inflight.bench.show.study import Column, Part, rank
+from inflight.bench.show.words import TEXTS, join, value_name
+
+TEMPLATES = TEXTS["findings"]
+DIGITS = {"pages_per_s": 3}
+"""Significant digits of a figure; of others two."""
+MAX_FINDINGS = 3
+OWN = "own HTTP stack"
+PAIR = ["thread", "asyncio_task"]
+"""The idle thread and the idle task that are compared if both are there."""
+UNITS = {
+    "idle": "waiting thread or task",
+    "parked": "parked worker",
+    "held": "fetch in flight",
+    "swarm": "fetch",
+}
+
+
+def findings(part: Part) -> tuple[str, ...]:
+    """Return the findings of a part, in the way of its study."""
+    find = FINDINGS.get(part.study.finding)
+    return tuple(find(part)) if find else ()
+
+
+def evenly(values: Sequence[Any], most: int) -> list[Any]:
+    """Return at most so many of the values: the first, the last, and evenly from between."""
+    if len(values) <= most:
+        return list(values)
+    return [values[round(step * (len(values) - 1) / (most - 1))] for step in range(most)]
+
+
+def _compared(part: Part, where: str, means: Sequence[Any], name: str) -> str:
+    """Say how the best and the worst of some ranked means differ in a figure."""
+    figure, best, worst = part.study.figure, means[0], means[-1]
+    best_value, worst_value = (figure.write(mean.estimate, DIGITS.get(name, 2)) for mean in (best, worst))
+    if worst.answer == "differs":
+        kind = "differs"
+    elif all(mean.answer == "same" for mean in means[1:]):
+        kind = "same"
+    elif math.isinf(worst.next_high):
+        kind = "one_block"
+    else:
+        kind = "unknown"
+    ratio = "unknown"  # of figures that are 0
+    if worst.ratio > 0:
+        ratio = units.times(max(worst.ratio, 1 / worst.ratio))
+    if best_value == worst_value and kind != "differs":
+        kind += "_alike"
+    return TEMPLATES[kind].format(
+        where=where,
+        number=len(means),
+        best=best.line,
+        worst=worst.line,
+        best_word=figure.best or f"lowest in {figure.words}",
+        worst_word=figure.worst or "highest",
+        best_value=best_value,
+        worst_value=worst_value,
+        ratio=ratio,
+    )
+
+
+# Of means
+
+
+def _ends(part: Part) -> Iterator[str]:
+    """Compare the lines of the first and the last column, or of the usual one; then what identical code gave.
+
+    Lines with a stack of their own are compared with the best of the shared one in one column.
+    """
+    name, ranked, clients = part.study.figures[0], part.ranked, part.ranked_of_own
+    ends = dict.fromkeys([*ranked][:1] + [*ranked][-1:])
+    if part.study.usual == "last":
+        ends = dict.fromkeys([part.usual] if part.usual in ranked else [*ranked][-1:])
+    for column in ends:
+        is_of_several = column in clients or part.at(part.means, [column])["stack"].ne("shared").any()
+        is_of_shared = ranked[column][0].stack == "shared" and is_of_several
+        where = _where(part, column, "shared stack" if is_of_shared else "")
+        yield _compared(part, where, ranked[column], name)
+    if part.study.over is not None:
+        for column in [part.usual] if part.usual in clients else [*clients][:1]:
+            yield _compared(part, _where(part, column, OWN), clients[column], name)
+        yield from _controls(part)
+
+
+def _where(part: Part, column: Column, stack: str = "") -> str:
+    return join(", ", part.head(column), part.name, stack)
+
+
+def _controls(part: Part) -> Iterator[str]:
+    """Say what identical code gave, and which differences cannot be told, once for each workload with a control."""
+    for column in part.columns:
+        for control in records(part.at(part.controls, [column])):
+            ratio, share = units.times(control.estimate), units.percent(control.resolution - 1)
+            yield TEMPLATES["control"].format(where=_where(part, column), ratio=ratio, share=share)
+
+
+def _axis(part: Part) -> Iterator[str]:
+    """Say between which ratios the lines of some columns lie along the axis of the study."""
+    assert part.study.over is not None
+    table = part.ratios.sort_values("estimate")
+    able = [column for column in part.columns if len(part.at(table, [column]))]
+    for column in evenly(able, MAX_FINDINGS):
+        lines = records(part.at(table, [column]))
+        yield TEMPLATES["axis"].format(
+            where=_where(part, column),
+            baseline=value_name(part.study.over[0], lines[0].baseline),
+            words=part.study.figure.words,
+            low=units.times(lines[0].estimate, 3),
+            first=lines[0].line,
+            high=units.times(lines[-1].estimate, 3),
+            last=lines[-1].line,
+            certain=sum(line.answer == "differs" for line in lines),
+            number=len(lines),
+        )
+
+
+def _tiles(part: Part) -> Iterator[str]:
+    """Count the columns in which lines tie, and say where the lead is the largest."""
+    tiles = {column: tile for column, tile in part.tiles.items() if tile.best}
+    decided = [column for column, tile in tiles.items() if tile.is_decided]
+    if tiles:
+        yield TEMPLATES["tie"].format(tied=len(tiles) - len(decided), number=len(tiles))
+    for column in sorted(decided, key=lambda column: -tiles[column].ratio)[:1]:
+        best, ratio = tiles[column].best[0], units.times(tiles[column].ratio)
+        yield TEMPLATES["lead"].format(best=best, ratio=ratio, where=part.head(column))
+
+
+# Of medians
+
+
+def _order(part: Part) -> Iterator[str]:
+    """Compare the lines that held the most, in the figure that orders them."""
+    order = part.study.order
+    lines = part.figures[part.figures["valid"].astype(bool)]
+    if order not in lines:
+        return
+    lines = lines[lines[order].notna()]
+    lines = lines[lines["held_in_flight"] == lines["held_in_flight"].max()].drop_duplicates("line")
+    shared = lines[lines["stack"] == "shared"]
+    lines = (shared if len(shared) > 1 else lines).assign(estimate=lines[order])
+    if lines.empty:
+        return
+    held = words.in_flight(int(lines["held_in_flight"].max()))
+    where = join(", ", part.study.title, held, part.name, part.study.figure.words)
+    if len(lines) == 1:
+        value = part.study.figure.write(lines["estimate"].iloc[0], 2)
+        yield TEMPLATES["alone"].format(where=where, best_value=value, best=lines["line"].iloc[0])
+        return
+    trials = part.lines[part.lines["valid"]].merge(lines[["line", *part.study.columns]])
+    ranked = rank(part.study, trials.assign(value=trials[order], figure=order), lines)
+    yield _compared(part, where, records(ranked), order)
+
+
+def _rate_kept(part: Part) -> Iterator[str]:
+    """Say which is the highest rate that was kept in every round, below the lowest one that was not."""
+    lines = part.figures.reindex(columns=["valid", "rate_per_s", "kept"])
+    valid = lines[lines["valid"].astype(bool) & lines["kept"].notna()]
+    lost = valid[valid["kept"] < 1]["rate_per_s"].min()
+    rates = valid[(valid["kept"] == 1) & ~(valid["rate_per_s"] >= lost)]["rate_per_s"]
+    if len(valid):
+        highest = f"{rates.max():,.10g} requests/s" if len(rates) else "none of those offered"
+        yield TEMPLATES["rate_kept"].format(
+            where=join(", ", part.study.title, part.name), highest=highest
+        )
+
+
+def _reached(part: Part) -> Iterator[str]:
+    """Say how much of each resource a process reached, and which limit binds."""
+    for line in part.figures.to_dict("records"):
+        if line["valid"] and not pd.isna(line.get("found")):
+            kind = "bound_by" if isinstance(line.get("bound_by"), str) else "stopped_by"
+            limit = words.plain(str(line[kind]), 70)
+            yield TEMPLATES[kind].format(
+                what=line["line"], found=units.count(round(line["found"])), limit=limit
+            )
+
+
+# Of slopes
+
+
+def _memory(part: Part) -> Iterator[str]:
+    """Compare the dearest and the cheapest of what is idle, and of fetches in flight or else of parked workers."""
+    slopes = part.figures
+    able = slopes[(slopes["layer"] == FULL) & slopes["is_straight"] & (slopes["low"] > 0)]
+    idle, parked, held, swarm = (able[able["group"] == group] for group in GROUPS)
+    for subjects in (idle, held if len(held) else parked, swarm):
+        pair = subjects[subjects["arm"].isin(PAIR)]
+        shared = subjects[subjects["stack"] == "shared"]
+        compared = shared if len(shared) > 1 else subjects
+        compared = pair if len(pair) == len(PAIR) else compared
+        if len(compared):
+            yield _sizes(compared.sort_values("estimate"))
+
+
+def _sizes(group: pd.DataFrame) -> str:
+    cheap, dear = group.iloc[0], group.iloc[-1]
+    kind = "memory_overlap"
+    if len(group) == 1:
+        kind = "memory_alone"
+    elif cheap["high"] < dear["low"]:
+        kind = "memory"
+    return TEMPLATES[kind].format(
+        what=UNITS[dear["group"]],
+        most=units.size(dear["estimate"], 2),
+        dear=dear["line"],
+        least=units.size(cheap["estimate"], 2),
+        cheap=cheap["line"],
+        ratio=units.times(dear["estimate"] / cheap["estimate"]),
+    )
+
+
+FINDINGS = {
+    "ends": _ends,
+    "axis": _axis,
+    "tiles": _tiles,
+    "order": _order,
+    "rate_kept": _rate_kept,
+    "reached": _reached,
+    "memory": _memory,
+}

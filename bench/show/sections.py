@@ -1,0 +1,337 @@
+"""The tables of studies, for any renderer, and as DataFrames."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+import pandas as pd
+from inflight.bench import units
+from inflight.bench.frame.contrast import CONTRAST, SUMMARY, records
+from inflight.bench.frame.figures import Figure, figure_of
+from inflight.bench.frame.history import History, reference_memory
+from inflight.bench.frame.slopes import FULL, GROUPS, LAYERS, RSS, SERVER
+from inflight.bench.show import words
+from inflight.bench.show.findings import DIGITS, findings
+from inflight.bench.show.study import SERVED, Part, Study, Tile
+from inflight.bench.show.table import Detail, Group, Line, Section, Table
+from inflight.bench.show.words import TEXTS, join, short_name, value_name, value_words
+
+HEADINGS = {"own": "own HTTP stack", "none": "parts of a page"}
+SIGNS = {"differs": "", "same": " =", "unknown": " ?", "unstable": " unstable"}
+MAX_COLUMNS, MAX_TURNED = 4, 5
+"""Maximum number of columns of a table whose lines are strategies, and of arms in one whose lines are figures."""
+MAX_SPREAD = 100
+"""Maximum ratio of the ends of an interval that is written."""
+MAX_TEXT = 40
+"""Maximum length of a text that is measured and has a cell; a longer one is in the rows only."""
+MAX_SERVER_SHARE = 0.90
+"""Share of its core, used or waited for, up to which the server limits no throughput."""
+MAX_LATE_NS, MAX_LATE_SHARE = 1_000_000, 0.02
+"""Lateness of the server up to which a latency is what was asked for: a time, and a share of the latency."""
+OF_SLOPE = (
+    *("group", "line", "stack", "connection", "layer"),
+    *("estimate", "low", "high", "intercept", "is_straight", "points", "sizes", "reason"),
+)
+
+
+def section(many: Sequence[Part], history: History | None = None) -> Section:
+    """Return the findings and the tables of the parts of a study, at least one. ``history``: earlier runs of memory."""
+    study = many[0].study
+    further: tuple[Table, ...] = ()
+    signs: list[str] = []
+    if study.measure == "mean":
+        tables = [table for part in many for table in _timed_tables(part)]
+        further = tuple(table for part in many for table in _further_tables(part))
+        entries = [entry for table in tables for line in table.cells for entry in line[1:]]
+        signs = [text for sign, text in TEXTS["signs"].items() if any(sign in entry for entry in entries)]
+    elif study.measure == "median":
+        tables = [table for part in many for table in _listed_tables(part)]
+    else:
+        many = [part for part in many if part.figures["estimate"].notna().any()]
+        tables = [_memory_table(part, history or History()) for part in many]
+    notes = dict.fromkeys([study.note, *signs]) if tables else ()
+    return Section(
+        "",
+        tuple(tables),
+        tuple(filter(None, notes)),
+        details=(Detail("Further figures", tables=further),) if further else (),
+        findings=findings(many[0]) if many else (),
+    )
+
+
+def _grouped(members: Sequence[tuple[str, tuple[str, ...]]]) -> tuple[Line, ...]:
+    """Return lines, each with the heading of its group before it where that changes; an empty one is left out."""
+    lines: list[Line] = []
+    for heading, some in groupby(members, key=lambda member: member[0]):
+        if heading:
+            lines.append(Group(heading))
+        lines += [line for _, line in some]
+    return tuple(lines)
+
+
+# Of means
+
+
+def _timed_tables(part: Part) -> Iterator[Table]:
+    study, title = part.study, join(", ", part.study.title, part.name)
+    if study.finding == "tiles":
+        yield from _grids(part, title)
+        return
+    yield _table(part, title, part.means, written(part))
+    if study.over is None:
+        return
+    ratios = part.ratios[part.ratios["line"].isin(part.stacks)]
+    baselines = ratios["baseline"].unique()
+    against = baselines[0] if len(baselines) == 1 else f"the {study.over[1]}"
+    if len(ratios):
+        yield _table(part, f"{title}: ratio to {against}, next run (90 %)", ratios, ratio_text)
+
+
+def _further_tables(part: Part) -> Iterator[Table]:
+    """Yield a table of each figure that is not compared."""
+    for name in part.study.figures[1:]:
+        figure = figure_of(name)
+        title = join(", ", f"{figure.words[0].upper()}{figure.words[1:]}", part.name)
+        yield _table(part, title, part.means_of(name), partial(text, figure))
+
+
+def _table(part: Part, title: str, table: pd.DataFrame, write: Callable[[Any], str]) -> Table:
+    """Return a table with a line for each name, those of each stack below a heading.
+
+    A single name is the column. So is each name if there are more than MAX_COLUMNS columns.
+    """
+    entries = {
+        (each.line, column): write(each)
+        for column in part.columns
+        for each in records(part.at(table, [column]))
+    }
+    columns = [column for column in part.columns if any(column == place for _, place in entries)]
+    names = [name for name in part.stacks if any(name == line for line, _ in entries)]
+
+    def cells(places: Sequence[Any]) -> Iterator[str]:
+        return (entries.get(place, "-") for place in places)
+
+    if len(names) == 1 < len(columns) or len(columns) > MAX_COLUMNS:
+        turned = [(part.head(column), *cells([(name, column) for name in names])) for column in columns]
+        return Table(title, ("", *names), tuple(turned))
+    headings = {name: HEADINGS.get(part.stacks[name], "") for name in names}
+    first = next(iter(headings.values()), "")
+    members = [
+        (
+            "" if headings[name] == first else headings[name],
+            (name, *cells([(name, column) for column in columns])),
+        )
+        for name in names
+    ]
+    return Table(title, ("strategy", *map(part.head, columns)), _grouped(members))
+
+
+def text(figure: Figure, mean: Any) -> str:
+    """Write a mean, and a mark if it is of invalid trials."""
+    value = figure.write(mean.estimate, DIGITS.get(mean.figure, 2)).removesuffix(" pages/s")
+    return value if mean.valid else f"{value}✗"
+
+
+def ratio_text(line: Any) -> str:
+    """Write a ratio and where the next run is expected; ``=``: equal within 2 %; ``?``: no certain difference.
+
+    Of an unstable arm, the range of its blocks.
+    """
+    sign = SIGNS[line.answer]
+    if math.isinf(line.next_high):
+        return f"{units.times(line.estimate)} one block{sign}"
+    if line.next_high > MAX_SPREAD * line.next_low:
+        return f"{units.times(line.estimate)} too noisy{sign}"
+    ends = f"{units.number(line.next_low, 2)} to {units.number(line.next_high, 2)}"
+    if line.answer == "unstable":
+        return f"{ends}{sign}"
+    return f"{units.times(line.estimate)} ({ends}){sign}"
+
+
+def written(part: Part) -> Callable[[Any], str]:
+    """Return what writes a mean; around a throughput: ``≥`` if the server was full, and the latency that it served."""
+    study = part.study
+    if study.figures[0] != "pages_per_s":
+        return partial(text, study.figure)
+    lines = part.lines[
+        part.lines["valid"] & part.lines["figure"].isin(SERVED) & (part.lines["kind"] == "arm")
+    ]
+    keys = list(dict.fromkeys(["line", *study.columns, "latency_ns"]))
+    wide = (
+        lines.pivot_table("value", keys, "figure", "median")
+        .reindex(columns=SERVED)
+        .fillna(0)
+        .reset_index()
+    )
+    before, behind = {}, {}
+    for line in wide.to_dict("records"):
+        place = line["line"], *(line[key] for key in study.columns)
+        if line["server_cpu_share"] + line["server_run_delay_share"] > MAX_SERVER_SHARE:
+            before[place] = "≥"
+        if line["late_ns"] > MAX_LATE_NS + MAX_LATE_SHARE * line["latency_ns"]:
+            behind[place] = f" at {units.duration(line['latency_ns'] + line['late_ns'], 2)}"
+
+    def write(mean: Any) -> str:
+        place = mean.line, *(getattr(mean, key) for key in study.columns)
+        return f"{before.get(place, '')}{text(study.figure, mean)}{behind.get(place, '')}"
+
+    return write
+
+
+def _grids(part: Part, title: str) -> Iterator[Table]:
+    """Yield, for each value of the facet, who is best at each place."""
+    x, facet = part.study.plots[0].x, part.study.plots[0].facet
+    (y,) = set(part.study.columns) - {x, facet}
+    texts = [tile_text(tile) for tile in part.tiles.values()]
+    places = pd.DataFrame(part.columns, columns=list(part.study.columns)).assign(text=texts)
+    for value, tiles in places.groupby(facet):
+        grid = tiles.set_index([y, x])["text"].unstack(fill_value="-")  # noqa: PD010
+        heads = (value_words(y), *(value_name(x, item) for item in grid))
+        lines = ((value_name(y, item), *grid.loc[item]) for item in tiles[y].unique())
+        yield Table(join(", ", title, value_name(facet, value)), heads, tuple(lines))
+
+
+def tile_text(tile: Tile) -> str:
+    """Write who is best: ``callbacks +1, 1.3x``; ``tie``: no certain difference; ``?``: nothing to compare."""
+    if not tile.best:
+        return "?"
+    if not tile.is_decided:
+        return "tie"
+    tied = f" +{len(tile.best) - 1}" if len(tile.best) > 1 else ""
+    return f"{tile.best[0]}{tied}, {units.times(tile.ratio)}"
+
+
+# Of medians
+
+
+def line_name(study: Study, line: Any) -> str:
+    """Return what a line is called: its arm, and the values of its keys."""
+    return join(", ", line["line"], *(value_name(key, line[key]) for key in study.columns))
+
+
+def _listed_tables(part: Part) -> Iterator[Table]:
+    study, lines, names = part.study, part.figures, part.names
+    title = join(", ", study.title, part.name)
+    keys = [key for key in study.columns if lines[key].astype(bool).any()]
+    texts = [name for name in study.texts if name in lines and lines[name].notna().any()]
+    heads = [*map(value_words, keys), *(figure_of(name).words for name in names)]
+    heads += [name.removesuffix("_name").replace("_", " ") for name in texts]
+    cells, below = [], []
+    for _, line in lines.iterrows():
+        entries = [line["line"] if line["valid"] else f"{line['line']} ✗"]
+        entries += [short_name(key, line[key]) for key in keys]
+        entries += [
+            "-" if pd.isna(line[name]) else figure_of(name).write(line[name], 2) for name in names
+        ]
+        entries += [
+            words.plain(line[name], MAX_TEXT) if isinstance(line[name], str) else "-" for name in texts
+        ]
+        cells.append(tuple(entries))
+        if isinstance(sentence := line.get(study.below), str):
+            below.append(f"{line_name(study, line)}: {words.plain(sentence, 300)}.")
+    if not lines["valid"].all():
+        below.append(TEXTS["signs"]["✗"])
+    if not study.is_turned:
+        yield Table(title, ("", *heads), tuple(cells), tuple(below))
+        return
+    for first in range(0, len(cells), MAX_TURNED):
+        some = cells[first : first + MAX_TURNED]
+        turned = [
+            line
+            for line in zip(heads, *(line[1:] for line in some), strict=True)
+            if set(line[1:]) - {"-", ""}
+        ]
+        yield Table(
+            title, ("", *(line[0] for line in some)), tuple(turned), () if first else tuple(below)
+        )
+
+
+# Of slopes
+
+
+def _memory_table(part: Part, history: History) -> Table:
+    slopes = part.figures
+    has_slope = slopes["estimate"].notna().groupby([slopes["group"], slopes["line"]]).transform("any")
+    known, missing = slopes[has_slope], slopes[~has_slope]
+    columns = [name for name in (*LAYERS, SERVER, FULL, RSS) if name in set(known["layer"])]
+    tables = [table for _, table in known.groupby(["group", "line"], sort=False)]
+    ranges, note = history.memory, "Range of runs: all layers, in the earlier runs on this machine."
+    if not any(_subject(table) in ranges for table in tables):
+        ranges = reference_memory()
+        note = "Range of runs: all layers, in the stored runs of the reference (results/reference)."
+    has_ranges = any(_subject(table) in ranges for table in tables)
+    members = []
+    for table in tables:
+        group, line, stack = table[["group", "line", "stack"]].iloc[0]
+        sizes = {slope.layer: size_text(slope) for slope in records(table)}
+        cells = [sizes.get(column, "-") for column in columns]
+        if has_ranges:
+            ends = ranges.get(_subject(table))
+            cells.append(units.size_between(*ends, 2) if ends else "-")
+        members.append((GROUPS[group], (starred(line, stack), *cells)))
+    heads = [column.replace(" and ", ", ") for column in columns]
+    notes = []
+    if has_ranges:
+        heads.append("range of runs")
+        notes.append(note)
+    if len(missing):
+        notes.append(f"Too few valid trials for a slope: {', '.join(missing['line'].unique())}.")
+    notes += [f"-: {reason}." for reason in known["reason"].unique() if reason]
+    return Table(join(", ", part.study.title, part.name), ("", *heads), _grouped(members), tuple(notes))
+
+
+def _subject(table: pd.DataFrame) -> tuple[Any, Any, Any]:
+    group, arm, connection = table[["group", "arm", "connection"]].iloc[0]
+    return group, arm, connection
+
+
+def starred(line: str, stack: str) -> str:
+    """Return the name of a subject, with a star if it has an HTTP stack of its own."""
+    return f"{line} *" if stack == "own" else line
+
+
+def size_text(slope: Any) -> str:
+    """Write a slope; of one that is not constant, its range."""
+    if math.isnan(slope.estimate):
+        return "-"
+    if not slope.is_straight:
+        return units.size_between(slope.low, slope.high, 2)
+    return units.size(slope.estimate, 2)
+
+
+# For programs
+
+
+def as_frame(study: Study, many: Sequence[Part]) -> pd.DataFrame:
+    """Return one line for each figure of a study of means or slopes, or for each line of one of medians (docs/api.md).
+
+    Means have keys, ``estimate``, ``low``, ``high``, ``n``, ``valid``, and with an axis the columns ``ratio_*``; A/A
+    arms have a ratio only. Ends that are not known are empty.
+    """
+    keys = ["part", "line", *study.columns]
+    if study.measure == "slope":
+        return _together(many, ["part", *OF_SLOPE])
+    if study.measure == "median":
+        figures = study.figures or tuple(many[0].names if many else ())
+        return _together(many, [*keys, "valid", *figures, *study.texts, *filter(None, [study.below])])
+    tables = [_indexed([part.means.assign(part=part.name) for part in many], keys, SUMMARY)]
+    if study.over:
+        compared = [part.ratios.assign(part=part.name) for part in many]
+        tables.append(_indexed(compared, keys, CONTRAST).add_prefix("ratio_"))
+    return pd.concat(tables, axis=1).reset_index()
+
+
+def _together(many: Sequence[Part], names: list[str]) -> pd.DataFrame:
+    tables = [part.figures.assign(part=part.name).reindex(columns=names) for part in many]
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=names)
+
+
+def _indexed(many: Sequence[pd.DataFrame], keys: list[str], names: Sequence[str]) -> pd.DataFrame:
+    table = pd.concat(many) if many else pd.DataFrame(columns=[*keys, *names])
+    table = table.reindex(columns=[*keys, *names]).drop_duplicates(keys, keep="last").set_index(keys)
+    for ends in (["low", "high"], ["next_low", "next_high"], ["resolution"]):
+        if set(ends) <= set(table):
+            table[ends] = table[ends].mask(table[ends[-1]] == math.inf)
+    return table.astype({"n": "Int64"})
