@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from inflight.bench.commands.output import say
 from inflight.bench.commands.run import writing
@@ -12,6 +13,10 @@ from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError
 from inflight.bench.show.progress import working
 from inflight.bench.show.results import Results
+
+if TYPE_CHECKING:
+    from inflight.bench.show.studies import Studies
+    from inflight.bench.show.table import Section
 
 PARQUET_FILE = "rows.parquet"
 
@@ -37,42 +42,44 @@ def run(*, folder: Path | None, form: str, out: Path | None, results: Path) -> i
     return 0
 
 
-def _html(folder: Path, _found: list[Row], out: Path | None) -> None:
+def _html(folder: Path, stored: list[Row], out: Path | None) -> None:
     need_address_space()
     from inflight.bench.show import page as report_page
+    from inflight.bench.show.studies import Studies
 
     target = out or folder / report_page.PAGE_FILE
     with writing(target), working() as tell:
-        written = report_page.write(folder, out, tell=tell)
+        written = report_page.write(folder, out, tell=tell, studies=Studies(stored, folder))
     say(f"page:  {written}")
 
 
 def _markdown(folder: Path, stored: list[Row], out: Path | None) -> None:
-    from inflight.bench.show import folder as folders
-    from inflight.bench.show.studies import Studies, decisions
     from inflight.bench.show.summary import as_markdown
 
-    machine, extras = folders.read(folder)
-    for sentence in extras.missing:
-        say(sentence)
-    _put(as_markdown(Studies(stored, folder), machine, decisions(stored, extras)), out)
+    studies, decided = _decided(folder, stored)
+    _put(as_markdown(studies, studies.about[0], decided), out)
 
 
 def _terminal(folder: Path, stored: list[Row], out: Path | None) -> None:
     """Print what ``inflight run`` prints at its end, with the decisions that are stored in the folder."""
-    from inflight.bench.show import folder as folders
     from inflight.bench.show import summary
+
+    studies, decided = _decided(folder, stored)
+    if out is None:
+        summary.print_summary(studies, sys.stdout, decided)
+    else:
+        _put(summary.summary_table(studies, decided=decided).plain, out)
+
+
+def _decided(folder: Path, stored: list[Row]) -> "tuple[Studies, list[Section]]":
+    """Return the studies and the decisions of a run; say which of its files are missing."""
     from inflight.bench.show.studies import Studies, decisions
 
-    machine, extras = folders.read(folder)
+    studies = Studies(stored, folder)
+    _, extras = studies.about
     for sentence in extras.missing:
         say(sentence)
-    studies = Studies(stored, folder)
-    decided, neighbour = decisions(stored, extras), machine.get("neighbour")
-    if out is None:
-        summary.print_summary(studies, sys.stdout, decided, neighbour)
-    else:
-        _put(summary.summary_table(studies, decided=decided, neighbour=neighbour).plain, out)
+    return studies, decisions(stored, extras)
 
 
 def _csv(folder: Path, stored: list[Row], out: Path | None) -> None:
@@ -81,7 +88,7 @@ def _csv(folder: Path, stored: list[Row], out: Path | None) -> None:
 
 def _json(folder: Path, stored: list[Row], out: Path | None) -> None:
     results = Results(folder, stored, {})
-    values = results.summary() | {"answer": results.answer() if stored else [], "folder": str(folder)}
+    values = results.summary() | {"sentences": results.answer(), "folder": str(folder)}
     _put(json.dumps(values, allow_nan=False), out)
 
 

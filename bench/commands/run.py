@@ -3,7 +3,6 @@
 import json
 import shutil
 import signal
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from inflight import strategies
-from inflight.bench.commands.output import complain, say, say_plots, seconds
-from inflight.bench.commands.so_far import FIRST_NS, SoFar
+from inflight.bench.commands.output import complain, say, seconds
+from inflight.bench.commands.so_far import FIRST_NS, write_now_and_then
 from inflight.bench.measure import host, interpreters, neighbour
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.limits import quota
@@ -55,7 +54,7 @@ def run(
     disturbed: str | None,
     pythons: Sequence[str] = (),
 ) -> int:
-    """Run an experiment or continue a run: print one line per trial, then the summary, and save the plots.
+    """Run an experiment or continue a run: show its progress, print the summary, and save the plots.
 
     Returns 0 if at least one row is valid (``strict``: if there are no ``bad_rows``), else 1; 130 if interrupted.
     ``disturbed`` is the kind of neighbour that runs beside the trials; a resumed run has the one it began with.
@@ -77,7 +76,7 @@ def run(
     if resume is None:
         say_beginning(folder, trials)
     with neighbour.beside(rows.machine(folder).get("neighbour"), host.choose_cpus(pin=experiment.pin)):
-        interrupted = execute(folder, experiment, trials, most_bytes, after=SoFar(folder, len(trials)))
+        interrupted = execute(folder, experiment, trials, most_bytes, after=write_now_and_then(folder, len(trials)))
     stored = rows.read(folder)
     present(folder, stored, as_json=as_json)
     if interrupted:
@@ -177,11 +176,10 @@ def _interrupted(folder: Path) -> Experiment:
 
 
 def say_beginning(folder: Path, trials: Sequence[AnyTrial]) -> None:
-    """Say how long the run takes, what its lines mean, and where and when its page appears."""
+    """Say how long the run takes, and where and when its page appears."""
     time = seconds(estimate_ns(trials))
     length = f"{counted(len(trials), 'trial')}, about {time} if the machine is fast and quiet"
     say(f"{length}. Ctrl-C ends the run and keeps what is measured.")
-    say("A line is one strategy on one workload: latency added by the server, fetches in flight, result.")
     if estimate_ns(trials) > FIRST_NS:
         say(f"A page with plots appears after about {seconds(FIRST_NS)} in {folder}")
 
@@ -235,18 +233,21 @@ def execute(
     what is kept where: drawing takes a while, and may be interrupted, too. ``again`` says how to go on, with ``{}`` for
     the folder.
     """
-    from inflight.bench.show.progress import reporting
+    from inflight.bench.show.progress import IN_TABLE, reporting
 
     measured = rows.read(folder)
+    waiting = runs.without_rows(trials, {row.trial for row in measured})
+    planned = Counter(dict.fromkeys(experiment.strategies, 0))
+    planned.update(part.strategy for trial in trials for part in row_trials(trial) if part.kind in IN_TABLE)
     interrupted = False
     try:
-        with interruptible(), reporting(runs.without_rows(trials, {row.trial for row in measured})) as report:
+        with interruptible(), reporting(waiting, +planned, measured) as report:
 
             def ended(number: int, total: int, many: Sequence[Row]) -> None:
                 measured.extend(many)
-                for each in (report, after):
-                    if each is not None:
-                        each(number, total, many)
+                report(number, total, many)
+                if after:
+                    after(number, total, many)
 
             runs.execute(folder, experiment, trials, ended, most_bytes, given, hosting)
     except KeyboardInterrupt:
@@ -291,18 +292,18 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 
 def present(folder: Path, stored: list[Row], *, as_json: bool) -> None:
-    """Print the summary of a run, and save its table, plots and page. Raises RunError."""
-    from inflight.bench.show import summary
-    from inflight.bench.show.results import Results
+    """Print the answer of a run, and save its table, plots and page. Raises RunError."""
+    from inflight.bench.show import results
+    from inflight.bench.show.answer import answer_of
     from inflight.bench.show.studies import Studies
 
     studies = Studies(stored, folder)
-    kind = rows.machine(folder).get("neighbour")
     if not as_json:
-        summary.print_summary(studies, sys.stdout, neighbour=kind)
+        print("\n".join(answer_of(studies).lines()))
     files = save(folder, studies)
+    say(f"all figures: inflight report {folder} --format terminal")
     if as_json:
-        print(json.dumps(Results(folder, stored, {}).summary() | files | {"neighbour": kind}))
+        print(json.dumps(results.as_json(studies) | files | {"neighbour": studies.about[0].get("neighbour")}))
 
 
 @contextmanager
@@ -332,15 +333,13 @@ def keep(folder: Path, texts: Mapping[str, str], plots: Iterable["Picture | None
 
 
 def save(folder: Path, studies: "Studies") -> dict[str, Any]:
-    """Save table, plots and page in the folder of a run, print their paths, and return them. Raises RunError."""
+    """Save table, plots and page in the folder of a run, print where the page is, return all. Raises RunError."""
     from inflight.bench.show import page as report_page
     from inflight.bench.show.results import csv
 
-    say(f"rows:  {folder / rows.ROWS_FILE}")
     with writing(folder):
         rows.write(folder / "rows.csv", csv(studies.trials))
         saved = studies.save_plots(rows.machine(folder), folder / "plots")
         page = report_page.write(folder, studies=studies)
-    say_plots(saved)
     say(f"page:  {page}")
     return {"folder": str(folder), "report": str(page), "plots": [str(path) for path in saved]}

@@ -5,6 +5,7 @@ A page is also made without files that are missing or damaged.
 
 import json
 import shlex
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -22,7 +23,11 @@ from inflight.bench.show.table import Detail, Section, Table
 EXPERIMENT_FILE, VERDICT_FILE, COMPARISON_FILE = "experiment.toml", "verdict.json", "compare.json"
 MAX_VALUE = 300
 """Maximum length of a value of the machine as it is shown."""
-_NAMES = {"python": "Python of the harness", "commit": "commit of inflight", "somaxconn": "longest queue of listen(2)"}
+_NAMES = {
+    "python": "Python of the harness",
+    "commit": "commit of inflight",
+    "somaxconn": "longest queue of listen(2)",
+}
 """Names of values of ``machine.json`` whose keys would be misread."""
 
 
@@ -74,6 +79,14 @@ def read(folder: Path) -> tuple[dict[str, Any], Extras]:
         rows_path=f"{folder.resolve().name}/{file_in(folder).name}",
         missing=tuple(missing),
     )
+
+
+def experiment_value(extras: Extras, key: str) -> Any:
+    """Return a value of the experiment; None if it has none, or is no TOML."""
+    try:
+        return tomllib.loads(extras.experiment_toml or "").get(key)
+    except (ValueError, RecursionError):  # it is shown as it is at the end of the page
+        return None
 
 
 def _values(text: str) -> dict[str, Any]:
@@ -157,7 +170,11 @@ def markdown(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
     """Return a Markdown sentence with the command, processor and interpreter of a run, and its name."""
     made = command(machine)
     by = f"Made by {code(made)}" if made else "Made"
-    names = [machine.get("cpu") or "unknown CPU", pythons(rows, machine), *sorted({row.run for row in rows})]
+    names = [
+        machine.get("cpu") or "unknown CPU",
+        pythons(rows, machine),
+        *sorted({row.run for row in rows}),
+    ]
     return f"{by} on {escaped(words.plain(', '.join(names), 400))}."
 
 
@@ -166,12 +183,19 @@ def markdown(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
 
 def machine_section(rows: Sequence[Row], values: Mapping[str, Any]) -> Section:
     """Return the known facts about the machine, and the days and runs that the rows belong to."""
-    facts = {key: value for key, value in values.items() if key not in {"command", "versions", "interpreters"}}
-    facts |= {f"interpreter {name}": asked for name, asked in _mapping(values.get("interpreters")).items()}
+    facts = {
+        key: value for key, value in values.items() if key not in {"command", "versions", "interpreters"}
+    }
+    facts |= {
+        f"interpreter {name}": asked for name, asked in _mapping(values.get("interpreters")).items()
+    }
     lines = [
         ("Python of the workers", pythons(rows, values)),
         *((_name(key), _value(key, value)) for key, value in facts.items()),
-        *((words.plain(str(name), 60), str(version)) for name, version in _mapping(values.get("versions")).items()),
+        *(
+            (words.plain(str(name), 60), str(version))
+            for name, version in _mapping(values.get("versions")).items()
+        ),
         ("date", date(rows)),
         ("runs", ", ".join(sorted({row.run for row in rows}))),
     ]
@@ -187,7 +211,9 @@ def reproduce(values: Mapping[str, Any], experiment_toml: str | None) -> Section
         details.append(Detail("The experiment as it was run (experiment.toml)", code=(experiment_toml,)))
     version = _mapping(values.get("versions")).get("inflight-bench") or "(version unknown)"
     return Section(
-        "", first=(f"inflight {version}, command: {'below' if made else 'unknown'}",), details=tuple(details)
+        "",
+        first=(f"inflight {version}, command: {'below' if made else 'unknown'}",),
+        details=tuple(details),
     )
 
 
@@ -211,7 +237,9 @@ def _value(key: str, value: object) -> str:
         case list():
             text = ", ".join(dict.fromkeys(_value(key, item) for item in value))
         case dict():
-            text = ", ".join(_name(str(name)) if item is True else str(item) for name, item in value.items() if item)
+            text = ", ".join(
+                _name(str(name)) if item is True else str(item) for name, item in value.items() if item
+            )
         case _:
             text = str(value).replace("-dirty", ", with changes that were not committed")
     return words.plain(text, MAX_VALUE)

@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
-
 from inflight.bench.show import words
 from inflight.bench.show.table import Group, cells
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 TEMPLATES = Path(__file__).with_name("templates")
 BAD, ANSWER = "bad", "answer"
@@ -29,7 +28,9 @@ MAX_TEXT = 2000
 _CLOSING = re.compile(r"</(?=style|script)", re.IGNORECASE)
 _BREAKS = re.compile(r"[:_=]|(?<!\d)/|\.(?!\d)")
 """Where a name may break."""
-_NUMBER_AND_UNIT = re.compile(r"(\d) (?=(?:ns|µs|ms|s|min|B|kB|MB|GB|[KMG]iB|(?:pages|requests|responses)/s)\b|%)")
+_NUMBER_AND_UNIT = re.compile(
+    r"(\d) (?=(?:ns|µs|ms|s|min|B|kB|MB|GB|[KMG]iB|(?:pages|requests|responses)/s)\b|%)"
+)
 _UNSAFE = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
@@ -88,7 +89,8 @@ def shell(title: str, body: Markup, css: str, js: str, data: Mapping[str, str]) 
     if any(_CLOSING.search(part) for part in (style, js, *data.values())):
         raise ValueError("a style, a script or its data would end its own element")
     safe = {name: Markup(value) for name, value in data.items()}  # noqa: S704  (JSON whose < are escaped)
-    values = {"title": words.plain(title, 200), "style": Markup(style), "js": Markup(js), "body": body, "data": safe}  # noqa: S704
+    texts = {"style": Markup(style), "js": Markup(js)}  # noqa: S704
+    values = {"title": words.plain(title, 200), "body": body, "data": safe, **texts}
     return str(filled("page.html", **values)) + "\n"
 
 
@@ -121,7 +123,10 @@ def _name(value: str) -> Markup:
 
 def _lines(value: str) -> Markup:
     """Return a text of several lines with unprintable characters replaced."""
-    lines = ("".join(char if char.isprintable() else "?" for char in line.expandtabs()) for line in value.splitlines())
+    lines = (
+        "".join(char if char.isprintable() else "?" for char in line.expandtabs())
+        for line in value.splitlines()
+    )
     return escape("\n".join(lines))
 
 

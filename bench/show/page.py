@@ -7,14 +7,11 @@ All of it is made from the files in the run's folder.
 import base64
 import gzip
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
-
-from markupsafe import Markup
 
 from inflight.bench import units
 from inflight.bench.predict import simulator
@@ -23,18 +20,22 @@ from inflight.bench.rows import files
 from inflight.bench.rows.files import Row, read
 from inflight.bench.show import folder as folders
 from inflight.bench.show import html, words
+from inflight.bench.show.answer import Answer, answer_of, conditions
 from inflight.bench.show.folder import Extras
 from inflight.bench.show.pictures import Picture, draw_svg, settings
 from inflight.bench.show.results import csv
 from inflight.bench.show.studies import Studies, decision_pictures, decisions
-from inflight.bench.show.summary import answer, glossary, sections_of, validity
+from inflight.bench.show.summary import coverage, findings, glossary, sections_of, validity
 from inflight.bench.show.table import Section
+from markupsafe import Markup
 
 __all__ = ["Extras", "page", "write"]
 
 PAGE_FILE = "report.html"
 MAX_BYTES = 3_000_000
 """Maximum size of a page; plots, then the table, then the rows are left out of a larger one."""
+MAX_FIRST = 4
+"""Maximum number of pictures above the figures."""
 MIN_ROOM = 200_000
 """Bytes that plots leave to the rest of the page."""
 _TOLD_BYTES = 2_000
@@ -90,24 +91,37 @@ def page(
     rows = studies.rows
     decided = decisions(rows, extras)
     scripts = {"race": race.fragment(rows), "simulator": simulator.fragment(studies.lines)}
-    what = _about(extras.experiment_toml, machine)
+    what = _about(extras, machine)
+    answer = answer_of(studies)
+    drawn = _plots(chain(decision_pictures(rows, machine, extras), studies.pictures()), tell)
+    first = [column.name for column in answer.columns if column.name in drawn] or list(drawn)[:MAX_FIRST]
     parts = [
-        Chapter("answer", "Findings", _answer(studies, decided, extras.missing)),
+        Chapter("answer", "The answer", _answer(studies, answer, decided, extras.missing)),
         Chapter("verdicts", "Verdicts", _sections(decided)),
         Chapter("race", "The race", _markup(scripts["race"]), is_whole=True),
-        Chapter("plots", "Plots", _plots(chain(decision_pictures(rows, machine, extras), studies.pictures()), tell)),
+        Chapter(
+            "plots",
+            "Pictures",
+            html.macro("plots", [drawn[name] for name in first]) if first else Markup(),
+        ),
         Chapter("simulator", "Simulator", _markup(scripts["simulator"]), is_whole=True),
-        Chapter("figures", "Tables", _sections(sections_of(studies))),
+    ]
+    others = [plot for name, plot in drawn.items() if name not in first]
+    figures = [
+        Chapter("figures", "Tables", html.listed(findings(studies)) + _sections(sections_of(studies))),
+        Chapter("others", "Other plots", html.macro("plots", others) if others else Markup()),
         Chapter("validity", "Validity checks", html.section(validity(rows))),
         Chapter("glossary", "Glossary", html.section(glossary())),
         Chapter("machine", "The machine", html.section(folders.machine_section(rows, machine))),
-        Chapter("reproduce", "Reproduce", html.section(folders.reproduce(machine, extras.experiment_toml))),
+        Chapter(
+            "reproduce", "Reproduce", html.section(folders.reproduce(machine, extras.experiment_toml))
+        ),
     ]
     title = _title(rows, machine, extras)
     body = {
         "title": title,
         "source": folders.source(rows, machine),
-        "first": [*filter(None, [extras.so_far, what]), *words.disturbed(machine.get("neighbour"))],
+        "first": list(filter(None, [extras.so_far, what])),
     }
     used = {name: fragment for name, fragment in scripts.items() if fragment}
     style = "".join(fragment.css for fragment in used.values())
@@ -116,8 +130,11 @@ def page(
 
     def whole(links: Markup) -> str:
         """Return the whole page with these links to the rows."""
-        filled = [part for part in (*parts, Chapter("rows", "Raw data", links)) if part.inside]
-        return html.shell(title, html.filled("run.html", **body, shown=filled), style, script, data)
+        chapters = [part for part in parts if part.inside]
+        folded = [part for part in (*figures, Chapter("rows", "Raw data", links)) if part.inside]
+        return html.shell(
+            title, html.filled("run.html", **body, chapters=chapters, folded=folded), style, script, data
+        )
 
     return whole(downloads(studies, extras, len(whole(Markup()).encode("utf-8", "replace"))))
 
@@ -134,39 +151,50 @@ def _title(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> str:
     return words.plain(f"inflight: {experiment} on {where}{f', {day}' if day else ''}", 160)
 
 
-def _about(experiment_toml: str | None, machine: Mapping[str, Any]) -> str:
+def _about(extras: Extras, machine: Mapping[str, Any]) -> str:
     """Return what the experiment measures, in its own words; otherwise its command, or nothing if that is unknown."""
-    try:
-        text = tomllib.loads(experiment_toml or "").get("about", "")
-    except (ValueError, RecursionError):  # it is shown as it is at the end of the page
-        text = ""
+    text = folders.experiment_value(extras, "about")
     if not text or not isinstance(text, str):
         command = folders.command(machine)
         text = f"Command: {command}" if command else ""
     return words.plain(text.replace("`", "").strip(), 600)
 
 
-def _answer(studies: Studies, decided: Sequence[Section], missing: Sequence[str]) -> Markup:
-    sentences = answer(studies, decided) if studies.rows else ["This run has no rows: it ended before its first trial."]
-    return html.listed(sentences, html.ANSWER) + html.listed(missing, html.BAD)
+def _answer(
+    studies: Studies, answer: Answer, decided: Sequence[Section], missing: Sequence[str]
+) -> Markup:
+    """Return the findings of the decisions, or else the answer; then what is missing in the folder."""
+    last = html.listed(missing, html.BAD)
+    if not studies.rows:
+        return html.listed(["This run has no rows: it ended before its first trial."], html.ANSWER) + last
+    if decided:
+        return html.listed([*conditions(studies), *findings(studies, decided)], html.ANSWER) + last
+    table = html.table(answer.table) if answer.columns else Markup()
+    below = [*answer.sentences, coverage(studies.rows)]
+    return html.listed(answer.state, "notes") + table + html.listed(below, html.ANSWER) + last
 
 
 def _sections(sections: Iterable[Section]) -> Markup:
     return Markup().join(map(html.section, sections))
 
 
-def _plots(every: Iterable[Picture], tell: Callable[[str], None]) -> Markup:
-    """Return the plots for which the page has room, and the names of the others."""
-    markup, left_out = Markup(), list[str]()
+def _plots(every: Iterable[Picture], tell: Callable[[str], None]) -> dict[str, Markup]:
+    """Return the plots for which the page has room, by their names; of the others, their titles alone."""
+    drawn, size = dict[str, Markup](), 0
     with settings():
         for number, picture in enumerate(every, start=1):
-            plot = html.macro("plot", picture, [html.data_address(draw_svg(panel)) for panel in picture.panels])
+            plot = html.macro(
+                "plot", picture, [html.data_address(draw_svg(panel)) for panel in picture.panels]
+            )
             tell(f"drawing plots: {number} so far, the last one is {picture.name}")
-            if len(markup) + len(plot) <= MAX_BYTES - MIN_ROOM:
-                markup += plot
-            else:
-                left_out.append(f"Left out because the page would be too large: {picture.name}: {picture.title}")
-    return markup + html.listed(left_out)
+            if size + len(plot) > MAX_BYTES - MIN_ROOM:
+                left_out = (
+                    f"Left out because the page would be too large: {picture.name}: {picture.title}"
+                )
+                plot = html.listed([left_out])
+            size += len(plot)
+            drawn[picture.name] = plot
+    return drawn
 
 
 # Raw data
@@ -197,5 +225,7 @@ def downloads(studies: Studies, extras: Extras, taken_bytes: int) -> Markup:
         else:
             left_out.append(f"{name}.gz ({size})")
     where = f"; the rows are in {extras.rows_path}" if extras.rows_path else ""
-    note = f"Left out because the page would be too large: {', '.join(left_out)}{where}." if left_out else ""
+    note = (
+        f"Left out because the page would be too large: {', '.join(left_out)}{where}." if left_out else ""
+    )
     return html.macro("downloads", files, note)

@@ -18,16 +18,34 @@ from inflight.bench.show.words import NotInRunError
 
 if TYPE_CHECKING:
     import pandas as pd
+    from inflight.bench.show.studies import Studies
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from inflight.bench.show.studies import Studies
-
 ASKED = {"crawl", "arm", "memory", "swarm"}
 """The kinds of trials in which a strategy crawls."""
-_WHOLE = ("cores", "latency_ns", "cpu_ns", "in_flight", "site_pages", "length", "round", "at_ns", "n", "ratio_n")
+_WHOLE = (
+    "cores",
+    "latency_ns",
+    "cpu_ns",
+    "in_flight",
+    "site_pages",
+    "length",
+    "round",
+    "at_ns",
+    "n",
+    "ratio_n",
+)
 _RATIO = ("estimate", "low", "high", "next_low", "next_high", "p", "resolution")
-_REAL = ("rate_per_s", "value", "estimate", "low", "high", "intercept", *(f"ratio_{name}" for name in _RATIO))
+_REAL = (
+    "rate_per_s",
+    "value",
+    "estimate",
+    "low",
+    "high",
+    "intercept",
+    *(f"ratio_{name}" for name in _RATIO),
+)
 _TYPES = (
     dict.fromkeys(("valid", "is_straight"), "boolean")
     | dict.fromkeys((*_WHOLE, "points", "sizes"), "Int64")
@@ -55,7 +73,9 @@ class Results:
     def __repr__(self) -> str:
         valid = sum(row.valid for row in self.rows)
         hint = "" if valid or not self.rows else "; answer() says why"
-        return f"<Results of {words.plain(self.folder.name)}: {len(self.rows)} trials, {valid} valid{hint}>"
+        return (
+            f"<Results of {words.plain(self.folder.name)}: {len(self.rows)} trials, {valid} valid{hint}>"
+        )
 
     def only(
         self,
@@ -99,11 +119,11 @@ class Results:
 
         Raises NotInRunError for an unknown name.
         """
-        from inflight.bench.show.listing import Listing
         from inflight.bench.show.studies import study_of
 
         table = self._studies.table(study)
-        return table.convert_dtypes() if isinstance(study_of(study), Listing) else _typed(table, list(map(str, table)))
+        is_listed = study_of(study).measure == "median"
+        return table.convert_dtypes() if is_listed else _typed(table, list(map(str, table)))
 
     @property
     def moments(self) -> "pd.DataFrame":
@@ -111,7 +131,9 @@ class Results:
         from inflight.bench.frame.frame import KEYS, OF_TRIAL
         from inflight.bench.frame.moments import moments
 
-        return _typed(moments(self.rows, self._studies.trials), [*KEYS, *OF_TRIAL, "at_ns", "figure", "value"])
+        return _typed(
+            moments(self.rows, self._studies.trials), [*KEYS, *OF_TRIAL, "at_ns", "figure", "value"]
+        )
 
     @property
     def checks(self) -> "pd.DataFrame":
@@ -129,14 +151,13 @@ class Results:
     def plot(self, study: str, ax: "Axes | None" = None) -> "Figure":
         """Plot one panel of a study by its name, such as ``"throughput"``; its title names the workload.
 
-        Of several numbers in flight it is the one nearest to 100, of several latencies the shortest. Raises
-        NotInRunError for an unknown name, and if the run has nothing for the study.
+        Of several numbers in flight it is the one nearest to 100, of several latencies the shortest; of ``throughput``
+        the longest. Raises NotInRunError for an unknown name, and if the run has nothing for the study.
         """
         from inflight.bench.show.pictures import draw_onto
-        from inflight.bench.show.studies import LADDER, MEMORY, study_of
+        from inflight.bench.show.studies import study_of
 
-        study_of(study)
-        for picture in self._studies.pictures(only={MEMORY if study == LADDER else study}):
+        for picture in self._studies.pictures(only={study_of(study).name}):
             if picture.name == study:
                 return draw_onto(picture, ax)
         raise NotInRunError(f"nothing for the study {words.plain(study, 40)!r} in this run")
@@ -147,37 +168,15 @@ class Results:
 
     def summary(self) -> dict[str, Any]:
         """Return the figures as JSON values, as ``inflight run --json`` prints them (docs/api.md)."""
-        counted = (row for row in self.rows if row.kind in ASKED and not row.is_compared)
-        stacks = {row.strategy: row.stack for row in counted}
-        return {
-            "format": FORMAT,
-            "runs": sorted({row.run for row in self.rows}),
-            "trials": {
-                "planned": len(self.rows),
-                "valid": sum(row.valid for row in self.rows),
-                "by_status": dict(sorted(Counter(row.status for row in self.rows).items())),
-            },
-            "strategies": [
-                {"strategy": name, "stack": stack, "trials": len(rows), "valid": sum(row.valid for row in rows)}
-                for name, stack in sorted(stacks.items(), key=lambda item: (item[1] != "shared", item[0]))
-                for rows in [[row for row in self.rows if row.strategy == name]]
-            ],
-            **self._studies.as_json(),
-            "invalid": [
-                {name: getattr(row, name) for name in ("trial", "strategy", "status", "reason")}
-                | {"failed_checks": [{"name": check.name, "detail": check.detail} for check in row.failed_checks]}
-                for row in self.rows
-                if not row.valid
-            ],
-        }
+        return as_json(self._studies)
 
     def answer(self) -> list[str]:
-        """Return the findings in a few sentences."""
-        from inflight.bench.show.folder import Extras
-        from inflight.bench.show.studies import decisions
-        from inflight.bench.show.summary import answer
+        """Return the answer in a few sentences: the state of the machine, what decides, and how many trials count."""
+        from inflight.bench.show.answer import answer_of
+        from inflight.bench.show.summary import coverage
 
-        return answer(self._studies, decisions(self.rows, Extras(self.folder.name)))
+        answer = answer_of(self._studies)
+        return [*answer.state, *answer.sentences, coverage(self.rows)]
 
     def report(self, path: "str | PathLike[str] | None" = None) -> Path:
         """Write the page of the whole run, by default ``report.html`` in its folder, and return its path."""
@@ -190,6 +189,45 @@ class Results:
         from inflight.bench.show.studies import Studies
 
         return Studies(self.rows, self.folder)
+
+
+def as_json(studies: "Studies") -> dict[str, Any]:
+    """Return a run as JSON values, as ``Results.summary`` does."""
+    from inflight.bench.show.answer import answer_of
+
+    counted = (row for row in studies.rows if row.kind in ASKED and not row.is_compared)
+    stacks = {row.strategy: row.stack for row in counted}
+    return {
+        "format": FORMAT,
+        "runs": sorted({row.run for row in studies.rows}),
+        "trials": {
+            "planned": len(studies.rows),
+            "valid": sum(row.valid for row in studies.rows),
+            "by_status": dict(sorted(Counter(row.status for row in studies.rows).items())),
+        },
+        "strategies": [
+            {
+                "strategy": name,
+                "stack": stack,
+                "trials": len(rows),
+                "valid": sum(row.valid for row in rows),
+            }
+            for name, stack in sorted(stacks.items(), key=lambda item: (item[1] != "shared", item[0]))
+            for rows in [[row for row in studies.rows if row.strategy == name]]
+        ],
+        "answer": answer_of(studies).as_json(),
+        **studies.as_json(),
+        "invalid": [
+            {name: getattr(row, name) for name in ("trial", "strategy", "status", "reason")}
+            | {
+                "failed_checks": [
+                    {"name": check.name, "detail": check.detail} for check in row.failed_checks
+                ]
+            }
+            for row in studies.rows
+            if not row.valid
+        ],
+    }
 
 
 def _typed(table: "pd.DataFrame", names: list[str]) -> "pd.DataFrame":

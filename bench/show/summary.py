@@ -9,23 +9,21 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from inflight.bench import units
-from inflight.bench.frame import noise
-from inflight.bench.race.lanes import races
-from inflight.bench.race.page import section as race_section
 from inflight.bench.rows.files import Row
+from inflight.bench.show import answer as answers
 from inflight.bench.show import earlier, markdown, terminal, words
 from inflight.bench.show import folder as folders
 from inflight.bench.show.studies import Studies
 from inflight.bench.show.table import Cell, Detail, Line, Section, Table
-from inflight.bench.show.words import MEANINGS, SENTENCES, TEXTS, disturbed, join, limited, plain
+from inflight.bench.show.words import MEANINGS, SENTENCES, TEXTS, join, limited, plain
 
 if TYPE_CHECKING:
     from rich.text import Text
 
 WIDTH = 100
 """Maximum width of a run in a terminal."""
-MAX_SENTENCES = 8
-"""Maximum number of sentences of the answer; the last one is the number of valid trials."""
+MAX_SENTENCES = 7
+"""Maximum number of findings."""
 MAX_REASONS = 12
 """Maximum number of reasons that have a line; the others are counted."""
 MAX_NAMES = 4
@@ -67,8 +65,14 @@ def not_counted(rows: Sequence[Row]) -> Table | None:
         more = [f"{len(names) - MAX_NAMES} more"] if len(names) > MAX_NAMES else []
         of = ", ".join([*names[:MAX_NAMES], *more])
         lines.append((plain(kind, 60), units.count(len(examples)), of, plain(examples[0][1], 160)))
-    notes = (f"More reasons in the rows: {len(cases) - MAX_REASONS}.",) if len(cases) > MAX_REASONS else ()
-    return Table("Not counted", ("reason", "trials", "of", "such as"), tuple(lines), notes) if lines else None
+    notes = (
+        (f"More reasons in the rows: {len(cases) - MAX_REASONS}.",) if len(cases) > MAX_REASONS else ()
+    )
+    return (
+        Table("Not counted", ("reason", "trials", "of", "such as"), tuple(lines), notes)
+        if lines
+        else None
+    )
 
 
 def validity(rows: Sequence[Row]) -> Section:
@@ -78,10 +82,14 @@ def validity(rows: Sequence[Row]) -> Section:
         for check in row.checks:
             verdicts.setdefault(check.name, Counter())[check.verdict] += 1
     lines: list[Line] = []
-    for name, counts in sorted(verdicts.items(), key=lambda item: (-item[1]["failed"], not item[1]["passed"])):
+    for name, counts in sorted(
+        verdicts.items(), key=lambda item: (-item[1]["failed"], not item[1]["passed"])
+    ):
         sign = "✗" if counts["failed"] else "✓" if counts["passed"] else "–"  # noqa: RUF001  (a dash: neither)
         first = Cell(f"{sign} {plain(name, 80)}", MEANINGS.get(name, ""), red=counts["failed"] > 0)
-        lines.append((first, *(units.count(counts[verdict]) for verdict in ("passed", "failed", "not applicable"))))
+        lines.append(
+            (first, *(units.count(counts[verdict]) for verdict in ("passed", "failed", "not applicable")))
+        )
     checks = Table("Validity checks", ("check", "passed", "failed", "not applicable"), tuple(lines))
     tables = tuple(table for table in (not_counted(rows), checks if lines else None) if table)
     is_all_valid = all(row.valid for row in rows)
@@ -90,42 +98,20 @@ def validity(rows: Sequence[Row]) -> Section:
 
 def glossary() -> Section:
     """Return the words that a page of a run may use, folded."""
-    sentences = tuple(f"{term}: {meaning.replace('`', '')}" for term, meaning in TEXTS["glossary"].items())
+    sentences = tuple(
+        f"{term}: {meaning.replace('`', '')}" for term, meaning in TEXTS["glossary"].items()
+    )
     return Section("", details=(Detail("The words of this page, explained", sentences),))
 
 
 # The whole run
 
 
-def conditions(studies: Studies) -> list[str]:
-    """Return what is said before all findings: the state of the machine, a CPU quota, cores that are not the fast ones.
-
-    A quota that stopped nothing has changed no figure, so it is not said. Rows and machine.json have it.
-    """
-    rows = studies.rows
-    sentences = [studies.state] if studies.state else []
-    sentences += (
-        [SENTENCES["cores"]] if any(any(getattr(row.measured, "core_kinds", None) or ()) for row in rows) else []
-    )
-    if (quota := noise.quota(rows)) and quota.throttled:
-        cores, time = words.counted(quota.cores, "core"), units.duration(quota.throttled_ns, 2)
-        sentences.append(SENTENCES["quota"].format(quota, cores, time))
-    return sentences
-
-
-def answer(studies: Studies, decided: Sequence[Section] = ()) -> list[str]:
-    """Return the conditions, the findings, clients with a limit of their own, and the number of valid trials.
-
-    The findings are those of the decisions, or of the studies if there are none.
-    A run that is a single race begins with its result.
-    """
-    measured: list[Section] = []
-    if any(row.valid for row in studies.rows) and not decided:
-        lanes = races(studies.rows)
-        measured = [*(map(race_section, lanes) if len(lanes) == 1 else []), *studies.sections]
-    sentences = conditions(studies)
-    sentences += [sentence for section in decided or measured for sentence in section.sentences]
-    return [*sentences[: MAX_SENTENCES - 1], *limited(studies.rows), coverage(studies.rows)]
+def findings(studies: Studies, decided: Sequence[Section] = ()) -> list[str]:
+    """Return the first findings of the decisions, or of the studies if there are none, and how many trials count."""
+    measured = studies.sections if any(row.valid for row in studies.rows) else []
+    sentences = [sentence for section in decided or measured for sentence in section.sentences]
+    return [*sentences[:MAX_SENTENCES], *limited(studies.rows), coverage(studies.rows)]
 
 
 def sections_of(studies: Studies) -> list[Section]:
@@ -133,40 +119,37 @@ def sections_of(studies: Studies) -> list[Section]:
     return [section for section in studies.sections if section.tables or section.first]
 
 
-def summary_table(
-    studies: Studies,
-    width: int = WIDTH,
-    decided: Sequence[Section] = (),
-    neighbour: str | None = None,
-) -> "Text":
-    """Return the sections of a run, the trials that do not count, and its findings, at most ``width`` columns wide.
+def summary_table(studies: Studies, width: int = WIDTH, decided: Sequence[Section] = ()) -> "Text":
+    """Return a whole run: its answer, sections, the trials that do not count, and its findings.
 
-    ``decided`` are its decisions (``studies.decisions``), ``neighbour`` is the program that disturbed it on purpose.
+    ``decided`` are its decisions (``studies.decisions``), which come first and instead of an answer.
     """
     from rich.text import Text
 
-    before = None if decided else earlier.section(studies)
-    uncounted = not_counted(studies.rows)
-    first = [Section("", first=(sentence,)) for sentence in conditions(studies)]
-    sections = [*first, *decided, *sections_of(studies), before, Section("", (uncounted,)) if uncounted else None]
-    *findings, last = [*disturbed(neighbour), *answer(studies, decided)]
-    findings += [*(before.sentences if before else ()), last]
-    bullets = "\n".join(terminal.wrapped(f"• {sentence}", width) for sentence in findings)
-    return Text("\n\n").join([*(terminal.text(part, width) for part in sections if part), Text(bullets, "bold")])
+    if decided:
+        first = [terminal.wrapped(sentence, width) for sentence in answers.conditions(studies)]
+    else:
+        first = answers.answer_of(studies).lines(min(width, answers.WIDTH))
+    uncounted, before = not_counted(studies.rows), None if decided else earlier.section(studies)
+    sections = [*decided, *sections_of(studies), before, Section("", (uncounted,)) if uncounted else None]
+    *sentences, last = findings(studies, decided)
+    sentences += [*(before.sentences if before else ()), last]
+    bullets = "\n".join(terminal.wrapped(f"• {sentence}", width) for sentence in sentences)
+    parts = [
+        Text("\n".join(first)),
+        *(terminal.text(part, width) for part in sections if part),
+        Text(bullets, "bold"),
+    ]
+    return Text("\n\n").join(part for part in parts if part)
 
 
-def print_summary(
-    studies: Studies,
-    file: TextIO,
-    decided: Sequence[Section] = (),
-    neighbour: str | None = None,
-) -> None:
+def print_summary(studies: Studies, file: TextIO, decided: Sequence[Section] = ()) -> None:
     """Print a run as ``summary_table`` does; with colour on a terminal only, and not if NO_COLOR is set."""
     from rich.console import Console
 
     console = Console(file=file, highlight=False, soft_wrap=True)
     width = min(WIDTH, console.width) if file.isatty() else WIDTH
-    console.print(summary_table(studies, width, decided, neighbour))
+    console.print(summary_table(studies, width, decided))
 
 
 def as_markdown(studies: Studies, machine: Mapping[str, Any], decided: Sequence[Section] = ()) -> str:
@@ -176,12 +159,17 @@ def as_markdown(studies: Studies, machine: Mapping[str, Any], decided: Sequence[
     # Between backticks nothing can be escaped, so the words of the command are made harmless first.
     harmless = dict(machine) | {"command": [plain(str(word)) for word in machine.get("command") or ()]}
     sections = sections_of(studies)
-    texts = [_within(markdown.markdown(section), _ROOM_FOR_SECTIONS // len(sections)) for section in sections]
+    texts = [
+        _within(markdown.markdown(section), _ROOM_FOR_SECTIONS // len(sections)) for section in sections
+    ]
     names = [section.title or "; ".join(table.title for table in section.tables) for section in sections]
     parts = [
         f"## inflight: {markdown.escaped(folders.experiment(run, machine), 60)}",
-        markdown.listed([*disturbed(machine.get("neighbour")), *answer(studies, decided)]),
-        *(_within(markdown.markdown(section), _ROOM_FOR_DECISIONS // len(decided)) for section in decided),
+        *_first(studies, decided),
+        *(
+            _within(markdown.markdown(section), _ROOM_FOR_DECISIONS // len(decided))
+            for section in decided
+        ),
         folders.markdown(rows, harmless) if rows else "",
         *texts[:1],
         *map(markdown.folded, names[1:], texts[1:]),
@@ -190,6 +178,16 @@ def as_markdown(studies: Studies, machine: Mapping[str, Any], decided: Sequence[
         checks = _within(markdown.markdown(validity(rows)), _ROOM_FOR_INVALID)
         parts.append(markdown.folded("Not counted", checks))
     return _within(join("\n\n", *parts), MAX_MARKDOWN) + "\n"
+
+
+def _first(studies: Studies, decided: Sequence[Section]) -> list[str]:
+    """Return the decisions in sentences, or else the answer, as Markdown."""
+    if decided:
+        return [markdown.listed([*answers.conditions(studies), *findings(studies, decided)])]
+    answer = answers.answer_of(studies)
+    below = list(dict.fromkeys([*answer.sentences, *findings(studies)]))
+    table = markdown.markdown(Section("", (answer.table,))) if answer.columns else ""
+    return [markdown.listed(answer.state), table, markdown.listed(below)]
 
 
 def _within(text: str, most: int) -> str:

@@ -117,12 +117,13 @@ def test_only_refuses_what_no_row_has(wanted: dict[str, Any], told: str) -> None
 
 
 def test_summary_and_answer_are_those_of_the_rows(quick: Results) -> None:
-
+    from inflight.bench.show.answer import answer_of
     from inflight.bench.show.studies import Studies
-    from inflight.bench.show.summary import answer
 
-    assert quick.summary()["trials"]["planned"] == len(quick.rows)
-    assert quick.answer() == answer(Studies(quick.rows))
+    answer, found = answer_of(Studies(quick.rows, quick.folder)), quick.summary()
+    assert found["trials"]["planned"] == len(quick.rows)
+    assert found["answer"] == answer.as_json()
+    assert quick.answer()[:-1] == [*answer.state, *answer.sentences]
 
 
 def test_the_page_is_written_to_the_given_path(tmp_path: Path) -> None:

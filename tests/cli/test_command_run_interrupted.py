@@ -69,7 +69,7 @@ def test_a_run_goes_on_after_ctrl_c_in_its_terminal_and_after_sigkill(tmp_path: 
             (word,) = (line for line in done.err.splitlines() if "interrupted" in line)
             assert word.startswith("interrupted; rows kept in ")
             assert word.endswith(f"{folder.name}: 1; continue: inflight run --resume results/{folder.name}")
-            assert done.err.index(word) < done.err.index("rows:  "), "the page comes later"
+            assert done.err.index(word) < done.err.index("page:  "), "the page comes later"
     with (folder / rows.ROWS_FILE).open("ab") as file:
         file.write(b'{"format":1,"run":"half-writ')
 

@@ -174,12 +174,12 @@ def _plots(run: Path, out: Path) -> None:
 
 def _tables(run: Path, out: Path) -> None:
     import inflight
-    from inflight.bench.show.studies import LISTINGS, STUDIES
+    from inflight.bench.show.studies import STUDIES
 
     results = inflight.load(run)
     for name in ("frame", "trials", "moments", "checks"):
         getattr(results, name).to_csv(out / f"{name}.csv")
-    for name in ("memory", *(study.name for study in STUDIES), *(study.name for study in LISTINGS)):
+    for name in (study.name for study in STUDIES):
         results.table(name).to_csv(out / f"{name}.csv")
     json.dumps(results.summary(), allow_nan=False)
     results.answer()

@@ -1,6 +1,7 @@
 """Experiments: parsing, and one clear sentence for each mistake."""
 
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -293,6 +294,17 @@ def test_the_series_has_the_workloads_of_its_stored_runs_and_new_ones_after_them
         before = blocks(str(file))
         assert now[: len(before)] == before
     assert [(each.site.delay, each.in_flight, cycles) for each, cycles, _ in now[4:]] == [("50ms", 100, 1)]
+
+
+def test_chapter_measures_slopes_of_a_thread_and_of_a_task_with_and_without_a_socket() -> None:
+    experiment = load("chapter", strategies.names())
+    sizes = {name: table.n for table in experiment.idle for name in table.what}
+
+    assert list(sizes) == ["thread", "asyncio_task", "asyncio_task_socket"]
+    for numbers in sizes.values():
+        assert len(numbers) == 5
+        assert len({after - before for before, after in pairwise(numbers)}) == 4, "unevenly spaced"
+    assert (experiment.rounds, experiment.answer) == (1, ("memory",))
 
 
 def test_there_are_the_presets_that_the_readme_names() -> None:

@@ -125,7 +125,7 @@ def test_an_empty_run_has_a_report(form: str, tmp_path: Path) -> None:
 def test_the_terminal_form_is_what_a_run_prints_at_its_end(tmp_path: Path) -> None:
     run = made_run(tmp_path / "run")
     file = io.StringIO()
-    print_summary(Studies(ROWS), file)
+    print_summary(Studies(ROWS, run), file)
 
     done = call("report", run, "--format", "terminal")
     call("report", run, "--format", "terminal", "--output", tmp_path / "text")

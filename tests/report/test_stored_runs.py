@@ -11,7 +11,8 @@ import pytest
 
 from inflight.bench.rows import files as rows
 from inflight.bench.rows import records
-from inflight.bench.show.summary import MAX_MARKDOWN, MAX_SENTENCES
+from inflight.bench.show.answer import MAX_COLUMNS
+from inflight.bench.show.summary import MAX_MARKDOWN
 from inflight.bench.show.words import MEANINGS
 from tests.cli.command import call
 
@@ -82,7 +83,9 @@ def test_a_stored_run_is_read_as_it_stands_and_reported(run: Path, tmp_path: Pat
     assert len(told["md"].out) < MAX_MARKDOWN
     assert told["md"].out.count("<details>") == told["md"].out.count("</details>")
     assert [line["trial"] for line in csv.DictReader(io.StringIO(told["csv"].out))] == [row.trial for row in found]
-    assert 1 <= len(json.loads(told["json"].out)["answer"]) <= MAX_SENTENCES
+    answer = json.loads(told["json"].out)["answer"]
+    assert answer["title"].startswith(run.name.split("-", 2)[2].removesuffix("-disturbed"))
+    assert len(answer["columns"]) <= MAX_COLUMNS
 
 
 def test_every_stored_row_is_read_and_written_again_with_the_same_values() -> None:

@@ -17,7 +17,7 @@ from inflight.bench.show.folder import Extras
 from inflight.bench.show.markdown import code, escaped, escaped_in_html
 from inflight.bench.show.markdown import markdown as section_markdown
 from inflight.bench.show.studies import Studies, decisions
-from inflight.bench.show.summary import MAX_MARKDOWN, answer, as_markdown
+from inflight.bench.show.summary import MAX_MARKDOWN, as_markdown, findings
 from inflight.bench.show.table import Section, Table
 from tests import made_blocks
 from tests.ab.test_verdict_shown import result, series
@@ -124,8 +124,8 @@ def test_it_has_title_answer_table_and_validity_in_this_order() -> None:
     found = grid(["a", "b"], caps=(100,))
     text = as_markdown(Studies(found), MACHINE)
 
-    sentences = "\n".join(f"- {sentence}" for sentence in answer(Studies(found)))
-    places = [text.index(part) for part in ("## inflight: made", sentences, "Made by `inflight run quick`", "| a |")]
+    sentences = "\n".join(f"- {sentence}" for sentence in findings(Studies(found)))
+    places = [text.index(part) for part in ("## inflight: made", "| a |", sentences, "Made by `inflight run quick`")]
     assert places == sorted(places)
     assert "Valid trials: 28 of 28, rounds: 2." in text
 

@@ -1,0 +1,473 @@
+"""The answer of a run: a table of what decides between the models, and what sets threads against asyncio.
+
+It is the last screen of ``inflight run``, the top of the page, and the key ``answer`` of JSON. Every figure of its
+sentences is in ``as_json``.
+"""
+
+import math
+import textwrap
+import tomllib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from inflight.bench import units
+from inflight.bench.frame import noise
+from inflight.bench.frame.contrast import contrast, records, summary
+from inflight.bench.frame.figures import figure_of
+from inflight.bench.frame.history import costs
+from inflight.bench.frame.statistics import MARGIN
+from inflight.bench.plan.experiment import PRESETS, preset_names
+from inflight.bench.race.lanes import races
+from inflight.bench.race.page import section as race_section
+from inflight.bench.rows.files import Row
+from inflight.bench.show import at_once, terminal, words
+from inflight.bench.show import folder as folders
+from inflight.bench.show.at_once import base
+from inflight.bench.show.findings import DIGITS, findings
+from inflight.bench.show.sections import ratio_text, written
+from inflight.bench.show.studies import Studies
+from inflight.bench.show.study import Part
+from inflight.bench.show.table import Section, Table
+from inflight.bench.show.words import TEXTS
+
+SENTENCES, STATE = TEXTS["answer"], TEXTS["sentences"]
+PAIR = ("thread_pool", "native_asyncio")
+"""The models of the question "threads or asyncio?"."""
+MODELS = ("sequential", "thread_pool", "callbacks", "generators", "native_asyncio", "aiohttp_client")
+"""Strategies of a preset that names none."""
+USUAL_COLUMNS = ("cpu", "throughput", "memory", "at_once", "held", "swarm")
+"""The columns of an experiment that names none, as far as it measured them."""
+WIDTH = 80
+_two = partial(units.number, digits=2)
+MAX_HEAD = 3
+"""Maximum number of lines of the head of a column."""
+MAX_COLUMNS, MAX_MODELS = 4, 30
+MAX_FINDINGS = 4
+"""Maximum number of findings where no pair of models is compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a column says of a model: a text, and its figures."""
+
+    text: str
+    figures: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One thing that decides."""
+
+    name: str
+    """The study behind it, or ``at_once``."""
+    heads: tuple[str, ...]
+    """Its figure, the workload, and what stands behind the figure."""
+    entries: Mapping[str, Entry]
+    """By the names of the models."""
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """One model against another one."""
+
+    first: str
+    other: str
+    clauses: Mapping[str, Entry]
+    """What is known on fast sites, on slow sites, and of memory."""
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer of a run."""
+
+    title: str
+    state: Sequence[str]
+    """Sentences on the machine and on disturbances, which come first."""
+    columns: Sequence[Column]
+    models: Mapping[str, str]
+    """The HTTP stack of each model, in the order of the table."""
+    pairs: Sequence[Against]
+    figures: Mapping[str, Any]
+    """The figures of ``state`` and of the last ``sentences``."""
+    sentences: Sequence[str]
+    """All sentences below the table."""
+
+    @property
+    def table(self) -> Table:
+        """The table; without columns if the run has nothing for them."""
+        lines = []
+        for name, stack in list(self.models.items())[:MAX_MODELS]:
+            entries = [column.entries.get(name) for column in self.columns]
+            starred = f"{name}*" if stack == "own" else name
+            lines.append((starred, *("-" if entry is None else entry.text for entry in entries)))
+        return Table("", ("", *(" ".join(column.heads) for column in self.columns)), tuple(lines))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the answer as JSON values: its fields."""
+        return asdict(self)
+
+    def lines(self, width: int = WIDTH) -> list[str]:
+        """Return the last screen: lines of at most ``width`` columns."""
+        above = [terminal.wrapped(sentence, width) for sentence in (self.title, *self.state) if sentence]
+        below = [terminal.wrapped(sentence, width) for sentence in self.sentences]
+        rows = _aligned(self.columns, self.table.cells) if self.columns else []
+        if any(len(row) > width for row in rows):
+            rows = [terminal.text(Section("", (self.table,)), width).plain]
+        return "\n".join([*above, "", *rows, *([""] if rows else []), *below]).split("\n")
+
+
+def _aligned(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table, with the heads above it in at most MAX_HEAD lines."""
+    widths = [max(len(line[0]) for line in cells)]
+    heads = [[""]]
+    for place, column in enumerate(columns, start=1):
+        longest = [line[place] for line in cells] + [
+            word for head in column.heads for word in head.split()
+        ]
+        width = max(map(len, longest))
+        parts = _wrapped(column.heads, width)
+        while len(parts) > MAX_HEAD:
+            width += 1
+            parts = _wrapped(column.heads, width)
+        heads.append(parts)
+        widths.append(width)
+    high = max(map(len, heads))
+    above = zip(*([*parts, *[""] * (high - len(parts))] for parts in heads), strict=True)
+    lines = []
+    for line in [*above, *cells]:
+        rest = [f"{cell:>{width}}" for cell, width in zip(line[1:], widths[1:], strict=True)]
+        lines.append("  ".join([f"{line[0]:<{widths[0]}}", *rest]).rstrip())
+    return lines
+
+
+def _wrapped(heads: Sequence[str], width: int) -> list[str]:
+    return [line for head in heads for line in textwrap.wrap(head, width)]
+
+
+def answer_of(studies: Studies) -> Answer:
+    """Return the answer of a run."""
+    machine, extras = studies.about
+    preset = _preset(studies.rows, machine)
+    stored = folders.experiment_value(extras, "answer")
+    wanted = stored if isinstance(stored, list) else preset.get("answer")
+    columns = _columns(studies, wanted or USUAL_COLUMNS)
+    models = _models(studies, columns)
+    every = [_against(studies, *pair) for pair in _pairs(studies, models, preset)]
+    pairs = [pair for pair in every if pair.clauses]
+    facts, sentences = _facts(studies, is_alone=not pairs)
+    marks = "".join(entry.text for column in columns for entry in column.entries.values())
+    legend = [SENTENCES["unsure"]] if "?" in marks else []
+    if "own" in models.values():
+        legend.append(SENTENCES["own"])
+    if legend:
+        sentences.append(" ".join(legend))
+    return Answer(
+        title=_title(studies.rows, machine),
+        state=conditions(studies),
+        columns=columns,
+        models=models,
+        pairs=pairs,
+        figures={"machine": _machine(studies), **facts},
+        sentences=[*([pair.sentence for pair in pairs] or _findings(studies, columns)), *sentences],
+    )
+
+
+def _preset(rows: Sequence[Row], machine: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the preset of a run, as its file has it; empty for another experiment."""
+    name = folders.experiment(rows[0].run, machine).removesuffix("-disturbed") if rows else ""
+    if name not in preset_names():
+        return {}
+    return tomllib.loads((PRESETS / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def _title(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
+    """Return experiment, machine, interpreter, day and duration."""
+    if not rows:
+        return ""
+    starts = [datetime.fromisoformat(row.started_at) for row in rows]
+    ends = [
+        start + timedelta(microseconds=row.duration_ns / 1000)
+        for start, row in zip(starts, rows, strict=True)
+    ]
+    return SENTENCES["title"].format(
+        experiment=words.plain(folders.experiment(rows[0].run, machine), 40),
+        cpu=words.plain(machine.get("cpu") or "unknown CPU", 40),
+        cores=words.counted(machine.get("cores") or 0, "core"),
+        python=words.plain(folders.pythons(rows, machine), 60),
+        day=f"{min(starts):%d %b %Y}",
+        seconds=f"{(max(ends) - min(starts)).total_seconds():,.0f}",
+    )
+
+
+# The table
+
+
+def _columns(studies: Studies, wanted: Sequence[str]) -> list[Column]:
+    """Return the columns for which the run has figures."""
+    columns = []
+    for name in wanted:
+        column = COLUMNS.get(name, _of_study)(studies, name)
+        if column is not None and column.entries:
+            columns.append(column)
+    return columns[:MAX_COLUMNS]
+
+
+def _of_study(studies: Studies, name: str) -> Column | None:
+    """Return the ratios, or else the means or medians, of a study in the column that stands for all."""
+    if not studies.parts.get(name):
+        return None
+    part = studies.parts[name][0]
+    study = part.study
+    if study.measure == "median":
+        figure = study.order or study.figures[-1]
+        valid = part.figures[part.figures["valid"].astype(bool) & part.figures[figure].notna()]
+        values = zip(valid["line"].map(base), valid[figure], strict=True)
+        listed = {
+            line: Entry(figure_of(figure).write(value, 2), {"estimate": value}) for line, value in values
+        }
+        return Column(name, (study.title, figure_of(figure).words), listed)
+    column, write, ratios = _column(part), written(part), dict[str, Any]()
+    if study.over is not None:
+        ratios = {ratio.line: ratio for ratio in records(part.at(part.ratios, [column]))}
+    entries = {}
+    means = part.nearest(column)
+    for line in filter(means.__contains__, part.stacks):
+        mean = means[line]
+        figures = {
+            "estimate": mean.estimate,
+            "valid": mean.valid,
+            "in_flight": getattr(mean, "in_flight", None),
+        }
+        text, ratio = write(mean), ratios.get(mean.line)
+        if ratio is not None:
+            figures |= _of_ratio(ratio)
+            text = ratio_text(ratio)
+        elif ratios:
+            text = f"1x ({text})"
+        entries[base(mean.line)] = Entry(text, figures)
+    note = ["next run (90 %)"] if ratios else []
+    return Column(name, (SENTENCES.get(f"head_{name}", study.title), part.head(column), *note), entries)
+
+
+def _column(part: Part) -> tuple[Any, ...]:
+    """Return the column that decides: the usual one, or the last one where columns are compared with each other."""
+    over = part.study.over
+    is_across = over is not None and over[0] in part.study.columns
+    return part.columns[-1] if is_across else part.usual
+
+
+def _of_ratio(ratio: Any) -> dict[str, Any]:
+    """Return the figures of a ratio; ends that are not known are None."""
+    ends = {"next_low": ratio.next_low, "next_high": ratio.next_high}
+    is_known = math.isfinite(ratio.next_high)
+    return {"ratio": ratio.estimate, "answer": ratio.answer} | (ends if is_known else dict.fromkeys(ends))
+
+
+def _of_memory(studies: Studies, name: str) -> Column:
+    """Return the memory of one more fetch, thread or task in all layers."""
+    entries = {}
+    for slope in at_once.slopes(studies).values():
+        size = units.size(slope.estimate, 2)
+        if not slope.is_straight:
+            size = units.size_between(slope.low, slope.high, 2)
+        entries[slope.line] = Entry(size, {"bytes": slope.estimate, "low": slope.low, "high": slope.high})
+    return Column(name, ("memory per fetch",), entries)
+
+
+def _at_once(studies: Studies, name: str) -> Column:
+    entries = {}
+    for model, rooms in at_once.rooms(studies).items():
+        entries[model] = Entry("not known", {})
+        if rooms:
+            least = min(rooms, key=rooms.__getitem__)
+            entries[model] = Entry(
+                f"{units.count(rooms[least])} {least}", {"most": rooms[least], "by": least}
+            )
+    return Column(name, ("fetches at once (predicted), and what stops them",), entries)
+
+
+COLUMNS: dict[str, Callable[[Studies, str], Column | None]] = {
+    "memory": _of_memory,
+    "at_once": _at_once,
+}
+"""What makes a column; the others are of other studies."""
+
+
+def _models(studies: Studies, columns: Sequence[Column]) -> dict[str, str]:
+    """Return the stack of each model that has an entry: in the order of the first column, then of the others."""
+    stacks = dict(zip(map(base, studies.trials["arm"]), studies.trials["stack"], strict=True))
+    names = dict.fromkeys(name for column in columns for name in column.entries)
+    return {name: stacks.get(name, "") for name in names}
+
+
+# One model against another
+
+
+def _pairs(
+    studies: Studies, models: Collection[str], preset: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Yield threads and asyncio, and each strategy that a user named with the nearest model."""
+    if set(PAIR) <= set(models):
+        yield PAIR
+    trials = at_once.crawled(studies)
+    usual, threads = preset.get("strategies", MODELS), at_once.with_threads(trials)
+    for name in trials["model"].unique():
+        near = PAIR if name in threads else PAIR[::-1]
+        others = [model for model in (*near, *MODELS) if model in models and model != name]
+        if name in models and name not in {*usual, *MODELS} and others:
+            yield name, others[0]
+
+
+def _against(studies: Studies, first: str, other: str) -> Against:
+    is_usual = (first, other) == PAIR
+    titles = (
+        dict(zip(PAIR, ("threads", "asyncio"), strict=True)) if is_usual else {first: first, other: other}
+    )
+    clauses = {
+        "fast": _timed(studies, "cpu", titles),
+        "slow": _timed(studies, "throughput", titles),
+        "memory": _memory(studies, titles),
+    }
+    known = {name: clause for name, clause in clauses.items() if clause is not None}
+    head = SENTENCES["threads_against" if is_usual else "against"].format(*titles)
+    return Against(first, other, known, " ".join([head, *(clause.text for clause in known.values())]))
+
+
+def _timed(studies: Studies, name: str, titles: Mapping[str, str]) -> Entry | None:
+    """Say which of two is better in a study: in CPU time without latency, in pages per second with one.
+
+    None if that was not measured.
+    """
+    parts = studies.parts.get(name)
+    if not parts:
+        return None
+    figure, lines = parts[0].study.figures[0], parts[0].at(parts[0].lines, [parts[0].usual])
+    if (lines["latency_ns"].iloc[0] > 0) != (name == "throughput"):
+        return None
+    lines = lines[(lines["figure"] == figure) & (lines["role"] != "placebo")]
+    lines = lines.assign(model=lines["line"].map(base))
+    lines = lines[lines["valid"] & lines["model"].isin(titles)]
+    means = dict(zip(*summary(lines, ["model"])[["model", "estimate"]].to_numpy().T, strict=True))
+    if len(means) < len(titles):
+        return _without(titles, means, TEXTS[f"answer_{name}"])
+    winner, loser = sorted(means, key=means.__getitem__, reverse=figure_of(figure).is_more_better)
+    (ratio,) = records(contrast(lines, "model", winner, ["figure"]))
+    write = partial(units.number, digits=DIGITS.get(figure, 2))
+    ends = [write(end) for end in (ratio.next_low, ratio.next_high) if math.isfinite(end)]
+    sentence = TEXTS[f"answer_{name}"][ratio.answer if len(ends) > 1 else "alone"].format(
+        winner=titles[winner],
+        loser=titles[loser],
+        ratio=write(ratio.estimate),
+        ends=" to ".join(ends),
+        value=figure_of(figure).write(means[winner], 3),
+    )
+    return Entry(sentence, {"loser": loser, "winner": winner, "values": means} | _of_ratio(ratio))
+
+
+def _memory(studies: Studies, titles: Mapping[str, str]) -> Entry | None:
+    """Say which of two takes less memory per fetch; None if that was not measured."""
+    table = TEXTS["answer_memory"]
+    slopes = {name: slope for name, slope in at_once.slopes(studies).items() if name in titles}
+    if len(slopes) < len(titles):
+        return _without(titles, slopes, table) if slopes else None
+    less, more = sorted(slopes.values(), key=lambda slope: slope.estimate)
+    ratio = more.estimate / less.estimate
+    is_apart = less.high < more.low and math.log(ratio) > MARGIN
+    sentence = table["differs" if is_apart else "unknown"]
+    values = {slope.line: slope.estimate for slope in (more, less)}
+    figures = {"loser": more.line, "winner": less.line, "values": values, "ratio": ratio}
+    sizes = (units.size(slope.estimate, 2) for slope in (more, less))
+    text = sentence.format(*sizes, winner=titles[less.line], loser=titles[more.line], ratio=_two(ratio))
+    return Entry(text, figures)
+
+
+def _without(titles: Mapping[str, str], known: Collection[str], table: Mapping[str, str]) -> Entry:
+    bad = [title for name, title in titles.items() if name not in known]
+    return Entry(table["invalid"].format(" and ".join(bad)), {"without": bad})
+
+
+# The other sentences
+
+
+def _findings(studies: Studies, columns: Sequence[Column]) -> list[str]:
+    """Return the first findings of the studies in the table; a run that is a single race begins with it."""
+    lanes = races(studies.rows)
+    sentences = (
+        [sentence for lane in lanes for sentence in race_section(lane).sentences]
+        if len(lanes) == 1
+        else []
+    )
+    for parts in [
+        studies.parts[column.name] for column in columns if column.name in studies.parts
+    ] or studies.present:
+        sentences += findings(parts[0])
+    return sentences[:MAX_FINDINGS]
+
+
+def conditions(studies: Studies) -> list[str]:
+    """Return what is said before all else: a neighbour, the state of the machine, a CPU quota, slow cores, noise.
+
+    A quota that stopped nothing has changed no figure, so it is not said. Rows and machine.json have it.
+    """
+    rows, machine = studies.rows, _machine(studies)
+    state = ["" if machine["windows_vary"] is None else _steady(machine["windows_vary"])]
+    if machine["cost"] is not None:
+        state.append(STATE["cost"].format(*machine["cost"]))
+    if machine["taken_by_others"] is not None:
+        state.append(STATE["taken"].format(units.percent(machine["taken_by_others"])))
+    sentences = words.disturbed(studies.about[0].get("neighbour"))
+    if any(state):
+        sentences.append(f"{'; '.join([state[0] or STATE['unknown_state'], *state[1:]])}.")
+    if any(any(getattr(row.measured, "core_kinds", None) or ()) for row in rows):
+        sentences.append(STATE["cores"])
+    if (quota := noise.quota(rows)) and quota.throttled:
+        cores, time = words.counted(quota.cores, "core"), units.duration(quota.throttled_ns, 2)
+        sentences.append(STATE["quota"].format(quota, cores, time))
+    if studies.is_noisy:
+        sentences.append(STATE["noisy"].format(units.percent(noise.taken_share(rows) or 0.0)))
+    return sentences
+
+
+def _machine(studies: Studies) -> dict[str, Any]:
+    """Return how steady the machine was: None for what is not known."""
+    cost = studies.history.cost(costs(studies.lines))
+    return {
+        "windows_vary": noise.variation(studies.lines),
+        "cost": cost and (words.plain(cost[0], 60), *cost[1:]),
+        "taken_by_others": noise.worst_share(studies.rows),
+    }
+
+
+def _steady(varies: float) -> str:
+    return STATE["unsteady" if varies >= noise.UNSTEADY else "steady"].format(units.percent(varies))
+
+
+def _facts(studies: Studies, *, is_alone: bool) -> tuple[dict[str, Any], list[str]]:
+    """Return figures and sentences: how many threads can be started, the control, clients' own limits, validity.
+
+    The findings of models that are ``alone``, without a pair, have the control.
+    """
+    figures, sentences = dict[str, Any](), list[str]()
+    threads = at_once.limit(studies.rows, "threads")
+    if threads is not None:
+        figures["threads"] = threads._asdict()
+        sentence = SENTENCES["threads" if threads.is_predicted else "threads_started"]
+        most = units.number(threads.most) if threads.is_predicted else units.count(threads.most)
+        sentences.append(sentence.format(most, threads.by))
+    for part in [] if is_alone else studies.parts["cpu"][:1]:
+        for control in records(part.at(part.controls, [part.usual])):
+            resolution = control.resolution - 1
+            figures["control"] = {"ratio": control.estimate, "resolution": resolution}
+            sentences.append(
+                SENTENCES["control"].format(_two(control.estimate), units.percent(resolution))
+            )
+    sentences += words.limited(studies.rows)
+    if not all(row.valid for row in studies.rows):
+        valid = sum(row.valid for row in studies.rows)
+        figures["trials"] = {"valid": valid, "planned": len(studies.rows)}
+        sentences.append(SENTENCES["valid"].format(valid, len(studies.rows)))
+    return figures, sentences
