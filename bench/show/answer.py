@@ -233,6 +233,7 @@ def _of_study(studies: Studies, name: str) -> Column | None:
     column, write, ratios = _column(part), written(part), dict[str, Any]()
     if study.over is not None:
         ratios = {ratio.line: ratio for ratio in records(part.at(part.ratios, [column]))}
+    baselines = {words.name(str(ratio.baseline)) for ratio in ratios.values()}
     entries = {}
     means = part.nearest(column)
     for line in filter(means.__contains__, part.stacks):
@@ -246,7 +247,7 @@ def _of_study(studies: Studies, name: str) -> Column | None:
         if ratio is not None:
             figures |= _of_ratio(ratio)
             text = ratio_text(ratio)
-        elif ratios:
+        elif line in baselines:
             text = f"1x ({text})"
         entries[base(mean.line)] = Entry(text, figures)
     note = ["next run (90 %)"] if ratios else []
@@ -358,7 +359,10 @@ def _timed(studies: Studies, name: str, titles: Mapping[str, str]) -> Entry | No
     (ratio,) = records(contrast(lines, "model", winner, ["figure"]))
     write = partial(units.number, digits=DIGITS.get(figure, 2))
     ends = [write(end) for end in (ratio.next_low, ratio.next_high) if math.isfinite(end)]
-    sentence = TEXTS[f"answer_{name}"][ratio.answer if len(ends) > 1 else "alone"].format(
+    kind = ratio.answer if len(ends) > 1 else "alone"
+    if kind == "unknown" and studies.is_noisy:
+        kind = "noisy"
+    sentence = TEXTS[f"answer_{name}"][kind].format(
         winner=titles[winner],
         loser=titles[loser],
         ratio=write(ratio.estimate),
@@ -466,8 +470,10 @@ def _facts(studies: Studies, *, is_alone: bool) -> tuple[dict[str, Any], list[st
                 SENTENCES["control"].format(_two(control.estimate), units.percent(resolution))
             )
     sentences += words.limited(studies.rows)
-    if not all(row.valid for row in studies.rows):
-        valid = sum(row.valid for row in studies.rows)
+    bad = [row for row in studies.rows if not row.valid]
+    if bad:
+        valid, reasons = len(studies.rows) - len(bad), bad[0].invalid_reasons or ["no reason given"]
         figures["trials"] = {"valid": valid, "planned": len(studies.rows)}
-        sentences.append(SENTENCES["valid"].format(valid, len(studies.rows)))
+        example = words.name(bad[0].strategy), words.plain(reasons[0].removesuffix("."), 90)
+        sentences.append(SENTENCES["valid"].format(valid, len(studies.rows), *example))
     return figures, sentences

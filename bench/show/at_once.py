@@ -70,9 +70,10 @@ def limit(rows: Sequence[Row], resource: str) -> Limit | None:
 
 
 def crawled(studies: "Studies") -> pd.DataFrame:
-    """Return the trials in which a model crawls, without controls; the column ``model`` has its name."""
+    """Return the valid trials in which a model crawls, without controls; the column ``model`` has its name."""
     trials = studies.trials
-    of_models = trials[trials["kind"].isin(CRAWLED) & (trials["role"] != "placebo")]
+    is_counted = trials["valid"] & trials["kind"].isin(CRAWLED) & (trials["role"] != "placebo")
+    of_models = trials[is_counted]
     return of_models.assign(model=of_models["arm"].map(base))
 
 

@@ -40,6 +40,8 @@ WORKLOAD = (
 """The values that name a workload, in order."""
 USUAL: dict[str, Any] = {"cpu": "0", "connection": "keep-alive"}
 """Values that are not worth a word."""
+AGAIN = " again"
+"""End of the name of a control: the reference once more."""
 GATED = ("memory", "swarm")
 """Kinds of trials without a latency: the gate holds every response."""
 
@@ -142,9 +144,11 @@ def counted(number: float, what: str) -> str:
 
 
 def limited(rows: "Iterable[Row]") -> list[str]:
-    """Say of each client with a limit of its own how many fetches it keeps in flight."""
-    reached = dict.fromkeys((name(row.strategy), row.reached) for row in rows if row.reached)
-    return [SENTENCES["limited"].format(*each) for each in reached]
+    """Say of each client with a limit of its own how many it keeps in flight, of the most that it was asked for."""
+    able = [row for row in rows if row.reached and not row.strategy.endswith(AGAIN)]
+    able.sort(key=lambda row: row.workload.in_flight)
+    reached = {name(row.strategy): row.reached for row in able}
+    return [SENTENCES["limited"].format(*each) for each in reached.items()]
 
 
 def disturbed(kind: object) -> list[str]:

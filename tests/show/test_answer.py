@@ -13,7 +13,7 @@ from inflight.bench.rows.files import Row
 from inflight.bench.show.answer import PAIR, WIDTH, Answer, answer_of
 from inflight.bench.show.studies import Studies
 from tests.made_memory_rows import c10k_run, held_row, limit_row, memory_run
-from tests.made_rows import block_rows, edited
+from tests.made_rows import arm_row, block_rows, edited
 from tests.show.drawn import drawn, texts
 
 THREADS, ASYNCIO = PAIR
@@ -146,6 +146,22 @@ def test_of_one_block_the_ratio_is_said_and_that_its_certainty_is_unknown() -> N
     expected = ratio(rows, "cpu_per_page_ns", ASYNCIO, THREADS)
 
     assert f"Fast sites: {expected}x the CPU time with asyncio; how certain that is is unknown" in sentence(rows)
+
+
+def test_a_noisy_run_says_the_ratio_and_that_it_is_noisy() -> None:
+    rows = block_rows(CHEAP, others=0.5)
+    expected = ratio(rows, "cpu_per_page_ns", ASYNCIO, THREADS)
+
+    assert f"Fast sites: in this noisy run {expected}x the CPU time with asyncio." in sentence(rows)
+    assert "(next run" not in sentence(rows)
+
+
+def test_what_is_not_counted_is_named_with_its_reason_and_has_no_limits() -> None:
+    failed = [arm_row("broken", number=number, status="failed", reason="no route") for number in (1, 2)]
+    answer = answered([*block_rows(CHEAP), *failed, limit_row("descriptors", found=None, predicted=9)])
+
+    assert "Not counted, for example: broken, failed: no route." in " ".join(answer.sentences)
+    assert "broken" not in at_once_of([*block_rows(CHEAP), *failed, limit_row("descriptors", found=None, predicted=9)])
 
 
 def test_a_model_that_jumps_has_a_range_and_no_winner() -> None:
