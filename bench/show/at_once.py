@@ -152,7 +152,7 @@ def draw(studies: "Studies") -> Picture | None:
             bars.append(Bar(name, min(each.most, end), f"{units.count(each.most)}, {each.by}", fill))
     height = 1.9 + ROW * max(2, len(bars))
     return Picture(
-        NAME, TITLE, NOTES, [Panel("", partial(_draw, bars=bars, lines=lines, end=end), height)]
+        NAME, TITLE, NOTES, [Panel(TITLE, partial(_draw, bars=bars, lines=lines, end=end), height)]
     )
 
 
