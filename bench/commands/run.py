@@ -3,6 +3,7 @@
 import json
 import shutil
 import signal
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -293,14 +294,17 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 
 def present(folder: Path, stored: list[Row], *, as_json: bool) -> None:
-    """Print the answer of a run, and save its table, plots and page. Raises RunError."""
-    from inflight.bench.show import results
+    """Print the answer of a run, or all if it has no table; save its table, plots and page. Raises RunError."""
+    from inflight.bench.show import results, summary
     from inflight.bench.show.answer import answer_of
     from inflight.bench.show.studies import Studies
 
     studies = Studies(stored, folder)
-    if not as_json:
-        print("\n".join(answer_of(studies).lines()))
+    answer = answer_of(studies)
+    if not as_json and answer.columns:
+        print("\n".join(answer.lines()))
+    elif not as_json:
+        summary.print_summary(studies, sys.stdout)
     files = save(folder, studies)
     say(f"all figures: inflight report {folder} --format terminal")
     if as_json:

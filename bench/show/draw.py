@@ -168,7 +168,7 @@ def _lines(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
     points, noisy = _points(part, plot, columns, steps)
     ends = [end for some in points.values() for point in some for end in (point.y, point.low, point.high)]
     write = units.times if plot.is_ratio else study.figure.write
-    pictures.log_axis(axes.yaxis, write, [end for end in ends if math.isfinite(end)] or [1])
+    pictures.log_axis(axes.yaxis, write, [end for end in ends if 0 < end < math.inf] or [1])
     against = (
         f"ratio to {value_name(*study.over)}" if study.over and plot.is_ratio else study.figure.words
     )

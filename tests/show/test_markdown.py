@@ -124,9 +124,10 @@ def test_it_has_title_answer_table_and_validity_in_this_order() -> None:
     found = grid(["a", "b"], caps=(100,))
     text = as_markdown(Studies(found), MACHINE)
 
-    sentences = "\n".join(f"- {sentence}" for sentence in findings(Studies(found)))
-    places = [text.index(part) for part in ("## inflight: made", "| a |", sentences, "Made by `inflight run quick`")]
+    sentences = [f"\n- {sentence}\n" for sentence in findings(Studies(found))]
+    places = [text.index(part) for part in ("## inflight: made", "| a |", sentences[0], "Made by `inflight run quick`")]
     assert places == sorted(places)
+    assert all(sentence in text for sentence in sentences)
     assert "Valid trials: 28 of 28, rounds: 2." in text
 
 
