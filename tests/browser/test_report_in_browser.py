@@ -235,7 +235,7 @@ def test_without_javascript_all_but_the_moving_race_is_there(browser: Browser, p
     assert {"The answer", "Pictures"} <= headings
     assert not any(role == "button" and name == "Play" for role, name in told)
     pictures = [name for role, name in told if role == "image"]
-    assert len(pictures) >= 3
+    assert len(pictures) >= 1
     assert all(len(name) > 20 for name in pictures), "a picture says its finding"
 
 
