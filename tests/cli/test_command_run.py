@@ -95,7 +95,7 @@ def test_a_run_leaves_its_folder(real_run: RealRun) -> None:
     assert folder.name.endswith("-everything")
     assert f"page:  {folder.relative_to(start)}/report.html\n" in real_run.done.err
     plots = {path.name for path in (folder / "plots").iterdir()}
-    assert {"throughput.svg", "ladder.svg"} <= plots
+    assert {"throughput.svg", "memory.svg", "ladder.svg"} <= plots
     for path in (folder / "plots").glob("*.png"):
         assert path.read_bytes().startswith(b"\x89PNG\r\n")
         assert path.with_suffix(".svg").is_file()
