@@ -10,7 +10,6 @@ import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 
 from inflight.bench import units
@@ -27,7 +26,7 @@ from inflight.bench.show import at_once, terminal, words
 from inflight.bench.show import folder as folders
 from inflight.bench.show.at_once import base
 from inflight.bench.show.findings import DIGITS, findings
-from inflight.bench.show.sections import ratio_text, written
+from inflight.bench.show.sections import ratio_text, size_text, written
 from inflight.bench.show.studies import Studies
 from inflight.bench.show.study import Part
 from inflight.bench.show.table import Section, Table
@@ -41,7 +40,6 @@ MODELS = ("sequential", "thread_pool", "callbacks", "generators", "native_asynci
 USUAL_COLUMNS = ("cpu", "throughput", "memory", "at_once", "held", "swarm")
 """The columns of an experiment that names none, as far as it measured them."""
 WIDTH = 80
-_two = partial(units.number, digits=2)
 MAX_HEAD = 3
 """Maximum number of lines of the head of a column."""
 MAX_COLUMNS, MAX_MODELS = 4, 30
@@ -125,9 +123,7 @@ def _aligned(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> list[
     widths = [max(len(line[0]) for line in cells)]
     heads = [[""]]
     for place, column in enumerate(columns, start=1):
-        longest = [line[place] for line in cells] + [
-            word for head in column.heads for word in head.split()
-        ]
+        longest = [line[place] for line in cells] + [word for head in column.heads for word in head.split()]
         width = max(map(len, longest))
         parts = _wrapped(column.heads, width)
         while len(parts) > MAX_HEAD:
@@ -189,10 +185,7 @@ def _title(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
     if not rows:
         return ""
     starts = [datetime.fromisoformat(row.started_at) for row in rows]
-    ends = [
-        start + timedelta(microseconds=row.duration_ns / 1000)
-        for start, row in zip(starts, rows, strict=True)
-    ]
+    ends = [start + timedelta(microseconds=row.duration_ns / 1000) for start, row in zip(starts, rows, strict=True)]
     return SENTENCES["title"].format(
         experiment=words.plain(folders.experiment(rows[0].run, machine), 40),
         cpu=words.plain(machine.get("cpu") or "unknown CPU", 40),
@@ -226,9 +219,7 @@ def _of_study(studies: Studies, name: str) -> Column | None:
         figure = study.order or study.figures[-1]
         valid = part.figures[part.figures["valid"].astype(bool) & part.figures[figure].notna()]
         values = zip(valid["line"].map(base), valid[figure], strict=True)
-        listed = {
-            line: Entry(figure_of(figure).write(value, 2), {"estimate": value}) for line, value in values
-        }
+        listed = {line: Entry(figure_of(figure).write(value, 2), {"estimate": value}) for line, value in values}
         return Column(name, (study.title, figure_of(figure).words), listed)
     column, write, ratios = _column(part), written(part), dict[str, Any]()
     if study.over is not None:
@@ -272,10 +263,8 @@ def _of_memory(studies: Studies, name: str) -> Column:
     """Return the memory of one more fetch, thread or task in all layers."""
     entries = {}
     for slope in at_once.slopes(studies).values():
-        size = units.size(slope.estimate, 2)
-        if not slope.is_straight:
-            size = units.size_between(slope.low, slope.high, 2)
-        entries[slope.line] = Entry(size, {"bytes": slope.estimate, "low": slope.low, "high": slope.high})
+        figures = {"bytes": slope.estimate, "low": slope.low, "high": slope.high}
+        entries[slope.line] = Entry(size_text(slope), figures)
     return Column(name, ("memory per fetch",), entries)
 
 
@@ -285,9 +274,7 @@ def _at_once(studies: Studies, name: str) -> Column:
         entries[model] = Entry("not known", {})
         if rooms:
             least = min(rooms, key=rooms.__getitem__)
-            entries[model] = Entry(
-                f"{units.count(rooms[least])} {least}", {"most": rooms[least], "by": least}
-            )
+            entries[model] = Entry(f"{units.count(rooms[least])} {least}", {"most": rooms[least], "by": least})
     return Column(name, ("fetches at once (predicted), and what stops them",), entries)
 
 
@@ -308,9 +295,7 @@ def _models(studies: Studies, columns: Sequence[Column]) -> dict[str, str]:
 # One model against another
 
 
-def _pairs(
-    studies: Studies, models: Collection[str], preset: Mapping[str, Any]
-) -> Iterator[tuple[str, str]]:
+def _pairs(studies: Studies, models: Collection[str], preset: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield threads and asyncio, and each strategy that a user named with the nearest model."""
     if set(PAIR) <= set(models):
         yield PAIR
@@ -325,9 +310,7 @@ def _pairs(
 
 def _against(studies: Studies, first: str, other: str) -> Against:
     is_usual = (first, other) == PAIR
-    titles = (
-        dict(zip(PAIR, ("threads", "asyncio"), strict=True)) if is_usual else {first: first, other: other}
-    )
+    titles = dict(zip(PAIR, ("threads", "asyncio"), strict=True)) if is_usual else {first: first, other: other}
     clauses = {
         "fast": _timed(studies, "cpu", titles),
         "slow": _timed(studies, "throughput", titles),
@@ -357,15 +340,15 @@ def _timed(studies: Studies, name: str, titles: Mapping[str, str]) -> Entry | No
         return _without(titles, means, TEXTS[f"answer_{name}"])
     winner, loser = sorted(means, key=means.__getitem__, reverse=figure_of(figure).is_more_better)
     (ratio,) = records(contrast(lines, "model", winner, ["figure"]))
-    write = partial(units.number, digits=DIGITS.get(figure, 2))
-    ends = [write(end) for end in (ratio.next_low, ratio.next_high) if math.isfinite(end)]
+    digits = DIGITS.get(figure, 2)
+    ends = [units.number(end, digits) for end in (ratio.next_low, ratio.next_high) if math.isfinite(end)]
     kind = ratio.answer if len(ends) > 1 else "alone"
     if kind == "unknown" and studies.is_noisy:
         kind = "noisy"
     sentence = TEXTS[f"answer_{name}"][kind].format(
         winner=titles[winner],
         loser=titles[loser],
-        ratio=write(ratio.estimate),
+        ratio=units.times(ratio.estimate, digits),
         ends=" to ".join(ends),
         value=figure_of(figure).write(means[winner], 3),
     )
@@ -385,7 +368,7 @@ def _memory(studies: Studies, titles: Mapping[str, str]) -> Entry | None:
     values = {slope.line: slope.estimate for slope in (more, less)}
     figures = {"loser": more.line, "winner": less.line, "values": values, "ratio": ratio}
     sizes = (units.size(slope.estimate, 2) for slope in (more, less))
-    text = sentence.format(*sizes, winner=titles[less.line], loser=titles[more.line], ratio=_two(ratio))
+    text = sentence.format(*sizes, winner=titles[less.line], loser=titles[more.line], ratio=units.times(ratio))
     return Entry(text, figures)
 
 
@@ -400,14 +383,8 @@ def _without(titles: Mapping[str, str], known: Collection[str], table: Mapping[s
 def _findings(studies: Studies, columns: Sequence[Column]) -> list[str]:
     """Return the first findings of the studies in the table; a run that is a single race begins with it."""
     lanes = races(studies.rows)
-    sentences = (
-        [sentence for lane in lanes for sentence in race_section(lane).sentences]
-        if len(lanes) == 1
-        else []
-    )
-    for parts in [
-        studies.parts[column.name] for column in columns if column.name in studies.parts
-    ] or studies.present:
+    sentences = [sentence for lane in lanes for sentence in race_section(lane).sentences] if len(lanes) == 1 else []
+    for parts in [studies.parts[column.name] for column in columns if column.name in studies.parts] or studies.present:
         sentences += findings(parts[0])
     return sentences[:MAX_FINDINGS]
 
@@ -466,9 +443,7 @@ def _facts(studies: Studies, *, is_alone: bool) -> tuple[dict[str, Any], list[st
         for control in records(part.at(part.controls, [part.usual])):
             resolution = control.resolution - 1
             figures["control"] = {"ratio": control.estimate, "resolution": resolution}
-            sentences.append(
-                SENTENCES["control"].format(_two(control.estimate), units.percent(resolution))
-            )
+            sentences.append(SENTENCES["control"].format(units.times(control.estimate), units.percent(resolution)))
     sentences += words.limited(studies.rows)
     bad = [row for row in studies.rows if not row.valid]
     if bad:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
+
 from inflight.bench import units
 from inflight.bench.frame.contrast import records
 from inflight.bench.frame.slopes import FULL
@@ -20,8 +21,9 @@ from inflight.bench.show.looks import COLOURS, GREY
 from inflight.bench.show.pictures import MAX_BARS, ROW, Bar, Panel, Picture
 
 if TYPE_CHECKING:
-    from inflight.bench.show.studies import Studies
     from matplotlib.axes import Axes
+
+    from inflight.bench.show.studies import Studies
 
 NAME = "at_once"
 SHARED = ("descriptors", "ports")
@@ -135,25 +137,15 @@ def draw(studies: "Studies") -> Picture | None:
     for model, room in list(table.items())[:MAX_BARS]:
         most, by = min((most, name) for name, most in room.items() if name not in SHARED)
         fill = pictures.bar_fill(model, stacks[model], is_valid=True)
-        bars.append(
-            Bar(
-                model, min(most, end), f"{units.count(round(most, -4 if by == MEMORY else 0))} {by}", fill
-            )
-        )
+        bars.append(Bar(model, min(most, end), f"{units.count(round(most, -4 if by == MEMORY else 0))} {by}", fill))
     if bars:
-        lines |= {
-            known[name].most: f"{units.count(known[name].most)} {name}"
-            for name in SHARED
-            if name in known
-        }
+        lines |= {known[name].most: f"{units.count(known[name].most)} {name}" for name in SHARED if name in known}
     else:
         for name, each in known.items():
             fill = pictures.bar_fill(name, "shared", is_valid=True)
             bars.append(Bar(name, min(each.most, end), f"{units.count(each.most)}, {each.by}", fill))
     height = 1.9 + ROW * max(2, len(bars))
-    return Picture(
-        NAME, TITLE, NOTES, [Panel(TITLE, partial(_draw, bars=bars, lines=lines, end=end), height)]
-    )
+    return Picture(NAME, TITLE, NOTES, [Panel(TITLE, partial(_draw, bars=bars, lines=lines, end=end), height)])
 
 
 def _draw(axes: "Axes", bars: Sequence[Bar], lines: dict[int, str], end: float) -> None:
@@ -161,9 +153,7 @@ def _draw(axes: "Axes", bars: Sequence[Bar], lines: dict[int, str], end: float) 
     pictures.draw_bars(axes, bars)
     axes.set_xlim(0, end)
     for place, most in enumerate(sorted((most for most in lines if most < end), reverse=True)):
-        axes.axvline(
-            most, color=GREY if most != C10K else COLOURS[1], linestyle=(0, (5, 3)), linewidth=1.4
-        )
+        axes.axvline(most, color=GREY if most != C10K else COLOURS[1], linestyle=(0, (5, 3)), linewidth=1.4)
         aside: dict[str, Any] = {"xycoords": axes.get_xaxis_transform(), "textcoords": "offset points"}
         axes.annotate(lines[most], (most, 1), xytext=(-3, 3 + 14 * place), ha="right", **aside)
     pictures.set_ticks(axes.xaxis, units.count, 3)

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+
 from inflight.bench import units
 from inflight.bench.frame.contrast import records
 from inflight.bench.frame.figures import Figure, figure_of
@@ -62,9 +63,7 @@ def draw(parts: Sequence[Part], moments: pd.DataFrame, *, has_valid: bool) -> It
             if plot is study.plots[0]:
                 notes = [*findings(part)[:1], study.note, *notes]
             if panels:
-                yield Picture(
-                    f"{plot.name or study.name}{suffix}", title, join(" ", *notes), panels, usual
-                )
+                yield Picture(f"{plot.name or study.name}{suffix}", title, join(" ", *notes), panels, usual)
 
 
 def _mark(part: Part, plot: Plot) -> str:
@@ -137,20 +136,14 @@ def is_noisy(ratio: Any) -> bool:
     """Return whether the interval for the next run has a half-width of more than 30 %; of one block it is unknown."""
     if math.isinf(ratio.next_high):
         return False
-    return bool(
-        ratio.next_high > MAX_NOISE * ratio.estimate or ratio.next_low * MAX_NOISE < ratio.estimate
-    )
+    return bool(ratio.next_high > MAX_NOISE * ratio.estimate or ratio.next_low * MAX_NOISE < ratio.estimate)
 
 
 def _noisy(part: Part, columns: Sequence[Column]) -> dict[str, str]:
     """Return the ratios of a study that are too noisy to be drawn, as text, by line."""
     if part.study.over is None:
         return {}
-    return {
-        ratio.line: ratio_text(ratio)
-        for ratio in records(part.at(part.ratios, columns))
-        if is_noisy(ratio)
-    }
+    return {ratio.line: ratio_text(ratio) for ratio in records(part.at(part.ratios, columns)) if is_noisy(ratio)}
 
 
 def _lines(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
@@ -169,9 +162,7 @@ def _lines(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
     ends = [end for some in points.values() for point in some for end in (point.y, point.low, point.high)]
     write = units.times if plot.is_ratio else study.figure.write
     pictures.log_axis(axes.yaxis, write, [end for end in ends if 0 < end < math.inf] or [1])
-    against = (
-        f"ratio to {value_name(*study.over)}" if study.over and plot.is_ratio else study.figure.words
-    )
+    against = f"ratio to {value_name(*study.over)}" if study.over and plot.is_ratio else study.figure.words
     axes.set_ylabel(f"{against} (log scale)")
     styles, labels = looks(list(part.stacks)[:MAX_LINES]), list[Label]()
     for name, some in points.items():
@@ -257,15 +248,11 @@ def _tiles(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
         colour = look(tile.best[0]).colour if tile.is_decided else PALE
         hatch = "//" if tile.is_decided and len(tile.best) > 1 else ""
         alpha = 0.5 if tile.best else 0
-        axes.barh(
-            y, 0.96, left=x - 0.48, height=0.96, color=colour, alpha=alpha, hatch=hatch, edgecolor="white"
-        )
+        axes.barh(y, 0.96, left=x - 0.48, height=0.96, color=colour, alpha=alpha, hatch=hatch, edgecolor="white")
         name, _, lead = tile_text(tile).partition(" ")
         label = join("\n", name.rstrip(",").replace("_", "_\n", 1), lead)
         weight = "bold" if tile.is_decided else "normal"
-        axes.text(
-            x, y, label, ha="center", va="center", weight=weight, size=min(pictures.SMALL, 40 / len(wide))
-        )
+        axes.text(x, y, label, ha="center", va="center", weight=weight, size=min(pictures.SMALL, 40 / len(wide)))
     axes.set_xlim(-0.5, len(wide) - 0.5)
     axes.set_ylim(-0.5, len(high) - 0.5)
     axes.set_xticks(range(len(wide)), [value_name(study.columns[across], value) for value in wide])
@@ -287,9 +274,7 @@ def _listed(part: Part, plot: Plot, _moments: pd.DataFrame) -> Panels:
         lines = part.figures[part.figures[name].notna()].head(MAX_BARS)
         height = 1 + ROW * max(2, len(lines))
         draw_panel = partial(_listed_bars, part=part, name=name, lines=lines)
-        panels.append(
-            Panel(_title(part, join(", ", figure_of(name).words, part.name)), draw_panel, height)
-        )
+        panels.append(Panel(_title(part, join(", ", figure_of(name).words, part.name)), draw_panel, height))
     return panels, 0
 
 
@@ -298,9 +283,7 @@ def _listed_bars(axes: "Axes", part: Part, name: str, lines: pd.DataFrame) -> No
     for _, line in lines.iterrows():
         label = line_name(part.study, line)
         fill = pictures.bar_fill(line["arm"], line["stack"], is_valid=line["valid"])
-        bars.append(
-            Bar(label if line["valid"] else f"{label} ✗", line[name], figure.write(line[name], 2), fill)
-        )
+        bars.append(Bar(label if line["valid"] else f"{label} ✗", line[name], figure.write(line[name], 2), fill))
     _draw_bars(axes, figure, bars)
 
 
@@ -323,17 +306,11 @@ def _over_time(part: Part, plot: Plot, moments: pd.DataFrame) -> Panels:
         points = chosen[chosen["figure"] == name]
         if len(points):
             load = join(", ", figure_of(name).words, part.name)
-            panels.append(
-                Panel(
-                    _title(part, load), partial(_over_time_lines, points=points, name=name, names=names)
-                )
-            )
+            panels.append(Panel(_title(part, load), partial(_over_time_lines, points=points, name=name, names=names)))
     return panels, 0
 
 
-def _over_time_lines(
-    axes: "Axes", points: pd.DataFrame, name: str, names: dict[str, tuple[str, str]]
-) -> None:
+def _over_time_lines(axes: "Axes", points: pd.DataFrame, name: str, names: dict[str, tuple[str, str]]) -> None:
     """Draw a line for each trial, with its name at its end."""
     styles, labels = looks([line for line, _ in names.values()][:MAX_LINES]), []
     for trial, (line, label) in names.items():
@@ -359,9 +336,7 @@ def _layers(part: Part, _plot: Plot, _moments: pd.DataFrame) -> Panels:
     known = part.figures[part.figures["estimate"].notna()]
     bars = known.groupby(["group", "line", "stack"], sort=False).ngroups
     height = 2.1 + ROW * (min(bars, MAX_BARS) + known["group"].nunique())
-    panel = Panel(
-        join(", ", part.study.title, part.name), partial(_layer_bars, part=part, known=known), height
-    )
+    panel = Panel(join(", ", part.study.title, part.name), partial(_layer_bars, part=part, known=known), height)
     return [panel] if bars else [], 0
 
 
@@ -379,9 +354,7 @@ def _layer_bars(axes: "Axes", part: Part, known: pd.DataFrame) -> None:
             names.append(GROUPS[group].capitalize())
         place = len(names)
         names.append(starred(line, stack))
-        stacked[place] = (
-            layers.set_index("layer")["estimate"].reindex(list(FILLS)).fillna(0).clip(lower=0)
-        )
+        stacked[place] = layers.set_index("layer")["estimate"].reindex(list(FILLS)).fillna(0).clip(lower=0)
         figures[place] = f"{units.size(stacked[place].sum(), 2)} and more"
         for slope in records(layers[layers["layer"] == FULL]):
             figures[place] = size_text(slope)
@@ -409,17 +382,13 @@ def _mark_published(axes: "Axes", end: float) -> None:
     The smallest figure has the longest line and the highest name, so no name crosses the line of another.
     """
     sizes = [size for size in PUBLISHED if size < end]
-    axes.set_xlim(
-        0, max([end, *(size + ROOM_FOR_CHARACTER * len(PUBLISHED[size]) * end for size in sizes)])
-    )
+    axes.set_xlim(0, max([end, *(size + ROOM_FOR_CHARACTER * len(PUBLISHED[size]) * end for size in sizes)]))
     dashes: dict[str, Any] = {"color": "black", "linestyle": (0, (5, 3)), "linewidth": 1.3, "zorder": 0.5}
     for number, size in enumerate(reversed(sizes)):
         axes.axvline(size, **dashes)
         name_pt = 2 + 14 * number
         aside: dict[str, Any] = {"xycoords": axes.get_xaxis_transform(), "textcoords": "offset points"}
-        axes.annotate(
-            "", (size, 1), xytext=(0, name_pt + 11), arrowprops={"arrowstyle": "-", **dashes}, **aside
-        )
+        axes.annotate("", (size, 1), xytext=(0, name_pt + 11), arrowprops={"arrowstyle": "-", **dashes}, **aside)
         axes.annotate(PUBLISHED[size], (size, 1), xytext=(4, name_pt), **aside)
 
 
@@ -478,8 +447,7 @@ DRAW = {"bars": _bars, "dots": _dots, "lines": _lines, "tiles": _tiles}
 WINDOW = "window_cpu_per_page_ns"
 WINDOW_TITLE = "CPU time per page of every window"
 WINDOW_NOTES = (
-    "A dot for each window, in the order of time from the top down; a shade for each second block; "
-    "hollow: invalid."
+    "A dot for each window, in the order of time from the top down; a shade for each second block; hollow: invalid."
 )
 MIN_WINDOWS = 8
 """Minimum number of windows of each arm in a panel; fewer say nothing of how they vary."""
@@ -490,17 +458,13 @@ WORKLOAD = ("latency", "in_flight", "cpu", "connection", "site")
 
 def draw_windows(moments: pd.DataFrame) -> Iterator[Picture]:
     """Yield a panel for each of the first workloads in blocks: what the mean of a block is made of."""
-    windows = moments[
-        (moments["figure"] == WINDOW) & (moments["comparison"] == "") & (moments["value"] > 0)
-    ]
+    windows = moments[(moments["figure"] == WINDOW) & (moments["comparison"] == "") & (moments["value"] > 0)]
     panels = []
     for key, lines in windows.groupby(list(WORKLOAD), sort=False):
         arms = lines.groupby(["arm", "role"]).size()
         if arms.min() >= MIN_WINDOWS:
             load = words.workload("arm", dict(zip(WORKLOAD, key, strict=True)))
-            panels.append(
-                Panel(f"{WINDOW_TITLE}: {load}", partial(_windows, windows=lines), 1 + 0.5 * len(arms))
-            )
+            panels.append(Panel(f"{WINDOW_TITLE}: {load}", partial(_windows, windows=lines), 1 + 0.5 * len(arms)))
     if panels:
         yield Picture("windows", WINDOW_TITLE, WINDOW_NOTES, panels[:MAX_WINDOWS])
 

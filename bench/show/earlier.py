@@ -33,13 +33,9 @@ def section(studies: Studies) -> Section | None:
     notes = [words.SENTENCES["outside"]] if outside else []
     notes += [f"The first {MAX_LINES} of {len(lines)} ratios."] if len(lines) > MAX_LINES else []
     heads = ("ratio of CPU per page to the reference", "this run", "median", "range", "runs")
-    table = Table(
-        "Earlier runs of these workloads on this machine", heads, tuple(lines[:MAX_LINES]), tuple(notes)
-    )
+    table = Table("Earlier runs of these workloads on this machine", heads, tuple(lines[:MAX_LINES]), tuple(notes))
     counts = {"within": len(lines) - outside, "number": len(lines), "runs": len(runs)}
-    return Section(
-        "", (table,), findings=(words.SENTENCES["within"].format(**counts),) if len(runs) > 1 else ()
-    )
+    return Section("", (table,), findings=(words.SENTENCES["within"].format(**counts),) if len(runs) > 1 else ())
 
 
 def _ratios(estimates: ratios.Estimates) -> dict[Place, float]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
+
 from inflight.bench import units
 from inflight.bench.frame.contrast import records
 from inflight.bench.frame.slopes import FULL, GROUPS
@@ -174,9 +175,7 @@ def _rate_kept(part: Part) -> Iterator[str]:
     rates = valid[(valid["kept"] == 1) & ~(valid["rate_per_s"] >= lost)]["rate_per_s"]
     if len(valid):
         highest = f"{rates.max():,.10g} requests/s" if len(rates) else "none of those offered"
-        yield TEMPLATES["rate_kept"].format(
-            where=join(", ", part.study.title, part.name), highest=highest
-        )
+        yield TEMPLATES["rate_kept"].format(where=join(", ", part.study.title, part.name), highest=highest)
 
 
 def _reached(part: Part) -> Iterator[str]:
@@ -185,9 +184,7 @@ def _reached(part: Part) -> Iterator[str]:
         if line["valid"] and not pd.isna(line.get("found")):
             kind = "bound_by" if isinstance(line.get("bound_by"), str) else "stopped_by"
             limit = words.plain(str(line[kind]), 70)
-            yield TEMPLATES[kind].format(
-                what=line["line"], found=units.count(round(line["found"])), limit=limit
-            )
+            yield TEMPLATES[kind].format(what=line["line"], found=units.count(round(line["found"])), limit=limit)
 
 
 # Of slopes

@@ -183,19 +183,12 @@ def markdown(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
 
 def machine_section(rows: Sequence[Row], values: Mapping[str, Any]) -> Section:
     """Return the known facts about the machine, and the days and runs that the rows belong to."""
-    facts = {
-        key: value for key, value in values.items() if key not in {"command", "versions", "interpreters"}
-    }
-    facts |= {
-        f"interpreter {name}": asked for name, asked in _mapping(values.get("interpreters")).items()
-    }
+    facts = {key: value for key, value in values.items() if key not in {"command", "versions", "interpreters"}}
+    facts |= {f"interpreter {name}": asked for name, asked in _mapping(values.get("interpreters")).items()}
     lines = [
         ("Python of the workers", pythons(rows, values)),
         *((_name(key), _value(key, value)) for key, value in facts.items()),
-        *(
-            (words.plain(str(name), 60), str(version))
-            for name, version in _mapping(values.get("versions")).items()
-        ),
+        *((words.plain(str(name), 60), str(version)) for name, version in _mapping(values.get("versions")).items()),
         ("date", date(rows)),
         ("runs", ", ".join(sorted({row.run for row in rows}))),
     ]
@@ -237,9 +230,7 @@ def _value(key: str, value: object) -> str:
         case list():
             text = ", ".join(dict.fromkeys(_value(key, item) for item in value))
         case dict():
-            text = ", ".join(
-                _name(str(name)) if item is True else str(item) for name, item in value.items() if item
-            )
+            text = ", ".join(_name(str(name)) if item is True else str(item) for name, item in value.items() if item)
         case _:
             text = str(value).replace("-dirty", ", with changes that were not committed")
     return words.plain(text, MAX_VALUE)

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from inflight.bench.show import words
-from inflight.bench.show.table import Group, cells
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
+
+from inflight.bench.show import words
+from inflight.bench.show.table import Group, cells
 
 TEMPLATES = Path(__file__).with_name("templates")
 BAD, ANSWER = "bad", "answer"
@@ -28,9 +29,7 @@ MAX_TEXT = 2000
 _CLOSING = re.compile(r"</(?=style|script)", re.IGNORECASE)
 _BREAKS = re.compile(r"[:_=]|(?<!\d)/|\.(?!\d)")
 """Where a name may break."""
-_NUMBER_AND_UNIT = re.compile(
-    r"(\d) (?=(?:ns|µs|ms|s|min|B|kB|MB|GB|[KMG]iB|(?:pages|requests|responses)/s)\b|%)"
-)
+_NUMBER_AND_UNIT = re.compile(r"(\d) (?=(?:ns|µs|ms|s|min|B|kB|MB|GB|[KMG]iB|(?:pages|requests|responses)/s)\b|%)")
 _UNSAFE = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
@@ -123,10 +122,7 @@ def _name(value: str) -> Markup:
 
 def _lines(value: str) -> Markup:
     """Return a text of several lines with unprintable characters replaced."""
-    lines = (
-        "".join(char if char.isprintable() else "?" for char in line.expandtabs())
-        for line in value.splitlines()
-    )
+    lines = ("".join(char if char.isprintable() else "?" for char in line.expandtabs()) for line in value.splitlines())
     return escape("\n".join(lines))
 
 

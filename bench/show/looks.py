@@ -78,9 +78,7 @@ def look(name: str) -> Look:
     """Return the look of a name."""
     if name in _PLACES:
         row, number = _PLACES[name]
-        return Look(
-            number, MARKERS[(number + row) % len(MARKERS)], DASHES[(number + 2 * row) % len(DASHES)]
-        )
+        return Look(number, MARKERS[(number + row) % len(MARKERS)], DASHES[(number + 2 * row) % len(DASHES)])
     rest, number = divmod(crc32(name.encode("utf-8", "surrogatepass")), len(COLOURS))
     _, number = _PLACES.get(name.partition(" ")[0], (0, number))
     rest, marker_number = divmod(rest, len(OTHER_MARKERS))
@@ -106,8 +104,5 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
 
 
 _PLACES = {
-    name: (row, number)
-    for row, names in enumerate(ROWS)
-    for number, name in enumerate(names.split())
-    if name != FREE
+    name: (row, number) for row, names in enumerate(ROWS) for number, name in enumerate(names.split()) if name != FREE
 }

@@ -10,9 +10,7 @@ from inflight.bench.show.words import join
 
 MAX_TEXT = 1000
 """Maximum length of a sentence where nothing else limits it: rows may contain any text."""
-_SPECIAL = str.maketrans(
-    {char: f"\\{char}" for char in "\\`*_{}[]$|~#"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
-)
+_SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\`*_{}[]$|~#"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
 _LINKING = re.compile(r"@|:(?=//)|www(?=\.)|#(?=\d)", re.IGNORECASE)
 
 
@@ -53,15 +51,11 @@ def table_markdown(table: Table) -> str:
     heads = table.heads or ("", "")
     rules = ["---" if number == 0 or table.is_prose(number) else "---:" for number in range(len(heads))]
     lines = [
-        [f"*{escaped(line.text)}*", *[""] * (len(heads) - 1)]
-        if isinstance(line, Group)
-        else map(escaped, texts(line))
+        [f"*{escaped(line.text)}*", *[""] * (len(heads) - 1)] if isinstance(line, Group) else map(escaped, texts(line))
         for line in table.lines
     ]
     return "\n\n".join(
-        filter(
-            None, [title, "\n".join(map(_row, [map(escaped, heads), rules, *lines])), listed(table.notes)]
-        )
+        filter(None, [title, "\n".join(map(_row, [map(escaped, heads), rules, *lines])), listed(table.notes)])
     )
 
 

@@ -13,6 +13,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from inflight.bench import units
 from inflight.bench.predict import simulator
 from inflight.bench.race import page as race
@@ -27,7 +29,6 @@ from inflight.bench.show.results import csv
 from inflight.bench.show.studies import Studies, decision_pictures, decisions
 from inflight.bench.show.summary import coverage, findings, glossary, sections_of, validity
 from inflight.bench.show.table import Section
-from markupsafe import Markup
 
 __all__ = ["Extras", "page", "write"]
 
@@ -113,9 +114,7 @@ def page(
         Chapter("validity", "Validity checks", html.section(validity(rows))),
         Chapter("glossary", "Glossary", html.section(glossary())),
         Chapter("machine", "The machine", html.section(folders.machine_section(rows, machine))),
-        Chapter(
-            "reproduce", "Reproduce", html.section(folders.reproduce(machine, extras.experiment_toml))
-        ),
+        Chapter("reproduce", "Reproduce", html.section(folders.reproduce(machine, extras.experiment_toml))),
     ]
     title = _title(rows, machine, extras)
     body = {
@@ -132,9 +131,7 @@ def page(
         """Return the whole page with these links to the rows."""
         chapters = [part for part in parts if part.inside]
         folded = [part for part in (*figures, Chapter("rows", "Raw data", links)) if part.inside]
-        return html.shell(
-            title, html.filled("run.html", **body, chapters=chapters, folded=folded), style, script, data
-        )
+        return html.shell(title, html.filled("run.html", **body, chapters=chapters, folded=folded), style, script, data)
 
     return whole(downloads(studies, extras, len(whole(Markup()).encode("utf-8", "replace"))))
 
@@ -160,9 +157,7 @@ def _about(extras: Extras, machine: Mapping[str, Any]) -> str:
     return words.plain(text.replace("`", "").strip(), 600)
 
 
-def _answer(
-    studies: Studies, answer: Answer, decided: Sequence[Section], missing: Sequence[str]
-) -> Markup:
+def _answer(studies: Studies, answer: Answer, decided: Sequence[Section], missing: Sequence[str]) -> Markup:
     """Return the findings of the decisions, or else the answer; then what is missing in the folder."""
     last = html.listed(missing, html.BAD)
     if not studies.rows:
@@ -183,14 +178,10 @@ def _plots(every: Iterable[Picture], tell: Callable[[str], None]) -> dict[str, M
     drawn, size = dict[str, Markup](), 0
     with settings():
         for number, picture in enumerate(every, start=1):
-            plot = html.macro(
-                "plot", picture, [html.data_address(draw_svg(panel)) for panel in picture.panels]
-            )
+            plot = html.macro("plot", picture, [html.data_address(draw_svg(panel)) for panel in picture.panels])
             tell(f"drawing plots: {number} so far, the last one is {picture.name}")
             if size + len(plot) > MAX_BYTES - MIN_ROOM:
-                left_out = (
-                    f"Left out because the page would be too large: {picture.name}: {picture.title}"
-                )
+                left_out = f"Left out because the page would be too large: {picture.name}: {picture.title}"
                 plot = html.listed([left_out])
             size += len(plot)
             drawn[picture.name] = plot
@@ -225,7 +216,5 @@ def downloads(studies: Studies, extras: Extras, taken_bytes: int) -> Markup:
         else:
             left_out.append(f"{name}.gz ({size})")
     where = f"; the rows are in {extras.rows_path}" if extras.rows_path else ""
-    note = (
-        f"Left out because the page would be too large: {', '.join(left_out)}{where}." if left_out else ""
-    )
+    note = f"Left out because the page would be too large: {', '.join(left_out)}{where}." if left_out else ""
     return html.macro("downloads", files, note)

@@ -110,9 +110,7 @@ def settings() -> Iterator[None]:
     log = logging.getLogger("matplotlib.font_manager")
     level = log.level
     with mpl.rc_context(SETTINGS), warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", message="Glyph .* missing"
-        )  # a name in a script that the font lacks
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a name in a script that the font lacks
         log.setLevel(logging.ERROR)
         try:
             yield
@@ -141,9 +139,7 @@ def draw_sheet(picture: Picture) -> "Figure":
     for axes in every[len(picture.panels) :]:
         axes.remove()
     figure.suptitle("\n".join(title), x=0.01, ha="left", size=17, weight="bold", gid="title")
-    figure.supxlabel(
-        "\n".join(notes), x=0.01, ha="left", size=SMALL, color=GREY, linespacing=1.3, gid="notes"
-    )
+    figure.supxlabel("\n".join(notes), x=0.01, ha="left", size=SMALL, color=GREY, linespacing=1.3, gid="notes")
     return figure
 
 
@@ -185,9 +181,7 @@ def draw_onto(picture: Picture, axes: "Axes | None") -> "Figure":
         axes.set_title(join("\n", picture.title, _below(picture, panel)), pad=10)
         for text in axes.findobj(Text):
             assert isinstance(text, Text)
-            text.set_parse_math(
-                False
-            )  # ticks of the caller's own axes were made before our settings were in force
+            text.set_parse_math(False)  # ticks of the caller's own axes were made before our settings were in force
     figure = axes.get_figure(root=True)
     assert figure is not None
     return figure
@@ -212,9 +206,7 @@ def draw_panel(panel: Panel) -> "FigureCanvasSVG":
     canvas = FigureCanvasSVG(figure)
     axes = figure.subplots()
     panel.draw(axes)
-    figure.suptitle(
-        "\n".join(textwrap.wrap(panel.title, 42)), x=0.01, ha="left", size=TEXT, weight="bold"
-    )
+    figure.suptitle("\n".join(textwrap.wrap(panel.title, 42)), x=0.01, ha="left", size=TEXT, weight="bold")
     return canvas
 
 
@@ -363,9 +355,7 @@ def draw_dots(
     axes.plot([x for x, _ in points], [y for _, y in points], **given | style)
 
 
-def draw_line(
-    axes: "Axes", points: Sequence[tuple[float, float]], look: Look | None, **style: Any
-) -> None:
+def draw_line(axes: "Axes", points: Sequence[tuple[float, float]], look: Look | None, **style: Any) -> None:
     """Draw a line through points."""
     given = _style(look) | {"linestyle": look.dashes if look else "-", "linewidth": 2 if look else 1}
     axes.plot([x for x, _ in points], [y for _, y in points], **given | style)

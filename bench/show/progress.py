@@ -16,6 +16,7 @@ from itertools import groupby
 from typing import Any
 
 import msgspec
+
 from inflight.bench import units
 from inflight.bench.frame.figures import figure_of
 from inflight.bench.rows.files import Row
@@ -232,9 +233,7 @@ def table_so_far(planned: Mapping[str, int], rows: Sequence[Row]) -> str:
     ]
     for name, total in [*planned.items()][:MAX_LINES]:
         mine = [row for row in rows if row.strategy == name and row.kind in IN_TABLE]
-        cost = _mean(
-            units.duration, [row.measured.cpu_per_page_ns for row in fast if row.strategy == name]
-        )
+        cost = _mean(units.duration, [row.measured.cpu_per_page_ns for row in fast if row.strategy == name])
         rate = _mean(units.number, [row.measured.pages_per_s for row in slow if row.strategy == name])
         figures = f"{cost:>10}{rate:>10}{_memory_each(mine):>10}{f'{len(mine)}/{total}':>9}"
         limits = "".join(dict.fromkeys(f"  ({row.reached})" for row in mine if row.reached))
@@ -255,13 +254,10 @@ def _memory_each(rows: Iterable[Row]) -> str:
     tables: dict[str, dict[int, int]] = {}
     for row in rows:
         if row.valid and row.kind == "memory" and row.measured.held_disturbed is None:
-            table = tables.setdefault(
-                row.workload.id.replace(f"in_flight={row.workload.in_flight}", ""), {}
-            )
+            table = tables.setdefault(row.workload.id.replace(f"in_flight={row.workload.in_flight}", ""), {})
             with suppress(TypeError):  # a layer is unknown
                 table[row.measured.held_in_flight] = sum(
-                    getattr(row.measured, f"held_{layer}") - getattr(row.measured, f"base_{layer}")
-                    for layer in _LAYERS
+                    getattr(row.measured, f"held_{layer}") - getattr(row.measured, f"base_{layer}") for layer in _LAYERS
                 )
     added = max(tables.values(), key=len, default={})
     if len(added) < MIN_SIZES:
@@ -275,9 +271,7 @@ def name_width(strategies: Iterable[str]) -> int:
     return max([MIN_NAME, *(len(words.name(name)) for name in names)])
 
 
-def trial_line(
-    number: int, total: int, row: Row, *, colour: bool | None = None, width: int = MIN_NAME
-) -> str:
+def trial_line(number: int, total: int, row: Row, *, colour: bool | None = None, width: int = MIN_NAME) -> str:
     """Return the line of a trial: its number, workload and figures, and ``ok`` or its failure.
 
     With ``colour`` None, it is coloured if standard error is a terminal and NO_COLOR is not set. ``width`` is that of
@@ -290,11 +284,7 @@ def trial_line(
     ]
     reasons = "; ".join(words.plain(reason) for reason in row.invalid_reasons)
     verdict, style = (
-        ("ok", GREEN)
-        if row.valid
-        else (reasons, DIM)
-        if row.status == "skipped"
-        else (f"✗ {reasons}", RED)
+        ("ok", GREEN) if row.valid else (reasons, DIM) if row.status == "skipped" else (f"✗ {reasons}", RED)
     )
     if wants_colour(sys.stderr) if colour is None else colour:
         verdict = f"{style}{verdict}{PLAIN}"
@@ -315,10 +305,6 @@ def step_lines(number: int, total: int, rows: Sequence[Row], width: int = MIN_NA
     arms = [row for row in rows if row.valid and row.kind == "arm"]
     lines = [trial_line(number, total, row, width=width) for row in rows if row not in arms]
     for where, group in groupby(arms, _where):
-        costs = [
-            f"{words.name(row.name)} {units.duration(row.measured.cpu_per_page_ns, 2)}" for row in group
-        ]
-        lines.append(
-            f"{number:>{len(str(total))}}/{total}  {where:{_WHERE}}  CPU/page: {', '.join(costs)}"
-        )
+        costs = [f"{words.name(row.name)} {units.duration(row.measured.cpu_per_page_ns, 2)}" for row in group]
+        lines.append(f"{number:>{len(str(total))}}/{total}  {where:{_WHERE}}  CPU/page: {', '.join(costs)}")
     return lines

@@ -18,9 +18,10 @@ from inflight.bench.show.words import NotInRunError
 
 if TYPE_CHECKING:
     import pandas as pd
-    from inflight.bench.show.studies import Studies
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from inflight.bench.show.studies import Studies
 
 ASKED = {"crawl", "arm", "memory", "swarm"}
 """The kinds of trials in which a strategy crawls."""
@@ -73,9 +74,7 @@ class Results:
     def __repr__(self) -> str:
         valid = sum(row.valid for row in self.rows)
         hint = "" if valid or not self.rows else "; answer() says why"
-        return (
-            f"<Results of {words.plain(self.folder.name)}: {len(self.rows)} trials, {valid} valid{hint}>"
-        )
+        return f"<Results of {words.plain(self.folder.name)}: {len(self.rows)} trials, {valid} valid{hint}>"
 
     def only(
         self,
@@ -131,9 +130,7 @@ class Results:
         from inflight.bench.frame.frame import KEYS, OF_TRIAL
         from inflight.bench.frame.moments import moments
 
-        return _typed(
-            moments(self.rows, self._studies.trials), [*KEYS, *OF_TRIAL, "at_ns", "figure", "value"]
-        )
+        return _typed(moments(self.rows, self._studies.trials), [*KEYS, *OF_TRIAL, "at_ns", "figure", "value"])
 
     @property
     def checks(self) -> "pd.DataFrame":
@@ -219,11 +216,7 @@ def as_json(studies: "Studies") -> dict[str, Any]:
         **studies.as_json(),
         "invalid": [
             {name: getattr(row, name) for name in ("trial", "strategy", "status", "reason")}
-            | {
-                "failed_checks": [
-                    {"name": check.name, "detail": check.detail} for check in row.failed_checks
-                ]
-            }
+            | {"failed_checks": [{"name": check.name, "detail": check.detail} for check in row.failed_checks]}
             for row in studies.rows
             if not row.valid
         ],

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any
 
 import pandas as pd
+
 from inflight.bench import units
 from inflight.bench.frame.contrast import CONTRAST, SUMMARY, records
 from inflight.bench.frame.figures import Figure, figure_of
@@ -103,9 +104,7 @@ def _table(part: Part, title: str, table: pd.DataFrame, write: Callable[[Any], s
     A single name is the column. So is each name if there are more than MAX_COLUMNS columns.
     """
     entries = {
-        (each.line, column): write(each)
-        for column in part.columns
-        for each in records(part.at(table, [column]))
+        (each.line, column): write(each) for column in part.columns for each in records(part.at(table, [column]))
     }
     columns = [column for column in part.columns if any(column == place for _, place in entries)]
     names = [name for name in part.stacks if any(name == line for line, _ in entries)]
@@ -155,16 +154,9 @@ def written(part: Part) -> Callable[[Any], str]:
     study = part.study
     if study.figures[0] != "pages_per_s":
         return partial(text, study.figure)
-    lines = part.lines[
-        part.lines["valid"] & part.lines["figure"].isin(SERVED) & (part.lines["kind"] == "arm")
-    ]
+    lines = part.lines[part.lines["valid"] & part.lines["figure"].isin(SERVED) & (part.lines["kind"] == "arm")]
     keys = list(dict.fromkeys(["line", *study.columns, "latency_ns"]))
-    wide = (
-        lines.pivot_table("value", keys, "figure", "median")
-        .reindex(columns=SERVED)
-        .fillna(0)
-        .reset_index()
-    )
+    wide = lines.pivot_table("value", keys, "figure", "median").reindex(columns=SERVED).fillna(0).reset_index()
     before, behind = {}, {}
     for line in wide.to_dict("records"):
         place = line["line"], *(line[key] for key in study.columns)
@@ -222,12 +214,8 @@ def _listed_tables(part: Part) -> Iterator[Table]:
     for _, line in lines.iterrows():
         entries = [line["line"] if line["valid"] else f"{line['line']} ✗"]
         entries += [short_name(key, line[key]) for key in keys]
-        entries += [
-            "-" if pd.isna(line[name]) else figure_of(name).write(line[name], 2) for name in names
-        ]
-        entries += [
-            words.plain(line[name], MAX_TEXT) if isinstance(line[name], str) else "-" for name in texts
-        ]
+        entries += ["-" if pd.isna(line[name]) else figure_of(name).write(line[name], 2) for name in names]
+        entries += [words.plain(line[name], MAX_TEXT) if isinstance(line[name], str) else "-" for name in texts]
         cells.append(tuple(entries))
         if isinstance(sentence := line.get(study.below), str):
             below.append(f"{line_name(study, line)}: {words.plain(sentence, 300)}.")
@@ -238,14 +226,8 @@ def _listed_tables(part: Part) -> Iterator[Table]:
         return
     for first in range(0, len(cells), MAX_TURNED):
         some = cells[first : first + MAX_TURNED]
-        turned = [
-            line
-            for line in zip(heads, *(line[1:] for line in some), strict=True)
-            if set(line[1:]) - {"-", ""}
-        ]
-        yield Table(
-            title, ("", *(line[0] for line in some)), tuple(turned), () if first else tuple(below)
-        )
+        turned = [line for line in zip(heads, *(line[1:] for line in some), strict=True) if set(line[1:]) - {"-", ""}]
+        yield Table(title, ("", *(line[0] for line in some)), tuple(turned), () if first else tuple(below))
 
 
 # Of slopes

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from msgspec import convert
+
 from inflight.bench import units
 from inflight.bench.frame import frame, noise
 from inflight.bench.frame.history import History, history
@@ -24,7 +26,6 @@ from inflight.bench.show.study import Part, Study
 from inflight.bench.show.study import parts as parts_of
 from inflight.bench.show.table import Section
 from inflight.bench.show.words import SENTENCES, NotInRunError, plain
-from msgspec import convert
 
 STUDIES = convert(
     tomllib.loads(Path(__file__).with_name("studies.toml").read_text(encoding="utf-8"))["studies"],
@@ -74,10 +75,7 @@ class Studies:
     def parts(self) -> dict[str, list[Part]]:
         """The parts of each study; none if there is nothing for it."""
         *first, others = STUDIES
-        every = {
-            each.name: parts_of(each, self.lines if each.measure == "mean" else self.trials)
-            for each in first
-        }
+        every = {each.name: parts_of(each, self.lines if each.measure == "mean" else self.trials) for each in first}
         in_table = [part.trials for some in _without_replaced(every) for part in some]
         rest = self.trials[~self.trials["trial"].isin(set().union(*in_table))]
         return every | {others.name: parts_of(others, rest)}
@@ -95,9 +93,7 @@ class Studies:
     @cached_property
     def sections(self) -> list[Section]:
         """The sections; of a noisy run, those of timed studies have tables only, and the first says why."""
-        every = [
-            (parts[0].study.is_timed, sections.section(parts, self.history)) for parts in self.present
-        ]
+        every = [(parts[0].study.is_timed, sections.section(parts, self.history)) for parts in self.present]
         if not self.is_noisy:
             return [section for _, section in every]
         warning = (self._noisy("noisy"),)
@@ -115,9 +111,7 @@ class Studies:
     def as_json(self) -> dict[str, Any]:
         """Return the tables of all studies as JSON, by their names: a list of objects, in which null is unknown."""
         tables = {study.name: self.table(study.name).astype(object) for study in STUDIES}
-        return {
-            name: table.where(table.notna(), None).to_dict("records") for name, table in tables.items()
-        }
+        return {name: table.where(table.notna(), None).to_dict("records") for name, table in tables.items()}
 
     def pictures(self, footer: str = "", only: Collection[str] | None = None) -> Iterator[Picture]:
         """Yield the plots of all studies, or of those in ``only``. In a noisy run, timed studies have it as title."""
@@ -138,13 +132,9 @@ class Studies:
         title = self._noisy("noisy_plot") if self.is_noisy else ""
         for study, drawn in every:
             for picture in drawn:
-                yield replace(
-                    picture, footer=footer, title=title if title and study.is_timed else picture.title
-                )
+                yield replace(picture, footer=footer, title=title if title and study.is_timed else picture.title)
 
-    def save_plots(
-        self, machine: dict[str, Any], folder: Path, only: Collection[str] | None = None
-    ) -> list[Path]:
+    def save_plots(self, machine: dict[str, Any], folder: Path, only: Collection[str] | None = None) -> list[Path]:
         """Write all plots, or those of some studies, as ``.png`` and ``.svg``; return the files. Raises OSError."""
         return pictures.save(self.pictures(source(self.rows, machine), only), folder)
 
@@ -178,11 +168,7 @@ def decisions(rows: Sequence[Row], extras: Extras) -> list[Section]:
     return [
         *([] if extras.claims is None else [claims.section(extras.claims)]),
         *([] if extras.comparison is None else [_stored(extras.comparison)]),
-        *(
-            ab.sections(rows, extras.verdict or {})
-            if extras.selftest is None
-            else rates.sections(extras.selftest)
-        ),
+        *(ab.sections(rows, extras.verdict or {}) if extras.selftest is None else rates.sections(extras.selftest)),
     ]
 
 
@@ -193,10 +179,7 @@ def decision_pictures(rows: Sequence[Row], machine: dict[str, Any], extras: Extr
     every: list[Picture | None] = []
     if extras.selftest is not None:
         every = [plot.picture_of_selftest(extras.selftest, rows)]
-    elif (
-        any(row.is_compared for row in rows)
-        and (result := decide.result(rows, extras.verdict)) is not None
-    ):
+    elif any(row.is_compared for row in rows) and (result := decide.result(rows, extras.verdict)) is not None:
         every = [plot.picture(result, machine)]
     yield from filter(None, every)
 
@@ -204,9 +187,5 @@ def decision_pictures(rows: Sequence[Row], machine: dict[str, Any], extras: Extr
 def _stored(comparison: Mapping[str, Any]) -> Section:
     """Return the verdict that ``inflight compare`` wrote into the folder."""
     runs = comparison.get("runs")
-    names = [
-        str(run.get("name"))
-        for run in (runs if isinstance(runs, list) else ())
-        if isinstance(run, Mapping)
-    ]
+    names = [str(run.get("name")) for run in (runs if isinstance(runs, list) else ()) if isinstance(run, Mapping)]
     return Section(str(comparison.get("headline") or "Comparison of stored runs"), notes=tuple(names))

@@ -13,6 +13,7 @@ from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
 import pandas as pd
+
 from inflight.bench.frame import slopes
 from inflight.bench.frame.contrast import contrast, records, summary
 from inflight.bench.frame.figures import Figure, figure_of
@@ -145,9 +146,7 @@ class Part:
         """The trials behind the table: of means only valid ones, of slopes those of the subjects that have one."""
         lines = self.lines
         if self.study.measure == "mean":
-            lines = lines[
-                (lines["figure"] == self.study.figures[0]) & (lines["value"] > 0) & lines["valid"]
-            ]
+            lines = lines[(lines["figure"] == self.study.figures[0]) & (lines["value"] > 0) & lines["valid"]]
         elif self.study.measure == "slope":
             able = self.figures.dropna(subset="estimate")
             lines = lines[lines["line"].isin(able["line"])]
@@ -157,9 +156,7 @@ class Part:
         """Return whether the study has something to show of the part."""
         if self.study.measure != "mean":
             return True
-        if not len(self.means) or any(
-            len(set(self.means[key])) < self.study.least for key in self.study.vary
-        ):
+        if not len(self.means) or any(len(set(self.means[key])) < self.study.least for key in self.study.vary):
             return False
         if self.study.finding != "tiles":
             return True
@@ -175,9 +172,7 @@ class Part:
 
     def head(self, column: Column) -> str:
         """Write the head of a column."""
-        return ", ".join(
-            value_name(key, value) for key, value in zip(self.study.columns, column, strict=True)
-        )
+        return ", ".join(value_name(key, value) for key, value in zip(self.study.columns, column, strict=True))
 
     def at(self, table: pd.DataFrame, columns: Collection[Column]) -> pd.DataFrame:
         """Return the lines of a table in some columns."""
@@ -228,9 +223,7 @@ class Part:
         if baseline == "best":
             best = self.means.sort_values("estimate").groupby("line")[axis].last()
             lines = lines.assign(best=lines["line"].map(best))
-        by = [
-            key for key in ("line", *self.study.columns) if key != axis and (key, axis) != ("line", "arm")
-        ]
+        by = [key for key in ("line", *self.study.columns) if key != axis and (key, axis) != ("line", "arm")]
         if baseline in {"reference", "best"}:
             by.append(str(baseline))
         table = contrast(lines, axis, baseline, by)
@@ -269,16 +262,12 @@ class Part:
         """The same of those with a stack of their own and the best of the shared one, where that has two."""
         best = {(*column, means[0].line) for column, means in self.ranked.items()}
         places = self.able[[*self.study.columns, "line"]].apply(tuple, axis=1)
-        return self._ranked(
-            (places.isin(best) | (self.able["stack"] == "own")) & (self.able["shared"] > 1)
-        )
+        return self._ranked((places.isin(best) | (self.able["stack"] == "own")) & (self.able["shared"] > 1))
 
     def _ranked(self, chosen: "pd.Series[bool]") -> dict[Column, list[Any]]:
         lines = self.lines[self.lines["figure"] == self.study.figures[0]]
         table = rank(self.study, lines, self.able[chosen], self.study.columns)
-        columns = {
-            key: records(means) for key, means in table.groupby(list(self.study.columns), sort=False)
-        }
+        columns = {key: records(means) for key, means in table.groupby(list(self.study.columns), sort=False)}
         return {column: columns[column] for column in self.columns if len(columns.get(column, ())) > 1}
 
     @cached_property
@@ -296,9 +285,7 @@ class Part:
     def names(self) -> list[str]:
         """The figures of a study of medians that some trial of the part has."""
         measured = map(str, self.figures.select_dtypes("number"))
-        wanted = self.study.figures or [
-            name for name in measured if name not in {*self.study.columns, "valid"}
-        ]
+        wanted = self.study.figures or [name for name in measured if name not in {*self.study.columns, "valid"}]
         return [name for name in wanted if name in self.figures and self.figures[name].notna().any()]
 
 
@@ -308,9 +295,7 @@ def rank(study: Study, lines: pd.DataFrame, able: pd.DataFrame, keys: Sequence[s
     ``next_high`` is infinite where one block says nothing of the next run; ``answer`` is that of ``contrast``.
     """
     able = able.sort_values("estimate", ascending=not study.figure.is_more_better)
-    able = able.assign(
-        best=able.groupby(list(keys))["line"].transform("first") if keys else able["line"].iloc[0]
-    )
+    able = able.assign(best=able.groupby(list(keys))["line"].transform("first") if keys else able["line"].iloc[0])
     ratios = contrast(lines.merge(able[["line", *keys, "best"]]), "line", "best", [*keys, "best"])
     ratios = ratios.rename(columns={"estimate": "ratio", "low": "ratio_low"})
     return able.merge(ratios[["line", *keys, "ratio", "ratio_low", "next_high", "answer"]], "left")

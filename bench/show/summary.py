@@ -65,14 +65,8 @@ def not_counted(rows: Sequence[Row]) -> Table | None:
         more = [f"{len(names) - MAX_NAMES} more"] if len(names) > MAX_NAMES else []
         of = ", ".join([*names[:MAX_NAMES], *more])
         lines.append((plain(kind, 60), units.count(len(examples)), of, plain(examples[0][1], 160)))
-    notes = (
-        (f"More reasons in the rows: {len(cases) - MAX_REASONS}.",) if len(cases) > MAX_REASONS else ()
-    )
-    return (
-        Table("Not counted", ("reason", "trials", "of", "such as"), tuple(lines), notes)
-        if lines
-        else None
-    )
+    notes = (f"More reasons in the rows: {len(cases) - MAX_REASONS}.",) if len(cases) > MAX_REASONS else ()
+    return Table("Not counted", ("reason", "trials", "of", "such as"), tuple(lines), notes) if lines else None
 
 
 def validity(rows: Sequence[Row]) -> Section:
@@ -82,14 +76,10 @@ def validity(rows: Sequence[Row]) -> Section:
         for check in row.checks:
             verdicts.setdefault(check.name, Counter())[check.verdict] += 1
     lines: list[Line] = []
-    for name, counts in sorted(
-        verdicts.items(), key=lambda item: (-item[1]["failed"], not item[1]["passed"])
-    ):
+    for name, counts in sorted(verdicts.items(), key=lambda item: (-item[1]["failed"], not item[1]["passed"])):
         sign = "✗" if counts["failed"] else "✓" if counts["passed"] else "–"  # noqa: RUF001  (a dash: neither)
         first = Cell(f"{sign} {plain(name, 80)}", MEANINGS.get(name, ""), red=counts["failed"] > 0)
-        lines.append(
-            (first, *(units.count(counts[verdict]) for verdict in ("passed", "failed", "not applicable")))
-        )
+        lines.append((first, *(units.count(counts[verdict]) for verdict in ("passed", "failed", "not applicable"))))
     checks = Table("Validity checks", ("check", "passed", "failed", "not applicable"), tuple(lines))
     tables = tuple(table for table in (not_counted(rows), checks if lines else None) if table)
     is_all_valid = all(row.valid for row in rows)
@@ -98,9 +88,7 @@ def validity(rows: Sequence[Row]) -> Section:
 
 def glossary() -> Section:
     """Return the words that a page of a run may use, folded."""
-    sentences = tuple(
-        f"{term}: {meaning.replace('`', '')}" for term, meaning in TEXTS["glossary"].items()
-    )
+    sentences = tuple(f"{term}: {meaning.replace('`', '')}" for term, meaning in TEXTS["glossary"].items())
     return Section("", details=(Detail("The words of this page, explained", sentences),))
 
 
@@ -159,17 +147,12 @@ def as_markdown(studies: Studies, machine: Mapping[str, Any], decided: Sequence[
     # Between backticks nothing can be escaped, so the words of the command are made harmless first.
     harmless = dict(machine) | {"command": [plain(str(word)) for word in machine.get("command") or ()]}
     sections = sections_of(studies)
-    texts = [
-        _within(markdown.markdown(section), _ROOM_FOR_SECTIONS // len(sections)) for section in sections
-    ]
+    texts = [_within(markdown.markdown(section), _ROOM_FOR_SECTIONS // len(sections)) for section in sections]
     names = [section.title or "; ".join(table.title for table in section.tables) for section in sections]
     parts = [
         f"## inflight: {markdown.escaped(folders.experiment(run, machine), 60)}",
         *_first(studies, decided),
-        *(
-            _within(markdown.markdown(section), _ROOM_FOR_DECISIONS // len(decided))
-            for section in decided
-        ),
+        *(_within(markdown.markdown(section), _ROOM_FOR_DECISIONS // len(decided)) for section in decided),
         folders.markdown(rows, harmless) if rows else "",
         *texts[:1],
         *map(markdown.folded, names[1:], texts[1:]),

@@ -53,9 +53,7 @@ class Table:
 
     def is_prose(self, column: int) -> bool:
         """Tell whether a column contains words: most of its cells have no figure."""
-        words = [
-            cell for line in self.cells for cell in line[column : column + 1] if not FIGURE.match(cell)
-        ]
+        words = [cell for line in self.cells for cell in line[column : column + 1] if not FIGURE.match(cell)]
         return 2 * len(words) > len(self.cells)
 
 

@@ -33,9 +33,7 @@ def wants_live(file: TextIO) -> bool:
 
 def wrapped(text: str, width: int, indent: str = "") -> str:
     """Return a sentence in lines of at most ``width`` columns; names are whole."""
-    return textwrap.fill(
-        text, width, initial_indent=indent, subsequent_indent="  ", break_on_hyphens=False
-    )
+    return textwrap.fill(text, width, initial_indent=indent, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def text(section: Section, width: int) -> "Text":
@@ -96,19 +94,10 @@ def _grids(table: Table, columns: Sequence[int], width: int) -> "Iterator[Render
 
     heads = table.heads or ("", "")
     figures = [n for n in columns[1:] if not table.is_prose(n)]
-    rest = sum(
-        min(MIN_NAME, max(len(line[n]) for line in [heads, *table.cells]))
-        for n in columns
-        if n not in figures
-    )
+    rest = sum(min(MIN_NAME, max(len(line[n]) for line in [heads, *table.cells])) for n in columns if n not in figures)
     for mark in (" ", "\n"):
-        lines = [
-            [re.sub(r" (?=[±(])", mark, words.plain(cell, 1000)) for cell in line] for line in table.cells
-        ]
-        parts = {
-            n: [*heads[n].split(), *(part for line in lines for part in line[n].split("\n"))]
-            for n in figures
-        }
+        lines = [[re.sub(r" (?=[±(])", mark, words.plain(cell, 1000)) for cell in line] for line in table.cells]
+        parts = {n: [*heads[n].split(), *(part for line in lines for part in line[n].split("\n"))] for n in figures}
         widths = {n: max(map(len, parts[n])) for n in figures}
         room = width - rest - sum(widths.values())
         if room >= len(columns) - 1:
@@ -148,7 +137,5 @@ def _grids(table: Table, columns: Sequence[int], width: int) -> "Iterator[Render
             grid.add_row(Text(line.text, "italic"))
         else:
             line_cells = next(cells)
-            grid.add_row(
-                *(Text(line_cells[n], "dim red" if "✗" in line_cells[n] else "") for n in columns)
-            )
+            grid.add_row(*(Text(line_cells[n], "dim red" if "✗" in line_cells[n] else "") for n in columns))
     yield grid

@@ -14,9 +14,7 @@ from inflight.bench.rows.parts import REACHED
 if TYPE_CHECKING:
     from inflight.bench.rows.files import Row
 
-TEXTS: dict[str, dict[str, str]] = tomllib.loads(
-    Path(__file__).with_name("texts.toml").read_text(encoding="utf-8")
-)
+TEXTS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))
 SENTENCES = TEXTS["sentences"]
 MEANINGS = TEXTS["checks"] | TEXTS["older"]
 """Meaning of each validity check, by its name; the checks are in the measuring half."""
@@ -92,12 +90,8 @@ def value_name(key: str, value: Any) -> str:
             return counted(value, "page") if value else ""
         case "site" | "arguments" | "variables":
             values = json.loads(value) if isinstance(value, str) else value
-            items = (
-                (name.replace("_", " ") if key == "site" else name, item) for name, item in values.items()
-            )
-            return shortened(
-                ", ".join(name if item is True else f"{name} {item}" for name, item in items), 60
-            )
+            items = ((name.replace("_", " ") if key == "site" else name, item) for name, item in values.items())
+            return shortened(", ".join(name if item is True else f"{name} {item}" for name, item in items), 60)
         case "connection":
             return f"{value} connections" if value else ""
         case "rate_per_s":
@@ -117,20 +111,14 @@ def value_words(key: str) -> str:
 
 def short_name(key: str, value: Any) -> str:
     """Write a value of a key without the key's name."""
-    return (
-        "none"
-        if (key, value) == ("cpu", "0")
-        else value_name(key, value).removesuffix(f" {value_words(key)}")
-    )
+    return "none" if (key, value) == ("cpu", "0") else value_name(key, value).removesuffix(f" {value_words(key)}")
 
 
 def workload(kind: str, values: Mapping[str, Any]) -> str:
     """Write the workload of a kind of trial: ``50 ms latency, 1 ms CPU work, 100 in flight``; not what is usual."""
     named = [key for key in WORKLOAD if values.get(key) is not None and values[key] != USUAL.get(key)]
     keys = [key for key in named if key != "latency" or kind not in GATED]
-    return join(
-        ", ", *(f"{value_name(key, values[key])}{' latency' if key == 'latency' else ''}" for key in keys)
-    )
+    return join(", ", *(f"{value_name(key, values[key])}{' latency' if key == 'latency' else ''}" for key in keys))
 
 
 def in_flight(number: int) -> str:
