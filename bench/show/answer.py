@@ -56,7 +56,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class Criterion:
     """One thing that decides."""
 
     name: str
@@ -85,7 +85,7 @@ class Answer:
     title: str
     state: Sequence[str]
     """Sentences on the machine and on disturbances, which come first."""
-    columns: Sequence[Column]
+    columns: Sequence[Criterion]
     models: Mapping[str, str]
     """The HTTP stack of each model, in the order of the table."""
     pairs: Sequence[Against]
@@ -118,7 +118,7 @@ class Answer:
         return "\n".join([*above, "", *rows, *([""] if rows else []), *below]).split("\n")
 
 
-def _aligned(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> list[str]:
+def _aligned(columns: Sequence[Criterion], cells: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines of a table, with the heads above it in at most MAX_HEAD lines."""
     widths = [max(len(line[0]) for line in cells)]
     heads = [[""]]
@@ -199,7 +199,7 @@ def _title(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
 # The table
 
 
-def _columns(studies: Studies, wanted: Sequence[str]) -> list[Column]:
+def _columns(studies: Studies, wanted: Sequence[str]) -> list[Criterion]:
     """Return the columns for which the run has figures."""
     columns = []
     for name in wanted:
@@ -209,7 +209,7 @@ def _columns(studies: Studies, wanted: Sequence[str]) -> list[Column]:
     return columns[:MAX_COLUMNS]
 
 
-def _of_study(studies: Studies, name: str) -> Column | None:
+def _of_study(studies: Studies, name: str) -> Criterion | None:
     """Return the ratios, or else the means or medians, of a study in the column that stands for all."""
     if not studies.parts.get(name):
         return None
@@ -220,7 +220,7 @@ def _of_study(studies: Studies, name: str) -> Column | None:
         valid = part.figures[part.figures["valid"].astype(bool) & part.figures[figure].notna()]
         values = zip(valid["line"].map(base), valid[figure], strict=True)
         listed = {line: Entry(figure_of(figure).write(value, 2), {"estimate": value}) for line, value in values}
-        return Column(name, (study.title, figure_of(figure).words), listed)
+        return Criterion(name, (study.title, figure_of(figure).words), listed)
     column, write, ratios = _column(part), written(part), dict[str, Any]()
     if study.over is not None:
         ratios = {ratio.line: ratio for ratio in records(part.at(part.ratios, [column]))}
@@ -242,7 +242,7 @@ def _of_study(studies: Studies, name: str) -> Column | None:
             text = f"1x ({text})"
         entries[base(mean.line)] = Entry(text, figures)
     note = ["next run (90 %)"] if ratios else []
-    return Column(name, (SENTENCES.get(f"head_{name}", study.title), part.head(column), *note), entries)
+    return Criterion(name, (SENTENCES.get(f"head_{name}", study.title), part.head(column), *note), entries)
 
 
 def _column(part: Part) -> tuple[Any, ...]:
@@ -259,33 +259,33 @@ def _of_ratio(ratio: Any) -> dict[str, Any]:
     return {"ratio": ratio.estimate, "answer": ratio.answer} | (ends if is_known else dict.fromkeys(ends))
 
 
-def _of_memory(studies: Studies, name: str) -> Column:
+def _of_memory(studies: Studies, name: str) -> Criterion:
     """Return the memory of one more fetch, thread or task in all layers."""
     entries = {}
     for slope in at_once.slopes(studies).values():
         figures = {"bytes": slope.estimate, "low": slope.low, "high": slope.high}
         entries[slope.line] = Entry(size_text(slope), figures)
-    return Column(name, ("memory per fetch",), entries)
+    return Criterion(name, ("memory per fetch",), entries)
 
 
-def _at_once(studies: Studies, name: str) -> Column:
+def _at_once(studies: Studies, name: str) -> Criterion:
     entries = {}
     for model, rooms in at_once.rooms(studies).items():
         entries[model] = Entry("not known", {})
         if rooms:
             least = min(rooms, key=rooms.__getitem__)
             entries[model] = Entry(f"{units.count(rooms[least])} {least}", {"most": rooms[least], "by": least})
-    return Column(name, ("fetches at once (predicted), and what stops them",), entries)
+    return Criterion(name, ("fetches at once (predicted), and what stops them",), entries)
 
 
-COLUMNS: dict[str, Callable[[Studies, str], Column | None]] = {
+COLUMNS: dict[str, Callable[[Studies, str], Criterion | None]] = {
     "memory": _of_memory,
     "at_once": _at_once,
 }
 """What makes a column; the others are of other studies."""
 
 
-def _models(studies: Studies, columns: Sequence[Column]) -> dict[str, str]:
+def _models(studies: Studies, columns: Sequence[Criterion]) -> dict[str, str]:
     """Return the stack of each model that has an entry: in the order of the first column, then of the others."""
     stacks = dict(zip(map(base, studies.trials["arm"]), studies.trials["stack"], strict=True))
     names = dict.fromkeys(name for column in columns for name in column.entries)
@@ -380,7 +380,7 @@ def _without(titles: Mapping[str, str], known: Collection[str], table: Mapping[s
 # The other sentences
 
 
-def _findings(studies: Studies, columns: Sequence[Column]) -> list[str]:
+def _findings(studies: Studies, columns: Sequence[Criterion]) -> list[str]:
     """Return the first findings of the studies in the table; a run that is a single race begins with it."""
     lanes = races(studies.rows)
     sentences = [sentence for lane in lanes for sentence in race_section(lane).sentences] if len(lanes) == 1 else []

@@ -132,7 +132,7 @@ def _named(part: Part, columns: Sequence[Column]) -> list[str]:
     return [name for name in part.stacks if name in known]
 
 
-def is_noisy(ratio: Any) -> bool:
+def is_too_wide(ratio: Any) -> bool:
     """Return whether the interval for the next run has a half-width of more than 30 %; of one block it is unknown."""
     if math.isinf(ratio.next_high):
         return False
@@ -143,7 +143,7 @@ def _noisy(part: Part, columns: Sequence[Column]) -> dict[str, str]:
     """Return the ratios of a study that are too noisy to be drawn, as text, by line."""
     if part.study.over is None:
         return {}
-    return {ratio.line: ratio_text(ratio) for ratio in records(part.at(part.ratios, columns)) if is_noisy(ratio)}
+    return {ratio.line: ratio_text(ratio) for ratio in records(part.at(part.ratios, columns)) if is_too_wide(ratio)}
 
 
 def _lines(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
@@ -187,7 +187,7 @@ def _points(
         value = getattr(mean, plot.x)
         x = value if plot.x == "in_flight" else steps.index(value)
         low, high = (mean.next_low, mean.next_high) if plot.is_ratio else (math.nan, math.nan)
-        if plot.is_ratio and is_noisy(mean):
+        if plot.is_ratio and is_too_wide(mean):
             noisy += 1
         else:
             points[mean.line].append(Point(x, mean.estimate, low, high, is_invalid=not mean.valid))
