@@ -18,6 +18,7 @@ line the connection is closed: every user of this machine can connect to the por
                                         are answered evenly over the time; "port": null opens none
     {"do": "read"}                      read the gates, as pass does before its change
     {"do": "late"}                      count responses by their lateness
+    {"do": "fix_date"}                  send the present Date in all responses, until the next configure
     {"do": "run_out"}                   remove the links of an endless site, so that crawls end
     {"do": "stop"}                      close everything and exit 0
 
@@ -84,6 +85,7 @@ class Control:
             "pass": self._pass,
             "read": lambda _: server.readings(),
             "late": lambda _: {"late": server.counters.lateness.counts()},
+            "fix_date": lambda _: server.fix_date(),
             "run_out": lambda _: server.run_out(),
             "stop": lambda _: stop(),
         }

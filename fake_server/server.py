@@ -75,6 +75,8 @@ class Server:
         if self.counters.in_flight:
             raise BusyError(f"{self.counters.in_flight} requests are in flight: the site cannot change now")
         self._set_site(config)
+        self._second.cancel()
+        self._new_second()
 
     def job(self, wanted: Wanted, jobs: Jobs) -> Job:
         """Return the job for a request that passed a gate; its page is rendered now if it is not cached."""
@@ -126,6 +128,10 @@ class Server:
         if lines is None:
             lines = self._openings[key] = opening(status, self._date, connection)
         return lines
+
+    def fix_date(self) -> None:
+        """Leave the date as it is until ``configure``: a client may remember headers, and each new date is work."""
+        self._second.cancel()
 
     def _new_second(self) -> None:
         now_s = time.time()

@@ -14,6 +14,7 @@ import pytest
 from inflight.fake_server.counters import Lateness
 from inflight.fake_server.site import Site, SiteConfig
 from tests.fake_server.running import Running, get, read_response
+from tests.patience import until
 
 STATS = {
     *("requests", "in_flight", "peak_in_flight", "peak_at_ns", "connections", "peak_connections", "total_connections"),
@@ -385,3 +386,25 @@ def test_a_runner_that_reads_no_answers_is_obeyed_no_more(start: Callable[..., R
             assert server.stats()["in_flight"] == 0
 
         assert psutil.Process(server.process.pid).memory_info().rss < 150 * 1024 * 1024
+
+
+def date(sock: socket.socket) -> str:
+    sock.sendall(get("/p/1"))
+    return read_response(sock)[1]["date"]
+
+
+def test_a_fixed_date_stays_until_the_next_site(start: Callable[..., Running]) -> None:
+    server, other = start(), start()
+    with closing(server.connect()) as fixed, closing(other.connect()) as clock:
+        assert server.do("fix_date") == {"ok": True}
+        first, began = date(fixed), date(clock)
+        until(lambda: date(clock) != began)
+        second = date(clock)
+        until(lambda: date(clock) != second)
+
+        assert date(fixed) == first
+
+        assert server.do("configure", site={}) == {"ok": True}
+        present = date(fixed)
+        assert present != first
+        until(lambda: date(fixed) != present)
