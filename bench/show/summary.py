@@ -4,15 +4,20 @@ All text of rows and machines is made harmless. GitHub accepts at most 65,536 ch
 the Markdown has a limit, and says how many lines it leaves out.
 """
 
+import math
+import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from inflight.bench import units
+from inflight.bench.frame import ratios
+from inflight.bench.frame.ratios import Place
+from inflight.bench.plan.arm import REFERENCE
 from inflight.bench.rows.files import Row
 from inflight.bench.show import answer as answers
-from inflight.bench.show import earlier, markdown, terminal, words
 from inflight.bench.show import folder as folders
+from inflight.bench.show import markdown, terminal, words
 from inflight.bench.show.studies import Studies
 from inflight.bench.show.table import Cell, Detail, Line, Section, Table
 from inflight.bench.show.words import MEANINGS, SENTENCES, TEXTS, join, limited, plain
@@ -27,6 +32,10 @@ MAX_SENTENCES = 7
 MAX_REASONS = 12
 """Maximum number of reasons that have a line; the others are counted."""
 MAX_NAMES = 4
+MAX_RATIOS = 40
+"""Maximum number of ratios that stand beside those of earlier runs."""
+OUTSIDE = " *"
+"""Mark of a ratio outside of the range of earlier runs."""
 MAX_MARKDOWN = 60_000
 """Maximum number of characters of a report as Markdown."""
 _ROOM_FOR_SECTIONS, _ROOM_FOR_DECISIONS, _ROOM_FOR_INVALID = 32_000, 12_000, 6_000
@@ -92,6 +101,50 @@ def glossary() -> Section:
     return Section("", details=(Detail("The words of this page, explained", sentences),))
 
 
+# What earlier runs on the same machine have, beside what this one has
+
+
+def earlier(studies: Studies) -> Section | None:
+    """Return the ratios of a run beside those of earlier ones; None without an earlier run or a ratio."""
+    latest = _ratios(ratios.estimates(studies.lines))
+    runs = [_ratios(run.estimates) for run in studies.history.runs]
+    lines = []
+    for place, ratio in latest.items():
+        before = [run[place] for run in runs if place in run]
+        if before:
+            ends = f"{min(before):.2f} to {max(before):.2f}"
+            median = f"{statistics.median(before):.2f}x"
+            here = f"{ratio:.2f}x{'' if min(before) <= ratio <= max(before) else OUTSIDE}"
+            lines.append((_name(place), here, median, ends, str(len(before))))
+    if not lines:
+        return None
+    outside = sum(line[1].endswith(OUTSIDE) for line in lines)
+    notes = [SENTENCES["outside"]] if outside else []
+    notes += [f"The first {MAX_RATIOS} of {len(lines)} ratios."] if len(lines) > MAX_RATIOS else []
+    heads = ("ratio of CPU per page to the reference", "this run", "median", "range", "runs")
+    table = Table("Earlier runs of these workloads on this machine", heads, tuple(lines[:MAX_RATIOS]), tuple(notes))
+    counts = {"within": len(lines) - outside, "number": len(lines), "runs": len(runs)}
+    return Section("", (table,), findings=(SENTENCES["within"].format(**counts),) if len(runs) > 1 else ())
+
+
+def _ratios(estimates: ratios.Estimates) -> dict[Place, float]:
+    """Return the ratios to the reference."""
+    known = {}
+    for (cell, pair), estimate in estimates.items():
+        if REFERENCE in pair:
+            is_first = min(pair) == REFERENCE
+            known[cell, pair] = math.exp(-estimate.value if is_first else estimate.value)
+    return known
+
+
+def _name(place: Place) -> str:
+    cell, pair = place
+    (strategy,) = pair - {REFERENCE}
+    values = dict(zip(ratios.OF_TABLE, cell, strict=True))
+    workload = words.workload("arm", {key: values[key] for key in ("latency", "cpu", "in_flight")})
+    return f"{plain(strategy, 60)}, {workload}"
+
+
 # The whole run
 
 
@@ -118,7 +171,7 @@ def summary_table(studies: Studies, width: int = WIDTH, decided: Sequence[Sectio
         first = [terminal.wrapped(sentence, width) for sentence in answers.conditions(studies)]
     else:
         first = answers.answer_of(studies).lines(min(width, answers.WIDTH))
-    uncounted, before = not_counted(studies.rows), None if decided else earlier.section(studies)
+    uncounted, before = not_counted(studies.rows), None if decided else earlier(studies)
     sections = [*decided, *sections_of(studies), before, Section("", (uncounted,)) if uncounted else None]
     *sentences, last = findings(studies, decided)
     sentences += [*(before.sentences if before else ()), last]

@@ -16,9 +16,9 @@ from inflight.bench.commands import run as commands
 from inflight.bench.measure import run as runs
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import RowsError
-from inflight.bench.show import earlier
 from inflight.bench.show import folder as folders
 from inflight.bench.show.studies import Studies
+from inflight.bench.show.summary import earlier
 from tests.cli.command import ENVIRONMENT, INFLIGHT, call
 from tests.made_rows import MACHINE, block_rows, crawl_row, grid
 from tests.report.test_hostile_rows import stored_lines
@@ -278,7 +278,7 @@ def test_a_bad_neighbour_is_skipped(change: Change, run: Path, tmp_path: Path) -
     made_run(tmp_path / "20261130T000000000Z-here-tiny")
     change(made_run(tmp_path / "20261201T000000000Z-here-tiny"))
 
-    compared = earlier.section(Studies(rows.read(run), run))
+    compared = earlier(Studies(rows.read(run), run))
 
     assert compared is not None
     assert {line[-1] for line in compared.tables[0].lines if isinstance(line, tuple)} == {"1"}
@@ -289,7 +289,7 @@ def test_the_name_of_a_folder_is_no_pattern(name: str, tmp_path: Path) -> None:
     made_run(tmp_path / "20261130T000000000Z-here-tiny")
     run = made_run(tmp_path / name)
 
-    compared = earlier.section(Studies(rows.read(run), run))
+    compared = earlier(Studies(rows.read(run), run))
 
     assert compared is not None
     assert {line[-1] for line in compared.tables[0].lines if isinstance(line, tuple)} == {"1"}

@@ -8,8 +8,8 @@ import pytest
 
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.records import changed
-from inflight.bench.show import earlier
 from inflight.bench.show.studies import Studies
+from inflight.bench.show.summary import earlier
 from tests.made_rows import MACHINE, block_rows
 from tools import series
 
@@ -30,7 +30,7 @@ def stored(results: Path, day: int, ratio: float = 1.2, pack: bool = False, hour
 
 
 def lines(folder: Path) -> list[Any]:
-    found = earlier.section(Studies(rows.read(folder), folder))
+    found = earlier(Studies(rows.read(folder), folder))
     return [] if found is None else list(found.tables[0].lines)
 
 
@@ -76,7 +76,7 @@ def test_a_run_ends_with_how_it_compares(
         stored(tmp_path, day, before)
     run = stored(tmp_path, 3, ratio)
 
-    found = earlier.section(Studies(rows.read(run), run))
+    found = earlier(Studies(rows.read(run), run))
 
     assert found is not None
     assert found.findings == (f"{within} of 1 ratios are within the range of 2 earlier runs.",)
