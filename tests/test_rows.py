@@ -12,6 +12,7 @@ from inflight.bench.rows import records, schema
 from inflight.bench.rows.files import Kind, Row, RowsError
 from inflight.bench.show.progress import trial_line
 from tests.made_blocks import block, lost
+from tests.made_counts import counts_row
 from tests.made_memory_rows import idle_row, limit_row, probe_row
 from tests.made_rows import FAILED, arm_row, bare_row, crawl_row, edited, memory_row
 from tests.swarm.made_open_rows import open_row
@@ -29,6 +30,7 @@ ROWS: dict[str, Row] = {
     "limit": limit_row(),
     "swarm": swarm_row(bound_by=PID_MAX, lost=[KILLED], more={"errors": {"took 5_ns": 2, "in_flight": 1}}),
     "open": open_row(),
+    "counts": counts_row(),
     "target": open_row(2.5, target="http://127.0.0.1:8000/"),
 }
 ALL_KINDS = [
@@ -46,6 +48,9 @@ ALL_KINDS = [
     *block(invalid=True, memory_invalid="3 connections"),
     *block(failed="B", status="wrong", reason="1 pages missing"),
     *lost(1),
+    counts_row(lacks={"calls": "why", "system calls": "why"}),
+    counts_row(bytecodes=(209_400, 209_401), more={"bytecodes": True}, invalid=True),
+    *(counts_row(status=status) for status in ("wrong", "failed", "timeout", "skipped")),
 ]
 TIMES = ("service", "response")
 COUNTS = {
@@ -156,6 +161,12 @@ def test_a_newer_format_is_refused_with_both_numbers(tmp_path: Path) -> None:
 
     with pytest.raises(RowsError, match=rf"line 2: a row of format {rows.FORMAT + 1}; .* reads up to {rows.FORMAT}"):
         rows.read(tmp_path)
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+def test_a_row_has_the_first_format_that_has_its_kind(row: Row) -> None:
+    """An older version reads the rows that it knows, and refuses those that it does not know by their format."""
+    assert json.loads(row.to_json())["format"] == (6 if row.kind == "counts" else 5)
 
 
 @pytest.mark.parametrize("number", [0, -1, True, "1", None, 1.0])
@@ -285,6 +296,13 @@ def test_a_row_is_refused_that_has(wrong: dict[str, Any]) -> None:
         ("arm", "workload", "comparison", ({"name": "ab", "metrics": []},)),
         ("arm", "measured", "windows", ([{"cycle": 0}],)),
         ("arm", "measured", "server_lost", (False,)),
+        ("counts", "workload", "repeats", (None, 0)),
+        ("counts", "workload", "bytecodes", (False,)),
+        ("counts", "measured", "pages", (0, "300")),
+        ("counts", "measured", "totals", ({"calls": [1]}, {"c_calls": [-1]}, {"c_calls": 1})),
+        ("counts", "measured", "python_calls", ({"": 1}, {"f.py:f": "1"}, {"f.py:f": -1})),
+        ("counts", "measured", "repeats_equal", ("yes",)),
+        ("counts", "measured", "lacks", (["calls"], {"calls": ""})),
         ("idle", "workload", "n", (None, 0)),
         ("probe", "workload", "arguments", (None,)),
         ("limit", "workload", "resource", ("patience",)),

@@ -15,6 +15,7 @@ _STUDIES = {
     "arm": ("throughput, in blocks where all strategies take turns", "in_flight"),
     "crawl": ("whole crawls, one strategy after the other", "in_flight"),
     "memory": ("memory of fetches that the server holds", "in_flight"),
+    "counts": ("calls and system calls per page", "in_flight"),
     "idle": ("memory of idle threads and tasks", "n"),
     "swarm": ("swarms of many processes", "in_flight"),
     "open": ("requests at constant rates", "rate_per_s"),

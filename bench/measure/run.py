@@ -26,6 +26,7 @@ from inflight import strategies
 from inflight.bench.measure import host, interpreters, process
 from inflight.bench.measure.blocks import run as arms
 from inflight.bench.measure.blocks.sides import Prepared
+from inflight.bench.measure.counts import run_counts
 from inflight.bench.measure.crawl import run_trial
 from inflight.bench.measure.idle.run import run_idle
 from inflight.bench.measure.interpreters import choice
@@ -47,6 +48,8 @@ from inflight.bench.rows.files import MACHINE_FILE, Cause, Kind, Row
 from inflight.strategies import registry
 
 EXPERIMENT_FILE = "experiment.toml"
+_OF_STRATEGIES = frozenset({"crawl", "memory", "counts", "swarm", "arm"})
+"""Kinds of trials in which a strategy crawls."""
 CALIBRATION_S = 60.0
 PAGE_BYTES = 720_000_000
 """Address space that a command needs to draw a small run; it failed with a limit of 600 MB."""
@@ -297,7 +300,7 @@ def _of_same_workload(trial: AnyTrial, trials: list[AnyTrial], row: Row) -> dict
 
 def _reasons_to_skip(trials: list[AnyTrial], given: tuple[str, ...]) -> dict[str, tuple[Cause, str]]:
     """Return the reason of each trial or arm that cannot run on this machine."""
-    parts = [part for trial in trials for part in row_trials(trial) if part.kind in {"crawl", "memory", "swarm", "arm"}]
+    parts = [part for trial in trials for part in row_trials(trial) if part.kind in _OF_STRATEGIES]
     reasons: dict[str, tuple[Cause, str]] = {part: ("limit", reason) for part, reason in shortages(trials).items()}
     known: dict[tuple[str, str | None, int], tuple[Cause, str] | None] = {}  # making an environment takes long
     for part in parts:
@@ -374,6 +377,7 @@ def measured(
 _ON_THE_SERVER: dict[Kind, Callable[[Any, Server, Setting], Row]] = {
     "crawl": run_trial,
     "memory": run_trial,
+    "counts": run_counts,
     "idle": run_idle,
     "probe": run_probe,
     "open": run_open,
@@ -398,8 +402,10 @@ def append(folder: Path, row: Row) -> None:
 class ServerKeeper:
     """Keep a server running for the trials of a run; replace it when it has died."""
 
-    def __init__(self, cpus: host.Cpus) -> None:
+    def __init__(self, cpus: host.Cpus, *, is_timed: bool = True) -> None:
+        """Keep a server on its core; ``is_timed``: measure how much it can answer, which takes half a second."""
         self._cpus = cpus
+        self._is_timed = is_timed
         self._running = ExitStack()
         self._server: Server | None = None
 
@@ -412,7 +418,8 @@ class ServerKeeper:
             self._running.close()
             try:
                 self._server = self._running.enter_context(running(self._cpus.server))
-                self._server.find_ceiling(self._cpus.client)
+                if self._is_timed:
+                    self._server.find_ceiling(self._cpus.client)
             except (ServerError, OSError, subprocess.TimeoutExpired) as error:
                 raise RunError(str(error)) from error
         return self._server

@@ -5,10 +5,11 @@ Only what makes figures wrong fails a check. A full server, a late one and a cor
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from inflight.bench.measure import checks
 from inflight.bench.measure.checks import Judgement, not_applicable, passed_if
+from inflight.bench.plan.grid import Kind
 
 NEARLY_REACHED = 0.90
 WORK_TOLERANCE = 0.25
@@ -19,7 +20,7 @@ WORK_TOLERANCE = 0.25
 class Evidence:
     """Input of the checks: the planned trial, what the worker measured, and what was seen from outside."""
 
-    kind: Literal["crawl", "memory"]
+    kind: Kind
     planned_in_flight: int
     """Maximum in flight: the cap, or less where the site or the model is smaller."""
     cap: int

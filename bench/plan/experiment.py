@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from inflight import strategies
 from inflight.bench.plan.bare import BareTable, Idle, Limit, Probe
-from inflight.bench.plan.grid import Against, Crawl, Grid, Memory, Throughput, Workload
+from inflight.bench.plan.grid import Against, Counts, Crawl, Grid, Memory, Throughput, Workload
 from inflight.bench.plan.judge import (
     ExperimentError,
     Rounds,
@@ -39,7 +39,7 @@ AnswerColumn = Literal[
 """What a column of the answer of a run shows."""
 HEAD = ("about", "strategies", "rounds", "seed", "pin", "deadline_s", "site", "python", "answer")
 """The keys of a file beside its tables."""
-TABLES: tuple[type[Grid | BareTable], ...] = (Crawl, Memory, Throughput, Idle, Probe, Limit, Swarm, Open)
+TABLES: tuple[type[Grid | BareTable], ...] = (Crawl, Memory, Throughput, Counts, Idle, Probe, Limit, Swarm, Open)
 
 __all__ = ["Experiment", "ExperimentError", "Grid", "Workload", "load", "named", "parse", "preset_names"]
 
@@ -59,6 +59,7 @@ class Experiment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     crawl: tuple[Crawl, ...] = ()
     memory: tuple[Memory, ...] = ()
     throughput: tuple[Throughput, ...] = ()
+    counts: tuple[Counts, ...] = ()
     idle: tuple[Idle, ...] = ()
     probe: tuple[Probe, ...] = ()
     limit: tuple[Limit, ...] = ()
@@ -69,7 +70,7 @@ class Experiment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     @property
     def grids(self) -> tuple[Grid, ...]:
         """The tables of crawls."""
-        return (*self.crawl, *self.memory, *self.throughput)
+        return (*self.crawl, *self.memory, *self.throughput, *self.counts)
 
     @property
     def bare(self) -> tuple[BareTable, ...]:

@@ -25,7 +25,7 @@ MAX_LEFT_NS = 250_000_000
 AT_LEAST = ">="
 """Beginning of the name of any interpreter from a version on, such as ``>=3.12``."""
 
-Kind = Literal["crawl", "memory"]
+Kind = Literal["crawl", "memory", "counts"]
 InFlight = Annotated[int, Meta(ge=1, le=MAX_IN_FLIGHT)]
 Pages = Annotated[int, Meta(ge=1, le=10**9)]
 Cores = Annotated[int, Meta(ge=1, le=1024)]
@@ -91,7 +91,7 @@ def latencies(texts: tuple[str, ...], site: Mapping[str, Any]) -> tuple[str, ...
 class Grid(Table, frozen=True, kw_only=True):
     """The lists to combine, and the site that the workloads share."""
 
-    kind: ClassVar[Literal["crawl", "memory", "throughput"]]
+    kind: ClassVar[Literal["crawl", "memory", "throughput", "counts"]]
     latency: tuple[str, ...] = ("0",)
     in_flight: tuple[InFlight, ...] = (100,)
     connection: tuple[Connection, ...] = ("keep-alive",)
@@ -112,6 +112,11 @@ class Grid(Table, frozen=True, kw_only=True):
         """Settings of all arms (see ``bench.plan.arm.Arm``) that are not the default."""
         keys = ("python", "variables", "cores", "busy_threads", "lag")
         return {key: value for key in keys if (value := getattr(self, key, None))}
+
+    @property
+    def more(self) -> dict[str, Any]:
+        """Further values of the workload in the row of each trial."""
+        return {}
 
     def workloads(self, prefix: str) -> list[Workload]:
         """Return the cells in the order of the lists."""
@@ -163,6 +168,49 @@ class Memory(Grid, frozen=True, kw_only=True):
 
     def _pages(self, _pages: int, in_flight: int, _least_ns: float) -> int:
         return in_flight * self.waves
+
+
+class Counts(Grid, frozen=True, kw_only=True):
+    """Crawls that are counted: one fetch in flight, so that each page is the same work, and a short latency."""
+
+    kind = "counts"
+    latency: tuple[str, ...] = ("1ms",)
+    in_flight: tuple[InFlight, ...] = (1,)
+    repeats: Annotated[int, Meta(ge=1, le=10)] = 2  #: Number of crawls for each counter.
+    bytecodes: bool = False  #: Whether bytecodes are counted, too.
+    python: str | None = None
+    variables: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raise ExperimentError for a workload whose counts do not repeat, and for a site that cannot be endless."""
+        super().__post_init__()
+        asked = self.latency, self.in_flight, self.cpu
+        need(asked == COUNTED, "latency, in_flight and cpu must be left out: counts repeat only with 1 ms, 1 and 0")
+        counted_site(SiteConfig.from_dict(self.site))
+
+    @property
+    def more(self) -> dict[str, Any]:
+        """The number of repeats, and whether bytecodes are counted."""
+        return counted_with(self.repeats, bytecodes=self.bytecodes)
+
+    def _workload(self, *cell: Any) -> Workload:
+        return replace(super()._workload(*cell), kind="counts")
+
+
+COUNTED = (("1ms",), (1,), ("0",))
+"""Latency, number in flight and CPU work of crawls that are counted."""
+COUNTED_LAP = 100
+"""Pages of a lap of their site."""
+
+
+def counted_site(site: SiteConfig) -> SiteConfig:
+    """Return the endless site of crawls that are counted. Raises ValueError."""
+    return SiteConfig.from_dict(site.to_dict() | {"endless": True, "pages": COUNTED_LAP})
+
+
+def counted_with(repeats: int, *, bytecodes: bool) -> dict[str, Any]:
+    """Return what a row says of how its crawls are counted."""
+    return {"repeats": repeats} | ({"bytecodes": True} if bytecodes else {})
 
 
 class Against(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

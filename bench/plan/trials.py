@@ -19,6 +19,8 @@ _START_NS = {"shared": 150_000_000, "own": 300_000_000, "none": 150_000_000}
 _FETCH_NS = {"shared": 45_000, "own": 140_000, "none": 45_000}
 _MEMORY_NS, _HELD_NS, _HELD_THREAD_NS = 60_000_000, 130_000, 1_600_000
 """For each memory trial, and for each fetch that it holds: without and with a thread of its own."""
+_COUNT_NS, _COUNTED_NS = 900_000_000, {"shared": 400_000_000, "own": 900_000_000, "none": 300_000_000}
+"""For each trial that counts: 500 pages after a latency each, and for each of its repeats."""
 _SLICE_NS, _SLICE_FETCHES, _SLICE_ROUNDS = 55_000_000, 20, 4
 _SLICE_LATENCIES, _ALONE_LATENCIES = 22, 26
 """How long a slice waits, with more in flight and with 1."""
@@ -55,7 +57,7 @@ class Trial:
 
     @property
     def kind(self) -> Kind:
-        """``crawl`` (timed) or ``memory`` (held)."""
+        """``crawl`` (timed), ``memory`` (held) or ``counts``."""
         return self.workload.kind
 
     @property
@@ -67,6 +69,9 @@ class Trial:
     def expected_ns(self) -> int:
         """About how long it takes."""
         workload = self.workload
+        if workload.kind == "counts":
+            repeats: int = self.more["repeats"]
+            return _COUNT_NS + repeats * _COUNTED_NS[self.stack]
         fetch_ns = _FETCH_NS[self.stack] + workload.cpu_ns
         if workload.kind == "memory":
             fetch_ns += _HELD_THREAD_NS if self.threads_each and self.reachable > _CROWD_OF_THREADS else _HELD_NS
@@ -126,7 +131,8 @@ def _crawls(
         for strategy in chosen:
             arm = _arm(strategy, workload, grid.settings, on)
             trial_id = f"{workload.id}/{arm.name}/round={number}"
-            trials.append(trial_of(trial_id, number, workload, strategy, arm if on or grid.settings else None))
+            trial = trial_of(trial_id, number, workload, strategy, arm if on or grid.settings else None)
+            trials.append(replace(trial, more=grid.more))
     return trials
 
 

@@ -33,7 +33,7 @@ from inflight.bench.rows.parts import (
 )
 
 Connection = Literal["keep-alive", "per-fetch"]
-Metric = Literal["cpu_per_page", "throughput", "memory"]
+Metric = Literal["cpu_per_page", "throughput", "memory", "calls"]
 
 
 class ArmOf(Closed, frozen=True, kw_only=True):
@@ -135,14 +135,6 @@ class Measured(Layers, frozen=True, kw_only=True):
             raise ValueError("times of the same fetches that differ in their number")
 
 
-class IdleWorkload(Workload, frozen=True, kw_only=True):
-    """Workload of idle threads or tasks."""
-
-    what: Name  #: The kind of thread or task.
-    n: PositiveCount  #: Number to start.
-    variables: Maybe[dict[Name, str]] = None  #: Environment variables of the process; absent: none.
-
-
 _ANSWER = (
     *("pages", "failed_pages", "pages_per_s", "makespan_ns", "cpu_per_page_ns", "cpu_user_ns", "cpu_system_ns"),
     *("peak_in_flight", "tries", "service", "response", "timeline"),
@@ -150,6 +142,53 @@ _ANSWER = (
 _SERVED = ("requests", "peak_in_flight", "responses_by_status", "cpu_ns", "cpu_share", "lateness_p99_ns")
 _SIZES = ("held_uss_bytes", "held_rss_bytes")
 _RAN_WITH = ("strategy", "python", "implementation", "gil")
+
+
+class CountsWorkload(CrawlWorkload, frozen=True, kw_only=True):
+    """What was asked for: pages of an endless site, one after the other."""
+
+    repeats: PositiveCount  #: Number of crawls for each counter.
+    bytecodes: Maybe[Literal[True]] = None  #: Whether bytecodes are counted.
+
+
+Counter = Literal["python_calls", "c_calls", "system_calls", "bytecodes"]
+
+
+class Counted(Open, frozen=True, kw_only=True):
+    """What was counted. A figure per page is a mean of the repeats; it is absent where it cannot be counted."""
+
+    pages: Maybe[PositiveCount] = None  #: Number of pages that were counted, after those of a warm-up.
+    python_calls_per_page: Maybe[Number] = None  #: Calls of Python functions; a coroutine that continues is called.
+    c_calls_per_page: Maybe[Number] = None  #: Calls of C functions by Python code.
+    system_calls_per_page: Maybe[Number] = None  #: Without futex and those of allocators; of children, too.
+    bytecodes_per_page: Maybe[Number] = None  #: Instructions of Python bytecode.
+    totals: Maybe[dict[Counter, list[Count]]] = None  #: Totals of each repeat, from which the figures per page are.
+    repeats_equal: Maybe[bool] = None  #: Whether the totals of all repeats are equal; absent: one repeat.
+    python_calls: Maybe[dict[Name, Number]] = None  #: Calls per page by file and function.
+    c_calls: Maybe[dict[Name, Number]] = None  #: Calls per page by function.
+    system_calls: Maybe[dict[Name, Number]] = None  #: System calls per page by name.
+    futex_calls: Maybe[list[Count]] = None  #: Calls of futex in each repeat: they depend on timing.
+    switches: Maybe[list[Count]] = None  #: Context switches in each repeat: they depend on timing.
+    page_faults: Maybe[list[Count]] = None  #: Page faults in each repeat: they depend on the state of the memory.
+    lacks: Maybe[dict[Name, Name]] = None  #: What could not be counted here, with the reason.
+
+
+class Counts(Row, frozen=True, kw_only=True):
+    """What a strategy does per page: calls and system calls, which no load of the machine changes."""
+
+    FORMAT = 6
+    NEEDED: ClassVar[Needed] = {"measured": ("pages",), "knobs": _RAN_WITH}
+
+    workload: CountsWorkload
+    measured: Counted
+
+
+class IdleWorkload(Workload, frozen=True, kw_only=True):
+    """Workload of idle threads or tasks."""
+
+    what: Name  #: The kind of thread or task.
+    n: PositiveCount  #: Number to start.
+    variables: Maybe[dict[Name, str]] = None  #: Environment variables of the process; absent: none.
 
 
 class Crawl(Row, frozen=True, kw_only=True):

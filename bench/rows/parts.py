@@ -52,10 +52,10 @@ class Lists(Closed, frozen=True, kw_only=True):
             raise ValueError("times that do not rise")
 
 
-Kind = Literal["crawl", "memory", "idle", "probe", "limit", "swarm", "open", "arm"]
+Kind = Literal["crawl", "memory", "idle", "probe", "limit", "swarm", "open", "arm", "counts"]
 Status = Literal["ok", "wrong", "failed", "timeout", "skipped"]
 Cause = Literal["not installed", "no interpreter", "limit", "memory budget", "server"]
-NEWEST_FORMAT = 5
+NEWEST_FORMAT = 6
 Needed = dict[str, tuple[str, ...]]
 HttpStatus = Annotated[str, Meta(pattern=r"^[1-5][0-9][0-9]$")]
 StartedAt = Annotated[
@@ -296,6 +296,8 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
     """Figures that are present if the status is ok, by part of the row."""
     ABOVE_0: ClassVar[tuple[str, ...]] = ()
     """Figures of ``measured`` that are above 0 if the status is ok."""
+    FORMAT: ClassVar[int] = 5
+    """The format in which rows of this kind are written: the first one that has the kind as it is."""
 
     format: Annotated[int, Meta(ge=1, le=NEWEST_FORMAT)]  #: Format of the row; bench/rows/files.py has the history.
     run: Name  #: Name of the run and of its folder.

@@ -5,14 +5,14 @@ dropped and texts are made printable, so readers meet neither a value that was n
 """
 
 import json
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import msgspec
 
-from inflight.bench.rows.kinds import Arm, Crawl, Idle, LimitFound, Memory, OpenLoop, Probe, Swarm
+from inflight.bench.rows.kinds import Arm, Counts, Crawl, Idle, LimitFound, Memory, OpenLoop, Probe, Swarm
 from inflight.bench.rows.parts import NEWEST_FORMAT, Row
 
-Record = Crawl | Memory | Idle | Probe | LimitFound | Swarm | OpenLoop | Arm
+Record = Crawl | Memory | Idle | Probe | LimitFound | Swarm | OpenLoop | Arm | Counts
 MAX_MESSAGE = 200
 """Maximum length of an error message, which may contain the wrong value."""
 MIN_NUMBER = 1e-20
@@ -25,6 +25,7 @@ class _Head(msgspec.Struct):
     format: Annotated[int, msgspec.Meta(ge=1, le=10**6)]
 
 
+_FORMATS = {kind.__struct_config__.tag: kind.FORMAT for kind in get_args(Record)}
 _HEAD, _DECODER = msgspec.json.Decoder(_Head), msgspec.json.Decoder(Record)
 
 
@@ -46,8 +47,8 @@ def read(line: str) -> Row:
 
 
 def make(**values: Any) -> Row:
-    """Make the record of a trial in the newest format from plain values. Raises ValueError as ``read`` does."""
-    return read(json.dumps(msgspec.to_builtins({"format": NEWEST_FORMAT} | values)))
+    """Make the record of a trial in the format of its kind from plain values. Raises ValueError as ``read`` does."""
+    return read(json.dumps(msgspec.to_builtins({"format": _FORMATS[values["kind"]]} | values)))
 
 
 def changed(row: Row, **values: Any) -> Row:

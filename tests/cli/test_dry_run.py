@@ -102,3 +102,12 @@ def test_rounds_seed_and_strategies_replace_those_of_the_experiment(tiny: Path) 
     orders = {tuple(listed("--seed", str(seed))) for seed in range(5)}
     assert len(orders) > 1
     assert listed("--seed", "5") == listed("--seed", "5")
+
+
+def test_what_is_counted_has_a_line_in_a_plan(tmp_path: Path) -> None:
+    (tmp_path / "counts.toml").write_text('strategies = ["callbacks"]\n[[counts]]\n', encoding="utf-8")
+
+    out = call("run", tmp_path / "counts.toml", "--dry-run", columns=120).out
+
+    assert "calls and system calls per page" in out
+    assert re.search(r" 1  +1 +callbacks$", out, re.MULTILINE)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from inflight import strategies
 from inflight.bench.plan.experiment import MAX_SEED, Experiment, ExperimentError, Grid, load, parse, preset_names
-from inflight.bench.plan.grid import CONNECTIONS, Crawl, Memory, Throughput, Workload
+from inflight.bench.plan.grid import CONNECTIONS, Counts, Crawl, Memory, Throughput, Workload
 from inflight.bench.plan.judge import MAX_SECONDS
 from inflight.fake_server.delays import parse_delay
 from inflight.fake_server.site import SiteConfig
@@ -82,6 +82,22 @@ def test_an_empty_crawl_table_is_an_experiment_with_defaults() -> None:
         (BLOCKS + "site = { links = 0 }", ["[[throughput]] number 1: an endless site needs links"]),
         (BLOCKS + "site = { missing = 0.1 }", ["[[throughput]] number 1: an endless site has html pages only"]),
         (CRAWL + "site = { endless = true }", ["[[crawl]] number 1: the site of [[throughput]] is endless"]),
+        # counts
+        *(
+            (
+                f"[[counts]]\n{other}",
+                ["[[counts]] number 1: latency, in_flight and cpu must be left out: counts repeat only with 1 ms, 1"],
+            )
+            for other in ("latency = ['0']", "latency = ['1ms', '2ms']", "in_flight = [2]", "cpu = ['1ms']")
+        ),
+        ("[[counts]]\nrepeats = 0", ["[[counts]] number 1: repeats must be a whole number >= 1, not 0"]),
+        ("[[counts]]\nrepeats = 11", ["[[counts]] number 1: repeats must be a whole number <= 10, not 11"]),
+        ("[[counts]]\nbytecodes = 1", ["[[counts]] number 1: bytecodes must be true or false, not 1"]),
+        ("[[counts]]\npages = 10", ['[[counts]] number 1: unknown key "pages"']),
+        ("[[counts]]\ncores = 2", ['[[counts]] number 1: unknown key "cores"']),
+        ("[[counts]]\nsite = { links = 0 }", ["[[counts]] number 1: an endless site needs links"]),
+        ("[site]\nlinks = 0\n[[counts]]", ["[[counts]] number 1: an endless site needs links"]),
+        ("[[counts]]\nsite = { redirects = 0.1 }", ["[[counts]] number 1: an endless site has html pages only"]),
         # tables
         ("", ["my.toml: nothing to do; add a [[crawl]] or a [[memory]] table"]),
         ("[site]\nlinks = 1", ["my.toml: nothing to do"]),
@@ -347,6 +363,11 @@ def tables(kind: type[Grid], **values: st.SearchStrategy[Any]) -> st.SearchStrat
     return st.lists(st.builds(kind, **CROSSED, **values), min_size=1, max_size=2).map(tuple)
 
 
+def counted() -> st.SearchStrategy[tuple[Counts, ...]]:
+    values = {"repeats": st.integers(1, 10), "bytecodes": st.booleans(), "connection": CROSSED["connection"]}
+    return st.lists(st.builds(Counts, **values), max_size=2).map(tuple)
+
+
 def experiments() -> st.SearchStrategy[Experiment]:
     return st.builds(
         Experiment,
@@ -360,6 +381,7 @@ def experiments() -> st.SearchStrategy[Experiment]:
         crawl=tables(Crawl, **OF_SITES),
         memory=st.just(()) | tables(Memory, site=SITES, waves=st.integers(1, 100), parked=st.booleans()),
         throughput=st.just(()) | tables(Throughput, **BLOCKS_OF_ARMS),
+        counts=counted(),
     )
 
 

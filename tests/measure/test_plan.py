@@ -11,7 +11,7 @@ from inflight.bench.measure import run as runs
 from inflight.bench.plan.arm import BlockTrial
 from inflight.bench.plan.bare import Idle, Limit, Probe
 from inflight.bench.plan.experiment import Experiment, ExperimentError, load, parse
-from inflight.bench.plan.grid import Crawl, Memory
+from inflight.bench.plan.grid import Counts, Crawl, Memory
 from inflight.bench.plan.trials import Trial, above_limits, estimate_ns, expand, remarks, row_trials
 from inflight.strategies import Description, describe, names
 
@@ -314,3 +314,28 @@ def test_a_trial_is_run_again_unless_all_its_rows_are_there() -> None:
 def test_a_fetch_that_would_wait_too_long_for_its_next_slice_is_refused() -> None:
     with pytest.raises(ExperimentError, match=r"latency=14s/.* up to 616 s for its next slice, limit 600; ask"):
         blocks_of({"latency": ["14s"]})
+
+
+def test_a_trial_that_counts_takes_longer_with_each_repeat_and_with_a_stack_of_its_own() -> None:
+    def expected_ns(strategy: str, repeats: int) -> int:
+        (trial,) = crawls(Experiment(name="x", strategies=(strategy,), counts=(Counts(repeats=repeats),)))
+        return trial.expected_ns
+
+    once_ns, twice_ns, thrice_ns = (expected_ns("many", repeats) for repeats in (1, 2, 3))
+    assert 1e9 < once_ns < twice_ns < 2.5e9
+    assert thrice_ns - twice_ns == twice_ns - once_ns
+    assert expected_ns("own", 2) > twice_ns
+
+
+def test_a_trial_that_counts_says_how() -> None:
+    tables = [{}, {"repeats": 1, "bytecodes": True, "variables": {"A": "1"}}]
+    experiment = parse({"strategies": ["many"], "counts": tables}, "x", DESCRIBED, "x.toml")
+
+    other, usual = sorted(crawls(experiment), key=lambda trial: trial.values["repeats"])
+
+    assert usual.kind == other.kind == "counts"
+    assert (usual.values["latency"], usual.values["in_flight"], usual.values["repeats"]) == ("1ms", 1, 2)
+    assert "bytecodes" not in usual.values
+    assert "arm" not in usual.values
+    assert (other.values["repeats"], other.values["bytecodes"]) == (1, True)
+    assert other.values["arm"]["variables"] == {"A": "1"}

@@ -44,10 +44,10 @@ class Place:
 
 
 @contextmanager
-def chosen_place() -> Iterator[Place]:
-    """Choose cores, and keep a server running while blocks are run."""
+def chosen_place(*, is_timed: bool = True) -> Iterator[Place]:
+    """Choose cores, and keep a server running while blocks are run, or while calls are counted."""
     cpus = host.choose_cpus(pin=True)
-    with runs.beside_the_server(cpus), runs.ServerKeeper(cpus) as keeper:
+    with runs.beside_the_server(cpus), runs.ServerKeeper(cpus, is_timed=is_timed) as keeper:
         yield Place(keeper, cpus)
 
 
