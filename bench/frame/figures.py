@@ -14,6 +14,10 @@ def _whole(value: float, _digits: int = 0) -> str:
     return units.count(round(value))
 
 
+def _per_page(value: float, _digits: int = 0) -> str:
+    return units.count(round(value, 2))
+
+
 def _share(value: float, _digits: int = 0) -> str:
     return units.percent(value)
 
@@ -33,12 +37,17 @@ class Figure:
 _time = partial(Figure, write=units.duration, best="shortest", worst="longest")
 _size = partial(Figure, write=units.size, best="smallest", worst="largest")
 _count = partial(Figure, write=_whole)
+_done = partial(Figure, write=_per_page, best="fewest", worst="most")
 
 FIGURES = {
     "pages_per_s": Figure("pages per second", units.rate, "fastest", "slowest", is_more_better=True),
     "cpu_per_page_ns": Figure("CPU time per page", units.duration, "cheapest", "dearest"),
     "faults_per_page": Figure("page faults per page", units.number),
     "switches_per_page": Figure("context switches per page", units.number),
+    "python_calls_per_page": _done("Python calls"),
+    "c_calls_per_page": _done("C calls"),
+    "system_calls_per_page": _done("system calls"),
+    "bytecodes_per_page": _done("bytecodes"),
     "pss_bytes": _size("memory of all processes (PSS)"),
     "service_mean_ns": _time("service time, mean"),
     "service_p50_ns": _time("service time, median"),

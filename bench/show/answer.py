@@ -18,6 +18,7 @@ from inflight.bench.frame.contrast import contrast, records, summary
 from inflight.bench.frame.figures import figure_of
 from inflight.bench.frame.history import costs
 from inflight.bench.frame.statistics import MARGIN
+from inflight.bench.plan.arm import REFERENCE
 from inflight.bench.plan.experiment import PRESETS, preset_names
 from inflight.bench.race.lanes import races
 from inflight.bench.race.page import section as race_section
@@ -37,6 +38,8 @@ PAIR = ("thread_pool", "native_asyncio")
 """The models of the question "threads or asyncio?"."""
 MODELS = ("sequential", "thread_pool", "callbacks", "generators", "native_asyncio", "aiohttp_client")
 """Strategies of a preset that names none."""
+COUNTED = ["python_calls_per_page", "system_calls_per_page"]
+"""The counts of a sentence."""
 USUAL_COLUMNS = ("cpu", "throughput", "memory", "at_once", "held", "swarm")
 """The columns of an experiment that names none, as far as it measured them."""
 WIDTH = 80
@@ -155,6 +158,7 @@ def answer_of(studies: Studies) -> Answer:
     every = [_against(studies, *pair) for pair in _pairs(studies, models, preset)]
     pairs = [pair for pair in every if pair.clauses]
     facts, sentences = _facts(studies, is_alone=not pairs)
+    counts, why = _counts(studies, [pair.first for pair in every if pair.first not in PAIR])
     marks = "".join(entry.text for column in columns for entry in column.entries.values())
     legend = [SENTENCES["unsure"]] if "?" in marks else []
     if "own" in models.values():
@@ -167,8 +171,8 @@ def answer_of(studies: Studies) -> Answer:
         columns=columns,
         models=models,
         pairs=pairs,
-        figures={"machine": _machine(studies), **facts},
-        sentences=[*([pair.sentence for pair in pairs] or _findings(studies, columns)), *sentences],
+        figures={"machine": _machine(studies), **counts, **facts},
+        sentences=[*([pair.sentence for pair in pairs] or _findings(studies, columns)), *why, *sentences],
     )
 
 
@@ -380,6 +384,26 @@ def _without(titles: Mapping[str, str], known: Collection[str], table: Mapping[s
 # The other sentences
 
 
+def _counts(studies: Studies, clients: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """Return what a page does with asyncio, each client that a user named, and the reference: figures and a sentence.
+
+    Both are empty unless the reference and another one were counted.
+    """
+    counted: dict[Any, Any] = {}
+    for part in studies.parts["counts"][:1]:
+        valid = part.figures[part.figures["valid"].astype(bool)].set_index("line")
+        counted = valid.reindex(columns=COUNTED).dropna().to_dict("index")
+    figures = {name: counted[name] for name in (PAIR[1], *clients, REFERENCE) if name in counted}
+    if len(figures) == 1 or REFERENCE not in figures:
+        return {}, []
+    first, *others = (
+        ("asyncio" if name == PAIR[1] else name, *(figure_of(key).write(value, 0) for key, value in values.items()))
+        for name, values in figures.items()
+    )
+    rest = ", ".join(SENTENCES["counts_of"].format(*each) for each in others)
+    return {"counts": figures}, [SENTENCES["counts"].format(*first, rest)]
+
+
 def _findings(studies: Studies, columns: Sequence[Criterion]) -> list[str]:
     """Return the first findings of the studies in the table; a run that is a single race begins with it."""
     lanes = races(studies.rows)
@@ -392,13 +416,14 @@ def _findings(studies: Studies, columns: Sequence[Criterion]) -> list[str]:
 def conditions(studies: Studies) -> list[str]:
     """Return what is said before all else: a neighbour, the state of the machine, a CPU quota, slow cores, noise.
 
-    A quota that stopped nothing has changed no figure, so it is not said. Rows and machine.json have it.
+    A quota that stopped nothing has changed no figure, so it is not said. Rows and machine.json have it. Of a noisy run
+    the share that others took is said once.
     """
     rows, machine = studies.rows, _machine(studies)
     state = ["" if machine["windows_vary"] is None else _steady(machine["windows_vary"])]
     if machine["cost"] is not None:
         state.append(STATE["cost"].format(*machine["cost"]))
-    if machine["taken_by_others"] is not None:
+    if machine["taken_by_others"] is not None and not studies.is_noisy:
         state.append(STATE["taken"].format(units.percent(machine["taken_by_others"])))
     sentences = words.disturbed(studies.about[0].get("neighbour"))
     if any(state):

@@ -34,12 +34,13 @@ _FIGURES: dict[str, dict[str, str]] = {
     "arm": _TIMED,
     "memory": _HELD,
     "idle": _HELD,
+    "counts": {"python_calls_per_page": "Python calls", "system_calls_per_page": "system calls"},
     "swarm": {"held_in_flight": "held after", "reach_ns": ""},
     "limit": {"found": "found", "predicted": "predicted"},
 }
 """The figures in the line of a trial of each kind, and the words behind them."""
-IN_TABLE = frozenset({"crawl", "arm", "memory"})
-"""The kinds of trials that are in the table of a run that goes on."""
+IN_TABLE = frozenset({"crawl", "arm", "memory", "counts"})
+"""The kinds of trials that are in the table of a run that goes on; of those that count, it has how many are done."""
 USUAL_IN_FLIGHT = 100
 """Of workloads with the same latency, the table has the one nearest to this number."""
 MAX_LINES, MIN_SIZES = 20, 3
@@ -293,7 +294,7 @@ def trial_line(number: int, total: int, row: Row, *, colour: bool | None = None,
 
 
 def _where(row: Row) -> str:
-    kind = row.kind if row.kind in {"memory", "idle", "swarm", "limit", "open"} else ""
+    kind = row.kind if row.kind in {"memory", "counts", "idle", "swarm", "limit", "open"} else ""
     return words.join(", ", kind, words.workload(row.kind, msgspec.to_builtins(row.workload)))
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from inflight.bench.show.studies import Studies
 
-ASKED = {"crawl", "arm", "memory", "swarm"}
+ASKED = {"crawl", "arm", "memory", "counts", "swarm"}
 """The kinds of trials in which a strategy crawls."""
 _WHOLE = (
     "cores",

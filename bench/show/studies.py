@@ -19,7 +19,7 @@ from inflight.bench.frame import frame, noise
 from inflight.bench.frame.history import History, history
 from inflight.bench.plan.judge import nearest
 from inflight.bench.rows.files import Row
-from inflight.bench.show import at_once, pictures, sections
+from inflight.bench.show import at_once, counts, pictures, sections
 from inflight.bench.show.folder import Extras, read, source
 from inflight.bench.show.pictures import Picture
 from inflight.bench.show.study import Part, Study
@@ -75,7 +75,12 @@ class Studies:
     def parts(self) -> dict[str, list[Part]]:
         """The parts of each study; none if there is nothing for it."""
         *first, others = STUDIES
-        every = {each.name: parts_of(each, self.lines if each.measure == "mean" else self.trials) for each in first}
+        every = dict[str, list[Part]]()
+        for study in first:
+            source = self.lines if study.measure == "mean" else self.trials
+            if study.name == counts.NAME:
+                source = counts.beside(source, self.rows, every["cpu"])
+            every[study.name] = parts_of(study, source)
         in_table = [part.trials for some in _without_replaced(every) for part in some]
         rest = self.trials[~self.trials["trial"].isin(set().union(*in_table))]
         return every | {others.name: parts_of(others, rest)}
@@ -93,12 +98,16 @@ class Studies:
     @cached_property
     def sections(self) -> list[Section]:
         """The sections; of a noisy run, those of timed studies have tables only, and the first says why."""
-        every = [(parts[0].study.is_timed, sections.section(parts, self.history)) for parts in self.present]
+        every = [(parts[0].study.is_timed, self._section(parts)) for parts in self.present]
         if not self.is_noisy:
             return [section for _, section in every]
         warning = (self._noisy("noisy"),)
         bare = [replace(part, title="", findings=()) if is_timed else part for is_timed, part in every]
         return [Section("", first=warning, findings=warning), *bare]
+
+    def _section(self, parts: list[Part]) -> Section:
+        is_counts = parts[0].study.name == counts.NAME
+        return counts.section(self) if is_counts else sections.section(parts, self.history)
 
     def _noisy(self, sentence: str) -> str:
         return SENTENCES[sentence].format(units.percent(noise.taken_share(self.rows) or 0.0))

@@ -12,6 +12,7 @@ from inflight.bench import units
 from inflight.bench.rows.files import Row
 from inflight.bench.show.answer import PAIR, WIDTH, Answer, answer_of
 from inflight.bench.show.studies import Studies
+from tests.made_counts_rows import counts_row
 from tests.made_memory_rows import c10k_run, held_row, limit_row, memory_run
 from tests.made_rows import arm_row, block_rows, edited
 from tests.show.drawn import drawn, texts
@@ -195,6 +196,7 @@ def test_a_client_with_a_thread_for_each_fetch_is_set_against_threads() -> None:
 
 def test_every_figure_of_the_screen_is_in_the_json() -> None:
     rows = [*block_rows(CHEAP), *slow(), *held({THREADS: 60_000, ASYNCIO: 15_000, "callbacks": 9000}), limit_row()]
+    rows += counted(ASYNCIO, "callbacks")
     answer = answered(rows)
     values = json.loads(json.dumps(answer.as_json()))
     known = {units.number(number, digits) for number in numbers(values) for digits in (1, 2, 3, 5)}
@@ -214,6 +216,49 @@ def numbers(value: Any) -> list[float]:
     if isinstance(value, list):
         return [number for each in value for number in numbers(each)]
     return [value] if isinstance(value, int | float) and not isinstance(value, bool) else []
+
+
+# Counts
+
+
+CALLS = "asyncio makes 83 Python calls and 10 system calls per page, callbacks 18 and 3."
+
+
+def counted(*names: str) -> list[Row]:
+    figures = {ASYNCIO: (83.0, 10.0), "callbacks": (18.0, 3.0), "my_client": (208.25, 7.0)}
+    return [counts_row(name, {"x.py:f": figures[name][0]}, {"read": figures[name][1]}, more=None) for name in names]
+
+
+def test_calls_say_why_if_both_were_counted() -> None:
+    assert CALLS in answered(counted(ASYNCIO, "callbacks")).sentences
+    assert CALLS in answered([*block_rows(CHEAP), *counted(ASYNCIO, "callbacks")]).sentences
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [],
+        counted(ASYNCIO),
+        counted("callbacks"),
+        [*counted("callbacks"), counts_row(ASYNCIO, status="failed", reason="no route")],
+        [*counted("callbacks"), counts_row(ASYNCIO, lacks={"calls": "no hook"})],
+        [*counted("callbacks"), counts_row(ASYNCIO, lacks={"system calls": "ptrace is refused"})],
+        [counts_row(name, lacks={"calls": "no hook", "system calls": "ptrace is refused"}) for name in CHEAP],
+    ],
+)
+def test_calls_are_not_named_if_either_was_not_counted(rows: list[Row]) -> None:
+    answer = answered([*block_rows(CHEAP), *rows])
+
+    assert not any("calls" in sentence for sentence in answer.sentences)
+    assert "counts" not in answer.figures
+
+
+def test_a_client_that_a_user_names_stands_in_the_same_sentence() -> None:
+    answer = answered([*block_rows({**CHEAP, "my_client": 90_000}), *counted(ASYNCIO, "callbacks", "my_client")])
+
+    sentence = "asyncio makes 83 Python calls and 10 system calls per page, my_client 208.25 and 7, callbacks 18 and 3."
+    assert sentence in answer.sentences
+    assert answer.figures["counts"]["my_client"] == {"python_calls_per_page": 208.25, "system_calls_per_page": 7}
 
 
 # How many at once
@@ -247,9 +292,11 @@ def test_where_no_limit_is_known_the_cell_says_so() -> None:
 # The screen
 
 
-def test_the_screen_has_at_most_25_lines_of_80_columns() -> None:
+@pytest.mark.parametrize("others", [0.1, 0.5], ids=["quiet", "noisy"])
+def test_the_screen_has_at_most_25_lines_of_80_columns(others: float) -> None:
     own = {"aiohttp_client": 150_000}
-    rows = [*block_rows({**CHEAP, "generators": 25_000}), *slow({**CHEAP, "generators": 25_000}), *block_rows(own)]
+    models = {**CHEAP, "generators": 25_000}
+    rows = [*block_rows(models, others=others), *slow(models), *block_rows(own), *counted(ASYNCIO, "callbacks")]
     rows += [*held({"callbacks": 9000, "generators": 10_000, THREADS: 60_000, ASYNCIO: 15_000}), limit_row()]
     rows += [limit_row("descriptors", found=None, predicted=19_990, stopped_by="predicted")]
 

@@ -19,6 +19,7 @@ from inflight.bench.show import html
 from inflight.bench.show.results import Results
 from inflight.bench.show.studies import Studies
 from inflight.bench.show.summary import as_markdown, sections_of, summary_table
+from tests.made_counts_rows import counts_row
 from tests.made_memory_rows import idle_row, limit_row, probe_row
 from tests.made_rows import MACHINE, arm_row, crawl_row, edited, memory_row
 from tests.swarm.made_open_rows import open_row
@@ -93,6 +94,7 @@ COUNTS: dict[str, tuple[list[Row], Sequence[int]]] = {
     "limits through and within shared ones": (
         [limit_row(found=11_111), edited(limit_row(found=22_222), workload={"through_shared": True})], (11_111, 22_222),
     ),
+    "counts": ([counts_row(name, {"x.py:f": n}) for name, n in (("a", 11_000.0), ("b", 12_000.0))], (11_000, 12_000)),
     "probes": ([probe_row(wall_ns=11 * M, cpu_ns=0), probe_row("races", wall_ns=12 * M)], ()),
 }  # fmt: skip
 

@@ -17,6 +17,7 @@ from inflight.bench.show.study import Part
 from inflight.bench.show.study import parts as parts_of
 from inflight.bench.show.table import Table
 from inflight.bench.show.words import TEXTS
+from tests.made_counts_rows import counts_row
 from tests.made_memory_rows import c10k_run, held_row, idle_row, limit_row, probe_row
 from tests.made_rows import MS, arm_row, crawl_row, edited
 from tests.show.drawn import HOSTILE, drawn, texts
@@ -32,6 +33,7 @@ EVERY: dict[str, list[Row]] = {
     "probes": [probe_row()],
     "swarm": [*c100k_run(), lossy_row()],
     "open_loop": open_run((2000, 4000)),
+    "counts": [counts_row(), counts_row("native_asyncio")],
 }
 """Rows of each listing."""
 

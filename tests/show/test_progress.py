@@ -35,6 +35,7 @@ from inflight.bench.show.progress import (
 )
 from inflight.bench.show.terminal import GREEN, RED, wants_colour, wants_live
 from tests.cli.command import ENVIRONMENT, INFLIGHT
+from tests.made_counts_rows import counts_row
 from tests.made_memory_rows import held_row, idle_row
 from tests.made_rows import arm_row, crawl_row, edited, memory_row
 from tests.patience import FOREVER_S, until
@@ -374,6 +375,13 @@ def test_on_a_terminal_a_table_fills_up_and_a_valid_trial_has_no_line(terminal: 
     assert sentence.startswith("1/4  ")
     assert bar == 10 * "━" + 30 * "─"
     assert words_of(lines[:2]) == ["callbacks 50 µs 10,000 - 1/1", "generators 60 µs 10,000 - 1/1"]
+
+
+def test_a_trial_that_counts_has_no_line_and_is_done_in_the_table(terminal: Terminal) -> None:
+    sentence, _, _, _, line, *_ = reported(terminal, [arm_row("callbacks")], [counts_row()])
+
+    assert sentence.startswith("2/4  ")
+    assert words_of([line]) == ["callbacks 50 µs 10,000 - 2/2"]
 
 
 def test_what_is_not_valid_has_a_line_above_the_table(terminal: Terminal) -> None:
