@@ -388,6 +388,7 @@ def compare(**options: Any) -> None:
 @option("--links", default=10)
 @option("--cycles")
 @option("--metric", "metrics")
+@option("--bytecodes")
 @option("--budget")
 @OUT
 @MARKDOWN
@@ -399,6 +400,9 @@ def ab(**options: Any) -> None:
     The sides take turns in blocks. A side is a strategy, or strategy@revision of a git repository; without B, both are
     A. The settings of one side are --a and --b: python, with, env, in_flight, connection or repo. Others are for both.
 
+    --metric calls counts instead what both do per page, in seconds and on a busy machine. It exits with 0 if B does the
+    same or less, 1 if it does more, 3 if the counts do not repeat. Fewer calls are not always less time.
+
     \b
     inflight ab callbacks generators --in-flight 1000
     inflight ab callbacks@main callbacks                    main against the working tree
@@ -406,6 +410,7 @@ def ab(**options: Any) -> None:
     inflight ab aiohttp_client --a with=aiohttp==3.10.11 --b with=aiohttp==3.11.18
     inflight ab native_asyncio --a python=python3.11 --b python=python3.13
     inflight ab callbacks --b env=PYTHONDEVMODE=1
+    inflight ab callbacks@main callbacks --metric calls     calls and system calls per page, in seconds
     """
     _do("ab.command", options)
 

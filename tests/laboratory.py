@@ -22,6 +22,7 @@ from inflight.bench.plan.trials import AnyTrial, row_trials
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import changed
 from tests.made_blocks import BASE_BYTES, HELD_BYTES, MANY, block
+from tests.made_counts import EQUAL, MORE, side_row
 from tests.made_rows import arm_row, crawl_row, memory_row
 
 Answer = Callable[[AnyTrial, bool], Iterable[Row]]
@@ -79,6 +80,9 @@ def sides(made: Callable[[BlockTrial], Mapping[str, Any]], memory: float = 0.0) 
             for control in ("placebo", "placebo_throughput"):
                 options[control] = options.get(control, 0.0) + Random(f"{control} {trial.round}").gauss(0, 0.004)
             return block(trial.round, **options)[:3]
+        if trial.kind == "counts":
+            is_planted = trial.values["arm"].get("planted_loops") is not None
+            return [side_row(trial.values["arm"]["name"], MORE if is_planted else EQUAL)]
         if trial.kind != "memory":
             return [crawl_row()]
         held = trial.values["in_flight"]

@@ -3,6 +3,7 @@
 ::
 
     Comparison --ready--> arms --calibrated--> cycles per block --measure--> [Row] --values--> decide --> again or end
+                            '--measure_counts--> [Row] --judge--> verdict              with --metric calls
 """
 
 import json
@@ -13,11 +14,11 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inflight.bench import units
+from inflight.bench.ab import counts, show
 from inflight.bench.ab import decide as deciding
-from inflight.bench.ab import show
 from inflight.bench.ab.decide import Decision, Result
 from inflight.bench.ab.rule import DESIGNED, Rule, budget_for, rule_for, smallest_found
 from inflight.bench.commands import run as commands
@@ -29,18 +30,26 @@ from inflight.bench.measure import host
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.blocks import comparing
 from inflight.bench.measure.blocks.comparing import Arms, Place
-from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.places import without_places
 from inflight.bench.plan.comparison import Comparison, from_words
-from inflight.bench.plan.judge import ExperimentError
+from inflight.bench.plan.judge import ExperimentError, need
 from inflight.bench.rows import files as rows
-from inflight.bench.rows.kinds import Arm
-from inflight.bench.show import progress, words
+from inflight.bench.rows.kinds import Arm, Counts
+from inflight.bench.show import markdown as form
+from inflight.bench.show import progress, terminal, words
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from inflight.bench.show.pictures import Picture
 
 REFUSALS = commands.REFUSALS
 EXITS = {"pass": 0, "regression": 1, "inconclusive": 3}
 NOISE = (0.02, 0.05)
 """SDs of blocks for which the plan shows the detectable change."""
+MAX_ROUNDS = 3
+"""Number of times that calls are counted if the repeats of a side differ."""
+COLOURS = {0: "bold green", 1: "bold red", 3: "bold yellow"}
 MEMORY_S = 3.5
 """Approximate duration of the four readings of memory, for estimates only."""
 OVERRUN = 1.5
@@ -63,16 +72,25 @@ def run(
     links: int,
     cycles: int | None,
     metrics: Sequence[str],
+    bytecodes: bool,
     budget: str | None,
     out: Path,
     markdown: Path | None,
     as_json: bool,
 ) -> int:
-    """Compare, print the verdict, and return 0 (pass), 1 (regression), 3 (inconclusive) or 130 (interrupted)."""
+    """Compare, print the verdict, and return 0 (pass), 1 (regression), 3 (inconclusive) or 130 (interrupted).
+
+    A comparison of counts has verdicts of its own (``counts``).
+    """
     single = {"in_flight": in_flight, "connection": connection, "repo": repo, "python": python}
     both = [(f"--{key.replace('_', '-')}", key, str(value)) for key, value in single.items() if value is not None]
     both += [("--with", "with", value) for value in requirements] + [("--env", "env", value) for value in variables]
     planned = from_words(a, b, both=both, of_a=of_a, of_b=of_b, latency=latency, links=links, metrics=metrics)
+    if planned.metrics == ("calls",):
+        need(budget is None and cycles is None, "--metric calls counts once; leave out --budget and --cycles")
+        _check_writable(out)
+        return count(planned, out, markdown, bytecodes=bytecodes, as_json=as_json)
+    need(not bytecodes, "--bytecodes counts with --metric calls")
     budget_s = None if budget is None else time_s(budget, "--budget")
     _check_writable(out)
     folder, done, machine = None, 0, host.machine()
@@ -82,9 +100,7 @@ def run(
             tempfile.TemporaryDirectory(prefix="inflight-") as files,
             comparing.chosen_place() as place,
         ):
-            planned, prepared = comparing.ready(replace(planned, cycles=cycles), Path(files))
-            for name in ("A", "B"):
-                say(f"{name}: {prepared[name].arm.label}" + _commit(prepared[name]))
+            planned, prepared = ready(replace(planned, cycles=cycles), Path(files))
             planned, block_s = calibrated(planned, prepared, place)
             rule = rule_within(budget_s, block_s, planned)
             folder = runs.new_folder(out, planned, machine)
@@ -104,6 +120,16 @@ def run(
         complain(f"interrupted {rest if done else 'before the first block ended'}")
         return 130
     return conclude(folder, result, markdown, as_json=as_json)
+
+
+def ready(planned: Comparison, files: Path) -> tuple[Comparison, Arms]:
+    """Prepare both sides in a folder, and print what they are. Raises ExperimentError."""
+    planned, prepared = comparing.ready(planned, files)
+    for name in ("A", "B"):
+        arm, commit = prepared[name].arm, prepared[name].commit
+        where = f" of {arm.repository}" if arm.repository else ""
+        say(f"{name}: {words.plain(arm.label, 300)}" + (f", commit {commit[:12]}{where}" if commit else ""))
+    return planned, prepared
 
 
 def calibrated(comparison: Comparison, prepared: Arms, place: Place) -> tuple[Comparison, float]:
@@ -185,28 +211,86 @@ def rule_within(budget_s: float | None, block_s: float, planned: Comparison) -> 
 
 def conclude(folder: Path, result: Result, markdown: Path | None, *, as_json: bool) -> int:
     """Print the verdict, write it into the folder of its rows, and return its exit code."""
-    from rich.console import Console
-
     from inflight.bench.ab.plot import picture
 
-    values: dict[str, Any] = show.to_json(result) | {"folder": str(folder)}
-    if as_json:
-        print(json.dumps(values, allow_nan=False))
-    else:
-        Console(file=sys.stdout, highlight=False, soft_wrap=True).print(show.text(result))
-    stored = json.dumps(without_places(values), indent=2, allow_nan=False)
-    texts = {"verdict.json": f"{stored}\n", "verdict.md": show.markdown(result)}
-    plots = commands.keep(folder, texts, [picture(result, rows.machine(folder))])
-    if markdown is not None:
-        commands.append(markdown, texts["verdict.md"])
-    say(f"rows:  {folder / rows.ROWS_FILE}")
-    say_plots(plots)
+    plots = [picture(result, rows.machine(folder))]
+    finish(folder, show.to_json(result), show.text(result), show.markdown(result), markdown, plots, as_json=as_json)
     return EXITS[result.decision.verdict]
 
 
-def _commit(prepared: Prepared) -> str:
-    where = f" of {prepared.arm.repository}" if prepared.arm.repository else ""
-    return f", commit {prepared.commit[:12]}{where}" if prepared.commit else ""
+def finish(
+    folder: Path,
+    values: dict[str, Any],
+    text: "Text",
+    as_markdown: str,
+    markdown: Path | None,
+    plots: Sequence["Picture | None"] = (),
+    *,
+    as_json: bool,
+) -> None:
+    """Print a verdict as JSON or as text, and write it into the folder of its rows."""
+    from rich.console import Console
+
+    values = values | {"folder": str(folder)}
+    if as_json:
+        print(json.dumps(values, allow_nan=False))
+    else:
+        Console(file=sys.stdout, highlight=False, soft_wrap=True).print(text)
+    stored = json.dumps(without_places(values), indent=2, allow_nan=False)
+    saved = commands.keep(folder, {"verdict.json": f"{stored}\n", "verdict.md": as_markdown}, plots)
+    if markdown is not None:
+        commands.append(markdown, as_markdown)
+    say(f"rows:  {folder / rows.ROWS_FILE}")
+    say_plots(saved)
+
+
+# With --metric calls
+
+
+def count(planned: Comparison, out: Path, markdown: Path | None, *, bytecodes: bool, as_json: bool) -> int:
+    """Count both sides, print the verdict, keep it with the rows, and return its exit code, or 130 if interrupted."""
+    folder, machine = None, host.machine()
+    try:
+        with (
+            commands.interruptible(),
+            tempfile.TemporaryDirectory(prefix="inflight-") as files,
+            comparing.chosen_place(is_timed=False) as place,
+        ):
+            planned, prepared = ready(planned, Path(files))
+            folder = runs.new_folder(out, planned, machine)
+            made = measure_counts(Measuring(folder, planned, prepared, place), bytecodes=bytecodes)
+    except KeyboardInterrupt:
+        complain("interrupted" + (f"; rows kept in {folder}" if folder else ""))
+        return 130
+    result, verdict = counts.judge(made), counts.section(made)
+    code, text = counts.EXITS[result.answer], terminal.text(verdict, show.WIDTH)
+    text.highlight_words([result.answer], COLOURS[code])
+    as_markdown = f"### inflight: {result.answer}\n\n{form.markdown(verdict)}\n"
+    finish(folder, counts.to_json(result), text, as_markdown, markdown, as_json=as_json)
+    return code
+
+
+def measure_counts(where: Measuring, *, bytecodes: bool = False) -> list[Counts]:
+    """Count A and B, and write their rows; more than once if the repeats of a side differ, so that the spread is known.
+
+    Raises ExperimentError with the side that could not do the work.
+    """
+    described = {name: each.described for name, each in where.prepared.items()}
+    setting = where.place.setting(where.folder.name)
+    made: list[Counts] = []
+    for number in range(1, MAX_ROUNDS + 1):
+        for name, trial in where.comparison.counted(number, described, bytecodes=bytecodes):
+            side = where.prepared[name]
+            (row,) = runs.measured(trial, where.place.keeper, replace(setting, runtime=side.runtime))
+            runs.append(where.folder, row)
+            if not row.valid:
+                reasons = "; ".join(row.invalid_reasons)
+                raise ExperimentError(f"nothing to compare: {name}, {side.arm.label}: {reasons}")
+            assert isinstance(row, Counts)
+            made.append(row)
+        if all(row.measured.repeats_equal for row in made):
+            break
+    return made
 
 
 def _check_writable(out: Path) -> None:

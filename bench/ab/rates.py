@@ -17,6 +17,11 @@ from inflight.bench.show.table import Section, Table
 
 FORMAT = 3
 """Format 2 had rates of resampled decisions, too."""
+FINE = (
+    {"same": "does the same", "planted": "does more"},
+    {"same": "compared, not gated", "planted": "compared, not gated"},
+)
+"""Verdicts on counts of the same code, and of code with a planted call: of one interpreter, and of two."""
 Values = Mapping[str, float]
 SelfTest = Mapping[str, Any]
 """The content of ``selftest.json``."""
@@ -164,6 +169,7 @@ def _noise(selftest: SelfTest) -> Table:
 def _harness(selftest: SelfTest) -> Table:
     late, extra, ceiling = selftest["lateness"], selftest["overhead"], selftest["server_ceiling_per_s"]
     times = " and ".join("-" if late[key] is None else units.duration(late[key]) for key in ("p50", "p99"))
+    calls = selftest.get("calls", {"same": "-", "planted": "-"})
     lines = (
         ("server's ceiling, with a client that parses nothing",
          "-" if ceiling is None else f"{units.number(ceiling)} responses/s"),
@@ -172,5 +178,7 @@ def _harness(selftest: SelfTest) -> Table:
         ("overhead of the harness per fetch (at most 1 µs)", units.duration(extra["per_fetch_ns"])),
         ("overhead of the harness, share of CPU time (at most 1 %)",
          "-" if extra["share"] is None else units.percent(extra["share"], 1)),
+        ("counts of the same code", calls["same"]),
+        ("counts with a call planted in each page", calls["planted"]),
     )  # fmt: skip
     return Table("The harness", ("what", "value"), lines)

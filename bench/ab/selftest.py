@@ -9,15 +9,15 @@ without a planted slowdown is subtracted from all blocks: what is left has the n
 
 import json
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from inflight import strategies
+from inflight.bench.ab import counts, plot, rates, show
 from inflight.bench.ab import decide as deciding
-from inflight.bench.ab import plot, rates, show
-from inflight.bench.ab.command import Measuring, calibrated
+from inflight.bench.ab.command import Measuring, calibrated, measure_counts
 from inflight.bench.ab.rule import DESIGNED
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import complain, say
@@ -27,7 +27,7 @@ from inflight.bench.measure import host, interpreters, neighbour, process
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.blocks import comparing
 from inflight.bench.plan.arm import Arm
-from inflight.bench.plan.comparison import METRICS, comparison
+from inflight.bench.plan.comparison import METRICS, comparison, of_calls
 from inflight.bench.plan.experiment import Workload, named
 from inflight.bench.plan.judge import need
 from inflight.bench.plan.trials import AnyTrial, trial_of
@@ -106,6 +106,11 @@ class Laboratory:
             self.bar.finished(line, BLOCK_NS) if block.good else self.bar.repeated(line)
         return blocks
 
+    def calls(self, name: str, arms: tuple[Arm, Arm]) -> counts.Verdict:
+        """Count the calls of both arms."""
+        planned, prepared = comparing.ready(of_calls(*arms, name=name), self.files / name)
+        return counts.judge(measure_counts(Measuring(self.folder, planned, prepared, self.place)))
+
     def trial(self, trial: AnyTrial) -> Row:
         """Measure a trial, and write its row at once."""
         (row,) = runs.measured(trial, self.place.keeper, self.place.setting(self.folder.name))
@@ -118,8 +123,8 @@ def run(
 ) -> int:
     """Measure the harness, and keep and print the result.
 
-    Return 0; 1 if false alarms are significantly more frequent than designed; 3 if too few blocks were good; 130 if
-    interrupted.
+    Return 0; 1 if false alarms are significantly more frequent than designed, or if counts miss a planted call or tell
+    equal code apart; 3 if too few blocks were good; 130 if interrupted.
     """
     described = strategies.describe(named(strategy, "--strategy"))
     need(not described.lack, f"{strategy} {described.lack}")
@@ -149,10 +154,24 @@ def run(
 
 
 def code(result: rates.SelfTest) -> int:
-    """Return the exit code: 3 for too few blocks, 1 for significantly more false alarms than designed, else 0."""
+    """Return the exit code: 3 for too few blocks, 1 for significantly more false alarms than designed, else 0.
+
+    Also 1 if counts of one interpreter miss the planted call, or tell equal code apart.
+    """
+    is_blind = result["calls"] not in rates.FINE
     alarms = result["false_alarms"]["real"]
     too_often = rates.rate_bounds(alarms["alarms"], alarms["decisions"])[0] > DESIGNED.alpha
-    return 3 if result["too_few"] else 1 if too_often else 0
+    if result["too_few"]:
+        return 3
+    return 1 if too_often or is_blind else 0
+
+
+def _count(plan: Plan, where: Laboratory) -> dict[str, str]:
+    """Return the verdicts on counts of the same code, and of code with a call planted in each page."""
+    a, b = plan.arms()
+    again = where.calls("calls", (a, b))
+    more = where.calls("planted-call", (a, replace(b, planted_loops=0)))
+    return {"same": again.answer, "planted": more.answer}
 
 
 def _measure(plan: Plan, where: Laboratory) -> dict[str, Any]:
@@ -165,6 +184,7 @@ def _measure(plan: Plan, where: Laboratory) -> dict[str, Any]:
     extra_ns = cost["with_ns"] - cost["without_ns"]
     loops = {size: max(1, round(size / 100 * page_ns / cost["loop_ns"])) for size in SIZES if good}
     slow = {size: where.blocks(f"planted-{size}", plan.arms(loops[size]), plan.planted) for size in loops}
+    calls = _count(plan, where)
     late = where.trial(trial_of(LATE.id, 1, LATE, strategies.describe(plan.strategy)))
     return plan.to_dict() | {
         "format": rates.FORMAT,
@@ -176,6 +196,7 @@ def _measure(plan: Plan, where: Laboratory) -> dict[str, Any]:
         "controls": rates.spreads([read.controls_of(block) for block in good]),
         "false_alarms": {"real": rates.counts(same, apart)},
         "detection": {str(size): rates.planted(slow.get(size, []), apart) for size in SIZES},
+        "calls": calls,
         "server_ceiling_per_s": late.server.ceiling_per_s,
         "lateness": {
             "p50": late.server.lateness_p50_ns, "p99": late.server.lateness_p99_ns, "valid": late.valid

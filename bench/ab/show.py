@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from inflight.bench import units
+from inflight.bench.ab import counts
 from inflight.bench.ab import decide as deciding
 from inflight.bench.ab.decide import NAMES, Decision, Effect, Result
 from inflight.bench.ab.rule import MAX_LOG, blocks_to_find, budget_for, smallest_found
@@ -39,6 +40,8 @@ def sections(rows: Sequence[Row], stored: Mapping[str, Any] | None = None) -> li
 
     ``stored`` is its ``verdict.json``, whose verdict is kept; empty if it has none.
     """
+    if (counted_calls := counts.stored_section(rows)) is not None:
+        return [counted_calls]
     if (result := deciding.result(rows, stored)) is not None:
         return [
             section(result, first=("No verdict is stored here; this is the decision so far.",) if stored == {} else ())

@@ -37,6 +37,7 @@ SHARED = {
     "--connection": Shared(
         "Reuse connections, or open one for each fetch.", None, {"type": click.Choice(["keep-alive", "per-fetch"])}
     ),
+    "--bytecodes": Shared("With --metric calls, count bytecodes, too.", None, _FLAG),
     "--cycles": Shared(
         "Number of slices of each side in a block. [default: chosen after a first block]",
         "N",
@@ -58,7 +59,9 @@ SHARED = {
     "--markdown": Shared("Append the result to this file as Markdown.", "FILE", {"type": FILE}),
     "--memory-budget": Shared("Maximum memory, e.g. 4GB.", "SIZE"),
     "--metric": Shared(
-        "Compare only this: cpu_per_page, throughput or memory. Repeatable.", "NAME", {"multiple": True}
+        "Compare only this: cpu_per_page, throughput or memory. Repeatable. Or calls, alone: what a page does.",
+        "NAME",
+        {"multiple": True},
     ),
     "--out": Shared("Where to write the results.", "FOLDER", {"type": FOLDER}),
     "--port": Shared("Port to listen on.", "N", {"type": Whole(1, 65_535)}),

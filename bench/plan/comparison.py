@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from inflight.bench.plan.arm import Arm, BlockTrial, placebo
+from inflight.bench.plan.arm import IN_FLIGHT, Arm, BlockTrial, placebo
 from inflight.bench.plan.experiment import named
-from inflight.bench.plan.grid import CONNECTIONS, MAX_IN_FLIGHT, Workload
+from inflight.bench.plan.grid import CONNECTIONS, MAX_IN_FLIGHT, Workload, counted_with
 from inflight.bench.plan.judge import check_known, judged, need, whole
 from inflight.bench.plan.trials import Trial, trial_of
 from inflight.fake_server.delays import parse_delay
@@ -17,7 +17,7 @@ from inflight.strategies import Description, canonical
 from inflight.strategies.registry import is_reference
 
 ArmName = Literal["A", "B"]
-Metric = Literal["cpu_per_page", "throughput", "memory"]
+Metric = Literal["cpu_per_page", "throughput", "memory", "calls"]
 METRICS: tuple[Metric, ...] = ("cpu_per_page", "throughput", "memory")
 FIRST_CYCLES, FIRST_WAITING = 12, 2
 """Numbers of cycles of the block that calibrates a comparison, without and with added latency: slices then last for
@@ -25,6 +25,8 @@ twenty latencies."""
 MEMORY_SIZES = tuple((200 + 12 * k, 2000 + 25 * (17 * k % 48)) for k in range(48))
 """Pairs of numbers in flight between which a memory slope is measured, one for each block. A longer docstring lays out
 the heap otherwise and moves each reading by some 50 kB: with few pairs, that was a significant change."""
+COUNT_REPEATS = 2
+"""Number of times that each side is counted."""
 LIGHT = 2
 """Factor of the larger number for models without a thread for each fetch: their slopes are small beside this."""
 SETTINGS = {
@@ -72,6 +74,19 @@ class Comparison:
         sizes = few, many if has_threads else LIGHT * many
         return [(name, self._held(number, name, size, described[name])) for name in order for size in sizes]
 
+    def counted(
+        self, number: int, described: Mapping[str, Description], *, bytecodes: bool = False
+    ) -> list[tuple[ArmName, Trial]]:
+        """Return the trials of a round, in which what A and B do per page is counted; numbers begin at 1."""
+        trials: list[tuple[ArmName, Trial]] = []
+        sides: list[tuple[ArmName, Arm]] = [("A", self.a), ("B", self.b)]
+        for name, arm in sides:
+            workload = Workload(f"compare/{self.name}/counts", "counts", self.site, 1, arm.connection)
+            trial = trial_of(f"{workload.id}/{name}/round={number}", number, workload, described[name])
+            more = {"arm": arm.to_dict()} | self._values() | counted_with(COUNT_REPEATS, bytecodes=bytecodes)
+            trials.append((name, replace(trial, more=more)))
+        return trials
+
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as values for the folder of the run."""
         values = {"a": self.a.to_dict(), "b": self.b.to_dict(), "latency": self.site.delay, "site": self.site.to_dict()}
@@ -114,11 +129,25 @@ def from_words(
     need(b is not None or bool(of_a or of_b), "name a second side, or what differs, as in --b python=python3.13")
     delay = judged(lambda: parse_delay(latency), "--latency").text
     for name in metrics:
-        check_known(name, METRICS, "metric", "--metric")
-    wanted = tuple(metric for metric in METRICS if metric in metrics) or METRICS
+        check_known(name, (*METRICS, "calls"), "metric", "--metric")
     first = _arm(a, "A", [*both, *_settings(of_a, "--a")])
     second = _arm(a if b is None else b, "B", [*both, *_settings(of_b, "--b")])
+    if "calls" in metrics:
+        need(set(metrics) == {"calls"}, "--metric calls stands alone; compare time and memory in another run")
+        need(delay == "0", "--metric calls has a latency of its own, 1 ms; leave out --latency")
+        need(links > 0, "--metric calls crawls an endless site, which needs links; leave out --links 0")
+        return of_calls(first, second, links)
+    wanted = tuple(metric for metric in METRICS if metric in metrics) or METRICS
     return comparison(first, second, SiteConfig(delay=delay, links=links), wanted)
+
+
+def of_calls(a: Arm, b: Arm, links: int = 10, name: str = "ab") -> Comparison:
+    """Return the comparison of what two arms do per page, for which latency and number in flight are fixed."""
+    for arm in (a, b):
+        need(arm.in_flight in {1, IN_FLIGHT}, "--metric calls has one fetch in flight; leave out in_flight")
+    a, b = replace(a, in_flight=1), replace(b, in_flight=1)
+    made = comparison(a, b, SiteConfig(delay="1ms", links=links), ("calls",), name)
+    return replace(made, gated=("calls",))
 
 
 def _settings(words: Sequence[str], option: str) -> list[Setting]:

@@ -100,14 +100,20 @@ def test_the_tables_have_the_counts_with_their_bounds_and_the_noise() -> None:
     assert found["The harness"][2:] == [
         ("overhead of the harness per fetch (at most 1 µs)", "200 ns"),
         ("overhead of the harness, share of CPU time (at most 1 %)", "0.8 %"),
+        ("counts of the same code", "does the same"),
+        ("counts with a call planted in each page", "does more"),
     ]
 
 
 def test_what_is_unknown_is_a_dash() -> None:
-    unknown = {"server_ceiling_per_s": None, "lateness": {"p50": None, "p99": None, "valid": False}}
+    unknown = {
+        "calls": {"same": "-", "planted": "-"},
+        "server_ceiling_per_s": None,
+        "lateness": {"p50": None, "p99": None, "valid": False},
+    }
     found = tables(made_selftest(share=None) | unknown | {"noise": {"callbacks": {}}})
 
-    assert [value for _, value in found["The harness"]] == ["-", "- and - ✗", "200 ns", "-"]
+    assert [value for _, value in found["The harness"]] == ["-", "- and - ✗", "200 ns", "-", "-", "-"]
     assert found["Noise: SD of a block"][0][1:4] == ("-", "-", "-")
 
 

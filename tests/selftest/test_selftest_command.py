@@ -67,6 +67,7 @@ def test_a_quiet_machine_has_no_alarm_and_finds_what_is_planted(laboratory: Labo
         "with_ns": 400.0, "without_ns": 200.0, "loop_ns": LOOP_NS, "per_fetch_ns": 200.0,
         "share": pytest.approx(200 / CPU_NS, rel=0.01),
     }  # fmt: skip
+    assert found["calls"] == {"same": "does the same", "planted": "does more"}
     assert found["server_ceiling_per_s"] == 100_000.0
     assert {row.workload.id for row in rows.read(folder)} >= {
         "compare/aa", "compare/planted-5", "compare/planted-10", "selftest/lateness",

@@ -1,0 +1,209 @@
+"""The verdict of ``inflight ab --metric calls``: what B does per page, beside A. The rule for time is not used.
+
+Counts need no blocks, no looks and no t test. Totals of the same code are equal; where those of a side are not, their
+spread says how large a change must be. docs/ci.md says what the verdict is worth.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain
+from typing import Any, Literal
+
+from inflight.bench import units
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.kinds import Counts
+from inflight.bench.show import words
+from inflight.bench.show.table import Section, Table
+from inflight.bench.show.words import TEXTS
+
+Answer = Literal["does the same", "does more", "does less", "does not repeat here", "compared, not gated"]
+EXITS: dict[Answer, int] = {
+    "does the same": 0,
+    "does less": 0,
+    "compared, not gated": 0,
+    "does more": 1,
+    "does not repeat here": 3,
+}
+BY_WEIGHT: tuple[Answer, ...] = ("does more", "does not repeat here", "does less")
+"""Of different answers, the first one is the verdict."""
+COUNTERS = {
+    "python_calls": "Python calls",
+    "c_calls": "C calls",
+    "system_calls": "system calls",
+    "bytecodes": "bytecodes",
+}
+MIN_CHANGE = 0.1
+"""Smallest change per page where all repeats are equal: a call in ten pages; less may come from the state of a heap."""
+SPREADS, MIN_SHARE = 3, 0.002
+"""Smallest change where repeats differ: a multiple of their spread, and a share of the count."""
+MAX_SPREAD = 0.02
+"""Largest spread, as a share of the count, up to which a count repeats."""
+MAX_FUNCTIONS = 10
+"""Number of functions and system calls that are shown."""
+MIN_SHOWN = 0.005
+"""Change per page of a function below which it has none."""
+SIDES = ("A", "B")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The counts of both sides with one counter, per page."""
+
+    counter: str
+    a: float
+    b: float
+    spread: float
+    """The greatest difference between the repeats of a side; 0: equal."""
+
+    @property
+    def answer(self) -> Answer:
+        """What it says of B."""
+        size = max(self.a, self.b)
+        if self.spread > MAX_SPREAD * size:
+            return "does not repeat here"
+        needed = max(SPREADS * self.spread, MIN_SHARE * size) if self.spread else MIN_CHANGE
+        if abs(self.b - self.a) < needed - 1e-9:
+            return "does the same"
+        return "does more" if self.b > self.a else "does less"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What B does per page, beside A."""
+
+    answer: Answer
+    differences: tuple[Difference, ...]
+    functions: tuple[tuple[str, float, float], ...]
+    """Functions and system calls with the greatest changes: name, counts per page of A and of B."""
+    lacks: dict[str, str]
+    """What could not be counted, with the reason."""
+    versions: tuple[str, str]
+    """The interpreters of A and B."""
+
+
+def judge(made: Sequence[Counts]) -> Verdict:
+    """Compare the rows of both sides. Different interpreters make and see different calls, and are not gated."""
+    a, b = ([row for row in made if side_of(row) == side] for side in SIDES)
+    versions = version(a[0]), version(b[0])
+    is_gated = versions[0] == versions[1]
+    differences = []
+    for counter in COUNTERS:
+        totals = totals_of(a, counter), totals_of(b, counter)
+        if all(totals) and (is_gated or counter != "bytecodes"):
+            differences.append(difference(counter, *totals, a[0].measured.pages or 1))
+    lacks = {name: why for row in made for name, why in (row.measured.lacks or {}).items()}
+    answer = verdict(differences) if is_gated else "compared, not gated"
+    compared = [each.counter for each in differences]
+    return Verdict(answer, tuple(differences), tuple(changed(a, b, compared)), lacks, versions)
+
+
+def side_of(row: Counts) -> str:
+    """Return the side of a row: A or B."""
+    return row.workload.arm.name if row.workload.arm else ""
+
+
+def version(row: Counts) -> str:
+    """Return the version of the interpreter of a row, with a t if it is free-threaded."""
+    return f"{row.knobs.python}{'t' if row.knobs.free_threaded else ''}"
+
+
+def totals_of(many: Sequence[Counts], counter: Any) -> list[int]:
+    """Return the totals of all repeats of a side; none if one has none."""
+    totals = [(row.measured.totals or {}).get(counter) for row in many]
+    return [] if None in totals else list(chain.from_iterable(filter(None, totals)))
+
+
+def difference(counter: str, a: Sequence[int], b: Sequence[int], pages: int) -> Difference:
+    """Return the difference of the totals of two sides."""
+    spread = max(max(totals) - min(totals) for totals in (a, b))
+    return Difference(counter, sum(a) / len(a) / pages, sum(b) / len(b) / pages, spread / pages)
+
+
+def verdict(differences: Sequence[Difference]) -> Answer:
+    """Return what B does: more, if it makes more calls, of Python and C functions together, or more system calls.
+
+    Where these are level, Python calls decide, and bytecodes. Nothing is decided where calls could not be counted.
+    """
+    by_counter = {each.counter: each for each in differences}
+    if not {"python_calls", "c_calls"} <= by_counter.keys():
+        return "does not repeat here"
+    of_python, of_c = by_counter["python_calls"], by_counter["c_calls"]
+    calls = Difference("calls", of_python.a + of_c.a, of_python.b + of_c.b, of_python.spread + of_c.spread)
+    for group in ((calls, by_counter.get("system_calls")), (of_python, by_counter.get("bytecodes"))):
+        answers = {each.answer for each in group if each is not None}
+        for answer in BY_WEIGHT:
+            if answer in answers:
+                return answer
+    return "does the same"
+
+
+def changed(a: Sequence[Counts], b: Sequence[Counts], compared: Sequence[str]) -> Iterator[tuple[str, float, float]]:
+    """Yield the functions and system calls whose counts changed most, of equal ones Python functions first."""
+    of_a, of_b = by_name(a, compared), by_name(b, compared)
+
+    def order(name: str) -> tuple[float, bool, str]:
+        return -abs(of_b[name] - of_a[name]), name.startswith("<"), name  # functions in C have such names
+
+    for name in sorted(of_a.keys() | of_b.keys(), key=order)[:MAX_FUNCTIONS]:
+        if abs(of_b[name] - of_a[name]) >= MIN_SHOWN:
+            yield name, of_a[name], of_b[name]
+
+
+def by_name(many: Sequence[Counts], compared: Sequence[str]) -> dict[str, float]:
+    """Return the mean counts per page of a side by the names of functions and system calls."""
+    sums: defaultdict[str, float] = defaultdict(float)
+    for counter in compared:
+        prefix = "system call " if counter == "system_calls" else ""
+        for row in many:
+            for name, count in (getattr(row.measured, counter, None) or {}).items():
+                sums[prefix + name] += count / len(many)
+    return sums
+
+
+def stored_section(many: Sequence[Row]) -> Section | None:
+    """Return the verdict on the rows of a comparison by counts; None if a side has no valid one."""
+    made = [row for row in many if isinstance(row, Counts) and row.is_compared and row.valid]
+    return section(made) if {side_of(row) for row in made} == set(SIDES) else None
+
+
+def section(made: Sequence[Counts]) -> Section:
+    """Return the verdict: what was compared, each counter, and the functions whose counts changed most."""
+    result, texts = judge(made), TEXTS["counts_ab"]
+    labels = {arm.name: arm.label for row in made if (arm := row.workload.arm)}
+    sides = [f"{name}: {words.plain(labels[name], 200)}" for name in SIDES]
+    heads = ("per page", "A", "B", "change", "repeats", "")
+    lines = [
+        (
+            COUNTERS[each.counter],
+            f"{each.a:,.4g}",
+            f"{each.b:,.4g}",
+            f"{each.b - each.a:+,.4g}",
+            f"differ by {units.number(each.spread, 2)}" if each.spread else "equal",
+            each.answer,
+        )
+        for each in result.differences
+    ]
+    functions = [
+        (words.plain(name, 90), f"{before:,.4g}", f"{after:,.4g}", f"{after - before:+,.4g}")
+        for name, before, after in result.functions
+    ]
+    tables = [Table("", heads, tuple(lines))] if lines else []
+    if functions:
+        tables.append(Table("Greatest changes", ("calls per page", "A", "B", "change"), tuple(functions)))
+    notes = [f"Not counted here: {name}, {words.plain(why, 200)}." for name, why in result.lacks.items()]
+    if result.answer == "compared, not gated":
+        notes.append(texts["versions"].format(*result.versions))
+    title = "Compared, not gated" if result.answer == "compared, not gated" else f"B {result.answer}"
+    return Section(title, tuple(tables), (*notes, texts["no_time"]), tuple(sides))
+
+
+def to_json(result: Verdict) -> dict[str, Any]:
+    """Return the verdict as JSON values; counts are per page."""
+    return {
+        "verdict": result.answer,
+        "counters": {each.counter: asdict(each) | {"answer": each.answer} for each in result.differences},
+        "functions": [dict(zip(("name", "a", "b"), each, strict=True)) for each in result.functions],
+        "lacks": result.lacks,
+        "versions": list(result.versions),
+    }
