@@ -12,9 +12,10 @@ fixture or the marker is used.
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pytest
@@ -30,6 +31,8 @@ MODEST = {"pages": 100, "links": 5}
 IDLE_S = 1.0
 """Maximum time for a test's connections to close; after it the next test gets a new server."""
 
+Counts = Mapping[str, Any]
+"""What was counted of a strategy, with the names of rows (``Counted`` in bench/rows/kinds.py)."""
 Pages = dict[str, tuple[int | None, int]]
 """Path -> (status, body bytes); (None, 0) for a page that cannot be fetched."""
 
@@ -102,6 +105,23 @@ class Crawled:
     """Complete pages over the time of the crawl; failed pages do not count."""
     makespan_ns: int
     peak_in_flight: int
+    _count: Callable[[], Counts] = field(repr=False, compare=False)
+
+    @property
+    def calls_per_page(self) -> float:
+        """Return the calls of Python functions per page, with one fetch in flight.
+
+        They are counted at the first access, in another crawl of a site of its own: once in a session for each strategy
+        and use of connections. The test fails with one sentence if they cannot be counted.
+        """
+        __tracebackhide__ = True
+        return float(self._count()["python_calls_per_page"])
+
+    @property
+    def calls(self) -> dict[str, float]:
+        """Return the same by function (``file:function``), the most frequent first."""
+        __tracebackhide__ = True
+        return dict(self._count()["python_calls"])
 
 
 class CrawlWith(Protocol):
@@ -153,6 +173,11 @@ def _synthetic_servers(_synthetic_cpus: "Cpus") -> Iterator["_Servers"]:
         yield _Servers(_synthetic_cpus.server, stack)
 
 
+@pytest.fixture(scope="session")
+def _counts_of(_synthetic_cpus: "Cpus") -> Callable[[str, str], Counts]:
+    return cache(partial(_count, _synthetic_cpus))
+
+
 @pytest.fixture
 def synthetic_site(request: pytest.FixtureRequest, _synthetic_servers: "_Servers") -> SyntheticSite:
     """Serve a synthetic site to this test, from a process of its own; the marker of the same name configures it."""
@@ -165,7 +190,9 @@ def synthetic_site(request: pytest.FixtureRequest, _synthetic_servers: "_Servers
 
 
 @pytest.fixture
-def crawl_with(synthetic_site: SyntheticSite, _synthetic_cpus: "Cpus") -> CrawlWith:
+def crawl_with(
+    synthetic_site: SyntheticSite, _synthetic_cpus: "Cpus", _counts_of: Callable[[str, str], Counts]
+) -> CrawlWith:
     """Return a function that crawls the test's synthetic site with one of inflight's strategies."""
 
     def crawl(
@@ -187,7 +214,8 @@ def crawl_with(synthetic_site: SyntheticSite, _synthetic_cpus: "Cpus") -> CrawlW
         except (CrawlError, judge.ExperimentError) as error:
             raise _failure(str(error)) from None
         job = Job(roots=synthetic_site.roots, max_in_flight=in_flight, connection=connection)
-        return _crawl(strategy, job, synthetic_site.expected, _synthetic_cpus.client, deadline_s)
+        count = partial(_counts_of, strategy, connection)
+        return _crawl(strategy, job, synthetic_site.expected, _synthetic_cpus.client, deadline_s, count)
 
     return crawl
 
@@ -251,7 +279,9 @@ def _roots(config: "SiteConfig") -> int:
     return 1 if config.links else config.pages
 
 
-def _crawl(strategy: str, job: Any, expected: Pages, cpus: set[int] | None, deadline_s: float) -> Crawled:
+def _crawl(
+    strategy: str, job: Any, expected: Pages, cpus: set[int] | None, deadline_s: float, count: Callable[[], Counts]
+) -> Crawled:
     """Run the job once in a fresh process. Fails the test with one sentence if the process fails."""
     from inflight.bench.measure import process
     from inflight.bench.measure.crawl import PROGRAM
@@ -276,4 +306,26 @@ def _crawl(strategy: str, job: Any, expected: Pages, cpus: set[int] | None, dead
         pages_per_s=whole / outcome["makespan_ns"] * 1e9,
         makespan_ns=outcome["makespan_ns"],
         peak_in_flight=outcome["peak_in_flight"],
+        _count=count,
     )
+
+
+def _count(cpus: "Cpus", strategy: str, connection: Any) -> Counts:
+    """Count the calls of a crawl on a server of its own. Fails the test with one sentence if they cannot be counted."""
+    from inflight.bench.measure import counts, server
+    from inflight.bench.measure.process import TrialError
+    from inflight.bench.measure.trial import Observation, Setting
+    from inflight.bench.plan import grid
+    from inflight.bench.plan.trials import Trial
+
+    (workload,) = grid.Counts(connection=(connection,)).workloads("pytest")
+    trial, seen = Trial(workload.id, 1, strategy, "own", workload, 1, more={"repeats": 1}), Observation()
+    try:
+        with server.running(cpus.server) as fresh:
+            measured = counts.measured(counts.crawl(trial, fresh, Setting("pytest", cpus), seen, ["calls"]))
+    except TrialError as error:
+        raise _failure(f"calls_per_page: {strategy}: {error}") from None
+    lack = seen.wrong or measured.get("lacks", {}).get("calls")
+    if lack is not None:
+        raise _failure(f"calls_per_page: {strategy}: {lack}")
+    return measured

@@ -72,6 +72,63 @@ def test_crawl_with_returns_the_right_answer(synthetic_site, crawl_with, connect
     assert 0 < found.pages_per_s < 10_000
     assert synthetic_site.requests() >= len(found.pages)
 """
+COUNTED = """
+from pathlib import Path
+
+from inflight.bench.measure import counts
+
+CLIENT = '''"A client of ours."
+
+from inflight.strategies import callbacks
+
+STACK = "shared"
+REQUIRES = ()
+
+
+def crawl(job, frontier):
+    finish = frontier.finish
+
+    def slower(*arguments):
+        return finish(*arguments)
+
+    frontier.finish = slower
+    callbacks.crawl(job, frontier)
+'''
+
+
+def test_calls_are_counted_on_another_site_than_that_of_the_test(synthetic_site, crawl_with):
+    crawl = crawl_with("callbacks", in_flight=10)
+    before = synthetic_site.requests()
+
+    assert 10 < crawl.calls_per_page < 40
+    assert abs(sum(crawl.calls.values()) - crawl.calls_per_page) < 0.01
+    assert crawl.calls["strategies/core/frontier.py:Frontier.finish"] == 1
+    assert synthetic_site.requests() == before
+
+
+def test_calls_are_counted_once_for_each_use_of_connections(crawl_with, monkeypatch):
+    asked, crawl = [], counts.crawl
+
+    def watched(trial, *more):
+        asked.append(trial.workload.connection)
+        return crawl(trial, *more)
+
+    monkeypatch.setattr(counts, "crawl", watched)
+
+    crawls = [crawl_with("sequential", connection=use) for use in ("keep-alive", "keep-alive", "per-fetch")]
+    assert asked == []
+    first, again, other = [crawl.calls_per_page for crawl in crawls]
+    assert first == again != other
+    assert asked == ["keep-alive", "per-fetch"]
+
+
+def test_a_client_of_ours_makes_one_more_call(crawl_with):
+    Path("my_client.py").write_text(CLIENT)
+    usual, ours = crawl_with("callbacks"), crawl_with("./my_client.py")
+
+    assert ours.calls_per_page == usual.calls_per_page + 1
+    assert set(ours.calls) - set(usual.calls) == {"my_client.py:crawl.<locals>.slower"}
+"""
 DEFAULT = """
 import asyncio
 import sys
@@ -153,6 +210,10 @@ def test_in_flight(crawl_with):
 
 def test_deadline(crawl_with):
     crawl_with("callbacks", deadline_s=0)
+
+
+def test_calls(crawl_with):
+    crawl_with("process_pool").calls_per_page
 """
 LEFT = """
 import os
@@ -175,6 +236,11 @@ def test_the_fixtures_follow_the_marker(tmp_path: Path) -> None:
     done = run_pytest(write(tmp_path, test_sites=SITES), "-W", "error", "--strict-markers")
 
     assert_passed(done, 6)
+
+
+@pytest.mark.ci
+def test_the_calls_of_strategies_are_counted(tmp_path: Path) -> None:
+    assert_passed(run_pytest(write(tmp_path, test_counted=COUNTED), "-W", "error"), 3)
 
 
 @pytest.mark.ci
@@ -239,12 +305,13 @@ def test_under_xdist_an_invalid_site_fails_its_test_in_one_sentence(tmp_path: Pa
 def test_an_invalid_crawl_fails_its_test_in_one_sentence(tmp_path: Path) -> None:
     done = run_pytest(write(tmp_path, test_wrong_crawl=WRONG_CRAWL))
 
-    assert "4 failed" in done.stdout
+    assert "5 failed" in done.stdout
     for sentence in (
         "unknown strategy 'callback'; did you mean \"callbacks\"?",
         "crawl_with: unknown connection use 'none'; known: keep-alive, per-fetch",
         "crawl_with: in_flight must be a whole number from 1 to 1000000, not 0",
         "crawl_with: callbacks: the worker did not finish by its deadline and was killed",
+        "calls_per_page: process_pool: the strategy has child processes, and their calls are not counted",
     ):
         assert f"\n{sentence}\n" in done.stdout
     assert "Traceback" not in done.stdout

@@ -46,6 +46,15 @@ def test_the_recipe_fails_when_the_crawler_is_slower_or_wrong(tmp_path: Path) ->
     assert "1 pages missing, 0 too many, 0 different; for example /" in wrong.stdout
 
 
+def test_the_limit_of_calls_holds_for_callbacks_and_not_for_asyncio(tmp_path: Path) -> None:
+    (test,) = re.findall(r"```python\n(def test_calls.*?)```", RECIPE, re.DOTALL)
+
+    for model, outcome in (("callbacks", "1 passed"), ("native_asyncio", "1 failed")):
+        client = f'"Our client."\n\nfrom inflight.strategies.{model} import crawl\n\nSTACK = "shared"\nREQUIRES = ()\n'
+        done = run_pytest(write(tmp_path, my_client=client, test_calls=test))
+        assert outcome in done.stdout, done.stdout
+
+
 def not_failing(options: list[str]) -> list[str]:
     """Leave out the option that makes a test of this machine's speed."""
     return [option for option in options if not option.startswith("--benchmark-compare-fail")]
