@@ -147,6 +147,29 @@ def test_an_inconclusive_comparison_can_be_made_to_fail(tmp_path: Path) -> None:
     assert ran.summary == "# A report\n"
 
 
+@pytest.mark.parametrize(
+    ("code", "more_calls", "ends", "warning"),
+    [
+        (0, "fail", 0, ""),
+        (1, "fail", 1, ""),
+        (1, "warn", 0, "A page takes more calls than before."),
+        (2, "warn", 2, ""),
+        (3, "fail", 0, "The counts do not repeat here."),
+    ],
+)
+def test_more_calls_fail_before_anything_is_timed_unless_they_only_warn(
+    tmp_path: Path, code: int, more_calls: str, ends: int, warning: str
+) -> None:
+    ran = run_step(tmp_path, AB, "Count calls", CODE=str(code), MORE_CALLS=more_calls, STRATEGY="generators")
+
+    assert ran.code == ends, ran.out
+    assert ran.out.strip() == (f"::warning title=inflight::{warning}" if warning else "")
+    assert ran.asked == [
+        *("ab", "generators@ba5e", "generators@4ead", "--repo", ".", "--metric", "calls"),
+        *("--markdown", str(tmp_path / "GITHUB_STEP_SUMMARY"), "--out", "results"),
+    ]
+
+
 def test_base_and_head_of_a_strategy_are_compared_in_one_command(tmp_path: Path) -> None:
     ran = run_step(tmp_path, AB, "Compare", CODE="0", STRATEGY="generators")
 
