@@ -57,13 +57,18 @@ class Difference:
     """The greatest difference between the repeats of a side; 0: equal."""
 
     @property
+    def smallest(self) -> float:
+        """The smallest change that counts."""
+        if not self.spread:
+            return MIN_CHANGE
+        return max(SPREADS * self.spread, MIN_SHARE * max(self.a, self.b))
+
+    @property
     def answer(self) -> Answer:
         """What it says of B."""
-        size = max(self.a, self.b)
-        if self.spread > MAX_SPREAD * size:
+        if self.spread > MAX_SPREAD * max(self.a, self.b):
             return "does not repeat here"
-        needed = max(SPREADS * self.spread, MIN_SHARE * size) if self.spread else MIN_CHANGE
-        if abs(self.b - self.a) < needed - 1e-9:
+        if abs(self.b - self.a) < self.smallest - 1e-9:
             return "does the same"
         return "does more" if self.b > self.a else "does less"
 
@@ -92,7 +97,7 @@ def judge(made: Sequence[Counts]) -> Verdict:
         totals = totals_of(a, counter), totals_of(b, counter)
         if all(totals) and (is_gated or counter != "bytecodes"):
             differences.append(difference(counter, *totals, a[0].measured.pages or 1))
-    lacks = {name: why for row in made for name, why in (row.measured.lacks or {}).items()}
+    lacks = {f"{name} of {side_of(row)}": why for row in made for name, why in (row.measured.lacks or {}).items()}
     answer = verdict(differences) if is_gated else "compared, not gated"
     compared = [each.counter for each in differences]
     return Verdict(answer, tuple(differences), tuple(changed(a, b, compared)), lacks, versions)
@@ -172,7 +177,7 @@ def section(made: Sequence[Counts]) -> Section:
     result, texts = judge(made), TEXTS["counts_ab"]
     labels = {arm.name: arm.label for row in made if (arm := row.workload.arm)}
     sides = [f"{name}: {words.plain(labels[name], 200)}" for name in SIDES]
-    heads = ("per page", "A", "B", "change", "repeats", "")
+    heads = ("per page", "A", "B", "change", "repeats", "counts from", "")
     lines = [
         (
             COUNTERS[each.counter],
@@ -180,6 +185,7 @@ def section(made: Sequence[Counts]) -> Section:
             f"{each.b:,.4g}",
             f"{each.b - each.a:+,.4g}",
             f"differ by {units.number(each.spread, 2)}" if each.spread else "equal",
+            units.number(each.smallest, 2),
             each.answer,
         )
         for each in result.differences

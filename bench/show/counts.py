@@ -66,7 +66,7 @@ def _repeats(rows: Sequence[Row]) -> str | None:
     if not any(totals.values()):
         return None
     if max(map(len, totals.values())) == 1:
-        return "one"
+        return "not repeated"
     share = max((max(each) - min(each)) / max(1, *each) for each in totals.values() if each)
     return f"differ by {units.number(100 * share, 1)} %" if share else "equal"
 

@@ -152,7 +152,7 @@ def test_without_system_calls_the_rest_decides_and_the_reason_is_a_note() -> Non
     section = counts.section(made)
 
     assert section.title == "B does the same"
-    assert section.notes[0] == "Not counted here: system calls, ptrace(2) is refused: Operation not permitted."
+    assert section.notes[0] == "Not counted here: system calls of B, ptrace(2) is refused: Operation not permitted."
 
 
 def test_without_calls_nothing_is_decided() -> None:

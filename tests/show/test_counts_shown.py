@@ -75,7 +75,7 @@ def test_the_cpu_time_is_of_the_same_use_of_connections_and_names_its_work() -> 
     ("rows", "repeats"),
     [
         ([counts_row(more=0)], "equal"),
-        ([counts_row(more=None)], "one"),
+        ([counts_row(more=None)], "not repeated"),
         ([counts_row(more=9)], "differ by 1 %"),
         ([counts_row(more=1)], "differ by 0.1 %"),
         ([counts_row(more=None, number=n) for n in (1, 2)], "equal"),
