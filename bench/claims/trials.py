@@ -18,7 +18,7 @@ from inflight.bench.plan.experiment import TABLES, Experiment, ExperimentError
 from inflight.bench.plan.grid import Grid
 from inflight.bench.plan.trials import AnyTrial, RowTrial, row_trials
 from inflight.bench.rows import files as rows
-from inflight.bench.rows.files import FORMAT, Row, RowsError
+from inflight.bench.rows.files import Row, RowsError
 from inflight.bench.rows.records import changed
 
 Key = tuple[str, str, str, int]
@@ -163,6 +163,6 @@ def _rows_of_this_machine(out: Path) -> Iterator[Row]:
             experiment = tomllib.loads(rows.content(folder / runs.EXPERIMENT_FILE).decode())
             is_same = not rows.machine_changes(before, machine) and before.get("versions") == machine.get("versions")
             if is_same and experiment.get("pin", True):
-                yield from (row for row in rows.read(folder) if row.format == FORMAT)
+                yield from (row for row in rows.read(folder) if row.format == row.FORMAT)
         except (OSError, ValueError, AttributeError, RecursionError, RowsError):
             continue  # an unreadable run is not reused
