@@ -14,7 +14,7 @@ from inflight.bench.show.progress import trial_line
 from tests.made_blocks import block, lost
 from tests.made_counts import counts_row
 from tests.made_memory_rows import idle_row, limit_row, probe_row
-from tests.made_rows import FAILED, arm_row, bare_row, crawl_row, edited, memory_row
+from tests.made_rows import FAILED, PASSED, arm_row, bare_row, crawl_row, edited, memory_row
 from tests.swarm.made_open_rows import open_row
 from tests.swarm.made_swarm_rows import KILLED, PID_MAX, swarm_row
 from tools import series
@@ -49,8 +49,8 @@ ALL_KINDS = [
     *block(failed="B", status="wrong", reason="1 pages missing"),
     *lost(1),
     counts_row(lacks={"calls": "why", "system calls": "why"}),
-    counts_row(bytecodes=(209_400, 209_401), more={"bytecodes": True}, invalid=True),
-    *(counts_row(status=status) for status in ("wrong", "failed", "timeout", "skipped")),
+    edited(counts_row(bytecodes=698.0, more=1), checks=[PASSED, FAILED]),
+    *(counts_row(status=status, reason="for a reason") for status in ("wrong", "failed", "timeout", "skipped")),
 ]
 TIMES = ("service", "response")
 COUNTS = {

@@ -12,7 +12,7 @@ from inflight.bench import units
 from inflight.bench.rows.files import Row
 from inflight.bench.show.answer import PAIR, WIDTH, Answer, answer_of
 from inflight.bench.show.studies import Studies
-from tests.made_counts_rows import counts_row
+from tests.made_counts import counts_row
 from tests.made_memory_rows import c10k_run, held_row, limit_row, memory_run
 from tests.made_rows import arm_row, block_rows, edited
 from tests.show.drawn import drawn, texts

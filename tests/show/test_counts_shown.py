@@ -17,7 +17,7 @@ from inflight.bench.show.studies import Studies
 from inflight.bench.show.summary import as_markdown, sections_of, summary_table
 from inflight.bench.show.table import Section, Table
 from inflight.bench.show.words import SENTENCES
-from tests.made_counts_rows import PAGES, counts_row
+from tests.made_counts import PAGES, counts_row
 from tests.made_rows import MACHINE, arm_row, block_rows, edited
 from tests.show.drawn import HOSTILE
 

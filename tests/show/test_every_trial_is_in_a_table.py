@@ -19,7 +19,7 @@ from inflight.bench.show import html
 from inflight.bench.show.results import Results
 from inflight.bench.show.studies import Studies
 from inflight.bench.show.summary import as_markdown, sections_of, summary_table
-from tests.made_counts_rows import counts_row
+from tests.made_counts import counts_row
 from tests.made_memory_rows import idle_row, limit_row, probe_row
 from tests.made_rows import MACHINE, arm_row, crawl_row, edited, memory_row
 from tests.swarm.made_open_rows import open_row

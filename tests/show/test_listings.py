@@ -17,7 +17,7 @@ from inflight.bench.show.study import Part
 from inflight.bench.show.study import parts as parts_of
 from inflight.bench.show.table import Table
 from inflight.bench.show.words import TEXTS
-from tests.made_counts_rows import counts_row
+from tests.made_counts import counts_row
 from tests.made_memory_rows import c10k_run, held_row, idle_row, limit_row, probe_row
 from tests.made_rows import MS, arm_row, crawl_row, edited
 from tests.show.drawn import HOSTILE, drawn, texts

@@ -35,7 +35,7 @@ from inflight.bench.show.progress import (
 )
 from inflight.bench.show.terminal import GREEN, RED, wants_colour, wants_live
 from tests.cli.command import ENVIRONMENT, INFLIGHT
-from tests.made_counts_rows import counts_row
+from tests.made_counts import counts_row
 from tests.made_memory_rows import held_row, idle_row
 from tests.made_rows import arm_row, crawl_row, edited, memory_row
 from tests.patience import FOREVER_S, until
