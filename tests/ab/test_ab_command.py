@@ -2,7 +2,6 @@
 
 import json
 import math
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import cycle, islice
@@ -32,9 +31,8 @@ from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Check, Row
 from inflight.bench.rows.records import changed
 from inflight.bench.show import pictures
-from tests.ab.repositories import NO_CONFIG, commit, new_repository, slow_down, with_mine
+from tests.ab.repositories import commit, new_repository, slow_down, with_mine
 from tests.ab.test_decide import noise
-from tests.cli import command
 from tests.cli.command import await_end, call, inflight, running
 from tests.laboratory import Laboratory, only_run, sides
 from tests.made_blocks import TIMED, block, blocks, lost, series
@@ -44,16 +42,7 @@ REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 CPU = ("--metric", "cpu_per_page")
 FIVE = math.log(1.05)
 """The change that a pass rules out, as docs/ci.md promises it."""
-
-
-@pytest.fixture(autouse=True)
-def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the folder for temporary files of all that the test starts."""
-    folder = tmp_path / "scratch"
-    folder.mkdir()
-    monkeypatch.setattr(command, "ENVIRONMENT", command.ENVIRONMENT | NO_CONFIG | {"TMPDIR": str(folder)})
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    return folder
+pytestmark = pytest.mark.usefixtures("scratch")
 
 
 @pytest.fixture

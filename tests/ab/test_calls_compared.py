@@ -1,7 +1,6 @@
 """``inflight ab --metric calls``: its rule, refusals and output, and real code whose counts are known to change."""
 
 import json
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,24 +15,15 @@ from inflight.bench.rows.files import Row
 from inflight.bench.rows.kinds import Counts
 from inflight.bench.rows.records import changed
 from inflight.bench.show import terminal
-from tests.ab.repositories import NO_CONFIG, commit, new_repository
-from tests.cli import command
+from tests.ab.repositories import commit, new_repository
 from tests.cli.command import call
 from tests.laboratory import Laboratory, only_run
 from tests.made_counts import EQUAL, LESS, MORE, PAGES, side_row
+from tools.counts import plant
 
 ROOT = Path(__file__).parents[2]
 CALLS = ("--metric", "calls")
-
-
-@pytest.fixture(autouse=True)
-def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the folder for temporary files of all that the test starts."""
-    folder = tmp_path / "scratch"
-    folder.mkdir()
-    monkeypatch.setattr(command, "ENVIRONMENT", command.ENVIRONMENT | NO_CONFIG | {"TMPDIR": str(folder)})
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    return folder
+pytestmark = pytest.mark.usefixtures("scratch")
 
 
 def both(a: Mapping[str, Sequence[int]], b: Mapping[str, Sequence[int]], **of_b: Any) -> list[Counts]:
@@ -282,7 +272,7 @@ def test_an_interrupted_comparison_keeps_its_rows(laboratory: Laboratory, tmp_pa
 @pytest.mark.ci
 def test_a_planted_call_is_found_and_named_and_equal_code_does_the_same(tmp_path: Path) -> None:
     repository = new_repository(tmp_path / "repository")
-    plant_call(repository, "callbacks")
+    plant(repository / "strategies" / "callbacks.py", "Connection.on_response")
     commit(repository, "one call more")
     sides = ("callbacks@HEAD~1", "callbacks@HEAD", "--repo", repository, *CALLS, "--json")
 
@@ -293,15 +283,6 @@ def test_a_planted_call_is_found_and_named_and_equal_code_does_the_same(tmp_path
     assert (more.code, found["verdict"]) == (1, "does more"), more.err
     assert found["functions"] == [{"name": "strategies/callbacks.py:planted", "a": 0, "b": 1}]
     assert (same.code, json.loads(same.out)["verdict"]) == (0, "does the same"), same.err
-
-
-def plant_call(repository: Path, strategy: str) -> None:
-    """Make a strategy call one more function of its own for each page that it finishes."""
-    path = repository / "strategies" / f"{strategy}.py"
-    text = path.read_text(encoding="utf-8")
-    assert text.count("frontier.finish(") == 1
-    text = text.replace("crawler.frontier.finish(", "planted(crawler.frontier).finish(")
-    path.write_text(f"{text}\n\ndef planted(frontier):\n    return frontier\n", encoding="utf-8")
 
 
 @pytest.mark.night
