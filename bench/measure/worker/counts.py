@@ -39,8 +39,6 @@ OF_READING = (
 """Calls of C functions by which the profilers are read."""
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 """What differs from process to process in the names of some functions in C."""
-
-
 AT_THREAD_START: list[Callable[[], None]] = []
 """What each new thread calls first, up to Python 3.11, where each thread is watched by itself."""
 
@@ -175,10 +173,9 @@ class Calls:
 
     def _lack(self, python_calls: Counter[str]) -> str | None:
         """Return why the counts are not those of the pages: other processes or unseen threads; None if they are."""
-        if self._children.were_there():
-            return "the strategy has child processes, and their calls are not counted"
         finishes, pages = python_calls[name_of(Frontier.finish.__code__)], self._part.last - self._part.first
-        return None if finishes == pages else f"{finishes} of {pages} calls of Frontier.finish were seen"
+        lack = None if finishes == pages else f"{finishes} of {pages} calls of Frontier.finish were seen"
+        return self._children.lack_of("calls") or lack
 
 
 class Children:
@@ -187,15 +184,16 @@ class Children:
     def __init__(self) -> None:
         self._faults = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
 
-    def were_there(self) -> bool:
-        """Return whether this process has a child, or has waited for one: then there are page faults of children."""
+    def lack_of(self, what: str) -> str | None:
+        """Return why something is not counted: there is a child, or one was waited for and has left page faults."""
+        lack = f"the strategy has child processes, and their {what} are not counted"
         if resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt != self._faults:
-            return True
+            return lack
         try:
             os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:
-            return False
-        return True
+            return None
+        return lack
 
 
 def by_function(stats: list[Any]) -> tuple[Counter[str], Counter[str]]:
@@ -269,9 +267,7 @@ class Bytecodes:
     def end(self) -> None:
         """Read it again, and send the difference."""
         bytecodes = next(self._numbers) - self._before - 1
-        has_children = self._children.were_there()
-        lack = "the strategy has child processes, and their bytecodes are not counted" if has_children else None
-        self._part.send_counts(lack, bytecodes=bytecodes)
+        self._part.send_counts(self._children.lack_of("bytecodes"), bytecodes=bytecodes)
 
 
 class SystemCalls:
@@ -334,7 +330,6 @@ COUNTERS: dict[str, type[Calls | Bytecodes | SystemCalls]] = {
     "system calls": SystemCalls,
     "bytecodes": Bytecodes,
 }
-
 """Ways to count. ``count`` has the part crawl; ``begin`` is called at the first page, ``end`` at the last one."""
 
 if __name__ == "__main__":
