@@ -31,8 +31,6 @@ MODEST = {"pages": 100, "links": 5}
 IDLE_S = 1.0
 """Maximum time for a test's connections to close; after it the next test gets a new server."""
 
-Counts = Mapping[str, Any]
-"""What was counted of a strategy, with the names of rows (``Counted`` in bench/rows/kinds.py)."""
 Pages = dict[str, tuple[int | None, int]]
 """Path -> (status, body bytes); (None, 0) for a page that cannot be fetched."""
 
@@ -105,7 +103,7 @@ class Crawled:
     """Complete pages over the time of the crawl; failed pages do not count."""
     makespan_ns: int
     peak_in_flight: int
-    _count: Callable[[], Counts] = field(repr=False, compare=False)
+    _count: Callable[[], Any] = field(repr=False, compare=False)
 
     @property
     def calls_per_page(self) -> float:
@@ -174,7 +172,7 @@ def _synthetic_servers(_synthetic_cpus: "Cpus") -> Iterator["_Servers"]:
 
 
 @pytest.fixture(scope="session")
-def _counts_of(_synthetic_cpus: "Cpus") -> Callable[[str, str], Counts]:
+def _counts_of(_synthetic_cpus: "Cpus") -> Callable[[str, str], Any]:
     return cache(partial(_count, _synthetic_cpus))
 
 
@@ -191,7 +189,7 @@ def synthetic_site(request: pytest.FixtureRequest, _synthetic_servers: "_Servers
 
 @pytest.fixture
 def crawl_with(
-    synthetic_site: SyntheticSite, _synthetic_cpus: "Cpus", _counts_of: Callable[[str, str], Counts]
+    synthetic_site: SyntheticSite, _synthetic_cpus: "Cpus", _counts_of: Callable[[str, str], Any]
 ) -> CrawlWith:
     """Return a function that crawls the test's synthetic site with one of inflight's strategies."""
 
@@ -280,7 +278,12 @@ def _roots(config: "SiteConfig") -> int:
 
 
 def _crawl(
-    strategy: str, job: Any, expected: Pages, cpus: set[int] | None, deadline_s: float, count: Callable[[], Counts]
+    strategy: str,
+    job: Any,
+    expected: Pages,
+    cpus: set[int] | None,
+    deadline_s: float,
+    count: Callable[[], Any],
 ) -> Crawled:
     """Run the job once in a fresh process. Fails the test with one sentence if the process fails."""
     from inflight.bench.measure import process
@@ -310,8 +313,11 @@ def _crawl(
     )
 
 
-def _count(cpus: "Cpus", strategy: str, connection: Any) -> Counts:
-    """Count the calls of a crawl on a server of its own. Fails the test with one sentence if they cannot be counted."""
+def _count(cpus: "Cpus", strategy: str, connection: Any) -> Mapping[str, Any]:
+    """Count the calls of a crawl on a server of its own; return them with the names of rows (``Counted``).
+
+    Fails the test with one sentence if they cannot be counted.
+    """
     from inflight.bench.measure import counts, server
     from inflight.bench.measure.process import TrialError
     from inflight.bench.measure.trial import Observation, Setting

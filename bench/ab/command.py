@@ -36,7 +36,7 @@ from inflight.bench.plan.judge import ExperimentError, need
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.kinds import Arm, Counts
 from inflight.bench.show import markdown as form
-from inflight.bench.show import progress, terminal, words
+from inflight.bench.show import progress, words
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -44,12 +44,11 @@ if TYPE_CHECKING:
     from inflight.bench.show.pictures import Picture
 
 REFUSALS = commands.REFUSALS
-EXITS = {"pass": 0, "regression": 1, "inconclusive": 3}
+EXITS = deciding.EXITS
 NOISE = (0.02, 0.05)
 """SDs of blocks for which the plan shows the detectable change."""
 MAX_ROUNDS = 3
 """Number of times that calls are counted if the repeats of a side differ."""
-COLOURS = {0: "bold green", 1: "bold red", 3: "bold yellow"}
 MEMORY_S = 3.5
 """Approximate duration of the four readings of memory, for estimates only."""
 OVERRUN = 1.5
@@ -263,8 +262,8 @@ def count(planned: Comparison, out: Path, markdown: Path | None, *, bytecodes: b
         complain("interrupted" + (f"; rows kept in {folder}" if folder else ""))
         return 130
     result, verdict = counts.judge(made), counts.section(made)
-    code, text = counts.EXITS[result.answer], terminal.text(verdict, show.WIDTH)
-    text.highlight_words([result.answer], COLOURS[code])
+    code = counts.EXITS[result.answer]
+    text = show.coloured(verdict, result.answer, code)
     as_markdown = f"### inflight: {result.answer}\n\n{form.markdown(verdict)}\n"
     finish(folder, counts.to_json(result), text, as_markdown, markdown, as_json=as_json)
     return code

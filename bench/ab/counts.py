@@ -8,31 +8,27 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from inflight.bench import units
+from inflight.bench.frame.blocks import SIDES
+from inflight.bench.frame.figures import figure_of
 from inflight.bench.rows.files import Row
-from inflight.bench.rows.kinds import Counts
+from inflight.bench.rows.kinds import CounterName, Counts
 from inflight.bench.show import words
 from inflight.bench.show.table import Section, Table
 from inflight.bench.show.words import TEXTS
 
-Answer = Literal["does the same", "does more", "does less", "does not repeat here", "compared, not gated"]
-EXITS: dict[Answer, int] = {
+CallsAnswer = Literal["does the same", "does more", "does less", "does not repeat here", "compared, not gated"]
+EXITS: dict[CallsAnswer, int] = {
     "does the same": 0,
     "does less": 0,
     "compared, not gated": 0,
     "does more": 1,
     "does not repeat here": 3,
 }
-BY_WEIGHT: tuple[Answer, ...] = ("does more", "does not repeat here", "does less")
+BY_WEIGHT: tuple[CallsAnswer, ...] = ("does more", "does not repeat here", "does less")
 """Of different answers, the first one is the verdict."""
-COUNTERS = {
-    "python_calls": "Python calls",
-    "c_calls": "C calls",
-    "system_calls": "system calls",
-    "bytecodes": "bytecodes",
-}
 MIN_CHANGE = 0.1
 """Smallest change per page where all repeats are equal: a call in ten pages; less may come from the state of a heap."""
 SPREADS, MIN_SHARE = 3, 0.002
@@ -43,7 +39,6 @@ MAX_FUNCTIONS = 10
 """Number of functions and system calls that are shown."""
 MIN_SHOWN = 0.005
 """Change per page of a function below which it has none."""
-SIDES = ("A", "B")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +59,7 @@ class Difference:
         return max(SPREADS * self.spread, MIN_SHARE * max(self.a, self.b))
 
     @property
-    def answer(self) -> Answer:
+    def answer(self) -> CallsAnswer:
         """What it says of B."""
         if self.spread > MAX_SPREAD * max(self.a, self.b):
             return "does not repeat here"
@@ -74,10 +69,10 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CallsVerdict:
     """What B does per page, beside A."""
 
-    answer: Answer
+    answer: CallsAnswer
     differences: tuple[Difference, ...]
     functions: tuple[tuple[str, float, float], ...]
     """Functions and system calls with the greatest changes: name, counts per page of A and of B."""
@@ -87,20 +82,20 @@ class Verdict:
     """The interpreters of A and B."""
 
 
-def judge(made: Sequence[Counts]) -> Verdict:
+def judge(made: Sequence[Counts]) -> CallsVerdict:
     """Compare the rows of both sides. Different interpreters make and see different calls, and are not gated."""
     a, b = ([row for row in made if side_of(row) == side] for side in SIDES)
     versions = version(a[0]), version(b[0])
     is_gated = versions[0] == versions[1]
     differences = []
-    for counter in COUNTERS:
+    for counter in get_args(CounterName):
         totals = totals_of(a, counter), totals_of(b, counter)
         if all(totals) and (is_gated or counter != "bytecodes"):
             differences.append(difference(counter, *totals, a[0].measured.pages or 1))
     lacks = {f"{name} of {side_of(row)}": why for row in made for name, why in (row.measured.lacks or {}).items()}
     answer = verdict(differences) if is_gated else "compared, not gated"
     compared = [each.counter for each in differences]
-    return Verdict(answer, tuple(differences), tuple(changed(a, b, compared)), lacks, versions)
+    return CallsVerdict(answer, tuple(differences), tuple(changed(a, b, compared)), lacks, versions)
 
 
 def side_of(row: Counts) -> str:
@@ -125,7 +120,7 @@ def difference(counter: str, a: Sequence[int], b: Sequence[int], pages: int) -> 
     return Difference(counter, sum(a) / len(a) / pages, sum(b) / len(b) / pages, spread / pages)
 
 
-def verdict(differences: Sequence[Difference]) -> Answer:
+def verdict(differences: Sequence[Difference]) -> CallsAnswer:
     """Return what B does: more, if it makes more calls, of Python and C functions together, or more system calls.
 
     Where these are level, Python calls decide, and bytecodes. Nothing is decided where calls could not be counted.
@@ -180,7 +175,7 @@ def section(made: Sequence[Counts]) -> Section:
     heads = ("per page", "A", "B", "change", "repeats", "counts from", "")
     lines = [
         (
-            COUNTERS[each.counter],
+            figure_of(f"{each.counter}_per_page").words,
             f"{each.a:,.4g}",
             f"{each.b:,.4g}",
             f"{each.b - each.a:+,.4g}",
@@ -204,7 +199,7 @@ def section(made: Sequence[Counts]) -> Section:
     return Section(title, tuple(tables), (*notes, texts["no_time"]), tuple(sides))
 
 
-def to_json(result: Verdict) -> dict[str, Any]:
+def to_json(result: CallsVerdict) -> dict[str, Any]:
     """Return the verdict as JSON values; counts are per page."""
     return {
         "verdict": result.answer,

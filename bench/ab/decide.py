@@ -17,6 +17,7 @@ from inflight.bench.frame.statistics import Estimate, mean, t_quantile
 from inflight.bench.rows.files import Row
 
 Verdict = Literal["regression", "pass", "inconclusive"]
+EXITS = {"pass": 0, "regression": 1, "inconclusive": 3}
 Series = Mapping[str, Sequence[float]]
 
 NAMES = {"cpu_per_page": "CPU per page", "throughput": "throughput", "memory": "user memory per fetch"}

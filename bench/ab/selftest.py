@@ -106,7 +106,7 @@ class Laboratory:
             self.bar.finished(line, BLOCK_NS) if block.good else self.bar.repeated(line)
         return blocks
 
-    def calls(self, name: str, arms: tuple[Arm, Arm]) -> counts.Verdict:
+    def calls(self, name: str, arms: tuple[Arm, Arm]) -> counts.CallsVerdict:
         """Count the calls of both arms."""
         planned, prepared = comparing.ready(of_calls(*arms, name=name), self.files / name)
         return counts.judge(measure_counts(Measuring(self.folder, planned, prepared, self.place)))

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 WIDTH = 120
-COLOURS = {"regression": "bold red", "pass": "bold green", "inconclusive": "bold yellow"}
+COLOURS = {0: "bold green", 1: "bold red", 3: "bold yellow"}
+"""By exit code."""
 HEADS = ("metric", "A", "B", "change", "95 % interval", "at worst", "p", "detectable")
 WRITE = {"cpu_per_page": units.duration, "throughput": units.rate, "memory": units.size}
 MIN_P = 0.00001
@@ -103,8 +104,14 @@ def title(decision: Decision) -> str:
 
 def text(result: Result) -> "Text":
     """Return the verdict for a terminal."""
-    verdict, text = result.decision.verdict, terminal.text(section(result), WIDTH)
-    text.highlight_words([verdict.upper()], COLOURS[verdict])
+    verdict = result.decision.verdict
+    return coloured(section(result), verdict.upper(), deciding.EXITS[verdict])
+
+
+def coloured(section: Section, phrase: str, code: int) -> "Text":
+    """Return a section for a terminal, in which a phrase has the colour of an exit code."""
+    text = terminal.text(section, WIDTH)
+    text.highlight_words([phrase], COLOURS[code])
     return text
 
 

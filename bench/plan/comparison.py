@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from inflight.bench.plan.arm import IN_FLIGHT, Arm, BlockTrial, placebo
 from inflight.bench.plan.experiment import named
-from inflight.bench.plan.grid import CONNECTIONS, MAX_IN_FLIGHT, Workload, counted_with
+from inflight.bench.plan.grid import CONNECTIONS, COUNTED_LATENCY, MAX_IN_FLIGHT, Workload, counted_with
 from inflight.bench.plan.judge import check_known, judged, need, whole
 from inflight.bench.plan.trials import Trial, trial_of
 from inflight.fake_server.delays import parse_delay
@@ -146,7 +146,7 @@ def of_calls(a: Arm, b: Arm, links: int = 10, name: str = "ab") -> Comparison:
     for arm in (a, b):
         need(arm.in_flight in {1, IN_FLIGHT}, "--metric calls has one fetch in flight; leave out in_flight")
     a, b = replace(a, in_flight=1), replace(b, in_flight=1)
-    made = comparison(a, b, SiteConfig(delay="1ms", links=links), ("calls",), name)
+    made = comparison(a, b, SiteConfig(delay=COUNTED_LATENCY, links=links), ("calls",), name)
     return replace(made, gated=("calls",))
 
 

@@ -170,11 +170,15 @@ class Memory(Grid, frozen=True, kw_only=True):
         return in_flight * self.waves
 
 
+COUNTED_LATENCY, COUNTED_LAP = "1ms", 100
+"""Latency of crawls that are counted, and pages of a lap of their site."""
+
+
 class Counts(Grid, frozen=True, kw_only=True):
     """Crawls that are counted: one fetch in flight, so that each page is the same work, and a short latency."""
 
     kind = "counts"
-    latency: tuple[str, ...] = ("1ms",)
+    latency: tuple[str, ...] = (COUNTED_LATENCY,)
     in_flight: tuple[InFlight, ...] = (1,)
     repeats: Annotated[int, Meta(ge=1, le=10)] = 2  #: Number of crawls for each counter.
     bytecodes: bool = False  #: Whether bytecodes are counted, too.
@@ -184,8 +188,8 @@ class Counts(Grid, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Raise ExperimentError for a workload whose counts do not repeat, and for a site that cannot be endless."""
         super().__post_init__()
-        asked = self.latency, self.in_flight, self.cpu
-        need(asked == COUNTED, "latency, in_flight and cpu must be left out: counts repeat only with 1 ms, 1 and 0")
+        is_fixed = (self.latency, self.in_flight, self.cpu) == ((COUNTED_LATENCY,), (1,), ("0",))
+        need(is_fixed, "latency, in_flight and cpu must be left out: counts repeat only with 1 ms, 1 and 0")
         counted_site(SiteConfig.from_dict(self.site))
 
     @property
@@ -195,12 +199,6 @@ class Counts(Grid, frozen=True, kw_only=True):
 
     def _workload(self, *cell: Any) -> Workload:
         return replace(super()._workload(*cell), kind="counts")
-
-
-COUNTED = (("1ms",), (1,), ("0",))
-"""Latency, number in flight and CPU work of crawls that are counted."""
-COUNTED_LAP = 100
-"""Pages of a lap of their site."""
 
 
 def counted_site(site: SiteConfig) -> SiteConfig:

@@ -151,7 +151,7 @@ class CountsWorkload(CrawlWorkload, frozen=True, kw_only=True):
     bytecodes: Maybe[Literal[True]] = None  #: Whether bytecodes are counted.
 
 
-Counter = Literal["python_calls", "c_calls", "system_calls", "bytecodes"]
+CounterName = Literal["python_calls", "c_calls", "system_calls", "bytecodes"]
 
 
 class Counted(Open, frozen=True, kw_only=True):
@@ -162,7 +162,7 @@ class Counted(Open, frozen=True, kw_only=True):
     c_calls_per_page: Maybe[Number] = None  #: Calls of C functions by Python code.
     system_calls_per_page: Maybe[Number] = None  #: Without futex and those of allocators; of children, too.
     bytecodes_per_page: Maybe[Number] = None  #: Instructions of Python bytecode.
-    totals: Maybe[dict[Counter, list[Count]]] = None  #: Totals of each repeat, from which the figures per page are.
+    totals: Maybe[dict[CounterName, list[Count]]] = None  #: Totals of each repeat, from which the figures per page are.
     repeats_equal: Maybe[bool] = None  #: Whether the totals of all repeats are equal; absent: one repeat.
     python_calls: Maybe[dict[Name, Number]] = None  #: Calls per page by file and function.
     c_calls: Maybe[dict[Name, Number]] = None  #: Calls per page by function.
