@@ -1,8 +1,9 @@
-"""Test what ``inflight ab --metric calls`` promises, on this machine: planted calls, equal code, and totals under load.
+"""Test what is said of counts on this machine: planted calls, equal code, totals under load, and what they explain.
 
     python -m tools.counts planted callbacks          20 comparisons, each with a call planted in another function
     python -m tools.counts same callbacks             50 comparisons of a strategy with itself
     python -m tools.counts repeat                     10 runs of each strategy
+    python -m tools.counts fit RUN...                 how well a cost per call explains the CPU time per page
     python -m tools.neighbour --share 1 -- python -m tools.counts repeat    the same beside a process on each core
 
 Each comparison is a command of its own, whose time is printed. docs/ci.md and docs/method.md quote the output.
@@ -18,6 +19,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import click
@@ -28,6 +30,12 @@ from inflight.bench.rows import files
 ROOT = Path(__file__).parents[1]
 GIT = ("git", "-c", "user.name=counts", "-c", "user.email=counts@localhost", "-c", "init.defaultBranch=main")
 PLANTED = "\n\ndef planted():\n    pass\n"
+ONE_THREAD = (
+    *("sequential", "callbacks", "epoll_callbacks", "generators", "await_by_hand"),
+    *("asyncio_protocol", "native_asyncio", "asyncio_tasks"),
+)
+"""Models of one thread, to which costs are fitted; with more than 1 in flight, without sequential."""
+OF_FIT = ("python_calls_per_page", "c_calls_per_page", "system_calls_per_page")
 MIN_CALLS = 0.99
 """Smallest number of calls per page of a function in which a call is planted, and of the planted one."""
 
@@ -108,6 +116,39 @@ def repeat(names: Sequence[str], times: int) -> None:
             texts = [f"{counter} {bounds(each)}" for counter, each in totals.items()]
             lacks = [f"{counter}: {why}" for counter, why in (getattr(row.measured, "lacks", None) or {}).items()]
             click.echo(f"{name:22} {'; '.join([*texts, *lacks, row.reason or ''])}")
+
+
+@main.command()
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+def fit(runs: Sequence[Path]) -> None:
+    """Fit a cost per call, and a constant, to the CPU time of models of one thread; print what it misses of others.
+
+    Least squares of the relative differences, without negative costs, for each number in flight of each run.
+    """
+    import numpy as np
+    from scipy.optimize import nnls
+
+    for run in runs:
+        rows = files.read(run)
+        counted = {row.strategy: row.measured for row in rows if row.kind == "counts" and row.valid}
+        work = {name: [1.0, *(getattr(each, figure) for figure in OF_FIT)] for name, each in counted.items()}
+        for in_flight in sorted({row.workload.in_flight for row in rows if row.kind == "arm"}):
+            costs = mean_costs([row for row in rows if row.kind == "arm" and row.workload.in_flight == in_flight])
+            fitted = [name for name in ONE_THREAD if name in costs and name in work]
+            scale = np.array([costs[name] for name in fitted])
+            prices, _ = nnls(np.array([work[name] for name in fitted]) / scale[:, None], np.ones(len(fitted)))
+            misses = {name: np.dot(work[name], prices) / costs[name] - 1 for name in costs if name in work}
+            texts = [f"{name} {miss:+.0%}{'' if name in fitted else ' (not fitted)'}" for name, miss in misses.items()]
+            click.echo(f"{run.name}, {in_flight} in flight: {', '.join(texts)}")
+
+
+def mean_costs(rows: Sequence[Any]) -> dict[str, float]:
+    """Return the mean CPU time per page of each strategy over valid arms, without the control (ns)."""
+    costs: dict[str, list[int]] = {}
+    for row in rows:
+        if row.valid and row.workload.arm.role != "placebo":
+            costs.setdefault(row.workload.arm.strategy, []).append(row.measured.cpu_per_page_ns)
+    return {name: fmean(each) for name, each in costs.items()}
 
 
 def bounds(totals: Sequence[int]) -> str:
