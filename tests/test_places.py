@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from inflight.bench.measure import host
-from inflight.bench.measure.places import without_places
+from inflight.bench.measure.host import without_places
 from inflight.bench.rows import files as rows
 from tests.ab.repositories import new_repository
 from tests.cli.command import inflight

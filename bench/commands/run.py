@@ -18,7 +18,6 @@ from inflight.bench.commands.output import complain, say, seconds
 from inflight.bench.commands.so_far import FIRST_NS, write_now_and_then
 from inflight.bench.measure import host, interpreters, neighbour
 from inflight.bench.measure import run as runs
-from inflight.bench.measure.limits import quota
 from inflight.bench.measure.trial import Hosting
 from inflight.bench.plan.experiment import MAX_SEED, Experiment, ExperimentError, load, named
 from inflight.bench.plan.judge import MAX_ROUNDS, check_distinct, judged, need, whole
@@ -191,7 +190,7 @@ def say_left_out(experiment: Experiment, trials: Iterable[AnyTrial]) -> None:
 
     A quota is always said here, because nobody knows yet whether it will throttle.
     """
-    if of_cpu := quota.read():
+    if of_cpu := host.read_quota():
         say(SENTENCES["quota_first"].format(counted(of_cpu.cores, "core")))
     for name, limit in runs.above_limits(experiment).items():
         say(f"left out above {limit} in flight: {name}")

@@ -8,7 +8,7 @@ import psutil
 from inflight.bench.measure import held, host, interpreters, memory, preflight, validity
 from inflight.bench.measure.checks import judge
 from inflight.bench.measure.expected import Answer, difference, expected_answer, longest_wait_ns, root_paths
-from inflight.bench.measure.places import without_places
+from inflight.bench.measure.host import without_places
 from inflight.bench.measure.process import DEFAULT, Runtime
 from inflight.bench.measure.server import Server, counted_between
 from inflight.bench.measure.trial import Observation, Setting, on_server, working

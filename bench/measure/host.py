@@ -1,4 +1,8 @@
-"""The machine: its description, the cores to use, and the kernel's counts that show whether a trial was disturbed."""
+"""The machine: its description, the cores to use, and the kernel's counts that show whether a trial was disturbed.
+
+A CPU quota, as of ``docker --cpus``, is CPU time per period, usually 100 ms (Documentation/scheduler/sched-bwc.rst).
+When all processes of a control group together have used it up, the kernel stops them until the next period.
+"""
 
 import contextlib
 import importlib.metadata
@@ -14,21 +18,26 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import permutations
-from pathlib import Path
+from operator import sub
+from pathlib import Path, PurePath
 from typing import Any
 
 import psutil
+from msgspec.structs import astuple
 
 from inflight.bench.measure import procfs
 from inflight.bench.measure.blocks import git
-from inflight.bench.measure.limits import quota
-from inflight.bench.measure.places import without_places
-from inflight.bench.rows.parts import Quota
+from inflight.bench.rows.parts import Quota, together
 
 _DISTRIBUTIONS = ("inflight-bench", "uvloop", "httptools", "psutil", "aiohttp", "locust", "gevent")
 _OF_STRATEGIES = ("trio", "requests", "urllib3", "httpx", "httpcore", "httpx2", "pycurl", "niquests")
 """Libraries whose version is recorded where they are installed."""
 PROC = Path("/proc")
+_QUOTA_FILES = ("cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us")
+"""Files with a quota and its period, in this order: the first one (version 2), or the others (version 1)."""
+_PATH = re.compile(r"(?:(?<![\w./~])|(?<=file://))/([^\s/'\"`,;:()<>|=]+)(?:/[^\s'\"`,;:()<>|=]*)?")
+_OF_THE_KERNEL = frozenset({"proc", "sys", "dev"})
+"""Folders that are the same on every machine; paths in them are evidence, such as /proc/net/netstat."""
 _KINDS_OF_INTEL = ("cpu_lowpower/cpus", "cpu_atom/cpus", "cpu_core/cpus")
 """Lists of the CPUs of Intel's kinds of cores, the slowest first (linux: arch/x86/events/intel/core.c)."""
 _SPEEDS = ("cpu_capacity", "cpufreq/cpuinfo_max_freq")
@@ -165,7 +174,8 @@ def machine(neighbour: str | None = None) -> dict[str, Any]:
 
     ``neighbour`` is the kind of neighbour that is started beside the trials on purpose.
     """
-    memory, limit = psutil.virtual_memory(), quota.read()
+    model = re.search(r"^model name\s*:\s*(.+)$", procfs.text_of("/proc/cpuinfo") or "", re.MULTILINE)
+    memory, limit = psutil.virtual_memory(), read_quota()
     unusual = {
         "neighbour": neighbour,
         "cpu_quota_cores": limit and limit.cores,
@@ -175,7 +185,7 @@ def machine(neighbour: str | None = None) -> dict[str, Any]:
         "host": socket.gethostname(),
         "system": f"{platform.system()} {platform.release()}",
         "machine": platform.machine(),
-        "cpu": _cpu_model(),
+        "cpu": model[1] if model else platform.processor() or None,
         "cores": psutil.cpu_count(),
         "usable_cores": len(usable_cores()),
         "memory_bytes": memory.total,
@@ -196,6 +206,54 @@ def machine(neighbour: str | None = None) -> dict[str, Any]:
         "frequency_governor": _setting("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "command": [Path(sys.argv[0]).name, *without_places(sys.argv[1:])],
     } | {name: value for name, value in unusual.items() if value}
+
+
+def without_places(value: Any) -> Any:
+    """Return a value of JSON without the folders of this machine: of each absolute path, only its last part is left.
+
+    So results can be published: ``/home/me/.venv/bin/python3.11`` becomes ``python3.11``. A path that begins with no
+    folder of this machine is that of a page, and stays: ``/p/3``.
+    """
+    if isinstance(value, dict):
+        return {without_places(name): without_places(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_places(item) for item in value]
+    if not isinstance(value, str):
+        return value
+    if value.startswith("/") and _is_here(value) and os.path.lexists(value):  # it may contain spaces
+        return PurePath(value).name
+    return _PATH.sub(lambda match: PurePath(match[0]).name if _is_here(match[0]) else match[0], value)
+
+
+def _is_here(path: str) -> bool:
+    """Return whether the path begins with a folder of this machine, other than the kernel's."""
+    first = path.split("/")[1]
+    return bool(first) and first not in _OF_THE_KERNEL and os.path.lexists(f"/{first}")
+
+
+def read_quota(root: Path = Path("/")) -> Quota | None:
+    """Return the tightest CPU quota of this process's control group and its ancestors; None without one.
+
+    Its counts are sums over all of them that have a quota, because each may throttle. No limit is written as ``max`` or
+    -1, which is no number for ``procfs.wholes``.
+    """
+    group, mounted = (procfs.text_of(f"{root}/proc/self/{name}") for name in ("cgroup", "mountinfo"))
+    quotas = []
+    for folder in procfs.cgroup_folders(group, mounted, "cpu"):
+        limit: list[int] = []
+        for name in _QUOTA_FILES:
+            limit += procfs.wholes(procfs.text_of(f"{root}{folder}/{name}"))
+        if len(limit) == 2:
+            quota_us, period_us = limit
+            stat = procfs.keyed(procfs.text_of(f"{root}{folder}/cpu.stat"))
+            time_ns = stat.get("throttled_time", 1000 * stat.get("throttled_usec", 0))
+            quotas.append(Quota(quota_us / period_us, stat.get("nr_periods", 0), stat.get("nr_throttled", 0), time_ns))
+    return together(quotas)
+
+
+def quota_between(before: Quota | None, after: Quota | None) -> Quota | None:
+    """Return a quota with what it has counted between two readings; None without one at either moment."""
+    return before and after and Quota(after.cores, *map(sub, astuple(after)[1:], astuple(before)[1:]))
 
 
 def listen_drops(root: Path = PROC) -> int | None:
@@ -234,7 +292,7 @@ def busy_ns(cpus: set[int] | None) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Disturbances:
+class DisturbanceCounts:
     """Counts of disturbances by others up to a moment; None where they are not counted."""
 
     ticks: tuple[float, float] | None
@@ -243,7 +301,7 @@ class Disturbances:
     core_kinds: list[int] | None = None
     """The kinds of the cores of client and server; None where all cores are alike."""
 
-    def since(self, before: "Disturbances") -> dict[str, Any]:
+    def since(self, before: "DisturbanceCounts") -> dict[str, Any]:
         """Return the disturbances between two moments: steal, listen drops, and what a CPU quota did, if any."""
         steal_share = None
         if before.ticks is not None and self.ticks is not None:
@@ -251,14 +309,14 @@ class Disturbances:
             # Within a few ticks, the idle time of a core may decrease (proc(5), iowait), and with it the sum.
             steal_share = stolen / max(stolen, all_ticks) if stolen > 0 else 0.0
         counts = {"steal_share": steal_share, "listen_drops": since(before.drops, self.drops)}
-        return counts | {"quota": quota.between(before.quota, self.quota), "core_kinds": self.core_kinds}
+        return counts | {"quota": quota_between(before.quota, self.quota), "core_kinds": self.core_kinds}
 
 
-def disturbances(cpus: Cpus) -> Disturbances:
+def disturbances(cpus: Cpus) -> DisturbanceCounts:
     """Return the current counts: steal on the cores of server and client (on all, where not pinned), listen drops."""
     both = None if cpus.server is None or cpus.client is None else cpus.server | cpus.client
     used = sorted(set(map(kind, both or usable_cores()))) if kinds() else None
-    return Disturbances(cpu_ticks(both), listen_drops(), quota.read(), used)
+    return DisturbanceCounts(cpu_ticks(both), listen_drops(), read_quota(), used)
 
 
 def since(before: int | None, after: int | None) -> int | None:
@@ -279,12 +337,6 @@ def run_delay_ns(pid: int, root: Path = PROC) -> int | None:
 def siblings(cpu: int, root: Path = Path("/sys/devices/system/cpu")) -> set[int]:
     """Return the logical CPUs of the same core (the kernel writes them as "0,4" or "0-1")."""
     return set(procfs.ranges(procfs.text_of(f"{root}/cpu{cpu}/topology/thread_siblings_list")) or {cpu})
-
-
-def _cpu_model() -> str | None:
-    text = procfs.text_of("/proc/cpuinfo") or ""
-    match = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
-    return match[1] if match else platform.processor() or None
 
 
 def _version(distribution: str) -> str | None:

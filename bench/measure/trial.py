@@ -22,7 +22,7 @@ import msgspec
 import psutil
 
 from inflight.bench.measure import host
-from inflight.bench.measure.places import without_places
+from inflight.bench.measure.host import without_places
 from inflight.bench.measure.process import DEFAULT, Runtime, SkipError, TrialError, Worker, WorkerTimeoutError, running
 from inflight.bench.measure.server import Server
 from inflight.bench.plan.trials import AnyTrial, RowTrial

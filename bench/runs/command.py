@@ -6,7 +6,7 @@ from pathlib import Path
 
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import say, say_plots
-from inflight.bench.measure.places import without_places
+from inflight.bench.measure.host import without_places
 from inflight.bench.measure.run import RunError
 from inflight.bench.rows.files import RowsError
 from inflight.bench.runs import show

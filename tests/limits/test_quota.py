@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from inflight.bench.measure.limits import quota
+from inflight.bench.measure import host
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.parts import Quota
 from tests.cli.command import call
@@ -57,25 +57,25 @@ JOB = "sys/fs/cgroup/pod/job/cpu.max"
 def test_the_quota_is_that_of_the_tightest_group(tmp_path: Path, files: dict[str, str], limit: Quota | None) -> None:
     write(tmp_path, files)
 
-    assert quota.read(tmp_path) == limit
+    assert host.read_quota(tmp_path) == limit
 
 
 def test_a_trial_has_what_its_quota_counted_meanwhile() -> None:
     before, after = Quota(1.0, 300, 286, 5_000), Quota(1.0, 310, 290, 5_900)
 
-    assert quota.between(before, after) == Quota(1.0, 10, 4, 900)
-    assert quota.between(None, after) is quota.between(before, None) is None
+    assert host.quota_between(before, after) == Quota(1.0, 10, 4, 900)
+    assert host.quota_between(None, after) is host.quota_between(before, None) is None
 
 
 def test_a_run_names_the_quota_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quota, "read", lambda: Quota(1.5, 0, 0, 0))
+    monkeypatch.setattr(host, "read_quota", lambda: Quota(1.5, 0, 0, 0))
 
     assert call("run", "quick", "--dry-run").err.startswith("CPU quota of 1.5 cores: ")
 
 
 def test_the_rows_of_a_run_have_the_quota(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     counts = count(1)
-    monkeypatch.setattr(quota, "read", lambda: Quota(0.5, 10 * next(counts), 7, 0))
+    monkeypatch.setattr(host, "read_quota", lambda: Quota(0.5, 10 * next(counts), 7, 0))
     tiny = tmp_path / "tiny.toml"
     tiny.write_text('strategies = ["callbacks"]\n[[crawl]]\nlatency = ["0"]\nin_flight = [1]\npages = 10\n', "utf-8")
 
@@ -89,13 +89,13 @@ def test_the_rows_of_a_run_have_the_quota(monkeypatch: pytest.MonkeyPatch, tmp_p
 PERIOD_US = 100_000
 BUSY = """
 import json, sys
-from inflight.bench.measure.limits import quota
+from inflight.bench.measure import host
 from pathlib import Path
 Path(sys.argv[1], "cgroup.procs").write_text("0")
-before = quota.read()
-while quota.between(before, quota.read()).throttled < 2:
+before = host.read_quota()
+while host.quota_between(before, host.read_quota()).throttled < 2:
     pass
-counted = quota.between(before, quota.read())
+counted = host.quota_between(before, host.read_quota())
 print(json.dumps([counted.cores, counted.periods, counted.throttled, counted.throttled_ns]))
 """
 

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from inflight.bench.measure import host
-from inflight.bench.measure.host import ANY, Cpus, Disturbances
+from inflight.bench.measure.host import ANY, Cpus, DisturbanceCounts
 from tests.limits.made_machine import write
 from tests.measure.workshop import Workshop, experiment
 
@@ -201,15 +201,15 @@ def test_the_counts_of_the_kernel_are_read_from_proc_or_unknown(tmp_path: Path) 
 
 
 def test_disturbances_are_counted_between_two_moments() -> None:
-    before, after = Disturbances((10.0, 1000.0), 7), Disturbances((13.0, 1060.0), 12)
+    before, after = DisturbanceCounts((10.0, 1000.0), 7), DisturbanceCounts((13.0, 1060.0), 12)
 
     alike = {"quota": None, "core_kinds": None}
     assert after.since(before) == {"steal_share": 0.05, "listen_drops": 5} | alike
     assert after.since(after) == {"steal_share": 0.0, "listen_drops": 0} | alike
-    for unknown in (Disturbances(None, None), Disturbances(None, 7)):
+    for unknown in (DisturbanceCounts(None, None), DisturbanceCounts(None, 7)):
         assert after.since(unknown)["steal_share"] is unknown.since(before)["steal_share"] is None
-    assert after.since(Disturbances(None, None))["listen_drops"] is None
-    assert Disturbances(None, None).since(before)["listen_drops"] is None
+    assert after.since(DisturbanceCounts(None, None))["listen_drops"] is None
+    assert DisturbanceCounts(None, None).since(before)["listen_drops"] is None
 
 
 @pytest.mark.parametrize(
@@ -219,9 +219,9 @@ def test_disturbances_are_counted_between_two_moments() -> None:
 def test_the_share_of_steal_is_a_share_even_where_the_idle_time_decreases(
     after: tuple[float, float], share: float
 ) -> None:
-    before = Disturbances((10.0, 1000.0), 0)
+    before = DisturbanceCounts((10.0, 1000.0), 0)
 
-    assert Disturbances(after, 0).since(before)["steal_share"] == pytest.approx(share)
+    assert DisturbanceCounts(after, 0).since(before)["steal_share"] == pytest.approx(share)
 
 
 def test_the_cpu_time_of_some_cores_excludes_other_cores() -> None:

@@ -66,7 +66,6 @@ ROOMS = {
         by_folder={
             "bench/measure/programs/": ("tests/probes",),
             "bench/measure/swarm/": ("tests/swarm",),
-            "bench/measure/places.py": ("tests/test_places.py",),
         },
     ),
     "rows": Room(
