@@ -28,11 +28,11 @@ from tests.made_rows import arm_row, crawl_row, memory_row
 Answer = Callable[[AnyTrial, bool], Iterable[Row]]
 """Returns the rows of a trial, and is told whether it only calibrates; run, names and workload are set afterwards."""
 WORK_UNIT_NS = 100
-PROGRAMS: dict[str, object] = {
-    "inflight.bench.measure.calibrate": WORK_UNIT_NS,
-    "inflight.bench.measure.overhead": {"with_ns": 400.0, "without_ns": 200.0, "loop_ns": 20.0},
+COSTS: dict[str, object] = {
+    "unit": WORK_UNIT_NS,
+    "fetch": {"with_ns": 400.0, "without_ns": 200.0, "loop_ns": 20.0},
 }
-"""What the programs print that measure something else than a trial."""
+"""What the programs of ``bench.measure.costs`` print."""
 
 
 class Laboratory:
@@ -45,7 +45,7 @@ class Laboratory:
         self.interrupt_at = 0
         """Number of the trial, from 1, during which somebody presses Ctrl-C; 0: nobody does."""
         patch.setattr(runs, "measured", self.measured)
-        patch.setattr(process, "output", lambda words, *_: (0, json.dumps(PROGRAMS[words[0]])))
+        patch.setattr(process, "output", lambda words, *_: (0, json.dumps(COSTS[words[1]])))
 
     def measured(self, trial: AnyTrial, _keeper: object, setting: Setting, _prepared: object = None) -> list[Row]:
         """Answer a trial, in place of ``bench.measure.run.measured``."""

@@ -179,7 +179,7 @@ def _measure(plan: Plan, where: Laboratory) -> dict[str, Any]:
     same = where.blocks("aa", plan.arms(), plan.same, memory=True)
     good = deciding.tally(same).good
     apart = rates.means(same) if plan.differ else {}
-    _, printed = process.output(["inflight.bench.measure.overhead"], where.place.cpus.client, 60)
+    _, printed = process.output(["inflight.bench.measure.costs", "fetch"], where.place.cpus.client, 60)
     cost, page_ns = json.loads(printed), read.figure(good, "A", "cpu_per_page")
     extra_ns = cost["with_ns"] - cost["without_ns"]
     loops = {size: max(1, round(size / 100 * page_ns / cost["loop_ns"])) for size in SIZES if good}

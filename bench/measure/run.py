@@ -229,7 +229,7 @@ def _unit_ns(folder: Path, trials: Iterable[AnyTrial], cpus: host.Cpus) -> float
         if units := getattr(row.measured, "work_units", None):
             return float(row.workload.cpu_ns / units)
     try:
-        code, text = process.output(["inflight.bench.measure.calibrate"], cpus.client, CALIBRATION_S)
+        code, text = process.output(["inflight.bench.measure.costs", "unit"], cpus.client, CALIBRATION_S)
         if code == 0:
             return float(text)
         why = f"exited with {code}"

@@ -125,7 +125,7 @@ class Server:
 
     def find_ceiling(self, client_cpus: set[int] | None) -> None:
         """Measure, with a null client on the client's core, how many responses per second the server can give."""
-        code, text = output(["inflight.bench.measure.worker.null_client", str(self.port)], client_cpus, START_SECONDS)
+        code, text = output(["inflight.bench.measure.costs", "server", str(self.port)], client_cpus, START_SECONDS)
         self.ceiling_per_s = json.loads(text)["per_s"] if code == 0 else None
 
     @property

@@ -2,9 +2,9 @@
 
 import socket
 
+from inflight.bench.measure import costs
 from inflight.bench.measure.host import choose_cpus
 from inflight.bench.measure.server import running
-from inflight.bench.measure.worker import null_client
 
 
 def test_the_null_client_measures_the_ceiling_of_a_server() -> None:
@@ -17,14 +17,14 @@ def test_the_null_client_measures_the_ceiling_of_a_server() -> None:
     assert server.ceiling_per_s is not None
     assert server.ceiling_per_s > 0
     assert stats["responses_by_status"].keys() == {"200"}
-    assert stats["requests"] >= server.ceiling_per_s * null_client.SECONDS * 0.9
-    assert stats["peak_connections"] == null_client.CONNECTIONS
+    assert stats["requests"] >= server.ceiling_per_s * costs.SECONDS * 0.9
+    assert stats["peak_connections"] == costs.CONNECTIONS
 
 
 def test_the_null_client_knows_the_size_of_a_response() -> None:
     with running(None) as server, socket.create_connection(("127.0.0.1", server.port)) as sock:
-        expected = null_client.response_length(server.port)
-        sock.sendall(null_client.REQUEST * 2)
+        expected = costs.response_length(server.port)
+        sock.sendall(costs.REQUEST * 2)
         received = b""
         while len(received) < 2 * expected:
             received += sock.recv(65536)
