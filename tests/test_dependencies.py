@@ -33,7 +33,7 @@ SHARED_BY_BOTH_HALVES = {
     "bench.rows", "bench.rows.files", "bench.rows.parts", "bench.rows.records",
     "bench.units",
 }  # fmt: skip
-EXHIBITS = {"bench.measure.idle.kinds": {"strategies.generators"}}
+EXHIBITS = {"bench.measure.idle.worker": {"strategies.generators"}}
 """The programs whose very subject is a part of one strategy: the block that is a Task of our own."""
 LOCUST = {"locust", "gevent"}
 PATCHED = {

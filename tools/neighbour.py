@@ -9,8 +9,7 @@ import subprocess
 import sys
 
 from inflight.bench.measure.host import usable_cores
-from inflight.bench.measure.neighbour import SHARE, neighbour
-from inflight.bench.measure.neighbour_worker import KINDS
+from inflight.bench.measure.neighbour import KINDS, SHARE, neighbour
 
 
 def main() -> int:

@@ -26,7 +26,6 @@ from inflight.bench.frame import blocks as read
 from inflight.bench.measure import host, neighbour
 from inflight.bench.measure.blocks import comparing
 from inflight.bench.measure.blocks.comparing import Place
-from inflight.bench.measure.neighbour_worker import KINDS
 from inflight.bench.plan.arm import Arm
 from inflight.bench.plan.comparison import METRICS, Comparison, comparison
 from inflight.bench.rows import files as rows
@@ -58,7 +57,7 @@ def main() -> None:
     parser.add_argument("--decisions", type=int, default=30, help="without a change")
     parser.add_argument("--planted", type=int, default=10, help="with each planted slowdown")
     parser.add_argument("--sizes", type=float, nargs="*", default=[5.0, 3.0], help="planted slowdowns, in percent")
-    parser.add_argument("--disturbed", choices=KINDS, help="start a neighbour beside the trials")
+    parser.add_argument("--disturbed", choices=neighbour.KINDS, help="start a neighbour beside the trials")
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
     machine = json.dumps(host.machine(asked.disturbed), indent=2)

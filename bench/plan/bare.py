@@ -22,7 +22,7 @@ BareKind = Literal["idle", "probe", "limit", "swarm", "open"]
 IdleName = Literal[
     "thread", "generator", "generator_task", "asyncio_task", "asyncio_task_socket", "asyncio_task_stream"
 ]
-"""What may be idle; ``bench/measure/idle/kinds.py`` has the program of each."""
+"""What may be idle; ``bench/measure/idle/worker.py`` has the program of each."""
 Resource = Literal["threads", "descriptors", "ports", "backlog", "memory"]
 RESOURCES: tuple[str, ...] = get_args(Resource)
 WITH_SOCKET = frozenset({"asyncio_task_socket", "asyncio_task_stream"})

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from inflight.bench.measure import host
-from inflight.bench.measure.idle import kinds as idle
+from inflight.bench.measure.idle import worker as idle
 from inflight.bench.measure.idle.run import run_idle
 from inflight.bench.measure.preflight import shortage
 from inflight.bench.measure.process import environment
@@ -78,7 +78,7 @@ def shortage_in_a_process(name: str, n: int, port: int, descriptors: int) -> tup
     """Start blocks in a process with this many descriptors; return how many it started, and its message."""
     program = f"""
 import os, resource
-from inflight.bench.measure.idle import kinds as idle
+from inflight.bench.measure.idle import worker as idle
 resource.setrlimit(resource.RLIMIT_NOFILE, ({descriptors}, {descriptors}))
 try:
     idle.KINDS[{name!r}]({n}, {port})

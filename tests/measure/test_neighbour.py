@@ -10,10 +10,8 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from inflight.bench.measure import neighbour_worker
 from inflight.bench.measure.host import usable_cores
-from inflight.bench.measure.neighbour import neighbour
-from inflight.bench.measure.neighbour_worker import KINDS, disturb
+from inflight.bench.measure.neighbour import KINDS, disturb, neighbour
 from inflight.bench.measure.process import environment
 from tests.patience import ended, until
 
@@ -31,7 +29,7 @@ def neighbours_of(pid: int, count: int) -> list[psutil.Process]:
 
     def look() -> list[psutil.Process]:
         children = [child for child in psutil.Process(pid).children() if not ended(child)]
-        found = [child for child in children if "inflight.bench.measure.neighbour_worker" in child.cmdline()]
+        found = [child for child in children if "inflight.bench.measure.neighbour" in child.cmdline()]
         return found if len(found) == count else []
 
     return until(look)
@@ -92,7 +90,9 @@ def test_work_is_done_in_bursts_for_about_the_requested_share(monkeypatch: pytes
         passing(0.001)
         worked_s += 0.001
 
-    monkeypatch.setattr(neighbour_worker, "time", SimpleNamespace(monotonic=lambda: now_s, sleep=passing))
+    monkeypatch.setattr(
+        "inflight.bench.measure.neighbour.time", SimpleNamespace(monotonic=lambda: now_s, sleep=passing)
+    )
     disturb(work, 0.25, Random(1), lambda: now_s > 600)
 
     assert worked_s / now_s == pytest.approx(0.25, abs=0.03)

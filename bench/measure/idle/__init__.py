@@ -1,1 +1,1 @@
-"""Idle threads and tasks: the kinds that there are, the trial, and its worker."""
+"""Idle threads and tasks: the trial, and its worker with all kinds."""

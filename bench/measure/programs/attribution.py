@@ -35,7 +35,7 @@ _alive: list[Any] = []
 
 def measure(base: str, idle: str, look: str) -> dict[str, Any]:
     """Return the bytes of each, the largest pieces first: a list of [what, bytes] for each look."""
-    from inflight.bench.measure.idle import kinds as programs
+    from inflight.bench.measure.idle import worker as programs
 
     n, port = _N.get(idle, _MANY), urlsplit(base).port or 0
     logging.getLogger("asyncio").disabled = True  # it would warn of every task that is left at the end
