@@ -4,10 +4,10 @@ import json
 import math
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import asdict
 from rich.console import Console
 from rich.text import Text
 
@@ -17,14 +17,13 @@ from inflight.bench.commands.run import interruptible
 from inflight.bench.commands.run import save as store
 from inflight.bench.measure import limits
 from inflight.bench.measure import run as runs
-from inflight.bench.measure.limits.ceilings import Ceiling
-from inflight.bench.measure.limits.run import make_row
 from inflight.bench.measure.limits.threads import stop
 from inflight.bench.measure.trial import Begin
 from inflight.bench.plan import bare, experiment
 from inflight.bench.plan import trials as plan
 from inflight.bench.plan.judge import check_known
 from inflight.bench.rows import files as rows
+from inflight.bench.rows.kinds import Ceiling
 
 REFUSALS = (runs.RunError, experiment.ExperimentError)
 LABEL = 10
@@ -136,7 +135,7 @@ def _saver(out: Path, chosen: Sequence[str], *, through_shared: bool) -> Save:
     trials = {trial.strategy: trial for trial in plan.expand(wanted, {}) if isinstance(trial, bare.BareTrial)}
 
     def save(resource: str, values: dict[str, Any], begin: Begin) -> None:
-        row = make_row(trials[resource], folder.name, begin, values)
+        row = limits.make_row(trials[resource], folder.name, begin, values)
         runs.append(folder, row)
         if len(rows.read(folder)) == len(chosen):
             from inflight.bench.show.studies import Studies

@@ -8,9 +8,9 @@ import signal
 from dataclasses import asdict
 from typing import Any
 
-from inflight.bench.measure.limits.child import die_with_parent
 from inflight.bench.measure.worker import Say, serve
 from inflight.bench.measure.worker.crawl import StrategyPart
+from inflight.bench.measure.worker.threads import die_with_parent
 
 
 class SiteCrawl(StrategyPart):

@@ -31,7 +31,7 @@ from inflight.bench.measure.crawl import run_trial
 from inflight.bench.measure.host import without_places
 from inflight.bench.measure.idle.run import run_idle
 from inflight.bench.measure.interpreters import choice
-from inflight.bench.measure.limits.run import run_limit
+from inflight.bench.measure.limits import run_limit
 from inflight.bench.measure.preflight import shortage
 from inflight.bench.measure.process import Runtime
 from inflight.bench.measure.program import run_probe

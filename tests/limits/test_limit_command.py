@@ -13,12 +13,13 @@ import pytest
 from inflight import strategies
 from inflight.bench import api
 from inflight.bench.commands.limits import Printer
-from inflight.bench.measure.limits.ceilings import Ceiling, make_figures
-from inflight.bench.measure.limits.run import make_row
+from inflight.bench.measure.limits import make_row
+from inflight.bench.measure.limits.ceilings import make_figures
 from inflight.bench.measure.trial import Begin
 from inflight.bench.plan.bare import BareTrial, Limit
 from inflight.bench.plan.experiment import load
 from inflight.bench.rows import files as rows
+from inflight.bench.rows.kinds import Ceiling
 from tests.cli.command import await_end, call, inflight, running
 
 LIMIT = ("RLIMIT_NOFILE", 300)
@@ -34,8 +35,8 @@ def only_run(folder: Path) -> Path:
 )
 def test_the_plan_says_where_it_stops(through_shared: bool, is_stopped: bool) -> None:
     text = StringIO()
-    private = Ceiling("vm.max_map_count", 990, shared=False, evidence="maps", remedy="")
-    shared = Ceiling("kernel.pid_max", 1000, shared=True, evidence="ids", remedy="")
+    private = Ceiling(name="vm.max_map_count", most=990, shared=False, evidence="maps", remedy="")
+    shared = Ceiling(name="kernel.pid_max", most=1000, shared=True, evidence="ids", remedy="")
 
     Printer(text).plan([private, shared], through_shared=through_shared)
 

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from inflight.bench.measure.limits import descriptor_shortage, find, predict, server_shortage, thread_shortage
-from inflight.bench.measure.limits.threads import Guard, probing, ramp
+from inflight.bench.measure.limits.threads import Bounds, probing, ramp
 from inflight.bench.measure.process import WorkerError, environment
 from tests.cli.command import await_end, inflight
 from tests.patience import FOREVER_S
@@ -24,18 +24,18 @@ MIB = 1 << 20
 MANY = 1 << 50
 PARENT = f"""
 import sys
-from inflight.bench.measure.limits.threads import Guard, probing, ramp
-guard = Guard.of({FOREVER_S}, 1 << 40)
-with probing(guard) as child:
-    ramp(child, guard, 10)
+from inflight.bench.measure.limits.threads import Bounds, probing, ramp
+bounds = Bounds.of({FOREVER_S}, 1 << 40)
+with probing(bounds) as child:
+    ramp(child, bounds, 10)
     print(child.pid, flush=True)
     sys.stdin.read()
 """
 linux = pytest.mark.skipif(platform.system() != "Linux", reason="less is known elsewhere")
 
 
-def generous() -> Guard:
-    return replace(Guard.of(FOREVER_S, 0), min_available_bytes=0)
+def generous() -> Bounds:
+    return replace(Bounds.of(FOREVER_S, 0), min_available_bytes=0)
 
 
 # Limits that are really reached
@@ -133,14 +133,16 @@ def test_a_child_continues_its_ramp_and_ends_with_the_probe() -> None:
     await_end([process])
 
 
-@pytest.mark.parametrize(("guard", "ended"), [(Guard(0, 0), "deadline"), (Guard(float("inf"), MANY), "memory budget")])
-def test_a_child_that_exceeds_a_bound_is_killed(guard: Guard, ended: str) -> None:
+@pytest.mark.parametrize(
+    ("guard", "ended"), [(Bounds(0, 0), "deadline"), (Bounds(float("inf"), MANY), "memory budget")]
+)
+def test_a_child_that_exceeds_a_bound_is_killed(bounds: Bounds, ended: str) -> None:
     with probing(generous()) as child:
-        end = ramp(child, guard, MANY)
+        end = ramp(child, bounds, MANY)
 
         assert end.ended == ended
         assert child.process.returncode == -signal.SIGKILL
-    with pytest.raises(WorkerError, match=ended), probing(guard):
+    with pytest.raises(WorkerError, match=ended), probing(bounds):
         pass
 
 

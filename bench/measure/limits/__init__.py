@@ -6,7 +6,7 @@
                                            |
     threads.calibrate, ramp <--> child ----+--> culprit --> figures      find
 
-``ceilings`` is pure, and reads all limits from one table. The child needs no installed package.
+``ceilings`` is pure, and reads all limits from one table. The child is ``worker.threads``.
 """
 
 import math
@@ -15,16 +15,49 @@ from collections.abc import Collection
 from os import getpid
 from typing import Any
 
-from inflight.bench.measure.limits.ceilings import ALIKE, RESOURCES, Ceiling, list_ceilings, lowest, make_figures
+from inflight.bench.measure.limits.ceilings import ALIKE, RESOURCES, list_ceilings, lowest, make_figures
 from inflight.bench.measure.limits.facts import available_bytes, look
-from inflight.bench.measure.limits.threads import BreachError, Guard, calibrate, find_threads
-from inflight.bench.measure.process import WorkerError
+from inflight.bench.measure.limits.threads import Bounds, BreachError, calibrate, find_threads
+from inflight.bench.measure.process import TrialError, WorkerError
+from inflight.bench.measure.trial import Begin, Observation, Setting, conduct
+from inflight.bench.plan.bare import BareTrial
+from inflight.bench.rows.files import Row
+from inflight.bench.rows.kinds import Ceiling
 
 CALIBRATION_S = 30
 PREDICTION_S = 3
 """The same, of a prediction in a run. Without all readings, it is less exact, or only of limits that count threads."""
 RESERVE = 64
 """Descriptors that a process needs besides its connections: standard streams, selector, listening sockets, files."""
+
+
+def run_limit(trial: BareTrial, setting: Setting) -> Row:
+    """Find how much of a resource a process gets, within the budget and deadline of the setting; return the row.
+
+    A trial that only predicts has a deadline of its own.
+    """
+    begin, resource = Begin.now(), trial.values["resource"]
+    if trial.values.get("predict"):
+        figures = make_prediction(resource)
+    else:
+        figures = find(
+            resource,
+            through_shared=trial.values["through_shared"],
+            memory_budget_bytes=setting.budget_bytes,
+            deadline_s=setting.deadline_s(trial),
+        )
+    return make_row(trial, setting.run, begin, figures)
+
+
+def make_row(trial: BareTrial, run: str, begin: Begin, figures: dict[str, Any]) -> Row:
+    """Return the row of what was measured. If the process died, its figures are no result."""
+
+    def observe(seen: Observation) -> None:
+        seen.measured = figures
+        if figures["stopped_by"] == "died":
+            raise TrialError("the process that looked for the limit died")
+
+    return conduct(trial, run, observe, begin=begin)
 
 
 def find(
@@ -40,7 +73,7 @@ def find(
         return make_prediction(resource)
     budget = available_bytes() / 2 if memory_budget_bytes is None else memory_budget_bytes
     try:
-        return find_threads(Guard.of(deadline_s, budget), budget, through_shared=through_shared)
+        return find_threads(Bounds.of(deadline_s, budget), budget, through_shared=through_shared)
     except (WorkerError, OSError) as error:
         stopped_by = str(error) if isinstance(error, BreachError) else "not tried"
         return make_figures(known(resource), stopped_by, [f"no process for the threads could be started: {error}"])
@@ -59,7 +92,7 @@ def predict(resource: str, calibration_s: float = CALIBRATION_S) -> list[Ceiling
     For threads, a child process starts some to measure what one costs. Raises ValueError for an unknown resource.
     """
     if resource == "threads":
-        return list_ceilings("threads", *calibrate(Guard.of(calibration_s, available_bytes() / 2)))
+        return list_ceilings("threads", *calibrate(Bounds.of(calibration_s, available_bytes() / 2)))
     return known(resource)
 
 

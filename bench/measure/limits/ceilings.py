@@ -6,14 +6,16 @@ Before a ramp, a ceiling is a prediction. After a failure, the lowest one is the
 import math
 import tomllib
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from msgspec.structs import asdict
+
 from inflight.bench.measure.limits.facts import Facts
 from inflight.bench.measure.procfs import UNLIMITED
+from inflight.bench.rows.kinds import Ceiling
 
 RESOURCES = ("threads", "descriptors", "ports", "backlog", "memory")
 SIZES = ("VmSize", "VmData", "memory")
@@ -28,7 +30,7 @@ Reading = tuple[int, Facts]
 """What a process uses with a given number of threads."""
 
 
-class Limit(NamedTuple):
+class LimitEntry(NamedTuple):
     """One entry of the table, which explains it."""
 
     name: str
@@ -42,22 +44,11 @@ class Limit(NamedTuple):
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Ceiling:
-    """One limit, and how much more of the resource it allows this process."""
-
-    name: str
-    most: int
-    shared: bool
-    evidence: str
-    remedy: str
-
-
 @cache
-def table() -> tuple[Limit, ...]:
+def table() -> tuple[LimitEntry, ...]:
     """Return all limits."""
     text = Path(__file__).with_name("limits.toml").read_text(encoding="utf-8")
-    return tuple(Limit(**entry) for entry in tomllib.loads(text)["limit"])
+    return tuple(LimitEntry(**entry) for entry in tomllib.loads(text)["limit"])
 
 
 def list_ceilings(
@@ -78,7 +69,7 @@ def list_ceilings(
     return sorted(filter(None, ceilings), key=lambda ceiling: ceiling.most)
 
 
-def _ceiling(limit: Limit, name: str, facts: Facts, readings: Sequence[Reading] | None) -> Ceiling | None:
+def _ceiling(limit: LimitEntry, name: str, facts: Facts, readings: Sequence[Reading] | None) -> Ceiling | None:
     costs = "one" if readings is None else limit.costs
     each = slope(readings or (), costs)
     if each is None:
@@ -94,8 +85,13 @@ def _ceiling(limit: Limit, name: str, facts: Facts, readings: Sequence[Reading] 
         f"each further thread takes {cost}" if cost else "",
     ]
     most = room(readings or (), costs, facts[name] + limit.beyond - (used or 0))
-    remedy = limit.remedy.format(name=name, twice=2 * facts[name])
-    return Ceiling(name, most, limit.shared, "; ".join(filter(None, parts)), remedy)
+    return Ceiling(
+        name=name,
+        most=most,
+        shared=limit.shared,
+        evidence="; ".join(filter(None, parts)),
+        remedy=limit.remedy.format(name=name, twice=2 * facts[name]),
+    )
 
 
 def amount(value: float, unit: str) -> str:

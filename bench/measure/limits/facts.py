@@ -11,6 +11,8 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import psutil
+
 from inflight.bench.measure import procfs
 
 Facts = Mapping[str, float]
@@ -82,8 +84,6 @@ def usage(pid: int, root: Path = ROOT) -> dict[str, float]:
 
 def available_bytes() -> int:
     """Return the memory that is available without swapping."""
-    import psutil  # the child imports this module, and no installed package
-
     return int(psutil.virtual_memory().available)
 
 

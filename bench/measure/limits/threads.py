@@ -20,12 +20,13 @@ from typing import Any, NamedTuple
 from inflight.bench import units
 from inflight.bench.measure import procfs
 from inflight.bench.measure.limits import ceilings, facts
-from inflight.bench.measure.limits.ceilings import SHARED_PART, SIZES, Ceiling, Names, Reading, list_ceilings, slope
-from inflight.bench.measure.limits.child import answer, process
+from inflight.bench.measure.limits.ceilings import SHARED_PART, SIZES, Names, Reading, list_ceilings, slope
 from inflight.bench.measure.limits.facts import Facts
 from inflight.bench.measure.process import Runtime, Worker, WorkerError, running
+from inflight.bench.measure.worker.threads import start_process, try_call
+from inflight.bench.rows.kinds import Ceiling
 
-CHILD = "inflight.bench.measure.limits.child"
+CHILD = "inflight.bench.measure.worker.threads"
 TICK_S = 0.05
 POINTS = 500
 AVAILABLE_PART = 20
@@ -45,19 +46,19 @@ NO_LIMIT_KNOWN = 1 << 40
 
 
 class BreachError(WorkerError):
-    """A bound of the guard is exceeded; the message names it."""
+    """A bound is exceeded; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class Bounds:
     """Bounds on the child: a deadline on the clock of time.monotonic(), and the memory that must stay available."""
 
     deadline_s: float
     min_available_bytes: float
 
     @classmethod
-    def of(cls, deadline_s: float, budget_bytes: float) -> "Guard":
-        """Return a guard whose time starts now."""
+    def of(cls, deadline_s: float, budget_bytes: float) -> "Bounds":
+        """Return bounds whose time starts now."""
         available = facts.available_bytes()
         part = available / AVAILABLE_PART
         return cls(time.monotonic() + deadline_s, max(available - budget_bytes - part, part))
@@ -83,24 +84,24 @@ class Ramp:
 
 
 @contextmanager
-def probing(guard: Guard, variables: Mapping[str, str] | None = None) -> Iterator[Worker]:
+def probing(bounds: Bounds, variables: Mapping[str, str] | None = None) -> Iterator[Worker]:
     """Run a child without threads; kill it in the end. Raises WorkerError or OSError. It needs no installed package."""
-    lifetime_s = max(1.0, guard.deadline_s - time.monotonic() + 1)
+    lifetime_s = max(1.0, bounds.deadline_s - time.monotonic() + 1)
     runtime = Runtime(variables=variables or {}, flags=("-S",))
-    guard.check()
+    bounds.check()
     with running((CHILD, str(os.getpid())), {}, None, lifetime_s, runtime) as child:
         child.look_s = TICK_S
-        child.hear("event", guard.check)
+        child.hear("event", bounds.check)
         yield child
 
 
-def ramp(child: Worker, guard: Guard, most: int, expected: int = NO_LIMIT_KNOWN) -> Ramp:
+def ramp(child: Worker, bounds: Bounds, most: int, expected: int = NO_LIMIT_KNOWN) -> Ramp:
     """Let the child start up to ``most`` threads; return when it has stopped or was killed. It keeps its threads."""
     points = [(0, 0)]
     try:
-        guard.check()
+        bounds.check()
         child.send({"most": most, "every": min(most, expected) // POINTS + 1})
-        while (event := child.hear("event", guard.check))["event"] == "at":
+        while (event := child.hear("event", bounds.check))["event"] == "at":
             points.append((event["ns"], event["count"]))
     except WorkerError as error:
         child.kill()
@@ -113,29 +114,29 @@ def ramp(child: Worker, guard: Guard, most: int, expected: int = NO_LIMIT_KNOWN)
     return Ramp(event["count"], ended, event["error"], event["symptoms"], points)
 
 
-def calibrate(guard: Guard) -> tuple[Facts, list[Reading]]:
+def calibrate(bounds: Bounds) -> tuple[Facts, list[Reading]]:
     """Start threads in doubling steps; return the facts before, and the readings, extended to larger numbers."""
     try:
-        with probing(guard) as child:
+        with probing(bounds) as child:
             before = facts.look(child.pid)
             most = allowed(list_ceilings("threads", before))
             wanted = steps(most, os.cpu_count() or 1)
-            readings = climb(child, guard, wanted)
+            readings = climb(child, bounds, wanted)
             soft = before["RLIMIT_STACK"]
             stack_bytes = USUAL_STACK_BYTES if soft == procfs.UNLIMITED else soft
             holes = in_holes(procfs.text_of(f"/proc/{child.pid}/maps"), stack_bytes)
         if wanted and readings[-1][0] == wanted[-1]:
-            readings = extend(readings, holes, _without_holes(guard, most, stack_bytes))
+            readings = extend(readings, holes, _without_holes(bounds, most, stack_bytes))
     except (WorkerError, OSError):
         return facts.look(os.getpid()), []
     return before, readings
 
 
-def climb(child: Worker, guard: Guard, wanted: Sequence[int]) -> list[Reading]:
+def climb(child: Worker, bounds: Bounds, wanted: Sequence[int]) -> list[Reading]:
     """Return a reading for each number of threads that the child reached."""
     readings: list[Reading] = [(0, facts.usage(child.pid))]
     for step in wanted:
-        end = ramp(child, guard, step)
+        end = ramp(child, bounds, step)
         if end.count > readings[-1][0] and end.ended in {"reached", "failure"}:
             readings.append((end.count, facts.usage(child.pid)))
         if end.ended != "reached":
@@ -143,12 +144,12 @@ def climb(child: Worker, guard: Guard, wanted: Sequence[int]) -> list[Reading]:
     return readings
 
 
-def _without_holes(guard: Guard, most: int, stack_bytes: float) -> list[Reading]:
+def _without_holes(bounds: Bounds, most: int, stack_bytes: float) -> list[Reading]:
     """Return two readings of a process without holes between its mappings; one if two take too many threads."""
-    with probing(guard, ONE_ARENA) as child:
-        climb(child, guard, [MIN_CALIBRATION])
+    with probing(bounds, ONE_ARENA) as child:
+        climb(child, bounds, [MIN_CALIBRATION])
         full = MIN_CALIBRATION + MARGIN + in_holes(procfs.text_of(f"/proc/{child.pid}/maps"), stack_bytes)
-        return climb(child, guard, [full, full + MARGIN] if full + MARGIN <= most else [])[1:]
+        return climb(child, bounds, [full, full + MARGIN] if full + MARGIN <= most else [])[1:]
 
 
 def allowed(known: Sequence[Ceiling]) -> int:
@@ -204,15 +205,15 @@ def stop(predicted: Sequence[Ceiling], budget_bytes: float, each_bytes: float | 
     return min(stops, key=lambda candidate: candidate.most)
 
 
-def find_threads(guard: Guard, budget_bytes: float, *, through_shared: bool) -> dict[str, Any]:
+def find_threads(bounds: Bounds, budget_bytes: float, *, through_shared: bool) -> dict[str, Any]:
     """Start threads until one is refused; identify the limit while all of them are still waiting."""
-    known, readings = calibrate(guard)
+    known, readings = calibrate(bounds)
     predicted = list_ceilings("threads", known, readings)
     aim = stop(predicted, budget_bytes, slope(readings, "memory"), through_shared=through_shared)
-    with probing(guard) as child:
+    with probing(bounds) as child:
         before = facts.look(child.pid)
-        end = ramp(child, guard, aim.most, predicted[0].most if predicted else NO_LIMIT_KNOWN)
-        forked = answer(process) if end.ended == "failure" else ""
+        end = ramp(child, bounds, aim.most, predicted[0].most if predicted else NO_LIMIT_KNOWN)
+        forked = try_call(start_process) if end.ended == "failure" else ""
         after = facts.look(child.pid)
     grown = [(0, before), (end.count, after)] if end.count else readings
     names: Names = (aim.name,) if end.ended == "reached" and aim.name else ()

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from inflight.bench.measure import limits
 from inflight.bench.measure.host import usable_cores
-from inflight.bench.measure.limits.ceilings import SHARED_PART, Ceiling, list_ceilings
+from inflight.bench.measure.limits.ceilings import SHARED_PART, list_ceilings
 from inflight.bench.measure.limits.facts import Facts, look
+from inflight.bench.rows.kinds import Ceiling
 from inflight.strategies import Description
 
 

@@ -1,6 +1,6 @@
 """The process that starts threads until one is refused, and reports its progress.
 
-It has the protocol of a worker (``inflight.bench.measure.worker``)::
+It needs no installed package, and has the protocol of a worker (``inflight.bench.measure.worker``)::
 
     parent                                        child
     {"lifetime_s"}                                {"event": "ready"}
@@ -38,7 +38,7 @@ def main() -> None:
     """Follow the orders until the input ends."""
     die_with_parent(int(sys.argv[1]))
     say, _ = take_order()
-    start = starter()
+    start = make_starter()
     ballast = [bytearray(1 << 20)]  # released at a failure, to make room for the report
     say({"event": "ready"})
     count = begin_ns = 0
@@ -52,18 +52,18 @@ def main() -> None:
             if error is None and count % order["every"] == 0:
                 say({"event": "at", "count": count, "ns": time.perf_counter_ns() - begin_ns})
         ns = time.perf_counter_ns() - begin_ns
-        tries = {} if error is None else {"page": pages, "stack": stack, "process": process}
-        symptoms = {name: answer(attempt) for name, attempt in tries.items()}
+        tries = {} if error is None else {"page": map_pages, "stack": map_stack, "process": start_process}
+        symptoms = {name: try_call(attempt) for name, attempt in tries.items()}
         ballast.clear()
         say({"event": "stopped", "count": count, "ns": ns, "error": error, "symptoms": symptoms})
 
 
-def starter() -> Callable[[], str | None]:
+def make_starter() -> Callable[[], str | None]:
     """Return a function that starts a thread that waits; it returns after the thread runs, or the reason of a refusal.
 
     threading.Thread waits too: started all at once, threads take fewer maps, because their first frames are adjacent
-    (see ``threads``). It is not used itself: its start() never returns when a thread is created without memory for its
-    first frame, which happens at this limit.
+    (see ``limits.threads``). It is not used itself: its start() never returns when a thread is created without memory
+    for its first frame, which happens at this limit.
     """
     gate, arrived = threading.Lock(), threading.Lock()
     gate.acquire()
@@ -84,8 +84,8 @@ def starter() -> Callable[[], str | None]:
     return start
 
 
-def answer(attempt: Callable[[], None]) -> str:
-    """Return ``ok``, or the name of the errno with which a call failed."""
+def try_call(attempt: Callable[[], None]) -> str:
+    """Make a system call; return ``ok``, or the name of the errno with which it failed."""
     try:
         attempt()
     except OSError as error:
@@ -95,21 +95,20 @@ def answer(attempt: Callable[[], None]) -> str:
     return "ok"
 
 
-def pages() -> None:
+def map_pages() -> None:
     """Map a few single pages, because one may still fit. Shared mappings are never merged."""
-    held = [mmap.mmap(-1, mmap.PAGESIZE) for _ in range(PAGES_TO_TRY)]
-    for page in held:
+    for page in [mmap.mmap(-1, mmap.PAGESIZE) for _ in range(PAGES_TO_TRY)]:
         page.close()
 
 
-def stack() -> None:
+def map_stack() -> None:
     """Map private memory of the size of a thread's stack."""
     size = resource.getrlimit(resource.RLIMIT_STACK)[0]
     if size > 0:
         mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
 
 
-def process() -> None:
+def start_process() -> None:
     """Start a process that does nothing."""
     program = "/bin/true" if os.access("/bin/true", os.X_OK) else "/usr/bin/true"
     os.waitpid(os.posix_spawn(program, [program], {}), 0)
