@@ -26,7 +26,7 @@ import psutil
 from msgspec.structs import astuple
 
 from inflight.bench.measure import procfs
-from inflight.bench.measure.blocks import git
+from inflight.bench.measure.blocks.sides import describe_commit
 from inflight.bench.rows.parts import Quota, together
 
 _DISTRIBUTIONS = ("inflight-bench", "uvloop", "httptools", "psutil", "aiohttp", "locust", "gevent")
@@ -197,7 +197,7 @@ def machine(neighbour: str | None = None) -> dict[str, Any]:
             for name in (*_DISTRIBUTIONS, *_OF_STRATEGIES)
             if (version := _version(name)) or name in _DISTRIBUTIONS
         },
-        "commit": git.described(Path(__file__).resolve()),
+        "commit": describe_commit(Path(__file__).resolve()),
         "descriptor_limit": list(resource.getrlimit(resource.RLIMIT_NOFILE)),
         "process_limit": list(resource.getrlimit(resource.RLIMIT_NPROC)),
         "transparent_huge_pages": _setting("/sys/kernel/mm/transparent_hugepage/enabled"),

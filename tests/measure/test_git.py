@@ -4,16 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from inflight.bench.measure.blocks import git
+from inflight.bench.measure.blocks import sides
 from inflight.bench.plan.judge import ExperimentError
-from tests.ab.repositories import commit
-from tests.ab.repositories import git as run_git
+from tests.ab.repositories import commit, git
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """Return a repository with one file."""
-    run_git(tmp_path, "init", "--quiet")
+    git(tmp_path, "init", "--quiet")
     (tmp_path / "strategies").mkdir()
     (tmp_path / "strategies" / "one.py").write_text("1\n", encoding="utf-8")
     commit(tmp_path, "first")
@@ -22,21 +21,21 @@ def repository(tmp_path: Path) -> Path:
 
 def test_a_file_has_the_commit_of_its_working_tree(repository: Path) -> None:
     file = repository / "strategies" / "one.py"
-    first = run_git(repository, "rev-parse", "HEAD")
-    clean = git.described(file)
+    first = git(repository, "rev-parse", "HEAD")
+    clean = sides.describe_commit(file)
     file.write_text("2\n", encoding="utf-8")
 
     assert clean == first[:12]
-    assert git.described(file) == f"{first[:12]}-dirty"
+    assert sides.describe_commit(file) == f"{first[:12]}-dirty"
 
 
 def test_a_file_that_no_repository_has_is_of_no_commit(repository: Path) -> None:
     installed = repository / "site-packages.py"
     installed.touch()
 
-    assert git.described(installed) is None
+    assert sides.describe_commit(installed) is None
 
 
 def test_an_unknown_commit_is_refused(repository: Path) -> None:
     with pytest.raises(ExperimentError, match="there is no such revision"):
-        git.commit_of(repository, "nothing")
+        sides.find_commit(repository, "nothing")

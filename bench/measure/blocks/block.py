@@ -24,7 +24,6 @@ import psutil
 
 from inflight.bench import units
 from inflight.bench.measure import host, memory, process
-from inflight.bench.measure.blocks.order import balanced
 from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.blocks.usage import Clock, ProcessClock, TaskClock, Usage, is_task_clock_permitted
 from inflight.bench.measure.checks import SPARE_NS
@@ -238,7 +237,7 @@ def observe(
         _each(arms, partial(_warm_up, block=block, server=server, fixed=fixed))
         _check_demand(arms, block)
         before = _Surroundings.now(arms, server, cpus)
-        for cycle, order in enumerate(balanced(len(arms), block.cycles, draw)):
+        for cycle, order in enumerate(draw_order(len(arms), block.cycles, draw)):
             for place in order:
                 _each([arms[place]], partial(_slice, block=block, server=server, cycle=cycle, draw=draw))
         others_share, delay_share = _Surroundings.now(arms, server, cpus).since(before)
@@ -607,3 +606,23 @@ def _report(running: Running, block: BlockTrial) -> None:
 
 def _sleep_ns(duration_ns: float) -> None:
     time.sleep(duration_ns / 1e9)
+
+
+def draw_order(arms: int, cycles: int, draw: Random) -> list[list[int]]:
+    """Return an order of the arms (0, 1, ...) for each cycle, in which every arm follows every other arm equally often.
+
+    They are the rows of a Williams design (E. J. Williams, 1949): the first one zigzags, 0, 1, n - 1, 2, n - 2 ..., and
+    each next one adds 1 (mod n). For an odd number of arms, the rows of its mirror image follow. The names of the arms
+    and the order of the rows are random. When all rows are used, they are taken again in another order.
+    """
+    names = list(range(arms))
+    draw.shuffle(names)
+    first = [-(place // 2) if place % 2 == 0 else (place + 1) // 2 for place in range(arms)]
+    design = [[names[(number + shift) % arms] for number in first] for shift in range(arms)]
+    if arms % 2:
+        design += [row[::-1] for row in design]
+    rows: list[list[int]] = []
+    while len(rows) < cycles:
+        draw.shuffle(design)
+        rows += design
+    return rows[:cycles]

@@ -10,6 +10,7 @@ file is copied at that revision, and its imports search the copy first.
 import io
 import os
 import shutil
+import subprocess
 import sys
 import tarfile
 from dataclasses import dataclass, replace
@@ -17,7 +18,6 @@ from pathlib import Path
 
 from inflight import strategies
 from inflight.bench.measure import interpreters
-from inflight.bench.measure.blocks import git
 from inflight.bench.measure.process import PACKAGE, Runtime
 from inflight.bench.plan.arm import Arm
 from inflight.bench.plan.judge import ExperimentError
@@ -25,6 +25,7 @@ from inflight.strategies import Description, StrategyError, registry
 from inflight.strategies.registry import Source
 
 FOLDER = "strategies"
+GIT_TIMEOUT_S = 60
 OURS = PACKAGE / FOLDER
 
 
@@ -55,7 +56,9 @@ def prepare(arm: Arm, folder: Path) -> Prepared:
         _copy(OURS, package / FOLDER)
         source, commit = _at_revision(arm, source, folder / "checkout")
         sources[arm.strategy] = source
-    _link_the_rest(package)
+    for path in PACKAGE.iterdir():  # the rest of this harness
+        if path.name not in {FOLDER, "__pycache__"}:
+            (package / path.name).symlink_to(path)
     described = _describe(arm, package / FOLDER, source)
     python = None if arm.python is None else interpreters.ask(arm.python).executable
     if arm.requirements:
@@ -85,9 +88,62 @@ def repository_of(source: Source, label: str) -> Path:
     """Return the root of the git repository that has the file of a strategy. Raises ExperimentError with its label."""
     file = source.file()
     try:
-        return Path(os.fsdecode(git.output(file.parent, "rev-parse", "--show-toplevel")).strip())
+        return Path(os.fsdecode(run_git(file.parent, "rev-parse", "--show-toplevel")).strip())
     except ExperimentError as error:
         raise ExperimentError(f"{label}: {file} is in no git repository, so it has no revisions") from error
+
+
+# Questions to git, which never change a repository or its working tree
+
+
+def run_git(repository: Path, *arguments: str) -> bytes:
+    """Run git in a repository and return its output. Raises ExperimentError, which says what could not be done."""
+    done = _ask_git(repository, *arguments)
+    if done.returncode:
+        reason = _last_line(done) or f"git {arguments[0]} gave no reason"
+        raise ExperimentError(f"cannot read {repository}: {reason}")
+    return done.stdout
+
+
+def find_commit(repository: Path, revision: str) -> str:
+    """Return the commit of a revision, in full. Raises ExperimentError."""
+    done = _ask_git(repository, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+    if done.returncode:
+        reason = _last_line(done) or "there is no such revision"
+        raise ExperimentError(f"cannot read {repository} at {revision}: {reason}")
+    return done.stdout.decode().strip()
+
+
+def describe_commit(file: Path) -> str | None:
+    """Return the commit of the working tree that a file belongs to, with ``-dirty`` if files were edited.
+
+    None if no repository has the file (an installed package may lie in the working tree of another project), or if
+    there is no git.
+    """
+    folder = file.parent
+    try:
+        if _ask_git(folder, "ls-files", "--error-unmatch", "--", file.name).returncode:
+            return None
+        return run_git(folder, "describe", "--always", "--exclude=*", "--dirty", "--abbrev=12").decode().strip()
+    except ExperimentError:
+        return None
+
+
+def _ask_git(repository: Path, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
+    # In a git hook, variables such as GIT_DIR name another repository.
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    command = ["git", "--no-optional-locks", "-C", str(repository), *arguments]
+    try:
+        return subprocess.run(command, capture_output=True, check=False, timeout=GIT_TIMEOUT_S, env=clean)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ExperimentError(f"git could not be run on {repository}: {error}") from error
+
+
+def _last_line(done: "subprocess.CompletedProcess[bytes]") -> str:
+    return done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+
+
+# Files of an arm
 
 
 def _at_revision(arm: Arm, source: Source, folder: Path) -> tuple[Source, str | None]:
@@ -95,9 +151,9 @@ def _at_revision(arm: Arm, source: Source, folder: Path) -> tuple[Source, str | 
     if arm.revision is None:
         return source, None
     file, top = source.file(), repository_of(source, arm.label)
-    commit = git.commit_of(top, arm.revision)
+    commit = find_commit(top, arm.revision)
     where = f"{top} at {arm.revision}"
-    _unpack(git.output(top, "archive", "--format=tar", commit), folder, where, with_links=True)
+    _unpack(run_git(top, "archive", "--format=tar", commit), folder, where, with_links=True)
 
     def moved(path: str) -> str:
         real = Path(path).resolve()
@@ -120,10 +176,10 @@ def _copy_strategies(arm: Arm, folder: Path) -> str | None:
         _copy(source, target)
     else:
         repository = arm.repository or Path.cwd()
-        commit = git.commit_of(repository, arm.revision)
+        commit = find_commit(repository, arm.revision)
         where = f"{repository} at {arm.revision}"
-        _unpack(git.output(repository, "archive", "--format=tar", commit, FOLDER), folder, where)
-        _check_whole(git.output(repository, "ls-tree", "-r", "-z", "--name-only", commit, FOLDER), folder, where)
+        _unpack(run_git(repository, "archive", "--format=tar", commit, FOLDER), folder, where)
+        _check_whole(run_git(repository, "ls-tree", "-r", "-z", "--name-only", commit, FOLDER), folder, where)
     there = sorted(path.stem for path in target.glob("*.py") if path.stem not in strategies.NOT_STRATEGIES)
     if arm.strategy not in there:
         raise ExperimentError(
@@ -140,13 +196,6 @@ def _copy_strategies(arm: Arm, folder: Path) -> str | None:
             },
         )
     return commit
-
-
-def _link_the_rest(package: Path) -> None:
-    """Link the rest of this harness beside an arm's strategies."""
-    for path in PACKAGE.iterdir():
-        if path.name not in {FOLDER, "__pycache__"}:
-            (package / path.name).symlink_to(path)
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -171,7 +220,10 @@ def _unpack(archive: bytes, folder: Path, where: str, *, with_links: bool = Fals
             for member in files:
                 path = (folder / member.name).resolve()
                 if with_links and member.issym():
-                    _link(path, member.linkname, folder.resolve())
+                    target = (path.parent / member.linkname).resolve()
+                    if path.is_relative_to(folder.resolve()) and target.is_relative_to(folder.resolve()):
+                        path.parent.mkdir(parents=True, exist_ok=True)
+                        path.symlink_to(member.linkname)
                     continue
                 if not path.is_relative_to(folder.resolve()) or not (member.isfile() or member.isdir()):
                     raise ExperimentError(f"{where} has {member.name}, which is not a plain file inside it")
@@ -181,13 +233,6 @@ def _unpack(archive: bytes, folder: Path, where: str, *, with_links: bool = Fals
                     path.write_bytes(content.read())
     except (OSError, tarfile.TarError) as error:
         raise ExperimentError(f"cannot read {where}: {error}") from error
-
-
-def _link(path: Path, target: str, folder: Path) -> None:
-    """Make a link, unless it would lead out of the folder."""
-    if path.is_relative_to(folder) and (path.parent / target).resolve().is_relative_to(folder):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.symlink_to(target)
 
 
 def _check_whole(listed: bytes, folder: Path, where: str) -> None:
