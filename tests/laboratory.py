@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from inflight.bench.claims.trials import key_of, key_of_row
-from inflight.bench.frame.model import bound_per_s
+from inflight.bench.frame.statistics import bound_per_s
 from inflight.bench.measure import process
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.trial import Setting

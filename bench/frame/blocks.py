@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any, Literal
 
-from inflight.bench.frame.model import CLEARLY_ABOVE, knee
+from inflight.bench.frame.statistics import CLEARLY_ABOVE, knee
 from inflight.bench.plan.arm import Role
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.kinds import Arm, ArmOf, ComparisonOf, Memory

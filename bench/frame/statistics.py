@@ -1,7 +1,14 @@
-"""Statistics of comparisons: means of log ratios over blocks, and the one rule for whether two sides differ. Pure.
+"""Statistics of comparisons: means of log ratios over blocks; and a model of the closed loop. Pure.
 
-All values are natural logarithms, so a difference is the logarithm of a ratio. The unit of analysis is the block (a
-round of a run is a block). Values of common blocks are compared as pairs, as a disturbance affects the whole block.
+All values of comparisons are natural logarithms, so a difference is the logarithm of a ratio. The unit of analysis is
+the block (a round of a run is a block). Values of common blocks are compared as pairs, as a disturbance affects the
+whole block.
+
+The model: each of N fetches in flight takes the added latency L and the CPU time c. The throughput in pages per second
+is X(N) = min(N / (L + c), 1 / c), because a client whose core needs c per page cannot exceed 1 / c. The two asymptotes
+meet at the knee, N* = (L + c) / c. These are the asymptotic bounds of closed queueing networks (P. J. Denning and J. P.
+Buzen, "The Operational Analysis of Queueing Network Models", 1978; E. D. Lazowska et al., "Quantitative System
+Performance", 1984, chapter 5).
 """
 
 import math
@@ -20,6 +27,8 @@ MIN_SD = 0.001
 """Minimum standard deviation: no timing repeats to better than 0.1 %, even if a few values agree by chance."""
 MIN_CYCLES = 6
 """Minimum number of cycles for a trimmed mean."""
+CLEARLY_ABOVE = 1.5
+"""Multiple of the knee that is clearly above it."""
 
 Key = TypeVar("Key", bound=Hashable)
 Answer = Literal["differs", "same", "unknown", "unstable"]
@@ -183,3 +192,16 @@ def _sd(values: Sequence[float]) -> float:
 def exp(value: float) -> float:
     """Return the exponential; infinity where it is too large for a float."""
     return math.exp(value) if value < MOST else math.inf
+
+
+# The model of the closed loop
+
+
+def knee(added_ns: float, cpu_ns: float) -> float:
+    """Return (L + c) / c: the knee of a loop whose fetches take only their latency and their CPU time."""
+    return (added_ns + cpu_ns) / cpu_ns
+
+
+def bound_per_s(in_flight: float, added_ns: float, cpu_ns: float) -> float:
+    """Return the maximum pages per second of that loop, X(N) = min(N / (L + c), 1 / c), reached far from the knee."""
+    return min(in_flight / (added_ns + cpu_ns), 1 / cpu_ns) * 1e9

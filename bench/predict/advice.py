@@ -1,8 +1,8 @@
 """Which model to choose for a workload, and the figures to expect, from the frame of a run. Pure.
 
 With N fetches in flight, added latency L, CPU work w per page and the model's own CPU time c per page, a model fetches
-X = min(N / (L + c + w), 1 / (c + w)) pages per second (``inflight.bench.frame.model``). X is computed for each block in
-which c was measured, so that models are compared within blocks. A workload that the run measured itself needs no X.
+X = min(N / (L + c + w), 1 / (c + w)) pages per second (``inflight.bench.frame.statistics``). X is computed for each
+block in which c was measured, so that models are compared within blocks. A workload that the run measured needs no X.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from pandas import DataFrame
 
 from inflight.bench.frame.contrast import contrast, records, summary
-from inflight.bench.frame.model import bound_per_s, knee
+from inflight.bench.frame.statistics import bound_per_s, knee
 
 MIN_TURN_NS = 1_000_000
 """Shorter fetches depend on the time of server and network, about 0.1 ms, which the formula leaves out."""

@@ -71,7 +71,7 @@ class Criterion:
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
+class ModelPair:
     """One model against another one."""
 
     first: str
@@ -82,7 +82,7 @@ class Against:
 
 
 @dataclass(frozen=True)
-class Answer:
+class RunAnswer:
     """The answer of a run."""
 
     title: str
@@ -91,7 +91,7 @@ class Answer:
     columns: Sequence[Criterion]
     models: Mapping[str, str]
     """The HTTP stack of each model, in the order of the table."""
-    pairs: Sequence[Against]
+    pairs: Sequence[ModelPair]
     figures: Mapping[str, Any]
     """The figures of ``state`` and of the last ``sentences``."""
     sentences: Sequence[str]
@@ -147,7 +147,7 @@ def _wrapped(heads: Sequence[str], width: int) -> list[str]:
     return [line for head in heads for line in textwrap.wrap(head, width)]
 
 
-def answer_of(studies: Studies) -> Answer:
+def answer_of(studies: Studies) -> RunAnswer:
     """Return the answer of a run."""
     machine, extras = studies.about
     preset = _preset(studies.rows, machine)
@@ -165,7 +165,7 @@ def answer_of(studies: Studies) -> Answer:
         legend.append(SENTENCES["own"])
     if legend:
         sentences.append(" ".join(legend))
-    return Answer(
+    return RunAnswer(
         title=_title(studies.rows, machine),
         state=conditions(studies),
         columns=columns,
@@ -312,7 +312,7 @@ def _pairs(studies: Studies, models: Collection[str], preset: Mapping[str, Any])
             yield name, others[0]
 
 
-def _against(studies: Studies, first: str, other: str) -> Against:
+def _against(studies: Studies, first: str, other: str) -> ModelPair:
     is_usual = (first, other) == PAIR
     titles = dict(zip(PAIR, ("threads", "asyncio"), strict=True)) if is_usual else {first: first, other: other}
     clauses = {
@@ -322,7 +322,7 @@ def _against(studies: Studies, first: str, other: str) -> Against:
     }
     known = {name: clause for name, clause in clauses.items() if clause is not None}
     head = SENTENCES["threads_against" if is_usual else "against"].format(*titles)
-    return Against(first, other, known, " ".join([head, *(clause.text for clause in known.values())]))
+    return ModelPair(first, other, known, " ".join([head, *(clause.text for clause in known.values())]))
 
 
 def _timed(studies: Studies, name: str, titles: Mapping[str, str]) -> Entry | None:

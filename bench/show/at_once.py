@@ -42,7 +42,7 @@ Rooms = dict[str, int]
 """How many fetches each limit allows, by the resource."""
 
 
-class Limit(NamedTuple):
+class MachineLimit(NamedTuple):
     """How much of a resource a process can have."""
 
     most: int
@@ -56,7 +56,7 @@ def base(line: str) -> str:
     return re.sub(REACHED, "", words.name(line))
 
 
-def limit(rows: Sequence[Row], resource: str) -> Limit | None:
+def limit(rows: Sequence[Row], resource: str) -> MachineLimit | None:
     """Return a limit of this machine; None if the run did not look for it, or nothing is known."""
     for row in rows:
         if row.kind != "limit" or row.workload.resource != resource or not row.valid:
@@ -67,7 +67,7 @@ def limit(rows: Sequence[Row], resource: str) -> Limit | None:
         by = measured.predicted_by if is_predicted else measured.bound_by
         names = by if isinstance(by, list) else [by or "unknown limit"]
         if most is not None:
-            return Limit(int(most), words.plain(" or ".join(names), 60), is_predicted)
+            return MachineLimit(int(most), words.plain(" or ".join(names), 60), is_predicted)
     return None
 
 

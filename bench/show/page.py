@@ -22,7 +22,7 @@ from inflight.bench.rows import files
 from inflight.bench.rows.files import Row, read
 from inflight.bench.show import folder as folders
 from inflight.bench.show import html, words
-from inflight.bench.show.answer import Answer, answer_of, conditions
+from inflight.bench.show.answer import RunAnswer, answer_of, conditions
 from inflight.bench.show.folder import Extras
 from inflight.bench.show.pictures import Picture, draw_svg, settings
 from inflight.bench.show.results import csv
@@ -157,7 +157,7 @@ def _about(extras: Extras, machine: Mapping[str, Any]) -> str:
     return words.plain(text.replace("`", "").strip(), 600)
 
 
-def _answer(studies: Studies, answer: Answer, decided: Sequence[Section], missing: Sequence[str]) -> Markup:
+def _answer(studies: Studies, answer: RunAnswer, decided: Sequence[Section], missing: Sequence[str]) -> Markup:
     """Return the findings of the decisions, or else the answer; then what is missing in the folder."""
     last = html.listed(missing, html.BAD)
     if not studies.rows:

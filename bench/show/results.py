@@ -127,8 +127,7 @@ class Results:
     @property
     def moments(self) -> "pd.DataFrame":
         """One line for each trial, moment and figure over time; ``at_ns`` is since the trial began."""
-        from inflight.bench.frame.frame import KEYS, OF_TRIAL
-        from inflight.bench.frame.moments import moments
+        from inflight.bench.frame.frame import KEYS, OF_TRIAL, moments
 
         return _typed(moments(self.rows, self._studies.trials), [*KEYS, *OF_TRIAL, "at_ns", "figure", "value"])
 

@@ -124,10 +124,9 @@ class Studies:
 
     def pictures(self, footer: str = "", only: Collection[str] | None = None) -> Iterator[Picture]:
         """Yield the plots of all studies, or of those in ``only``. In a noisy run, timed studies have it as title."""
-        from inflight.bench.frame.moments import moments
         from inflight.bench.show.draw import draw, draw_windows
 
-        over_time = moments(self.rows, self.trials)
+        over_time = frame.moments(self.rows, self.trials)
         has_valid = any(row.valid for row in self.rows)
         asked = _without_repeated(self.present)
         if only is not None:

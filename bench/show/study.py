@@ -45,7 +45,7 @@ class Plot:
     is_ratio: bool = False
     """Whether ratios along the axis of the study are drawn instead of the figure itself."""
     figures: tuple[str, ...] = ()
-    """Figures that each have a panel; those of ``over_time`` are of ``frame.moments``."""
+    """Figures that each have a panel; those of ``over_time`` are of ``frame.frame.moments``."""
     name: str = ""
     """The name of its files; by default, that of the study."""
     title: str = ""

@@ -8,7 +8,7 @@ import pytest
 from selenium.webdriver import ActionChains, Keys
 
 from inflight.bench.frame.frame import frame
-from inflight.bench.frame.model import bound_per_s
+from inflight.bench.frame.statistics import bound_per_s
 from inflight.bench.predict.simulator import fragment, simulated
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row

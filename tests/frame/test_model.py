@@ -1,6 +1,6 @@
 """The closed loop's model: knee, bounds and sensitivity."""
 
-from inflight.bench.frame import model
+from inflight.bench.frame import statistics as model
 from inflight.bench.rows.files import Row
 from tests.made_rows import crawl_row
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from inflight.bench.frame.model import bound_per_s
+from inflight.bench.frame.statistics import bound_per_s
 from inflight.bench.rows.files import Row
 from tests.made_rows import MS, arm_row
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from inflight.bench.commands.advise import SITE
 from inflight.bench.frame.frame import frame, with_cycles
-from inflight.bench.frame.model import bound_per_s, knee
+from inflight.bench.frame.statistics import bound_per_s, knee
 from inflight.bench.predict import show
 from inflight.bench.predict.advice import Wanted, advise, costs_near, verify
 from inflight.bench.rows import files

@@ -10,7 +10,7 @@ import pytest
 
 from inflight.bench import units
 from inflight.bench.rows.files import Row
-from inflight.bench.show.answer import PAIR, WIDTH, Answer, answer_of
+from inflight.bench.show.answer import PAIR, WIDTH, RunAnswer, answer_of
 from inflight.bench.show.studies import Studies
 from tests.made_counts import counts_row
 from tests.made_memory_rows import c10k_run, held_row, limit_row, memory_run
@@ -24,7 +24,7 @@ DEAR = {"callbacks": 20_000, THREADS: 44_000, ASYNCIO: 30_000}
 ALIKE = {"callbacks": 20_000, THREADS: 30_000, ASYNCIO: 30_900}
 
 
-def answered(rows: Sequence[Row]) -> Answer:
+def answered(rows: Sequence[Row]) -> RunAnswer:
     return answer_of(Studies(rows))
 
 

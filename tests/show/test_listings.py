@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inflight.bench.frame.frame import trials
-from inflight.bench.frame.moments import moments
+from inflight.bench.frame.frame import moments, trials
 from inflight.bench.rows.files import Row
 from inflight.bench.show import sections
 from inflight.bench.show.looks import look

@@ -74,7 +74,7 @@ ROOMS = {
     ),
     "statistics": Room(
         (
-            "bench/frame/statistics.py", "bench/frame/model.py", "bench/frame/slopes.py", "bench/frame/contrast.py",
+            "bench/frame/statistics.py", "bench/frame/slopes.py", "bench/frame/contrast.py",
             "bench/measure/swarm/schedule.py",
         ),
         (

@@ -1,5 +1,5 @@
 // The simulator: predicts pages/s from measured costs. Reads #simulator-data; writes text and SVG, never markup.
-// The formula is that of frame/model.py; a test compares the two.
+// The formula is that of frame/statistics.py; a test compares the two.
 (() => {
   "use strict";
   const source = document.getElementById("simulator-data");
