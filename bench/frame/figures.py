@@ -32,6 +32,8 @@ class Figure:
     """What the strategy with the best value is called; empty: lowest in these words."""
     worst: str = ""
     is_more_better: bool = False
+    digits: int = 2
+    """Significant digits of its mean in tables and sentences."""
 
 
 _time = partial(Figure, write=units.duration, best="shortest", worst="longest")
@@ -40,7 +42,7 @@ _count = partial(Figure, write=_whole)
 _done = partial(Figure, write=_per_page, best="fewest", worst="most")
 
 FIGURES = {
-    "pages_per_s": Figure("pages per second", units.rate, "fastest", "slowest", is_more_better=True),
+    "pages_per_s": Figure("pages per second", units.rate, "fastest", "slowest", is_more_better=True, digits=3),
     "cpu_per_page_ns": Figure("CPU time per page", units.duration, "cheapest", "dearest"),
     "faults_per_page": Figure("page faults per page", units.number),
     "switches_per_page": Figure("context switches per page", units.number),

@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from itertools import count, zip_longest
 from typing import Any
 
 from inflight.bench import units
@@ -26,16 +27,17 @@ from inflight.bench.rows.files import Row
 from inflight.bench.show import at_once, terminal, words
 from inflight.bench.show import folder as folders
 from inflight.bench.show.at_once import base
-from inflight.bench.show.findings import DIGITS, findings
-from inflight.bench.show.sections import ratio_text, size_text, written
+from inflight.bench.show.findings import findings
+from inflight.bench.show.sections import ends_text, ratio_text, size_text, written
 from inflight.bench.show.studies import Studies
-from inflight.bench.show.study import Part
 from inflight.bench.show.table import Section, Table
 from inflight.bench.show.words import TEXTS
 
 SENTENCES, STATE = TEXTS["answer"], TEXTS["sentences"]
 PAIR = ("thread_pool", "native_asyncio")
 """The models of the question "threads or asyncio?"."""
+TITLES = {"thread_pool": "threads", "native_asyncio": "asyncio"}
+"""What its sentences call them."""
 MODELS = ("sequential", "thread_pool", "callbacks", "generators", "native_asyncio", "aiohttp_client")
 """Strategies of a preset that names none."""
 COUNTED = ["python_calls_per_page", "system_calls_per_page"]
@@ -115,36 +117,29 @@ class RunAnswer:
         """Return the last screen: lines of at most ``width`` columns."""
         above = [terminal.wrapped(sentence, width) for sentence in (self.title, *self.state) if sentence]
         below = [terminal.wrapped(sentence, width) for sentence in self.sentences]
-        rows = _aligned(self.columns, self.table.cells) if self.columns else []
+        rows = [*_aligned(self.columns, self.table.cells), ""] if self.columns else []
         if any(len(row) > width for row in rows):
-            rows = [terminal.text(Section("", (self.table,)), width).plain]
-        return "\n".join([*above, "", *rows, *([""] if rows else []), *below]).split("\n")
+            rows = [terminal.text(Section("", (self.table,)), width).plain, ""]
+        return "\n".join([*above, "", *rows, *below]).split("\n")
 
 
 def _aligned(columns: Sequence[Criterion], cells: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines of a table, with the heads above it in at most MAX_HEAD lines."""
-    widths = [max(len(line[0]) for line in cells)]
-    heads = [[""]]
-    for place, column in enumerate(columns, start=1):
-        longest = [line[place] for line in cells] + [word for head in column.heads for word in head.split()]
-        width = max(map(len, longest))
-        parts = _wrapped(column.heads, width)
-        while len(parts) > MAX_HEAD:
-            width += 1
-            parts = _wrapped(column.heads, width)
-        heads.append(parts)
+    names, *others = zip(*cells, strict=True)
+    heads, widths = [[""]], [max(map(len, names))]
+    for column, entries in zip(columns, others, strict=True):
+        words_of_head = " ".join(column.heads).split()
+        for width in count(max(map(len, [*entries, *words_of_head]))):
+            head = [line for text in column.heads for line in textwrap.wrap(text, width)]
+            if len(head) <= MAX_HEAD:
+                break
+        heads.append(head)
         widths.append(width)
-    high = max(map(len, heads))
-    above = zip(*([*parts, *[""] * (high - len(parts))] for parts in heads), strict=True)
     lines = []
-    for line in [*above, *cells]:
-        rest = [f"{cell:>{width}}" for cell, width in zip(line[1:], widths[1:], strict=True)]
-        lines.append("  ".join([f"{line[0]:<{widths[0]}}", *rest]).rstrip())
+    for name, *texts in [*zip_longest(*heads, fillvalue=""), *cells]:
+        figures = map(str.rjust, texts, widths[1:])
+        lines.append("  ".join([name.ljust(widths[0]), *figures]).rstrip())
     return lines
-
-
-def _wrapped(heads: Sequence[str], width: int) -> list[str]:
-    return [line for head in heads for line in textwrap.wrap(head, width)]
 
 
 def answer_of(studies: Studies) -> RunAnswer:
@@ -154,26 +149,20 @@ def answer_of(studies: Studies) -> RunAnswer:
     stored = folders.experiment_value(extras, "answer")
     wanted = stored if isinstance(stored, list) else preset.get("answer")
     columns = _columns(studies, wanted or USUAL_COLUMNS)
-    models = _models(studies, columns)
+    # In the order of the first column, then of the others.
+    names = dict.fromkeys(name for column in columns for name in column.entries)
+    models = {name: studies.stacks.get(name, "") for name in names}
     every = [_against(studies, *pair) for pair in _pairs(studies, models, preset)]
     pairs = [pair for pair in every if pair.clauses]
-    facts, sentences = _facts(studies, is_alone=not pairs)
-    counts, why = _counts(studies, [pair.first for pair in every if pair.first not in PAIR])
+    figures: dict[str, Any] = {"machine": _machine(studies)}
+    sentences = [pair.sentence for pair in pairs] or _findings(studies, columns)
+    sentences += _counts(studies, [pair.first for pair in every if pair.first not in PAIR], figures)
+    sentences += _facts(studies, figures, is_alone=not pairs)
     marks = "".join(entry.text for column in columns for entry in column.entries.values())
-    legend = [SENTENCES["unsure"]] if "?" in marks else []
-    if "own" in models.values():
-        legend.append(SENTENCES["own"])
-    if legend:
-        sentences.append(" ".join(legend))
-    return RunAnswer(
-        title=_title(studies.rows, machine),
-        state=conditions(studies),
-        columns=columns,
-        models=models,
-        pairs=pairs,
-        figures={"machine": _machine(studies), **counts, **facts},
-        sentences=[*([pair.sentence for pair in pairs] or _findings(studies, columns)), *why, *sentences],
-    )
+    is_in_table = {"unsure": "?" in marks, "own": "own" in models.values()}
+    legend = [SENTENCES[name] for name, is_marked in is_in_table.items() if is_marked]
+    sentences += [" ".join(legend)] if legend else []
+    return RunAnswer(_title(studies.rows, machine), conditions(studies), columns, models, pairs, figures, sentences)
 
 
 def _preset(rows: Sequence[Row], machine: Mapping[str, Any]) -> dict[str, Any]:
@@ -225,42 +214,38 @@ def _of_study(studies: Studies, name: str) -> Criterion | None:
         values = zip(valid["line"].map(base), valid[figure], strict=True)
         listed = {line: Entry(figure_of(figure).write(value, 2), {"estimate": value}) for line, value in values}
         return Criterion(name, (study.title, figure_of(figure).words), listed)
-    column, write, ratios = _column(part), written(part), dict[str, Any]()
+    column, write, ratios = part.usual, written(part), dict[str, Any]()
     if study.over is not None:
+        if study.over[0] in study.columns:  # columns are compared with each other
+            column = part.columns[-1]
         ratios = {ratio.line: ratio for ratio in records(part.at(part.ratios, [column]))}
     baselines = {words.name(str(ratio.baseline)) for ratio in ratios.values()}
     entries = {}
     means = part.nearest(column)
     for line in filter(means.__contains__, part.stacks):
-        mean = means[line]
+        mean, ratio = means[line], ratios.get(line)
         figures = {
             "estimate": mean.estimate,
             "valid": mean.valid,
             "in_flight": getattr(mean, "in_flight", None),
         }
-        text, ratio = write(mean), ratios.get(mean.line)
+        text = write(mean)
         if ratio is not None:
             figures |= _of_ratio(ratio)
             text = ratio_text(ratio)
         elif line in baselines:
             text = f"1x ({text})"
-        entries[base(mean.line)] = Entry(text, figures)
-    note = ["next run (90 %)"] if ratios else []
-    return Criterion(name, (SENTENCES.get(f"head_{name}", study.title), part.head(column), *note), entries)
-
-
-def _column(part: Part) -> tuple[Any, ...]:
-    """Return the column that decides: the usual one, or the last one where columns are compared with each other."""
-    over = part.study.over
-    is_across = over is not None and over[0] in part.study.columns
-    return part.columns[-1] if is_across else part.usual
+        entries[base(line)] = Entry(text, figures)
+    heads = [SENTENCES.get(f"head_{name}", study.title), part.head(column)]
+    if ratios:
+        heads.append("next run (90 %)")
+    return Criterion(name, tuple(heads), entries)
 
 
 def _of_ratio(ratio: Any) -> dict[str, Any]:
     """Return the figures of a ratio; ends that are not known are None."""
-    ends = {"next_low": ratio.next_low, "next_high": ratio.next_high}
-    is_known = math.isfinite(ratio.next_high)
-    return {"ratio": ratio.estimate, "answer": ratio.answer} | (ends if is_known else dict.fromkeys(ends))
+    low, high = (ratio.next_low, ratio.next_high) if math.isfinite(ratio.next_high) else (None, None)
+    return {"ratio": ratio.estimate, "answer": ratio.answer, "next_low": low, "next_high": high}
 
 
 def _of_memory(studies: Studies, name: str) -> Criterion:
@@ -289,13 +274,6 @@ COLUMNS: dict[str, Callable[[Studies, str], Criterion | None]] = {
 """What makes a column; the others are of other studies."""
 
 
-def _models(studies: Studies, columns: Sequence[Criterion]) -> dict[str, str]:
-    """Return the stack of each model that has an entry: in the order of the first column, then of the others."""
-    stacks = dict(zip(map(base, studies.trials["arm"]), studies.trials["stack"], strict=True))
-    names = dict.fromkeys(name for column in columns for name in column.entries)
-    return {name: stacks.get(name, "") for name in names}
-
-
 # One model against another
 
 
@@ -314,7 +292,7 @@ def _pairs(studies: Studies, models: Collection[str], preset: Mapping[str, Any])
 
 def _against(studies: Studies, first: str, other: str) -> ModelPair:
     is_usual = (first, other) == PAIR
-    titles = dict(zip(PAIR, ("threads", "asyncio"), strict=True)) if is_usual else {first: first, other: other}
+    titles = TITLES if is_usual else {first: first, other: other}
     clauses = {
         "fast": _timed(studies, "cpu", titles),
         "slow": _timed(studies, "throughput", titles),
@@ -330,31 +308,31 @@ def _timed(studies: Studies, name: str, titles: Mapping[str, str]) -> Entry | No
 
     None if that was not measured.
     """
-    parts = studies.parts.get(name)
-    if not parts:
+    if not studies.parts[name]:
         return None
-    figure, lines = parts[0].study.figures[0], parts[0].at(parts[0].lines, [parts[0].usual])
+    part, table = studies.parts[name][0], TEXTS[f"answer_{name}"]
+    figure, lines = part.study.figure, part.at(part.lines, [part.usual])
     if (lines["latency_ns"].iloc[0] > 0) != (name == "throughput"):
         return None
-    lines = lines[(lines["figure"] == figure) & (lines["role"] != "placebo")]
+    lines = lines[(lines["figure"] == part.study.figures[0]) & (lines["role"] != "placebo")]
     lines = lines.assign(model=lines["line"].map(base))
     lines = lines[lines["valid"] & lines["model"].isin(titles)]
-    means = dict(zip(*summary(lines, ["model"])[["model", "estimate"]].to_numpy().T, strict=True))
+    means: dict[Any, float] = summary(lines, ["model"]).set_index("model")["estimate"].to_dict()
     if len(means) < len(titles):
-        return _without(titles, means, TEXTS[f"answer_{name}"])
-    winner, loser = sorted(means, key=means.__getitem__, reverse=figure_of(figure).is_more_better)
+        return _without(titles, means, table)
+    winner, loser = sorted(means, key=means.__getitem__, reverse=figure.is_more_better)
     (ratio,) = records(contrast(lines, "model", winner, ["figure"]))
-    digits = DIGITS.get(figure, 2)
-    ends = [units.number(end, digits) for end in (ratio.next_low, ratio.next_high) if math.isfinite(end)]
-    kind = ratio.answer if len(ends) > 1 else "alone"
+    kind, ends = "alone", ""
+    if math.isfinite(ratio.next_high):
+        kind, ends = ratio.answer, ends_text(ratio, figure.digits)
     if kind == "unknown" and studies.is_noisy:
         kind = "noisy"
-    sentence = TEXTS[f"answer_{name}"][kind].format(
+    sentence = table[kind].format(
         winner=titles[winner],
         loser=titles[loser],
-        ratio=units.times(ratio.estimate, digits),
-        ends=" to ".join(ends),
-        value=figure_of(figure).write(means[winner], 3),
+        ratio=units.times(ratio.estimate, figure.digits),
+        ends=ends,
+        value=figure.write(means[winner], 3),
     )
     return Entry(sentence, {"loser": loser, "winner": winner, "values": means} | _of_ratio(ratio))
 
@@ -368,12 +346,15 @@ def _memory(studies: Studies, titles: Mapping[str, str]) -> Entry | None:
     less, more = sorted(slopes.values(), key=lambda slope: slope.estimate)
     ratio = more.estimate / less.estimate
     is_apart = less.high < more.low and math.log(ratio) > MARGIN
-    sentence = table["differs" if is_apart else "unknown"]
-    values = {slope.line: slope.estimate for slope in (more, less)}
-    figures = {"loser": more.line, "winner": less.line, "values": values, "ratio": ratio}
-    sizes = (units.size(slope.estimate, 2) for slope in (more, less))
-    text = sentence.format(*sizes, winner=titles[less.line], loser=titles[more.line], ratio=units.times(ratio))
-    return Entry(text, figures)
+    sentence = table["differs" if is_apart else "unknown"].format(
+        units.size(more.estimate, 2),
+        units.size(less.estimate, 2),
+        winner=titles[less.line],
+        loser=titles[more.line],
+        ratio=units.times(ratio),
+    )
+    values = {more.line: more.estimate, less.line: less.estimate}
+    return Entry(sentence, {"loser": more.line, "winner": less.line, "values": values, "ratio": ratio})
 
 
 def _without(titles: Mapping[str, str], known: Collection[str], table: Mapping[str, str]) -> Entry:
@@ -384,31 +365,33 @@ def _without(titles: Mapping[str, str], known: Collection[str], table: Mapping[s
 # The other sentences
 
 
-def _counts(studies: Studies, clients: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
-    """Return what a page does with asyncio, each client that a user named, and the reference: figures and a sentence.
+def _counts(studies: Studies, clients: Sequence[str], figures: dict[str, Any]) -> list[str]:
+    """Say what a page does with asyncio, each client that a user named, and the reference; add that to the figures.
 
-    Both are empty unless the reference and another one were counted.
+    Nothing is said unless the reference and another one were counted.
     """
     counted: dict[Any, Any] = {}
     for part in studies.parts["counts"][:1]:
         valid = part.figures[part.figures["valid"].astype(bool)].set_index("line")
         counted = valid.reindex(columns=COUNTED).dropna().to_dict("index")
-    figures = {name: counted[name] for name in (PAIR[1], *clients, REFERENCE) if name in counted}
-    if len(figures) == 1 or REFERENCE not in figures:
-        return {}, []
-    first, *others = (
-        ("asyncio" if name == PAIR[1] else name, *(figure_of(key).write(value, 0) for key, value in values.items()))
-        for name, values in figures.items()
-    )
-    rest = ", ".join(SENTENCES["counts_of"].format(*each) for each in others)
-    return {"counts": figures}, [SENTENCES["counts"].format(*first, rest)]
+    known = {name: counted[name] for name in (PAIR[1], *clients, REFERENCE) if name in counted}
+    if len(known) == 1 or REFERENCE not in known:
+        return []
+    figures["counts"] = known
+    texts = []
+    for name, values in known.items():
+        numbers = (figure_of(key).write(value, 0) for key, value in values.items())
+        texts.append((TITLES.get(name, name), *numbers))
+    rest = ", ".join(SENTENCES["counts_of"].format(*text) for text in texts[1:])
+    return [SENTENCES["counts"].format(*texts[0], rest)]
 
 
 def _findings(studies: Studies, columns: Sequence[Criterion]) -> list[str]:
     """Return the first findings of the studies in the table; a run that is a single race begins with it."""
     lanes = races(studies.rows)
     sentences = [sentence for lane in lanes for sentence in race_section(lane).sentences] if len(lanes) == 1 else []
-    for parts in [studies.parts[column.name] for column in columns if column.name in studies.parts] or studies.present:
+    in_table = [studies.parts[column.name] for column in columns if column.name in studies.parts]
+    for parts in in_table or studies.present:
         sentences += findings(parts[0])
     return sentences[:MAX_FINDINGS]
 
@@ -420,21 +403,24 @@ def conditions(studies: Studies) -> list[str]:
     the share that others took is said once.
     """
     rows, machine = studies.rows, _machine(studies)
-    state = ["" if machine["windows_vary"] is None else _steady(machine["windows_vary"])]
+    vary, taken, quota = machine["windows_vary"], machine["taken_by_others"], noise.quota(rows)
+    state = [STATE["unknown_state"]]
+    if vary is not None:
+        state = [STATE["unsteady" if vary >= noise.UNSTEADY else "steady"].format(units.percent(vary))]
     if machine["cost"] is not None:
         state.append(STATE["cost"].format(*machine["cost"]))
-    if machine["taken_by_others"] is not None and not studies.is_noisy:
-        state.append(STATE["taken"].format(units.percent(machine["taken_by_others"])))
+    if taken is not None and not studies.is_noisy:
+        state.append(STATE["taken"].format(units.percent(taken)))
     sentences = words.disturbed(studies.about[0].get("neighbour"))
-    if any(state):
-        sentences.append(f"{'; '.join([state[0] or STATE['unknown_state'], *state[1:]])}.")
+    if state != [STATE["unknown_state"]]:
+        sentences.append(f"{'; '.join(state)}.")
     if any(any(getattr(row.measured, "core_kinds", None) or ()) for row in rows):
         sentences.append(STATE["cores"])
-    if (quota := noise.quota(rows)) and quota.throttled:
+    if quota and quota.throttled:
         cores, time = words.counted(quota.cores, "core"), units.duration(quota.throttled_ns, 2)
         sentences.append(STATE["quota"].format(quota, cores, time))
     if studies.is_noisy:
-        sentences.append(STATE["noisy"].format(units.percent(noise.taken_share(rows) or 0.0)))
+        sentences.append(studies.noise_sentence("noisy"))
     return sentences
 
 
@@ -448,22 +434,17 @@ def _machine(studies: Studies) -> dict[str, Any]:
     }
 
 
-def _steady(varies: float) -> str:
-    return STATE["unsteady" if varies >= noise.UNSTEADY else "steady"].format(units.percent(varies))
-
-
-def _facts(studies: Studies, *, is_alone: bool) -> tuple[dict[str, Any], list[str]]:
-    """Return figures and sentences: how many threads can be started, the control, clients' own limits, validity.
+def _facts(studies: Studies, figures: dict[str, Any], *, is_alone: bool) -> list[str]:
+    """Say how many threads can be started, the control, clients' own limits and validity; add that to the figures.
 
     The findings of models that are ``alone``, without a pair, have the control.
     """
-    figures, sentences = dict[str, Any](), list[str]()
+    sentences = []
     threads = at_once.limit(studies.rows, "threads")
     if threads is not None:
         figures["threads"] = threads._asdict()
-        sentence = SENTENCES["threads" if threads.is_predicted else "threads_started"]
-        most = units.number(threads.most) if threads.is_predicted else units.count(threads.most)
-        sentences.append(sentence.format(most, threads.by))
+        kind, write = ("threads", units.number) if threads.is_predicted else ("threads_started", units.count)
+        sentences.append(SENTENCES[kind].format(write(threads.most), threads.by))
     for part in [] if is_alone else studies.parts["cpu"][:1]:
         for control in records(part.at(part.controls, [part.usual])):
             resolution = control.resolution - 1
@@ -472,8 +453,8 @@ def _facts(studies: Studies, *, is_alone: bool) -> tuple[dict[str, Any], list[st
     sentences += words.limited(studies.rows)
     bad = [row for row in studies.rows if not row.valid]
     if bad:
-        valid, reasons = len(studies.rows) - len(bad), bad[0].invalid_reasons or ["no reason given"]
-        figures["trials"] = {"valid": valid, "planned": len(studies.rows)}
-        example = words.name(bad[0].strategy), words.plain(reasons[0].removesuffix("."), 90)
-        sentences.append(SENTENCES["valid"].format(valid, len(studies.rows), *example))
-    return figures, sentences
+        planned, reasons = len(studies.rows), bad[0].invalid_reasons or ["no reason given"]
+        valid, reason = planned - len(bad), words.plain(reasons[0].removesuffix("."), 90)
+        figures["trials"] = {"valid": valid, "planned": planned}
+        sentences.append(SENTENCES["valid"].format(valid, planned, words.name(bad[0].strategy), reason))
+    return sentences

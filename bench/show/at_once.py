@@ -132,11 +132,10 @@ def draw(studies: "Studies") -> Picture | None:
     lines = {C10K: "10,000 (C10K)"}
     end = 1.5 * max(C10K, min(each.most for each in known.values()))
     table = {model: room for model, room in rooms(studies).items() if set(room) - {*SHARED}}
-    stacks = dict(zip(map(base, studies.trials["arm"]), studies.trials["stack"], strict=True))
     bars = []
     for model, room in list(table.items())[:MAX_BARS]:
         most, by = min((most, name) for name, most in room.items() if name not in SHARED)
-        fill = pictures.bar_fill(model, stacks[model], is_valid=True)
+        fill = pictures.bar_fill(model, studies.stacks[model], is_valid=True)
         bars.append(Bar(model, min(most, end), f"{units.count(round(most, -4 if by == MEMORY else 0))} {by}", fill))
     if bars:
         lines |= {known[name].most: f"{units.count(known[name].most)} {name}" for name in SHARED if name in known}

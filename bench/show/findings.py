@@ -18,8 +18,6 @@ from inflight.bench.show.study import Column, Part, rank
 from inflight.bench.show.words import TEXTS, join, value_name
 
 TEMPLATES = TEXTS["findings"]
-DIGITS = {"pages_per_s": 3}
-"""Significant digits of a figure; of others two."""
 MAX_FINDINGS = 3
 OWN = "own HTTP stack"
 PAIR = ["thread", "asyncio_task"]
@@ -45,10 +43,10 @@ def evenly(values: Sequence[Any], most: int) -> list[Any]:
     return [values[round(step * (len(values) - 1) / (most - 1))] for step in range(most)]
 
 
-def _compared(part: Part, where: str, means: Sequence[Any], name: str) -> str:
-    """Say how the best and the worst of some ranked means differ in a figure."""
+def _compared(part: Part, where: str, means: Sequence[Any]) -> str:
+    """Say how the best and the worst of some ranked means differ."""
     figure, best, worst = part.study.figure, means[0], means[-1]
-    best_value, worst_value = (figure.write(mean.estimate, DIGITS.get(name, 2)) for mean in (best, worst))
+    best_value, worst_value = (figure.write(mean.estimate, figure.digits) for mean in (best, worst))
     if worst.answer == "differs":
         kind = "differs"
     elif all(mean.answer == "same" for mean in means[1:]):
@@ -83,7 +81,7 @@ def _ends(part: Part) -> Iterator[str]:
 
     Lines with a stack of their own are compared with the best of the shared one in one column.
     """
-    name, ranked, clients = part.study.figures[0], part.ranked, part.ranked_of_own
+    ranked, clients = part.ranked, part.ranked_of_own
     ends = dict.fromkeys([*ranked][:1] + [*ranked][-1:])
     if part.study.usual == "last":
         ends = dict.fromkeys([part.usual] if part.usual in ranked else [*ranked][-1:])
@@ -91,10 +89,10 @@ def _ends(part: Part) -> Iterator[str]:
         is_of_several = column in clients or part.at(part.means, [column])["stack"].ne("shared").any()
         is_of_shared = ranked[column][0].stack == "shared" and is_of_several
         where = _where(part, column, "shared stack" if is_of_shared else "")
-        yield _compared(part, where, ranked[column], name)
+        yield _compared(part, where, ranked[column])
     if part.study.over is not None:
         for column in [part.usual] if part.usual in clients else [*clients][:1]:
-            yield _compared(part, _where(part, column, OWN), clients[column], name)
+            yield _compared(part, _where(part, column, OWN), clients[column])
         yield from _controls(part)
 
 
@@ -164,7 +162,7 @@ def _order(part: Part) -> Iterator[str]:
         return
     trials = part.lines[part.lines["valid"]].merge(lines[["line", *part.study.columns]])
     ranked = rank(part.study, trials.assign(value=trials[order], figure=order), lines)
-    yield _compared(part, where, records(ranked), order)
+    yield _compared(part, where, records(ranked))
 
 
 def _rate_kept(part: Part) -> Iterator[str]:

@@ -14,7 +14,7 @@ from inflight.bench.frame.figures import Figure, figure_of
 from inflight.bench.frame.history import History, reference_memory
 from inflight.bench.frame.slopes import FULL, GROUPS, LAYERS, RSS, SERVER
 from inflight.bench.show import words
-from inflight.bench.show.findings import DIGITS, findings
+from inflight.bench.show.findings import findings
 from inflight.bench.show.study import SERVED, Part, Study, Tile
 from inflight.bench.show.table import Detail, Group, Line, Section, Table
 from inflight.bench.show.words import TEXTS, join, short_name, value_name, value_words
@@ -129,7 +129,7 @@ def _table(part: Part, title: str, table: pd.DataFrame, write: Callable[[Any], s
 
 def text(figure: Figure, mean: Any) -> str:
     """Write a mean, and a mark if it is of invalid trials."""
-    value = figure.write(mean.estimate, DIGITS.get(mean.figure, 2)).removesuffix(" pages/s")
+    value = figure.write(mean.estimate, figure.digits).removesuffix(" pages/s")
     return value if mean.valid else f"{value}✗"
 
 
@@ -143,10 +143,15 @@ def ratio_text(line: Any) -> str:
         return f"{units.times(line.estimate)} one block{sign}"
     if line.next_high > MAX_SPREAD * line.next_low:
         return f"{units.times(line.estimate)} too noisy{sign}"
-    ends = f"{units.number(line.next_low, 2)} to {units.number(line.next_high, 2)}"
+    ends = ends_text(line)
     if line.answer == "unstable":
         return f"{ends}{sign}"
     return f"{units.times(line.estimate)} ({ends}){sign}"
+
+
+def ends_text(line: Any, digits: int = 2) -> str:
+    """Write where the next run of a ratio is expected: ``1.1 to 1.4``."""
+    return f"{units.number(line.next_low, digits)} to {units.number(line.next_high, digits)}"
 
 
 def written(part: Part) -> Callable[[Any], str]:

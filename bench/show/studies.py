@@ -85,6 +85,11 @@ class Studies:
         rest = self.trials[~self.trials["trial"].isin(set().union(*in_table))]
         return every | {others.name: parts_of(others, rest)}
 
+    @cached_property
+    def stacks(self) -> dict[str, str]:
+        """The HTTP stack of each model, thread or task."""
+        return dict(zip(map(at_once.base, self.trials["arm"]), self.trials["stack"], strict=True))
+
     @property
     def present(self) -> list[list[Part]]:
         """The parts of the studies that have something to show, without those that others replace."""
@@ -101,7 +106,7 @@ class Studies:
         every = [(parts[0].study.is_timed, self._section(parts)) for parts in self.present]
         if not self.is_noisy:
             return [section for _, section in every]
-        warning = (self._noisy("noisy"),)
+        warning = (self.noise_sentence("noisy"),)
         bare = [replace(part, title="", findings=()) if is_timed else part for is_timed, part in every]
         return [Section("", first=warning, findings=warning), *bare]
 
@@ -109,8 +114,9 @@ class Studies:
         is_counts = parts[0].study.name == counts.NAME
         return counts.section(self) if is_counts else sections.section(parts, self.history)
 
-    def _noisy(self, sentence: str) -> str:
-        return SENTENCES[sentence].format(units.percent(noise.taken_share(self.rows) or 0.0))
+    def noise_sentence(self, name: str) -> str:
+        """Return a sentence of ``texts.toml`` that says what others took of the client's core."""
+        return SENTENCES[name].format(units.percent(noise.taken_share(self.rows) or 0.0))
 
     def table(self, name: str) -> pd.DataFrame:
         """Return a study by its name: one line for each line and column of its tables. Raises NotInRunError."""
@@ -137,7 +143,7 @@ class Studies:
             every.insert(place, (STUDIES[0], draw_windows(over_time)))
         if only is None or at_once.NAME in only:
             every.append((STUDIES[-1], filter(None, [at_once.draw(self)])))
-        title = self._noisy("noisy_plot") if self.is_noisy else ""
+        title = self.noise_sentence("noisy_plot") if self.is_noisy else ""
         for study, drawn in every:
             for picture in drawn:
                 yield replace(picture, footer=footer, title=title if title and study.is_timed else picture.title)
