@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -44,9 +44,6 @@ ROOM_FOR_CHARACTER = 0.022
 """Share of the axis that a character of the name of a published figure takes on a panel as wide as a phone."""
 FILLS = dict(zip((*LAYERS, SERVER), pictures.FILLS, strict=True))
 
-Panels = tuple[list[Panel], int]
-"""The panels of a picture, and the number of the usual one."""
-
 
 def draw(parts: Sequence[Part], moments: pd.DataFrame, *, has_valid: bool) -> Iterator[Picture]:
     """Yield the pictures of each part of a study; of timed trials only of valid ones, if the run has any."""
@@ -57,13 +54,13 @@ def draw(parts: Sequence[Part], moments: pd.DataFrame, *, has_valid: bool) -> It
         suffix = "" if number == 1 else f"-{number}"
         for plot in study.plots:
             mark = _mark(part, plot)
-            panels, usual = MARKS[mark](part, plot, moments)
+            panels = list(MARKS[mark](part, plot, moments))
             title = join(", ", plot.title or study.title, part.name)
             notes = [plot.note, NOTES.get(mark, "")]
             if plot is study.plots[0]:
                 notes = [*findings(part)[:1], study.note, *notes]
             if panels:
-                yield Picture(f"{plot.name or study.name}{suffix}", title, join(" ", *notes), panels, usual)
+                yield Picture(f"{plot.name or study.name}{suffix}", title, join(" ", *notes), panels)
 
 
 def _mark(part: Part, plot: Plot) -> str:
@@ -76,15 +73,14 @@ def _mark(part: Part, plot: Plot) -> str:
 
 def _load(part: Part, columns: Sequence[Column], x: str = "") -> str:
     """Return the values that all columns of a panel have in common, the number in flight first."""
-    values = {}
-    for place, key in enumerate(part.study.columns):
-        every = {column[place] for column in columns}
-        if len(every) == 1 and (key != x or len(columns) == 1):
-            values[key] = value_name(key, *every)
-    if "latency" in values:
-        is_none = values["latency"] == value_name("latency", "0")
-        values["latency"] = "no added latency" if is_none else f"{values['latency']} added latency"
-    return join(", ", values.pop("in_flight", ""), *values.values(), part.name)
+    texts = {}
+    for key, values in zip(part.study.columns, zip(*columns, strict=True), strict=True):
+        if len(set(values)) > 1 or (key == x and len(columns) > 1):
+            continue
+        texts[key] = value_name(key, values[0])
+        if key == "latency":
+            texts[key] = "no added latency" if texts[key] == "0 ms" else f"{texts[key]} added latency"
+    return join(", ", texts.pop("in_flight", ""), *texts.values(), part.name)
 
 
 def _title(part: Part, load: str) -> str:
@@ -94,36 +90,31 @@ def _title(part: Part, load: str) -> str:
 # Of means
 
 
-def _usual(part: Part, plot: Plot, _moments: pd.DataFrame) -> Panels:
-    """Return a panel of the column that stands for all; the table has the others."""
-    return _timed(part, plot, [[part.usual]])
-
-
-def _faceted(part: Part, plot: Plot, _moments: pd.DataFrame) -> Panels:
-    """Return a panel for each value of the facet."""
-    keys, facets = part.study.columns, dict[Any, list[Column]]()
-    for column in part.columns:
-        if not plot.is_ratio or len(part.at(part.ratios, [column])):
-            value = column[keys.index(plot.facet)] if plot.facet in keys else ""
-            facets.setdefault(value, []).append(column)
-    values = sorted(facets) if plot.facet == "in_flight" else list(facets)
-    return _timed(part, plot, [facets[value] for value in values]) if values else ([], 0)
-
-
-def _timed(part: Part, plot: Plot, every: list[list[Column]]) -> Panels:
-    """Return a panel for some of the columns, the usual ones among them."""
-    mark = _mark(part, plot)
-    usual = next((columns for columns in every if part.usual in columns), every[0])
+def _means(part: Part, plot: Plot, _moments: pd.DataFrame) -> Iterator[Panel]:
+    """Yield panels: of lines and tiles some of the facets; of bars and dots the column that stands for all."""
+    mark, every = _mark(part, plot), [[part.usual]]
+    if mark in {"lines", "tiles"}:
+        every = _facets(part, plot)
+    usual = [columns for columns in every if part.usual in columns] or every[:1]
     chosen = evenly(every, MAX_PANELS)
-    if usual not in chosen:
-        chosen[1] = usual
-    panels = []
+    if usual and usual[0] not in chosen:
+        chosen[1] = usual[0]
     for columns in chosen:
         rows = ROW * max(2, min(MAX_BARS, len(_named(part, columns))))
         height = {"bars": 1.2 + rows, "dots": 2 + rows}.get(mark, pictures.HEIGHT)
         draw_panel = partial(DRAW[mark], part=part, columns=columns)
-        panels.append(Panel(_title(part, _load(part, columns, plot.x)), draw_panel, height))
-    return panels, chosen.index(usual)
+        yield Panel(_title(part, _load(part, columns, plot.x)), draw_panel, height, is_usual=columns in usual)
+
+
+def _facets(part: Part, plot: Plot) -> list[list[Column]]:
+    """Return the columns of each value of the facet; where ratios are drawn, those that have some."""
+    facets = dict[Any, list[Column]]()
+    for column in part.columns:
+        values = dict(zip(part.study.columns, column, strict=True))
+        if not plot.is_ratio or len(part.at(part.ratios, [column])):
+            facets.setdefault(values.get(plot.facet), []).append(column)
+    order = sorted(facets) if plot.facet == "in_flight" else facets
+    return [facets[value] for value in order]
 
 
 def _named(part: Part, columns: Sequence[Column]) -> list[str]:
@@ -139,13 +130,6 @@ def is_too_wide(ratio: Any) -> bool:
     return bool(ratio.next_high > MAX_NOISE * ratio.estimate or ratio.next_low * MAX_NOISE < ratio.estimate)
 
 
-def _noisy(part: Part, columns: Sequence[Column]) -> dict[str, str]:
-    """Return the ratios of a study that are too noisy to be drawn, as text, by line."""
-    if part.study.over is None:
-        return {}
-    return {ratio.line: ratio_text(ratio) for ratio in records(part.at(part.ratios, columns)) if is_too_wide(ratio)}
-
-
 def _lines(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
     """Draw a line for each line of the table over the axis of the plot, with its name at its end."""
     study, plot = part.study, part.study.plots[0]
@@ -158,45 +142,34 @@ def _lines(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
         axes.set_xticks(range(len(steps)), [short_name(plot.x, step) for step in steps])
         axes.set_xlim(-0.2, len(steps) - 0.8)
         axes.set_xlabel(value_words(plot.x))
-    points, noisy = _points(part, plot, columns, steps)
-    ends = [end for some in points.values() for point in some for end in (point.y, point.low, point.high)]
-    write = units.times if plot.is_ratio else study.figure.write
-    pictures.log_axis(axes.yaxis, write, [end for end in ends if 0 < end < math.inf] or [1])
-    against = f"ratio to {value_name(*study.over)}" if study.over and plot.is_ratio else study.figure.words
-    axes.set_ylabel(f"{against} (log scale)")
-    styles, labels = looks(list(part.stacks)[:MAX_LINES]), list[Label]()
-    for name, some in points.items():
-        labels += pictures.draw_series(axes, name, some, styles.get(name))
+    points: dict[str, list[Point]] = {name: [] for name in part.stacks}
+    table, label, write = part.means, study.figure.words, study.figure.write
+    if study.over and plot.is_ratio:
+        table, label, write = part.ratios.assign(valid=True), f"ratio to {value_name(*study.over)}", units.times
+    ratios = records(part.at(table, columns))
+    noisy = [ratio for ratio in ratios if plot.is_ratio and is_too_wide(ratio)]
+    for mean in ratios:
+        x = getattr(mean, plot.x) if plot.x == "in_flight" else steps.index(getattr(mean, plot.x))
+        low, high = (mean.next_low, mean.next_high) if plot.is_ratio else (math.nan, math.nan)
+        if mean not in noisy:
+            points[mean.line].append(Point(x, mean.estimate, low, high, is_invalid=not mean.valid))
+    drawn = [end for some in points.values() for point in some for end in (point.y, point.low, point.high)]
+    pictures.log_axis(axes.yaxis, write, [end for end in drawn if 0 < end < math.inf] or [1])
+    axes.set_ylabel(f"{label} (log scale)")
+    pictures.draw_lines(axes, {name: sorted(some, key=lambda point: point.x) for name, some in points.items()})
     if noisy:
-        axes.set_xlabel(f"{axes.get_xlabel()}\ntoo noisy to draw: {words.counted(noisy, 'ratio')}")
+        axes.set_xlabel(f"{axes.get_xlabel()}\ntoo noisy to draw: {words.counted(len(noisy), 'ratio')}")
     latency_ns = part.at(part.means, columns).get("latency_ns", pd.Series([0])).iloc[0]
     if plot.x == "in_flight" and study.figures[0] == "pages_per_s" and latency_ns:
         ideal = [1e9 * step / latency_ns for step in steps]
         axes.plot(steps, ideal, color=GREY, linewidth=1.5, linestyle=(0, (4, 3)), zorder=1)
-    pictures.draw_labels(axes, labels)
-
-
-def _points(
-    part: Part, plot: Plot, columns: Sequence[Column], steps: Sequence[Any]
-) -> tuple[dict[str, list[Point]], int]:
-    """Return the points of each line, in the order of the axis, and the number of ratios that are too noisy."""
-    table = part.ratios.assign(valid=True) if plot.is_ratio else part.means
-    points: dict[str, list[Point]] = {name: [] for name in part.stacks}
-    noisy = 0
-    for mean in records(part.at(table, columns)):
-        value = getattr(mean, plot.x)
-        x = value if plot.x == "in_flight" else steps.index(value)
-        low, high = (mean.next_low, mean.next_high) if plot.is_ratio else (math.nan, math.nan)
-        if plot.is_ratio and is_too_wide(mean):
-            noisy += 1
-        else:
-            points[mean.line].append(Point(x, mean.estimate, low, high, is_invalid=not mean.valid))
-    return {name: sorted(some, key=lambda point: point.x) for name, some in points.items()}, noisy
 
 
 def _bars(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
     """Draw a bar for each line, with its figure beside it; where its ratio is too noisy, write that."""
-    figure, noisy, means = part.study.figure, _noisy(part, columns), part.nearest(columns[0])
+    figure, means = part.study.figure, part.nearest(columns[0])
+    ratios = [] if part.study.over is None else records(part.at(part.ratios, columns))
+    noisy = {ratio.line: ratio_text(ratio) for ratio in ratios if is_too_wide(ratio)}
     bars = []
     for name in [name for name in part.stacks if name in means][:MAX_BARS]:
         mean = means[name]
@@ -220,12 +193,9 @@ def _dots(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
         means = part.at(part.means_of(figure), columns)
         means = means[means["line"].isin(names)]
         places = [names.index(line) for line in means["line"]]
-        style: dict[str, Any] = {
-            "color": (COLOURS[6], GREY, MIDDLE)[number % 3],
-            "markersize": 7,
-            "zorder": 3,
-        }
-        axes.plot(means["estimate"], places, "osD"[number % 3], label=figure_of(figure).words, **style)
+        marker, colour = "osD"[number], (COLOURS[6], GREY, MIDDLE)[number]
+        label = figure_of(figure).words
+        axes.plot(means["estimate"], places, marker, label=label, color=colour, markersize=7, zorder=3)
         ends += list(means["estimate"])
     pictures.name_rows(axes, names)
     if ends:
@@ -237,14 +207,12 @@ def _dots(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
 
 def _tiles(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
     """Draw a tile for each column: who is best, in the colour of its name; pale where no difference is certain."""
-    study, plot = part.study, part.study.plots[0]
-    across = study.columns.index(plot.x)
-    down = next(n for n, key in enumerate(study.columns) if key not in {plot.x, plot.facet})
-    keys = (study.columns[place] for place in (across, down))
-    wide, high = (list(dict.fromkeys(part.means.sort_values(ORDER.get(key, key))[key])) for key in keys)
+    keys, across, facet = part.study.columns, part.study.plots[0].x, part.study.plots[0].facet
+    (down,) = {*keys} - {across, facet}
+    wide, high = (list(dict.fromkeys(part.means.sort_values(ORDER.get(key, key))[key])) for key in (across, down))
     for column in columns:
-        tile = part.tiles[column]
-        x, y = wide.index(column[across]), high.index(column[down])
+        tile, values = part.tiles[column], dict(zip(keys, column, strict=True))
+        x, y = wide.index(values[across]), high.index(values[down])
         colour = look(tile.best[0]).colour if tile.is_decided else PALE
         hatch = "//" if tile.is_decided and len(tile.best) > 1 else ""
         alpha = 0.5 if tile.best else 0
@@ -255,27 +223,24 @@ def _tiles(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
         axes.text(x, y, label, ha="center", va="center", weight=weight, size=min(pictures.SMALL, 40 / len(wide)))
     axes.set_xlim(-0.5, len(wide) - 0.5)
     axes.set_ylim(-0.5, len(high) - 0.5)
-    axes.set_xticks(range(len(wide)), [value_name(study.columns[across], value) for value in wide])
-    axes.set_yticks(range(len(high)), [short_name(study.columns[down], value) for value in high])
+    axes.set_xticks(range(len(wide)), [value_name(across, value) for value in wide])
+    axes.set_yticks(range(len(high)), [short_name(down, value) for value in high])
     axes.grid(visible=False)
     axes.tick_params(length=0)
-    axes.set_xlabel(value_words(study.columns[across]))
-    axes.set_ylabel(value_words(study.columns[down]))
+    axes.set_xlabel(value_words(across))
+    axes.set_ylabel(value_words(down))
 
 
 # Of medians
 
 
-def _listed(part: Part, plot: Plot, _moments: pd.DataFrame) -> Panels:
-    """Return a panel of bars for each figure."""
-    names = [name for name in plot.figures if name in part.figures and part.figures[name].notna().any()]
-    panels = []
-    for name in names[:MAX_PANELS]:
+def _listed(part: Part, plot: Plot, _moments: pd.DataFrame) -> Iterator[Panel]:
+    """Yield a panel of bars for each figure."""
+    for name in [name for name in plot.figures if name in part.names]:
         lines = part.figures[part.figures[name].notna()].head(MAX_BARS)
         height = 1 + ROW * max(2, len(lines))
         draw_panel = partial(_listed_bars, part=part, name=name, lines=lines)
-        panels.append(Panel(_title(part, join(", ", figure_of(name).words, part.name)), draw_panel, height))
-    return panels, 0
+        yield Panel(_title(part, join(", ", figure_of(name).words, part.name)), draw_panel, height)
 
 
 def _listed_bars(axes: "Axes", part: Part, name: str, lines: pd.DataFrame) -> None:
@@ -287,8 +252,8 @@ def _listed_bars(axes: "Axes", part: Part, name: str, lines: pd.DataFrame) -> No
     _draw_bars(axes, figure, bars)
 
 
-def _over_time(part: Part, plot: Plot, moments: pd.DataFrame) -> Panels:
-    """Return a panel for each figure, with the trial in the middle of each line with the most in flight."""
+def _over_time(part: Part, plot: Plot, moments: pd.DataFrame) -> Iterator[Panel]:
+    """Yield a panel for each figure, with the trial in the middle of each line with the most in flight."""
     lines, order = part.lines, part.study.order
     if "in_flight" in part.study.columns:
         lines = lines[lines["in_flight"] == lines["in_flight"].max()]
@@ -301,13 +266,11 @@ def _over_time(part: Part, plot: Plot, moments: pd.DataFrame) -> Panels:
     if len({line for line, _ in names.values()}) < len(names):  # then no line has the look of its arm
         names = {trial: (label, label) for trial, (_, label) in names.items()}
     chosen = moments[moments["trial"].isin(names)]
-    panels = []
     for name in plot.figures:
         points = chosen[chosen["figure"] == name]
         if len(points):
             load = join(", ", figure_of(name).words, part.name)
-            panels.append(Panel(_title(part, load), partial(_over_time_lines, points=points, name=name, names=names)))
-    return panels, 0
+            yield Panel(_title(part, load), partial(_over_time_lines, points=points, name=name, names=names))
 
 
 def _over_time_lines(axes: "Axes", points: pd.DataFrame, name: str, names: dict[str, tuple[str, str]]) -> None:
@@ -331,23 +294,20 @@ def _over_time_lines(axes: "Axes", points: pd.DataFrame, name: str, names: dict[
 # Of slopes
 
 
-def _layers(part: Part, _plot: Plot, _moments: pd.DataFrame) -> Panels:
-    """Return a panel with a bar of layers for each subject with a slope."""
+def _layers(part: Part, _plot: Plot, _moments: pd.DataFrame) -> Iterator[Panel]:
+    """Yield a panel with a bar of layers for each subject with a slope."""
     known = part.figures[part.figures["estimate"].notna()]
     bars = known.groupby(["group", "line", "stack"], sort=False).ngroups
     height = 2.1 + ROW * (min(bars, MAX_BARS) + known["group"].nunique())
-    panel = Panel(join(", ", part.study.title, part.name), partial(_layer_bars, part=part, known=known), height)
-    return [panel] if bars else [], 0
+    if bars:
+        yield Panel(join(", ", part.study.title, part.name), partial(_layer_bars, part=part, known=known), height)
 
 
 def _layer_bars(axes: "Axes", part: Part, known: pd.DataFrame) -> None:
     """Draw the bars of layers, with the interval and the figure of all layers."""
     from matplotlib.patches import Patch
 
-    names: list[str] = []
-    figures: dict[int, str] = {}
-    stacked: dict[int, Any] = {}
-    full: dict[int, Any] = {}
+    names, figures, stacked, full = list[str](), dict[int, str](), dict[int, Any](), dict[int, Any]()
     for key, layers in islice(known.groupby(["group", "line", "stack"], sort=False), MAX_BARS):
         group, line, stack = map(str, key)
         if GROUPS[group].capitalize() not in names:
@@ -372,8 +332,8 @@ def _layer_bars(axes: "Axes", part: Part, known: pd.DataFrame) -> None:
     _mark_published(axes, 1.05 * longest)
     pictures.set_ticks(axes.xaxis, units.size)
     axes.set_xlabel(part.study.title.lower().replace(", ", ",\n"))
-    used = {layer: fill for layer, fill in FILLS.items() if layer in set(known["layer"])}
-    pictures.write_key(axes, [Patch(**fill, label=layer) for layer, fill in used.items()])
+    used = set(known["layer"])
+    pictures.write_key(axes, [Patch(**fill, label=layer) for layer, fill in FILLS.items() if layer in used])
 
 
 def _mark_published(axes: "Axes", end: float) -> None:
@@ -392,51 +352,41 @@ def _mark_published(axes: "Axes", end: float) -> None:
         axes.annotate(PUBLISHED[size], (size, 1), xytext=(4, name_pt), **aside)
 
 
-def _ladder(part: Part, plot: Plot, _moments: pd.DataFrame) -> Panels:
-    """Return a panel for each group that was held in several numbers."""
+def _ladder(part: Part, plot: Plot, _moments: pd.DataFrame) -> Iterator[Panel]:
+    """Yield a panel for each group that was held in several numbers; that of fetches stands for all."""
     lines = part.lines
     added = lines[(lines["layer"] == FULL) & (lines["added"] > 0) & (lines["n"] > 0)]
     sizes = added.groupby("group")["n"].nunique()
-    groups = [group for group in GROUPS if group != "parked" and sizes.get(group, 0) > 1]
-    panels = []
-    for group in groups:
-        draw_panel = partial(
-            _ladder_lines,
-            points=added[added["group"] == group],
-            names=list(part.figures["line"].unique()),
-        )
-        panels.append(Panel(join(": ", plot.title, join(", ", GROUPS[group], part.name)), draw_panel))
-    return panels, groups.index("held") if "held" in groups else 0
+    for group in [group for group in GROUPS if group != "parked" and sizes.get(group, 0) > 1]:
+        points, names = added[added["group"] == group], part.figures["line"].unique()
+        title = join(": ", plot.title, join(", ", GROUPS[group], part.name))
+        draw_panel = partial(_ladder_lines, points=points, names=names)
+        yield Panel(title, draw_panel, is_usual=group == "held")
 
 
-def _ladder_lines(axes: "Axes", points: pd.DataFrame, names: Sequence[str]) -> None:
+def _ladder_lines(axes: "Axes", points: pd.DataFrame, names: Iterable[str]) -> None:
     """Draw the memory added over the number held of one group: a line through the medians of trials for each name."""
     axes.set_xlim(0, 1.05 * points["n"].max())
     axes.set_ylim(0, 1.05 * points["added"].max())
-    present = [name for name in names if name in set(points["line"])]
-    styles, labels = looks(present[:MAX_LINES]), list[Label]()
-    for name in present:
-        medians = points[points["line"] == name].groupby(["n", "valid"])[["added"]].median().reset_index()
-        series = [Point(each.n, each.added, is_invalid=not each.valid) for each in records(medians)]
-        labels += pictures.draw_series(axes, name, series, styles.get(name))
+    medians = points.groupby(["line", "n", "valid"])[["added"]].median().reset_index()
+    series: dict[str, list[Point]] = {name: [] for name in names if name in set(points["line"])}
+    for each in records(medians):
+        series[each.line].append(Point(each.n, each.added, is_invalid=not each.valid))
+    pictures.draw_lines(axes, series)
     pictures.set_ticks(axes.xaxis, units.count)
     pictures.set_ticks(axes.yaxis, units.size)
     axes.set_xlabel("number held")
     axes.set_ylabel("memory added")
-    pictures.draw_labels(axes, labels)
 
 
-MARKS: dict[str, Callable[[Part, Plot, pd.DataFrame], Panels]] = {
-    "bars": _usual,
-    "dots": _usual,
-    "lines": _faceted,
-    "tiles": _faceted,
+MARKS: dict[str, Callable[[Part, Plot, pd.DataFrame], Iterator[Panel]]] = {
+    **dict.fromkeys(("bars", "dots", "lines", "tiles"), _means),
     "listed": _listed,
     "over_time": _over_time,
     "layers": _layers,
     "ladder": _ladder,
 }
-"""What returns the panels of each mark."""
+"""What yields the panels of each mark."""
 DRAW = {"bars": _bars, "dots": _dots, "lines": _lines, "tiles": _tiles}
 """What draws a panel of a study of means."""
 
@@ -483,11 +433,8 @@ def _windows(axes: "Axes", windows: pd.DataFrame) -> None:
                 span = block["y"].min() - step / 2, block["y"].max() + step / 2
                 axes.axhspan(*span, color=PALE, alpha=0.5, linewidth=0, zorder=0)
         for is_valid, some in lines.groupby("valid"):
-            points, style = (
-                list(zip(some["value"], some["y"], strict=True)),
-                look(some["strategy"].iloc[0]),
-            )
-            pictures.draw_dots(axes, points, style, hollow=not is_valid, markersize=3)
+            points = list(zip(some["value"], some["y"], strict=True))
+            pictures.draw_dots(axes, points, look(some["strategy"].iloc[0]), hollow=not is_valid, markersize=3)
     pictures.name_rows(axes, names)
     pictures.log_axis(axes.xaxis, units.duration, windows["value"])
     axes.set_xlabel("CPU time per page (log scale)")

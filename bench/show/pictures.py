@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from inflight.bench import units
 from inflight.bench.rows import files
 from inflight.bench.show import words
-from inflight.bench.show.looks import COLOURS, DARK, GREY, PALE, Look
+from inflight.bench.show.looks import COLOURS, DARK, GREY, PALE, Look, looks
 from inflight.bench.show.looks import look as look_of
 from inflight.bench.show.words import join
 
@@ -84,6 +84,8 @@ class Panel:
     title: str
     draw: "Callable[[Axes], None]"
     height: float = HEIGHT
+    is_usual: bool = False
+    """Whether it stands for all panels of its picture; by default, the first one does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +96,6 @@ class Picture:
     title: str
     notes: str
     panels: Sequence[Panel]
-    usual: int = 0
-    """The number of the panel that stands for all."""
     footer: str = ""
 
 
@@ -174,7 +174,7 @@ def draw_onto(picture: Picture, axes: "Axes | None") -> "Figure":
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
-    panel = picture.panels[picture.usual]
+    panel = next((panel for panel in picture.panels if panel.is_usual), picture.panels[0])
     with settings():
         axes = axes or Figure(figsize=(10, panel.height + 1.5), layout="constrained").subplots()
         panel.draw(axes)
@@ -380,6 +380,14 @@ def draw_series(axes: "Axes", name: str, points: Sequence[Point], look: Look | N
         return []
     end = max(good or points, key=lambda point: (point.x, point.y))
     return [Label(end.x, end.y, words.name(name) if good else f"{words.name(name)} (invalid)", look.ink)]
+
+
+def draw_lines(axes: "Axes", series: Mapping[str, Sequence[Point]]) -> None:
+    """Draw the points of each name, and its name at the end of its line. The limits of the axes must be set."""
+    styles, labels = looks(list(series)[:MAX_LINES]), list[Label]()
+    for name, points in series.items():
+        labels += draw_series(axes, name, points, styles.get(name))
+    draw_labels(axes, labels)
 
 
 def draw_bars(axes: "Axes", bars: Sequence[Bar]) -> None:
