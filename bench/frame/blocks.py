@@ -101,7 +101,8 @@ def blocks(rows: Iterable[Row]) -> list[Block]:
         if isinstance(row, Arm):
             arms.setdefault(row.round, {})[row.workload.arm.role] = row
         elif isinstance(row, Memory) and row.workload.arm is not None:
-            sides, name = memory.setdefault(row.round, {}), row.workload.arm.name
+            sides = memory.setdefault(row.round, {})
+            name = row.workload.arm.name
             sides[name] = (*sides.get(name, ()), row)
     return [Block(number, some, memory.get(number, {})) for number, some in sorted(arms.items()) if len(some) == 3]
 

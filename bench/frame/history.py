@@ -108,12 +108,14 @@ def history(folder: Path, latest: Sequence[Row]) -> History:
         return History()
     cells = set(map(_cell, counted))
     runs: list[Earlier] = []
-    before, least = _start(counted), timedelta(0)
+    before = _start(counted)
+    least = timedelta(0)
     for stored in _others(folder.resolve()):
         start = _start(stored)
         if before - start >= least and not cells.isdisjoint(map(_cell, stored)):
             runs.append(_earlier(start, stored))
-            before, least = start, APART
+            before = start
+            least = APART
         if len(runs) == MAX_RUNS:
             break
     return History(runs)

@@ -245,7 +245,8 @@ def change(first: Ratio, last: Ratio) -> tuple[stats.Estimate, float, bool | Non
     It is expected in the interval that the first run gave for the next. Where a cell has no spread, as whole crawls
     without the reference, only their own values say how far they vary, and nothing is expected (None).
     """
-    before, after = first.in_any_run, last.in_any_run
+    before = first.in_any_run
+    after = last.in_any_run
     estimate = stats.difference(after, before)
     if first.pair.spread is None or last.pair.spread is None:
         return estimate, stats.MARGIN, None
@@ -271,7 +272,8 @@ def by_cycle(row: Any, figure: str) -> dict[int, float]:
 
 def cell_of(row: Any) -> Cell:
     """Return the cell of a timed trial in the table of spreads between runs: the values of OF_TABLE."""
-    load, site = row.workload, row.workload.site
+    load = row.workload
+    site = row.workload.site
     minor = ".".join((row.knobs.python or "").split(".")[:2])
     sizes = site.links, site.body_bytes
     return row.kind, load.latency, load.cpu or "0", load.in_flight, load.connection, *sizes, minor

@@ -179,14 +179,16 @@ def _memory_slope(in_flight: tuple[int, ...], memory_bytes: tuple[float, ...]) -
         return NoSlope(f"needs {MIN_SIZES} different numbers in flight, has {len(sizes)}")
     readings = list(zip(in_flight, memory_bytes, strict=True))
     medians = [statistics.median(memory for n, memory in readings if n == size) for size in sizes]
-    x, middle = np.array(sizes, dtype=float), sizes[len(sizes) // 2]
+    x = np.array(sizes, dtype=float)
+    middle = sizes[len(sizes) // 2]
     start, slope = _least_squares([x], medians, [(1, 0), (0, 1)])
     halves = [np.minimum(x, middle), np.maximum(x - middle, 0)]
     lower, upper, bend = _least_squares(halves, medians, [(0, 1, 0), (0, 0, 1), (0, -1, 1)])
     apart = bend.interval()
     straight = apart.low <= 0 <= apart.high or abs(bend.value) <= MAX_BEND * abs(slope.value)
     ends = [fitted.interval() for fitted in ([slope] if straight else [lower, upper])]
-    low, high = min(interval.low for interval in ends), max(interval.high for interval in ends)
+    low = min(interval.low for interval in ends)
+    high = max(interval.high for interval in ends)
     return Slope(slope.value, low, high, start.value, straight, len(in_flight), len(sizes))
 
 
@@ -196,10 +198,12 @@ def _least_squares(
     """Yield each wanted sum of the coefficients (the constant's first), by ordinary least squares."""
     import numpy as np
 
-    design, y = np.column_stack([np.ones(len(values)), *columns]), np.array(values, dtype=float)
+    design = np.column_stack([np.ones(len(values)), *columns])
+    y = np.array(values, dtype=float)
     scale = np.abs(design).max(axis=0)
     coefficients, *_ = np.linalg.lstsq(design / scale, y, rcond=None)
-    left, freedom = y - design / scale @ coefficients, len(y) - len(scale)
+    left = y - design / scale @ coefficients
+    freedom = len(y) - len(scale)
     covariance = np.linalg.inv((design / scale).T @ (design / scale)) * float(left @ left) / freedom
     for weights in wanted:
         sums = np.array(weights) / scale

@@ -94,7 +94,8 @@ def welch(a: Sequence[float], other: Sequence[float]) -> Estimate:
 
 def difference(first: Estimate, other: Estimate) -> Estimate:
     """Return ``first - other`` of two estimates that do not depend on each other, as ``welch`` does."""
-    error, n = math.hypot(first.error, other.error), min(first.n, other.n)
+    error = math.hypot(first.error, other.error)
+    n = min(first.n, other.n)
     if math.isinf(error):
         return Estimate(first.value - other.value, error, 1, n)
     freedom = error**4 / (first.error**4 / first.freedom + other.error**4 / other.freedom)
@@ -132,7 +133,8 @@ def pooled(samples: Iterable[Sequence[float]]) -> tuple[float, int]:
 
     Samples of one value say nothing; without any other, the result is infinity and 0.
     """
-    squares, freedom = 0.0, 0
+    squares = 0.0
+    freedom = 0
     for values in samples:
         center = fmean(values)
         squares += sum((value - center) ** 2 for value in values)
@@ -164,7 +166,8 @@ def between(means: Sequence[float], errors: Sequence[float]) -> float:
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return p values for which any false one among those below 5 % has a chance of 5 % at most (S. Holm, 1979)."""
-    adjusted, highest = [0.0] * len(p_values), 0.0
+    adjusted = [0.0] * len(p_values)
+    highest = 0.0
     for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
         highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[place]))
         adjusted[place] = highest

@@ -126,7 +126,8 @@ class RunAnswer:
 def _aligned(columns: Sequence[Criterion], cells: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines of a table, with the heads above it in at most MAX_HEAD lines."""
     names, *others = zip(*cells, strict=True)
-    heads, widths = [[""]], [max(map(len, names))]
+    heads = [[""]]
+    widths = [max(map(len, names))]
     for column, entries in zip(columns, others, strict=True):
         words_of_head = " ".join(column.heads).split()
         for width in count(max(map(len, [*entries, *words_of_head]))):
@@ -214,7 +215,9 @@ def _of_study(studies: Studies, name: str) -> Criterion | None:
         values = zip(valid["line"].map(base), valid[figure], strict=True)
         listed = {line: Entry(figure_of(figure).write(value, 2), {"estimate": value}) for line, value in values}
         return Criterion(name, (study.title, figure_of(figure).words), listed)
-    column, write, ratios = part.usual, written(part), dict[str, Any]()
+    column = part.usual
+    write = written(part)
+    ratios = dict[str, Any]()
     if study.over is not None:
         if study.over[0] in study.columns:  # columns are compared with each other
             column = part.columns[-1]
@@ -223,7 +226,8 @@ def _of_study(studies: Studies, name: str) -> Criterion | None:
     entries = {}
     means = part.nearest(column)
     for line in filter(means.__contains__, part.stacks):
-        mean, ratio = means[line], ratios.get(line)
+        mean = means[line]
+        ratio = ratios.get(line)
         figures = {
             "estimate": mean.estimate,
             "valid": mean.valid,
@@ -282,7 +286,8 @@ def _pairs(studies: Studies, models: Collection[str], preset: Mapping[str, Any])
     if set(PAIR) <= set(models):
         yield PAIR
     trials = at_once.crawled(studies)
-    usual, threads = preset.get("strategies", MODELS), at_once.with_threads(trials)
+    usual = preset.get("strategies", MODELS)
+    threads = at_once.with_threads(trials)
     for name in trials["model"].unique():
         near = PAIR if name in threads else PAIR[::-1]
         others = [model for model in (*near, *MODELS) if model in models and model != name]
@@ -310,8 +315,10 @@ def _timed(studies: Studies, name: str, titles: Mapping[str, str]) -> Entry | No
     """
     if not studies.parts[name]:
         return None
-    part, table = studies.parts[name][0], TEXTS[f"answer_{name}"]
-    figure, lines = part.study.figure, part.at(part.lines, [part.usual])
+    part = studies.parts[name][0]
+    table = TEXTS[f"answer_{name}"]
+    figure = part.study.figure
+    lines = part.at(part.lines, [part.usual])
     if (lines["latency_ns"].iloc[0] > 0) != (name == "throughput"):
         return None
     lines = lines[(lines["figure"] == part.study.figures[0]) & (lines["role"] != "placebo")]
@@ -322,9 +329,11 @@ def _timed(studies: Studies, name: str, titles: Mapping[str, str]) -> Entry | No
         return _without(titles, means, table)
     winner, loser = sorted(means, key=means.__getitem__, reverse=figure.is_more_better)
     (ratio,) = records(contrast(lines, "model", winner, ["figure"]))
-    kind, ends = "alone", ""
+    kind = "alone"
+    ends = ""
     if math.isfinite(ratio.next_high):
-        kind, ends = ratio.answer, ends_text(ratio, figure.digits)
+        kind = ratio.answer
+        ends = ends_text(ratio, figure.digits)
     if kind == "unknown" and studies.is_noisy:
         kind = "noisy"
     sentence = table[kind].format(
@@ -402,8 +411,11 @@ def conditions(studies: Studies) -> list[str]:
     A quota that stopped nothing has changed no figure, so it is not said. Rows and machine.json have it. Of a noisy run
     the share that others took is said once.
     """
-    rows, machine = studies.rows, _machine(studies)
-    vary, taken, quota = machine["windows_vary"], machine["taken_by_others"], noise.quota(rows)
+    rows = studies.rows
+    machine = _machine(studies)
+    vary = machine["windows_vary"]
+    taken = machine["taken_by_others"]
+    quota = noise.quota(rows)
     state = [STATE["unknown_state"]]
     if vary is not None:
         state = [STATE["unsteady" if vary >= noise.UNSTEADY else "steady"].format(units.percent(vary))]
@@ -417,7 +429,8 @@ def conditions(studies: Studies) -> list[str]:
     if any(any(getattr(row.measured, "core_kinds", None) or ()) for row in rows):
         sentences.append(STATE["cores"])
     if quota and quota.throttled:
-        cores, time = words.counted(quota.cores, "core"), units.duration(quota.throttled_ns, 2)
+        cores = words.counted(quota.cores, "core")
+        time = units.duration(quota.throttled_ns, 2)
         sentences.append(STATE["quota"].format(quota, cores, time))
     if studies.is_noisy:
         sentences.append(studies.noise_sentence("noisy"))
@@ -453,8 +466,10 @@ def _facts(studies: Studies, figures: dict[str, Any], *, is_alone: bool) -> list
     sentences += words.limited(studies.rows)
     bad = [row for row in studies.rows if not row.valid]
     if bad:
-        planned, reasons = len(studies.rows), bad[0].invalid_reasons or ["no reason given"]
-        valid, reason = planned - len(bad), words.plain(reasons[0].removesuffix("."), 90)
+        planned = len(studies.rows)
+        reasons = bad[0].invalid_reasons or ["no reason given"]
+        valid = planned - len(bad)
+        reason = words.plain(reasons[0].removesuffix("."), 90)
         figures["trials"] = {"valid": valid, "planned": planned}
         sentences.append(SENTENCES["valid"].format(valid, planned, words.name(bad[0].strategy), reason))
     return sentences

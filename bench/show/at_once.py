@@ -105,9 +105,12 @@ def rooms(studies: "Studies") -> dict[str, Rooms]:
     if not any(row.kind == "limit" for row in rows):
         return {}
     shared = {name: known.most for name in SHARED if (known := limit(rows, name)) is not None}
-    memory, threads = limit(rows, MEMORY), limit(rows, THREADS)
-    trials, sizes = crawled(studies), slopes(studies)
-    of_threads, largest = with_threads(trials), trials.groupby("model", sort=False)["in_flight"].max()
+    memory = limit(rows, MEMORY)
+    threads = limit(rows, THREADS)
+    trials = crawled(studies)
+    sizes = slopes(studies)
+    of_threads = with_threads(trials)
+    largest = trials.groupby("model", sort=False)["in_flight"].max()
     limited = {base(row.strategy): row.measured.reached_in_flight for row in rows if row.reached}
     table = {}
     for model, in_flight in largest.items():

@@ -79,7 +79,8 @@ def section(studies: "Studies") -> Section:
         words = cpu.study.figure.words
         heads[words] = join(", ", words, cpu.name, cpu.head(cpu.usual))
     parts = studies.parts[NAME]
-    tables, inside = [], {summary: list[Table]() for summary in DETAILS}
+    tables = []
+    inside = {summary: list[Table]() for summary in DETAILS}
     for part, table in zip(parts, sections.section(parts).tables, strict=True):
         counted = _counted(part, rows)
         titles = tuple(heads.get(head, head) for head in table.heads)

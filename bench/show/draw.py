@@ -92,7 +92,8 @@ def _title(part: Part, load: str) -> str:
 
 def _means(part: Part, plot: Plot, _moments: pd.DataFrame) -> Iterator[Panel]:
     """Yield panels: of lines and tiles some of the facets; of bars and dots the column that stands for all."""
-    mark, every = _mark(part, plot), [[part.usual]]
+    mark = _mark(part, plot)
+    every = [[part.usual]]
     if mark in {"lines", "tiles"}:
         every = _facets(part, plot)
     usual = [columns for columns in every if part.usual in columns] or every[:1]
@@ -132,7 +133,8 @@ def is_too_wide(ratio: Any) -> bool:
 
 def _lines(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
     """Draw a line for each line of the table over the axis of the plot, with its name at its end."""
-    study, plot = part.study, part.study.plots[0]
+    study = part.study
+    plot = part.study.plots[0]
     place = study.columns.index(plot.x)
     steps = list(dict.fromkeys(column[place] for column in part.columns))
     if plot.x == "in_flight":
@@ -143,9 +145,13 @@ def _lines(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
         axes.set_xlim(-0.2, len(steps) - 0.8)
         axes.set_xlabel(value_words(plot.x))
     points: dict[str, list[Point]] = {name: [] for name in part.stacks}
-    table, label, write = part.means, study.figure.words, study.figure.write
+    table = part.means
+    label = study.figure.words
+    write = study.figure.write
     if study.over and plot.is_ratio:
-        table, label, write = part.ratios.assign(valid=True), f"ratio to {value_name(*study.over)}", units.times
+        table = part.ratios.assign(valid=True)
+        label = f"ratio to {value_name(*study.over)}"
+        write = units.times
     ratios = records(part.at(table, columns))
     noisy = [ratio for ratio in ratios if plot.is_ratio and is_too_wide(ratio)]
     for mean in ratios:
@@ -167,7 +173,8 @@ def _lines(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
 
 def _bars(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
     """Draw a bar for each line, with its figure beside it; where its ratio is too noisy, write that."""
-    figure, means = part.study.figure, part.nearest(columns[0])
+    figure = part.study.figure
+    means = part.nearest(columns[0])
     ratios = [] if part.study.over is None else records(part.at(part.ratios, columns))
     noisy = {ratio.line: ratio_text(ratio) for ratio in ratios if is_too_wide(ratio)}
     bars = []
@@ -193,7 +200,8 @@ def _dots(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
         means = part.at(part.means_of(figure), columns)
         means = means[means["line"].isin(names)]
         places = [names.index(line) for line in means["line"]]
-        marker, colour = "osD"[number], (COLOURS[6], GREY, MIDDLE)[number]
+        marker = "osD"[number]
+        colour = (COLOURS[6], GREY, MIDDLE)[number]
         label = figure_of(figure).words
         axes.plot(means["estimate"], places, marker, label=label, color=colour, markersize=7, zorder=3)
         ends += list(means["estimate"])
@@ -207,12 +215,16 @@ def _dots(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
 
 def _tiles(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
     """Draw a tile for each column: who is best, in the colour of its name; pale where no difference is certain."""
-    keys, across, facet = part.study.columns, part.study.plots[0].x, part.study.plots[0].facet
+    keys = part.study.columns
+    across = part.study.plots[0].x
+    facet = part.study.plots[0].facet
     (down,) = {*keys} - {across, facet}
     wide, high = (list(dict.fromkeys(part.means.sort_values(ORDER.get(key, key))[key])) for key in (across, down))
     for column in columns:
-        tile, values = part.tiles[column], dict(zip(keys, column, strict=True))
-        x, y = wide.index(values[across]), high.index(values[down])
+        tile = part.tiles[column]
+        values = dict(zip(keys, column, strict=True))
+        x = wide.index(values[across])
+        y = high.index(values[down])
         colour = look(tile.best[0]).colour if tile.is_decided else PALE
         hatch = "//" if tile.is_decided and len(tile.best) > 1 else ""
         alpha = 0.5 if tile.best else 0
@@ -244,7 +256,8 @@ def _listed(part: Part, plot: Plot, _moments: pd.DataFrame) -> Iterator[Panel]:
 
 
 def _listed_bars(axes: "Axes", part: Part, name: str, lines: pd.DataFrame) -> None:
-    figure, bars = figure_of(name), []
+    figure = figure_of(name)
+    bars = []
     for _, line in lines.iterrows():
         label = line_name(part.study, line)
         fill = pictures.bar_fill(line["arm"], line["stack"], is_valid=line["valid"])
@@ -254,7 +267,8 @@ def _listed_bars(axes: "Axes", part: Part, name: str, lines: pd.DataFrame) -> No
 
 def _over_time(part: Part, plot: Plot, moments: pd.DataFrame) -> Iterator[Panel]:
     """Yield a panel for each figure, with the trial in the middle of each line with the most in flight."""
-    lines, order = part.lines, part.study.order
+    lines = part.lines
+    order = part.study.order
     if "in_flight" in part.study.columns:
         lines = lines[lines["in_flight"] == lines["in_flight"].max()]
     lines = lines.sort_values(order, na_position="last") if order in lines else lines
@@ -275,7 +289,8 @@ def _over_time(part: Part, plot: Plot, moments: pd.DataFrame) -> Iterator[Panel]
 
 def _over_time_lines(axes: "Axes", points: pd.DataFrame, name: str, names: dict[str, tuple[str, str]]) -> None:
     """Draw a line for each trial, with its name at its end."""
-    styles, labels = looks([line for line, _ in names.values()][:MAX_LINES]), []
+    styles = looks([line for line, _ in names.values()][:MAX_LINES])
+    labels = []
     for trial, (line, label) in names.items():
         of_trial = points[points["trial"] == trial].sort_values("at_ns")
         places = list(zip(of_trial["at_ns"] / 1e9, of_trial["value"], strict=True))
@@ -307,7 +322,10 @@ def _layer_bars(axes: "Axes", part: Part, known: pd.DataFrame) -> None:
     """Draw the bars of layers, with the interval and the figure of all layers."""
     from matplotlib.patches import Patch
 
-    names, figures, stacked, full = list[str](), dict[int, str](), dict[int, Any](), dict[int, Any]()
+    names = list[str]()
+    figures = dict[int, str]()
+    stacked = dict[int, Any]()
+    full = dict[int, Any]()
     for key, layers in islice(known.groupby(["group", "line", "stack"], sort=False), MAX_BARS):
         group, line, stack = map(str, key)
         if GROUPS[group].capitalize() not in names:
@@ -358,7 +376,8 @@ def _ladder(part: Part, plot: Plot, _moments: pd.DataFrame) -> Iterator[Panel]:
     added = lines[(lines["layer"] == FULL) & (lines["added"] > 0) & (lines["n"] > 0)]
     sizes = added.groupby("group")["n"].nunique()
     for group in [group for group in GROUPS if group != "parked" and sizes.get(group, 0) > 1]:
-        points, names = added[added["group"] == group], part.figures["line"].unique()
+        points = added[added["group"] == group]
+        names = part.figures["line"].unique()
         title = join(": ", plot.title, join(", ", GROUPS[group], part.name))
         draw_panel = partial(_ladder_lines, points=points, names=names)
         yield Panel(title, draw_panel, is_usual=group == "held")

@@ -45,7 +45,9 @@ def evenly(values: Sequence[Any], most: int) -> list[Any]:
 
 def _compared(part: Part, where: str, means: Sequence[Any]) -> str:
     """Say how the best and the worst of some ranked means differ."""
-    figure, best, worst = part.study.figure, means[0], means[-1]
+    figure = part.study.figure
+    best = means[0]
+    worst = means[-1]
     best_value, worst_value = (figure.write(mean.estimate, figure.digits) for mean in (best, worst))
     if worst.answer == "differs":
         kind = "differs"
@@ -81,7 +83,8 @@ def _ends(part: Part) -> Iterator[str]:
 
     Lines with a stack of their own are compared with the best of the shared one in one column.
     """
-    ranked, clients = part.ranked, part.ranked_of_own
+    ranked = part.ranked
+    clients = part.ranked_of_own
     ends = dict.fromkeys([*ranked][:1] + [*ranked][-1:])
     if part.study.usual == "last":
         ends = dict.fromkeys([part.usual] if part.usual in ranked else [*ranked][-1:])
@@ -104,7 +107,8 @@ def _controls(part: Part) -> Iterator[str]:
     """Say what identical code gave, and which differences cannot be told, once for each workload with a control."""
     for column in part.columns:
         for control in records(part.at(part.controls, [column])):
-            ratio, share = units.times(control.estimate), units.percent(control.resolution - 1)
+            ratio = units.times(control.estimate)
+            share = units.percent(control.resolution - 1)
             yield TEMPLATES["control"].format(where=_where(part, column), ratio=ratio, share=share)
 
 
@@ -135,7 +139,8 @@ def _tiles(part: Part) -> Iterator[str]:
     if tiles:
         yield TEMPLATES["tie"].format(tied=len(tiles) - len(decided), number=len(tiles))
     for column in sorted(decided, key=lambda column: -tiles[column].ratio)[:1]:
-        best, ratio = tiles[column].best[0], units.times(tiles[column].ratio)
+        best = tiles[column].best[0]
+        ratio = units.times(tiles[column].ratio)
         yield TEMPLATES["lead"].format(best=best, ratio=ratio, where=part.head(column))
 
 
@@ -203,7 +208,8 @@ def _memory(part: Part) -> Iterator[str]:
 
 
 def _sizes(group: pd.DataFrame) -> str:
-    cheap, dear = group.iloc[0], group.iloc[-1]
+    cheap = group.iloc[0]
+    dear = group.iloc[-1]
     kind = "memory_overlap"
     if len(group) == 1:
         kind = "memory_alone"

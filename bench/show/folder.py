@@ -124,7 +124,8 @@ def knob(row: Row, name: str) -> Any:
 
 def source(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
     """Return one line: machine, interpreter, date, version, and the run, or how many runs."""
-    runs, cores = sorted({row.run for row in rows}), machine.get("cores")
+    runs = sorted({row.run for row in rows})
+    cores = machine.get("cores")
     parts = [
         f"{machine.get('cpu') or 'unknown CPU'}, {cores or '?'} {'core' if cores == 1 else 'cores'}",
         machine.get("system") or "unknown system",

@@ -175,7 +175,8 @@ def _sections(sections: Iterable[Section]) -> Markup:
 
 def _plots(every: Iterable[Picture], tell: Callable[[str], None]) -> dict[str, Markup]:
     """Return the plots for which the page has room, by their names; of the others, their titles alone."""
-    drawn, size = dict[str, Markup](), 0
+    drawn = dict[str, Markup]()
+    size = 0
     with settings():
         for number, picture in enumerate(every, start=1):
             plot = html.macro("plot", picture, [html.data_address(draw_svg(panel)) for panel in picture.panels])
@@ -199,7 +200,8 @@ def downloads(studies: Studies, extras: Extras, taken_bytes: int) -> Markup:
     if not studies.rows:
         return html.macro("downloads", [], "There are no rows.")
     room = MAX_BYTES - taken_bytes - _TOLD_BYTES
-    files, left_out = list[dict[str, Any]](), list[str]()
+    files = list[dict[str, Any]]()
+    left_out = list[str]()
     lines = "".join(f"{row.to_json()}\n" for row in studies.rows)
     texts = {
         "rows.jsonl": ("All rows, one JSON object per line", lines),

@@ -162,7 +162,8 @@ def save(pictures: Iterable[Picture | None], folder: Path) -> list[Path]:
             sheet.draw_without_rendering()
             sheet.set_layout_engine("none")  # it has its layout now
             for form, metadata in _FORMATS.items():
-                image, path = io.BytesIO(), folder / f"{picture.name}.{form}"
+                image = io.BytesIO()
+                path = folder / f"{picture.name}.{form}"
                 sheet.savefig(image, format=form, dpi=DPI, metadata=metadata)
                 files.write(path, image.getvalue())
                 paths.append(path)
@@ -212,7 +213,8 @@ def draw_panel(panel: Panel) -> "FigureCanvasSVG":
 
 def draw_svg(panel: Panel) -> str:
     """Draw a panel of a page as an SVG with colours for light and dark mode, under ``settings``."""
-    file, canvas = io.StringIO(), draw_panel(panel)
+    file = io.StringIO()
+    canvas = draw_panel(panel)
     # savefig would draw twice
     canvas.print_svg(file, metadata=dict.fromkeys(_METADATA))  # type: ignore[no-untyped-call]
     svg = file.getvalue()
@@ -252,7 +254,8 @@ def log_axis(axis: Any, write: Callable[..., str], values: Iterable[float]) -> N
     from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
     values = list(values)
-    low, high = min(values) / 1.25, max(values) * 1.25
+    low = min(values) / 1.25
+    high = max(values) * 1.25
     getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
     getattr(axis.axes, f"set_{axis.axis_name}lim")(low, high)
     locators = {
@@ -384,7 +387,8 @@ def draw_series(axes: "Axes", name: str, points: Sequence[Point], look: Look | N
 
 def draw_lines(axes: "Axes", series: Mapping[str, Sequence[Point]]) -> None:
     """Draw the points of each name, and its name at the end of its line. The limits of the axes must be set."""
-    styles, labels = looks(list(series)[:MAX_LINES]), list[Label]()
+    styles = looks(list(series)[:MAX_LINES])
+    labels = list[Label]()
     for name, points in series.items():
         labels += draw_series(axes, name, points, styles.get(name))
     draw_labels(axes, labels)
@@ -392,8 +396,10 @@ def draw_lines(axes: "Axes", series: Mapping[str, Sequence[Point]]) -> None:
 
 def draw_bars(axes: "Axes", bars: Sequence[Bar]) -> None:
     """Draw a bar for each name, and write its figure beside it."""
-    places, values = range(len(bars)), [0.0 if bar.instead else bar.value for bar in bars]
-    colours, hatches = [bar.fill[0] for bar in bars], [bar.fill[1] for bar in bars]
+    places = range(len(bars))
+    values = [0.0 if bar.instead else bar.value for bar in bars]
+    colours = [bar.fill[0] for bar in bars]
+    hatches = [bar.fill[1] for bar in bars]
     axes.barh(places, values, height=0.66, color=colours, hatch=hatches, edgecolor="white")
     name_rows(axes, [bar.name for bar in bars], {place: bar.text for place, bar in enumerate(bars)})
     axes.set_xlim(0, 1.02 * max([1e-9, *values]) if any(values) else 1)

@@ -136,7 +136,8 @@ class Results:
         """One line for each validity check of each trial; ``verdict``: passed, failed or not applicable."""
         import pandas as pd
 
-        of_row, of_check = ("trial", "strategy", "kind", "round", "valid"), ("name", "verdict", "detail")
+        of_row = ("trial", "strategy", "kind", "round", "valid")
+        of_check = ("name", "verdict", "detail")
         lines = [
             [*(getattr(row, name) for name in of_row), *(getattr(check, name) for name in of_check)]
             for row in self.rows

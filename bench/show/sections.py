@@ -76,7 +76,8 @@ def _grouped(members: Sequence[tuple[str, tuple[str, ...]]]) -> tuple[Line, ...]
 
 
 def _timed_tables(part: Part) -> Iterator[Table]:
-    study, title = part.study, join(", ", part.study.title, part.name)
+    study = part.study
+    title = join(", ", part.study.title, part.name)
     if study.finding == "tiles":
         yield from _grids(part, title)
         return
@@ -162,7 +163,8 @@ def written(part: Part) -> Callable[[Any], str]:
     lines = part.lines[part.lines["valid"] & part.lines["figure"].isin(SERVED) & (part.lines["kind"] == "arm")]
     keys = list(dict.fromkeys(["line", *study.columns, "latency_ns"]))
     wide = lines.pivot_table("value", keys, "figure", "median").reindex(columns=SERVED).fillna(0).reset_index()
-    before, behind = {}, {}
+    before = {}
+    behind = {}
     for line in wide.to_dict("records"):
         place = line["line"], *(line[key] for key in study.columns)
         if line["server_cpu_share"] + line["server_run_delay_share"] > MAX_SERVER_SHARE:
@@ -179,7 +181,8 @@ def written(part: Part) -> Callable[[Any], str]:
 
 def _grids(part: Part, title: str) -> Iterator[Table]:
     """Yield, for each value of the facet, who is best at each place."""
-    x, facet = part.study.plots[0].x, part.study.plots[0].facet
+    x = part.study.plots[0].x
+    facet = part.study.plots[0].facet
     (y,) = set(part.study.columns) - {x, facet}
     texts = [tile_text(tile) for tile in part.tiles.values()]
     places = pd.DataFrame(part.columns, columns=list(part.study.columns)).assign(text=texts)
@@ -209,13 +212,16 @@ def line_name(study: Study, line: Any) -> str:
 
 
 def _listed_tables(part: Part) -> Iterator[Table]:
-    study, lines, names = part.study, part.figures, part.names
+    study = part.study
+    lines = part.figures
+    names = part.names
     title = join(", ", study.title, part.name)
     keys = [key for key in study.columns if lines[key].astype(bool).any()]
     texts = [name for name in study.texts if name in lines and lines[name].notna().any()]
     heads = [*map(value_words, keys), *(figure_of(name).words for name in names)]
     heads += [name.removesuffix("_name").replace("_", " ") for name in texts]
-    cells, below = [], []
+    cells = []
+    below = []
     for _, line in lines.iterrows():
         entries = [line["line"] if line["valid"] else f"{line['line']} ✗"]
         entries += [short_name(key, line[key]) for key in keys]
@@ -241,10 +247,12 @@ def _listed_tables(part: Part) -> Iterator[Table]:
 def _memory_table(part: Part, history: History) -> Table:
     slopes = part.figures
     has_slope = slopes["estimate"].notna().groupby([slopes["group"], slopes["line"]]).transform("any")
-    known, missing = slopes[has_slope], slopes[~has_slope]
+    known = slopes[has_slope]
+    missing = slopes[~has_slope]
     columns = [name for name in (*LAYERS, SERVER, FULL, RSS) if name in set(known["layer"])]
     tables = [table for _, table in known.groupby(["group", "line"], sort=False)]
-    ranges, note = history.memory, "Range of runs: all layers, in the earlier runs on this machine."
+    ranges = history.memory
+    note = "Range of runs: all layers, in the earlier runs on this machine."
     if not any(_subject(table) in ranges for table in tables):
         ranges = reference_memory()
         note = "Range of runs: all layers, in the stored runs of the reference (results/reference)."

@@ -6,6 +6,7 @@ Its parts have the figures, measured in one of three ways: means over blocks, me
 
 import json
 import math
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -137,6 +138,11 @@ class Part:
         """The means of the figure that is compared."""
         return self.means_of(self.study.figures[0])
 
+    @property
+    def compared(self) -> pd.DataFrame:
+        """The lines of the figure that is compared."""
+        return self.lines[self.lines["figure"] == self.study.figures[0]]
+
     def means_of(self, figure: str) -> pd.DataFrame:
         """Return the means of a figure."""
         return self.figures[self.figures["figure"] == figure]
@@ -146,17 +152,16 @@ class Part:
         """The trials behind the table: of means only valid ones, of slopes those of the subjects that have one."""
         lines = self.lines
         if self.study.measure == "mean":
-            lines = lines[(lines["figure"] == self.study.figures[0]) & (lines["value"] > 0) & lines["valid"]]
+            lines = self.compared[self.compared["valid"] & (self.compared["value"] > 0)]
         elif self.study.measure == "slope":
-            able = self.figures.dropna(subset="estimate")
-            lines = lines[lines["line"].isin(able["line"])]
+            lines = lines[lines["line"].isin(self.figures.dropna(subset="estimate")["line"])]
         return lines["trial"]
 
     def is_shown(self) -> bool:
         """Return whether the study has something to show of the part."""
         if self.study.measure != "mean":
             return True
-        if not len(self.means) or any(len(set(self.means[key])) < self.study.least for key in self.study.vary):
+        if self.means.empty or any(self.means[key].nunique() < self.study.least for key in self.study.vary):
             return False
         if self.study.finding != "tiles":
             return True
@@ -213,21 +218,20 @@ class Part:
     def ratios(self) -> pd.DataFrame:
         """The ratios to the baseline of a study with an axis, by line and columns."""
         assert self.study.over is not None
-        axis, baseline = self.study.over
-        lines = self.lines[self.lines["figure"] == self.study.figures[0]]
-        if axis != "arm":
-            lines = lines[lines["role"] != "placebo"]
+        (axis, baseline), lines = self.study.over, self.compared
+        if axis == "arm":
+            table = contrast(lines, axis, baseline, [*self.study.columns, "reference"])
+            return table.assign(line=table["arm"].map(words.name))
+        lines = lines[lines["role"] != "placebo"]
+        by = ["line", *(key for key in self.study.columns if key != axis)]
         if baseline == "first":
-            named = lines[lines["role"] == "reference"][axis]
-            baseline = named.iloc[0] if axis == "interpreter" and len(named) else min(lines[axis])
-        if baseline == "best":
+            references = lines[lines["role"] == "reference"][axis]
+            baseline = references.iloc[0] if len(references) else min(lines[axis])
+        elif baseline == "best":
             best = self.means.sort_values("estimate").groupby("line")[axis].last()
             lines = lines.assign(best=lines["line"].map(best))
-        by = [key for key in ("line", *self.study.columns) if key != axis and (key, axis) != ("line", "arm")]
-        if baseline in {"reference", "best"}:
-            by.append(str(baseline))
-        table = contrast(lines, axis, baseline, by)
-        return table.assign(line=table["arm"].map(words.name)) if axis == "arm" else table
+            by.append("best")
+        return contrast(lines, axis, baseline, by)
 
     @property
     def controls(self) -> pd.DataFrame:
@@ -265,8 +269,7 @@ class Part:
         return self._ranked((places.isin(best) | (self.able["stack"] == "own")) & (self.able["shared"] > 1))
 
     def _ranked(self, chosen: "pd.Series[bool]") -> dict[Column, list[Any]]:
-        lines = self.lines[self.lines["figure"] == self.study.figures[0]]
-        table = rank(self.study, lines, self.able[chosen], self.study.columns)
+        table = rank(self.study, self.compared, self.able[chosen], self.study.columns)
         columns = {key: records(means) for key, means in table.groupby(list(self.study.columns), sort=False)}
         return {column: columns[column] for column in self.columns if len(columns.get(column, ())) > 1}
 
@@ -357,17 +360,24 @@ def parts(study: Study, source: pd.DataFrame) -> list[Part]:
         # A shorter crawl never has so many in flight.
         is_full = (rows["kind"] != "crawl") | (rows["site_pages"] >= rows["in_flight"])
         rows = rows[is_full] if is_full.any() else rows
-    rows = rows.query(study.select) if study.select and len(rows) else rows
-    rows = slopes.layers(rows) if study.measure == "slope" else rows
+    if study.select and len(rows):
+        rows = rows.query(study.select)
+    if study.measure == "slope":
+        rows = slopes.layers(rows)
     if rows.empty:
         return []
     line = rows[study.lines[0]].astype(str)
     for key in study.lines[1:]:
         line = line + " " + rows[key].astype(str)
-    rows = name_lines(rows, line.str.strip())
-    many = [Part(study, name, lines) for name, lines in _split(study, rows)]
-    able = [part for part in many if part.is_shown()]
-    return sorted(able, key=_importance)
+    rows = rows.assign(line=line.str.strip().map(words.name))
+    # Long names may be equal as they are shown; lines of one name have one stack, whatever the rows of a stranger say.
+    rows = rows.assign(stack=rows.groupby("line")["stack"].transform("first"))
+    able = [part for part in (Part(study, *group) for group in _split(study, rows)) if part.is_shown()]
+    if study.measure == "mean":
+        able.sort(key=lambda part: (not part.means["valid"].any(), -len(part.means)))
+    elif study.measure == "median":
+        able.sort(key=lambda part: -len(part.figures))
+    return able
 
 
 def _split(study: Study, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
@@ -375,31 +385,20 @@ def _split(study: Study, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     if study.measure == "slope":
         rows = rows.assign(arm=rows["line"])
         is_idle = rows["group"] == "idle"
-        (name, first), *others = split(rows[~is_idle], ["cpu"]) or [("", rows[~is_idle])]
+        (name, first), *others = split(rows[~is_idle], {"cpu"}) or [("", rows[~is_idle])]
         return [(name, pd.concat([first, rows[is_idle].assign(site="{}")])), *others]
-    groups = split(rows, {*study.lines, *study.columns, *(["in_flight"] if study.is_largest else [])})
+    used = {*study.lines, *study.columns}
     if not study.is_largest:
-        return groups
-    return [(name, _largest(study, trials)) for name, trials in groups if _is_held_again(study, trials)]
-
-
-def _largest(study: Study, trials: pd.DataFrame) -> pd.DataFrame:
-    alike = trials.groupby("arm" if "in_flight" in study.columns else "kind")
-    return trials[trials["in_flight"] == alike["in_flight"].transform("max")]
-
-
-def _is_held_again(study: Study, trials: pd.DataFrame) -> bool:
-    """Return whether the largest number was held again, or was the only one: else it is one of the sizes of a slope."""
-    sizes = trials["in_flight"]
-    if not study.order or not study.is_largest or sizes.min() == sizes.max():
-        return True
-    return bool(trials.loc[sizes == sizes.max(), "arm"].duplicated().any())
-
-
-def _importance(part: Part) -> tuple[bool, int]:
-    if part.study.measure == "mean":
-        return not part.means["valid"].any(), -len(part.means)
-    return False, -len(part.figures) if part.study.measure == "median" else 0
+        return split(rows, used)
+    groups = []
+    for name, trials in split(rows, used | {"in_flight"}):
+        alike = trials.groupby("arm" if "in_flight" in used else "kind")
+        largest = trials[trials["in_flight"] == alike["in_flight"].transform("max")]
+        # If it was held only once, and others too, it is one of the sizes of a slope.
+        is_held_again = len(set(trials["in_flight"])) == 1 or largest["arm"].duplicated().any()
+        if is_held_again or not study.order:
+            groups.append((name, largest))
+    return groups
 
 
 # Lines that differ in nothing but what a table shows
@@ -418,35 +417,25 @@ def split(lines: pd.DataFrame, used: Collection[str]) -> list[tuple[str, pd.Data
     differ, and those that are not usual. The name of an arm has its interpreter and its cores.
     """
     lines = lines.assign(site=site_differences(lines["site"]))
-    in_arm = {"interpreter", "cores"} if "arm" in used else set()
-    keys = [key for key in SPLIT if key in lines and key not in {*used, *in_arm}]
+    without = {*used, "interpreter", "cores"} if "arm" in used else used
+    keys = [key for key in SPLIT if key in lines and key not in without]
     differing = {key for key in keys if len(set(lines[key])) > 1}
     parts = []
     for values, group in lines.groupby(keys, sort=False, dropna=False):
-        names = [
-            words.value_name(key, value)
-            for key, value in zip(keys, values, strict=True)
-            if key in differing or (key in USUAL and value not in {USUAL[key], "", None})
-        ]
+        names = []
+        for key, value in zip(keys, values, strict=True):
+            if key in differing or (key in USUAL and value not in {USUAL[key], "", None}):
+                names.append(words.value_name(key, value))
         parts.append((words.join(", ", *names), group))
     return sorted(parts, key=lambda part: -len(part[1]))
 
 
-def name_lines(lines: pd.DataFrame, names: "pd.Series[str]") -> pd.DataFrame:
-    """Return lines with the column ``line``, their names as they are shown.
-
-    Lines of one name have one stack, whatever the rows of a stranger say. Long names may be equal as they are shown.
-    """
-    lines = lines.assign(line=names.map(words.name))
-    return lines.assign(stack=lines.groupby("line")["stack"].transform("first"))
-
-
 def site_differences(sites: "pd.Series[str]") -> "pd.Series[str]":
     """Return of each site, as JSON, the values that another one does not share."""
-    pairs = {site: {repr(pair): pair for pair in json.loads(site).items()} for site in sites.unique()}
-    common = set.intersection(*map(set, pairs.values())) if pairs else set()
-    differing = {
-        site: json.dumps(dict(pair for text, pair in each.items() if text not in common))
-        for site, each in pairs.items()
-    }
+    values = {site: json.loads(site) for site in sites.unique()}
+    counts = Counter(repr(item) for each in values.values() for item in each.items())
+    differing = {}
+    for site, each in values.items():
+        rare = [item for item in each.items() if counts[repr(item)] < len(values)]
+        differing[site] = json.dumps(dict(rare))
     return sites.map(differing)

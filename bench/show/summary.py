@@ -171,7 +171,8 @@ def summary_table(studies: Studies, width: int = WIDTH, decided: Sequence[Sectio
         first = [terminal.wrapped(sentence, width) for sentence in answers.conditions(studies)]
     else:
         first = answers.answer_of(studies).lines(min(width, answers.WIDTH))
-    uncounted, before = not_counted(studies.rows), None if decided else earlier(studies)
+    uncounted = not_counted(studies.rows)
+    before = None if decided else earlier(studies)
     sections = [*decided, *sections_of(studies), before, Section("", (uncounted,)) if uncounted else None]
     *sentences, last = findings(studies, decided)
     sentences += [*(before.sentences if before else ()), last]
