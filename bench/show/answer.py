@@ -211,7 +211,7 @@ def _of_study(studies: Studies, name: str) -> Criterion | None:
     study = part.study
     if study.measure == "median":
         figure = study.order or study.figures[-1]
-        valid = part.figures[part.figures["valid"].astype(bool) & part.figures[figure].notna()]
+        valid = part.valid.dropna(subset=figure)
         values = zip(valid["line"].map(base), valid[figure], strict=True)
         listed = {line: Entry(figure_of(figure).write(value, 2), {"estimate": value}) for line, value in values}
         return Criterion(name, (study.title, figure_of(figure).words), listed)
@@ -381,8 +381,7 @@ def _counts(studies: Studies, clients: Sequence[str], figures: dict[str, Any]) -
     """
     counted: dict[Any, Any] = {}
     for part in studies.parts["counts"][:1]:
-        valid = part.figures[part.figures["valid"].astype(bool)].set_index("line")
-        counted = valid.reindex(columns=COUNTED).dropna().to_dict("index")
+        counted = part.valid.set_index("line").reindex(columns=COUNTED).dropna().to_dict("index")
     known = {name: counted[name] for name in (PAIR[1], *clients, REFERENCE) if name in counted}
     if len(known) == 1 or REFERENCE not in known:
         return []

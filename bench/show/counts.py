@@ -3,7 +3,7 @@
 The study ``counts`` has the figures; here is what stands beside them and below them. No time is computed from counts.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -48,21 +48,21 @@ def beside(trials: pd.DataFrame, rows: Sequence[Row], cpu: Sequence[Part]) -> pd
         is_alike = trials["connection"] == part.lines["connection"].iloc[0]
         trials = trials.assign(cpu_per_page_ns=trials["arm"].map(base).map(costs).where(is_alike))
     keys = list(trials[["arm", "workload", "site"]].itertuples(index=False, name=None))
-    alike: dict[object, list[Row]] = {}
+    alike = defaultdict[object, list[Row]](list)
     for key, row in zip(keys, rows, strict=True):
         if row.kind == NAME and row.valid:
-            alike.setdefault(key, []).append(row)
-    repeats = pd.Series([_repeats(alike.get(key, ())) for key in keys], trials.index, dtype=object)
+            alike[key].append(row)
+    repeats = pd.Series([_repeats(alike[key]) for key in keys], trials.index, dtype=object)
     # All counts are of one latency, so it is no part of a name.
     return trials.assign(latency="0", repeats=repeats)
 
 
 def _repeats(rows: Sequence[Row]) -> str | None:
     """Say whether repeats are equal, or by which share they differ at most; None if nothing was counted."""
-    totals: dict[str, list[int]] = {}
+    totals = defaultdict[str, list[int]](list)
     for row in rows:
         for counter, counts in (row.measured.totals or {}).items():
-            totals.setdefault(counter, []).extend(counts)
+            totals[counter] += counts
     if not any(totals.values()):
         return None
     if max(map(len, totals.values())) == 1:
@@ -103,10 +103,10 @@ def _counted(part: Part, rows: Mapping[tuple[str, str], Row]) -> dict[str, Row]:
 
 def _lacks(counted: Mapping[str, Row]) -> Iterator[str]:
     """Yield what could not be counted, with the strategies and the reason."""
-    names: dict[tuple[str, str], list[str]] = {}
+    names = defaultdict[tuple[str, str], list[str]](list)
     for name, row in counted.items():
         for lack in (row.measured.lacks or {}).items():
-            names.setdefault(lack, []).append(name)
+            names[lack].append(name)
     for (what, reason), some in names.items():
         yield SENTENCES["not_counted"].format(what, ", ".join(some), reason)
 
@@ -144,9 +144,9 @@ def _by_strategy(title: str, columns: Mapping[str, Column]) -> Iterator[Table]:
     strategies = list(columns)
     for first in range(0, len(strategies), MAX_MODELS):
         some = strategies[first : first + MAX_MODELS]
-        most: dict[str, float] = {}
+        most = defaultdict[str, float](float)
         for name, ends in chain.from_iterable(columns[strategy].items() for strategy in some):
-            most[name] = max(most.get(name, 0), *ends)
+            most[name] = max(most[name], *ends)
         names = sorted(most, key=most.__getitem__, reverse=True)
         lines = [(name, *(_written(columns[strategy].get(name, ())) for strategy in some)) for name in names]
         notes = [f"The first {MAX_LINES} of {len(lines)} lines."] if len(lines) > MAX_LINES else []

@@ -96,20 +96,15 @@ def _ends(part: Part) -> Iterator[str]:
     if part.study.over is not None:
         for column in [part.usual] if part.usual in clients else [*clients][:1]:
             yield _compared(part, _where(part, column, OWN), clients[column])
-        yield from _controls(part)
+        for column in part.columns:  # what identical code gave, and which differences cannot be told
+            for control in records(part.at(part.controls, [column])):
+                ratio = units.times(control.estimate)
+                share = units.percent(control.resolution - 1)
+                yield TEMPLATES["control"].format(where=_where(part, column), ratio=ratio, share=share)
 
 
 def _where(part: Part, column: Column, stack: str = "") -> str:
     return join(", ", part.head(column), part.name, stack)
-
-
-def _controls(part: Part) -> Iterator[str]:
-    """Say what identical code gave, and which differences cannot be told, once for each workload with a control."""
-    for column in part.columns:
-        for control in records(part.at(part.controls, [column])):
-            ratio = units.times(control.estimate)
-            share = units.percent(control.resolution - 1)
-            yield TEMPLATES["control"].format(where=_where(part, column), ratio=ratio, share=share)
 
 
 def _axis(part: Part) -> Iterator[str]:
@@ -138,10 +133,10 @@ def _tiles(part: Part) -> Iterator[str]:
     decided = [column for column, tile in tiles.items() if tile.is_decided]
     if tiles:
         yield TEMPLATES["tie"].format(tied=len(tiles) - len(decided), number=len(tiles))
-    for column in sorted(decided, key=lambda column: -tiles[column].ratio)[:1]:
-        best = tiles[column].best[0]
-        ratio = units.times(tiles[column].ratio)
-        yield TEMPLATES["lead"].format(best=best, ratio=ratio, where=part.head(column))
+    if decided:
+        column = max(decided, key=lambda column: tiles[column].ratio)
+        lead = tiles[column]
+        yield TEMPLATES["lead"].format(best=lead.best[0], ratio=units.times(lead.ratio), where=part.head(column))
 
 
 # Of medians
@@ -150,7 +145,8 @@ def _tiles(part: Part) -> Iterator[str]:
 def _order(part: Part) -> Iterator[str]:
     """Compare the lines that held the most, in the figure that orders them."""
     order = part.study.order
-    lines = part.figures[part.figures["valid"].astype(bool)]
+    figure = part.study.figure
+    lines = part.valid
     if order not in lines:
         return
     lines = lines[lines[order].notna()]
@@ -159,11 +155,10 @@ def _order(part: Part) -> Iterator[str]:
     lines = (shared if len(shared) > 1 else lines).assign(estimate=lines[order])
     if lines.empty:
         return
-    held = words.in_flight(int(lines["held_in_flight"].max()))
-    where = join(", ", part.study.title, held, part.name, part.study.figure.words)
+    first = lines.iloc[0]
+    where = join(", ", part.study.title, words.in_flight(int(first["held_in_flight"])), part.name, figure.words)
     if len(lines) == 1:
-        value = part.study.figure.write(lines["estimate"].iloc[0], 2)
-        yield TEMPLATES["alone"].format(where=where, best_value=value, best=lines["line"].iloc[0])
+        yield TEMPLATES["alone"].format(where=where, best_value=figure.write(first[order], 2), best=first["line"])
         return
     trials = part.lines[part.lines["valid"]].merge(lines[["line", *part.study.columns]])
     ranked = rank(part.study, trials.assign(value=trials[order], figure=order), lines)
@@ -172,20 +167,19 @@ def _order(part: Part) -> Iterator[str]:
 
 def _rate_kept(part: Part) -> Iterator[str]:
     """Say which is the highest rate that was kept in every round, below the lowest one that was not."""
-    lines = part.figures.reindex(columns=["valid", "rate_per_s", "kept"])
-    valid = lines[lines["valid"].astype(bool) & lines["kept"].notna()]
-    lost = valid[valid["kept"] < 1]["rate_per_s"].min()
-    rates = valid[(valid["kept"] == 1) & ~(valid["rate_per_s"] >= lost)]["rate_per_s"]
-    if len(valid):
+    known = part.valid.reindex(columns=["rate_per_s", "kept"]).dropna(subset="kept")
+    lost = known[known["kept"] < 1]["rate_per_s"].min()
+    rates = known[(known["kept"] == 1) & ~(known["rate_per_s"] >= lost)]["rate_per_s"]
+    if len(known):
         highest = f"{rates.max():,.10g} requests/s" if len(rates) else "none of those offered"
         yield TEMPLATES["rate_kept"].format(where=join(", ", part.study.title, part.name), highest=highest)
 
 
 def _reached(part: Part) -> Iterator[str]:
     """Say how much of each resource a process reached, and which limit binds."""
-    for line in part.figures.to_dict("records"):
-        if line["valid"] and not pd.isna(line.get("found")):
-            kind = "bound_by" if isinstance(line.get("bound_by"), str) else "stopped_by"
+    for line in part.valid.reindex(columns=["line", "found", "bound_by", "stopped_by"]).to_dict("records"):
+        if not pd.isna(line["found"]):
+            kind = "bound_by" if isinstance(line["bound_by"], str) else "stopped_by"
             limit = words.plain(str(line[kind]), 70)
             yield TEMPLATES[kind].format(what=line["line"], found=units.count(round(line["found"])), limit=limit)
 
@@ -203,26 +197,24 @@ def _memory(part: Part) -> Iterator[str]:
         shared = subjects[subjects["stack"] == "shared"]
         compared = shared if len(shared) > 1 else subjects
         compared = pair if len(pair) == len(PAIR) else compared
-        if len(compared):
-            yield _sizes(compared.sort_values("estimate"))
-
-
-def _sizes(group: pd.DataFrame) -> str:
-    cheap = group.iloc[0]
-    dear = group.iloc[-1]
-    kind = "memory_overlap"
-    if len(group) == 1:
-        kind = "memory_alone"
-    elif cheap["high"] < dear["low"]:
-        kind = "memory"
-    return TEMPLATES[kind].format(
-        what=UNITS[dear["group"]],
-        most=units.size(dear["estimate"], 2),
-        dear=dear["line"],
-        least=units.size(cheap["estimate"], 2),
-        cheap=cheap["line"],
-        ratio=units.times(dear["estimate"] / cheap["estimate"]),
-    )
+        if compared.empty:
+            continue
+        ordered = records(compared.sort_values("estimate"))
+        cheap = ordered[0]
+        dear = ordered[-1]
+        kind = "memory_overlap"
+        if cheap is dear:
+            kind = "memory_alone"
+        elif cheap.high < dear.low:
+            kind = "memory"
+        yield TEMPLATES[kind].format(
+            what=UNITS[dear.group],
+            most=units.size(dear.estimate, 2),
+            dear=dear.line,
+            least=units.size(cheap.estimate, 2),
+            cheap=cheap.line,
+            ratio=units.times(dear.estimate / cheap.estimate),
+        )
 
 
 FINDINGS = {

@@ -1,7 +1,7 @@
 """The tables of studies, for any renderer, and as DataFrames."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -62,7 +62,7 @@ def section(many: Sequence[Part], history: History | None = None) -> Section:
     )
 
 
-def _grouped(members: Sequence[tuple[str, tuple[str, ...]]]) -> tuple[Line, ...]:
+def _grouped(members: Iterable[tuple[str, tuple[str, ...]]]) -> tuple[Line, ...]:
     """Return lines, each with the heading of its group before it where that changes; an empty one is left out."""
     lines: list[Line] = []
     for heading, some in groupby(members, key=lambda member: member[0]):
@@ -104,28 +104,18 @@ def _table(part: Part, title: str, table: pd.DataFrame, write: Callable[[Any], s
 
     A single name is the column. So is each name if there are more than MAX_COLUMNS columns.
     """
-    entries = {
-        (each.line, column): write(each) for column in part.columns for each in records(part.at(table, [column]))
-    }
-    columns = [column for column in part.columns if any(column == place for _, place in entries)]
-    names = [name for name in part.stacks if any(name == line for line, _ in entries)]
-
-    def cells(places: Sequence[Any]) -> Iterator[str]:
-        return (entries.get(place, "-") for place in places)
-
+    names = [name for name in part.stacks if name in set(table["line"])]
+    columns = []
+    for column in part.columns:
+        texts = {each.line: write(each) for each in records(part.at(table, [column]))}
+        if texts:
+            columns.append((part.head(column), *(texts.get(name, "-") for name in names)))
     if len(names) == 1 < len(columns) or len(columns) > MAX_COLUMNS:
-        turned = [(part.head(column), *cells([(name, column) for name in names])) for column in columns]
-        return Table(title, ("", *names), tuple(turned))
-    headings = {name: HEADINGS.get(part.stacks[name], "") for name in names}
-    first = next(iter(headings.values()), "")
-    members = [
-        (
-            "" if headings[name] == first else headings[name],
-            (name, *cells([(name, column) for column in columns])),
-        )
-        for name in names
-    ]
-    return Table(title, ("strategy", *map(part.head, columns)), _grouped(members))
+        return Table(title, ("", *names), tuple(columns))
+    heads, *lines = zip(("strategy", *names), *columns, strict=True)
+    headings = [HEADINGS.get(part.stacks[name], "") for name in names]
+    of_others = [heading if heading != headings[0] else "" for heading in headings]
+    return Table(title, heads, _grouped(zip(of_others, lines, strict=True)))
 
 
 def text(figure: Figure, mean: Any) -> str:
@@ -214,31 +204,31 @@ def line_name(study: Study, line: Any) -> str:
 def _listed_tables(part: Part) -> Iterator[Table]:
     study = part.study
     lines = part.figures
-    names = part.names
     title = join(", ", study.title, part.name)
+    names = [name if is_valid else f"{name} ✗" for name, is_valid in zip(lines["line"], lines["valid"], strict=True)]
     keys = [key for key in study.columns if lines[key].astype(bool).any()]
-    texts = [name for name in study.texts if name in lines and lines[name].notna().any()]
-    heads = [*map(value_words, keys), *(figure_of(name).words for name in names)]
-    heads += [name.removesuffix("_name").replace("_", " ") for name in texts]
-    cells = []
+    columns = [(value_words(key), *(short_name(key, value) for value in lines[key])) for key in keys]
+    for name in part.names:
+        figure = figure_of(name)
+        columns.append((figure.words, *("-" if pd.isna(value) else figure.write(value, 2) for value in lines[name])))
+    for name in study.texts:
+        if name in lines and lines[name].notna().any():
+            texts = (words.plain(value, MAX_TEXT) if isinstance(value, str) else "-" for value in lines[name])
+            columns.append((name.removesuffix("_name").replace("_", " "), *texts))
     below = []
     for _, line in lines.iterrows():
-        entries = [line["line"] if line["valid"] else f"{line['line']} ✗"]
-        entries += [short_name(key, line[key]) for key in keys]
-        entries += ["-" if pd.isna(line[name]) else figure_of(name).write(line[name], 2) for name in names]
-        entries += [words.plain(line[name], MAX_TEXT) if isinstance(line[name], str) else "-" for name in texts]
-        cells.append(tuple(entries))
         if isinstance(sentence := line.get(study.below), str):
             below.append(f"{line_name(study, line)}: {words.plain(sentence, 300)}.")
     if not lines["valid"].all():
         below.append(TEXTS["signs"]["✗"])
     if not study.is_turned:
-        yield Table(title, ("", *heads), tuple(cells), tuple(below))
+        heads, *cells = zip(("", *names), *columns, strict=True)
+        yield Table(title, heads, tuple(cells), tuple(below))
         return
-    for first in range(0, len(cells), MAX_TURNED):
-        some = cells[first : first + MAX_TURNED]
-        turned = [line for line in zip(heads, *(line[1:] for line in some), strict=True) if set(line[1:]) - {"-", ""}]
-        yield Table(title, ("", *(line[0] for line in some)), tuple(turned), () if first else tuple(below))
+    for first in range(0, len(names), MAX_TURNED):
+        some = slice(first, first + MAX_TURNED)
+        turned = [(head, *texts[some]) for head, *texts in columns if {*texts[some]} - {"-", ""}]
+        yield Table(title, ("", *names[some]), tuple(turned), () if first else tuple(below))
 
 
 # Of slopes
@@ -250,22 +240,21 @@ def _memory_table(part: Part, history: History) -> Table:
     known = slopes[has_slope]
     missing = slopes[~has_slope]
     columns = [name for name in (*LAYERS, SERVER, FULL, RSS) if name in set(known["layer"])]
-    tables = [table for _, table in known.groupby(["group", "line"], sort=False)]
+    subjects = dict(iter(known.groupby(["group", "arm", "connection"], sort=False)))
     ranges = history.memory
     note = "Range of runs: all layers, in the earlier runs on this machine."
-    if not any(_subject(table) in ranges for table in tables):
+    if subjects.keys().isdisjoint(ranges):
         ranges = reference_memory()
         note = "Range of runs: all layers, in the stored runs of the reference (results/reference)."
-    has_ranges = any(_subject(table) in ranges for table in tables)
+    has_ranges = not subjects.keys().isdisjoint(ranges)
     members = []
-    for table in tables:
-        group, line, stack = table[["group", "line", "stack"]].iloc[0]
+    for subject, table in subjects.items():
         sizes = {slope.layer: size_text(slope) for slope in records(table)}
         cells = [sizes.get(column, "-") for column in columns]
         if has_ranges:
-            ends = ranges.get(_subject(table))
-            cells.append(units.size_between(*ends, 2) if ends else "-")
-        members.append((GROUPS[group], (starred(line, stack), *cells)))
+            cells.append(units.size_between(*ranges[subject], 2) if subject in ranges else "-")
+        name = starred(*table[["line", "stack"]].iloc[0])
+        members.append((GROUPS[subject[0]], (name, *cells)))
     heads = [column.replace(" and ", ", ") for column in columns]
     notes = []
     if has_ranges:
@@ -275,11 +264,6 @@ def _memory_table(part: Part, history: History) -> Table:
         notes.append(f"Too few valid trials for a slope: {', '.join(missing['line'].unique())}.")
     notes += [f"-: {reason}." for reason in known["reason"].unique() if reason]
     return Table(join(", ", part.study.title, part.name), ("", *heads), _grouped(members), tuple(notes))
-
-
-def _subject(table: pd.DataFrame) -> tuple[Any, Any, Any]:
-    group, arm, connection = table[["group", "arm", "connection"]].iloc[0]
-    return group, arm, connection
 
 
 def starred(line: str, stack: str) -> str:

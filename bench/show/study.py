@@ -134,6 +134,11 @@ class Part:
         return MEASURES[self.study.measure](self.study, self.lines)
 
     @property
+    def valid(self) -> pd.DataFrame:
+        """The figures of a study of medians that are of valid trials."""
+        return self.figures[self.figures["valid"].astype(bool)]
+
+    @property
     def means(self) -> pd.DataFrame:
         """The means of the figure that is compared."""
         return self.means_of(self.study.figures[0])

@@ -6,7 +6,7 @@ the Markdown has a limit, and says how many lines it leaves out.
 
 import math
 import statistics
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -63,36 +63,43 @@ def first_reason(rows: Sequence[Row]) -> str:
 
 def not_counted(rows: Sequence[Row]) -> Table | None:
     """Return the trials that do not count by their reason, the most frequent first; None if all count."""
-    cases: dict[str, list[tuple[str, str]]] = {}
+    cases = defaultdict[str, list[tuple[str, str]]](list)
     for row in rows:
-        for why in (row.invalid_reasons or ["no reason given"]) if not row.valid else ():
+        reasons = [] if row.valid else row.invalid_reasons or ["no reason given"]
+        for why in reasons:
             kind, _, detail = why.partition(": ")
-            cases.setdefault(kind, []).append((words.name(row.strategy), detail))
+            cases[kind].append((words.name(row.strategy), detail))
+    if not cases:
+        return None
     lines = []
     for kind, examples in sorted(cases.items(), key=lambda item: -len(item[1]))[:MAX_REASONS]:
         names = list(dict.fromkeys(name for name, _ in examples))
-        more = [f"{len(names) - MAX_NAMES} more"] if len(names) > MAX_NAMES else []
-        of = ", ".join([*names[:MAX_NAMES], *more])
-        lines.append((plain(kind, 60), units.count(len(examples)), of, plain(examples[0][1], 160)))
+        if len(names) > MAX_NAMES:
+            names[MAX_NAMES:] = [f"{len(names) - MAX_NAMES} more"]
+        lines.append((plain(kind, 60), units.count(len(examples)), ", ".join(names), plain(examples[0][1], 160)))
     notes = (f"More reasons in the rows: {len(cases) - MAX_REASONS}.",) if len(cases) > MAX_REASONS else ()
-    return Table("Not counted", ("reason", "trials", "of", "such as"), tuple(lines), notes) if lines else None
+    return Table("Not counted", ("reason", "trials", "of", "such as"), tuple(lines), notes)
 
 
 def validity(rows: Sequence[Row]) -> Section:
     """Return the trials that do not count, and every check with the number of its verdicts."""
-    verdicts: dict[str, Counter[str]] = {}
+    verdicts = defaultdict[str, Counter[str]](Counter)
     for row in rows:
         for check in row.checks:
-            verdicts.setdefault(check.name, Counter())[check.verdict] += 1
+            verdicts[check.name][check.verdict] += 1
+    heads = ("check", "passed", "failed", "not applicable")
     lines: list[Line] = []
     for name, counts in sorted(verdicts.items(), key=lambda item: (-item[1]["failed"], not item[1]["passed"])):
-        sign = "✗" if counts["failed"] else "✓" if counts["passed"] else "–"  # noqa: RUF001  (a dash: neither)
+        sign = "✓" if counts["passed"] else "–"  # noqa: RUF001  (a dash: neither)
+        if counts["failed"]:
+            sign = "✗"
         first = Cell(f"{sign} {plain(name, 80)}", MEANINGS.get(name, ""), red=counts["failed"] > 0)
-        lines.append((first, *(units.count(counts[verdict]) for verdict in ("passed", "failed", "not applicable"))))
-    checks = Table("Validity checks", ("check", "passed", "failed", "not applicable"), tuple(lines))
-    tables = tuple(table for table in (not_counted(rows), checks if lines else None) if table)
-    is_all_valid = all(row.valid for row in rows)
-    return Section("", tables, () if is_all_valid else (SENTENCES["excluded"],))
+        lines.append((first, *(units.count(counts[verdict]) for verdict in heads[1:])))
+    uncounted = not_counted(rows)
+    tables = [] if uncounted is None else [uncounted]
+    if lines:
+        tables.append(Table("Validity checks", heads, tuple(lines)))
+    return Section("", tuple(tables), () if uncounted is None else (SENTENCES["excluded"],))
 
 
 def glossary() -> Section:
@@ -110,12 +117,12 @@ def earlier(studies: Studies) -> Section | None:
     runs = [_ratios(run.estimates) for run in studies.history.runs]
     lines = []
     for place, ratio in latest.items():
-        before = [run[place] for run in runs if place in run]
+        before = sorted(run[place] for run in runs if place in run)
         if before:
-            ends = f"{min(before):.2f} to {max(before):.2f}"
+            ends = f"{before[0]:.2f} to {before[-1]:.2f}"
             median = f"{statistics.median(before):.2f}x"
-            here = f"{ratio:.2f}x{'' if min(before) <= ratio <= max(before) else OUTSIDE}"
-            lines.append((_name(place), here, median, ends, str(len(before))))
+            sign = "" if before[0] <= ratio <= before[-1] else OUTSIDE
+            lines.append((_name(place), f"{ratio:.2f}x{sign}", median, ends, str(len(before))))
     if not lines:
         return None
     outside = sum(line[1].endswith(OUTSIDE) for line in lines)
@@ -132,8 +139,8 @@ def _ratios(estimates: ratios.Estimates) -> dict[Place, float]:
     known = {}
     for (cell, pair), estimate in estimates.items():
         if REFERENCE in pair:
-            is_first = min(pair) == REFERENCE
-            known[cell, pair] = math.exp(-estimate.value if is_first else estimate.value)
+            sign = -1 if min(pair) == REFERENCE else 1
+            known[cell, pair] = math.exp(sign * estimate.value)
     return known
 
 
