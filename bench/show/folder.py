@@ -139,19 +139,18 @@ def source(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
 
 def pythons(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
     """Return the Python versions of the workers."""
-    names = {
-        f"{knob(row, 'implementation') or 'cpython'} {knob(row, 'python')}".replace("cpython", "CPython")
-        + (" without the global lock" if knob(row, "gil") is False else "")
-        for row in rows
-        if knob(row, "python") is not None
-    }
+    names = set()
+    for row in rows:
+        if knob(row, "python") is not None:
+            name = f"{knob(row, 'implementation') or 'cpython'} {knob(row, 'python')}".replace("cpython", "CPython")
+            names.add(f"{name} without the global lock" if knob(row, "gil") is False else name)
     return ", ".join(sorted(names)) or str(machine.get("python") or "unknown Python")
 
 
 def experiment(run: str, machine: Mapping[str, Any]) -> str:
     """Return the name of the experiment: the end of a run's name, after time and host."""
-    _, host, name = run.partition(f"-{machine.get('host')}-")
-    return name if host and name else run.rpartition("-")[2]
+    _, _, name = run.partition(f"-{machine.get('host')}-")
+    return name or run.rpartition("-")[2]
 
 
 def date(rows: Sequence[Row]) -> str:
@@ -162,9 +161,10 @@ def date(rows: Sequence[Row]) -> str:
 
 def command(machine: Mapping[str, Any]) -> str | None:
     """Return the command of the run, without the path of the program; None if unknown."""
-    given = machine.get("command") or []
-    return shlex.join(["inflight", *(PurePath(word).name if word.startswith("/") else word for word in given[1:])]) \
-        if given else None  # fmt: skip
+    given = machine.get("command")
+    if not given:
+        return None
+    return shlex.join(["inflight", *(PurePath(word).name if word.startswith("/") else word for word in given[1:])])
 
 
 def markdown(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
@@ -176,7 +176,7 @@ def markdown(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
         pythons(rows, machine),
         *sorted({row.run for row in rows}),
     ]
-    return f"{by} on {escaped(words.plain(', '.join(names), 400))}."
+    return f"{by} on {escaped(', '.join(names), 400)}."
 
 
 # The machine
@@ -185,11 +185,11 @@ def markdown(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
 def machine_section(rows: Sequence[Row], values: Mapping[str, Any]) -> Section:
     """Return the known facts about the machine, and the days and runs that the rows belong to."""
     facts = {key: value for key, value in values.items() if key not in {"command", "versions", "interpreters"}}
-    facts |= {f"interpreter {name}": asked for name, asked in _mapping(values.get("interpreters")).items()}
+    facts |= {f"interpreter {name}": asked for name, asked in _mapping(values, "interpreters").items()}
     lines = [
         ("Python of the workers", pythons(rows, values)),
         *((_name(key), _value(key, value)) for key, value in facts.items()),
-        *((words.plain(str(name), 60), str(version)) for name, version in _mapping(values.get("versions")).items()),
+        *((words.plain(str(name), 60), str(version)) for name, version in _mapping(values, "versions").items()),
         ("date", date(rows)),
         ("runs", ", ".join(sorted({row.run for row in rows}))),
     ]
@@ -200,10 +200,12 @@ def machine_section(rows: Sequence[Row], values: Mapping[str, Any]) -> Section:
 def reproduce(values: Mapping[str, Any], experiment_toml: str | None) -> Section:
     """Return the command of the run, the version of inflight, and the experiment as it was run."""
     made = command(values)
-    details = [Detail("The command", code=(made,), is_open=True)] if made else []
+    details = []
+    if made:
+        details.append(Detail("The command", code=(made,), is_open=True))
     if experiment_toml is not None:
         details.append(Detail("The experiment as it was run (experiment.toml)", code=(experiment_toml,)))
-    version = _mapping(values.get("versions")).get("inflight-bench") or "(version unknown)"
+    version = _mapping(values, "versions").get("inflight-bench") or "(version unknown)"
     return Section(
         "",
         first=(f"inflight {version}, command: {'below' if made else 'unknown'}",),
@@ -211,7 +213,8 @@ def reproduce(values: Mapping[str, Any], experiment_toml: str | None) -> Section
     )
 
 
-def _mapping(value: object) -> Mapping[Any, Any]:
+def _mapping(values: Mapping[str, Any], key: str) -> Mapping[Any, Any]:
+    value = values.get(key)
     return value if isinstance(value, Mapping) else {}
 
 

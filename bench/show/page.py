@@ -100,28 +100,21 @@ def page(
         Chapter("answer", "The answer", _answer(studies, answer, decided, extras.missing)),
         Chapter("verdicts", "Verdicts", _sections(decided)),
         Chapter("race", "The race", _markup(scripts["race"]), is_whole=True),
-        Chapter(
-            "plots",
-            "Pictures",
-            html.macro("plots", [drawn[name] for name in first]) if first else Markup(),
-        ),
+        Chapter("plots", "Pictures", html.macro("plots", [drawn[name] for name in first])),
         Chapter("simulator", "Simulator", _markup(scripts["simulator"]), is_whole=True),
     ]
     others = [plot for name, plot in drawn.items() if name not in first]
     figures = [
         Chapter("figures", "Tables", html.listed(findings(studies)) + _sections(sections_of(studies))),
-        Chapter("others", "Other plots", html.macro("plots", others) if others else Markup()),
+        Chapter("others", "Other plots", html.macro("plots", others)),
         Chapter("validity", "Validity checks", html.section(validity(rows))),
         Chapter("glossary", "Glossary", html.section(glossary())),
         Chapter("machine", "The machine", html.section(folders.machine_section(rows, machine))),
         Chapter("reproduce", "Reproduce", html.section(folders.reproduce(machine, extras.experiment_toml))),
     ]
     title = _title(rows, machine, extras)
-    body = {
-        "title": title,
-        "source": folders.source(rows, machine),
-        "first": list(filter(None, [extras.so_far, what])),
-    }
+    source = folders.source(rows, machine)
+    lead = list(filter(None, [extras.so_far, what]))
     used = {name: fragment for name, fragment in scripts.items() if fragment}
     style = "".join(fragment.css for fragment in used.values())
     script = "".join(fragment.js for fragment in used.values())
@@ -131,7 +124,8 @@ def page(
         """Return the whole page with these links to the rows."""
         chapters = [part for part in parts if part.inside]
         folded = [part for part in (*figures, Chapter("rows", "Raw data", links)) if part.inside]
-        return html.shell(title, html.filled("run.html", **body, chapters=chapters, folded=folded), style, script, data)
+        body = html.filled("run.html", title=title, source=source, first=lead, chapters=chapters, folded=folded)
+        return html.shell(title, body, style, script, data)
 
     return whole(downloads(studies, extras, len(whole(Markup()).encode("utf-8", "replace"))))
 
@@ -165,8 +159,8 @@ def _answer(studies: Studies, answer: RunAnswer, decided: Sequence[Section], mis
     if decided:
         return html.listed([*conditions(studies), *findings(studies, decided)], html.ANSWER) + last
     table = html.table(answer.table) if answer.columns else Markup()
-    below = [*answer.sentences, coverage(studies.rows)]
-    return html.listed(answer.state, "notes") + table + html.listed(below, html.ANSWER) + last
+    below = html.listed([*answer.sentences, coverage(studies.rows)], html.ANSWER)
+    return html.listed(answer.state, "notes") + table + below + last
 
 
 def _sections(sections: Iterable[Section]) -> Markup:

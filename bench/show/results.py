@@ -90,11 +90,12 @@ class Results:
 
         Raises NotInRunError for a value that no row has.
         """
-        names = [strategies] if isinstance(strategies, str) else strategies
+        names = {strategies} if isinstance(strategies, str) else set(strategies or ())
         wanted = {"latency": latency, "in_flight": in_flight, "connection": connection, "cpu": cpu}
-        chosen = self.rows if names is None else _having(self.rows, "strategy", set(names))
+        chosen = self.rows if strategies is None else _having(self.rows, "strategy", names)
         for what, value in wanted.items():
-            chosen = chosen if value is None else _having(chosen, what, {value})
+            if value is not None:
+                chosen = _having(chosen, what, {value})
         return replace(self, rows=[row for row in chosen if keep is None or keep(row)])
 
     @property
@@ -206,11 +207,10 @@ def as_json(studies: "Studies") -> dict[str, Any]:
             {
                 "strategy": name,
                 "stack": stack,
-                "trials": len(rows),
-                "valid": sum(row.valid for row in rows),
+                "trials": sum(row.strategy == name for row in studies.rows),
+                "valid": sum(row.strategy == name and row.valid for row in studies.rows),
             }
             for name, stack in sorted(stacks.items(), key=lambda item: (item[1] != "shared", item[0]))
-            for rows in [[row for row in studies.rows if row.strategy == name]]
         ],
         "answer": answer_of(studies).as_json(),
         **studies.as_json(),

@@ -103,16 +103,16 @@ class Studies:
     @cached_property
     def sections(self) -> list[Section]:
         """The sections; of a noisy run, those of timed studies have tables only, and the first says why."""
-        every = [(parts[0].study.is_timed, self._section(parts)) for parts in self.present]
-        if not self.is_noisy:
-            return [section for _, section in every]
-        warning = (self.noise_sentence("noisy"),)
-        bare = [replace(part, title="", findings=()) if is_timed else part for is_timed, part in every]
-        return [Section("", first=warning, findings=warning), *bare]
-
-    def _section(self, parts: list[Part]) -> Section:
-        is_counts = parts[0].study.name == counts.NAME
-        return counts.section(self) if is_counts else sections.section(parts, self.history)
+        every = []
+        if self.is_noisy:
+            warning = (self.noise_sentence("noisy"),)
+            every.append(Section("", first=warning, findings=warning))
+        for parts in self.present:
+            study = parts[0].study
+            is_counts = study.name == counts.NAME
+            section = counts.section(self) if is_counts else sections.section(parts, self.history)
+            every.append(replace(section, findings=()) if self.is_noisy and study.is_timed else section)
+        return every
 
     def noise_sentence(self, name: str) -> str:
         """Return a sentence of ``texts.toml`` that says what others took of the client's core."""
@@ -165,8 +165,8 @@ def _without_repeated(present: Sequence[list[Part]]) -> list[list[Part]]:
     first: dict[object, list[Part]] = {}
     for parts in present:
         study = parts[0].study
-        is_drawn_once = study.measure != "mean"
-        first.setdefault(study.name if is_drawn_once else (study.figures[0], study.plots[0].mark), parts)
+        drawn = (study.figures[0], study.plots[0].mark) if study.measure == "mean" else study.name
+        first.setdefault(drawn, parts)
     return list(first.values())
 
 
@@ -190,12 +190,13 @@ def decision_pictures(rows: Sequence[Row], machine: dict[str, Any], extras: Extr
     """Yield the blocks of a comparison or of a self-test; nothing without a good block."""
     from inflight.bench.ab import decide, plot
 
-    every: list[Picture | None] = []
+    picture = None
     if extras.selftest is not None:
-        every = [plot.picture_of_selftest(extras.selftest, rows)]
+        picture = plot.picture_of_selftest(extras.selftest, rows)
     elif any(row.is_compared for row in rows) and (result := decide.result(rows, extras.verdict)) is not None:
-        every = [plot.picture(result, machine)]
-    yield from filter(None, every)
+        picture = plot.picture(result, machine)
+    if picture is not None:
+        yield picture
 
 
 def _stored(comparison: Mapping[str, Any]) -> Section:
