@@ -5,9 +5,10 @@ spread says how large a change must be. docs/ci.md says what the verdict is wort
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
+from statistics import fmean
 from typing import Any, Literal, get_args
 
 from inflight.bench import units
@@ -87,15 +88,18 @@ def judge(made: Sequence[Counts]) -> CallsVerdict:
     a, b = ([row for row in made if side_of(row) == side] for side in SIDES)
     versions = version(a[0]), version(b[0])
     is_gated = versions[0] == versions[1]
+    pages = a[0].measured.pages or 1
     differences = []
     for counter in get_args(CounterName):
         totals = totals_of(a, counter), totals_of(b, counter)
         if all(totals) and (is_gated or counter != "bytecodes"):
-            differences.append(difference(counter, *totals, a[0].measured.pages or 1))
+            before, after = (fmean(each) / pages for each in totals)
+            spread = max(max(each) - min(each) for each in totals)
+            differences.append(Difference(counter, before, after, spread / pages))
     lacks = {f"{name} of {side_of(row)}": why for row in made for name, why in (row.measured.lacks or {}).items()}
     answer = verdict(differences) if is_gated else "compared, not gated"
-    compared = [each.counter for each in differences]
-    return CallsVerdict(answer, tuple(differences), tuple(changed(a, b, compared)), lacks, versions)
+    functions = changed(a, b, [each.counter for each in differences])
+    return CallsVerdict(answer, tuple(differences), tuple(functions), lacks, versions)
 
 
 def side_of(row: Counts) -> str:
@@ -112,12 +116,6 @@ def totals_of(many: Sequence[Counts], counter: Any) -> list[int]:
     """Return the totals of all repeats of a side; none if one has none."""
     totals = [(row.measured.totals or {}).get(counter) for row in many]
     return [] if None in totals else list(chain.from_iterable(filter(None, totals)))
-
-
-def difference(counter: str, a: Sequence[int], b: Sequence[int], pages: int) -> Difference:
-    """Return the difference of the totals of two sides."""
-    spread = max(max(totals) - min(totals) for totals in (a, b))
-    return Difference(counter, sum(a) / len(a) / pages, sum(b) / len(b) / pages, spread / pages)
 
 
 def verdict(differences: Sequence[Difference]) -> CallsAnswer:
@@ -138,16 +136,13 @@ def verdict(differences: Sequence[Difference]) -> CallsAnswer:
     return "does the same"
 
 
-def changed(a: Sequence[Counts], b: Sequence[Counts], compared: Sequence[str]) -> Iterator[tuple[str, float, float]]:
-    """Yield the functions and system calls whose counts changed most, of equal ones Python functions first."""
+def changed(a: Sequence[Counts], b: Sequence[Counts], compared: Sequence[str]) -> list[tuple[str, float, float]]:
+    """Return the functions and system calls whose counts changed most, of equal ones Python functions first."""
     of_a, of_b = by_name(a, compared), by_name(b, compared)
-
-    def order(name: str) -> tuple[float, bool, str]:
-        return -abs(of_b[name] - of_a[name]), name.startswith("<"), name  # functions in C have such names
-
-    for name in sorted(of_a.keys() | of_b.keys(), key=order)[:MAX_FUNCTIONS]:
-        if abs(of_b[name] - of_a[name]) >= MIN_SHOWN:
-            yield name, of_a[name], of_b[name]
+    changes = {name: abs(of_b[name] - of_a[name]) for name in {*of_a, *of_b}}
+    names = [name for name, change in changes.items() if change >= MIN_SHOWN]
+    names.sort(key=lambda name: (-changes[name], name.startswith("<"), name))  # functions in C have such names
+    return [(name, of_a[name], of_b[name]) for name in names[:MAX_FUNCTIONS]]
 
 
 def by_name(many: Sequence[Counts], compared: Sequence[str]) -> dict[str, float]:

@@ -55,38 +55,42 @@ def picture(result: Result, machine: Mapping[str, Any]) -> Picture | None:
     good, rule = result.tally.good, result.rule
     if not good:
         return None
-    values = {block.number: {**read.values(block), **read.controls_of(block)} for block in good}
+    values = {block.number: read.values(block) | read.controls_of(block) for block in good}
     series = []
     for name in (*good[0].comparison.gated, *read.controls_of(good[0])):
-        is_metric, here = name in NAMES, {number: each[name] for number, each in values.items() if name in each}
-        figures = [f"{side} {show.amount(name, read.figure(good, side, name))}" for side in SIDES if is_metric]
-        limits = (rule.least, rule.acceptable) if is_metric else (-rule.control_least, rule.control_least)
-        head = ", ".join(figures) or "A, measured twice"
+        head, limits = "A, measured twice", (-rule.control_least, rule.control_least)
+        if name in NAMES:
+            head = ", ".join(f"{side} {show.amount(name, read.figure(good, side, name))}" for side in SIDES)
+            limits = rule.least, rule.acceptable
+        by_block = {number: each[name] for number, each in values.items() if name in each}
         tried = [block for block in result.blocks if not block.good or name != "memory" or block.memory]
-        series.append(Series(NAMES.get(name, name), head, name, here, tried, limits))
-    notes = " ".join([*(f"{side}." for side in show.sides(good[0])), f"Workload: {show.where(good[0])}.", NOTE])
+        series.append(Series(NAMES.get(name, name), head, name, by_block, tried, limits))
+    sides = (f"{side}." for side in show.sides(good[0]))
+    notes = " ".join([*sides, f"Workload: {show.where(good[0])}.", NOTE])
     return _picture("comparison", show.title(result.decision), notes, machine, series)
 
 
 def picture_of_selftest(selftest: Mapping[str, Any], rows: Sequence[Row]) -> Picture | None:
     """Return the CPU time of blocks without a change and of those with each planted slowdown; None without a block."""
-    every, series = read.comparisons(rows), []
+    comparisons, series = read.comparisons(rows), []
     titles = {"aa": "no change"} | {f"planted-{size}": f"about +{size} %" for size in selftest["detection"]}
     for name, title in titles.items():
-        blocks = every.get(name, [])
-        here = {block.number: read.values(block)["cpu_per_page"] for block in blocks if block.good}
-        series.append(Series(title, words.counted(len(here), "block"), "cpu_per_page", here, blocks))
+        blocks = comparisons.get(name, [])
+        by_block = {block.number: read.values(block)["cpu_per_page"] for block in blocks if block.good}
+        series.append(Series(title, words.counted(len(by_block), "block"), "cpu_per_page", by_block, blocks))
+    if not series[0].values:
+        return None
     notes = f"CPU time per page of B against A, with planted slowdowns. {NOTE}"
-    return _picture("selftest", rates.title(selftest), notes, selftest["machine"], series) if series[0].values else None
+    return _picture("selftest", rates.title(selftest), notes, selftest["machine"], series)
 
 
 def _picture(name: str, title: str, notes: str, machine: Mapping[str, Any], every: Sequence[Series]) -> Picture:
     rows = {row.trial: row for series in every for block in series.blocks for row in block.rows}
-    ends = find_range([list(series.values.values()) for series in every])
-    panels = [
-        Panel(series.title, partial(_draw, series=series, ends=ends, number=number), 3.8)
-        for number, series in enumerate(every)
-    ]
+    ends = find_range(list(series.values.values()) for series in every)
+    panels = []
+    for number, series in enumerate(every):
+        draw = partial(_draw, series=series, ends=ends, number=number)
+        panels.append(Panel(series.title, draw, 3.8))
     return Picture(name, title, notes, panels, footer=provenance.source(list(rows.values()), machine))
 
 
@@ -94,15 +98,15 @@ def find_range(series: Iterable[Sequence[float]]) -> tuple[float, float]:
     """Return the ends of an axis that has 0 and each value of each series, except what is far out in it."""
     ends = [-MIN_DOWN, MIN_UP]
     for values in series:
-        finite = [value for value in values if math.isfinite(value)]
-        if len(finite) < 2:
-            ends += finite
-            continue
-        first, _, third = statistics.quantiles(finite, n=4, method="inclusive")
-        fence = max(MIN_FENCE, FENCE * (third - first))
-        ends += [value for value in finite if first - fence <= value <= third + fence]
-    room = 0.12 * (max(ends) - min(ends))
-    return min(ends) - room, max(ends) + room
+        finite = list(filter(math.isfinite, values))
+        if len(finite) > 1:
+            first, _, third = statistics.quantiles(finite, n=4, method="inclusive")
+            fence = max(MIN_FENCE, FENCE * (third - first))
+            finite = [value for value in finite if first - fence <= value <= third + fence]
+        ends += finite
+    low, high = min(ends), max(ends)
+    room = 0.12 * (high - low)
+    return low - room, high + room
 
 
 def _draw(axes: "Axes", series: Series, ends: tuple[float, float], number: int) -> None:
@@ -118,17 +122,15 @@ def _draw(axes: "Axes", series: Series, ends: tuple[float, float], number: int) 
     set_ticks(axes.yaxis, lambda value: f"{value:+,.4g} %" if abs(value) > 1e-9 else "0", 7)
     for limit in (0.0, *series.limits):
         axes.axhline(change(limit), color=GREY if limit else "black", linestyle="--" if limit else "-", zorder=1.5)
-    inside = {n: value for n, value in series.values.items() if low <= value <= high}
-    size = max(3.0, min(8.0, 50 / math.sqrt(len(series.values) or 1)))
+    values = series.values.items()
+    inside = {n: change(value) for n, value in values if low <= value <= high}
+    size = max(3.0, min(8.0, 50 / math.sqrt(len(values) or 1)))
     style: dict[str, Any] = {"linestyle": "none", "color": colour, "zorder": 4}
-    axes.plot(
-        list(inside), list(map(change, inside.values())), MARKERS[number % 3], alpha=0.8, markersize=size, **style
-    )
-    for marker, sign in (("^", 1), ("v", -1)):
-        beyond = {n: v for n, v in series.values.items() if n not in inside and v * sign > 0}
+    axes.plot(list(inside), list(inside.values()), MARKERS[number % 3], alpha=0.8, markersize=size, **style)
+    above, below = [n for n, value in values if value > high], [n for n, value in values if value < low]
+    for marker, edge, beyond in (("^", high, above), ("v", low, below)):
         if beyond:
-            edge = change(0.96 * (high if sign > 0 else low))
-            axes.plot(list(beyond), [edge] * len(beyond), marker, markersize=9, **style)
+            axes.plot(beyond, [change(0.96 * edge)] * len(beyond), marker, markersize=9, **style)
     lost = [block.number for block in series.blocks if math.isnan(series.values.get(block.number, math.nan))]
     axes.plot(lost, [0.03] * len(lost), "x", color=LOST, markeredgewidth=1.8, transform=axes.get_xaxis_transform())
     interval = "no interval"

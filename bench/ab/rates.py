@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -38,23 +39,25 @@ def counts(blocks: Sequence[Block], apart: Values) -> dict[str, Any]:
         {name: value - apart.get(name, 0.0) for name, value in read.values(block).items()} | read.controls_of(block)
         for block in good
     ]
-    verdicts, start, look = [], 0, 0
+    verdicts = Counter[str]()
+    start, look = 0, 0
     while look < len(DESIGNED.looks) and start + DESIGNED.looks[look] <= len(each):
         every = series(each[start : start + DESIGNED.looks[look]])
         gated = {str(name): every[name] for name in good[0].comparison.gated if name in every}
         decision = decide(gated, {name: every[name] for name in CONTROLS if name in every})
         look += 1
         if decision.final:
-            verdicts.append(decision.verdict)
+            verdicts[decision.verdict] += 1
             start, look = start + max(1, decision.blocks), 0
+    alarms, decisions = verdicts["regression"], verdicts.total()
     return {
-        "alarms": verdicts.count("regression"),
-        "passes": verdicts.count("pass"),
-        "inconclusive": verdicts.count("inconclusive"),
-        "decisions": len(verdicts),
-        "mean_blocks": start / len(verdicts) if verdicts else 0.0,
+        "alarms": alarms,
+        "passes": verdicts["pass"],
+        "inconclusive": verdicts["inconclusive"],
+        "decisions": decisions,
+        "mean_blocks": start / max(1, decisions),
         "blocks": len(good),
-        "upper": rate_bounds(verdicts.count("regression"), len(verdicts))[1],
+        "upper": rate_bounds(alarms, decisions)[1],
     }
 
 
@@ -70,10 +73,12 @@ def planted(blocks: Sequence[Block], apart: Values) -> dict[str, Any]:
     """Return the measured size of a planted slowdown with its 95 % interval, and the decisions on its blocks."""
     good = deciding.tally(blocks).good
     values = [read.values(block)["cpu_per_page"] - apart.get("cpu_per_page", 0.0) for block in good]
-    seen = mean(values).interval() if len(values) > 1 else None
-    size = (None, None, None) if seen is None else (seen.estimate, seen.low, seen.high)
+    size = dict[str, Any].fromkeys(("seen", "low", "high"))
+    if len(values) > 1:
+        interval = mean(values).interval()
+        size = {"seen": interval.estimate, "low": interval.low, "high": interval.high}
     loops = good[0].arm("B").planted_loops if good else None
-    return dict(zip(("seen", "low", "high"), size, strict=True)) | {"loops": loops, "real": counts(blocks, apart)}
+    return {**size, "loops": loops, "real": counts(blocks, apart)}
 
 
 def spreads(each: Sequence[Values]) -> dict[str, float]:

@@ -53,27 +53,29 @@ class Rule:
 DESIGNED = Rule()
 
 
-def with_looks(looks: tuple[int, ...], rule: Rule = DESIGNED) -> Rule:
-    """Return the rule with these looks; if there are fewer, the last one gets the remaining shares of alpha.
+def with_looks(looks: tuple[int, ...]) -> Rule:
+    """Return the designed rule with these looks; if there are fewer, the last one gets the remaining shares of alpha.
 
     Raises ValueError for looks that are not rising, or of which there are too many.
     """
-    if not 0 < len(looks) <= len(rule.looks) or looks[0] < 2 or any(late <= soon for soon, late in pairwise(looks)):
-        raise ValueError(f"the looks must be up to {len(rule.looks)} rising numbers of blocks from 2 on, not {looks}")
-    first = rule.shares[: len(looks) - 1]
-    return replace(rule, looks=looks, shares=(*first, 1 - math.fsum(first)))
+    most = len(DESIGNED.looks)
+    if not 0 < len(looks) <= most or looks[0] < 2 or any(late <= soon for soon, late in pairwise(looks)):
+        raise ValueError(f"the looks must be up to {most} rising numbers of blocks from 2 on, not {looks}")
+    first = DESIGNED.shares[: len(looks) - 1]
+    return Rule(looks, (*first, 1 - math.fsum(first)))
 
 
-def rule_for(budget_s: float, block_s: float, rule: Rule = DESIGNED, memory_s: float = 0.0) -> Rule | None:
-    """Fit the looks to a budget: multiples of the looks, or the first ones; None if it is too short for any look.
+def rule_for(budget_s: float, block_s: float, memory_s: float = 0.0) -> Rule | None:
+    """Fit the looks to a budget: multiples of the designed ones, or the first ones; None if it is too short for any.
 
     ``memory_s`` is the time that memory adds to a block, in as many blocks as the first look needs.
     """
-    rest_s = max(0.0, budget_s - rule.looks[0] * memory_s)
+    designed = DESIGNED.looks
+    rest_s = max(0.0, budget_s - designed[0] * memory_s)
     blocks = math.floor(rest_s / block_s * (1 + 1e-12))  # ignore rounding errors
-    times = blocks // rule.looks[-1]
-    looks = tuple(times * look for look in rule.looks if times) or tuple(look for look in rule.looks if look <= blocks)
-    return with_looks(looks, rule) if looks else None
+    times = blocks // designed[-1]
+    looks = tuple(times * look for look in designed) if times else tuple(look for look in designed if look <= blocks)
+    return with_looks(looks) if looks else None
 
 
 def budget_for(duration_s: float) -> int:
@@ -84,7 +86,7 @@ def budget_for(duration_s: float) -> int:
 def blocks_to_find(slowdown: float, sd: float, rule: Rule = DESIGNED, metrics: int = 1) -> int | None:
     """Return the number of blocks with which the rule finds a slowdown; None if 100 times the last look is too few."""
     for times in range(1, 101):
-        longer = with_looks(tuple(times * look for look in rule.looks), rule)
+        longer = replace(rule, looks=tuple(times * look for look in rule.looks))
         if smallest_found(sd, longer, metrics) <= slowdown:
             return longer.looks[-1]
     return None

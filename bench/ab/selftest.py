@@ -30,9 +30,8 @@ from inflight.bench.plan.arm import Arm
 from inflight.bench.plan.comparison import METRICS, comparison, of_calls
 from inflight.bench.plan.experiment import Workload, named
 from inflight.bench.plan.judge import need
-from inflight.bench.plan.trials import AnyTrial, trial_of
+from inflight.bench.plan.trials import trial_of
 from inflight.bench.rows import files as rows
-from inflight.bench.rows.files import Row
 from inflight.bench.show import progress
 from inflight.fake_server.site import SiteConfig
 
@@ -66,11 +65,9 @@ class Plan:
 
     def arms(self, loops: int | None = None) -> tuple[Arm, Arm]:
         """Return both sides of a comparison of the strategy with itself, B with planted loops in each page."""
-        a, b = (self.pythons[0], self.pythons[-1]) if self.pythons else (None, None)
-        none = None if loops is None else 0
-        return Arm("A", self.strategy, python=a, planted_loops=none), Arm(
-            "B", self.strategy, python=b, planted_loops=loops
-        )
+        pythons = self.pythons or (None,)
+        a = Arm("A", self.strategy, python=pythons[0], planted_loops=None if loops is None else 0)
+        return a, replace(a, name="B", python=pythons[-1], planted_loops=loops)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as values for TOML."""
@@ -106,16 +103,10 @@ class Laboratory:
             self.bar.finished(line, BLOCK_NS) if block.good else self.bar.repeated(line)
         return blocks
 
-    def calls(self, name: str, arms: tuple[Arm, Arm]) -> counts.CallsVerdict:
-        """Count the calls of both arms."""
-        planned, prepared = comparing.ready(of_calls(*arms, name=name), self.files / name)
-        return counts.judge(measure_counts(Measuring(self.folder, planned, prepared, self.place)))
-
-    def trial(self, trial: AnyTrial) -> Row:
-        """Measure a trial, and write its row at once."""
-        (row,) = runs.measured(trial, self.place.keeper, self.place.setting(self.folder.name))
-        runs.append(self.folder, row)
-        return row
+    def count(self, name: str, a: Arm, b: Arm) -> str:
+        """Return the verdict on the calls of both arms."""
+        planned, prepared = comparing.ready(of_calls(a, b, name=name), self.files / name)
+        return counts.judge(measure_counts(Measuring(self.folder, planned, prepared, self.place))).answer
 
 
 def run(
@@ -158,20 +149,11 @@ def code(result: rates.SelfTest) -> int:
 
     Also 1 if counts of one interpreter miss the planted call, or tell equal code apart.
     """
-    is_blind = result["calls"] not in rates.FINE
     alarms = result["false_alarms"]["real"]
-    too_often = rates.rate_bounds(alarms["alarms"], alarms["decisions"])[0] > DESIGNED.alpha
     if result["too_few"]:
         return 3
-    return 1 if too_often or is_blind else 0
-
-
-def _count(plan: Plan, where: Laboratory) -> dict[str, str]:
-    """Return the verdicts on counts of the same code, and of code with a call planted in each page."""
-    a, b = plan.arms()
-    again = where.calls("calls", (a, b))
-    more = where.calls("planted-call", (a, replace(b, planted_loops=0)))
-    return {"same": again.answer, "planted": more.answer}
+    is_blind = result["calls"] not in rates.FINE
+    return int(is_blind or rates.rate_bounds(alarms["alarms"], alarms["decisions"])[0] > DESIGNED.alpha)
 
 
 def _measure(plan: Plan, where: Laboratory) -> dict[str, Any]:
@@ -184,8 +166,11 @@ def _measure(plan: Plan, where: Laboratory) -> dict[str, Any]:
     extra_ns = cost["with_ns"] - cost["without_ns"]
     loops = {size: max(1, round(size / 100 * page_ns / cost["loop_ns"])) for size in SIZES if good}
     slow = {size: where.blocks(f"planted-{size}", plan.arms(loops[size]), plan.planted) for size in loops}
-    calls = _count(plan, where)
-    late = where.trial(trial_of(LATE.id, 1, LATE, strategies.describe(plan.strategy)))
+    a, b = plan.arms()
+    calls = {"same": where.count("calls", a, b), "planted": where.count("planted-call", a, replace(b, planted_loops=0))}
+    timers = trial_of(LATE.id, 1, LATE, strategies.describe(plan.strategy))
+    (late,) = runs.measured(timers, where.place.keeper, where.place.setting(where.folder.name))
+    runs.append(where.folder, late)
     return plan.to_dict() | {
         "format": rates.FORMAT,
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),

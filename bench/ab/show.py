@@ -41,42 +41,50 @@ def sections(rows: Sequence[Row], stored: Mapping[str, Any] | None = None) -> li
 
     ``stored`` is its ``verdict.json``, whose verdict is kept; empty if it has none.
     """
-    if (counted_calls := counts.stored_section(rows)) is not None:
-        return [counted_calls]
-    if (result := deciding.result(rows, stored)) is not None:
-        return [
-            section(result, first=("No verdict is stored here; this is the decision so far.",) if stored == {} else ())
-        ]
-    counted = read.comparisons(rows)
-    lines = tuple((name, str(len(some)), str(sum(block.good for block in some))) for name, some in counted.items())
-    table = Table("Blocks without a stored verdict", ("comparison", "blocks", "good"), lines)
-    return [Section("", (table,))] if len(counted) > 1 else []
+    of_calls = counts.stored_section(rows)
+    if of_calls is not None:
+        return [of_calls]
+    result = deciding.result(rows, stored)
+    if result is not None:
+        is_open = stored == {}
+        return [section(result, ("No verdict is stored here; this is the decision so far.",) if is_open else ())]
+    comparisons = read.comparisons(rows)
+    if len(comparisons) < 2:
+        return []
+    lines = []
+    for name, blocks in comparisons.items():
+        good = sum(block.good for block in blocks)
+        lines.append((name, str(len(blocks)), str(good)))
+    heads = ("comparison", "blocks", "good")
+    return [Section("", (Table("Blocks without a stored verdict", heads, tuple(lines)),))]
 
 
 def section(result: Result, first: tuple[str, ...] = ()) -> Section:
     """Return a verdict: what was compared and where, each metric, and what the verdict is based on."""
     decision, tally = result.decision, result.tally
-    good, level = tally.good, result.rule.level(decision.look or 1, max(1, len(decision.effects)))
-    lines = [_line(result, metric) for metric in (good[0].comparison.metrics if good else ())]
-    controls = [f"{effect.metric} {effect.change} ({effect.interval})" for effect in decision.controls]
     reasons = [f"{words.plain(why, 120)} ({number})" for why, number in list(tally.reasons.items())[:MAX_REASONS]]
-    notes = (
-        "; ".join([f"{tally.lost} of {len(result.blocks)} blocks left out", *reasons]),
-        *(f"{NAMES[metric]}: {why}" for metric, why in not_gated(result).items()),
-        *_advice(result),
-        *([f"controls, A measured twice: {', '.join(controls)}"] if controls else ()),
-        *((*COLUMNS, f"p below {units.number(level, 2)} is significant at this look") if decision.effects else ()),
-        f"designed: a false alarm in at most {units.percent(result.rule.alpha, 1)} of comparisons",
-    )
-    heading = (
-        *first,
-        *((*sides(good[0]), where(good[0]), *words.limited(good[0].rows)) if good else ("no good block",)),
-    )
+    notes = ["; ".join([f"{tally.lost} of {len(result.blocks)} blocks left out", *reasons])]
+    notes += [f"{NAMES[metric]}: {why}" for metric, why in not_gated(result).items()]
+    notes += _advice(result)
+    if decision.controls:
+        controls = [f"{effect.metric} {effect.change} ({effect.interval})" for effect in decision.controls]
+        notes.append(f"controls, A measured twice: {', '.join(controls)}")
+    if decision.effects:
+        level = result.rule.level(decision.look or 1, len(decision.effects))
+        notes += [*COLUMNS, f"p below {units.number(level, 2)} is significant at this look"]
+    notes.append(f"designed: a false alarm in at most {units.percent(result.rule.alpha, 1)} of comparisons")
+    heading, tables = [*first, "no good block"], list[Table]()
     interval = f"interval{decision.scope}"
-    changes = (f"{NAMES[each.metric]}: {each.change} (95 % {interval} {each.interval})." for each in decision.effects)
-    tables = (Table("", tuple(head.replace("interval", interval) for head in HEADS), tuple(lines)),) if good else ()
+    if tally.good:
+        block = tally.good[0]
+        heading = [*first, *sides(block), where(block), *words.limited(block.rows)]
+        heads = tuple(head.replace("interval", interval) for head in HEADS)
+        lines = tuple(_line(result, metric) for metric in block.comparison.metrics)
+        tables = [Table("", heads, lines)]
     headline = title(decision)
-    return Section(headline, tables, notes, heading, findings=(f"{headline}.", *changes))
+    findings = [f"{headline}."]
+    findings += [f"{NAMES[each.metric]}: {each.change} (95 % {interval} {each.interval})." for each in decision.effects]
+    return Section(headline, tuple(tables), tuple(notes), tuple(heading), findings=tuple(findings))
 
 
 def sides(block: Block) -> list[str]:
@@ -154,13 +162,12 @@ def changes(block: Block) -> str:
 
 def where(block: Block) -> str:
     """Return the workload of both sides, and the length of a block."""
-    a, b = (block.arms[role].workload for role in ("reference", "compared"))
-    caps = " and ".join(
-        dict.fromkeys(row.reached or units.count(row.workload.in_flight) for row in block.arms.values())
-    )
-    uses = " and ".join(dict.fromkeys(arm.connection for arm in (a, b)))
-    cycles = units.count(len(block.arms["reference"].measured.windows or ()))
-    return words.plain(f"{units.latency(a.latency)}, {caps} in flight, {uses}, {cycles} cycles of slices per block")
+    rows = block.arms.values()
+    in_flight = " and ".join(dict.fromkeys(row.reached or units.count(row.workload.in_flight) for row in rows))
+    connections = " and ".join(dict.fromkeys(row.workload.connection for row in rows))
+    a = block.arms["reference"]
+    latency, cycles = units.latency(a.workload.latency), units.count(len(a.measured.windows or ()))
+    return words.plain(f"{latency}, {in_flight} in flight, {connections}, {cycles} cycles of slices per block")
 
 
 def amount(metric: str, value: float) -> str:
@@ -170,17 +177,19 @@ def amount(metric: str, value: float) -> str:
 
 def not_gated(result: Result) -> dict[str, str]:
     """Return why a metric of the comparison is not part of the verdict, for each such metric."""
+    if not result.blocks:
+        return {}
+    comparison, reasons = result.blocks[0].comparison, dict[str, str]()
     known = {effect.metric for effect in result.decision.effects}
-    comparison = result.blocks[0].comparison if result.blocks else None
-    reasons: dict[str, str] = {}
-    for metric in comparison.metrics if comparison else ():
-        if comparison and metric not in {*comparison.gated, *known}:
+    for metric in comparison.metrics:
+        if metric in known:
+            continue
+        reason = read.why_no_memory(result.blocks) if metric == "memory" else None
+        reasons[metric] = words.plain(reason or "not enough blocks", 120)
+        if metric not in comparison.gated:
             shares = (read.core_share(row) for block in result.tally.good for row in block.arms.values())
             busy = units.percent(max(shares, default=0.0))
             reasons[metric] = f"not gated, because it hardly depends on CPU time: a core was busy for {busy} at most"
-        elif metric not in known:
-            reason = read.why_no_memory(result.blocks) if metric == "memory" else None
-            reasons[metric] = words.plain(reason or "not enough blocks", 120)
     return reasons
 
 
