@@ -17,7 +17,7 @@ FOLDER = Path(__file__).with_name("toml")
 Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ClaimPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A part of a claim: some figures and their boundary."""
 
     figures: tuple[str, ...]
@@ -90,7 +90,7 @@ class File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     measure: str = ""
     """What all figures are of."""
     figures: dict[str, FigureOf] = {}
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ClaimPart, ...] = ()
     facts: tuple[Fact, ...] = ()
     compares_limits: bool = False
     """A further part: the limit of threads is the lowest."""

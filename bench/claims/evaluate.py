@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 from msgspec.structs import replace
 
-from inflight.bench.claims.claims import Claim, Fact, FigureOf, Part, Selected
-from inflight.bench.claims.verdicts import Answer, Figure, Verdict, Word, Yes
+from inflight.bench.claims.claims import Claim, ClaimPart, Fact, FigureOf, Selected
+from inflight.bench.claims.verdicts import ClaimFigure, PartAnswer, Verdict, Word, Yes
 from inflight.bench.frame import frame
 from inflight.bench.frame.contrast import contrast, records
 from inflight.bench.frame.slopes import NoSlope, layers, memory_slope
@@ -36,19 +36,24 @@ def judge(claim: Claim, rows: Sequence[Row]) -> Verdict:
     figures = {name: figure for key, of in file.figures.items() for name, figure in _figures(key, of, trials, rows)}
     answers = [answer for part in file.parts for answer in _answers(part, figures)]
     answers += [answer for fact in file.facts for answer in _facts(fact, trials)]
-    answers += _before_sockets(trials) if file.compares_limits else []
+    if file.compares_limits:
+        answers += _before_sockets(trials)
     word, is_borderline = decide(answers)
-    if is_borderline or word == "not tested":
-        why = BORDERLINE if is_borderline else _reasons(trials, figures)
+    if is_borderline:
+        why = BORDERLINE
+    elif word == "not tested":
+        why = _reasons(trials, figures)
     else:
         why = file.why[word].format(**{name: figure.write(figure.estimate) for name, figure in figures.items()})
-    known = "; ".join(f"{figure.name}: {figure.text}" for figure in figures.values() if not figure.reason)
+        if word == "true" and file.is_demonstration:
+            word = "demonstration"
     texts = {name: getattr(file, name) for name in ("claim", "source", "published", "tested", "background")}
+    known = "; ".join(f"{figure.name}: {figure.text}" for figure in figures.values() if not figure.reason)
     exhibits = {name: each.said for key, of in file.exhibits.items() for name, each in _figures(key, of, trials, rows)}
     return Verdict(
         **{name: " ".join(text.split()) for name, text in (texts | {"why": why}).items()},
         id=claim.id,
-        verdict="demonstration" if file.is_demonstration and word == "true" else word,
+        verdict=word,
         is_borderline=is_borderline,
         measured=f"{file.measure}: {known}".removeprefix(": "),
         answers=tuple(answers),
@@ -57,7 +62,7 @@ def judge(claim: Claim, rows: Sequence[Row]) -> Verdict:
     )
 
 
-def decide(answers: Sequence[Answer]) -> tuple[Word, bool]:
+def decide(answers: Sequence[PartAnswer]) -> tuple[Word, bool]:
     """Return the verdict of the parts of a claim, and whether it is borderline.
 
     Not true here: all parts of a core are "no". Partly true: another part is. What is open counts both ways; if the
@@ -66,18 +71,19 @@ def decide(answers: Sequence[Answer]) -> tuple[Word, bool]:
     least, most = _word(answers, {"yes"}), _word(answers, {"yes", "borderline", "unknown"})
     if answers and least == most:
         return least, False
-    is_unknown = not answers or any(answer.answer == "unknown" for answer in answers)
-    return ("not tested", False) if is_unknown else ("partly true", True)
+    if not answers or any(answer.answer == "unknown" for answer in answers):
+        return "not tested", False
+    return "partly true", True
 
 
-def _word(answers: Sequence[Answer], true: Collection[str]) -> Word:
+def _word(answers: Sequence[PartAnswer], true: Collection[str]) -> Word:
     cores = {answer.core for answer in answers if answer.answer in true}
     if any(answer.core and answer.core not in cores for answer in answers):
         return "not true here"
     return "true" if all(answer.answer in true for answer in answers) else "partly true"
 
 
-def _reasons(trials: pd.DataFrame, figures: dict[str, Figure]) -> str:
+def _reasons(trials: pd.DataFrame, figures: dict[str, ClaimFigure]) -> str:
     """Return why a claim was not tested: what most trials ended by, and which figures are unknown."""
     bad = trials[~trials["valid"]]["why"]
     unknown = (f"{figure.name}: {figure.reason}" for figure in figures.values() if figure.reason)
@@ -91,10 +97,11 @@ def read(rows: Sequence[Row]) -> pd.DataFrame:
     If one of them is called like a key of the frame, its column is ``argument_`` and the name.
     """
     trials = frame.trials(rows).reset_index(drop=True).astype({"valid": bool})
-    values = [
-        json.loads(site) | json.loads(more) for site, more in zip(trials["site"], trials["settings"], strict=True)
-    ]
-    more = pd.DataFrame([each | each.get("variables", {}) for each in values], index=trials.index)
+    values = []
+    for site, settings in zip(trials["site"], trials["settings"], strict=True):
+        given = json.loads(site) | json.loads(settings)
+        values.append(given | given.get("variables", {}))
+    more = pd.DataFrame(values, index=trials.index)
     numbers = more.columns[more.map(lambda value: type(value) is int).any()]
     more[numbers] = more[numbers].apply(pd.to_numeric, errors="coerce")
     more = more.rename(columns=lambda name: f"argument_{name}" if name in {*frame.KEYS, *frame.OF_TRIAL} else name)
@@ -118,37 +125,43 @@ def _each(of: Selected, trials: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     return [(str(value), group) for value, group in there.groupby(of.each)]
 
 
-def _figures(key: str, of: FigureOf, trials: pd.DataFrame, rows: Sequence[Row]) -> Iterator[tuple[str, Figure]]:
+def _figures(key: str, of: FigureOf, trials: pd.DataFrame, rows: Sequence[Row]) -> Iterator[tuple[str, ClaimFigure]]:
     """Yield a figure by its key, or one for each value of a column, by key and value."""
     for value, group in _each(of, trials):
         yield f"{key} {value}".strip(), _figure(of, f"{of.name} {value}".strip(), group, rows)
 
 
-def _figure(of: FigureOf, name: str, trials: pd.DataFrame, rows: Sequence[Row]) -> Figure:
+def _figure(of: FigureOf, name: str, trials: pd.DataFrame, rows: Sequence[Row]) -> ClaimFigure:
     """Return a figure of the valid trials."""
     counted = trials[trials["valid"] & (trials["role"] != "placebo")]
-    unit = "ratio" if of.over else "_bytes" if of.layer else of.column
-    if texts := [text for text in counted.get(of.column, ()) if isinstance(text, str)]:
-        return Figure(name=name, said=texts[0])
+    for text in counted.get(of.column, ()):
+        if isinstance(text, str):
+            return ClaimFigure(name=name, said=text)
+    unit = "_bytes" if of.layer else of.column
+    if of.over:
+        unit = "ratio"
     try:
         estimate, low, high = (of.times * end for end in _ends(of, counted, rows))
     except UnknownError as unknown:
-        return Figure(name=name, unit=unit, reason=str(unknown))
-    return Figure(name=name, unit=unit, estimate=estimate, low=low, high=high)
+        return ClaimFigure(name=name, unit=unit, reason=str(unknown))
+    return ClaimFigure(name=name, unit=unit, estimate=estimate, low=low, high=high)
 
 
 def _ends(of: FigureOf, group: pd.DataFrame, rows: Sequence[Row]) -> Ends:
     """Return a figure of trials. Raises UnknownError."""
-    sides = [chosen(group, of.of), *([chosen(group, of.over or of.minus)] if of.over or of.minus else [])]
+    first, other = chosen(group, of.of), chosen(group, of.over or of.minus)
     if of.layer:
-        slopes = [_slope(side, of.layer) for side in sides]
-        return _divided(*slopes) if of.over else slopes[0]
+        slope = _slope(first, of.layer)
+        return _divided(slope, _slope(other, of.layer)) if of.over else slope
+    if of.is_of_freest:
+        return _ratio(_freest(first, rows), _freest(other, rows))
     if of.over:
-        return _ratio(
-            *(_freest(side, rows) if of.is_of_freest else side.assign(value=side.get(of.column)) for side in sides)
-        )
-    (estimate, low, high), *less = [_spread(of, side) for side in sides]
-    return (estimate - less[0][0], low - less[0][2], high - less[0][1]) if less else (estimate, low, high)
+        return _ratio(*(side.assign(value=side.get(of.column)) for side in (first, other)))
+    estimate, low, high = _spread(of, first)
+    if of.minus:
+        less, least, most = _spread(of, other)
+        return estimate - less, low - most, high - least
+    return estimate, low, high
 
 
 def _ratio(first: pd.DataFrame, other: pd.DataFrame) -> Ends:
@@ -170,7 +183,8 @@ def _freest(trials: pd.DataFrame, rows: Sequence[Row]) -> pd.DataFrame:
     slices: list[Any] = [window for place in trials.index for window in rows[place].measured.windows or ()]
     slices.sort(key=lambda window: window.cpu_ns / window.wall_ns, reverse=True)
     rates = [window.pages / window.wall_ns * 1e9 for window in slices[: max(MIN_SLICES, len(slices) // FREEST)]]
-    units = [f"{sorted(trials.index)[:1]} {number}" for number in range(len(rates))]
+    first = min(trials.index, default=None)
+    units = [f"{first} {number}" for number in range(len(rates))]
     return pd.DataFrame({"unit": units, "value": rates, "valid": True})
 
 
@@ -196,10 +210,10 @@ def _divided(first: Ends, other: Ends) -> Ends:
     return first[0] / other[0], first[1] / other[2], first[2] / other[1]
 
 
-def _answers(part: Part, figures: dict[str, Figure]) -> list[Answer]:
+def _answers(part: ClaimPart, figures: dict[str, ClaimFigure]) -> list[PartAnswer]:
     """Return the answer of each figure of a part; if one of them is enough, one answer."""
     answers = [
-        Answer(
+        PartAnswer(
             name=figure.name,
             answer=_answer(part, figure, figures),
             measured=figure.text,
@@ -209,13 +223,14 @@ def _answers(part: Part, figures: dict[str, Figure]) -> list[Answer]:
         for key, figure in figures.items()
         if key.split(" ")[0] in part.figures
     ]
-    if not part.is_any:
-        return answers
-    answers.sort(key=lambda answer: ("yes", "unknown", "borderline", "no").index(answer.answer))
-    return [replace(answer, name=" / ".join(other.name for other in answers)) for answer in answers[:1]]
+    if part.is_any and answers:
+        answers.sort(key=lambda answer: ("yes", "unknown", "borderline", "no").index(answer.answer))
+        names = " / ".join(answer.name for answer in answers)
+        return [replace(answers[0], name=names)]
+    return answers
 
 
-def _answer(part: Part, figure: Figure, figures: dict[str, Figure]) -> Yes:
+def _answer(part: ClaimPart, figure: ClaimFigure, figures: dict[str, ClaimFigure]) -> Yes:
     if figure.low is None or figure.high is None:
         return "unknown"
     is_below, is_above = figure.high < part.edge, figure.low >= part.edge
@@ -225,22 +240,28 @@ def _answer(part: Part, figure: Figure, figures: dict[str, Figure]) -> Yes:
         "not clearly above": (not is_above, is_above),
         "not clearly below": (not is_below, is_below),
     }[part.test]
-    if is_no and part.if_free and (figures[part.if_free].estimate or 0) < MIN_FREE:
-        return "unknown"
-    return "yes" if is_yes else "no" if is_no else "borderline"
+    if is_yes:
+        return "yes"
+    if not is_no:
+        return "borderline"
+    is_disturbed = part.if_free and (figures[part.if_free].estimate or 0) < MIN_FREE
+    return "unknown" if is_disturbed else "no"
 
 
-def _facts(fact: Fact, trials: pd.DataFrame) -> Iterator[Answer]:
+def _facts(fact: Fact, trials: pd.DataFrame) -> Iterator[PartAnswer]:
     """Yield the answer of a fact, or of each value of a column."""
     for value, group in _each(fact, trials):
         workloads = set(chosen(group[group["valid"]], fact.yes)["workload"])
-        is_no = bool(fact.no) and len(chosen(group, fact.no)) > 0
-        yes: Yes = "no" if is_no else "yes" if workloads and workloads == set(group["workload"]) else "unknown"
-        ended = "; ".join(group[~group["valid"]]["why"].unique()[:1])
-        yield Answer(name=f"{fact.name} {value}".strip(), answer=yes, measured=ended, must=fact.must, core=fact.core)
+        yes: Yes = "yes" if workloads and workloads == set(group["workload"]) else "unknown"
+        if fact.no and len(chosen(group, fact.no)):
+            yes = "no"
+        ended = "; ".join(group[~group["valid"]]["why"].head(1))
+        yield PartAnswer(
+            name=f"{fact.name} {value}".strip(), answer=yes, measured=ended, must=fact.must, core=fact.core
+        )
 
 
-def _before_sockets(trials: pd.DataFrame) -> Iterator[Answer]:
+def _before_sockets(trials: pd.DataFrame) -> Iterator[PartAnswer]:
     """Yield whether threads, as many as were reached, end before the descriptors and ports that are predicted."""
     valid = {row["strategy"]: row for row in trials[trials["valid"]].to_dict("records")}
     threads = valid.get("threads", {})
@@ -249,5 +270,8 @@ def _before_sockets(trials: pd.DataFrame) -> Iterator[Answer]:
     for name in ("descriptors", "ports"):
         predicted = valid.get(name, {}).get("predicted", math.nan)
         yes: Yes = "borderline" if math.isfinite(high + predicted) else "unknown"
-        yes = "yes" if high < predicted * (1 - SAME) else "no" if predicted < low * (1 - SAME) else yes
-        yield Answer(name=name, answer=yes, must="is above the limit of threads by 1 %", core="first")
+        if high < predicted * (1 - SAME):
+            yes = "yes"
+        elif predicted < low * (1 - SAME):
+            yes = "no"
+        yield PartAnswer(name=name, answer=yes, must="is above the limit of threads by 1 %", core="first")

@@ -28,7 +28,7 @@ class ClaimsError(Exception):
     """A folder whose claims cannot be read; the message says why."""
 
 
-class Figure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ClaimFigure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A figure with the ends of its 95 % interval, or of its range over the rounds; or a text, or why it is unknown."""
 
     name: str
@@ -53,7 +53,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return estimate if low == high else f"{estimate} ({low} to {high})"
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PartAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A part of a claim, and whether it is true here."""
 
     name: str
@@ -77,8 +77,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     is_borderline: bool
     measured: str
     why: str
-    answers: tuple[Answer, ...]
-    figures: dict[str, Figure]
+    answers: tuple[PartAnswer, ...]
+    figures: dict[str, ClaimFigure]
     exhibits: dict[str, str] = {}
     """Texts of several lines, such as a traceback, by name."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from inflight.bench.claims.verdicts import Answer, Report, Verdict
+from inflight.bench.claims.verdicts import PartAnswer, Report, Verdict
 from tests.made_rows import MACHINE
 
 TEXTS = ("claim", "source", "published", "tested", "background", "measured", "why")
@@ -13,14 +13,14 @@ def made_verdict(**changes: Any) -> Verdict:
     """Make a verdict."""
     texts = {"claim": "A thread costs.", "source": "a chapter", "published": "50k", "tested": "By a slope."}
     told = {"measured": "45 kB", "why": "It costs 45 kB.", "background": "It has a stack."}
-    part = Answer(name="idle", answer="yes", measured="45 kB", must="below 50 kB")
+    part = PartAnswer(name="idle", answer="yes", measured="45 kB", must="below 50 kB")
     usual: dict[str, Any] = {"id": "thread-memory", "verdict": "true", "is_borderline": False}
     return Verdict(**usual | texts | told | {"answers": (part,), "figures": {}} | changes)
 
 
 def hostile_verdict(text: str) -> Verdict:
     """Make a verdict whose texts are all the same."""
-    part = Answer(name=text, answer="no", measured=text, must=text)
+    part = PartAnswer(name=text, answer="no", measured=text, must=text)
     return made_verdict(**dict.fromkeys(TEXTS, text), answers=(part,), exhibits={"callbacks": text})
 
 

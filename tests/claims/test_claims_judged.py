@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from inflight.bench.claims.evaluate import decide, judge
-from inflight.bench.claims.verdicts import Answer, Verdict, Yes, load
+from inflight.bench.claims.verdicts import PartAnswer, Verdict, Yes, load
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import changed
 from tests.claims.cases import CASES, CLAIMS, REFERENCE, Case, Ending, made, recorded
@@ -109,7 +109,7 @@ Parts = list[tuple[str, Yes]]
     ],
 )
 def test_a_verdict_follows_from_the_parts(parts: Parts, word: str, is_borderline: bool) -> None:
-    answers = [Answer(name="a part", answer=yes, must="be so", core=core) for core, yes in parts]
+    answers = [PartAnswer(name="a part", answer=yes, must="be so", core=core) for core, yes in parts]
 
     assert decide(answers) == (word, is_borderline)
 

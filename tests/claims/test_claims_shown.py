@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from inflight.bench.claims import show
-from inflight.bench.claims.verdicts import JSON_FILE, WORDS, ClaimsError, Figure, load, save
+from inflight.bench.claims.verdicts import JSON_FILE, WORDS, ClaimFigure, ClaimsError, load, save
 from inflight.bench.show import html, markdown
 from tests.claims.cases import REFERENCE
 from tests.claims.made_verdicts import hostile_verdict, made_report, made_verdict
@@ -28,13 +28,13 @@ from tools.document.stored import Runs
     ],
 )
 def test_a_figure_is_written_in_its_unit(unit: str, estimate: float, text: str) -> None:
-    assert Figure(name="a", unit=unit, estimate=estimate, low=estimate, high=estimate).text == text
+    assert ClaimFigure(name="a", unit=unit, estimate=estimate, low=estimate, high=estimate).text == text
 
 
 def test_a_figure_has_its_interval_or_the_reason_why_it_is_unknown() -> None:
-    assert Figure(name="a", unit="ratio", estimate=2, low=1.5, high=2.5).text == "2.00x (1.50x to 2.50x)"
-    assert Figure(name="a", unit="ratio", reason="no block").text == "unknown (no block)"
-    assert Figure(name="a", said="vm.max_map_count").text == "vm.max_map_count"
+    assert ClaimFigure(name="a", unit="ratio", estimate=2, low=1.5, high=2.5).text == "2.00x (1.50x to 2.50x)"
+    assert ClaimFigure(name="a", unit="ratio", reason="no block").text == "unknown (no block)"
+    assert ClaimFigure(name="a", said="vm.max_map_count").text == "vm.max_map_count"
 
 
 def test_a_line_has_id_verdict_and_figures() -> None:
