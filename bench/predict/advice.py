@@ -77,15 +77,24 @@ def advise(lines: DataFrame, site: Mapping[str, Any], wanted: Wanted, lengths: M
     models = [_model(mean, answers.get(mean.strategy), wanted) for mean in records(means)]
     alike = [name for name in means["strategy"] if answers.get(name) not in {"differs", "unstable"}]
     tied = [name for name in alike if answers.get(name) == "unknown"]
-    advised: str | None = None if tied else min(alike, key=lambda name: lengths[name])
-    why = f"of {len(alike)} that are equally fast, it has the shortest program" if alike[1:] else "it is the fastest"
-    if tied:
-        why = f"statistically tied with the fastest ({first}): {', '.join(tied)}"
     is_short = wanted.latency_ns + models[0]["cpu_per_page_ns"][0] < MIN_TURN_NS
+    advised: str | None = None
     if is_short and not is_measured and wanted.in_flight < 2 * models[0]["knee"]:
-        advised, why = None, "fetches are so short here that the unknown time of server and network matters"
-    advice = {"advised": advised, "why": why, "alike": alike, "measured": is_measured, "models": models}
-    return advice | {"run_in_flight": int(costs["in_flight"].iloc[0])}
+        why = "fetches are so short here that the unknown time of server and network matters"
+    elif tied:
+        why = f"statistically tied with the fastest ({first}): {', '.join(tied)}"
+    else:
+        advised, why = min(alike, key=lambda name: lengths[name]), "it is the fastest"
+        if len(alike) > 1:
+            why = f"of {len(alike)} that are equally fast, it has the shortest program"
+    return {
+        "advised": advised,
+        "why": why,
+        "alike": alike,
+        "measured": is_measured,
+        "models": models,
+        "run_in_flight": int(costs["in_flight"].iloc[0]),
+    }
 
 
 def _model(mean: Any, answer: str | None, wanted: Wanted) -> dict[str, Any]:
@@ -109,16 +118,14 @@ def verify(lines: DataFrame, chosen: list[dict[str, Any]]) -> dict[str, Any]:
     """Return how far off the expected figures are, and whether the choice holds: no other model is surely faster."""
     rates = lines.query("figure == 'pages_per_s' and valid and role != 'placebo'")
     means = {mean.strategy: _ends(mean.estimate, mean.low, mean.high) for mean in records(summary(rates, ["strategy"]))}
-    against = records(contrast(rates, "strategy", chosen[0]["strategy"], ["figure"]))
-    models = [
-        {
-            "strategy": model["strategy"],
-            "expected_pages_per_s": model["pages_per_s"][0],
-            "measured_pages_per_s": (mean := means.get(model["strategy"])),
-            "off": None if mean is None else (mean[0] or 0) / model["pages_per_s"][0] - 1,
-        }
-        for model in chosen
-    ]
+    models = []
+    for model in chosen:
+        name, expected = model["strategy"], model["pages_per_s"][0]
+        measured = means.get(name)
+        off = None if measured is None else (measured[0] or 0) / expected - 1
+        figures = {"expected_pages_per_s": expected, "measured_pages_per_s": measured, "off": off}
+        models.append({"strategy": name, **figures})
     off = max(abs(model["off"]) for model in models) if len(means) == len(models) else None
-    is_beaten = any(ratio.answer == "differs" and ratio.estimate > 1 for ratio in against)
+    against = contrast(rates, "strategy", chosen[0]["strategy"], ["figure"])
+    is_beaten = ((against["answer"] == "differs") & (against["estimate"] > 1)).any()
     return {"off": off, "holds": off is not None and not is_beaten, "models": models}

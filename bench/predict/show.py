@@ -34,16 +34,14 @@ def text(advice: dict[str, Any], now: datetime) -> str:
 
 
 def _line(model: dict[str, Any]) -> tuple[str, ...]:
-    knee = units.number_tick(float(f"{model['knee']:.2g}"))
-    cpu, share = units.duration(model["cpu_per_page_ns"][0], 2), units.percent(model["core_share"])
     return (
         model["strategy"],
         *_rate(model["pages_per_s"]),
         VERDICTS[model["against_fastest"]],
         model["limit"],
-        knee,
-        cpu,
-        share,
+        units.number_tick(float(f"{model['knee']:.2g}")),
+        units.duration(model["cpu_per_page_ns"][0], 2),
+        units.percent(model["core_share"]),
     )
 
 

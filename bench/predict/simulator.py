@@ -51,26 +51,22 @@ def simulated(every: DataFrame) -> dict[str, Any] | None:
 
 def _models(costs: dict[str, list[Any]]) -> list[dict[str, Any]]:
     """``costs``: (number in flight, CPU time per page in ns) without latency and CPU work, in ascending order."""
-    known = looks(costs)
-    return [
-        {
-            "name": words.plain(name),
-            "colour": known[name].number,
-            "marker": known[name].marker,
-            "dashes": "" if known[name].dashes == "-" else " ".join(f"{2 * dash:g}" for dash in known[name].dashes[1]),
-            "costs": costs[name],
-        }
-        for name in sorted(costs, key=lambda name: costs[name][-1][1])
-    ]
+    known, models = looks(costs), []
+    for name, points in sorted(costs.items(), key=lambda item: item[1][-1][1]):
+        look = known[name]
+        dashes = () if look.dashes == "-" else look.dashes[1]
+        texts = {"name": words.plain(name), "colour": look.number, "marker": look.marker}
+        models.append(texts | {"dashes": " ".join(f"{2 * dash:g}" for dash in dashes), "costs": points})
+    return models
 
 
 def table(data: dict[str, Any]) -> Table:
     """Return the costs from which the page predicts."""
     numbers = sorted({number for model in data["models"] for number, _ in model["costs"]})
-    costs = [(model["name"], dict(model["costs"])) for model in data["models"]]
-    lines = [
-        (name, *(units.duration(by_number[n]) if n in by_number else "-" for n in numbers)) for name, by_number in costs
-    ]
+    lines = []
+    for model in data["models"]:
+        texts = {number: units.duration(cost) for number, cost in model["costs"]}
+        lines.append((model["name"], *(texts.get(number, "-") for number in numbers)))
     heads = ("model", *(f"{units.count(number)} in flight" for number in numbers))
     return Table("CPU time per page, without latency and CPU work", heads, tuple(lines))
 

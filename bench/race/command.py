@@ -10,9 +10,8 @@ from inflight.bench.commands.output import say
 from inflight.bench.measure import run as runs
 from inflight.bench.plan.experiment import ExperimentError, named
 from inflight.bench.race.lanes import Race, races
-from inflight.bench.race.page import REPLAY_S, fragment, page
+from inflight.bench.race.page import REPLAY_S, fragment, page, watch
 from inflight.bench.race.page import section as result
-from inflight.bench.race.terminal import watch
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError
 from inflight.bench.show import terminal

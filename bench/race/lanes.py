@@ -62,11 +62,13 @@ def races(rows: Iterable[Row]) -> list[Race]:
     A strategy that was measured only at 1 in flight joins the races on the same site, or on a larger one of its kind.
     """
     crawls = [row for row in rows if row.kind == "crawl" and row.status == "ok" and _pages(row)]
-    keys = [json.encode(structs.replace(row.workload, id="any", arm=None), order="sorted") for row in crawls]
-    groups = [[row for row, of in zip(crawls, keys, strict=True) if of == key] for key in dict.fromkeys(keys)]
+    groups: dict[bytes, list[Row]] = {}
+    for row in crawls:
+        key = json.encode(structs.replace(row.workload, id="any", arm=None), order="sorted")
+        groups.setdefault(key, []).append(row)
     many = {row.strategy for row in crawls if row.workload.in_flight > 1}
     alone = [row for row in crawls if row.strategy not in many]
-    raced = [_race(group, [row for row in alone if _joins(row, group)]) for group in groups]
+    raced = [_race(group, [row for row in alone if _joins(row, group)]) for group in groups.values()]
     able = [race for race in raced if len(race.lanes) > 1]
     return sorted(able, key=lambda race: (-len(race.lanes), -race.replay_ns))[:4]
 
@@ -80,16 +82,14 @@ def _joins(row: Row, group: list[Row]) -> bool:
 
 
 def _race(alike: list[Row], guests: list[Row]) -> Race:
-    every = (*alike, *guests)
-    names = {row.strategy for row in every}
-    rows = [_median_round([row for row in every if row.strategy == name]) for name in names]
+    rounds: dict[str, list[Row]] = {}
+    for row in (*alike, *guests):
+        rounds.setdefault(row.strategy, []).append(row)
+    rows = list(map(_median_round, rounds.values()))
     pages = max(map(_pages, [row for row in rows if row.valid] or rows))
     rows.sort(key=lambda row: (not row.valid, _pages(row) < pages, row.measured.makespan_ns, row.strategy))
-    return Race(
-        words.workload("crawl", to_builtins(alike[0].workload)),
-        pages,
-        tuple(_lane(row, pages, rank) for rank, row in enumerate(rows, 1)),
-    )
+    lanes = tuple(_lane(row, pages, rank) for rank, row in enumerate(rows, 1))
+    return Race(words.workload("crawl", to_builtins(alike[0].workload)), pages, lanes)
 
 
 def _median_round(rows: list[Row]) -> Row:

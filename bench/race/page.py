@@ -1,9 +1,14 @@
-"""The race as a table, and as HTML: markup that is complete without a script, data for the script, a whole page."""
+"""The race as a table, as HTML, and played in a terminal.
 
+The HTML is markup that is complete without a script, data for the script, and a whole page.
+"""
+
+import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from markupsafe import Markup
@@ -16,11 +21,16 @@ from inflight.bench.show.html import Fragment, json_block, text
 from inflight.bench.show.looks import look
 from inflight.bench.show.table import Section, Table
 
+if TYPE_CHECKING:
+    from rich.text import Text
+
 _TEMPLATES = Path(__file__).with_name("templates")
 REPLAY_S = 10
 """A replay lasts this many seconds, whatever it shows."""
 _POINTS = 8000
 """Maximum number of bins in a page, of all lanes together; a quarter as many samples: about 150 kB at most."""
+BLOCKS, ASCII = "█▒░", "#+."
+"""The characters of a bar: pages done, in flight, and waiting."""
 HEADS = ("strategy", "rank", "in flight", "pages", "time", "pages/s", "most threads", "memory (RSS)", "CPU")
 CAPTION = (
     "Replayed from recordings: each strategy ran alone, one after another; the lanes are shown side by side. "
@@ -31,8 +41,9 @@ CAPTION = (
 def section(race: Race) -> Section:
     """Return the result of a race; the finding is the first and the last of its valid lanes."""
     lines = [_line(lane, race) for lane in race.lanes if not lane.invalid]
-    sentences = [f"{line[0]}: {line[3]} pages in {line[4]}" for line in lines]
-    return Section("; ".join(sentences[:1] + sentences[1:][-1:]), (table(race),), (CAPTION, *notes(race)))
+    ends = lines if len(lines) < 3 else [lines[0], lines[-1]]
+    sentences = [f"{line[0]}: {line[3]} pages in {line[4]}" for line in ends]
+    return Section("; ".join(sentences), (table(race),), (CAPTION, *notes(race)))
 
 
 def table(race: Race) -> Table:
@@ -63,7 +74,8 @@ def _line(lane: Lane, race: Race) -> tuple[str, ...]:
 
 def page(fragment: Fragment, title: str) -> str:
     """Return a page of its own, which needs no network and runs only its own script."""
-    body = Markup('<main id="main">\n<h1>{}</h1>\n{}\n</main>').format(text(title), Markup(fragment.html))  # noqa: S704
+    html = Markup(fragment.html)  # noqa: S704
+    body = Markup('<main id="main">\n<h1>{}</h1>\n{}\n</main>').format(text(title), html)
     return pages.shell(title, body, fragment.css, fragment.js, {"race-data": fragment.data})
 
 
@@ -79,14 +91,10 @@ def fragment(rows: Iterable[Row]) -> Fragment | None:
         for n, race in enumerate(raced)
     )
     room = max(10, _POINTS // sum(len(race.lanes) for race in raced))
-    values = [
-        {
-            "pages": race.pages,
-            "replay_us": -(-race.replay_ns // 1000),
-            "lanes": [_values(lane, room) for lane in race.lanes],
-        }
-        for race in raced
-    ]
+    values = []
+    for race in raced:
+        lanes = [_values(lane, room) for lane in race.lanes]
+        values.append({"pages": race.pages, "replay_us": -(-race.replay_ns // 1000), "lanes": lanes})
     data = json_block({"replay_s": REPLAY_S, "races": values})
     return Fragment(Template(html).substitute(caption=text(CAPTION), options=options, tables=tables), css, js, data)
 
@@ -112,3 +120,44 @@ def _values(lane: Lane, room: int) -> dict[str, Any]:
         "samples": samples
         and {name: values[:: 4 * len(values) // room + 1] for name, values in msgspec.to_builtins(samples).items()},
     }
+
+
+# In a terminal
+
+
+def watch(race: Race, seconds: float) -> None:
+    """Play the race once on the terminal. Raises KeyboardInterrupt at Ctrl-C."""
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(file=sys.stdout, highlight=False)
+    blocks = BLOCKS if console.encoding.lower().startswith("utf") else ASCII
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        begin_s, share = time.monotonic(), 0.0
+        while share < 1:
+            share = min(1.0, (time.monotonic() - begin_s) / seconds)
+            live.update(frame(race, share * race.replay_ns, console.width, blocks), refresh=True)
+            time.sleep(0.05)
+
+
+def frame(race: Race, at_ns: float, width: int, blocks: str = BLOCKS) -> "Text":
+    """Draw a moment of the race: a line for each lane."""
+    from rich.text import Text
+
+    heading = f"{race.title}: {units.count(race.pages)} pages, replayed; each strategy ran alone"
+    lines = [Text(heading[:width], "bold"), Text(f"{at_ns / 1e9:.3f} s")]
+    names = max(len(lane.name) for lane in race.lanes)
+    room = max(4, width - names - len("invalid: 100 ms") - 2)
+    for lane in race.lanes:
+        done, flying = lane.at(at_ns)
+        style = "red" if lane.invalid else "blue"
+        verdict = f"{units.percent(1 - done / race.pages)} left"
+        if at_ns >= lane.end_ns and lane.is_finished:
+            verdict = f"{lane.rank or 'invalid'}: {units.duration(lane.end_ns)}"
+        full, begun = (min(room, -(-room * number // race.pages)) for number in (done, done + flying))
+        line = Text(f"{lane.name:{names}} ", "bold")
+        line.append(blocks[0] * full, style)
+        line.append(blocks[1] * (begun - full), style)
+        line.append(blocks[2] * (room - begun), "dim")
+        lines.append(line.append(f" {verdict}"))
+    return Text("\n", no_wrap=True, overflow="crop").join(lines)

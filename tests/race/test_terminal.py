@@ -12,7 +12,7 @@ import pytest
 
 from inflight.bench.race import page
 from inflight.bench.race.lanes import Race, races
-from inflight.bench.race.terminal import ASCII, frame
+from inflight.bench.race.page import ASCII, frame
 from inflight.bench.rows.files import append
 from inflight.bench.show import terminal
 from tests.cli.command import ENVIRONMENT, INFLIGHT
