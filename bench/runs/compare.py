@@ -61,7 +61,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ComparedRuns:
     """What was found."""
 
     runs: Sequence[Run]
@@ -104,31 +104,32 @@ def clock(rows: Sequence[Row]) -> str | None:
     return max(clocks, key=clocks.count, default=None)
 
 
-def compare(runs: Sequence[Run]) -> Comparison:
+def compare(runs: Sequence[Run]) -> ComparedRuns:
     """Compare the last of at least two runs with the first one."""
     lines = pd.concat([_lines(run.rows).assign(run=place) for place, run in enumerate(runs)])
-    last, keys = len(runs) - 1, [*KEYS, "run"]
-    every, alone = lines[keys].drop_duplicates(), lines[~lines["is_ratio"]][[*keys, "unit", "value", "valid"]]
-    by = ["figure", *WORKLOAD, "against", "run"]
-    ratios = contrast(lines[lines["kind"].isin(TIMED)], "arm", "against", by).merge(every)
+    keys = [*KEYS, "run"]
+    last = len(runs) - 1
+    every = lines[keys].drop_duplicates()
+    alone = lines[~lines["is_ratio"]][[*keys, "unit", "value", "valid"]]
+    timed = lines[lines["kind"].isin(TIMED)]
+    ratios = contrast(timed, "arm", "against", ["figure", *WORKLOAD, "against", "run"]).merge(every)
     means = pd.concat([summary(alone, keys), ratios[[*keys, *SUMMARY[:-1], "next_low", "next_high"]]])
-    absolute = contrast(alone[alone["run"].isin([0, last])], "run", 0, KEYS)
     both: Any = ratios[ratios["run"].isin([0, last])].groupby(KEYS)["as_log"]
     changes = [(*key, *change(*pair)) for key, pair in both if len(pair) > 1]
+    absolute = contrast(alone[alone["run"].isin([0, last])], "run", 0, KEYS)
     changes += [(*line[: len(KEYS)], line.as_log.estimate, MARGIN, None) for line in records(absolute)]
     answered = _answered(changes, last)
     means = means.merge(answered[KEYS]).assign(valid=True).sort_values(ORDER)
     rest = every[~pd.MultiIndex.from_frame(every[KEYS]).isin(pd.MultiIndex.from_frame(answered[KEYS]))]
     unlike = {key for run in runs[1:] for key in rows.machine_changes(runs[0].machine, run.machine)}
-    values = {
-        **{key: [str(run.machine.get(key)) for run in runs] for key in sorted(unlike)},
-        "clock": [str(clock(run.rows)) for run in runs],
-        **{key: [run.record[key] for run in runs] for key in runs[0].record if all(key in run.record for run in runs)},
-    }
+    values = {key: [str(run.machine.get(key)) for run in runs] for key in sorted(unlike)}
+    values["clock"] = [str(clock(run.rows)) for run in runs]
+    abouts = [run.record for run in runs]
+    values |= {key: [about[key] for about in abouts] for key in abouts[0] if all(key in about for about in abouts)}
     differences = {key: texts for key, texts in values.items() if len(set(texts)) > 1}
     is_unlike = bool(unlike) or "clock" in differences or not all(run.machine for run in runs)
     lonely = pd.crosstab(rest["arm"], rest["run"])
-    return Comparison(runs, means, answered, lonely, _points(means), differences, is_unlike)
+    return ComparedRuns(runs, means, answered, lonely, _points(means), differences, is_unlike)
 
 
 def _lines(rows: Sequence[Row]) -> pd.DataFrame:
@@ -159,9 +160,11 @@ def _answered(changes: Sequence[tuple[Any, ...]], last: int) -> pd.DataFrame:
     table["p"] = by_workload.transform(lambda each: holm([estimate.p for estimate in each]))
     lines = []
     for line in records(table):
+        logarithm = line.estimate.value
         answer = "in range" if line.is_expected else "can't tell"
-        if line.p < 1 - CONFIDENCE and abs(line.estimate.value) >= line.least:
-            answer = "better" if (line.estimate.value > 0) == FIGURES[line.figure].is_more_better else "worse"
+        if line.p < 1 - CONFIDENCE and abs(logarithm) >= line.least:
+            is_better = (logarithm > 0) == FIGURES[line.figure].is_more_better
+            answer = "better" if is_better else "worse"
         elif line.is_expected is not False and line.estimate.is_within(MARGIN):
             answer = "equal"
         lines.append((*line[:-4], last, 0, *astuple(line.estimate.interval().ratio()), line.p, answer))

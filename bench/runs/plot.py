@@ -8,7 +8,7 @@ import pandas as pd
 
 from inflight.bench.frame.contrast import records
 from inflight.bench.frame.figures import FIGURES
-from inflight.bench.runs.compare import KEYS, Comparison
+from inflight.bench.runs.compare import KEYS, ComparedRuns
 from inflight.bench.runs.show import title, value_text, workloads
 from inflight.bench.show import words
 from inflight.bench.show.looks import GREY, looks
@@ -26,33 +26,29 @@ NOTE = (
 )
 
 
-def picture(comparison: Comparison) -> Picture:
+def picture(comparison: ComparedRuns) -> Picture:
     """Return the first figure that has ratios, or else the first one; of many workloads, those with the most lines."""
     means = comparison.means
     means = means[means["is_ratio"]] if means["is_ratio"].any() else means
     means = means[means["figure"] == means["figure"].iloc[0]]
     means = means.assign(workload=workloads(means))
-    sizes = means["workload"].value_counts(sort=False)
-    names = list(dict.fromkeys(means["arm"]))
-    panels = [
-        Panel(workload, partial(_draw, means=means[means["workload"] == workload], names=names, comparison=comparison))
-        for workload in sizes.index
-        if workload in sizes.nlargest(MAX_PANELS)
-    ]
-    footer = " · ".join(
-        f"{n}:\N{NO-BREAK SPACE}{words.plain(run.name, 60)}" for n, run in enumerate(comparison.runs, 1)
-    )
-    return Picture("compare", "Ratios over runs", f"{title(comparison)}. {NOTE}", panels, footer=footer)
+    largest = means["workload"].value_counts(sort=False).nlargest(MAX_PANELS)
+    names = list(means["arm"].unique())
+    panels = []
+    for workload, lines in means.groupby("workload", sort=False):
+        if workload in largest:
+            draw = partial(_draw, means=lines, names=names, comparison=comparison)
+            panels.append(Panel(str(workload), draw))
+    runs = [f"{n}:\N{NO-BREAK SPACE}{words.plain(run.name, 60)}" for n, run in enumerate(comparison.runs, 1)]
+    note = f"{title(comparison)}. {NOTE}"
+    return Picture("compare", "Ratios over runs", note, panels, footer=" · ".join(runs))
 
 
-def _draw(axes: "Axes", means: pd.DataFrame, names: Sequence[str], comparison: Comparison) -> None:
+def _draw(axes: "Axes", means: pd.DataFrame, names: Sequence[str], comparison: ComparedRuns) -> None:
     known, labels = looks(names[:MAX_LINES]), list[Label]()
     for place, (arm, group) in enumerate(means.groupby("arm", sort=False)):
         aside = 1 + BESIDE * (place - (means["arm"].nunique() - 1) / 2)
-        points = [
-            Point(each.run + aside, each.estimate, *((each.low, each.high) if each.n > 1 else ()))
-            for each in records(group)
-        ]
+        points = [Point(each.run + aside, each.estimate, each.low, each.high) for each in records(group)]
         labels += draw_series(axes, str(arm), points, known.get(str(arm)))
     low, high = means["estimate"].min(), means["estimate"].max()
     room = max(high - low, 0.05 * high)

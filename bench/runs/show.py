@@ -10,12 +10,11 @@ import pandas as pd
 from inflight.bench import units
 from inflight.bench.frame.contrast import records
 from inflight.bench.frame.figures import FIGURES
-from inflight.bench.runs.compare import KEYS, MIN_RUNS, Comparison
+from inflight.bench.runs.compare import KEYS, MIN_RUNS, ComparedRuns
 from inflight.bench.show import markdown as form
 from inflight.bench.show import terminal, words
 from inflight.bench.show.study import site_differences
 from inflight.bench.show.table import Group, Line, Section, Table
-from inflight.bench.show.words import value_name
 
 WIDTH = 100
 FORMAT = 2
@@ -33,7 +32,7 @@ POINTS = "Change points are by Apache Otava: p at most 0.001, not corrected for 
 NO_POINTS = "Change points need Apache Otava: pip install apache-otava."
 
 
-def title(comparison: Comparison) -> str:
+def title(comparison: ComparedRuns) -> str:
     """Return the verdict, and how many figures have each answer."""
     counts = comparison.changes["answer"].value_counts()
     numbers = {answer.split()[-1]: counts.get(answer, 0) for answer in SIGNS}
@@ -41,17 +40,17 @@ def title(comparison: Comparison) -> str:
     return TITLE.format(verdict=verdict, **numbers)
 
 
-def text(comparison: Comparison) -> str:
+def text(comparison: ComparedRuns) -> str:
     """Return the comparison for a terminal."""
     return terminal.text(_section(comparison), WIDTH).plain
 
 
-def markdown(comparison: Comparison) -> str:
+def markdown(comparison: ComparedRuns) -> str:
     """Return the comparison as Markdown."""
     return f"# Comparison of stored runs\n\n{form.markdown(_section(comparison))}\n"
 
 
-def to_json(comparison: Comparison) -> dict[str, Any]:
+def to_json(comparison: ComparedRuns) -> dict[str, Any]:
     """Return the comparison as values for JSON. Ends of the interval of a single value are null."""
     runs = comparison.runs
     return {
@@ -71,12 +70,12 @@ def workloads(means: pd.DataFrame) -> "pd.Series[str]":
     """Return the workload of each line of one figure: latency, number in flight, and what differs between lines."""
     lines = means.assign(site=site_differences(means["site"]))
     varied = [key for key in ("cpu", "connection", "site", "site_pages", "kind") if len(set(lines[key])) > 1]
-    keys = ["latency", "in_flight", *varied]
-    texts = [
-        [value_name(key, value) for key, value in zip(keys, line, strict=True) if value]
-        for line in lines[keys].to_numpy()
-    ]
-    return pd.Series([", ".join(filter(None, each)) for each in texts], means.index)
+    values = lines[["latency", "in_flight", *varied]].to_dict("records")
+    names = (
+        [words.value_name(key, value) for key, value in line.items() if value]
+        for line in values
+    )  # fmt: skip
+    return pd.Series([words.join(", ", *each) for each in names], means.index)
 
 
 def value_text(line: Any, value: float) -> str:
@@ -84,48 +83,51 @@ def value_text(line: Any, value: float) -> str:
     return units.times(value, 3) if line.is_ratio else FIGURES[line.figure].write(value, 3).removesuffix(" pages/s")
 
 
-def _section(comparison: Comparison) -> Section:
-    runs = comparison.runs
-    lines = tuple(
-        (f"{n}: {words.plain(run.name, 80)}", str(len(run.rows)), str(run.valid)) for n, run in enumerate(runs, 1)
-    )
-    is_missing = len(runs) >= MIN_RUNS and comparison.points is None
-    has_points = comparison.points is not None and len(comparison.points) > 0
-    notes = [*NOTES, *[NO_POINTS] * is_missing, *[POINTS] * has_points]
-    tables = [Table("Runs", ("", "trials", "valid"), lines), _ratios(comparison), *_others(comparison)]
-    return Section(title(comparison), tuple(tables), tuple(notes))
+def _section(comparison: ComparedRuns) -> Section:
+    lines = []
+    for number, run in enumerate(comparison.runs, 1):
+        lines.append((f"{number}: {words.plain(run.name, 80)}", str(len(run.rows)), str(run.valid)))
+    notes = NOTES
+    if comparison.points is None and len(lines) >= MIN_RUNS:
+        notes += (NO_POINTS,)
+    if comparison.points is not None and len(comparison.points):
+        notes += (POINTS,)
+    tables = (Table("Runs", ("", "trials", "valid"), tuple(lines)), _ratios(comparison), *_others(comparison))
+    return Section(title(comparison), tables, notes)
 
 
-def _ratios(comparison: Comparison) -> Table:
+def _ratios(comparison: ComparedRuns) -> Table:
     """Return the table of all figures over the runs, by figure and workload."""
     changes = {change[: len(KEYS)]: change for change in records(comparison.changes)}
     points: dict[Any, list[str]] = {}
     for point in [] if comparison.points is None else records(comparison.points):
         points.setdefault(point[: len(KEYS)], []).append(f"from {point.run + 1}: {value_text(point, point.after)}")
     places = range(len(comparison.runs))
-    heads = ["", *(str(place + 1) for place in places), "last / first", *["change points"] * bool(points)]
+    heads = ["", *(str(place + 1) for place in places), "last / first"]
+    if points:
+        heads.append("change points")
     lines: list[Line] = []
     for figure, group in comparison.means.groupby("figure", sort=False):
         for workload, means in group.groupby(workloads(group), sort=False):
             lines.append(Group(f"{FIGURES[str(figure)].words}, {workload}"))
             for key, series in means.groupby(KEYS, sort=False):
+                change = changes[key]
                 values = {mean.run: value_text(mean, mean.estimate) for mean in records(series)}
-                cells = [words.name(changes[key].arm), *(values.get(place, "-") for place in places)]
-                cells += [_change(changes[key]), ", ".join(points.get(key, []))]
-                lines.append(tuple(cells[: len(heads)]))
+                ends = "" if math.isinf(change.high) else f" ({change.low:.2f} to {change.high:.2f})"
+                text = f"{units.times(change.estimate, 3)}{ends} {SIGNS[change.answer]}"
+                cells = [words.name(change.arm), *(values.get(place, "-") for place in places), text]
+                if points:
+                    cells.append(", ".join(points.get(key, [])))
+                lines.append(tuple(cells))
     return Table("Ratios over runs", tuple(heads), tuple(lines))
 
 
-def _change(change: Any) -> str:
-    ends = "" if math.isinf(change.high) else f" ({change.low:.2f} to {change.high:.2f})"
-    return f"{units.times(change.estimate, 3)}{ends} {SIGNS[change.answer]}"
-
-
-def _others(comparison: Comparison) -> Iterator[Table]:
+def _others(comparison: ComparedRuns) -> Iterator[Table]:
     """Yield what the runs do not have in common, and what differs between them."""
     if len(comparison.lonely):
-        heads = ("", *(str(place + 1) for place in range(len(comparison.runs))))
-        lonely = comparison.lonely.reindex(columns=range(len(comparison.runs)), fill_value=0)
+        places = range(len(comparison.runs))
+        heads = ("", *(str(place + 1) for place in places))
+        lonely = comparison.lonely.reindex(columns=places, fill_value=0)
         lines: list[Line] = [(words.name(arm), *map(str, numbers)) for arm, *numbers in lonely.itertuples()]
         yield Table("Not compared: figures without a baseline, or not in the first and last run", heads, tuple(lines))
     if comparison.differences:

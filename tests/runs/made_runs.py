@@ -9,13 +9,13 @@ from typing import Any
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import MACHINE_FILE, Row
 from inflight.bench.rows.records import changed
-from inflight.bench.runs.compare import Comparison, Run, compare
+from inflight.bench.runs.compare import ComparedRuns, Run, compare
 from tests.made_rows import MACHINE, crawl_row, edited, memory_rows
 
 STRATEGIES = ("callbacks", "generators")
 
 
-def compared(*runs: Sequence[Row], machine: dict[str, Any] = MACHINE) -> Comparison:
+def compared(*runs: Sequence[Row], machine: dict[str, Any] = MACHINE) -> ComparedRuns:
     """Compare runs given by their rows; the last one was made on this machine."""
     machines = [MACHINE] * (len(runs) - 1) + [machine]
     return compare([Run(f"run {n}", *made) for n, made in enumerate(zip(runs, machines, strict=True), 1)])

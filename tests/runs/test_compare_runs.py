@@ -15,7 +15,7 @@ from msgspec import structs
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import changed
 from inflight.bench.runs import show
-from inflight.bench.runs.compare import KEYS, MEMORY, MIN_RUNS, Comparison, compare, read
+from inflight.bench.runs.compare import KEYS, MEMORY, MIN_RUNS, ComparedRuns, compare, read
 from inflight.bench.runs.plot import MAX_PANELS, picture
 from inflight.bench.show import pictures
 from tests.made_rows import MACHINE, arm_row, block_rows, crawl_row, edited, memory_rows
@@ -29,7 +29,7 @@ def steady(seed: int) -> list[Row]:
     return noisy_run(seed, sd=0.002, rounds=5)
 
 
-def answers(found: Comparison, arm: str, figure: str) -> set[str]:
+def answers(found: ComparedRuns, arm: str, figure: str) -> set[str]:
     """Return the answers for one figure of one arm."""
     lines = found.changes
     return set(lines[(lines["arm"] == arm) & (lines["figure"] == figure)]["answer"])
@@ -322,12 +322,12 @@ def test_names_cannot_break_out_of_their_place() -> None:
 # The plot
 
 
-def sheet(found: Comparison) -> Any:
+def sheet(found: ComparedRuns) -> Any:
     with pictures.settings():
         return pictures.draw_sheet(picture(found))
 
 
-def svg_text(found: Comparison, folder: Path) -> str:
+def svg_text(found: ComparedRuns, folder: Path) -> str:
     paths = pictures.save([picture(found)], folder)
     assert [path.name for path in paths] == ["compare.png", "compare.svg"]
     root = ET.parse(folder / "compare.svg").getroot()  # noqa: S314
