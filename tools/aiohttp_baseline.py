@@ -17,7 +17,7 @@ from aiohttp import web
 
 from inflight.fake_server.__main__ import ready_line
 from inflight.fake_server.options import SITE_OPTIONS, add_options, site_config
-from inflight.fake_server.site import PageSpec, Site
+from inflight.fake_server.site import Site
 
 
 def application(site: Site) -> web.Application:
@@ -31,7 +31,10 @@ def application(site: Site) -> web.Application:
         page, body = render(n)
         if page.delay_ns:
             await asyncio.sleep(page.delay_ns / 1e9)
-        return web.Response(status=page.status, body=body, headers=_headers(page))
+        headers = {"Content-Type": page.content_type}
+        if page.location is not None:
+            headers["Location"] = page.location
+        return web.Response(status=page.status, body=body, headers=headers)
 
     app = web.Application()
     app.router.add_get("/{path:.*}", handle)
@@ -52,11 +55,6 @@ def main(argv: list[str] | None = None) -> int:
     line = ready_line([sock.getsockname()[1]], control_port=None)
     web.run_app(application(site), sock=sock, access_log=None, print=lambda _: print(line, flush=True))
     return 0
-
-
-def _headers(page: PageSpec) -> dict[str, str]:
-    location = {} if page.location is None else {"Location": page.location}
-    return {"Content-Type": page.content_type} | location
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -73,12 +74,10 @@ def planted(strategy: str, times: int) -> None:
             commit(repository)
             compared = ab(f"{strategy}@main", f"{strategy}@HEAD", "--repo", repository, "--out", out)
             seconds.append(compared.seconds)
+            verdict = compared.verdict["verdict"]
             named = {each["name"]: each["b"] - each["a"] for each in compared.verdict["functions"]}
-            is_detected = (
-                compared.verdict["verdict"] == "does more" and abs(named.get(f"{path}:planted", 0) - calls) < 0.1
-            )
-            detected += is_detected
-            click.echo(f"{number + 1:>3}  {name:60} {calls:g} per page: {compared.verdict['verdict']}, named {named}")
+            detected += verdict == "does more" and abs(named.get(f"{path}:planted", 0) - calls) < 0.1
+            click.echo(f"{number + 1:>3}  {name:60} {calls:g} per page: {verdict}, named {named}")
     click.echo(f"{strategy}: {detected} of {times} planted calls found and named, in {spread(seconds)}")
 
 
@@ -87,14 +86,10 @@ def planted(strategy: str, times: int) -> None:
 @click.option("--times", default=50)
 def same(strategy: str, times: int) -> None:
     """Compare a strategy with itself; count the verdicts."""
-    verdicts: dict[str, int] = {}
-    seconds = []
     with tempfile.TemporaryDirectory() as out:
-        for _ in range(times):
-            compared = ab(strategy, strategy, "--out", out)
-            seconds.append(compared.seconds)
-            verdict = compared.verdict["verdict"]
-            verdicts[verdict] = verdicts.get(verdict, 0) + 1
+        many = [ab(strategy, strategy, "--out", out) for _ in range(times)]
+    verdicts = dict(Counter(compared.verdict["verdict"] for compared in many))
+    seconds = [compared.seconds for compared in many]
     click.echo(f"{strategy} with itself, {times} comparisons: {verdicts}, in {spread(seconds)}")
 
 
@@ -112,10 +107,10 @@ def repeat(names: Sequence[str], times: int) -> None:
             inflight("run", experiment, "--out", out)
             (folder,) = out.iterdir()
             (row,) = files.read(folder)
-            totals = getattr(row.measured, "totals", None) or {}
-            texts = [f"{counter} {bounds(each)}" for counter, each in totals.items()]
-            lacks = [f"{counter}: {why}" for counter, why in (getattr(row.measured, "lacks", None) or {}).items()]
-            click.echo(f"{name:22} {'; '.join([*texts, *lacks, row.reason or ''])}")
+            measured = row.measured
+            texts = [f"{counter} {bounds(each)}" for counter, each in (measured.totals or {}).items()]
+            texts += [f"{counter}: {why}" for counter, why in (measured.lacks or {}).items()]
+            click.echo(f"{name:22} {'; '.join([*texts, row.reason or ''])}")
 
 
 @main.command()

@@ -18,9 +18,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import median
+from statistics import median, median_low
 
 from rich import box
 from rich.console import Console
@@ -63,8 +63,8 @@ LOCUSTFILE = Path(__file__).parent / "plain_user.py"
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """What one client measured once."""
+class Reading:
+    """What one client measured once; ``measure`` adds the use of both cores and what the server counted."""
 
     per_s: float
     p50_ns: float | None
@@ -72,23 +72,17 @@ class Result:
     requests: int | None  # by the client's own count; None where it counts only a part of them
     expected_per_s: float | None = None
     """Known in advance for an open loop; for a closed loop it follows from the latency."""
-    cpu_share: float | None = None  # while it was measured; None: over its whole life
+    client_share: float | None = None
+    """CPU time of the client while it was measured, as a share; if it does not know that, over its whole life."""
+    server_share: float = 0.0
+    received: int = 0
+    """Requests that the server counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A result, with the use of both cores and what the server counted."""
-
-    result: Result
-    client_share: float
-    server_share: float
-    received: int  # by the server
+Client = Callable[[Server, SiteConfig, int, Setting], Reading]
 
 
-Client = Callable[[Server, SiteConfig, int, Setting], Result]
-
-
-def callbacks(server: Server, site: SiteConfig, _seconds: int, setting: Setting) -> Result:
+def callbacks(server: Server, site: SiteConfig, _seconds: int, setting: Setting) -> Reading:
     """Crawl the site, as in any trial: the completions in the steady state, in whole turns of the loop."""
     workload, seen = Workload("crosscheck", "crawl", site, IN_FLIGHT, "keep-alive"), Observation()
     observe(trial_of(workload.id, 1, workload, strategies.describe("callbacks")), server, setting, seen)
@@ -98,10 +92,10 @@ def callbacks(server: Server, site: SiteConfig, _seconds: int, setting: Setting)
     measured = seen.measured
     share = (measured["cpu_user_ns"] + measured["cpu_system_ns"]) / measured["makespan_ns"]
     p50_ns = measured["steady_service"]["p50_ns"]
-    return Result(per_s, p50_ns, measured["failed_pages"], measured["tries"], cpu_share=share)
+    return Reading(per_s, p50_ns, measured["failed_pages"], measured["tries"], client_share=share)
 
 
-def open_loop(server: Server, site: SiteConfig, seconds: int, setting: Setting) -> Result:
+def open_loop(server: Server, site: SiteConfig, seconds: int, setting: Setting) -> Reading:
     """Send at a constant rate; the median is that of the service times."""
     rate = OPEN_SHARE * (_ideal_per_s(site, 0) or OPEN_RATE_PER_S)
     table = Open(rates=(rate,), seconds=seconds, latency=(site.delay,), site={"links": 0, "pages": 1000})
@@ -111,19 +105,19 @@ def open_loop(server: Server, site: SiteConfig, seconds: int, setting: Setting) 
     measured = row.measured
     expected = measured.offered_per_s if site.delay != "0" else None
     p50_ns, share = measured.uncorrected.p50_ns, measured.client_cpu_share
-    return Result(measured.completed_per_s, p50_ns, measured.failed, None, expected, share)
+    return Reading(measured.completed_per_s, p50_ns, measured.failed, None, expected, share)
 
 
-def wrk(server: Server, site: SiteConfig, seconds: int, setting: Setting) -> Result:
+def wrk(server: Server, site: SiteConfig, seconds: int, setting: Setting) -> Reading:
     """Load one page with wrk."""
     if (path := find()) is None:
         raise process.SkipError(MISSING)
     server.configure(site)
     driven = Wrk(path, setting.cpus.client).drive(f"{server.base}/p/1", IN_FLIGHT, seconds)
-    return Result(driven.per_s, driven.p50_ns, driven.failed, driven.requests)
+    return Reading(driven.per_s, driven.p50_ns, driven.failed, driven.requests)
 
 
-def locust(server: Server, site: SiteConfig, seconds: int, setting: Setting) -> Result:
+def locust(server: Server, site: SiteConfig, seconds: int, setting: Setting) -> Reading:
     """Load pages with plain Locust, and read the statistics that it prints."""
     try:
         need_locust()
@@ -143,20 +137,19 @@ def locust(server: Server, site: SiteConfig, seconds: int, setting: Setting) -> 
         raise process.WorkerError(f"Locust printed no statistics: {done.stderr.decode()[-200:]}")
     (entry,) = json.loads(done.stdout)
     times = sorted((float(time_ms), count) for time_ms, count in entry["response_times"].items())
-    middle, counted = entry["num_requests"] / 2, 0
-    p50_ms = next((time_ms for time_ms, count in times if (counted := counted + count) >= middle), None)
+    every_ms = [time_ms for time_ms, count in times for _ in range(count)]
+    p50_ns = 1e6 * median_low(every_ms) if every_ms else None
     lasted_s = entry["last_request_timestamp"] - entry["start_time"]
     if lasted_s < seconds / 2:
         raise process.WorkerError("Locust's users started too late")
-    per_s = entry["num_requests"] / lasted_s
-    return Result(per_s, None if p50_ms is None else 1e6 * p50_ms, entry["num_failures"], None)
+    return Reading(entry["num_requests"] / lasted_s, p50_ns, entry["num_failures"], None)
 
 
-def null_client(server: Server, site: SiteConfig, _seconds: int, setting: Setting) -> Result:
+def null_client(server: Server, site: SiteConfig, _seconds: int, setting: Setting) -> Reading:
     """Count answers without parsing them, over more connections: the limit of the server."""
     server.configure(site)
     server.find_ceiling(setting.cpus.client)
-    return Result(server.ceiling_per_s or 0.0, None, 0, None)
+    return Reading(server.ceiling_per_s or 0.0, None, 0, None)
 
 
 CLIENTS: dict[str, Client] = {
@@ -168,15 +161,17 @@ CLIENTS: dict[str, Client] = {
 }
 
 
-def measure(client: Client, server: Server, site: SiteConfig, seconds: int, setting: Setting) -> Measured:
+def measure(client: Client, server: Server, site: SiteConfig, seconds: int, setting: Setting) -> Reading:
     """Let a client load the server; the CPU time of a client is that of all children that end meanwhile."""
     server.tell("reset")
     before, used, began_s = server.stats(), resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    result = client(server, site, seconds, setting)
+    reading = client(server, site, seconds, setting)
     lasted_s, ended, after = time.monotonic() - began_s, resource.getrusage(resource.RUSAGE_CHILDREN), server.stats()
-    cpu_s = ended.ru_utime + ended.ru_stime - used.ru_utime - used.ru_stime
-    share = cpu_s / lasted_s if result.cpu_share is None else result.cpu_share
-    return Measured(result, share, counted_between(before, after)["cpu_share"], after["requests"])
+    share = reading.client_share
+    if share is None:
+        share = (ended.ru_utime + ended.ru_stime - used.ru_utime - used.ru_stime) / lasted_s
+    server_share = counted_between(before, after)["cpu_share"]
+    return replace(reading, client_share=share, server_share=server_share, received=after["requests"])
 
 
 def _ideal_per_s(site: SiteConfig, added_ns: float) -> float | None:
@@ -185,21 +180,18 @@ def _ideal_per_s(site: SiteConfig, added_ns: float) -> float | None:
     return 1e9 * IN_FLIGHT / (mean_ns + min(max(added_ns, 0.0), MAX_ADDED_NS)) if mean_ns else None
 
 
-def judge(rounds: Sequence[Measured], site: SiteConfig) -> tuple[str, ...]:
+def judge(rounds: Sequence[Reading], site: SiteConfig) -> tuple[str, ...]:
     """Return the cells of a client: medians over its rounds, the expected throughput, and the verdict."""
-    per_s = median(driven.result.per_s for driven in rounds)
-    times = [driven.result.p50_ns for driven in rounds if driven.result.p50_ns is not None]
-    mean_ns = parse_delay(site.delay).mean_ns
-    added_ns = median(times) - mean_ns if times else None
-    expected = rounds[0].result.expected_per_s or _ideal_per_s(site, added_ns or 0.0)
-    share = median(driven.client_share for driven in rounds)
-    lost = [
-        driven for driven in rounds if driven.result.requests is not None and driven.received < driven.result.requests
-    ]
-    if failed := sum(driven.result.failed for driven in rounds):
+    per_s = median(reading.per_s for reading in rounds)
+    times = [reading.p50_ns for reading in rounds if reading.p50_ns is not None]
+    added_ns = median(times) - parse_delay(site.delay).mean_ns if times else None
+    expected = rounds[0].expected_per_s or _ideal_per_s(site, added_ns or 0.0)
+    share = median(reading.client_share or 0.0 for reading in rounds)
+    lost = [reading for reading in rounds if reading.received < (reading.requests or 0)]
+    if failed := sum(reading.failed for reading in rounds):
         verdict = f"off: {failed} failed"
     elif lost:
-        verdict = f"off: counted {lost[0].result.requests}, the server {lost[0].received}"
+        verdict = f"off: counted {lost[0].requests}, the server {lost[0].received}"
     elif expected is None:
         verdict = "not compared"
     elif share >= FULL_SHARE:
@@ -213,7 +205,7 @@ def judge(rounds: Sequence[Measured], site: SiteConfig) -> tuple[str, ...]:
         "-" if expected is None else f"{units.number(expected, 3)} ({per_s / expected - 1:+.1%})",
         "-" if added_ns is None else f"{added_ns / 1e6:+.2f} ms",
         units.percent(share),
-        units.percent(median(driven.server_share for driven in rounds)),
+        units.percent(median(reading.server_share for reading in rounds)),
         verdict,
     )
 

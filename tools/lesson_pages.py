@@ -34,7 +34,7 @@ class LessonError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class PageCommand:
     """A command of a page: what is to come of it, and where in the page's text its output is quoted."""
 
     command: str
@@ -52,7 +52,7 @@ class Lesson:
 
     path: Path
     text: str
-    runs: tuple[Run, ...]
+    runs: tuple[PageCommand, ...]
 
 
 def lesson_paths() -> list[Path]:
@@ -79,7 +79,7 @@ def written_wrong(lesson: Lesson) -> list[str]:
     return problems + broken_links(lesson.path, lesson.text)
 
 
-def missing(run: Run, out: str) -> list[str]:
+def missing(run: PageCommand, out: str) -> list[str]:
     """Name what the page speaks of and its output lacks."""
     return [
         f"{run.command}: no match for {regex!r} in its output"
@@ -94,12 +94,12 @@ def broken_links(path: Path, text: str) -> list[str]:
     return [f"a link leads nowhere: {target}" for target in local if not (path.parent / target).exists()]
 
 
-def _run(match: re.Match[str]) -> Run:
+def _run(match: re.Match[str]) -> PageCommand:
     marks = _MARK.findall(match["marks"])
     values = dict(marks)
     expects = tuple(value for name, value in marks if name == "expects")
     exit_code = int(values.get("exit", "0"))
-    return Run(match["command"], expects, exit_code, values.get("plot"), match["quoted"], *match.span("quoted"))
+    return PageCommand(match["command"], expects, exit_code, values.get("plot"), match["quoted"], *match.span("quoted"))
 
 
 def _not_in(file: Path, code: str) -> Iterator[list[str]]:

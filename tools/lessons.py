@@ -28,7 +28,7 @@ from pathlib import Path
 from inflight.bench.rows.files import MACHINE_FILE
 from inflight.bench.show import folder as provenance
 from inflight.bench.show.markdown import escaped
-from tools.lesson_pages import ROOT, LessonError, Run, lesson_paths, missing, read, written_wrong
+from tools.lesson_pages import ROOT, LessonError, PageCommand, lesson_paths, missing, read, written_wrong
 
 PLOTS = "plots"
 PROGRAMS = {"inflight": [sys.executable, "-m", "inflight"], "python": [sys.executable]}
@@ -129,7 +129,7 @@ def perform(command: str, folder: str | Path) -> Done:
     return Done(done.returncode, done.stdout, done.stderr)
 
 
-def went_wrong(run: Run, done: Done) -> list[str]:
+def went_wrong(run: PageCommand, done: Done) -> list[str]:
     """Say in what the outcome of a command is not what its page says.
 
     A run of which every trial is invalid ends with 1. That is the machine's doing and not the page's.
@@ -141,7 +141,7 @@ def went_wrong(run: Run, done: Done) -> list[str]:
     return problems
 
 
-def quotation(run: Run, done: Done, folder: str | Path, path: Path) -> str:
+def quotation(run: PageCommand, done: Done, folder: str | Path, path: Path) -> str:
     """Return what stands between the marks: output, plot and machine, folded. Copy the plot beside the page."""
     machine = _machine(Path(folder))
     quoted = "\n".join(trimmed(done.out, machine)).replace("```", "'''")

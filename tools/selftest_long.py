@@ -14,11 +14,11 @@ import math
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from inflight.bench.ab import command
 from inflight.bench.ab.rule import DESIGNED
@@ -27,7 +27,7 @@ from inflight.bench.measure import host, neighbour
 from inflight.bench.measure.blocks import comparing
 from inflight.bench.measure.blocks.comparing import Place
 from inflight.bench.plan.arm import Arm
-from inflight.bench.plan.comparison import METRICS, Comparison, comparison
+from inflight.bench.plan.comparison import METRICS, Metric, comparison
 from inflight.bench.rows import files as rows
 from inflight.fake_server.site import SiteConfig
 
@@ -69,8 +69,12 @@ def main() -> None:
             for name, share in _plan(asked.decisions, asked.planted, asked.sizes):
                 if name not in made(asked.out):
                     _decide(asked.out, asked.strategy, name, round(share / loop_share), place)
-    for line in summary(list(made(asked.out).values())):
-        print(line)
+    for kind in kinds(made(asked.out).values()):
+        print(
+            f"{kind.name}: {kind.decisions} decisions, {kind.text}; "
+            f"measured {100 * kind.seen:+.1f} % CPU time per page; "
+            f"{kind.blocks:.1f} blocks, {kind.mean_s:.0f} s on average, {kind.most_s:.0f} s at most"
+        )
 
 
 def _plan(decisions: int, planted: int, sizes: list[float]) -> list[tuple[str, float]]:
@@ -88,42 +92,39 @@ def made(out: Path) -> dict[str, Made]:
 
 
 def _decide(out: Path, strategy: str, name: str, loops: int, place: Place) -> None:
-    planned = comparison(*_arms(strategy, loops), SiteConfig(links=10), METRICS, name)
     begin_s = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="inflight-") as files:
-        verdict = command.decided(_ready(out, planned, Path(files), place), DESIGNED, lambda _block, _decision: None)
-    seen = next((effect.estimate for effect in verdict.decision.effects if effect.metric == "cpu_per_page"), None)
+    with _ready(out, strategy, loops, METRICS, name, place) as where:
+        decision = command.decided(where, DESIGNED, lambda _block, _decision: None).decision
     taken_s = round(time.monotonic() - begin_s, 1)
-    decision = verdict.decision
-    change = None if seen is None else math.expm1(seen)
+    changes = {effect.metric: math.expm1(effect.estimate) for effect in decision.effects}
+    change = changes.get("cpu_per_page")
     entry = Made(name, decision.verdict, decision.blocks, taken_s, change, decision.why)
     with (out / DECISIONS_FILE).open("a", encoding="utf-8") as file:
         file.write(json.dumps(asdict(entry)) + "\n")
     print(f"{name:<16} {entry.verdict:<12} {entry.blocks:>3} blocks {taken_s:>6.1f} s  {entry.why}", flush=True)
 
 
-def _ready(out: Path, planned: Comparison, files: Path, place: Place) -> command.Measuring:
-    planned, prepared = comparing.ready(planned, files)
-    planned, _ = command.calibrated(planned, prepared, place)
-    return command.Measuring(out, planned, prepared, place)
+@contextmanager
+def _ready(
+    out: Path, strategy: str, loops: int, metrics: tuple[Metric, ...], name: str, place: Place
+) -> Iterator[command.Measuring]:
+    """Yield a calibrated comparison of the strategy with itself, with planted loops in B."""
+    arms = Arm("A", strategy, planted_loops=0), Arm("B", strategy, planted_loops=loops)
+    with tempfile.TemporaryDirectory(prefix="inflight-") as files:
+        planned, prepared = comparing.ready(comparison(*arms, SiteConfig(links=10), metrics, name), Path(files))
+        planned, _ = command.calibrated(planned, prepared, place)
+        yield command.Measuring(out, planned, prepared, place)
 
 
 def _loop_share(out: Path, strategy: str, place: Place) -> float:
     """Return the cost of a planted loop as a share of a page: the one kept in the folder, or measured now."""
     path = out / LOOP_FILE
     if not path.exists():
-        planned = comparison(*_arms(strategy, TRIED_LOOPS), SiteConfig(links=10), ("cpu_per_page",), "planting")
-        with tempfile.TemporaryDirectory(prefix="inflight-") as files:
-            where = _ready(out, planned, Path(files), place)
+        with _ready(out, strategy, TRIED_LOOPS, ("cpu_per_page",), "planting", place) as where:
             blocks = [where.block(n, memory=False) for n in range(1, PLANTING_BLOCKS + 1)]
         seen = fmean(read.values(block)["cpu_per_page"] for block in blocks if block.good)
         path.write_text(json.dumps({"loop_share": math.expm1(seen) / TRIED_LOOPS}) + "\n", encoding="utf-8")
-    stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return float(stored["loop_share"])
-
-
-def _arms(strategy: str, loops: int) -> tuple[Arm, Arm]:
-    return Arm("A", strategy, planted_loops=0), Arm("B", strategy, planted_loops=loops)
+    return float(json.loads(path.read_text(encoding="utf-8"))["loop_share"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,30 +151,15 @@ def kinds(made: Iterable[Made]) -> list[Kind]:
     by_name: dict[str, list[Made]] = {}
     for decision in made:
         by_name.setdefault(decision.name.rpartition("-")[0], []).append(decision)
-    return [_kind(name, group) for name, group in by_name.items()]
-
-
-def _kind(name: str, group: Sequence[Made]) -> Kind:
-    counted = Counter(decision.verdict for decision in group)
-    seconds = [decision.seconds for decision in group]
-    return Kind(
-        name,
-        len(group),
-        {verdict: counted[verdict] for verdict in ("regression", "pass", "inconclusive")},
-        fmean([decision.seen for decision in group if decision.seen is not None] or [0.0]),
-        fmean(decision.blocks for decision in group),
-        fmean(seconds),
-        max(seconds),
-    )
-
-
-def summary(made: Iterable[Made]) -> list[str]:
-    """Return a line for each kind of decision."""
-    return [
-        f"{kind.name}: {kind.decisions} decisions, {kind.text}; measured {100 * kind.seen:+.1f} % CPU time per page; "
-        f"{kind.blocks:.1f} blocks, {kind.mean_s:.0f} s on average, {kind.most_s:.0f} s at most"
-        for kind in kinds(made)
-    ]
+    many = []
+    for name, group in by_name.items():
+        verdicts = Counter({"regression": 0, "pass": 0, "inconclusive": 0})
+        verdicts.update(decision.verdict for decision in group)
+        seen = fmean([decision.seen for decision in group if decision.seen is not None] or [0.0])
+        blocks = fmean(decision.blocks for decision in group)
+        seconds = [decision.seconds for decision in group]
+        many.append(Kind(name, len(group), verdicts, seen, blocks, fmean(seconds), max(seconds)))
+    return many
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import hashlib
 import json
 import lzma
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 from math import exp
 from pathlib import Path
@@ -61,15 +61,14 @@ def digests() -> dict[str, str]:
     return sums
 
 
-def unlisted(of: Mapping[str, str]) -> list[str]:
-    """Return the names of the digests that the table of spreads does not list."""
-    listed = json.loads(ratios.TABLE.read_text(encoding="utf-8"))["digests"]
-    return [name for name, digest in of.items() if digest not in listed.get(name, [])]
+def spreads_table() -> dict[str, Any]:
+    """Return the table of spreads between runs, as its file has it."""
+    return json.loads(ratios.TABLE.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
 
 
 def runs_of_the_table() -> list[Path]:
     """Return the runs that the table of spreads names."""
-    return [SERIES / name for name in json.loads(ratios.TABLE.read_text(encoding="utf-8"))["runs"]]
+    return [SERIES / name for name in spreads_table()["runs"]]
 
 
 def pack(folder: Path) -> None:
@@ -88,11 +87,9 @@ def spreads_between(folders: Sequence[Path]) -> dict[str, Any]:
     """Return the table of spreads between these runs (``ratios.TABLE``): of each pair that three or more runs have."""
     runs = [estimates(folder) for folder in folders]
     cells: dict[Cell, list[dict[str, Any]]] = {}
-    for cell, pair in sorted({place for run in runs for place in run}, key=_in_order):
-        alike = [run[cell, pair] for run in runs if (cell, pair) in run]
-        if len(alike) >= MIN_RUNS:
-            entry = {"strategies": sorted(pair), "tau": round(tau(alike), 4), "runs": len(alike)}
-            cells.setdefault(cell, []).append(entry)
+    for (cell, pair), alike in _by_pair(runs, MIN_RUNS):
+        entry = {"strategies": sorted(pair), "tau": round(tau(alike), 4), "runs": len(alike)}
+        cells.setdefault(cell, []).append(entry)
     tables = [dict(zip(ratios.OF_TABLE, cell, strict=True)) | {"pairs": pairs} for cell, pairs in cells.items()]
     return {"runs": [folder.name for folder in folders], "cells": tables}
 
@@ -106,9 +103,13 @@ def memory_of(folders: Sequence[Path]) -> dict[str, Any]:
     return {"runs": list(known), "ranges": ranges}
 
 
-def _in_order(place: Place) -> tuple[Any, ...]:
-    cell, pair = place
-    return cell, sorted(pair)
+def _by_pair(runs: Sequence[Mapping[Place, Estimate]], least: int) -> Iterator[tuple[Place, list[Estimate]]]:
+    """Yield each pair in its cell, in order, with the estimates of the runs that have it, if these are enough."""
+    places = {place for run in runs for place in run}
+    for place in sorted(places, key=lambda place: (place[0], sorted(place[1]))):
+        alike = [run[place] for run in runs if place in run]
+        if len(alike) >= least:
+            yield place, alike
 
 
 def tau(of: Sequence[Estimate]) -> float:
@@ -116,7 +117,7 @@ def tau(of: Sequence[Estimate]) -> float:
     return between([each.value for each in of], [each.error for each in of])
 
 
-def coverage(runs: Sequence[Mapping[Place, Estimate]], reference: str = REFERENCE) -> pd.DataFrame:
+def coverage(runs: Sequence[Mapping[Place, Estimate]]) -> pd.DataFrame:
     """Return how often the interval for the next run covers another run: one line for each cell and ratio.
 
     Over all ordered pairs of runs; the spread between runs is computed without these two. ``half_width``: the median,
@@ -124,30 +125,19 @@ def coverage(runs: Sequence[Mapping[Place, Estimate]], reference: str = REFERENC
     the runs, an interval of one of the second half covers another one of it.
     """
     lines = []
-    for cell, pair in sorted({place for run in runs for place in run if reference in place[1]}, key=_in_order):
-        alike = [run[cell, pair] for run in runs if (cell, pair) in run]
-        if len(alike) < MIN_RUNS + 2:
+    for (cell, pair), alike in _by_pair(runs, MIN_RUNS + 2):
+        if REFERENCE not in pair:
             continue
-        pairs = list(permutations(range(len(alike)), 2))
-        tries = [_try(alike, run, other, _without(alike, {run, other})) for run, other in pairs]
-        covered, halves = zip(*tries, strict=True)
+        tries = []
+        for run, other in permutations(alike, 2):
+            others = [each for each in alike if each is not run and each is not other]
+            tries.append(_try(run, other, others))
+        covered, widths = zip(*tries, strict=True)
         half = len(alike) // 2
-        later = [_try(alike, *places, alike[:half])[0] for places in pairs if min(places) >= half]
-        ends = fmean(covered), fmean(later), exp(median(halves)) - 1, exp(max(halves)) - 1
-        lines.append((*cell[1:4], *(pair - {reference}), len(alike), len(tries), *ends))
-    heads = [
-        "latency",
-        "cpu",
-        "in_flight",
-        "strategy",
-        "runs",
-        "tries",
-        "covered",
-        "first_half",
-        "half_width",
-        "widest",
-    ]
-    return pd.DataFrame(lines, columns=heads)
+        later = [_try(run, other, alike[:half])[0] for run, other in permutations(alike[half:], 2)]
+        shares = fmean(covered), fmean(later), exp(median(widths)) - 1, exp(max(widths)) - 1
+        lines.append((*cell[1:4], *(pair - {REFERENCE}), len(alike), len(tries), *shares))
+    return pd.DataFrame(lines, columns=COVERAGE)
 
 
 def overall(table: pd.DataFrame, name: str) -> float:
@@ -155,22 +145,17 @@ def overall(table: pd.DataFrame, name: str) -> float:
     return float((table[name] * table["tries"]).sum() / table["tries"].sum())
 
 
-def _without(alike: Sequence[Estimate], places: set[int]) -> list[Estimate]:
-    return [each for place, each in enumerate(alike) if place not in places]
-
-
-def _try(alike: Sequence[Estimate], run: int, other: int, of: Sequence[Estimate]) -> tuple[bool, float]:
-    """Tell whether the interval of one run, with the spread of the runs ``of``, covers another; and its half width."""
-    spread = ratios.measured_between(tau(of), len(of))
-    low, high = ratios.next_run(alike[run], spread)
-    return low <= alike[other].value <= high, (high - low) / 2
+def _try(run: Estimate, other: Estimate, of: Sequence[Estimate]) -> tuple[bool, float]:
+    """Tell whether the interval of a run, with the spread of the runs ``of``, covers another; and its half width."""
+    low, high = ratios.next_run(run, ratios.measured_between(tau(of), len(of)))
+    return low <= other.value <= high, (high - low) / 2
 
 
 def main() -> int:
     """Run, store, and show what earlier runs of the series found."""
     before = rows.folders_in(SERIES)
     if sys.argv[1:] == ["--between"]:
-        stored = json.loads(ratios.TABLE.read_text(encoding="utf-8")) | spreads_between(before)
+        stored = spreads_table() | spreads_between(before)
         stored["memory"] = memory_of(rows.folders_in(REFERENCE_RUNS))
         ratios.TABLE.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
         return 0
@@ -188,8 +173,10 @@ def main() -> int:
     pack(folder)
     summary.print_summary(Studies(results.rows, folder), sys.stdout)
     print(f"rows:  {folder / rows.PACKED_FILE}")
-    for name in unlisted(code):
-        print(f"{name}: {code[name]} is not listed in {ratios.TABLE.name}: see tools/series.py on what to show first")
+    listed = spreads_table()["digests"]
+    for name, digest in code.items():
+        if digest not in listed.get(name, []):
+            print(f"{name}: {digest} is not listed in {ratios.TABLE.name}: see tools/series.py on what to show first")
     return 0
 
 

@@ -65,26 +65,22 @@ def _ratios(arms: Sequence[Running]) -> dict[str, float]:
     for arm in arms:
         if arm.failure is not None:
             raise arm.failure
-    cost = {arm.arm.name: math.log(_cost_ns(arm)) for arm in arms}
+    costs = {}
+    for arm in arms:
+        used_ns = sum(each.end.cpu_ns - each.begin.cpu_ns for each in arm.slices)
+        costs[arm.arm.name] = math.log(used_ns / sum(window["pages"] for window in arm.outcome["windows"]))
     (reference,) = (arm.arm.name for arm in arms if arm.arm.role == "reference")
-    return {name: value - cost[reference] for name, value in cost.items() if name != reference}
-
-
-def _cost_ns(arm: Running) -> float:
-    """Return the CPU time per page of an arm."""
-    used_ns = sum(each.end.cpu_ns - each.begin.cpu_ns for each in arm.slices)
-    pages: int = sum(window["pages"] for window in arm.outcome["windows"])
-    return used_ns / pages
+    base = costs.pop(reference)
+    return {name: cost - base for name, cost in costs.items()}
 
 
 def _line(name: str, sliced: Sequence[float], isolated: Sequence[float]) -> str:
-    sliced_ratio, other = mean(sliced).interval().ratio(), mean(isolated).interval().ratio()
-    off = welch(sliced, isolated).interval().ratio()
-    return (
-        f"{name:18} slices {sliced_ratio.estimate:.3f} ({sliced_ratio.low:.3f} to {sliced_ratio.high:.3f})"
-        f"  turns of 1 s {other.estimate:.3f} ({other.low:.3f} to {other.high:.3f})"
-        f"  slices / turns {off.estimate:.3f} ({off.low:.3f} to {off.high:.3f})"
-    )
+    estimates = {"slices": mean(sliced), "turns of 1 s": mean(isolated), "slices / turns": welch(sliced, isolated)}
+    texts = [f"{name:18}"]
+    for what, estimate in estimates.items():
+        ratio = estimate.interval().ratio()
+        texts.append(f"{what} {ratio.estimate:.3f} ({ratio.low:.3f} to {ratio.high:.3f})")
+    return "  ".join(texts)
 
 
 if __name__ == "__main__":

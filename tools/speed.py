@@ -23,7 +23,7 @@ from inflight.bench.measure.crawl import run_trial
 from inflight.bench.measure.server import Server, ServerError, running
 from inflight.bench.measure.trial import Setting
 from inflight.bench.plan.experiment import Workload
-from inflight.bench.plan.trials import AnyTrial, Trial
+from inflight.bench.plan.trials import Trial
 from inflight.bench.rows.files import Row
 from inflight.fake_server.site import SiteConfig
 from tools.wrk import MISSING, Driven, Wrk, WrkError, find
@@ -36,17 +36,11 @@ OWN_STACK_PAGES = 6_000
 """Number of pages for clients with a stack of their own: they are slower, and these suffice for a rate."""
 MEMORY_IN_FLIGHT = (500, 1000, 1500, 2000, 2500)
 WRK_SECONDS = 3
+DEADLINE_S = 120.0
+"""Maximum duration of a trial."""
 Drive = Callable[[str, int], Driven]
 """Let wrk load a URL over a number of connections."""
 _BASELINE_SITE = ("--port", "0", "--pages", str(PLAIN.pages), "--links", "0")
-
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """The size of a round; a smaller one is faster and noisier."""
-
-    pages: int
-    wrk_seconds: int
 
 
 class SpeedError(Exception):
@@ -61,10 +55,6 @@ class Target:
     bound: float
     at_least: bool
     unit: str = ""
-
-    def met_by(self, value: float) -> bool:
-        """Tell whether a value meets the target."""
-        return value >= self.bound if self.at_least else value <= self.bound
 
 
 def _rate(name: str, bound: float, site: str) -> tuple[str, Target]:
@@ -103,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     asked = parser.parse_args(argv)
     try:
-        return _report(_measure(asked.rounds, Effort(asked.pages, asked.seconds)))
+        return _report(_measure(asked.rounds, asked.pages, asked.seconds))
     except (SpeedError, ServerError, WrkError) as error:
         print(f"speed: {error}", file=sys.stderr)
         return 2
@@ -117,7 +107,8 @@ def _number(text: str) -> int:
     return number
 
 
-def _measure(rounds: int, effort: Effort) -> dict[str, list[float]]:
+def _measure(rounds: int, pages: int, wrk_seconds: int) -> dict[str, list[float]]:
+    """Return the figures of all rounds; fewer pages and seconds are faster and noisier."""
     wrk = find()
     if wrk is None:
         raise SpeedError(MISSING)
@@ -125,16 +116,16 @@ def _measure(rounds: int, effort: Effort) -> dict[str, list[float]]:
     if cpus.client is None:
         print("warning: client and server share a core, or cannot be pinned", file=sys.stderr)
     figures: dict[str, list[float]] = defaultdict(list)
+    setting = Setting("speed", cpus, lambda _trial: DEADLINE_S)
+    drive = partial(Wrk(wrk, cpus.client).drive, seconds=wrk_seconds)
     for number in range(1, rounds + 1):
         with running(cpus.server) as server, _baseline(cpus.server) as baseline_url:
             print(f"round {number} of {rounds} ...", file=sys.stderr)
-            drive = partial(Wrk(wrk, cpus.client).drive, seconds=effort.wrk_seconds)
             _measure_server(figures, server, baseline_url, drive)
             for site, linked in (("no links", PLAIN), ("ten links", LINKED)):
-                config = replace(linked, pages=effort.pages)
-                _measure_rates(figures, server, site, config, drive, Setting("speed", cpus, _deadline))
+                _measure_rates(figures, server, site, replace(linked, pages=pages), drive, setting)
             if number == 1:
-                _measure_memory(figures, server, Setting("speed", cpus, _deadline))
+                _measure_memory(figures, server, setting)
     return figures
 
 
@@ -177,19 +168,15 @@ def _measure_rates(
 def _measure_memory(figures: dict[str, list[float]], server: Server, setting: Setting) -> None:
     from inflight.bench.frame.slopes import NoSlope, memory_slope
 
-    for key in TARGETS:
-        kind, _, name = key.partition("/")
-        if kind != "memory":
-            continue
-        held: list[int] = []
-        used: list[int] = []
+    for key in (key for key in TARGETS if key.startswith("memory/")):
+        name = key.removeprefix("memory/")
+        rows = []
         for in_flight in MEMORY_IN_FLIGHT:
             config = replace(PLAIN, pages=in_flight)
             workload = Workload("memory", "memory", config, in_flight, "keep-alive")
-            row = _run(Trial(f"memory/{name}", 1, name, "shared", workload, in_flight), server, setting)
-            held.append(row.measured.held_in_flight)
-            used.append(row.measured.held_uss_bytes)
-        slope = memory_slope(held, used)
+            rows.append(_run(Trial(key, 1, name, "shared", workload, in_flight), server, setting))
+        held = [row.measured.held_in_flight for row in rows]
+        slope = memory_slope(held, [row.measured.held_uss_bytes for row in rows])
         if isinstance(slope, NoSlope):
             raise SpeedError(f"{name}: {slope.reason}")
         figures[key].append(slope.per_fetch / 1000)
@@ -200,10 +187,6 @@ def _run(trial: Trial, server: Server, setting: Setting) -> Row:
     if row.status != "ok":
         raise SpeedError(f"{trial.id}: {row.reason}")
     return row
-
-
-def _deadline(_trial: AnyTrial) -> float:
-    return 120
 
 
 @contextmanager
@@ -236,11 +219,10 @@ def _report(figures: dict[str, list[float]]) -> int:
             print(f"  ?   {target.what}: not available on this system")
             continue
         middle = median(values)
-        met = target.met_by(middle)
-        missed += not met
-        sign = ">=" if target.at_least else "<="
+        sign, is_met = (">=", middle >= target.bound) if target.at_least else ("<=", middle <= target.bound)
+        missed += not is_met
         spread = f"   ({min(values):.2f} to {max(values):.2f})" if len(values) > 1 else ""
-        mark = "ok  " if met else "MISS"
+        mark = "ok  " if is_met else "MISS"
         print(f"{mark} {target.what:<66} {middle:8.2f}{target.unit} {sign} {target.bound:g}{target.unit}{spread}")
     print("\nmedians behind these:")
     for key, values in figures.items():

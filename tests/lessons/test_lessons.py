@@ -7,7 +7,7 @@ import pytest
 
 from tools.lesson_pages import (
     LESSONS,
-    Run,
+    PageCommand,
     lesson_paths,
     missing,
     read,
@@ -40,8 +40,8 @@ def made_page(folder: Path, command: str = SAYS_HELLO, quoted: str = "hello", mo
     return path
 
 
-def run_of(command: str = "inflight run x.toml", exit_code: int = 0) -> Run:
-    return Run(command, ("^hello",), exit_code, None, "", 0, 0)
+def run_of(command: str = "inflight run x.toml", exit_code: int = 0) -> PageCommand:
+    return PageCommand(command, ("^hello",), exit_code, None, "", 0, 0)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)

@@ -1,21 +1,22 @@
 """The verdict of ``tools.crosscheck`` on what a client measured."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from inflight.fake_server.site import SiteConfig
-from tools.crosscheck import Measured, Result, judge
+from tools.crosscheck import Reading, judge
 
 SITE = SiteConfig(delay="50ms")
 MS = 1_000_000
 
 
-def measured(per_s: float = 990.0, **values: Any) -> Measured:
+def measured(per_s: float = 990.0, **values: Any) -> Reading:
     """Make a round of 50 in flight at 50 ms, which let 1,000/s pass; a time of 0.4 ms beyond it makes 992/s."""
-    given = {"p50_ns": 50.4 * MS, "failed": 0, "requests": 3000} | values
-    shares = {"client_share": given.pop("client_share", 0.1), "server_share": 0.05}
-    return Measured(Result(per_s, **given), received=given.pop("requests"), **shares)
+    shares = {"client_share": 0.1, "server_share": 0.05}
+    given = shares | {"p50_ns": 50.4 * MS, "failed": 0, "requests": 3000} | values
+    return Reading(per_s, received=given["requests"] or 0, **given)
 
 
 @pytest.mark.parametrize(
@@ -33,14 +34,12 @@ def measured(per_s: float = 990.0, **values: Any) -> Measured:
         ([measured(990, failed=7)], "off: 7 failed"),
     ],
 )
-def test_a_client_is_compared_with_what_the_latency_allows(rounds: list[Measured], verdict: str) -> None:
+def test_a_client_is_compared_with_what_the_latency_allows(rounds: list[Reading], verdict: str) -> None:
     assert judge(rounds, SITE)[-1] == verdict
 
 
 def test_a_client_that_counts_more_than_the_server_is_off() -> None:
-    one = Measured(Result(990, 50.4 * MS, 0, 3000), 0.1, 0.05, received=2999)
-
-    assert judge([one], SITE)[-1] == "off: counted 3000, the server 2999"
+    assert judge([replace(measured(990), received=2999)], SITE)[-1] == "off: counted 3000, the server 2999"
 
 
 def test_without_added_latency_nothing_is_compared() -> None:

@@ -29,7 +29,7 @@ from inflight.bench.show import markdown, sections, words
 from inflight.bench.show.markdown import code, escaped
 from tools.document import options, plots, race, values
 from tools.document import simulator as simulator_page
-from tools.document.stored import REFERENCE, DocumentError, Run, Runs
+from tools.document.stored import REFERENCE, DocumentError, Runs, StoredRun
 
 PAGES = ("README.md", "docs/*.md", "docs/slides/*.md")
 """Files with marks: ``<!-- name: begin -->`` and, below it, ``<!-- name: end -->``."""
@@ -40,7 +40,10 @@ FILTERS: dict[str, Callable[..., str]] = {
     "code": code,
     "described": race.described,
     "escaped": escaped,
+    "exp": math.exp,
     "indented": lambda text: "\n".join(f"    {_printable(line)}".rstrip() for line in text.splitlines()),
+    "log": math.log,
+    "log_ratio": lambda cycle: math.log(cycle[2] / cycle[1]),
     "mean": lambda mean, figure: sections.text(FIGURES[figure], mean),
     "memory": values.slope_text,
     "p": lambda p: units.number(p, 2) if p >= 0.00001 else "below 0.00001",
@@ -119,11 +122,11 @@ def part(name: str, runs: Runs, beside: Path) -> str:
 
 def macros(runs: Runs, beside: Path) -> Any:
     """Return the macros of ``parts.md``."""
-    known = {"runs": runs, "decisions": runs.folder.parent / "decisions", "picture": partial(picture, runs, beside)}
-    return _template().make_module(known)
+    decisions = runs.folder.parent / "decisions"
+    return _template().make_module({"runs": runs, "decisions": decisions, "picture": partial(picture, runs, beside)})
 
 
-def picture(runs: Runs, beside: Path, run: Run, plot: str, words_for_it: str) -> str:
+def picture(runs: Runs, beside: Path, run: StoredRun, plot: str, words_for_it: str) -> str:
     """Return a link to one of the plots of a run, and note that it is shown."""
     path = run.folder / plots.FOLDER / f"{plot}.svg"
     runs.plots.setdefault(run.folder, set()).add(path.name)
@@ -150,11 +153,7 @@ def _template() -> Template:
     environment = Environment(  # noqa: S701  (Markdown: the templates escape what they write)
         loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= FILTERS | {
-        "log": math.log,
-        "exp": math.exp,
-        "log_ratio": lambda cycle: math.log(cycle[2] / cycle[1]),
-    }
+    environment.filters |= FILTERS
     environment.globals |= GLOBALS | {"given": given}
     return environment.get_template("parts.md")
 

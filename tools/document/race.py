@@ -83,7 +83,8 @@ def picture(runs: Runs) -> str:
 def drawn(race: Race) -> str:
     """Return a race as an SVG."""
     lanes = _finishers(race)
-    film = film_of(lanes)
+    fast = [lane.end_ns for lane in lanes if lane.end_ns < LONG * lanes[0].end_ns]
+    film = Film(max(fast), lanes[-1].end_ns)
     height = TOP + ROW * len(lanes) + FOOT
     moves = "\n".join(line for number, lane in enumerate(lanes) for line in _moves(number, lane, race.pages, film))
     bars = "\n".join(line for number, lane in enumerate(lanes) for line in _lane(number, lane, race.pages, film))
@@ -108,12 +109,6 @@ def drawn(race: Race) -> str:
 
 def _finishers(race: Race) -> list[Lane]:
     return [lane for lane in race.lanes if lane.rank is not None]
-
-
-def film_of(lanes: Sequence[Lane]) -> Film:
-    """Return the film of lanes in the order of their ends."""
-    fast = [lane.end_ns for lane in lanes if lane.end_ns < LONG * lanes[0].end_ns]
-    return Film(max(fast), lanes[-1].end_ns)
 
 
 def described(race: Race) -> str:
@@ -187,14 +182,13 @@ def _keyframes(name: str, steps: Sequence[tuple[float, float]], what: str) -> st
 
 def _captions(film: Film) -> str:
     """Return the animations of the captions and of the clock, which is a strip of texts that moves up."""
-    times = {"slow": (0.0, film.slow_end), "fast": (FAST_START, 100.0)}
-    lines = [_shown_between(name, *ends) for name, ends in times.items()]
+    slow = _shown_between("slow", 0.0, film.slow_end)
+    fast = _shown_between("fast", FAST_START, 100.0)
     frames = {_short(film.percent(at_ns)): -ROW * place for place, at_ns in enumerate(_ticks(film))}
-    moved = "".join(f"{percent}%{{transform:translateY({y}px)}}" for percent, y in frames.items())
-    last = list(frames.values())[-1]
-    begin, end = (f"{percent}%{{transform:translateY({y}px)}}" for percent, y in ((0, 0), (100, last)))
-    clock = ".clock{animation-name:clock;animation-timing-function:steps(1)}"
-    return "\n".join([*lines, f"{clock}@keyframes clock{{{begin}{moved}{end}}}"])
+    steps = [("0", 0), *frames.items(), ("100", min(frames.values()))]
+    moves = "".join(f"{percent}%{{transform:translateY({y}px)}}" for percent, y in steps)
+    clock = f".clock{{animation-name:clock;animation-timing-function:steps(1)}}@keyframes clock{{{moves}}}"
+    return f"{slow}\n{fast}\n{clock}"
 
 
 def _fast_caption(film: Film) -> str:
@@ -204,9 +198,8 @@ def _fast_caption(film: Film) -> str:
 
 
 def _shown_between(name: str, begin: float, end: float) -> str:
-    hidden = [
-        percent for percent in (0.0, begin - 0.1, end + 0.1, 100.0) if 0 <= percent < begin or end < percent <= 100
-    ]
+    ends = (0.0, begin - 0.1, end + 0.1, 100.0)
+    hidden = [percent for percent in ends if 0 <= percent < begin or end < percent <= 100]
     outside = ",".join(f"{_short(percent)}%" for percent in hidden)
     inside = f"{_short(begin)}%,{_short(end)}%"
     return f".{name}{{animation-name:{name}}}@keyframes {name}{{{inside}{{opacity:1}}{outside}{{opacity:0}}}}"
@@ -229,11 +222,11 @@ def _ticks(film: Film) -> list[int]:
     return sorted({0, *inner, film.slow_ns, film.end_ns})
 
 
-def _round_between(begin: int, end: int) -> Iterator[int]:
+def _round_between(begin: int, end: int) -> range:
     """Return the round times between two, at most TICKS of them."""
     scale = 10 ** (len(str(end - begin)) - 3)
     step = next(size * scale for size in (1, 2, 5, 10, 20, 50, 100) if (end - begin) / (size * scale) <= TICKS)
-    yield from range((begin // step + 1) * step, end, step)
+    return range((begin // step + 1) * step, end, step)
 
 
 def _short(value: float) -> str:

@@ -23,7 +23,7 @@ class DocumentError(Exception):
 
 
 @dataclass(frozen=True)
-class Run:
+class StoredRun:
     """A stored run."""
 
     folder: Path
@@ -60,13 +60,13 @@ class Runs:
     folder: Path
     plots: dict[Path, set[str]] = field(default_factory=dict)
     """The names of the plots that pages show, by the folder of the run."""
-    _read: dict[Path, Run] = field(default_factory=dict)
+    _read: dict[Path, StoredRun] = field(default_factory=dict)
 
-    def run(self, folder: Path) -> Run:
+    def run(self, folder: Path) -> StoredRun:
         """Read a stored run. Raises DocumentError."""
         try:
             if folder not in self._read:
-                self._read[folder] = Run(folder, rows.read(folder), *report_files.read(folder))
+                self._read[folder] = StoredRun(folder, rows.read(folder), *report_files.read(folder))
         except RowsError as error:
             raise DocumentError(str(error)) from error
         return self._read[folder]
@@ -75,7 +75,7 @@ class Runs:
         """Return the runs of an experiment, the oldest first: names begin with the time, end with the experiment."""
         return folders_in(self.folder, f"-{experiment}")
 
-    def newest(self, experiment: str) -> Run:
+    def newest(self, experiment: str) -> StoredRun:
         """Return the newest run of an experiment. Raises DocumentError when there is none."""
         runs = self.all(experiment)
         if not runs:

@@ -27,7 +27,7 @@ from inflight.bench.show.sections import section
 from inflight.bench.show.studies import study_of
 from inflight.bench.show.table import Group, Section, Table
 from tools import series
-from tools.document.stored import DocumentError, Run, Runs
+from tools.document.stored import DocumentError, Runs, StoredRun
 from tools.selftest_long import DECISIONS_FILE, Kind, kinds, made
 
 BUSY = "latency_ns == 0 and cpu_ns == 0 and in_flight == 100"
@@ -38,12 +38,12 @@ CPU, RATE = "cpu_per_page_ns", "pages_per_s"
 # Studies
 
 
-def parts(run: Run, name: str) -> list[shows.Part]:
+def parts(run: StoredRun, name: str) -> list[shows.Part]:
     """Return the parts of a study."""
     return shows.parts(study_of(name), run.lines)
 
 
-def study_section(run: Run, name: str, only: str = "") -> Section:
+def study_section(run: StoredRun, name: str, only: str = "") -> Section:
     """Return the tables and the findings of a study, or of the lines that a query selects.
 
     Raises DocumentError if the run has nothing for it.
@@ -58,7 +58,7 @@ SURE = ("", "user", "server", "all layers", "resident (RSS)", "range of runs")
 """The columns of a table of memory that are quoted: the layers of the system alone are less sure than their sum."""
 
 
-def memory_table(run: Run) -> Table | None:
+def memory_table(run: StoredRun) -> Table | None:
     """Return the memory per additional thread, task or fetch; None without a slope."""
     many = shows.parts(study_of("memory"), run.trials)
     tables = section(many, History()).tables if many else ()
@@ -70,31 +70,31 @@ def memory_table(run: Run) -> Table | None:
     return replace(table, heads=tuple(table.heads[place] for place in places), lines=tuple(lines))
 
 
-def listed(run: Run, name: str, only: str) -> Section:
+def listed(run: StoredRun, name: str, only: str) -> Section:
     """Return the tables and the findings of a listing, of the trials that a query selects."""
     return section(shows.parts(study_of(name), run.trials.query(only)))
 
 
-def ratio(run: Run, first: str, other: str, figure: str = CPU) -> Any:
+def ratio(run: StoredRun, first: str, other: str, figure: str = CPU) -> Any:
     """Return the ratio of two strategies where nothing waits; None without one."""
     busy = _busy(run, figure)
     compared = records(contrast(busy[busy["arm"].isin([first, other])], "arm", other, ["figure"]))
     return compared[0] if compared else None
 
 
-def mean(run: Run, strategy: str, figure: str = CPU) -> Any:
+def mean(run: StoredRun, strategy: str, figure: str = CPU) -> Any:
     """Return the mean of a strategy there."""
     busy = _busy(run, figure)
     (average,) = records(summary(busy[busy["arm"] == strategy], ["arm"]))
     return average
 
 
-def _busy(run: Run, figure: str = CPU) -> pd.DataFrame:
+def _busy(run: StoredRun, figure: str = CPU) -> pd.DataFrame:
     """Return the lines of a figure in the blocks where nothing waits."""
     return run.lines.query(f"kind == 'arm' and comparison == '' and figure == '{figure}' and {BUSY}")
 
 
-class Spread(NamedTuple):
+class SeriesSpread(NamedTuple):
     """How a ratio differs between the runs of the series."""
 
     range: str
@@ -111,7 +111,7 @@ class Spread(NamedTuple):
         return (self.runs - 1) / (self.runs + 1)
 
 
-def spread(runs: Runs, first: str, other: str) -> Spread:
+def spread(runs: Runs, first: str, other: str) -> SeriesSpread:
     """Return how the ratio of CPU time where nothing waits differs between the runs of the series."""
     every = [runs.run(folder) for folder in folders_in(runs.folder.parent / "series")]
     estimates = {each.folder: ratio(each, first, other).estimate for each in every}
@@ -119,7 +119,7 @@ def spread(runs: Runs, first: str, other: str) -> Spread:
     least, most = min(estimates.values()), max(estimates.values())
     days, processors = {each.folder.name[:8] for each in every}, {each.machine["cpu"] for each in every}
     ends = f"{units.times(least, 3)} to {units.times(most, 3)}"
-    return Spread(ends, median(steady), most, len(every), len(days), len(processors))
+    return SeriesSpread(ends, median(steady), most, len(every), len(days), len(processors))
 
 
 def coverage(runs: Runs) -> pd.DataFrame:
@@ -139,24 +139,27 @@ class Tie(NamedTuple):
     """Whether all are surely within 2 %, with that many in flight and with any smaller number that was measured."""
 
 
-def tie(run: Run, latency: str, in_flight: int) -> Tie:
+def tie(run: StoredRun, latency: str, in_flight: int) -> Tie:
     """Compare the models of a map at one latency without CPU work. Raises DocumentError if it was not measured."""
     able = parts(run, "map")[0].ranked
     means = able.get(("0", latency, in_flight))
     if means is None:
         raise DocumentError(f"the map has no workload with {latency} and {in_flight} in flight")
     most = max(-math.log(mean.ratio_low) for mean in means[1:])
-    below = [means for column, means in able.items() if column[:2] == ("0", latency) and column[2] <= in_flight]
-    return Tie(means, most, all(mean.answer == "same" for means in below for mean in means[1:]))
+    answers = set()
+    for (cpu, of_column, number), others in able.items():
+        if (cpu, of_column) == ("0", latency) and number <= in_flight:
+            answers |= {mean.answer for mean in others[1:]}
+    return Tie(means, most, answers == {"same"})
 
 
-def speed_up(run: Run, strategy: str, cpu: str) -> Any:
+def speed_up(run: StoredRun, strategy: str, cpu: str) -> Any:
     """Return the gain of a strategy by a second core, with CPU work per page, on the first interpreter of a run."""
     gains = records(parts(run, "cores")[0].ratios)
     return next(each for each in gains if each.line.startswith(f"{strategy} ") and each.cpu == cpu)
 
 
-def retention(run: Run) -> Iterator[tuple[Any, Any, Any]]:
+def retention(run: StoredRun) -> Iterator[tuple[Any, Any, Any]]:
     """Yield, for each strategy, its best number in flight, its greatest one, and the ratio of the two.
 
     A number in flight whose interval is wider than its figure does not count.
@@ -169,7 +172,7 @@ def retention(run: Run) -> Iterator[tuple[Any, Any, Any]]:
         yield of_line[best.best], of_line[best.in_flight], best
 
 
-def difference(run: Run, first: str, other: str | None) -> stats.Interval:
+def difference(run: StoredRun, first: str, other: str | None) -> stats.Interval:
     """Return the CPU time per page of a strategy without that of another, by the differences within blocks."""
     wide = _busy(run).query("valid").pivot_table("value", "unit", "arm")
     return stats.mean(list((wide[first] - (wide[other] if other else 0)).dropna())).interval()
@@ -192,7 +195,7 @@ class Example(NamedTuple):
     control: Any
 
 
-def example(run: Run, strategy: str) -> Example:
+def example(run: StoredRun, strategy: str) -> Example:
     """Return what one comparison is computed from. Raises DocumentError without a block."""
     busy = _busy(run).query("valid")
     roles = dict(zip(busy["role"], busy["arm"], strict=True))
@@ -218,7 +221,7 @@ def example(run: Run, strategy: str) -> Example:
 # Memory
 
 
-def slope(run: Run, strategy: str, group: str = "held", layer: str = FULL) -> Slope:
+def slope(run: StoredRun, strategy: str, group: str = "held", layer: str = FULL) -> Slope:
     """Return the slope of a layer, or of all, in the setting with the most sizes. Raises DocumentError without one."""
     group = "idle" if strategy in get_args(IdleName) else group
     lines = slopes.slopes(slopes.layers(run.trials))
@@ -242,19 +245,19 @@ class Coroutines(NamedTuple):
     """The same fetch, with the kernel."""
 
 
-def coroutines(run: Run) -> Coroutines:
+def coroutines(run: StoredRun) -> Coroutines:
     """Return the figures that may be called the 3 kB of a coroutine. Raises DocumentError without one of them."""
     user = slopes.LAYERS[0]
     return Coroutines(
-        slope(run, "generator"),
-        slope(run, "asyncio_task"),
-        slope(run, "asyncio_task_socket", layer=user),
-        slope(run, "native_asyncio", layer=user),
-        slope(run, "native_asyncio"),
+        generator=slope(run, "generator"),
+        task=slope(run, "asyncio_task"),
+        socket=slope(run, "asyncio_task_socket", layer=user),
+        fetch=slope(run, "native_asyncio", layer=user),
+        full=slope(run, "native_asyncio"),
     )
 
 
-class Bar(NamedTuple):
+class ThreadFigure(NamedTuple):
     """A figure that is said of a thread: what the thread does, what is counted, and what that adds to which row."""
 
     does: str
@@ -290,21 +293,21 @@ STEPS = (
 """What a thread does, where that is stored, what is counted, and what it adds to which row (counted from 1 on)."""
 
 
-def ladder(runs: Runs) -> list[Bar]:
+def ladder(runs: Runs) -> list[ThreadFigure]:
     """Return the figures of a thread, from the newest runs of ``memory`` and ``c100k``. Raises DocumentError."""
     run, bars = runs.newest("memory"), []
     for number, (does, of, counted, base, adds) in enumerate(STEPS, start=1):
         sizes = {layer: slope(run, *of, layer).per_fetch for layer in counted}
         what = "with the kernel" if len(counted) > 1 else "the process alone"
-        bars.append(Bar(does, what, base, adds, sizes, step_slope(run, number)))
+        bars.append(ThreadFigure(does, what, base, adds, sizes, step_slope(run, number)))
     adds = "the server's process for its end of the connection, and the difference between the two runs"
     held = slopes.layers(runs.newest("c100k").trials).query("group == 'swarm' and arm == 'thread_pool' and valid")
     held = held[held["n"] == held["n"].max()]
     sizes = (held["added"] / held["n"]).groupby(held["layer"]).median()[[*slopes.LAYERS, slopes.SERVER]].to_dict()
-    return [*bars, Bar("has a fetch in flight", "with kernel and server", len(STEPS), adds, sizes)]
+    return [*bars, ThreadFigure("has a fetch in flight", "with kernel and server", len(STEPS), adds, sizes)]
 
 
-def step_slope(run: Run, number: int) -> Slope:
+def step_slope(run: StoredRun, number: int) -> Slope:
     """Return the figure of a row of the ladder in a run. Raises DocumentError where it has none."""
     _, of, counted, *_ = STEPS[number - 1]
     return slope(run, *of, FULL if len(counted) > 1 else counted[0])
@@ -319,7 +322,7 @@ def slope_text(slope: Slope | None) -> str:
     return f"{units.size(slope.per_fetch)} ±{units.size(slope.error, 1)}"
 
 
-def step_text(run: Run, number: int) -> str:
+def step_text(run: StoredRun, number: int) -> str:
     """Write it; a dash where the run has none."""
     try:
         return slope_text(step_slope(run, number))
@@ -327,7 +330,7 @@ def step_text(run: Run, number: int) -> str:
         return "-"
 
 
-def race(run: Run) -> Race:
+def race(run: StoredRun) -> Race:
     """Return the first race of a run. Raises DocumentError."""
     raced = races(run.rows)
     if not raced or raced[0].lanes[1].rank is None:
@@ -335,7 +338,7 @@ def race(run: Run) -> Race:
     return raced[0]
 
 
-def regression(runs: Runs) -> Run:
+def regression(runs: Runs) -> StoredRun:
     """Return the newest comparison that ended as a regression. Raises DocumentError if there is none."""
     for run in map(runs.run, reversed(runs.all("ab"))):
         if decisions_of.decided(comparisons.blocks(run.rows), DESIGNED).verdict == "regression":

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import psutil
 
-from tools.mutants.draw import Site, mutated
+from tools.mutants.draw import Mutation, mutated
 from tools.mutants.inflight_mutants import unordered
 
 BUDGET_S, SPIN_S, IDLE_S, MAX_BYTES = 120.0, 30.0, 90.0, 4 << 30
@@ -69,7 +69,7 @@ class Copy:
         return variables | {"INFLIGHT_MUTANT": str(self.folder), "VIRTUAL_ENV": str(self.venv), "PATH": path}
 
     @contextlib.contextmanager
-    def with_mutant(self, site: Site) -> Iterator[None]:
+    def with_mutant(self, site: Mutation) -> Iterator[None]:
         """Have a mutant in the copy for a while."""
         path = self.root / site.file
         source, before = path.read_bytes(), path.stat()
@@ -109,7 +109,7 @@ def tried(
             command, cwd=place.root, env=place.environment(), stdin=subprocess.DEVNULL, stdout=file,
             stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
-    watched = Watched(process, costs)
+    watched = WatchedTests(process, costs)
     try:
         while (status := watched.status()) is None and not (why := watched.why_to_kill(log, budget_s)):
             time.sleep(POLL_S)
@@ -127,7 +127,7 @@ def tried(
 
 
 @dataclass(slots=True)
-class Watched:
+class WatchedTests:
     """A process of pytest and its descendants, from outside."""
 
     process: subprocess.Popen[bytes]

@@ -28,7 +28,7 @@ NOT_SWAPPED = {"min", "max", "cast", "TypeVar", "NewType", "kill", "killpg"}  # 
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class Mutation:
     """A place for a mutation: bytes ``start`` to ``end`` of a file become ``after``."""
 
     file: str
@@ -48,10 +48,10 @@ class Mutant:
 
     room: str
     rank: str
-    site: Site
+    site: Mutation
 
 
-def sites(source: str, file: str) -> Iterator[Site]:
+def sites(source: str, file: str) -> Iterator[Mutation]:
     """Yield every place of a module where a mutation is possible."""
     text = source.encode()
     line_starts = [0, *itertools.accumulate(len(line) for line in text.splitlines(keepends=True))]
@@ -59,11 +59,11 @@ def sites(source: str, file: str) -> Iterator[Site]:
     def span(node: Any) -> tuple[int, int]:
         return (line_starts[node.lineno - 1] + node.col_offset, line_starts[node.end_lineno - 1] + node.end_col_offset)
 
-    def walk(node: ast.AST, statement: str, function: str) -> Iterator[Site]:
+    def walk(node: ast.AST, statement: str, function: str) -> Iterator[Mutation]:
         for kind, changed, after in mutations(node, text, span):
             start, end = span(changed)
             before = text[start:end].decode()
-            yield Site(file, changed.lineno, start, end, kind, statement, function, before, after)
+            yield Mutation(file, changed.lineno, start, end, kind, statement, function, before, after)
         for name, value in ast.iter_fields(node):
             for child in value if isinstance(value, list) else [value]:
                 if name in SKIPPED_FIELDS or not isinstance(child, ast.AST) or isinstance(child, SKIPPED_NODES):
@@ -142,7 +142,7 @@ def ranked(room: str, sources: Mapping[str, str], seed: int) -> list[Mutant]:
     return sorted(drawn, key=lambda mutant: mutant.rank)
 
 
-def mutated(source: bytes, site: Site) -> bytes:
+def mutated(source: bytes, site: Mutation) -> bytes:
     """Return a source with one mutation."""
     return source[: site.start] + site.after.encode() + source[site.end :]
 
