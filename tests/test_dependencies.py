@@ -212,7 +212,12 @@ MEASURING = modules("bench.measure")
 COMMANDS = {"command", "selftest", "demo", "trials"}
 """Modules of reading rooms that plan and measure, and call the one half and the other."""
 READS = ("show", "ab", "runs", "race", "predict", "claims")
-READING = [name for name in modules(*(f"bench.{room}" for room in READS)) if name.rpartition(".")[2] not in COMMANDS]
+PROGRAMS = modules("bench.claims.programs")
+READING = [
+    name
+    for name in modules(*(f"bench.{room}" for room in READS))
+    if name.rpartition(".")[2] not in COMMANDS and name not in PROGRAMS
+]
 
 
 def test_the_measuring_half_knows_nothing_of_the_reading_half() -> None:
@@ -225,6 +230,11 @@ def test_the_reading_half_knows_rows_and_nothing_of_how_they_are_made() -> None:
         assert top(found) not in {"strategies", "fake_server"}, (name, found)
         if top(found) == "bench":
             assert our_module(found) in READING or within(found, SHARED), (name, found)
+
+
+def test_a_program_of_a_claim_imports_the_standard_library_and_strategies() -> None:
+    for name, found in imports(PROGRAMS):
+        assert top(found) in STANDARD | {"strategies"} or found in PROGRAMS, (name, found)
 
 
 def test_the_suite_imports_strategies_and_the_site_alone() -> None:

@@ -24,17 +24,16 @@ import tomli_w
 
 from inflight import strategies
 from inflight.bench.measure import host, interpreters, process
+from inflight.bench.measure.bare import run_idle, run_probe
 from inflight.bench.measure.blocks import run as arms
 from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.counts import run_counts
 from inflight.bench.measure.crawl import run_trial
 from inflight.bench.measure.host import without_places
-from inflight.bench.measure.idle.run import run_idle
 from inflight.bench.measure.interpreters import choice
 from inflight.bench.measure.limits import run_limit
 from inflight.bench.measure.preflight import shortage
 from inflight.bench.measure.process import Runtime
-from inflight.bench.measure.program import run_probe
 from inflight.bench.measure.server import Server, ServerError, running
 from inflight.bench.measure.swarm.open_loop import run_open
 from inflight.bench.measure.swarm.run import run_swarm

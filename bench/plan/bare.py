@@ -1,7 +1,7 @@
 """Cells without a crawl: the tables of idle threads and tasks, probes and limits.
 
 - **Idle** is a thread or a task that only waits, held N times.
-- A **probe** is a small program that tests one claim: ``inflight.bench.measure.programs``.
+- A **probe** is a run of a small program, most of which test a claim: ``inflight.bench.claims.programs``.
 - A **limit** is the amount of a resource that this machine allows a process: ``inflight.bench.measure.limits``.
 
 ``scale`` has the cells with several processes, and open loops.
@@ -26,8 +26,11 @@ IdleName = Literal[
 Resource = Literal["threads", "descriptors", "ports", "backlog", "memory"]
 RESOURCES: tuple[str, ...] = get_args(Resource)
 WITH_SOCKET = frozenset({"asyncio_task_socket", "asyncio_task_stream"})
-PROGRAMS = Path(__file__).parents[1] / "measure" / "programs"
-PROBES = tuple(sorted(path.stem for path in PROGRAMS.glob("[!_]*.py")))
+PROGRAMS = Path(__file__).parents[1] / "claims" / "programs"
+PROBES = {"attribution": "inflight.bench.measure.idle.attribution"} | {
+    path.stem: f"inflight.bench.claims.programs.{path.stem}" for path in sorted(PROGRAMS.glob("[!_]*.py"))
+}
+"""The modules of the programs, by the names of their probes."""
 COMPARED = frozenset({"swarm"})
 """Kinds with several subjects per workload."""
 MAX_N = 2_000_000
@@ -93,7 +96,7 @@ class Probe(BareTable, frozen=True, kw_only=True):
         """Raise ExperimentError for an unknown probe or argument, and for a list that is empty or not distinct."""
         super().__post_init__()
         check_known(self.probe, PROBES, "probe", "probe")
-        known = importlib.import_module(f"inflight.bench.measure.programs.{self.probe}").ARGUMENTS
+        known = importlib.import_module(PROBES[self.probe]).ARGUMENTS
         for argument, values in self.each.items():
             check_known(argument, known, f"argument of {self.probe}", "each")
             for value in values:

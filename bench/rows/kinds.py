@@ -341,7 +341,7 @@ class Left(Closed, frozen=True, kw_only=True):
 
 
 class Probed(Open, frozen=True, kw_only=True):
-    """Result of a probe, which has some of these figures; its program is in bench/measure/programs/."""
+    """Result of a probe, which has some of these figures; its program is in bench/claims/programs/."""
 
     not_applicable: Maybe[Name] = None  #: Why the probe does not apply to these arguments.
     stopped_by: Maybe[Name] = None  #: What stopped the probe before it had measured anything.
@@ -422,7 +422,7 @@ EXCUSES = {
 class ProbeWorkload(Workload, frozen=True, kw_only=True):
     """Workload of a probe."""
 
-    probe: Name  #: Name of the probe; its program is in bench/measure/programs/.
+    probe: Name  #: Name of the probe; its program is in bench/claims/programs/.
     arguments: dict[Name, Name | Count | bool]  #: Arguments of the program.
 
 

@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 from inflight.bench.measure import host
+from inflight.bench.measure.bare import run_idle
 from inflight.bench.measure.idle import worker as idle
-from inflight.bench.measure.idle.run import run_idle
 from inflight.bench.measure.preflight import shortage
 from inflight.bench.measure.process import environment
 from inflight.bench.measure.server import Server

@@ -5,20 +5,21 @@ import subprocess
 import sys
 from typing import Any
 
-from inflight.bench.measure.programs._shared import measure
+from inflight.bench.measure.worker.program import measure
+from inflight.bench.plan.bare import PROBES
 from tests.patience import FOREVER_S
 
 
-def run(*words: str, line: str | bytes = b"") -> "subprocess.CompletedProcess[bytes]":
-    """Start the programs of probes with these words and this standard input, and wait for the end."""
-    command = [sys.executable, "-P", "-m", "inflight.bench.measure.programs", *words]
+def run(name: str, line: str | bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+    """Start the program of a probe with this standard input, and wait for the end."""
+    command = [sys.executable, "-P", "-m", "inflight.bench.measure.worker.program", PROBES[name]]
     data = line.encode() if isinstance(line, str) else line
     return subprocess.run(command, input=data, capture_output=True, check=False)
 
 
 def ask(name: str, base: str | None = None, **arguments: Any) -> dict[str, Any]:
     """Return what a probe measures in this process."""
-    answer: dict[str, Any] = json.loads(json.dumps(measure(name, arguments, base)))
+    answer: dict[str, Any] = json.loads(json.dumps(measure(PROBES[name], arguments, base)))
     assert answer.items() >= arguments.items()
     return answer
 

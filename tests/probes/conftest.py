@@ -7,6 +7,7 @@ import pytest
 
 from inflight.bench.measure import server
 from inflight.bench.measure.server import Server
+from inflight.bench.plan.bare import PROBES
 from inflight.fake_server.site import SiteConfig
 
 
@@ -21,7 +22,7 @@ def serve(_server: Server) -> Callable[[str], str]:
     """Return a function that serves a probe's site and returns its base."""
 
     def serve(name: str) -> str:
-        _server.configure(SiteConfig.from_dict(importlib.import_module(f"inflight.bench.measure.programs.{name}").SITE))
+        _server.configure(SiteConfig.from_dict(importlib.import_module(PROBES[name]).SITE))
         return _server.base
 
     return serve

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from inflight.bench.measure.programs import cancel_workers
-from inflight.bench.measure.programs.cancel_workers import ARGUMENTS, LEAVES_OUT, SITE, complaint, measure
+from inflight.bench.claims.programs import cancel_workers
+from inflight.bench.claims.programs.cancel_workers import ARGUMENTS, LEAVES_OUT, SITE, complaint, measure
 from tests.patience import FOREVER_S
 from tests.probes.asking import ask
 

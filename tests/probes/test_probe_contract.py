@@ -29,7 +29,7 @@ def test_the_probes_are_found_by_their_files() -> None:
 
 @pytest.mark.parametrize("name", PROBES)
 def test_a_probe_documents_itself_and_its_arguments(name: str) -> None:
-    module = importlib.import_module(f"inflight.bench.measure.programs.{name}")
+    module = importlib.import_module(PROBES[name])
 
     assert (module.__doc__ or "").splitlines()[0].endswith((".", ":"))
     assert all(values and isinstance(values, tuple) for values in module.ARGUMENTS.values())
@@ -40,7 +40,7 @@ def test_a_probe_documents_itself_and_its_arguments(name: str) -> None:
 
 @pytest.mark.parametrize("name", PROBES)
 def test_a_row_can_hold_every_usual_argument(name: str) -> None:
-    usual = importlib.import_module(f"inflight.bench.measure.programs.{name}").ARGUMENTS
+    usual = importlib.import_module(PROBES[name]).ARGUMENTS
 
     for values in itertools.product(*usual.values()):
         msgspec.convert(dict(zip(usual, values, strict=True)), Probed)
@@ -48,19 +48,14 @@ def test_a_row_can_hold_every_usual_argument(name: str) -> None:
 
 @pytest.mark.parametrize("name", PROBES)
 def test_a_probe_can_be_imported_with_the_standard_library_alone(name: str) -> None:
-    code = f"import sys; sys.path[:0] = ['.']; import inflight.bench.measure.programs.{name}; print(*sys.modules)"
+    code = f"import sys; sys.path[:0] = ['.']; import {PROBES[name]}; print(*sys.modules)"
 
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
 
-    loaded = {module for module in done.stdout.split() if module.startswith("inflight.bench")}
-    allowed = {
-        "inflight.bench",
-        "inflight.bench.measure",
-        "inflight.bench.measure.programs",
-        "inflight.bench.measure.programs._shared",
-        f"inflight.bench.measure.programs.{name}",
-    }
-    assert loaded <= allowed
+    loaded = {module.removeprefix("inflight.") for module in done.stdout.split() if module.startswith("inflight.bench")}
+    allowed = {"bench", "bench.claims", "bench.claims.programs", "bench.claims.programs._shared"}
+    looks_at = {"bench", "bench.measure", "bench.measure.procfs", "bench.measure.idle", "bench.measure.idle.worker"}
+    assert loaded <= (looks_at if name == "attribution" else allowed) | {PROBES[name].removeprefix("inflight.")}
 
 
 def test_a_crash_is_the_exit_code() -> None:
@@ -88,7 +83,7 @@ def ignores_ctrl_c(pid: int) -> bool:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only /proc tells which signals a process ignores")
 def test_ctrl_c_is_left_to_the_controller() -> None:
-    command = [sys.executable, "-P", "-m", "inflight.bench.measure.programs", "spin"]
+    command = [sys.executable, "-P", "-m", "inflight.bench.measure.worker.program", PROBES["spin"]]
     arguments = {"how": "selector", "wait_ms": 2500}
     order = json.dumps({"arguments": arguments, "base": None, "lifetime_s": FOREVER_S}).encode() + b"\n"
     with subprocess.Popen(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.measure.programs.races import BATCHES, LINKS, WORKERS, Ledger, Page, run_threads
+from inflight.bench.claims.programs.races import BATCHES, LINKS, WORKERS, Ledger, Page, run_threads
 from tests.probes.asking import ask
 
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from inflight.bench.measure.programs.selectors import IN_FLIGHT, KINDS, SITE
+from inflight.bench.claims.programs.selectors import IN_FLIGHT, KINDS, SITE
+from inflight.bench.plan.bare import PROBES
 from tests.patience import FOREVER_S
 from tests.probes.asking import ask_process
 
@@ -49,7 +50,7 @@ def test_more_idle_connections_than_descriptors_is_a_result(serve: Serve) -> Non
     arguments = {"selector": "poll", "idle": 250}
     order = json.dumps({"arguments": arguments, "base": serve("selectors"), "lifetime_s": FOREVER_S})
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "inflight.bench.measure.programs", "selectors"],
+        [sys.executable, "-P", "-m", "inflight.bench.measure.worker.program", PROBES["selectors"]],
         input=order,
         text=True,
         capture_output=True,

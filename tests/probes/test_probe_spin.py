@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from inflight.bench.measure.programs import spin
+from inflight.bench.claims.programs import spin
 from tests.probes.asking import ask_process
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.measure.programs.stack_ripping import ARGUMENTS
+from inflight.bench.claims.programs.stack_ripping import ARGUMENTS
 from tests.probes.asking import ask_process
 
 Serve = Callable[[str], str]

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from inflight.bench.measure.programs._shared import WrongAnswerError
-from inflight.bench.measure.programs.thread_per_fetch import SITE, measure
+from inflight.bench.claims.programs._shared import WrongAnswerError
+from inflight.bench.claims.programs.thread_per_fetch import SITE, measure
 from tests.probes.asking import ask
 
 Serve = Callable[[str], str]

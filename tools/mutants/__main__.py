@@ -59,12 +59,12 @@ ROOMS = {
     ),
     "fake_server": Room(("fake_server/*.py",), ("tests/fake_server", CONFORMANCE), only=SOME_MODELS),
     "measure": Room(
-        ("bench/measure/**/*.py",),
+        ("bench/measure/**/*.py", "bench/claims/programs/*.py"),
         ("tests/measure",),
         without=("bench/measure/limits/*.py",),  # a mutant of a ramp could take all processes of the machine
         only="not test_strategies_from_elsewhere and not test_given_interpreters",
         by_folder={
-            "bench/measure/programs/": ("tests/probes",),
+            "bench/claims/programs/": ("tests/probes",),
             "bench/measure/swarm/": ("tests/swarm",),
         },
     ),

@@ -1,8 +1,6 @@
-"""Helpers that probes share: their arguments, a clock, a child process, and a check of the pages."""
+"""Helpers that programs share: a clock, a child process, and a check of the pages."""
 
-import importlib
 import os
-import resource
 import signal
 import socket
 import time
@@ -16,14 +14,6 @@ if TYPE_CHECKING:
 
 class WrongAnswerError(Exception):
     """A crawl did not fetch all pages of the site; the message says how many, and what went wrong."""
-
-
-def measure(name: str, arguments: Mapping[str, Any], base: str | None) -> dict[str, Any]:
-    """Return what a probe measured, with its arguments; those that are not given have their first usual value."""
-    probe = importlib.import_module(f"inflight.bench.measure.programs.{name}")
-    given: dict[str, Any] = {argument: values[0] for argument, values in probe.ARGUMENTS.items()} | dict(arguments)
-    measured: dict[str, Any] = probe.measure(base, **given)
-    return given | measured
 
 
 @contextmanager
@@ -70,12 +60,3 @@ def child_process(work: Callable[[socket.socket], None]) -> Iterator[socket.sock
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-
-
-def raise_descriptor_limit() -> int:
-    """Raise the soft limit on descriptors to the hard limit; return it."""
-    from inflight.bench.measure import worker
-
-    worker.raise_descriptor_limit()
-    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return 2**31 if soft == resource.RLIM_INFINITY else soft

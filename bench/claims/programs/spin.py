@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from inflight.bench.measure.programs._shared import child_process, timed
+from inflight.bench.claims.programs._shared import child_process, timed
 
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "how": ("spin", "selector"),

@@ -1,5 +1,6 @@
-"""Run one trial of idle threads or tasks: N of them in a fresh process, with memory in layers before and at N."""
+"""Run one trial without a crawl: idle threads or tasks, or a probe. Each has a fresh process."""
 
+import importlib
 import os
 import time
 from collections.abc import Mapping
@@ -14,19 +15,21 @@ from inflight.bench.measure.checks import judge, knobs, passed_if
 from inflight.bench.measure.held import Guard, layers, layers_since
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Observation, Setting, on_server, working
-from inflight.bench.plan.bare import WITH_SOCKET, BareTrial
+from inflight.bench.plan.bare import PROBES, WITH_SOCKET, BareTrial
+from inflight.fake_server.site import SiteConfig
 
-PROGRAM = "inflight.bench.measure.idle.worker"
+IDLE_PROGRAM = "inflight.bench.measure.idle.worker"
+PROBE_PROGRAM = "inflight.bench.measure.worker.program"
 
 
 @on_server
 def run_idle(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
-    """Start the threads or tasks of a trial, and read memory before and after."""
+    """Start the N threads or tasks of a trial, and read memory in layers before and after."""
     server.clear()
     variables = trial.values.get("variables", {})
     setting = replace(setting, runtime=replace(setting.runtime, variables=variables))
     order = {"what": trial.values["what"], "n": trial.values["n"], "port": server.port}
-    with working(trial, setting, PROGRAM, order, seen) as worker:
+    with working(trial, setting, IDLE_PROGRAM, order, seen) as worker:
         seen.measured |= layers("base", worker, server)
         guard = Guard(setting.budget_bytes, worker.pid)
         worker.send({"do": "start"})
@@ -71,3 +74,19 @@ CHECKS = {
     "all were started": lambda seen: passed_if(seen.started == seen.wanted, f"{seen.started:,} of {seen.wanted:,}"),
     "settings applied": lambda seen: knobs(seen.wanted_knobs, seen.knobs),
 }
+
+
+@on_server
+def run_probe(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
+    """Serve the site of a probe, if it has one, run its program, and record what it measured."""
+    module = PROBES[trial.values["probe"]]
+    site = importlib.import_module(module).SITE
+    if site is not None:
+        server.configure(SiteConfig.from_dict(site))
+    order = {"arguments": trial.values["arguments"], "base": None if site is None else server.base}
+    command, deadline_s = [PROBE_PROGRAM, module], setting.deadline_s(trial)
+    with process.running(command, order, setting.cpus.client, deadline_s, setting.runtime) as worker:
+        measured = worker.hear("measured")["measured"]
+    if not isinstance(measured, dict):
+        raise process.WorkerError(f"the probe measured {measured!r}, which is not a table of figures")
+    seen.measured = measured

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
-from inflight.bench.measure.programs._shared import check_pages, timed
+from inflight.bench.claims.programs._shared import check_pages, timed
 
 if TYPE_CHECKING:
     from inflight.strategies.base import Job

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from inflight import strategies
-from inflight.bench.measure.programs._shared import check_pages
+from inflight.bench.claims.programs._shared import check_pages
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.kept import Kept

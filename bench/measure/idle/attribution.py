@@ -19,6 +19,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from inflight.bench.measure import procfs
+from inflight.bench.measure.idle.worker import KINDS
+
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "idle": ("thread", "generator_task", "asyncio_task", "asyncio_task_stream"),
     "look": ("python", "outside"),
@@ -35,13 +38,11 @@ _alive: list[Any] = []
 
 def measure(base: str, idle: str, look: str) -> dict[str, Any]:
     """Return the bytes of each, the largest pieces first: a list of [what, bytes] for each look."""
-    from inflight.bench.measure.idle import worker as programs
-
     n, port = _N.get(idle, _MANY), urlsplit(base).port or 0
     logging.getLogger("asyncio").disabled = True  # it would warn of every task that is left at the end
-    _alive.append(programs.KINDS[idle](1, port))  # excludes what is allocated only once
+    _alive.append(KINDS[idle](1, port))  # excludes what is allocated only once
     seen = _by_line if look == "python" else _from_outside
-    return {"n": n} | seen(programs.KINDS[idle], n, port)
+    return {"n": n} | seen(KINDS[idle], n, port)
 
 
 def _by_line(start: Any, n: int, port: int) -> dict[str, Any]:
@@ -76,8 +77,6 @@ def _mappings() -> Counter[str] | None:
 
     glibc maps both as one piece and protects its lowest page, the guard (pthread_attr_setguardsize(3)).
     """
-    from inflight.bench.measure import procfs
-
     if not (text := procfs.text_of("/proc/self/smaps")):
         return None
     sizes: Counter[str] = Counter()
@@ -101,8 +100,6 @@ def _kind(name: str, *, guarded: bool) -> str:
 
 def _slabs() -> Counter[str] | None:
     """Return the bytes of the objects in use, by cache (slabinfo(5): name, active_objs, num_objs, objsize ...)."""
-    from inflight.bench.measure import procfs
-
     if (text := procfs.text_of("/proc/slabinfo")) is None:
         return None
     lines = text.splitlines()[2:]
@@ -111,8 +108,6 @@ def _slabs() -> Counter[str] | None:
 
 def _tables() -> Counter[str] | None:
     """Return the page tables of this process and the kernel stacks of the whole system, in bytes."""
-    from inflight.bench.measure import procfs
-
     process, system = (procfs.sizes(procfs.text_of(f"/proc/{name}")) for name in ("self/status", "meminfo"))
     if "VmPTE" not in process or "KernelStack" not in system:
         return None

@@ -85,7 +85,7 @@ def run_child(order: str) -> tuple[str, str, bool]:
     The child prints its line at the end of the crawl. It is killed if it does not end soon afterwards.
     """
     give_up_s = time.monotonic() + CRAWL_S
-    command = [sys.executable, "-P", "-m", "inflight.bench.measure.programs._workers"]
+    command = [sys.executable, "-P", "-m", "inflight.bench.claims.programs._workers"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as child:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from inflight.bench.measure.programs._shared import timed
+from inflight.bench.claims.programs._shared import timed
 
 WORKERS = 8
 BATCHES = 100
