@@ -11,7 +11,7 @@ from inflight.bench.rows.files import Check, Row, Status
 from inflight.bench.rows.records import changed
 from tests.made_rows import MS, PASSED, RUN, edited, made_site, make, memory_row, times
 
-STOPPED = Check("no hole", "failed", "no fetch ended for 4.00 s")
+STOPPED = Check("no hole", "failed", "no fetch ended for 4.00 s", outside=True)
 STOP_NS = 4000 * MS
 CPU_NS, PER_S = 33_300, 28_000.0
 FEW, MANY, BASE_BYTES, HELD_BYTES = 240, 2200, 12_000_000, 2_000_000

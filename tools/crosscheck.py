@@ -86,9 +86,10 @@ def callbacks(server: Server, site: SiteConfig, _seconds: int, setting: Setting)
     """Crawl the site, as in any trial: the completions in the steady state, in whole turns of the loop."""
     workload, seen = Workload("crosscheck", "crawl", site, IN_FLIGHT, "keep-alive"), Observation()
     observe(trial_of(workload.id, 1, workload, strategies.describe("callbacks")), server, setting, seen)
-    if seen.steady is None:
+    steady = seen.outcome["steady"]
+    if steady is None:
         raise process.WorkerError(seen.wrong or "the loop was never full")
-    per_s = 1e9 * seen.steady["completions"] / seen.steady["window_ns"]
+    per_s = 1e9 * steady["completions"] / steady["window_ns"]
     measured = seen.measured
     share = (measured["cpu_user_ns"] + measured["cpu_system_ns"]) / measured["makespan_ns"]
     p50_ns = measured["steady_service"]["p50_ns"]

@@ -180,15 +180,13 @@ def why_no_memory(blocks: Sequence[Block]) -> str | None:
 def has_failed(row: Row) -> bool:
     """Tell whether a row is a failure of its arm: it ended early or wrong, or failed a check that depends on the arm.
 
-    An invalid reading of memory is not a failure; it gives no figure. A lost server is outside. So is a hole of which
-    the server was late for half or more: the server or the whole machine stood still. Any other hole is the arm's.
+    An invalid reading of memory is not a failure; it gives no figure. A lost server is outside, and so may a check be.
     """
     if not isinstance(row, Arm):
         return row.status != "ok"
     if row.status != "ok":
         return not row.measured.server_lost
-    is_outside = 2 * (row.server.lateness_max_ns or 0) >= (row.measured.hole_ns or math.inf)
-    return any(check.name != "no hole" or not is_outside for check in row.failed_checks)
+    return any(not check.outside for check in row.failed_checks)
 
 
 def reason(row: Row) -> str:

@@ -3,15 +3,13 @@
 import importlib
 import os
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import psutil
 
 from inflight.bench.measure import process
-from inflight.bench.measure.checks import judge, knobs, passed_if
+from inflight.bench.measure.checks import Judge, Judgement, judge, passed_if, settings
 from inflight.bench.measure.held import Guard, layers, layers_since
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Observation, Setting, on_server, working
@@ -43,8 +41,10 @@ def run_idle(trial: BareTrial, server: Server, setting: Setting, seen: Observati
             while server.stats()["connections"] < connections and time.monotonic() < worker.deadline_s:
                 time.sleep(process.TICK_S)
         seen.measured |= layers_since(seen.measured, "held", worker, server) | {"ps_rss_bytes": _rss_by_ps(worker.pid)}
-    wanted = {"idle": trial.strategy} | ({"variables": variables} if variables else {})
-    seen.checks = judge(CHECKS, Evidence(trial.values["n"], seen.measured["started"], wanted, seen.knobs))
+    seen.wanted = {"idle": trial.strategy}
+    if variables:
+        seen.wanted["variables"] = variables
+    seen.checks = judge(CHECKS, trial, seen)
 
 
 def _rss_by_ps(pid: int) -> int | None:
@@ -60,20 +60,13 @@ def _rss_by_ps(pid: int) -> int | None:
         return psutil.Process(pid).memory_info().rss
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What the checks look at."""
-
-    wanted: int
-    started: int
-    wanted_knobs: Mapping[str, Any]
-    knobs: Mapping[str, Any]
+def all_started(trial: BareTrial, seen: Observation) -> Judgement:
+    """Check that as many were started as asked for."""
+    started, asked = seen.measured["started"], trial.values["n"]
+    return passed_if(started == asked, f"{started:,} of {asked:,}")
 
 
-CHECKS = {
-    "all were started": lambda seen: passed_if(seen.started == seen.wanted, f"{seen.started:,} of {seen.wanted:,}"),
-    "settings applied": lambda seen: knobs(seen.wanted_knobs, seen.knobs),
-}
+CHECKS: dict[str, Judge] = {"all were started": all_started, "settings applied": settings}
 
 
 @on_server

@@ -1,13 +1,14 @@
 """Checks that several studies share: each function judges some figures and returns them with its verdict.
 
-A study lists its own checks by name, and ``judge`` runs them all. Rows that fail a check are kept and shown, but
-excluded from conclusions.
+Each mechanism that measures lists its own ``CHECKS`` by name: functions of the trial and of what was seen. ``judge``
+runs them all. Rows that fail a check are kept and shown, but excluded from conclusions.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple
 
 from inflight.bench import units
+from inflight.bench.measure.trial import Observation
 from inflight.bench.rows.files import Check
 
 MS = 1_000_000
@@ -16,28 +17,38 @@ SPARE_NS = 1_000_000_000
 SLOWEST = 20
 """The greatest slowdown by others on the same cores that is still load."""
 
-Judgement = tuple[Literal["passed", "failed", "not applicable"], str]
-Evidence = TypeVar("Evidence")
+
+class Judgement(NamedTuple):
+    """What a check finds."""
+
+    verdict: Literal["passed", "failed", "not applicable"]
+    figures: str
+    outside: Literal[True] | None = None
+    """Whether the surroundings failed, and not the strategy."""
 
 
-def judge(checks: Mapping[str, Callable[[Evidence], Judgement]], evidence: Evidence) -> tuple[Check, ...]:
+Judge = Callable[[Any, Observation], Judgement]
+"""A check, of a trial and of what was seen in it."""
+
+
+def judge(checks: Mapping[str, Judge], trial: object, seen: Observation) -> tuple[Check, ...]:
     """Run every check of a list."""
-    return tuple(Check(name, *check(evidence)) for name, check in checks.items())
+    return tuple(Check(name, *check(trial, seen)) for name, check in checks.items())
 
 
 def passed_if(fine: bool, figures: str) -> Judgement:
     """Return the verdict of a check with its figures."""
-    return ("passed" if fine else "failed"), figures
+    return Judgement("passed" if fine else "failed", figures)
 
 
 def not_applicable(why: str) -> Judgement:
     """Return that a check does not apply, and why."""
-    return "not applicable", why
+    return Judgement("not applicable", why)
 
 
-def answer(difference: str | None, pages: int) -> Judgement:
+def answer(seen: Observation, pages: int) -> Judgement:
     """Check that pages, statuses and sizes are those of the seeded site."""
-    return passed_if(difference is None, difference or f"{pages} pages as the site has them")
+    return passed_if(seen.wrong is None, seen.wrong or f"{pages} pages as the site has them")
 
 
 def failures(failed: int, planned: int = 0) -> Judgement:
@@ -50,39 +61,41 @@ def counted_alike(sent: int, received: int) -> Judgement:
     return passed_if(sent == received, f"client sent {sent}, server received {received}")
 
 
-def drops(count: int | None) -> Judgement:
+def drops(_trial: object, seen: Observation) -> Judgement:
     """Check that no connection was lost in a full listen queue (TcpExt ListenOverflows and ListenDrops)."""
-    if count is None:
+    if (count := seen.measured.get("listen_drops")) is None:
         return not_applicable("this kernel does not count them")
     return passed_if(not count, f"{count} in /proc/net/netstat during the trial")
 
 
-def knobs(wanted: Mapping[str, Any], reported: Mapping[str, Any]) -> Judgement:
+def settings(_trial: object, seen: Observation) -> Judgement:
     """Check that the worker ran with the settings that were chosen for it."""
     wrong = [
-        f"{name}: wanted {value!r}, got {reported.get(name)!r}"
-        for name, value in wanted.items()
-        if reported.get(name) != value
+        f"{name}: wanted {value!r}, got {seen.knobs.get(name)!r}"
+        for name, value in seen.wanted.items()
+        if seen.knobs.get(name) != value
     ]
-    return passed_if(not wrong, "; ".join(wrong) or ", ".join(sorted(wanted)))
+    return passed_if(not wrong, "; ".join(wrong) or ", ".join(sorted(seen.wanted)))
 
 
-def work(measured: Mapping[str, Any], pages: int, cpu_ns: int, tolerance: float) -> Judgement:
+def work(seen: Observation, pages: int, cpu_ns: int, tolerance: float) -> Judgement:
     """Check that the CPU work was done for this many pages, and that its cost is within the tolerance."""
     if not cpu_ns:
         return not_applicable("no CPU work")
-    done, cost_ns = measured["worked_pages"], measured["work_ns"]
+    done, cost_ns = seen.measured["worked_pages"], seen.measured["work_ns"]
     figures = f"done for {done} of {pages} pages, {cost_ns / MS:.3g} of {cpu_ns / MS:.3g} ms"
     return passed_if(done == pages and abs(cost_ns / cpu_ns - 1) <= tolerance, figures)
 
 
-def no_hole(measured: Mapping[str, Any], server: Mapping[str, Any], wait_ns: int, usual_ns: int) -> Judgement:
+def no_hole(seen: Observation, wait_ns: int, usual_ns: int) -> Judgement:
     """Check that machine, client and server never stood still (SIGSTOP, a debugger): fetches and responses went on.
 
     ``wait_ns`` is the longest wait that the site defines, by a latency or a fault. A loaded machine multiplies
     ``usual_ns``, the time of most fetches. If most of them were open during a stop, their times include it. The CPU
-    time of the client does not.
+    time of the client does not. A hole of which the server was late for half or more is outside: the server or the
+    whole machine stood still.
     """
+    measured, server = seen.measured, seen.server
     if (hole_ns := measured.get("hole_ns")) is None:
         return not_applicable("unknown when fetches ended")
     late_ns = max(server["lateness_max_ns"], server.get("first_lateness_max_ns", 0))
@@ -90,7 +103,9 @@ def no_hole(measured: Mapping[str, Any], server: Mapping[str, Any], wait_ns: int
     limit_ns = max_hole_ns(wait_ns, usual_ns)
     hole, late, limit = map(units.duration, (hole_ns, late_ns, limit_ns))
     figures = f"no fetch ended for {hole}, a response was {late} late, limit {limit}"
-    return passed_if(max(hole_ns, late_ns) <= limit_ns, figures)
+    if max(hole_ns, late_ns) <= limit_ns:
+        return Judgement("passed", figures)
+    return Judgement("failed", figures, 2 * late_ns >= hole_ns or None)
 
 
 def max_hole_ns(wait_ns: float, usual_ns: float) -> float:

@@ -5,10 +5,9 @@ from typing import Any
 
 import psutil
 
-from inflight.bench.measure import held, host, interpreters, memory, preflight, validity
+from inflight.bench.measure import held, host, interpreters, memory, validity
 from inflight.bench.measure.checks import judge
-from inflight.bench.measure.expected import Answer, difference, expected_answer, longest_wait_ns, root_paths
-from inflight.bench.measure.host import without_places
+from inflight.bench.measure.expected import Answer, difference, root_paths
 from inflight.bench.measure.process import DEFAULT, Runtime
 from inflight.bench.measure.server import Server, counted_between
 from inflight.bench.measure.trial import Observation, Setting, on_server, working
@@ -52,7 +51,7 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
         outcome = worker.expect("outcome", "answer")
     del outcome["event"]
     seen.knobs["gil"] = outcome.pop("gil")  # a library that the crawl imported may have turned the lock on
-    records, seen.steady = outcome.pop("answer"), outcome.pop("steady")
+    records, seen.outcome = outcome.pop("answer"), {"steady": outcome.pop("steady")}
     answer: Answer = {path: (status, size) for path, status, size, _ in records}
     failed = sum(status is None for status, _ in answer.values())
     seen.measured["port_refusals"] = sum("EADDRNOTAVAIL" in (error or "") for *_, error in records)
@@ -67,8 +66,9 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
     seen.measured |= disturbed
     if (busy_ns := host.since(before["busy_ns"], after["busy_ns"])) is not None:
         seen.measured["others_ns"] = max(0, busy_ns - outcome["cpu_user_ns"] - outcome["cpu_system_ns"])
-    evidence = evidence_of(trial, setting.cpus, seen, answer, setting.runtime)
-    seen.checks, seen.wrong = judge(validity.CHECKS, evidence), evidence.answer_difference
+    seen.wanted = wanted_knobs(trial, setting.cpus, setting.runtime)
+    seen.wrong = difference(validity.expected(trial), answer)
+    seen.checks = judge(validity.CHECKS, trial, seen)
 
 
 run_trial = on_server(observe)
@@ -120,36 +120,14 @@ def _derived(outcome: dict[str, Any], pages: int, failed: int) -> dict[str, Any]
     }
 
 
-def evidence_of(
-    trial: Trial, cpus: host.Cpus, seen: Observation, answer: Answer, runtime: Runtime = DEFAULT
-) -> validity.Evidence:
-    """Return the evidence for the checks."""
-    workload = trial.workload
-    crawl = (workload.site, workload.roots, Job(roots=()).max_redirects)
-    expected = expected_answer(*crawl)
+def wanted_knobs(trial: Trial, cpus: host.Cpus, runtime: Runtime = DEFAULT) -> dict[str, Any]:
+    """Return the settings that the worker of a trial must report."""
     wanted: dict[str, Any] = {"strategy": trial.module} | interpreters.wanted_knobs(runtime)
-    wanted |= {"variables": dict(runtime.variables)} if runtime.variables else {}
+    if runtime.variables:
+        wanted["variables"] = dict(runtime.variables)
     if cpus.client is not None:
         wanted["cpus"] = sorted(cpus.client)
-    return validity.Evidence(
-        kind=workload.kind,
-        planned_in_flight=trial.reachable,
-        cap=workload.in_flight,
-        mean_latency_ns=workload.mean_latency_ns,
-        cpu_ns=workload.cpu_ns,
-        answer_difference=difference(expected, answer),
-        pages_answered=sum(status is not None for status, _ in answer.values()),
-        wait_ns=longest_wait_ns(workload.site),
-        failures=seen.measured["failed_pages"],
-        expected_failures=sum(status is None for status, _ in expected.values()),
-        measured=without_places(seen.measured),
-        server=seen.server,
-        knobs=seen.knobs,
-        wanted_knobs=wanted,
-        descriptors_needed=preflight.descriptors_needed(trial),
-        threads_needed=preflight.threads_needed(trial),
-        threads_allowed=preflight.threads_allowed(),
-    )
+    return wanted
 
 
 class Sampler:

@@ -77,8 +77,10 @@ class Observation:
     measured: dict[str, Any] = field(default_factory=dict)
     server: dict[str, Any] = field(default_factory=dict)
     knobs: dict[str, Any] = field(default_factory=dict)
-    steady: dict[str, Any] | None = None
-    """The steady state of a crawl (``record.steady_state``), by which it is compared with other clients."""
+    wanted: dict[str, Any] = field(default_factory=dict)
+    """The settings that were chosen for the worker; ``knobs`` has those that it reported."""
+    outcome: dict[str, Any] = field(default_factory=dict)
+    """What the checks of a mechanism need besides these, and no row has."""
     checks: tuple[Check, ...] = ()
     wrong: str | None = None
     """The difference from the expected answer; None if there is none."""

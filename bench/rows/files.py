@@ -6,7 +6,8 @@ from it.
 Format history (``format`` in every row):
 
 1-4 2026-11: before the first release. Stored rows have null for unknown figures, and lack what was added later.
-5   2026-11: all kinds but counts. Unknown figures are absent; null means the same.
+5   2026-11: all kinds but counts. Unknown figures are absent; null means the same. Later rows say which failed checks
+    judge the surroundings (``outside``).
 6   2026-11: the kind counts; the others are still written as 5.
 
 The folder of a run may come from a stranger. Its files are opened by ``opened`` and written by ``write``: only regular

@@ -75,6 +75,7 @@ class Check(Closed, frozen=True):
     name: Name  #: The check's name.
     verdict: Literal["passed", "failed", "not applicable"]  #: Its outcome.
     detail: str  #: The figures that it is based on.
+    outside: Maybe[Literal[True]] = None  #: The surroundings failed it, and not the strategy. Older rows lack it.
 
 
 class Quota(Closed, frozen=True):

@@ -1,38 +1,56 @@
 """Each check of an arm fails on its own figures."""
 
-from dataclasses import replace
+import copy
 from typing import Any
 
 import pytest
 
+from inflight.bench.measure import run as runs
 from inflight.bench.measure.blocks.block import MS
-from inflight.bench.measure.blocks.checks import CHECKS, Evidence
+from inflight.bench.measure.blocks.checks import CHECKS
 from inflight.bench.measure.checks import judge
+from inflight.bench.measure.trial import Observation
+from inflight.bench.plan.experiment import Experiment
+from inflight.bench.plan.grid import Throughput
+from inflight.bench.plan.trials import RowTrial, row_trials
+from inflight.bench.rows.files import Check
 
-MEASURED = {
-    "pages": 9000, "failed_pages": 0, "tries": 9000, "requests": 9000, "peak_in_flight": 100, "held_in_flight": 100,
-    "pages_per_s": 10_000.0, "listen_drops": 0, "worked_pages": 9000, "work_ns": MS,
-    "hole_ns": 3000 * MS, "cpu_per_page_ns": MS,
-}  # fmt: skip
-GOOD = Evidence(
-    cap=100,
-    cpu_ns=MS,
-    wait_ns=1000 * MS,
-    usual_ns=100 * MS,
-    answer_difference=None,
-    measured=MEASURED,
-    server={"lateness_max_ns": 3000 * MS},
-    knobs={"strategy": "callbacks", "cpus": [1], "variables": {}},
-    wanted_knobs={"strategy": "callbacks", "cpus": [1], "variables": {}},
-)
+WANTED = {"strategy": "callbacks", "cpus": [1], "variables": {}}
+GOOD = Observation(
+    measured={
+        "pages": 9000, "failed_pages": 0, "tries": 9000, "requests": 9000, "peak_in_flight": 100,
+        "held_in_flight": 100, "pages_per_s": 10_000.0, "listen_drops": 0, "worked_pages": 9000, "work_ns": MS,
+        "hole_ns": 3000 * MS, "cpu_per_page_ns": MS,
+    },
+    server={"lateness_max_ns": 1000 * MS},
+    knobs=dict(WANTED),
+    wanted=WANTED,
+    outcome={"asked": 100, "usual_ns": 100 * MS},
+)  # fmt: skip
 
 
-def measured(**other: Any) -> Evidence:
-    return replace(GOOD, measured=MEASURED | other)
+def trial_of(cpu: str) -> RowTrial:
+    """Return an arm of a block whose site lets a fetch wait for a second."""
+    experiment = Experiment(name="x", strategies=("callbacks",), throughput=(Throughput(latency=("1s",), cpu=(cpu,)),))
+    (block,) = runs.all_trials(experiment)
+    return row_trials(block)[0]
+
+
+def checks(wrong: str | None = None, cpu: str = "1ms", **changes: dict[str, Any]) -> tuple[Check, ...]:
+    """Return the checks of a good arm with changes."""
+    seen = copy.deepcopy(GOOD)
+    seen.wrong = wrong
+    for part, values in changes.items():
+        getattr(seen, part).update(values)
+    return judge(CHECKS, trial_of(cpu), seen)
+
+
+def measured(**other: Any) -> dict[str, Any]:
+    return {"measured": other}
 
 
 FAILED = [
-    ("answer correct", replace(GOOD, answer_difference="1 of 10 pages are missing"), "1 of 10 pages are missing"),
+    ("answer correct", {"wrong": "1 of 10 pages are missing"}, "1 of 10 pages are missing"),
     ("no unexpected failures", measured(failed_pages=2), "2 pages failed"),
     (
         "cap reached, never exceeded",
@@ -49,8 +67,8 @@ FAILED = [
         measured(held_in_flight=99),
         "cap 100, most in flight: client 100, held by the gate 99",
     ),
-    ("no hole", measured(hole_ns=3000 * MS + 1), "no fetch ended for 3.00 s, a response was 3.00 s late, limit 3.00 s"),
-    ("no hole", replace(GOOD, server={"lateness_max_ns": 3000 * MS + 1}), "a response was 3.00 s late, limit 3.00 s"),
+    ("no hole", measured(hole_ns=3000 * MS + 1), "no fetch ended for 3.00 s, a response was 1.00 s late, limit 3.00 s"),
+    ("no hole", {"server": {"lateness_max_ns": 3000 * MS + 1}}, "a response was 3.00 s late, limit 3.00 s"),
     (
         "cap reached, never exceeded",
         measured(held_in_flight=11, reached_in_flight=10),
@@ -65,7 +83,7 @@ FAILED = [
     ("requests counted alike", measured(tries=9001), "client sent 9001, server received 9000"),
     (
         "settings applied",
-        replace(GOOD, knobs=dict(GOOD.knobs) | {"cpus": [0, 1]}),
+        {"knobs": {"cpus": [0, 1]}},
         "cpus: wanted [1], got [0, 1]",
     ),
     ("CPU work done", measured(worked_pages=8999), "done for 8999 of 9000 pages"),
@@ -73,21 +91,21 @@ FAILED = [
 
 
 def test_an_arm_with_good_figures_has_no_invalid_check() -> None:
-    found = judge(CHECKS, GOOD)
+    found = checks()
 
     assert {one.name: one.verdict for one in found} == dict.fromkeys(CHECKS, "passed")
 
 
 def test_an_arm_whose_client_has_a_limit_of_its_own_is_valid_and_says_what_it_reached() -> None:
-    found = judge(CHECKS, measured(held_in_flight=10, reached_in_flight=10))
+    found = checks(**measured(held_in_flight=10, reached_in_flight=10))
 
     assert {one.verdict for one in found} == {"passed"}
     assert "reached 10 of 100, most in flight: client 100, held by the gate 10" in {one.detail for one in found}
 
 
-@pytest.mark.parametrize(("name", "evidence", "words"), FAILED)
-def test_each_check_fails_on_its_own_figures_and_reports_them(name: str, evidence: Evidence, words: str) -> None:
-    invalid = [one for one in judge(CHECKS, evidence) if one.verdict == "failed"]
+@pytest.mark.parametrize(("name", "changes", "words"), FAILED)
+def test_each_check_fails_on_its_own_figures_and_reports_them(name: str, changes: dict[str, Any], words: str) -> None:
+    invalid = [one for one in checks(**changes) if one.verdict == "failed"]
 
     assert [one.name for one in invalid] == [name]
     assert words in invalid[0].detail
@@ -98,6 +116,13 @@ def test_each_check_failed_once() -> None:
 
 
 def test_unused_checks_are_not_applicable() -> None:
-    found = {one.name: one.verdict for one in judge(CHECKS, replace(GOOD, cpu_ns=0))}
+    found = {one.name: one.verdict for one in checks(cpu="0")}
 
     assert {name for name, verdict in found.items() if verdict == "not applicable"} == {"CPU work done"}
+
+
+@pytest.mark.parametrize(("late_ns", "is_outside"), [(0, None), (1999 * MS, None), (2000 * MS, True)])
+def test_a_hole_is_outside_only_if_the_server_was_late_for_half_of_it(late_ns: int, is_outside: bool | None) -> None:
+    found = checks(measured={"hole_ns": 4000 * MS}, server={"lateness_max_ns": late_ns})
+
+    assert {one.name: one.outside for one in found if one.verdict == "failed"} == {"no hole": is_outside}

@@ -8,7 +8,8 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from inflight.bench.measure import host, memory, preflight, validity
 from inflight.bench.measure.checks import judge
-from inflight.bench.measure.crawl import counts, differences, evidence_of
+from inflight.bench.measure.crawl import counts, differences, wanted_knobs
+from inflight.bench.measure.expected import difference
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Observation
 from inflight.bench.plan.grid import Workload
@@ -51,8 +52,9 @@ def measure(
         at_rest = memory.process_layers(worker.pid)
         answer = worker.answer()
     seen = _seen(worker, turns, before, after, server.ceiling_per_s)
-    evidence = evidence_of(worker.trial, cpus, seen, answer)
-    checks = judge({name: validity.CHECKS[name] for name in CHECKS}, evidence)
+    seen.wanted = wanted_knobs(worker.trial, cpus)
+    seen.wrong = difference(validity.expected(worker.trial), answer)
+    checks = judge({name: validity.CHECKS[name] for name in CHECKS}, worker.trial, seen)
     invalid = [check.name for check in checks if check.verdict == "failed"]
     benchmark.extra_info |= {
         "strategy": strategy,
@@ -71,7 +73,7 @@ def measure(
     if invalid:
         details = "; ".join(f"{check.name}: {check.detail}" for check in checks if check.verdict == "failed")
         warnings.warn(f"{workload.id}, {strategy}: invalid ({details})", RedBenchmarkWarning, stacklevel=2)
-    return evidence.answer_difference
+    return seen.wrong
 
 
 def _seen(

@@ -18,15 +18,15 @@ from inflight.bench.commands.open_loop import REFUSALS
 from inflight.bench.measure import host
 from inflight.bench.measure.checks import MS, judge
 from inflight.bench.measure.server import Server, running
-from inflight.bench.measure.swarm.open_loop import CHECKS, Evidence, long_enough, no_hole, run_open, wrong_answer
+from inflight.bench.measure.swarm.open_loop import CHECKS, long_enough, no_hole, run_open, wrong_answer
 from inflight.bench.measure.swarm.schedule import NO_ANSWER
-from inflight.bench.measure.trial import Setting
+from inflight.bench.measure.trial import Observation, Setting
+from inflight.bench.plan.bare import BareTrial
 from inflight.bench.plan.judge import convert
 from inflight.bench.plan.scale import Open
 from inflight.bench.rows import files as rows
 from inflight.bench.rows import parts, records
 from inflight.bench.rows.files import Row
-from inflight.fake_server.site import Site, SiteConfig
 from tests.patience import FOREVER_S
 from tests.ports import free_port
 
@@ -141,14 +141,22 @@ def test_a_kept_connection_that_was_closed_meanwhile_is_replaced_and_statuses_ar
     assert f"status 302 {curt.requests} times" in told
 
 
-def seen_of(site: Site | None, measured: dict[str, Any], *answers: tuple[str, int, int, str | None, int]) -> Evidence:
+def seen_of(measured: dict[str, Any], *answers: tuple[str, int, int, str | None, int]) -> Observation:
     """Return what was seen in a window of three seconds."""
-    return Evidence(site, measured, {}, {}, list(answers), 3_000_000_000)
+    return Observation(measured, outcome={"answers": answers, "window_ns": 3_000_000_000})
+
+
+def trial_on(delay: str = "0") -> BareTrial:
+    """Return a trial on a site of five pages."""
+    return BareTrial("open", "locust", {"target": None, "site": {"pages": 5, "delay": delay}}, 0)
+
+
+ON_A_TARGET = BareTrial("open", "locust", {"target": "http://127.0.0.1/"}, 0)
 
 
 def test_the_check_of_the_window_uses_the_measured_times() -> None:
     def judged(not_kept: str | None, **times: Any) -> str:
-        return long_enough(seen_of(None, {"not_kept": not_kept, "uncorrected": times}))[0]
+        return long_enough(ON_A_TARGET, seen_of({"not_kept": not_kept, "uncorrected": times}))[0]
 
     assert judged(None, count=20, p90_ns=1_000_000_000) == "passed"
     assert judged("window too short", count=20, p90_ns=1_100_000_000) == "failed"
@@ -163,19 +171,17 @@ def test_the_check_of_the_window_uses_the_measured_times() -> None:
 def test_no_request_ends_for_longer_than_site_rate_and_load_explain(
     delay: str, rate_per_s: float, usual_ms: int, longest_ms: int
 ) -> None:
-    site = Site(SiteConfig(pages=5, delay=delay))
     measured = {"offered_per_s": rate_per_s, "uncorrected": {"p50_ns": usual_ms * MS}}
 
     for hole_ns, verdict in ((longest_ms * MS, "passed"), (longest_ms * MS + 1, "failed")):
-        assert no_hole(seen_of(site, {**measured, "hole_ns": hole_ns}))[0] == verdict
-    assert no_hole(seen_of(None, {**measured, "hole_ns": 99 * longest_ms * MS}))[0] == "not applicable"
+        assert no_hole(trial_on(delay), seen_of({**measured, "hole_ns": hole_ns}))[0] == verdict
+    assert no_hole(ON_A_TARGET, seen_of({**measured, "hole_ns": 99 * longest_ms * MS}))[0] == "not applicable"
 
 
 def test_a_wrong_answer_is_reported_with_an_example() -> None:
-    site = Site(SiteConfig(pages=5))
-    seen = seen_of(site, {}, ("/p/1", 200, 1200, None, 3), ("/p/2", 200, 7, None, 2))
+    seen = seen_of({}, ("/p/1", 200, 1200, None, 3), ("/p/2", 200, 7, None, 2))
 
-    assert wrong_answer(seen) == (
+    assert wrong_answer(trial_on(), seen) == (
         "2 wrong answers; for example /p/2: expected status 200 with 1200 bytes, got status 200 with 7 bytes"
     )
 
@@ -184,9 +190,9 @@ def test_a_wrong_answer_is_reported_with_an_example() -> None:
 def test_late_answers_are_unexpected_unless_the_rate_was_lost(kept: bool, judged: str) -> None:
     told: dict[str, Any] = {"kept": kept, "not_kept": None, "listen_drops": 0}
     told |= {"corrected": {"count": 5}, "uncorrected": {"count": 0}}
-    seen = seen_of(None, told, ("/", 0, 0, NO_ANSWER, 2))
+    seen = seen_of(told, ("/", 0, 0, NO_ANSWER, 2))
 
-    (late,) = [one for one in judge(CHECKS, seen) if one.name == "no unexpected failures"]
+    (late,) = [one for one in judge(CHECKS, ON_A_TARGET, seen) if one.name == "no unexpected failures"]
     assert late.verdict == judged
 
 

@@ -10,11 +10,11 @@ from typing import Any
 from inflight.bench.measure import host, interpreters
 from inflight.bench.measure.blocks import block as blocks
 from inflight.bench.measure.blocks.block import Observed, Running, Slice, TooMuchForServerError
-from inflight.bench.measure.blocks.checks import CHECKS, Evidence
+from inflight.bench.measure.blocks.checks import CHECKS
 from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.blocks.usage import Clock, Usage
 from inflight.bench.measure.checks import judge
-from inflight.bench.measure.expected import described, lap_answer, longest_wait_ns
+from inflight.bench.measure.expected import described, lap_answer
 from inflight.bench.measure.process import TrialError
 from inflight.bench.measure.server import Server, ServerError
 from inflight.bench.measure.trial import Begin, Observation, Setting, conduct, skipped
@@ -96,7 +96,9 @@ def _of_arm(running: Running, done: _Done, seen: Observation) -> None:
         "ceiling_per_s": done.ceiling_per_s,
     }
     seen.wrong = answer_difference(blocks.site_of(block), running.outcome["answer"])
-    seen.checks = judge(CHECKS, _evidence(block, running, done.setting, seen))
+    seen.outcome = {"asked": running.asked, "usual_ns": running.outcome["usual_ns"]}
+    seen.wanted = _wanted_knobs(running, done.setting)
+    seen.checks = judge(CHECKS, block.trial_of(running.arm), seen)
 
 
 def _shared_core(running: Running, setting: Setting) -> dict[str, Any]:
@@ -185,20 +187,11 @@ def answer_difference(config: SiteConfig, lines: Sequence[Sequence[Any]]) -> str
     return f"{len(waiting)} of {config.pages} pages are missing" if waiting else None
 
 
-def _evidence(block: BlockTrial, running: Running, setting: Setting, seen: Observation) -> Evidence:
-    wanted: dict[str, Any] = {"strategy": running.arm.strategy, "variables": dict(running.prepared.runtime.variables)}
-    cpus = running.prepared.runtime.cpus or setting.cpus.client
+def _wanted_knobs(running: Running, setting: Setting) -> dict[str, Any]:
+    """Return the settings that the worker of an arm must report."""
+    runtime = running.prepared.runtime
+    wanted: dict[str, Any] = {"strategy": running.arm.strategy, "variables": dict(runtime.variables)}
+    cpus = runtime.cpus or setting.cpus.client
     if cpus is not None:
         wanted["cpus"] = sorted(cpus)
-    wanted |= interpreters.wanted_knobs(running.prepared.runtime)
-    return Evidence(
-        running.asked,
-        block.workload.cpu_ns,
-        longest_wait_ns(blocks.site_of(block)),
-        running.outcome["usual_ns"],
-        seen.wrong,
-        seen.measured,
-        seen.server,
-        seen.knobs,
-        wanted,
-    )
+    return wanted | interpreters.wanted_knobs(runtime)

@@ -26,7 +26,6 @@ from inflight.bench.measure.trial import Observation, Setting, on_server
 from inflight.bench.measure.worker.finished import LAP_AT, PAGE_AT
 from inflight.bench.plan.grid import counted_site
 from inflight.bench.plan.trials import Trial
-from inflight.bench.rows.files import Check
 from inflight.fake_server.site import FIRST_LAP, SiteConfig
 from inflight.strategies.base import Job
 
@@ -50,14 +49,15 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
     """Run all crawls of a trial, and record their counts."""
     counters = [name for name in COUNTERS if name != "bytecodes" or trial.more.get("bytecodes")]
     seen.measured = measured(crawl(trial, server, setting, seen, counters * trial.more["repeats"]))
-    knobs = {"strategy": trial.module, "variables": dict(setting.runtime.variables)}
-    knobs |= interpreters.wanted_knobs(setting.runtime)
-    seen.checks = (
-        Check("answer correct", *checks.answer(seen.wrong, LAST)),
-        Check("settings applied", *checks.knobs(knobs, seen.knobs)),
-    )
+    seen.wanted = {"strategy": trial.module, "variables": dict(setting.runtime.variables)}
+    seen.wanted |= interpreters.wanted_knobs(setting.runtime)
+    seen.checks = checks.judge(CHECKS, trial, seen)
 
 
+CHECKS: dict[str, checks.Judge] = {
+    "answer correct": lambda _, seen: checks.answer(seen, LAST),
+    "settings applied": checks.settings,
+}
 run_counts = on_server(observe)
 """Runs a trial that counts."""
 

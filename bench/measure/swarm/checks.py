@@ -1,16 +1,16 @@
 """The validity checks of a swarm: each has a name, a verdict and figures."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 from inflight.bench import units
 from inflight.bench.measure import checks
-from inflight.bench.measure.checks import Judgement, not_applicable, passed_if
+from inflight.bench.measure.checks import Judge, Judgement, not_applicable, passed_if
 from inflight.bench.measure.swarm.crowd import ShareState
-from inflight.bench.measure.swarm.layout import Layout, Share
+from inflight.bench.measure.swarm.layout import Share
+from inflight.bench.measure.trial import Observation
 from inflight.bench.measure.worker.share import digest
-from inflight.bench.rows.files import Check
+from inflight.bench.plan.bare import BareTrial
 from inflight.fake_server.site import Site, SiteConfig
 
 MAX_REPORTING_SHARE = 0.01
@@ -19,26 +19,12 @@ MIN_CPU_NS = 500_000_000
 """Minimum CPU time to judge that share: the first report of a process costs more than the others."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """The input of the checks of one swarm."""
-
-    strategy: str
-    laid: Layout
-    shares: Sequence[ShareState]
-    measured: dict[str, Any]
-    server: dict[str, Any]
-    knobs: dict[str, Any]
-    site: dict[str, Any]
-    """The site whose pages are fetched."""
-
-
-def wrong_answer(evidence: Evidence, made: Sequence[Check]) -> str | None:
-    """Say what is missing from the answer, and which processes were lost; None when it is complete."""
-    answer = next(check for check in made if check.name == ANSWER)
+def wrong_answer(seen: Observation) -> str | None:
+    """Say what is missing from the answer, and which processes were lost; None when its check has passed."""
+    answer = next(check for check in seen.checks if check.name == ANSWER)
     if answer.verdict == "passed":
         return None
-    losses = [describe_loss(loss) for loss in evidence.measured["lost"]]
+    losses = [describe_loss(loss) for loss in seen.measured["lost"]]
     return "; ".join([answer.detail, *losses])
 
 
@@ -55,31 +41,32 @@ def expected_digest(site: Site, share: Share) -> str:
     return digest((page.path, page.status, page.body_bytes) for page in pages)
 
 
-def _answer(evidence: Evidence) -> Judgement:
+def _answer(trial: BareTrial, seen: Observation) -> Judgement:
     """Check that each share returned its pages and no others, with the statuses and sizes of the site."""
-    site, whole = Site(SiteConfig.from_dict(evidence.site)), 0
-    for state in evidence.shares:
+    shares: Sequence[ShareState] = seen.outcome["shares"]
+    site, whole = Site(SiteConfig.from_dict(trial.values["site"])), 0
+    for state in shares:
         if state.outcome is not None and state.outcome["error"] is None:
             whole += state.outcome["digest"] == expected_digest(site, state.share)
-    raised = sorted({state.outcome["error"] for state in evidence.shares if state.outcome and state.outcome["error"]})
-    figures = f"{whole} of {len(evidence.shares)} shares are complete" + (f"; raised: {raised[0]}" if raised else "")
-    return passed_if(whole == len(evidence.shares), figures)
+    raised = sorted({state.outcome["error"] for state in shares if state.outcome and state.outcome["error"]})
+    figures = f"{whole} of {len(shares)} shares are complete" + (f"; raised: {raised[0]}" if raised else "")
+    return passed_if(whole == len(shares), figures)
 
 
-def _failures(evidence: Evidence) -> Judgement:
-    failed, errors = evidence.measured["failed_pages"], evidence.measured["errors"]
+def _failures(_trial: BareTrial, seen: Observation) -> Judgement:
+    failed, errors = seen.measured["failed_pages"], seen.measured["errors"]
     kinds = ", ".join(f"{count:,} x {text}" for text, count in sorted(errors.items()))
     return passed_if(not failed, f"{failed:,} pages failed" + (f": {kinds}" if kinds else ""))
 
 
-def _confirmed(evidence: Evidence) -> Judgement:
+def _confirmed(_trial: BareTrial, seen: Observation) -> Judgement:
     """Check that the gates of all servers together held all planned fetches at the same time."""
-    held, planned = evidence.measured.get("held_in_flight", 0), evidence.laid.in_flight
+    held, planned = seen.measured.get("held_in_flight", 0), seen.measured["planned_in_flight"]
     return passed_if(held == planned, f"the gates held {held:,} of {planned:,}")
 
 
-def _nobody_lost(evidence: Evidence) -> Judgement:
-    lost = evidence.measured["lost"]
+def _nobody_lost(_trial: BareTrial, seen: Observation) -> Judgement:
+    lost = seen.measured["lost"]
     return passed_if(not lost, "; ".join(map(describe_loss, lost)) or "no process was lost")
 
 
@@ -89,48 +76,48 @@ def describe_loss(loss: dict[str, Any]) -> str:
     return f"a {loss['what']}{where} {loss['how']}, {loss['in_flight']:,} fetches in flight"
 
 
-def _locust_counts(evidence: Evidence) -> Judgement:
+def _locust_counts(_trial: BareTrial, seen: Observation) -> Judgement:
     """Check that Locust's statistics have as many requests and failures as the strategy processes."""
-    if evidence.measured["lost"]:
+    if seen.measured["lost"]:
         return not_applicable("only Locust's statistics have the reports of a lost process")
-    locust, ours = evidence.measured["locust"], (evidence.measured["pages"], evidence.measured["failed_pages"])
+    locust, ours = seen.measured["locust"], (seen.measured["pages"], seen.measured["failed_pages"])
     same = (locust["requests"], locust["failures"]) == ours
     figures = f"requests {locust['requests']:,} and {ours[0]:,}, failures {locust['failures']:,} and {ours[1]:,}"
     return passed_if(same, figures)
 
 
-def _requests(evidence: Evidence) -> Judgement:
+def _requests(_trial: BareTrial, seen: Observation) -> Judgement:
     """Check that the servers received as many requests as the strategy processes counted tries."""
-    if evidence.measured["lost"]:
+    if seen.measured["lost"]:
         return not_applicable("the counts of the lost processes are unknown")
-    return checks.counted_alike(evidence.measured["tries"], evidence.server["requests"])
+    return checks.counted_alike(seen.measured["tries"], seen.server["requests"])
 
 
-def _reporting(evidence: Evidence) -> Judgement:
-    share = evidence.measured["reporting_share"]
-    if evidence.measured["client_cpu_ns"] < MIN_CPU_NS:
+def _reporting(_trial: BareTrial, seen: Observation) -> Judgement:
+    share = seen.measured["reporting_share"]
+    if seen.measured["client_cpu_ns"] < MIN_CPU_NS:
         return not_applicable(f"{units.percent(share, 2)}, but too little CPU time for a verdict")
     limit = units.percent(MAX_REPORTING_SHARE)
     figures = f"{units.percent(share, 2)} of the strategy processes' CPU time, limit {limit}"
     return passed_if(share <= MAX_REPORTING_SHARE, figures)
 
 
-def _ports(evidence: Evidence) -> Judgement:
-    refused = evidence.measured["port_refusals"]
-    figures = f"{refused} fetches found no client port (EADDRNOTAVAIL); {evidence.laid.ports_each} ports per server"
+def _ports(_trial: BareTrial, seen: Observation) -> Judgement:
+    refused = seen.measured["port_refusals"]
+    figures = f"{refused} fetches found no client port (EADDRNOTAVAIL); {seen.outcome['ports_each']} ports per server"
     return passed_if(not refused, figures)
 
 
 ANSWER = "answer correct"
-CHECKS: dict[str, Callable[[Evidence], Judgement]] = {
+CHECKS: dict[str, Judge] = {
     ANSWER: _answer,
     "no unexpected failures": _failures,
     "all in flight, confirmed": _confirmed,
     "all processes survived": _nobody_lost,
     "requests counted alike": _requests,
-    "no listen drops": lambda seen: checks.drops(seen.measured.get("listen_drops")),
+    "no listen drops": checks.drops,
     "Locust counted alike": _locust_counts,
     "reporting overhead low": _reporting,
-    "settings applied": lambda seen: checks.knobs({"strategy": seen.strategy, "gevent": False}, seen.knobs),
+    "settings applied": checks.settings,
     "client ports left": _ports,
 }

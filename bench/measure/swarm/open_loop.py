@@ -4,14 +4,13 @@ A rate that is not kept does not fail a check.
 """
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlsplit
 
 from inflight.bench import units
 from inflight.bench.measure import checks, host
-from inflight.bench.measure.checks import MS, Judgement, judge, not_applicable, passed_if
+from inflight.bench.measure.checks import MS, Judge, Judgement, judge, not_applicable, passed_if
 from inflight.bench.measure.expected import longest_wait_ns
 from inflight.bench.measure.server import Server, counted_between
 from inflight.bench.measure.swarm.schedule import LONGEST_SHARE, NO_ANSWER
@@ -33,13 +32,12 @@ def run_open(trial: BareTrial, server: Server, setting: Setting, seen: Observati
 
     The fake server is not used if the workload has a target of its own.
     """
-    values, site, served = trial.values, None, None
+    values, site, served = trial.values, site_of(trial), None
     parts = urlsplit(values["target"] or server.base)
     order = {name: values[name] for name in ("rate_per_s", "seconds", "users")}
     order |= {"base": f"{parts.scheme}://{parts.netloc}", "pages": None}
     order["path"] = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    if values["target"] is None:
-        site = Site(SiteConfig.from_dict(values["site"]))
+    if site is not None:
         server.configure(site.config)
         order |= {"base": server.base, "pages": site.config.pages}
     with working(trial, setting, PROGRAM, order, seen) as worker:
@@ -61,13 +59,20 @@ def run_open(trial: BareTrial, server: Server, setting: Setting, seen: Observati
         "run_delay_ns": delay_ns,
         "locust": outcome["locust"],
     }
-    wanted = {"users": values["users"]}
+    seen.wanted = {"users": values["users"]}
     if setting.cpus.client is not None:
-        wanted["cpus"] = sorted(setting.cpus.client)
+        seen.wanted["cpus"] = sorted(setting.cpus.client)
     if seen.measured["not_kept"] == "too slow":
         seen.measured["why"] += who_was_full(seen.measured, values["users"])
-    evidence = Evidence(site, seen.measured, seen.knobs, wanted, outcome["answers"], outcome["window_ns"])
-    seen.checks, seen.wrong = judge(CHECKS, evidence), wrong_answer(evidence)
+    # Answers, also of the warm-up: (path, status, bytes, why it is a failure or None, number of answers).
+    seen.outcome = {name: outcome[name] for name in ("answers", "window_ns")}
+    seen.wrong = wrong_answer(trial, seen)
+    seen.checks = judge(CHECKS, trial, seen)
+
+
+def site_of(trial: BareTrial) -> Site | None:
+    """Return the site of the fake server; None for a target, whose right answers are unknown."""
+    return None if trial.values["target"] is not None else Site(SiteConfig.from_dict(trial.values["site"]))
 
 
 def who_was_full(measured: dict[str, Any], users: int) -> str:
@@ -82,27 +87,13 @@ def who_was_full(measured: dict[str, Any], users: int) -> str:
     return f"; {' and '.join(full)}" if full else ""
 
 
-@dataclass(slots=True)
-class Evidence:
-    """The input of the checks."""
-
-    site: Site | None
-    """The site of the fake server; None for a target, whose right answers are unknown."""
-    measured: dict[str, Any]
-    knobs: dict[str, Any]
-    wanted_knobs: dict[str, Any]
-    answers: list[tuple[str, int, int, str | None, int]]
-    """(path, status, bytes, why it is a failure or None, number of answers), including those of the warm-up."""
-    window_ns: int
-
-
-def wrong_answer(seen: Evidence) -> str | None:
+def wrong_answer(trial: BareTrial, seen: Observation) -> str | None:
     """Return a sentence with the number of wrong answers and one example; None where all are those of the site."""
-    if seen.site is None:
+    if (site := site_of(trial)) is None:
         return None
     wrong = []
-    for path, status, size, fault, times in seen.answers:
-        page = _page(seen.site, path)
+    for path, status, size, fault, times in seen.outcome["answers"]:
+        page = _page(site, path)
         if fault is None and (page.status, page.body_bytes) != (status, size):
             wrong.append((path, page, status, size, times))
     if not wrong:
@@ -114,22 +105,24 @@ def wrong_answer(seen: Evidence) -> str | None:
     )
 
 
-def answer(seen: Evidence) -> Judgement:
+def answer(trial: BareTrial, seen: Observation) -> Judgement:
     """Check that the pages have the status and the size of the seeded site."""
-    if seen.site is None:
-        return not_applicable(f"the target's right answers are unknown; it answered {_statuses(seen)}")
-    return checks.answer(wrong_answer(seen), sum(times for _, _, _, fault, times in seen.answers if fault is None))
+    answers = seen.outcome["answers"]
+    if site_of(trial) is None:
+        return not_applicable(f"the target's right answers are unknown; it answered {_statuses(answers)}")
+    return checks.answer(seen, sum(times for _, _, _, fault, times in answers if fault is None))
 
 
-def failures(seen: Evidence) -> Judgement:
+def failures(trial: BareTrial, seen: Observation) -> Judgement:
     """Check that only requests failed that the site makes fail.
 
     If the rate was not kept, answers that took too long are part of the result.
     """
-    failed = [(path, fault, times) for path, _, _, fault, times in seen.answers if fault is not None]
+    site, answers = site_of(trial), seen.outcome["answers"]
+    failed = [(path, fault, times) for path, _, _, fault, times in answers if fault is not None]
     late = sum(times for _, fault, times in failed if fault == NO_ANSWER)
     others = [(path, fault, times) for path, fault, times in failed if fault != NO_ANSWER]
-    unplanned = [(fault, times) for path, fault, times in others if seen.site is None or not _fails(seen.site, path)]
+    unplanned = [(fault, times) for path, fault, times in others if site is None or not _fails(site, path)]
     bad = sum(times for _, times in unplanned) + (late if seen.measured["kept"] else 0)
     figures = f"{sum(times for *_, times in failed)} failed, {bad} of them unexpectedly"
     if unplanned:
@@ -137,44 +130,44 @@ def failures(seen: Evidence) -> Judgement:
     return passed_if(not bad, figures)
 
 
-def long_enough(seen: Evidence) -> Judgement:
+def long_enough(_trial: BareTrial, seen: Observation) -> Judgement:
     """Check that answers take less than a third of the window: otherwise every rate would look lost."""
-    times, limit_ns = seen.measured["uncorrected"], LONGEST_SHARE * seen.window_ns
+    times, limit_ns = seen.measured["uncorrected"], LONGEST_SHARE * seen.outcome["window_ns"]
     if not times["count"]:
         return not_applicable("no answer was received")
     figures = f"p90 of the service times {times['p90_ns'] / MS:,.1f} ms, limit {limit_ns / MS:,.1f} ms"
     if seen.measured["not_kept"] == "window too short":
-        return "failed", f"{figures}, a third of the window"
+        return Judgement("failed", f"{figures}, a third of the window")
     if times["p90_ns"] > limit_ns:
         return not_applicable(f"{figures}; queueing makes them long, not the latency")
-    return "passed", figures
+    return Judgement("passed", figures)
 
 
-def no_hole(seen: Evidence) -> Judgement:
+def no_hole(trial: BareTrial, seen: Observation) -> Judgement:
     """Check that client and server never stood still: requests ended all the time, whether the rate was kept or not."""
-    if seen.site is None:
+    if (site := site_of(trial)) is None:
         return not_applicable("the target's latencies are unknown")
     measured = seen.measured
     gap_ns, usual_ns = 1e9 / measured["offered_per_s"], measured["uncorrected"].get("p50_ns", 0)
-    limit_ns = checks.max_hole_ns(longest_wait_ns(seen.site.config) + gap_ns, usual_ns)
+    limit_ns = checks.max_hole_ns(longest_wait_ns(site.config) + gap_ns, usual_ns)
     hole, limit = map(units.duration, (measured["hole_ns"], limit_ns))
     return passed_if(measured["hole_ns"] <= limit_ns, f"no request ended for {hole}, limit {limit}")
 
 
-CHECKS: dict[str, Callable[[Evidence], Judgement]] = {
+CHECKS: dict[str, Judge] = {
     "answer correct": answer,
     "no unexpected failures": failures,
     "no hole": no_hole,
-    "no listen drops": lambda seen: checks.drops(seen.measured["listen_drops"]),
+    "no listen drops": checks.drops,
     "window long enough": long_enough,
-    "settings applied": lambda seen: checks.knobs(seen.wanted_knobs, seen.knobs),
+    "settings applied": checks.settings,
 }
 
 
-def _statuses(seen: Evidence) -> str:
+def _statuses(answers: Iterable[tuple[str, int, int, str | None, int]]) -> str:
     """Return the number of a target's answers by status, the most frequent first."""
     counts: Counter[int] = Counter()
-    for _, status, _, _, times in seen.answers:
+    for _, status, _, _, times in answers:
         counts[status] += times
     counted = [f"{f'status {status}' if status else 'nothing'} {n:,} times" for status, n in counts.most_common()]
     return ", ".join(counted) or "nothing"

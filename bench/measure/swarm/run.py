@@ -62,11 +62,10 @@ def _observe(trial: BareTrial, setting: Setting, seen: Observation) -> None:
         raise process.SkipError(str(error), "limit") from error
     swarm = Swarm(trial, setting, laid, seen)
     swarm.run()
-    evidence = swarm_checks.Evidence(
-        trial.strategy, laid, swarm.shares, seen.measured, seen.server, seen.knobs, trial.values["site"]
-    )
-    seen.checks = judge(swarm_checks.CHECKS, evidence)
-    seen.wrong = swarm_checks.wrong_answer(evidence, seen.checks)
+    seen.wanted = {"strategy": trial.strategy, "gevent": False}
+    seen.outcome = {"shares": swarm.shares, "ports_each": laid.ports_each}
+    seen.checks = judge(swarm_checks.CHECKS, trial, seen)
+    seen.wrong = swarm_checks.wrong_answer(seen)
 
 
 @dataclass
