@@ -30,7 +30,7 @@ PURE_PARTS_OF_THE_SITE = {"fake_server.site", "fake_server.config", "fake_server
 SHARED_BY_BOTH_HALVES = {
     "bench", "bench.frame", "bench.frame.statistics", "bench.plan", "bench.plan.arm",
     "bench.plan.bare", "bench.plan.experiment", "bench.plan.grid", "bench.plan.judge",
-    "bench.rows", "bench.rows.files", "bench.rows.parts", "bench.rows.records",
+    "bench.rows", "bench.rows.files", "bench.rows.kinds", "bench.rows.parts", "bench.rows.records",
     "bench.units",
 }  # fmt: skip
 EXHIBITS = {"bench.measure.idle.worker": {"strategies.generators"}}

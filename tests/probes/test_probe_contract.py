@@ -54,7 +54,7 @@ def test_a_probe_can_be_imported_with_the_standard_library_alone(name: str) -> N
 
     loaded = {module.removeprefix("inflight.") for module in done.stdout.split() if module.startswith("inflight.bench")}
     allowed = {"bench", "bench.claims", "bench.claims.programs", "bench.claims.programs._shared"}
-    looks_at = {"bench", "bench.measure", "bench.measure.procfs", "bench.measure.idle", "bench.measure.idle.worker"}
+    looks_at = {"bench", *(f"bench.measure{name}" for name in ("", ".procfs", ".idle", ".idle.worker", ".worker"))}
     assert loaded <= (looks_at if name == "attribution" else allowed) | {PROBES[name].removeprefix("inflight.")}
 
 
