@@ -138,14 +138,13 @@ def draw(studies: "Studies") -> Picture | None:
     bars = []
     for model, room in list(table.items())[:MAX_BARS]:
         most, by = min((most, name) for name, most in room.items() if name not in SHARED)
-        fill = pictures.bar_fill(model, studies.stacks[model], is_valid=True)
-        bars.append(Bar(model, min(most, end), f"{units.count(round(most, -4 if by == MEMORY else 0))} {by}", fill))
+        text = units.count(round(most, -4 if by == MEMORY else 0))
+        bars.append(Bar(model, min(most, end), f"{text} {by}", model, studies.stacks[model]))
     if bars:
         lines |= {known[name].most: f"{units.count(known[name].most)} {name}" for name in SHARED if name in known}
     else:
         for name, each in known.items():
-            fill = pictures.bar_fill(name, "shared", is_valid=True)
-            bars.append(Bar(name, min(each.most, end), f"{units.count(each.most)}, {each.by}", fill))
+            bars.append(Bar(name, min(each.most, end), f"{units.count(each.most)}, {each.by}", name))
     height = 1.9 + ROW * max(2, len(bars))
     return Picture(NAME, TITLE, NOTES, [Panel(TITLE, partial(_draw, bars=bars, lines=lines, end=end), height)])
 

@@ -181,8 +181,8 @@ def _bars(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
     for name in [name for name in part.stacks if name in means][:MAX_BARS]:
         mean = means[name]
         label = name if name in _named(part, columns) else f"{name}, {words.in_flight(mean.in_flight)}"
-        fill = pictures.bar_fill(name, mean.stack, is_valid=mean.valid)
-        bars.append(Bar(label, mean.estimate, text(figure, mean), fill, noisy.get(name, "")))
+        instead = noisy.get(name, "")
+        bars.append(Bar(label, mean.estimate, text(figure, mean), name, mean.stack, mean.valid, instead))
     _draw_bars(axes, figure, bars)
 
 
@@ -259,9 +259,9 @@ def _listed_bars(axes: "Axes", part: Part, name: str, lines: pd.DataFrame) -> No
     figure = figure_of(name)
     bars = []
     for _, line in lines.iterrows():
-        label = line_name(part.study, line)
-        fill = pictures.bar_fill(line["arm"], line["stack"], is_valid=line["valid"])
-        bars.append(Bar(label if line["valid"] else f"{label} ✗", line[name], figure.write(line[name], 2), fill))
+        label = line_name(part.study, line) if line["valid"] else f"{line_name(part.study, line)} ✗"
+        value = line[name]
+        bars.append(Bar(label, value, figure.write(value, 2), line["arm"], line["stack"], line["valid"]))
     _draw_bars(axes, figure, bars)
 
 
@@ -293,12 +293,12 @@ def _over_time_lines(axes: "Axes", points: pd.DataFrame, name: str, names: dict[
     labels = []
     for trial, (line, label) in names.items():
         of_trial = points[points["trial"] == trial].sort_values("at_ns")
-        places = list(zip(of_trial["at_ns"] / 1e9, of_trial["value"], strict=True))
+        seconds = of_trial["at_ns"] / 1e9
         style = styles.get(line)
-        pictures.draw_line(axes, places, style)
-        if style and places:
-            top = max(places, key=lambda place: (place[1], place[0]))
-            labels.append(Label(*top, words.plain(label, 40), style.ink))
+        pictures.draw_line(axes, seconds, of_trial["value"], style)
+        if style and len(seconds):
+            y, x = max(zip(of_trial["value"], seconds, strict=True))
+            labels.append(Label(x, y, words.plain(label, 40), style.ink))
     axes.set_ylim(min(0, points["value"].min()), None)
     axes.set_xlim(0, None)
     pictures.set_ticks(axes.yaxis, figure_of(name).write, 5)
@@ -452,8 +452,8 @@ def _windows(axes: "Axes", windows: pd.DataFrame) -> None:
                 span = block["y"].min() - step / 2, block["y"].max() + step / 2
                 axes.axhspan(*span, color=PALE, alpha=0.5, linewidth=0, zorder=0)
         for is_valid, some in lines.groupby("valid"):
-            points = list(zip(some["value"], some["y"], strict=True))
-            pictures.draw_dots(axes, points, look(some["strategy"].iloc[0]), hollow=not is_valid, markersize=3)
+            style = look(some["strategy"].iloc[0])
+            pictures.draw_dots(axes, some["value"], some["y"], style, hollow=not is_valid, size=3)
     pictures.name_rows(axes, names)
     pictures.log_axis(axes.xaxis, units.duration, windows["value"])
     axes.set_xlabel("CPU time per page (log scale)")

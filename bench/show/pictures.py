@@ -190,12 +190,10 @@ def draw_onto(picture: Picture, axes: "Axes | None") -> "Figure":
 
 def _below(picture: Picture, panel: Panel) -> str:
     """Return the title of a panel that stands below that of its picture, without what that says."""
-    if panel.title == picture.title:
-        return ""
-    title, _, load = panel.title.partition(": ")
+    title, _, text = panel.title.partition(": ")
     if not picture.title.startswith(title):
         return textwrap.fill(panel.title, 60)
-    return textwrap.fill(load.removesuffix(picture.title.removeprefix(title)), 60)
+    return textwrap.fill(text.removesuffix(picture.title.removeprefix(title)), 60)
 
 
 def draw_panel(panel: Panel) -> "FigureCanvasSVG":
@@ -316,12 +314,17 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar: its name, its value, the text beside it, and its colour and hatch."""
+    """A bar: its name, its value, the text beside it, and how it looks."""
 
     name: str
     value: float
     text: str
-    fill: tuple[str, str]
+    of: str
+    """The name that has its colour, which may be shorter than its own."""
+    stack: str = "shared"
+    """It is hatched for any other one."""
+    is_valid: bool = True
+    """It is pale if no trial is."""
     instead: str = ""
     """What is written in place of the bar, if its value is too noisy to be drawn."""
 
@@ -343,25 +346,18 @@ FILLS: tuple[dict[str, Any], ...] = tuple(
 """The fills of the parts of stacked bars, such as layers of memory, in their order; hatches are for print in grey."""
 
 
-def draw_dots(
-    axes: "Axes",
-    points: Sequence[tuple[float, float]],
-    look: Look | None,
-    *,
-    hollow: bool = False,
-    **style: Any,
-) -> None:
+def draw_dots(axes: "Axes", x: Any, y: Any, look: Look | None, *, hollow: bool = False, size: float = 7) -> None:
     """Draw points as markers; ``hollow`` ones are of invalid trials."""
-    given = _style(look) | {"marker": look.marker if look else "o", "linestyle": "none", "markersize": 7}
+    style = _style(look)
     if hollow:
-        given["markerfacecolor"] = "white"
-    axes.plot([x for x, _ in points], [y for _, y in points], **given | style)
+        style["markerfacecolor"] = "white"
+    axes.plot(x, y, marker=look.marker if look else "o", linestyle="none", markersize=size, **style)
 
 
-def draw_line(axes: "Axes", points: Sequence[tuple[float, float]], look: Look | None, **style: Any) -> None:
+def draw_line(axes: "Axes", x: Any, y: Any, look: Look | None) -> None:
     """Draw a line through points."""
-    given = _style(look) | {"linestyle": look.dashes if look else "-", "linewidth": 2 if look else 1}
-    axes.plot([x for x, _ in points], [y for _, y in points], **given | style)
+    width, dashes = (2, look.dashes) if look else (1, "-")
+    axes.plot(x, y, linestyle=dashes, linewidth=width, **_style(look))
 
 
 def _style(look: Look | None) -> dict[str, Any]:
@@ -371,10 +367,12 @@ def _style(look: Look | None) -> dict[str, Any]:
 def draw_series(axes: "Axes", name: str, points: Sequence[Point], look: Look | None) -> list[Label]:
     """Draw the points of a name, their intervals, and a line through valid points; return the label of its end."""
     good = [point for point in points if not point.is_invalid]
-    invalid = [(point.x, point.y) for point in points if point.is_invalid]
-    draw_line(axes, [(point.x, point.y) for point in good], look)
-    draw_dots(axes, [(point.x, point.y) for point in good], look)
-    draw_dots(axes, invalid, look, hollow=True)
+    invalid = [point for point in points if point.is_invalid]
+    x = [point.x for point in good]
+    y = [point.y for point in good]
+    draw_line(axes, x, y, look)
+    draw_dots(axes, x, y, look)
+    draw_dots(axes, [point.x for point in invalid], [point.y for point in invalid], look, hollow=True)
     for point in good:
         if point.low < point.high < math.inf:
             reach = [[point.y - point.low], [point.high - point.y]]
@@ -382,7 +380,8 @@ def draw_series(axes: "Axes", name: str, points: Sequence[Point], look: Look | N
     if look is None or not points:
         return []
     end = max(good or points, key=lambda point: (point.x, point.y))
-    return [Label(end.x, end.y, words.name(name) if good else f"{words.name(name)} (invalid)", look.ink)]
+    text = words.name(name) if good else f"{words.name(name)} (invalid)"
+    return [Label(end.x, end.y, text, look.ink)]
 
 
 def draw_lines(axes: "Axes", series: Mapping[str, Sequence[Point]]) -> None:
@@ -398,8 +397,8 @@ def draw_bars(axes: "Axes", bars: Sequence[Bar]) -> None:
     """Draw a bar for each name, and write its figure beside it."""
     places = range(len(bars))
     values = [0.0 if bar.instead else bar.value for bar in bars]
-    colours = [bar.fill[0] for bar in bars]
-    hatches = [bar.fill[1] for bar in bars]
+    colours = [look_of(bar.of).colour if bar.is_valid else PALE for bar in bars]
+    hatches = ["" if bar.stack == "shared" else "//" for bar in bars]
     axes.barh(places, values, height=0.66, color=colours, hatch=hatches, edgecolor="white")
     name_rows(axes, [bar.name for bar in bars], {place: bar.text for place, bar in enumerate(bars)})
     axes.set_xlim(0, 1.02 * max([1e-9, *values]) if any(values) else 1)
@@ -407,21 +406,16 @@ def draw_bars(axes: "Axes", bars: Sequence[Bar]) -> None:
         axes.text(0.02, place, bar.instead, transform=axes.get_yaxis_transform(), va="center")
 
 
-def bar_fill(name: str, stack: str, *, is_valid: bool) -> tuple[str, str]:
-    """Return colour and hatch of the bar of a name: hatched if its stack is its own, pale if no trial is valid."""
-    return look_of(name).colour if is_valid else PALE, "" if stack == "shared" else "//"
-
-
-def draw_labels(axes: "Axes", labels: Sequence[Label], height: float = HEIGHT) -> None:
+def draw_labels(axes: "Axes", labels: Sequence[Label]) -> None:
     """Write names to the right of the axes, each level with the end of its line, or as near as there is room.
 
-    A thin line leads from one to the other. The limits of the axes must be set, in a panel of this height.
+    A thin line leads from one to the other. The limits of the axes must be set, in a panel of the usual height.
     """
     to_axes = axes.transData + axes.transAxes.inverted()
     ends = [float(to_axes.transform((label.x, label.y))[1]) for label in labels]
     texts = [in_lines(label.text) for label in labels]
-    pitch = 0.36 if any("\n" in text for text in texts) else 0.2
-    for label, text, place in zip(labels, texts, spread(ends, pitch / (height - 1)), strict=True):
+    pitch = 0.36 if "\n" in "".join(texts) else 0.2
+    for label, text, place in zip(labels, texts, spread(ends, pitch / (HEIGHT - 1)), strict=True):
         axes.annotate(
             text,
             (label.x, label.y),
