@@ -35,10 +35,10 @@ def summary(lines: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     has_valid = lines.groupby(list(by), dropna=False)["valid"].transform("any")
     counted = lines[(lines["valid"] | ~has_valid) & (lines["value"] > 0)]
     groups = counted.groupby(list(by), sort=False, dropna=False).agg({"value": list, "valid": "first"})
-    means = [
-        (*_key(key), *astuple(stats.mean(list(map(math.log, values))).interval().ratio()), is_valid)
-        for key, values, is_valid in groups.itertuples(name=None)
-    ]
+    means = []
+    for key, values, is_valid in groups.itertuples(name=None):
+        mean = stats.mean(list(map(math.log, values)))
+        means.append((*_key(key), *astuple(mean.interval().ratio()), is_valid))
     return pd.DataFrame(means, columns=[*by, *SUMMARY])
 
 
@@ -65,19 +65,18 @@ def contrast(lines: pd.DataFrame, over: str, baseline: object, by: Sequence[str]
             continue
         is_noisy = "is_noisy" in group and group["is_noisy"].any()
         pairs = _pairs(group, over, base)
+        of_base = sides.pop(base)
         compared = {
-            side: ratios.compare(readings, sides[base], pairs.get(side, ratios.ALONE))
-            for side, readings in sides.items()
-            if side != base
+            side: ratios.compare(readings, of_base, pairs.get(side, ratios.ALONE)) for side, readings in sides.items()
         }
-        p_values = _corrected(compared)
-        for side, ratio in compared.items():
+        for side, p in _corrected(compared).items():
+            ratio = compared[side]
             next_run = map(stats.exp, ratio.next_run())
             this_run = ratio.this_run().ratio()
-            p = p_values[side]
-            values = this_run.estimate, this_run.low, this_run.high, *next_run, this_run.n, p
+            ends = this_run.low, this_run.high, *next_run
             answer = "unknown" if is_noisy else ratio.answer(p)
-            table.append((*_key(key), side, base, *values, stats.exp(ratio.resolution), answer, ratio))
+            resolution = stats.exp(ratio.resolution)
+            table.append((*_key(key), side, base, this_run.estimate, *ends, this_run.n, p, resolution, answer, ratio))
     return pd.DataFrame(table, columns=[*by, over, *CONTRAST, "as_log"])
 
 
@@ -93,8 +92,9 @@ def _pairs(group: pd.DataFrame, over: str, base: object) -> dict[Any, ratios.Pai
 
 def _corrected(compared: dict[Any, ratios.Ratio]) -> dict[Any, float]:
     """Return the p value of each ratio, corrected for the number of those that are comparisons of their cell."""
-    counted = {side: ratio.in_any_run for side, ratio in compared.items() if ratio.pair.is_counted}
-    return {side: ratio.p for side, ratio in compared.items()} | stats.adjusted(counted)
+    every = {side: ratio.in_any_run for side, ratio in compared.items()}
+    counted = {side: every[side] for side, ratio in compared.items() if ratio.pair.is_counted}
+    return {side: estimate.p for side, estimate in every.items()} | stats.adjusted(counted)
 
 
 def records(table: pd.DataFrame) -> list[Any]:

@@ -7,6 +7,7 @@ runs of one afternoon meet one state of the host.
 import json
 import math
 import statistics
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -61,9 +62,9 @@ class History:
         for place in {place for run in self.runs for place in run.estimates}:
             alike = [run for run in self.runs if place in run.estimates]
             if len(alike) >= MIN_RUNS and len({run.day for run in alike}) >= MIN_DAYS:
-                values = [run.estimates[place] for run in alike]
-                tau = stats.between([each.value for each in values], [each.error for each in values])
-                known[place] = ratios.measured_between(tau, len(alike))
+                means = [run.estimates[place].value for run in alike]
+                errors = [run.estimates[place].error for run in alike]
+                known[place] = ratios.measured_between(stats.between(means, errors), len(alike))
         return known
 
     @cached_property
@@ -88,10 +89,10 @@ def ranges(runs: Sequence[Memory], least: int = MIN_RUNS) -> dict[Subject, tuple
 
     Runs with the same figure to the last bit have the same rows: a run may take those of another one.
     """
-    values: dict[Subject, set[float]] = {}
+    values = defaultdict[Subject, set[float]](set)
     for run in runs:
         for subject, size in run.items():
-            values.setdefault(subject, set()).add(size)
+            values[subject].add(size)
     return {subject: (min(each), max(each)) for subject, each in values.items() if len(each) >= least}
 
 
@@ -145,9 +146,9 @@ def _earlier(start: datetime, stored: Sequence[Row]) -> Earlier:
 
 def memory(wide: pd.DataFrame) -> Memory:
     """Return the slope of all layers of each subject in trials of the frame."""
-    every = slopes.slopes(slopes.layers(wide)) if len(wide) else pd.DataFrame()
-    if every.empty:
+    if wide.empty:
         return {}
+    every = slopes.slopes(slopes.layers(wide))
     known = every[(every["layer"] == slopes.FULL) & every["estimate"].notna()]
     columns = known[["group", "arm", "connection", "estimate"]].itertuples(index=False, name=None)
     return {(group, arm, connection): size for group, arm, connection, size in columns}
@@ -156,9 +157,9 @@ def memory(wide: pd.DataFrame) -> Memory:
 def costs(lines: pd.DataFrame) -> Costs:
     """Return what a page cost the reference in each cell of lines ``with_cycles``."""
     is_reference = (lines["role"] == "reference") & (lines["figure"] == "cpu_per_page_ns") & lines["valid"]
-    values: dict[tuple[Cell, str], list[float]] = {}
+    values = defaultdict[tuple[Cell, str], list[float]](list)
     for cell, strategy, value in lines.loc[is_reference, ["cell", "strategy", "value"]].itertuples(index=False):
-        values.setdefault((cell, strategy), []).append(math.log(value))
+        values[cell, strategy].append(math.log(value))
     return {place: statistics.fmean(each) for place, each in values.items()}
 
 

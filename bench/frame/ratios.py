@@ -160,11 +160,6 @@ class Ratio:
         return _of_any_run(self.estimate, self.pair.between)
 
     @property
-    def p(self) -> float:
-        """The two-sided p value of "no difference in any run"."""
-        return self.in_any_run.p
-
-    @property
     def least(self) -> float:
         """The least difference that counts; none counts of an unstable arm."""
         return math.inf if self.pair.is_unstable else max(stats.MARGIN, self.resolution)

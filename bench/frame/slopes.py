@@ -8,7 +8,7 @@ import math
 import operator
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Any
 
@@ -99,29 +99,28 @@ def layers(trials: "pd.DataFrame") -> "pd.DataFrame":
 def _layers(trials: "pd.DataFrame", group: str, stage: str) -> "pd.DataFrame":
     import pandas as pd
 
-    def read(name: str, kind: type = float) -> "pd.Series[Any]":
-        return trials[name].astype(kind) if name in trials else pd.Series(math.nan, trials.index)
+    unknown = pd.Series(math.nan, trials.index)
+
+    def read(name: str) -> "pd.Series[float]":
+        return trials.get(name, unknown).astype(float)
 
     def change(name: str) -> "pd.Series[float]":
         return read(f"{stage}_{name}") - read(f"base_{name}")
 
-    is_quiet = (
-        trials[f"{stage}_disturbed"].isna()
-        if f"{stage}_disturbed" in trials
-        else pd.Series(data=True, index=trials.index)
-    )
+    is_quiet = trials.get(f"{stage}_disturbed", unknown).isna()
     added = {layer: change(name) for layer, name in _OF_PROCESS.items()}
     added |= {layer: _sum(map(change, names)).where(is_quiet) for layer, names in _OF_SYSTEM.items()}
-    added |= {SERVER: _sum(map(change, _OF_SERVER))} if group == "swarm" else {}
-    whole = {} if group == "swarm" else {layer: read(f"{stage}_{name}") for layer, name in _OF_PROCESS.items()}
-    size = added | whole
+    size = added | {layer: read(f"{stage}_{name}") for layer, name in _OF_PROCESS.items()}
+    if group == "swarm":
+        added[SERVER] = _sum(map(change, _OF_SERVER))
+        size = dict(added)
     n = trials["in_flight"] if group == "idle" else read("held_in_flight").fillna(0).astype(int)
     trials = trials[["trial", "connection", "site", "cpu", "arm", "stack", "valid"]].assign(
         group=group, n=n, row=trials.index
     )
     trials["arm"] = trials["arm"].str.replace(REACHED, "", regex=True)  # one subject: n is what each trial reached
     for sizes in (size, added):
-        sizes[FULL] = _sum(sizes[layer] for layer in (*LAYERS, *([SERVER] if SERVER in sizes else [])))
+        sizes[FULL] = _sum(sizes[layer] for layer in (*LAYERS, SERVER) if layer in sizes)
     many = pd.DataFrame(pd.concat([trials.assign(layer=name, size=size[name], added=added[name]) for name in size]))
     return many[many["row"].isin(trials.index[size["user"].notna()])] if group == "parked" else many
 
@@ -144,15 +143,13 @@ def slopes(lines: "pd.DataFrame", by: Sequence[str] = BY) -> "pd.DataFrame":
     for key, group in lines.groupby(keys, sort=False, dropna=False):
         sizes = group[group["valid"] & group["size"].notna()]
         slope = memory_slope(list(sizes["n"]), list(sizes["size"])) if len(sizes) else NoSlope("unknown here")
-        numbers = (
-            (slope.per_fetch, slope.low, slope.high, slope.intercept, slope.straight, slope.points, slope.sizes, "")
-            if isinstance(slope, Slope)
-            else (*[math.nan] * 4, True, len(sizes), sizes["n"].nunique(), slope.reason)
-        )
-        fitted.append((*key, *numbers))
-    return pd.DataFrame(
-        fitted, columns=[*keys, "estimate", "low", "high", "intercept", "is_straight", "points", "sizes", "reason"]
-    )
+        if isinstance(slope, Slope):
+            fitted.append((*key, *astuple(slope), ""))
+        else:
+            unknown = [math.nan] * 4
+            fitted.append((*key, *unknown, True, len(sizes), sizes["n"].nunique(), slope.reason))
+    numbers = ("estimate", "low", "high", "intercept", "is_straight", "points", "sizes")
+    return pd.DataFrame(fitted, columns=[*keys, *numbers, "reason"])
 
 
 def memory_slope(in_flight: Sequence[int], memory_bytes: Sequence[float]) -> Slope | NoSlope:

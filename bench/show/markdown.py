@@ -50,13 +50,14 @@ def table_markdown(table: Table) -> str:
     title = f"**{escaped(table.title)}**" if table.title else ""
     heads = table.heads or ("", "")
     rules = ["---" if number == 0 or table.is_prose(number) else "---:" for number in range(len(heads))]
-    lines = [
-        [f"*{escaped(line.text)}*", *[""] * (len(heads) - 1)] if isinstance(line, Group) else map(escaped, texts(line))
-        for line in table.lines
-    ]
-    return "\n\n".join(
-        filter(None, [title, "\n".join(map(_row, [map(escaped, heads), rules, *lines])), listed(table.notes)])
-    )
+    lines: list[Iterable[str]] = [map(escaped, heads), rules]
+    for line in table.lines:
+        if isinstance(line, Group):
+            lines.append([f"*{escaped(line.text)}*", *[""] * (len(heads) - 1)])
+        else:
+            lines.append(map(escaped, texts(line)))
+    rows = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return join("\n\n", title, rows, listed(table.notes))
 
 
 def listed(sentences: Sequence[str]) -> str:
@@ -67,7 +68,3 @@ def listed(sentences: Sequence[str]) -> str:
 def folded(summary: str, text: str) -> str:
     """Return folded Markdown; the empty lines make GitHub read Markdown inside of HTML."""
     return f"<details><summary>{escaped_in_html(summary, 300)}</summary>\n\n{text}\n\n</details>"
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"

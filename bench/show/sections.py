@@ -240,7 +240,7 @@ def _memory_table(part: Part, history: History) -> Table:
     known = slopes[has_slope]
     missing = slopes[~has_slope]
     columns = [name for name in (*LAYERS, SERVER, FULL, RSS) if name in set(known["layer"])]
-    subjects = dict(iter(known.groupby(["group", "arm", "connection"], sort=False)))
+    subjects: dict[Any, pd.DataFrame] = dict(iter(known.groupby(["group", "arm", "connection"], sort=False)))
     ranges = history.memory
     note = "Range of runs: all layers, in the earlier runs on this machine."
     if subjects.keys().isdisjoint(ranges):

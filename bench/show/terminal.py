@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from inflight.bench.show import words
-from inflight.bench.show.table import Group, Section, Table
+from inflight.bench.show.table import Group, Section, Table, texts
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -49,14 +49,12 @@ def text(section: Section, width: int) -> "Text":
     with console.capture() as written:
         for part in _parts(section, width):
             console.print(part)
-    joined = Text("\n").join(_without_end(line) for line in Text.from_ansi(written.get()).split("\n"))
+    lines = Text.from_ansi(written.get()).split("\n")
+    for line in lines:
+        line.rstrip()
+    joined = Text("\n").join(lines)
     joined.rstrip()
     return joined
-
-
-def _without_end(line: "Text") -> "Text":
-    line.rstrip()
-    return line
 
 
 def _parts(section: Section, width: int) -> "Iterator[RenderableType]":
@@ -109,10 +107,7 @@ def _grids(table: Table, columns: Sequence[int], width: int) -> "Iterator[Render
             yield ""
             yield from _grids(table, [columns[0], *columns[middle:]], width)
             return
-    names = [
-        *(line[columns[0]] for line in [heads, *table.cells]),
-        *(line.text for line in table.lines if isinstance(line, Group)),
-    ]
+    names = [line.text if isinstance(line, Group) else texts(line)[columns[0]] for line in [heads, *table.lines]]
     name = min(MAX_NAME, max(map(len, names)))
     gap = 1 if room >= 2 * (len(columns) - 1) + max(0, name - MIN_NAME) else 0
     grid = Grid(
@@ -133,9 +128,10 @@ def _grids(table: Table, columns: Sequence[int], width: int) -> "Iterator[Render
     cells = iter(lines)
     for number, line in enumerate(table.lines):
         if isinstance(line, Group):
-            grid.add_section() if number else None
+            if number:
+                grid.add_section()
             grid.add_row(Text(line.text, "italic"))
         else:
-            line_cells = next(cells)
-            grid.add_row(*(Text(line_cells[n], "dim red" if "✗" in line_cells[n] else "") for n in columns))
+            written = next(cells)
+            grid.add_row(*(Text(written[n], "dim red" if "✗" in written[n] else "") for n in columns))
     yield grid

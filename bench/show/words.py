@@ -20,7 +20,6 @@ MEANINGS = TEXTS["checks"] | TEXTS["older"]
 """Meaning of each validity check, by its name; the checks are in the measuring half."""
 MAX_NAME = 40
 """Maximum length of the name of a strategy, or of another arm, as it is shown."""
-"""Written in place of an interval that reaches further than the estimate itself."""
 
 KEYS = {
     "latency": "added latency",
@@ -90,8 +89,11 @@ def value_name(key: str, value: Any) -> str:
             return counted(value, "page") if value else ""
         case "site" | "arguments" | "variables":
             values = json.loads(value) if isinstance(value, str) else value
-            items = ((name.replace("_", " ") if key == "site" else name, item) for name, item in values.items())
-            return shortened(", ".join(name if item is True else f"{name} {item}" for name, item in items), 60)
+            texts = []
+            for name, item in values.items():
+                text = name.replace("_", " ") if key == "site" else name
+                texts.append(text if item is True else f"{text} {item}")
+            return shortened(", ".join(texts), 60)
         case "connection":
             return f"{value} connections" if value else ""
         case "rate_per_s":
@@ -116,9 +118,15 @@ def short_name(key: str, value: Any) -> str:
 
 def workload(kind: str, values: Mapping[str, Any]) -> str:
     """Write the workload of a kind of trial: ``50 ms latency, 1 ms CPU work, 100 in flight``; not what is usual."""
-    named = [key for key in WORKLOAD if values.get(key) is not None and values[key] != USUAL.get(key)]
-    keys = [key for key in named if key != "latency" or kind not in GATED]
-    return join(", ", *(f"{value_name(key, values[key])}{' latency' if key == 'latency' else ''}" for key in keys))
+    texts = []
+    for key in WORKLOAD:
+        if values.get(key) is None or values[key] == USUAL.get(key):
+            continue
+        if key != "latency":
+            texts.append(value_name(key, values[key]))
+        elif kind not in GATED:
+            texts.append(f"{value_name(key, values[key])} latency")
+    return join(", ", *texts)
 
 
 def in_flight(number: int) -> str:
