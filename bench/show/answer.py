@@ -452,7 +452,7 @@ def _facts(studies: Studies, figures: dict[str, Any], *, is_alone: bool) -> list
     The findings of models that are ``alone``, without a pair, have the control.
     """
     sentences = []
-    threads = at_once.limit(studies.rows, "threads")
+    threads = at_once.limits(studies.rows).get("threads")
     if threads is not None:
         figures["threads"] = threads._asdict()
         kind, write = ("threads", units.number) if threads.is_predicted else ("threads_started", units.count)

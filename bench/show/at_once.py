@@ -56,10 +56,11 @@ def base(line: str) -> str:
     return re.sub(REACHED, "", words.name(line))
 
 
-def limit(rows: Sequence[Row], resource: str) -> MachineLimit | None:
-    """Return a limit of this machine; None if the run did not look for it, or nothing is known."""
+def limits(rows: Sequence[Row]) -> dict[str, MachineLimit]:
+    """Return the limits of this machine that the run looked for and that are known, by the resource."""
+    known = dict[str, MachineLimit]()
     for row in rows:
-        if row.kind != "limit" or row.workload.resource != resource or not row.valid:
+        if row.kind != "limit" or not row.valid:
             continue
         measured = row.measured
         is_predicted = measured.found is None
@@ -67,8 +68,9 @@ def limit(rows: Sequence[Row], resource: str) -> MachineLimit | None:
         by = measured.predicted_by if is_predicted else measured.bound_by
         names = by if isinstance(by, list) else [by or "unknown limit"]
         if most is not None:
-            return MachineLimit(int(most), words.plain(" or ".join(names), 60), is_predicted)
-    return None
+            each = MachineLimit(int(most), words.plain(" or ".join(names), 60), is_predicted)
+            known.setdefault(row.workload.resource, each)
+    return known
 
 
 def crawled(studies: "Studies") -> pd.DataFrame:
@@ -104,9 +106,7 @@ def rooms(studies: "Studies") -> dict[str, Rooms]:
     rows = studies.rows
     if not any(row.kind == "limit" for row in rows):
         return {}
-    shared = {name: known.most for name in SHARED if (known := limit(rows, name)) is not None}
-    memory = limit(rows, MEMORY)
-    threads = limit(rows, THREADS)
+    known = limits(rows)
     trials = crawled(studies)
     sizes = slopes(studies)
     of_threads = with_threads(trials)
@@ -114,13 +114,13 @@ def rooms(studies: "Studies") -> dict[str, Rooms]:
     limited = {base(row.strategy): row.measured.reached_in_flight for row in rows if row.reached}
     table = {}
     for model, in_flight in largest.items():
-        room = dict(shared)
+        room = {name: known[name].most for name in SHARED if name in known}
         if model in limited:
             room[OWN] = limited[model]
-        if model in of_threads and threads is not None:
-            room[THREADS] = threads.most
-        if model in sizes and memory is not None and sizes[model].estimate > 0:
-            room[MEMORY] = math.floor(memory.most / sizes[model].estimate)
+        if model in of_threads and THREADS in known:
+            room[THREADS] = known[THREADS].most
+        if model in sizes and MEMORY in known and sizes[model].estimate > 0:
+            room[MEMORY] = math.floor(known[MEMORY].most / sizes[model].estimate)
         if in_flight == 1 < largest.max():
             room = {ONE: 1}
         table[str(model)] = room
@@ -129,7 +129,8 @@ def rooms(studies: "Studies") -> dict[str, Rooms]:
 
 def draw(studies: "Studies") -> Picture | None:
     """Return the picture: of the models, or else of the limits alone; None if the run did not look for limits."""
-    known = {name: each for name in (THREADS, *SHARED) if (each := limit(studies.rows, name)) is not None}
+    every = limits(studies.rows)
+    known = {name: every[name] for name in (THREADS, *SHARED) if name in every}
     if not known:
         return None
     lines = {C10K: "10,000 (C10K)"}

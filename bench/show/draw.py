@@ -433,20 +433,20 @@ def draw_windows(moments: pd.DataFrame) -> Iterator[Picture]:
         arms = lines.groupby(["arm", "role"]).size()
         if arms.min() >= MIN_WINDOWS:
             load = words.workload("arm", dict(zip(WORKLOAD, key, strict=True)))
-            panels.append(Panel(f"{WINDOW_TITLE}: {load}", partial(_windows, windows=lines), 1 + 0.5 * len(arms)))
+            height = 1 + 0.5 * len(arms)
+            panels.append(Panel(f"{WINDOW_TITLE}: {load}", partial(_windows, windows=lines), height))
     if panels:
         yield Picture("windows", WINDOW_TITLE, WINDOW_NOTES, panels[:MAX_WINDOWS])
 
 
 def _windows(axes: "Axes", windows: pd.DataFrame) -> None:
     """Draw the windows of each arm in a row of its own."""
-    windows = windows[["arm", "role", "strategy", "trial", "started_at", "at_ns", "value", "valid"]]
     names = []
-    for place, ((arm, _), lines) in enumerate(windows.groupby(["arm", "role"], sort=False)):
+    for place, ((arm, _), of_arm) in enumerate(windows.groupby(["arm", "role"], sort=False)):
         names.append(words.name(str(arm)))
-        lines = lines.sort_values(["started_at", "trial", "at_ns"])  # noqa: PLW2901
-        step = 0.9 / len(lines)
-        lines = lines.assign(y=[place - 0.45 + step * (n + 0.5) for n in range(len(lines))])  # noqa: PLW2901
+        step = 0.9 / len(of_arm)
+        lines = of_arm.sort_values(["started_at", "trial", "at_ns"]).reset_index(drop=True)
+        lines["y"] = place - 0.45 + step * (lines.index + 0.5)
         for number, (_, block) in enumerate(lines.groupby("trial", sort=False)):
             if number % 2:
                 span = block["y"].min() - step / 2, block["y"].max() + step / 2
