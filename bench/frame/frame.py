@@ -109,7 +109,13 @@ def trials(rows: Iterable["Row"]) -> pd.DataFrame:
     alike = ["kind", "site", "connection", "latency", "cpu", "in_flight"]
     several = wide.groupby(alike, dropna=False)["site_pages"].transform("nunique") > 1
     wide["length"] = wide["site_pages"].where(several, 0)
-    return wide[[*KEYS, *OF_TRIAL, *(name for name in wide if name not in {*KEYS, *OF_TRIAL, "label"})]]
+    return wide[
+        [
+            *KEYS,
+            *OF_TRIAL,
+            *(name for name in wide if name not in {*KEYS, *OF_TRIAL, "label"}),
+        ]
+    ]
 
 
 def _derived(wide: pd.DataFrame) -> pd.DataFrame:

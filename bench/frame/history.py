@@ -127,7 +127,11 @@ def _others(folder: Path) -> Iterator[list[Row]]:
     home = folder.parent
     home = home.parent if home.name == SERIES else home
     others = [*rows.folders_in(home), *rows.folders_in(home / SERIES)]
-    newest = sorted((other for other in others if other != folder), key=lambda other: other.name, reverse=True)
+    newest = sorted(
+        (other for other in others if other != folder),
+        key=lambda other: other.name,
+        reverse=True,
+    )
     for other in newest[:MAX_READ]:
         try:
             if rows.machine_changes({**rows.machine(folder), "neighbour": None}, rows.machine(other)):

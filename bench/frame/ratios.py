@@ -194,7 +194,16 @@ def estimates(lines: pd.DataFrame) -> Estimates:
         stable = group[~group["is_unstable"]].groupby("strategy")
         sides = {str(strategy): readings(part) for strategy, part in stable}
         for first, other in combinations(sorted(sides), 2):
-            ratio = compare(sides[first], sides[other], Pair(spread, SAME_CODE, is_unstable=False, is_counted=True))
+            ratio = compare(
+                sides[first],
+                sides[other],
+                Pair(
+                    spread,
+                    SAME_CODE,
+                    is_unstable=False,
+                    is_counted=True,
+                ),
+            )
             if math.isfinite(ratio.estimate.error):
                 known[cell, frozenset({first, other})] = ratio.estimate
     return known
@@ -204,7 +213,11 @@ def pair(line: Any, base: Any, spread: Spread) -> Pair:
     """Return what is known of the pair of two lines of one cell."""
     is_set_by_latency = line.figure == "pages_per_s" and line.is_waiting and base.is_waiting
     is_unstable = line.is_unstable or base.is_unstable
-    of = between((line.cell, frozenset({line.strategy, base.strategy})), (line.stack, base.stack), spread.measured)
+    of = between(
+        (line.cell, frozenset({line.strategy, base.strategy})),
+        (line.stack, base.stack),
+        spread.measured,
+    )
     is_counted = line.role != "placebo" and not is_unstable
     return Pair(spread, SAME_CODE if is_set_by_latency else of, is_unstable, is_counted)
 

@@ -92,7 +92,14 @@ def layers(trials: "pd.DataFrame") -> "pd.DataFrame":
     good = trials[trials["status"] == "ok"]
     kinds = set(good["kind"])
     known = {group: of for group, of in _STAGES.items() if of[0] in kinds and f"{of[1]}_uss_bytes" in good}
-    many = [_layers(good[good["kind"] == kind], group, stage) for group, (kind, stage) in (known or _STAGES).items()]
+    many = [
+        _layers(
+            good[good["kind"] == kind],
+            group,
+            stage,
+        )
+        for group, (kind, stage) in (known or _STAGES).items()
+    ]
     return pd.concat(many, ignore_index=True)
 
 
@@ -121,7 +128,18 @@ def _layers(trials: "pd.DataFrame", group: str, stage: str) -> "pd.DataFrame":
     trials["arm"] = trials["arm"].str.replace(REACHED, "", regex=True)  # one subject: n is what each trial reached
     for sizes in (size, added):
         sizes[FULL] = _sum(sizes[layer] for layer in (*LAYERS, SERVER) if layer in sizes)
-    many = pd.DataFrame(pd.concat([trials.assign(layer=name, size=size[name], added=added[name]) for name in size]))
+    many = pd.DataFrame(
+        pd.concat(
+            [
+                trials.assign(
+                    layer=name,
+                    size=size[name],
+                    added=added[name],
+                )
+                for name in size
+            ]
+        )
+    )
     return many[many["row"].isin(trials.index[size["user"].notna()])] if group == "parked" else many
 
 
@@ -180,7 +198,11 @@ def _memory_slope(in_flight: tuple[int, ...], memory_bytes: tuple[float, ...]) -
     middle = sizes[len(sizes) // 2]
     start, slope = _least_squares([x], medians, [(1, 0), (0, 1)])
     halves = [np.minimum(x, middle), np.maximum(x - middle, 0)]
-    lower, upper, bend = _least_squares(halves, medians, [(0, 1, 0), (0, 0, 1), (0, -1, 1)])
+    lower, upper, bend = _least_squares(
+        halves,
+        medians,
+        [(0, 1, 0), (0, 0, 1), (0, -1, 1)],
+    )
     apart = bend.interval()
     straight = apart.low <= 0 <= apart.high or abs(bend.value) <= MAX_BEND * abs(slope.value)
     ends = [fitted.interval() for fitted in ([slope] if straight else [lower, upper])]

@@ -305,7 +305,12 @@ def _against(studies: Studies, first: str, other: str) -> ModelPair:
     }
     known = {name: clause for name, clause in clauses.items() if clause is not None}
     head = SENTENCES["threads_against" if is_usual else "against"].format(*titles)
-    return ModelPair(first, other, known, " ".join([head, *(clause.text for clause in known.values())]))
+    return ModelPair(
+        first,
+        other,
+        known,
+        " ".join([head, *(clause.text for clause in known.values())]),
+    )
 
 
 def _timed(studies: Studies, name: str, titles: Mapping[str, str]) -> Entry | None:
@@ -363,7 +368,15 @@ def _memory(studies: Studies, titles: Mapping[str, str]) -> Entry | None:
         ratio=units.times(ratio),
     )
     values = {more.line: more.estimate, less.line: less.estimate}
-    return Entry(sentence, {"loser": more.line, "winner": less.line, "values": values, "ratio": ratio})
+    return Entry(
+        sentence,
+        {
+            "loser": more.line,
+            "winner": less.line,
+            "values": values,
+            "ratio": ratio,
+        },
+    )
 
 
 def _without(titles: Mapping[str, str], known: Collection[str], table: Mapping[str, str]) -> Entry:

@@ -147,7 +147,12 @@ def draw(studies: "Studies") -> Picture | None:
         for name, each in known.items():
             bars.append(Bar(name, min(each.most, end), f"{units.count(each.most)}, {each.by}", name))
     height = 1.9 + ROW * max(2, len(bars))
-    return Picture(NAME, TITLE, NOTES, [Panel(TITLE, partial(_draw, bars=bars, lines=lines, end=end), height)])
+    return Picture(
+        NAME,
+        TITLE,
+        NOTES,
+        [Panel(TITLE, partial(_draw, bars=bars, lines=lines, end=end), height)],
+    )
 
 
 def _draw(axes: "Axes", bars: Sequence[Bar], lines: dict[int, str], end: float) -> None:
@@ -155,8 +160,19 @@ def _draw(axes: "Axes", bars: Sequence[Bar], lines: dict[int, str], end: float) 
     pictures.draw_bars(axes, bars)
     axes.set_xlim(0, end)
     for place, most in enumerate(sorted((most for most in lines if most < end), reverse=True)):
-        axes.axvline(most, color=GREY if most != C10K else COLOURS[1], linestyle=(0, (5, 3)), linewidth=1.4)
+        axes.axvline(
+            most,
+            color=GREY if most != C10K else COLOURS[1],
+            linestyle=(0, (5, 3)),
+            linewidth=1.4,
+        )
         aside: dict[str, Any] = {"xycoords": axes.get_xaxis_transform(), "textcoords": "offset points"}
-        axes.annotate(lines[most], (most, 1), xytext=(-3, 3 + 14 * place), ha="right", **aside)
+        axes.annotate(
+            lines[most],
+            (most, 1),
+            xytext=(-3, 3 + 14 * place),
+            ha="right",
+            **aside,
+        )
     pictures.set_ticks(axes.xaxis, units.count, 3)
     axes.set_xlabel("fetches at once")

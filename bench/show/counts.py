@@ -90,7 +90,13 @@ def section(studies: "Studies") -> Section:
             columns = {name: column for name, row in counted.items() if (column := find(row))}
             inside[summary] += _by_strategy(title, columns)
     details = [Detail(summary, tables=tuple(some)) for summary, some in inside.items() if some]
-    return Section("", tuple(tables), (SENTENCES["counts"],), details=tuple(details), findings=())
+    return Section(
+        "",
+        tuple(tables),
+        (SENTENCES["counts"],),
+        details=tuple(details),
+        findings=(),
+    )
 
 
 def _counted(part: Part, rows: Mapping[tuple[str, str], Row]) -> dict[str, Row]:

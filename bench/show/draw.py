@@ -168,7 +168,14 @@ def _lines(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
     latency_ns = part.at(part.means, columns).get("latency_ns", pd.Series([0])).iloc[0]
     if plot.x == "in_flight" and study.figures[0] == "pages_per_s" and latency_ns:
         ideal = [1e9 * step / latency_ns for step in steps]
-        axes.plot(steps, ideal, color=GREY, linewidth=1.5, linestyle=(0, (4, 3)), zorder=1)
+        axes.plot(
+            steps,
+            ideal,
+            color=GREY,
+            linewidth=1.5,
+            linestyle=(0, (4, 3)),
+            zorder=1,
+        )
 
 
 def _bars(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
@@ -203,7 +210,15 @@ def _dots(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
         marker = "osD"[number]
         colour = (COLOURS[6], GREY, MIDDLE)[number]
         label = figure_of(figure).words
-        axes.plot(means["estimate"], places, marker, label=label, color=colour, markersize=7, zorder=3)
+        axes.plot(
+            means["estimate"],
+            places,
+            marker,
+            label=label,
+            color=colour,
+            markersize=7,
+            zorder=3,
+        )
         ends += list(means["estimate"])
     pictures.name_rows(axes, names)
     if ends:
@@ -228,11 +243,28 @@ def _tiles(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
         colour = look(tile.best[0]).colour if tile.is_decided else PALE
         hatch = "//" if tile.is_decided and len(tile.best) > 1 else ""
         alpha = 0.5 if tile.best else 0
-        axes.barh(y, 0.96, left=x - 0.48, height=0.96, color=colour, alpha=alpha, hatch=hatch, edgecolor="white")
+        axes.barh(
+            y,
+            0.96,
+            left=x - 0.48,
+            height=0.96,
+            color=colour,
+            alpha=alpha,
+            hatch=hatch,
+            edgecolor="white",
+        )
         name, _, lead = tile_text(tile).partition(" ")
         label = join("\n", name.rstrip(",").replace("_", "_\n", 1), lead)
         weight = "bold" if tile.is_decided else "normal"
-        axes.text(x, y, label, ha="center", va="center", weight=weight, size=min(pictures.SMALL, 40 / len(wide)))
+        axes.text(
+            x,
+            y,
+            label,
+            ha="center",
+            va="center",
+            weight=weight,
+            size=min(pictures.SMALL, 40 / len(wide)),
+        )
     axes.set_xlim(-0.5, len(wide) - 0.5)
     axes.set_ylim(-0.5, len(high) - 0.5)
     axes.set_xticks(range(len(wide)), [value_name(across, value) for value in wide])
@@ -261,7 +293,16 @@ def _listed_bars(axes: "Axes", part: Part, name: str, lines: pd.DataFrame) -> No
     for _, line in lines.iterrows():
         label = line_name(part.study, line) if line["valid"] else f"{line_name(part.study, line)} ✗"
         value = line[name]
-        bars.append(Bar(label, value, figure.write(value, 2), line["arm"], line["stack"], line["valid"]))
+        bars.append(
+            Bar(
+                label,
+                value,
+                figure.write(value, 2),
+                line["arm"],
+                line["stack"],
+                line["valid"],
+            )
+        )
     _draw_bars(axes, figure, bars)
 
 
@@ -284,7 +325,15 @@ def _over_time(part: Part, plot: Plot, moments: pd.DataFrame) -> Iterator[Panel]
         points = chosen[chosen["figure"] == name]
         if len(points):
             load = join(", ", figure_of(name).words, part.name)
-            yield Panel(_title(part, load), partial(_over_time_lines, points=points, name=name, names=names))
+            yield Panel(
+                _title(part, load),
+                partial(
+                    _over_time_lines,
+                    points=points,
+                    name=name,
+                    names=names,
+                ),
+            )
 
 
 def _over_time_lines(axes: "Axes", points: pd.DataFrame, name: str, names: dict[str, tuple[str, str]]) -> None:
@@ -315,7 +364,11 @@ def _layers(part: Part, _plot: Plot, _moments: pd.DataFrame) -> Iterator[Panel]:
     bars = known.groupby(["group", "line", "stack"], sort=False).ngroups
     height = 2.1 + ROW * (min(bars, MAX_BARS) + known["group"].nunique())
     if bars:
-        yield Panel(join(", ", part.study.title, part.name), partial(_layer_bars, part=part, known=known), height)
+        yield Panel(
+            join(", ", part.study.title, part.name),
+            partial(_layer_bars, part=part, known=known),
+            height,
+        )
 
 
 def _layer_bars(axes: "Axes", part: Part, known: pd.DataFrame) -> None:
@@ -339,10 +392,23 @@ def _layer_bars(axes: "Axes", part: Part, known: pd.DataFrame) -> None:
             full[place] = slope
     sizes = pd.DataFrame(stacked).T
     for layer, left in sizes.cumsum(axis=1).shift(axis=1, fill_value=0).items():
-        axes.barh(sizes.index, sizes[layer], left=left, height=0.66, **FILLS[str(layer)])
+        axes.barh(
+            sizes.index,
+            sizes[layer],
+            left=left,
+            height=0.66,
+            **FILLS[str(layer)],
+        )
     for place, slope in full.items():
         reach = [[slope.estimate - slope.low], [slope.high - slope.estimate]]
-        axes.errorbar(slope.estimate, place, xerr=reach, color="black", capsize=4, linewidth=1.4)
+        axes.errorbar(
+            slope.estimate,
+            place,
+            xerr=reach,
+            color="black",
+            capsize=4,
+            linewidth=1.4,
+        )
     longest = max([sizes.sum(axis=1).max(), *(slope.high for slope in full.values())])
     pictures.name_rows(axes, names, figures)
     for place, label in enumerate(axes.get_yticklabels()):
@@ -361,13 +427,29 @@ def _mark_published(axes: "Axes", end: float) -> None:
     """
     sizes = [size for size in PUBLISHED if size < end]
     axes.set_xlim(0, max([end, *(size + ROOM_FOR_CHARACTER * len(PUBLISHED[size]) * end for size in sizes)]))
-    dashes: dict[str, Any] = {"color": "black", "linestyle": (0, (5, 3)), "linewidth": 1.3, "zorder": 0.5}
+    dashes: dict[str, Any] = {
+        "color": "black",
+        "linestyle": (0, (5, 3)),
+        "linewidth": 1.3,
+        "zorder": 0.5,
+    }
     for number, size in enumerate(reversed(sizes)):
         axes.axvline(size, **dashes)
         name_pt = 2 + 14 * number
         aside: dict[str, Any] = {"xycoords": axes.get_xaxis_transform(), "textcoords": "offset points"}
-        axes.annotate("", (size, 1), xytext=(0, name_pt + 11), arrowprops={"arrowstyle": "-", **dashes}, **aside)
-        axes.annotate(PUBLISHED[size], (size, 1), xytext=(4, name_pt), **aside)
+        axes.annotate(
+            "",
+            (size, 1),
+            xytext=(0, name_pt + 11),
+            arrowprops={"arrowstyle": "-", **dashes},
+            **aside,
+        )
+        axes.annotate(
+            PUBLISHED[size],
+            (size, 1),
+            xytext=(4, name_pt),
+            **aside,
+        )
 
 
 def _ladder(part: Part, plot: Plot, _moments: pd.DataFrame) -> Iterator[Panel]:
@@ -453,7 +535,14 @@ def _windows(axes: "Axes", windows: pd.DataFrame) -> None:
                 axes.axhspan(*span, color=PALE, alpha=0.5, linewidth=0, zorder=0)
         for is_valid, some in lines.groupby("valid"):
             style = look(some["strategy"].iloc[0])
-            pictures.draw_dots(axes, some["value"], some["y"], style, hollow=not is_valid, size=3)
+            pictures.draw_dots(
+                axes,
+                some["value"],
+                some["y"],
+                style,
+                hollow=not is_valid,
+                size=3,
+            )
     pictures.name_rows(axes, names)
     pictures.log_axis(axes.xaxis, units.duration, windows["value"])
     axes.set_xlabel("CPU time per page (log scale)")

@@ -136,7 +136,11 @@ def _tiles(part: Part) -> Iterator[str]:
     if decided:
         column = max(decided, key=lambda column: tiles[column].ratio)
         lead = tiles[column]
-        yield TEMPLATES["lead"].format(best=lead.best[0], ratio=units.times(lead.ratio), where=part.head(column))
+        yield TEMPLATES["lead"].format(
+            best=lead.best[0],
+            ratio=units.times(lead.ratio),
+            where=part.head(column),
+        )
 
 
 # Of medians
@@ -158,7 +162,11 @@ def _order(part: Part) -> Iterator[str]:
     first = lines.iloc[0]
     where = join(", ", part.study.title, words.in_flight(int(first["held_in_flight"])), part.name, figure.words)
     if len(lines) == 1:
-        yield TEMPLATES["alone"].format(where=where, best_value=figure.write(first[order], 2), best=first["line"])
+        yield TEMPLATES["alone"].format(
+            where=where,
+            best_value=figure.write(first[order], 2),
+            best=first["line"],
+        )
         return
     trials = part.lines[part.lines["valid"]].merge(lines[["line", *part.study.columns]])
     ranked = rank(part.study, trials.assign(value=trials[order], figure=order), lines)
@@ -181,7 +189,11 @@ def _reached(part: Part) -> Iterator[str]:
         if not pd.isna(line["found"]):
             kind = "bound_by" if isinstance(line["bound_by"], str) else "stopped_by"
             limit = words.plain(str(line[kind]), 70)
-            yield TEMPLATES[kind].format(what=line["line"], found=units.count(round(line["found"])), limit=limit)
+            yield TEMPLATES[kind].format(
+                what=line["line"],
+                found=units.count(round(line["found"])),
+                limit=limit,
+            )
 
 
 # Of slopes

@@ -194,7 +194,16 @@ def machine_section(rows: Sequence[Row], values: Mapping[str, Any]) -> Section:
         ("runs", ", ".join(sorted({row.run for row in rows}))),
     ]
     title = "Machine of the run" if values else "The machine is unknown"
-    return Section("", (Table(title, ("what", "value"), tuple(line for line in lines if line[1])),))
+    return Section(
+        "",
+        (
+            Table(
+                title,
+                ("what", "value"),
+                tuple(line for line in lines if line[1]),
+            ),
+        ),
+    )
 
 
 def reproduce(values: Mapping[str, Any], experiment_toml: str | None) -> Section:

@@ -78,7 +78,11 @@ def look(name: str) -> Look:
     """Return the look of a name."""
     if name in _PLACES:
         row, number = _PLACES[name]
-        return Look(number, MARKERS[(number + row) % len(MARKERS)], DASHES[(number + 2 * row) % len(DASHES)])
+        return Look(
+            number,
+            MARKERS[(number + row) % len(MARKERS)],
+            DASHES[(number + 2 * row) % len(DASHES)],
+        )
     rest, number = divmod(crc32(name.encode("utf-8", "surrogatepass")), len(COLOURS))
     _, number = _PLACES.get(name.partition(" ")[0], (0, number))
     rest, marker_number = divmod(rest, len(OTHER_MARKERS))

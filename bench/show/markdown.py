@@ -41,7 +41,12 @@ def _unlinked(text: str) -> str:
 def markdown(section: Section) -> str:
     """Return a section as Markdown."""
     title = f"**{escaped(section.title)}.**" if section.title else ""
-    parts = [listed(section.first), title, *map(table_markdown, section.tables), listed(section.notes)]
+    parts = [
+        listed(section.first),
+        title,
+        *map(table_markdown, section.tables),
+        listed(section.notes),
+    ]
     return join("\n\n", *parts)
 
 

@@ -124,7 +124,14 @@ def page(
         """Return the whole page with these links to the rows."""
         chapters = [part for part in parts if part.inside]
         folded = [part for part in (*figures, Chapter("rows", "Raw data", links)) if part.inside]
-        body = html.filled("run.html", title=title, source=source, first=lead, chapters=chapters, folded=folded)
+        body = html.filled(
+            "run.html",
+            title=title,
+            source=source,
+            first=lead,
+            chapters=chapters,
+            folded=folded,
+        )
         return html.shell(title, body, style, script, data)
 
     return whole(downloads(studies, extras, len(whole(Markup()).encode("utf-8", "replace"))))

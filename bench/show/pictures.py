@@ -132,14 +132,36 @@ def draw_sheet(picture: Picture) -> "Figure":
     height = sum(heights) + 0.3 * len(title) + 0.2 * len(notes) + 0.4
     figure = Figure(figsize=(SHEET_WIDTH, height), layout=ConstrainedLayoutEngine(w_pad=0.15, h_pad=0.08))
     FigureCanvasAgg(figure)
-    every = list(figure.subplots(len(rows), columns, squeeze=False, height_ratios=heights).flat)
+    every = list(
+        figure.subplots(
+            len(rows),
+            columns,
+            squeeze=False,
+            height_ratios=heights,
+        ).flat
+    )
     for axes, panel in zip(every, picture.panels, strict=False):
         panel.draw(axes)
         axes.set_title(_below(picture, panel), pad=10, wrap=True)
     for axes in every[len(picture.panels) :]:
         axes.remove()
-    figure.suptitle("\n".join(title), x=0.01, ha="left", size=17, weight="bold", gid="title")
-    figure.supxlabel("\n".join(notes), x=0.01, ha="left", size=SMALL, color=GREY, linespacing=1.3, gid="notes")
+    figure.suptitle(
+        "\n".join(title),
+        x=0.01,
+        ha="left",
+        size=17,
+        weight="bold",
+        gid="title",
+    )
+    figure.supxlabel(
+        "\n".join(notes),
+        x=0.01,
+        ha="left",
+        size=SMALL,
+        color=GREY,
+        linespacing=1.3,
+        gid="notes",
+    )
     return figure
 
 
@@ -205,7 +227,13 @@ def draw_panel(panel: Panel) -> "FigureCanvasSVG":
     canvas = FigureCanvasSVG(figure)
     axes = figure.subplots()
     panel.draw(axes)
-    figure.suptitle("\n".join(textwrap.wrap(panel.title, 42)), x=0.01, ha="left", size=TEXT, weight="bold")
+    figure.suptitle(
+        "\n".join(textwrap.wrap(panel.title, 42)),
+        x=0.01,
+        ha="left",
+        size=TEXT,
+        weight="bold",
+    )
     return canvas
 
 
@@ -230,13 +258,31 @@ def name_rows(axes: "Axes", names: Sequence[str], figures: Mapping[int, str] | N
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
     for place, text in (figures or {}).items():
-        axes.text(1.02, place, text, transform=axes.get_yaxis_transform(), va="center", weight="bold")
+        axes.text(
+            1.02,
+            place,
+            text,
+            transform=axes.get_yaxis_transform(),
+            va="center",
+            weight="bold",
+        )
 
 
 def in_lines(name: str) -> str:
     """Return a long name in two lines, so that it leaves room for the axes; cut if that is not enough."""
     is_short = len(name) <= 24 or "\n" in name
-    return name if is_short else "\n".join(textwrap.wrap(name, 24, max_lines=2, placeholder="…"))
+    return (
+        name
+        if is_short
+        else "\n".join(
+            textwrap.wrap(
+                name,
+                24,
+                max_lines=2,
+                placeholder="…",
+            )
+        )
+    )
 
 
 def set_ticks(axis: Any, write: Callable[..., str], most: int = 4) -> None:
@@ -351,7 +397,14 @@ def draw_dots(axes: "Axes", x: Any, y: Any, look: Look | None, *, hollow: bool =
     style = _style(look)
     if hollow:
         style["markerfacecolor"] = "white"
-    axes.plot(x, y, marker=look.marker if look else "o", linestyle="none", markersize=size, **style)
+    axes.plot(
+        x,
+        y,
+        marker=look.marker if look else "o",
+        linestyle="none",
+        markersize=size,
+        **style,
+    )
 
 
 def draw_line(axes: "Axes", x: Any, y: Any, look: Look | None) -> None:

@@ -130,7 +130,16 @@ class Results:
         """One line for each trial, moment and figure over time; ``at_ns`` is since the trial began."""
         from inflight.bench.frame.frame import KEYS, OF_TRIAL, moments
 
-        return _typed(moments(self.rows, self._studies.trials), [*KEYS, *OF_TRIAL, "at_ns", "figure", "value"])
+        return _typed(
+            moments(self.rows, self._studies.trials),
+            [
+                *KEYS,
+                *OF_TRIAL,
+                "at_ns",
+                "figure",
+                "value",
+            ],
+        )
 
     @property
     def checks(self) -> "pd.DataFrame":

@@ -263,7 +263,12 @@ def _memory_table(part: Part, history: History) -> Table:
     if len(missing):
         notes.append(f"Too few valid trials for a slope: {', '.join(missing['line'].unique())}.")
     notes += [f"-: {reason}." for reason in known["reason"].unique() if reason]
-    return Table(join(", ", part.study.title, part.name), ("", *heads), _grouped(members), tuple(notes))
+    return Table(
+        join(", ", part.study.title, part.name),
+        ("", *heads),
+        _grouped(members),
+        tuple(notes),
+    )
 
 
 def starred(line: str, stack: str) -> str:
@@ -294,7 +299,16 @@ def as_frame(study: Study, many: Sequence[Part]) -> pd.DataFrame:
         return _together(many, ["part", *OF_SLOPE])
     if study.measure == "median":
         figures = study.figures or tuple(many[0].names if many else ())
-        return _together(many, [*keys, "valid", *figures, *study.texts, *filter(None, [study.below])])
+        return _together(
+            many,
+            [
+                *keys,
+                "valid",
+                *figures,
+                *study.texts,
+                *filter(None, [study.below]),
+            ],
+        )
     tables = [_indexed([part.means.assign(part=part.name) for part in many], keys, SUMMARY)]
     if study.over:
         compared = [part.ratios.assign(part=part.name) for part in many]

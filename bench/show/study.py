@@ -286,7 +286,11 @@ class Part:
             if best.n > 1:
                 tied = [mean.line for mean in others if mean.answer != "differs"]
                 ratio = best.estimate / others[-1].estimate
-                tiles[column] = Tile((best.line, *tied), max(ratio, 1 / ratio), len(tied) < len(others))
+                tiles[column] = Tile(
+                    (best.line, *tied),
+                    max(ratio, 1 / ratio),
+                    len(tied) < len(others),
+                )
         return tiles
 
     @property
@@ -324,7 +328,16 @@ def _medians(study: Study, trials: pd.DataFrame) -> pd.DataFrame:
     keys = ["arm", *study.columns]
     has_valid = trials.groupby(keys)["valid"].transform("any")
     counted = trials[trials["valid"] | ~has_valid]
-    wanted = {*study.figures, *study.texts, study.below, study.order} if study.figures else set(counted)
+    wanted = (
+        {
+            *study.figures,
+            *study.texts,
+            study.below,
+            study.order,
+        }
+        if study.figures
+        else set(counted)
+    )
     measured = [name for name in counted if name in wanted - {*KEYS, *OF_TRIAL, "line"}]
     numbers = [name for name in counted[measured].select_dtypes("number") if counted[name].notna().any()]
     groups = counted.groupby(keys, sort=False)

@@ -130,8 +130,16 @@ def earlier(studies: Studies) -> Section | None:
     notes += [f"The first {MAX_RATIOS} of {len(lines)} ratios."] if len(lines) > MAX_RATIOS else []
     heads = ("ratio of CPU per page to the reference", "this run", "median", "range", "runs")
     table = Table("Earlier runs of these workloads on this machine", heads, tuple(lines[:MAX_RATIOS]), tuple(notes))
-    counts = {"within": len(lines) - outside, "number": len(lines), "runs": len(runs)}
-    return Section("", (table,), findings=(SENTENCES["within"].format(**counts),) if len(runs) > 1 else ())
+    counts = {
+        "within": len(lines) - outside,
+        "number": len(lines),
+        "runs": len(runs),
+    }
+    return Section(
+        "",
+        (table,),
+        findings=(SENTENCES["within"].format(**counts),) if len(runs) > 1 else (),
+    )
 
 
 def _ratios(estimates: ratios.Estimates) -> dict[Place, float]:
@@ -180,7 +188,12 @@ def summary_table(studies: Studies, width: int = WIDTH, decided: Sequence[Sectio
         first = answers.answer_of(studies).lines(min(width, answers.WIDTH))
     uncounted = not_counted(studies.rows)
     before = None if decided else earlier(studies)
-    sections = [*decided, *sections_of(studies), before, Section("", (uncounted,)) if uncounted else None]
+    sections = [
+        *decided,
+        *sections_of(studies),
+        before,
+        Section("", (uncounted,)) if uncounted else None,
+    ]
     *sentences, last = findings(studies, decided)
     sentences += [*(before.sentences if before else ()), last]
     bullets = "\n".join(terminal.wrapped(f"• {sentence}", width) for sentence in sentences)

@@ -94,7 +94,17 @@ def _grids(table: Table, columns: Sequence[int], width: int) -> "Iterator[Render
     figures = [n for n in columns[1:] if not table.is_prose(n)]
     rest = sum(min(MIN_NAME, max(len(line[n]) for line in [heads, *table.cells])) for n in columns if n not in figures)
     for mark in (" ", "\n"):
-        lines = [[re.sub(r" (?=[±(])", mark, words.plain(cell, 1000)) for cell in line] for line in table.cells]
+        lines = [
+            [
+                re.sub(
+                    r" (?=[±(])",
+                    mark,
+                    words.plain(cell, 1000),
+                )
+                for cell in line
+            ]
+            for line in table.cells
+        ]
         parts = {n: [*heads[n].split(), *(part for line in lines for part in line[n].split("\n"))] for n in figures}
         widths = {n: max(map(len, parts[n])) for n in figures}
         room = width - rest - sum(widths.values())
