@@ -6,6 +6,7 @@ the first: the same code, so it should be 0, and it varies independently of the 
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
@@ -69,11 +70,14 @@ class Block:
     @property
     def reasons(self) -> list[str]:
         """Why the block has no values: the names of failed checks, or a failed side with its reason."""
-        if (blamed := self.failed) is not None:
-            return [f"{blamed}: {reason(row)}" for row in self.side(blamed) if has_failed(row)][:1]
-        invalid = [row for row in self.arms.values() if not row.valid]
-        names = ([check.name for check in row.failed_checks] or [str(row.reason)] for row in invalid)
-        return list(dict.fromkeys(name for some in names for name in some))
+        for side in SIDES:
+            for row in filter(has_failed, self.side(side)):
+                return [f"{side}: {reason(row)}"]
+        names = []
+        for row in self.arms.values():
+            if not row.valid:
+                names += [check.name for check in row.failed_checks] or [str(row.reason)]
+        return list(dict.fromkeys(names))
 
     def side(self, side: Side) -> list[Row]:
         """Return the rows of a side, memory included."""
@@ -86,10 +90,10 @@ class Block:
 
 def comparisons(rows: Iterable[Row]) -> dict[str, list[Block]]:
     """Return the blocks of each comparison, by its name."""
-    groups: dict[str, list[Row]] = {}
+    groups = defaultdict[str, list[Row]](list)
     for row in rows:
         if row.is_compared:
-            groups.setdefault(row.workload.comparison.name, []).append(row)
+            groups[row.workload.comparison.name].append(row)
     return {name: blocks(some) for name, some in groups.items()}
 
 
@@ -114,22 +118,33 @@ def turned(metric: str, logarithm: float) -> float:
 
 def values(block: Block) -> dict[str, float]:
     """Return the value of each metric that the block has; a figure of 0 makes the value NaN."""
-    each = {metric: (_log(block, "A", metric), _log(block, "B", metric)) for metric in block.comparison.metrics}
-    return {metric: turned(metric, b - a) for metric, (a, b) in each.items() if a is not None and b is not None}
+    changes: dict[str, float] = {}
+    for metric in block.comparison.metrics:
+        a = _log(block, "A", metric)
+        b = _log(block, "B", metric)
+        if a is not None and b is not None:
+            changes[metric] = turned(metric, b - a)
+    return changes
 
 
 def controls_of(block: Block) -> dict[str, float]:
     """Return the value of each control: of the gated metrics that are timed, or of CPU time if none is."""
     gated = {*block.comparison.gated} & {*TIMED} or {"cpu_per_page"}
     first, again = (block.arms[role] for role in _ROLES["A"])
-    each = {name: metric for name, metric in CONTROLS.items() if metric in gated}
-    return {name: turned(metric, _timed(again, metric) - _timed(first, metric)) for name, metric in each.items()}
+    changes = {}
+    for name, metric in CONTROLS.items():
+        if metric in gated:
+            changes[name] = turned(metric, _timed(again, metric) - _timed(first, metric))
+    return changes
 
 
 def series(each: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
     """Return the values of each name over the blocks that have it, in the order of the blocks."""
-    names = dict.fromkeys(name for some in each for name in some)
-    return {name: [some[name] for some in each if name in some] for name in names}
+    by_name = defaultdict[str, list[float]](list)
+    for some in each:
+        for name, value in some.items():
+            by_name[name].append(value)
+    return dict(by_name)
 
 
 def figure(good: Sequence[Block], side: Side, metric: str) -> float:
@@ -142,17 +157,20 @@ def _log(block: Block, side: Side, metric: str) -> float | None:
     """Return the logarithm of a side's figure, the mean of both measurements for A; None if there is no figure."""
     if metric != "memory":
         return fmean(_timed(block.arms[role], metric) for role in _ROLES[side])
-    memory: list[Any] = [row.measured for row in block.memory.get(side, ()) if row.valid]
-    known = [cell for cell in memory if cell.held_in_flight is not None and cell.held_uss_bytes is not None]
-    points = sorted({cell.held_in_flight: cell.held_uss_bytes for cell in known}.items())
-    if len(points) < 2:
+    sizes = {}
+    for row in block.memory.get(side, ()):
+        held: Any = row.measured
+        if row.valid and held.held_in_flight is not None and held.held_uss_bytes is not None:
+            sizes[held.held_in_flight] = held.held_uss_bytes
+    if len(sizes) < 2:
         return None
-    (few, low), (many, high) = points[:2]
-    return _ln((high - low) / (many - few))
+    few, many, *_ = sorted(sizes)
+    return _ln((sizes[many] - sizes[few]) / (many - few))
 
 
 def _timed(row: Arm, metric: str) -> float:
-    return _ln((row.measured.cpu_per_page_ns if metric == "cpu_per_page" else row.measured.pages_per_s) or 0.0)
+    figure = row.measured.cpu_per_page_ns if metric == "cpu_per_page" else row.measured.pages_per_s
+    return _ln(figure or 0.0)
 
 
 def _ln(value: float) -> float:
@@ -163,7 +181,8 @@ def _ln(value: float) -> float:
 def moves_throughput(row: Arm) -> bool:
     """Return whether more CPU time clearly lowers the throughput of an arm: its core is full, or would be."""
     full = CLEARLY_ABOVE * knee(row.workload.mean_latency_ns, row.measured.cpu_per_page_ns or 0)
-    return core_share(row) >= MIN_CORE_SHARE or (row.measured.reached_in_flight or row.workload.in_flight) >= full
+    in_flight = row.measured.reached_in_flight or row.workload.in_flight
+    return core_share(row) >= MIN_CORE_SHARE or in_flight >= full
 
 
 def core_share(row: Arm) -> float:

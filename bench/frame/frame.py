@@ -183,7 +183,9 @@ def _setting(key: str, value: object) -> str:
     """Write a setting: texts explain themselves (an interpreter, a revision), numbers need their name."""
     if isinstance(value, dict):
         return " ".join(f"{name}={item}" for name, item in value.items())
-    return key if value is True else f"{key}={value}" if isinstance(value, int) else str(value)
+    if value is True:
+        return key
+    return f"{key}={value}" if isinstance(value, int) else str(value)
 
 
 def _figures(row: "Row") -> Iterator[tuple[str, float | str]]:
@@ -255,8 +257,9 @@ def _line(line: Any) -> Iterator[tuple[int, str, float]]:
         for pair in line:
             yield pair[0], "found", pair[1]
         return
-    figures = [name for name in line.__struct_fields__ if name not in {"at_ns", "bin_ns"}]
-    for name in figures:
+    for name in line.__struct_fields__:
+        if name in {"at_ns", "bin_ns"}:
+            continue
         values = getattr(line, name)
         times = getattr(line, "at_ns", None) or [(n + 1) * line.bin_ns for n in range(len(values))]
         for at, value in zip(times, values, strict=True):

@@ -148,7 +148,10 @@ class Ratio:
     def this_run(self) -> stats.Interval:
         """Return the interval of this run; of an unstable arm, the range of its blocks."""
         interval = self.estimate.interval()
-        return replace(interval, low=self.ends[0], high=self.ends[1]) if self.pair.is_unstable else interval
+        if not self.pair.is_unstable:
+            return interval
+        low, high = self.ends
+        return replace(interval, low=low, high=high)
 
     def next_run(self) -> tuple[float, float]:
         """Return the interval of the next run; of an unstable arm, the range of its blocks."""
@@ -176,7 +179,9 @@ class Ratio:
         low, high = self.next_run()
         if p < 1 - stats.CONFIDENCE and abs(self.estimate.value) >= self.least and low * high > 0:
             return "differs"
-        return "same" if self.pair.between == SAME_CODE and self.estimate.is_within(stats.MARGIN) else "unknown"
+        if self.pair.between == SAME_CODE and self.estimate.is_within(stats.MARGIN):
+            return "same"
+        return "unknown"
 
 
 def estimates(lines: pd.DataFrame) -> Estimates:
@@ -272,10 +277,13 @@ def by_cycle(row: Any, figure: str) -> dict[int, float]:
     """Return the logarithm of a figure in each window of an arm, by cycle; empty for other rows and figures."""
     if row is None or figure not in FIGURES:
         return {}
-    windows = [window for window in getattr(row.measured, "windows", None) or () if window.pages and window.cpu_ns]
-    if figure == "pages_per_s":
-        return {window.cycle: math.log(1e9 * window.pages / window.wall_ns) for window in windows}
-    return {window.cycle: math.log(window.cpu_ns / window.pages) for window in windows}
+    is_rate = figure == "pages_per_s"
+    cycles = {}
+    for window in getattr(row.measured, "windows", None) or ():
+        if window.pages and window.cpu_ns:
+            value = 1e9 * window.pages / window.wall_ns if is_rate else window.cpu_ns / window.pages
+            cycles[window.cycle] = math.log(value)
+    return cycles
 
 
 def cell_of(row: Any) -> Cell:
@@ -311,7 +319,8 @@ def with_spread(lines: pd.DataFrame, measured: Spreads) -> pd.DataFrame:
         if reference in sides:
             spreads[cell.index] = spread(sides, reference, again.iloc[0] if len(again) else None, measured)
     arms = zip(lines["arm"], spreads, strict=True)
-    return lines.assign(spread=spreads, is_unstable=[of is not None and arm in of.unstable for arm, of in arms])
+    is_unstable = [of is not None and arm in of.unstable for arm, of in arms]
+    return lines.assign(spread=spreads, is_unstable=is_unstable)
 
 
 def spread(sides: Mapping[str, Side], reference: str, control: str | None, measured: Spreads = NOT_MEASURED) -> Spread:
@@ -319,8 +328,9 @@ def spread(sides: Mapping[str, Side], reference: str, control: str | None, measu
     pairs = {arm: differences(side, sides[reference]) for arm, side in sides.items() if arm != reference}
     pairs = {arm: values for arm, values in pairs.items() if values}
     twice = pairs.get(control or "", [])
-    is_controlled = bool(twice) and max(twice) - min(twice) <= MAX_RANGE
-    limit = MAX_RANGE if is_controlled else math.inf if twice else MAX_RANGE_ALONE
+    limit = MAX_RANGE_ALONE
+    if twice:
+        limit = MAX_RANGE if max(twice) - min(twice) <= MAX_RANGE else math.inf
     unstable = {arm for arm, values in pairs.items() if arm != control and max(values) - min(values) > limit}
     sd, freedom = stats.pooled(values for arm, values in pairs.items() if arm not in unstable)
     if not freedom:
