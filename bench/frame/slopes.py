@@ -33,6 +33,8 @@ FULL = "all layers"
 RSS = "resident (RSS)"
 BY = ("group", "connection", "site", "cpu", "arm", "stack")
 """The columns in which the trials behind a slope are equal."""
+SLOPE = ("estimate", "low", "high", "intercept", "is_straight", "points", "sizes")
+"""The columns that say what a slope is: the fields of ``Slope``."""
 MIN_SIZES = 5
 """Minimum number of different numbers in flight for a slope."""
 MAX_BEND = 0.20
@@ -166,8 +168,7 @@ def slopes(lines: "pd.DataFrame", by: Sequence[str] = BY) -> "pd.DataFrame":
         else:
             unknown = [math.nan] * 4
             fitted.append((*key, *unknown, True, len(sizes), sizes["n"].nunique(), slope.reason))
-    numbers = ("estimate", "low", "high", "intercept", "is_straight", "points", "sizes")
-    return pd.DataFrame(fitted, columns=[*keys, *numbers, "reason"])
+    return pd.DataFrame(fitted, columns=[*keys, *SLOPE, "reason"])
 
 
 def memory_slope(in_flight: Sequence[int], memory_bytes: Sequence[float]) -> Slope | NoSlope:

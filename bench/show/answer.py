@@ -107,7 +107,7 @@ class RunAnswer:
             entries = [column.entries.get(name) for column in self.columns]
             starred = f"{name}*" if stack == "own" else name
             lines.append((starred, *("-" if entry is None else entry.text for entry in entries)))
-        return Table("", ("", *(" ".join(column.heads) for column in self.columns)), tuple(lines))
+        return Table("", ("", *(" ".join(column.heads) for column in self.columns)), lines)
 
     def as_json(self) -> dict[str, Any]:
         """Return the answer as JSON values: its fields."""

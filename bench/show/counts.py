@@ -6,7 +6,6 @@ The study ``counts`` has the figures; here is what stands beside them and below 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -67,7 +66,8 @@ def _repeats(rows: Sequence[Row]) -> str | None:
         return None
     if max(map(len, totals.values())) == 1:
         return "not repeated"
-    share = max((max(each) - min(each)) / max(1, *each) for each in totals.values() if each)
+    known = filter(None, totals.values())
+    share = max((max(counts) - min(counts)) / max(1, *counts) for counts in known)
     return f"differ by {units.number(100 * share, 1)} %" if share else "equal"
 
 
@@ -89,12 +89,12 @@ def section(studies: "Studies") -> Section:
             title = join(", ", TEXTS["counts"][summary], part.name)
             columns = {name: column for name, row in counted.items() if (column := find(row))}
             inside[summary] += _by_strategy(title, columns)
-    details = [Detail(summary, tables=tuple(some)) for summary, some in inside.items() if some]
+    details = [Detail(summary, tables=some) for summary, some in inside.items() if some]
     return Section(
         "",
-        tuple(tables),
+        tables,
         (SENTENCES["counts"],),
-        details=tuple(details),
+        details=details,
         findings=(),
     )
 
@@ -151,12 +151,16 @@ def _by_strategy(title: str, columns: Mapping[str, Column]) -> Iterator[Table]:
     for first in range(0, len(strategies), MAX_MODELS):
         some = strategies[first : first + MAX_MODELS]
         most = defaultdict[str, float](float)
-        for name, ends in chain.from_iterable(columns[strategy].items() for strategy in some):
-            most[name] = max(most[name], *ends)
+        for strategy in some:
+            for name, numbers in columns[strategy].items():
+                most[name] = max(most[name], *numbers)
         names = sorted(most, key=most.__getitem__, reverse=True)
-        lines = [(name, *(_written(columns[strategy].get(name, ())) for strategy in some)) for name in names]
+        lines = []
+        for name in names:
+            ends = (columns[strategy].get(name, ()) for strategy in some)
+            lines.append((name, *map(_written, ends)))
         notes = [f"The first {MAX_LINES} of {len(lines)} lines."] if len(lines) > MAX_LINES else []
-        yield Table(title, ("", *some), tuple(lines[:MAX_LINES]), tuple(notes))
+        yield Table(title, ("", *some), lines[:MAX_LINES], tuple(notes))
 
 
 def _written(ends: Sequence[float]) -> str:

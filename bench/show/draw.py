@@ -162,7 +162,9 @@ def _lines(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
     drawn = [end for some in points.values() for point in some for end in (point.y, point.low, point.high)]
     pictures.log_axis(axes.yaxis, write, [end for end in drawn if 0 < end < math.inf] or [1])
     axes.set_ylabel(f"{label} (log scale)")
-    pictures.draw_lines(axes, {name: sorted(some, key=lambda point: point.x) for name, some in points.items()})
+    for some in points.values():
+        some.sort(key=lambda point: point.x)
+    pictures.draw_lines(axes, points)
     if noisy:
         axes.set_xlabel(f"{axes.get_xlabel()}\ntoo noisy to draw: {words.counted(len(noisy), 'ratio')}")
     latency_ns = part.at(part.means, columns).get("latency_ns", pd.Series([0])).iloc[0]
@@ -234,7 +236,7 @@ def _tiles(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
     across = part.study.plots[0].x
     facet = part.study.plots[0].facet
     (down,) = {*keys} - {across, facet}
-    wide, high = (list(dict.fromkeys(part.means.sort_values(ORDER.get(key, key))[key])) for key in (across, down))
+    wide, high = (part.means.sort_values(ORDER.get(key, key))[key].unique().tolist() for key in (across, down))
     for column in columns:
         tile = part.tiles[column]
         values = dict(zip(keys, column, strict=True))
@@ -426,7 +428,8 @@ def _mark_published(axes: "Axes", end: float) -> None:
     The smallest figure has the longest line and the highest name, so no name crosses the line of another.
     """
     sizes = [size for size in PUBLISHED if size < end]
-    axes.set_xlim(0, max([end, *(size + ROOM_FOR_CHARACTER * len(PUBLISHED[size]) * end for size in sizes)]))
+    room = (size + ROOM_FOR_CHARACTER * len(PUBLISHED[size]) * end for size in sizes)
+    axes.set_xlim(0, max([end, *room]))
     dashes: dict[str, Any] = {
         "color": "black",
         "linestyle": (0, (5, 3)),

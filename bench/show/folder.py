@@ -200,7 +200,7 @@ def machine_section(rows: Sequence[Row], values: Mapping[str, Any]) -> Section:
             Table(
                 title,
                 ("what", "value"),
-                tuple(line for line in lines if line[1]),
+                [line for line in lines if line[1]],
             ),
         ),
     )
@@ -218,7 +218,7 @@ def reproduce(values: Mapping[str, Any], experiment_toml: str | None) -> Section
     return Section(
         "",
         first=(f"inflight {version}, command: {'below' if made else 'unknown'}",),
-        details=tuple(details),
+        details=details,
     )
 
 
@@ -243,7 +243,8 @@ def _value(key: str, value: object) -> str:
         case list():
             text = ", ".join(dict.fromkeys(_value(key, item) for item in value))
         case dict():
-            text = ", ".join(_name(str(name)) if item is True else str(item) for name, item in value.items() if item)
+            texts = {str(name): item for name, item in value.items() if item}
+            text = ", ".join(_name(name) if item is True else str(item) for name, item in texts.items())
         case _:
             text = str(value).replace("-dirty", ", with changes that were not committed")
     return words.plain(text, MAX_VALUE)

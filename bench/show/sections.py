@@ -12,7 +12,7 @@ from inflight.bench import units
 from inflight.bench.frame.contrast import CONTRAST, SUMMARY, records
 from inflight.bench.frame.figures import Figure, figure_of
 from inflight.bench.frame.history import History, reference_memory
-from inflight.bench.frame.slopes import FULL, GROUPS, LAYERS, RSS, SERVER
+from inflight.bench.frame.slopes import FULL, GROUPS, LAYERS, RSS, SERVER, SLOPE
 from inflight.bench.show import words
 from inflight.bench.show.findings import findings
 from inflight.bench.show.study import SERVED, Part, Study, Tile
@@ -31,20 +31,17 @@ MAX_SERVER_SHARE = 0.90
 """Share of its core, used or waited for, up to which the server limits no throughput."""
 MAX_LATE_NS, MAX_LATE_SHARE = 1_000_000, 0.02
 """Lateness of the server up to which a latency is what was asked for: a time, and a share of the latency."""
-OF_SLOPE = (
-    *("group", "line", "stack", "connection", "layer"),
-    *("estimate", "low", "high", "intercept", "is_straight", "points", "sizes", "reason"),
-)
+OF_SLOPE = ("group", "line", "stack", "connection", "layer", *SLOPE, "reason")
 
 
 def section(many: Sequence[Part], history: History | None = None) -> Section:
     """Return the findings and the tables of the parts of a study, at least one. ``history``: earlier runs of memory."""
     study = many[0].study
-    further: tuple[Table, ...] = ()
+    further: list[Table] = []
     signs: list[str] = []
     if study.measure == "mean":
         tables = [table for part in many for table in _timed_tables(part)]
-        further = tuple(table for part in many for table in _further_tables(part))
+        further = [table for part in many for table in _further_tables(part)]
         entries = [entry for table in tables for line in table.cells for entry in line[1:]]
         signs = [text for sign, text in TEXTS["signs"].items() if any(sign in entry for entry in entries)]
     elif study.measure == "median":
@@ -55,21 +52,21 @@ def section(many: Sequence[Part], history: History | None = None) -> Section:
     notes = dict.fromkeys([study.note, *signs]) if tables else ()
     return Section(
         "",
-        tuple(tables),
+        tables,
         tuple(filter(None, notes)),
         details=(Detail("Further figures", tables=further),) if further else (),
         findings=findings(many[0]) if many else (),
     )
 
 
-def _grouped(members: Iterable[tuple[str, tuple[str, ...]]]) -> tuple[Line, ...]:
+def _grouped(members: Iterable[tuple[str, tuple[str, ...]]]) -> list[Line]:
     """Return lines, each with the heading of its group before it where that changes; an empty one is left out."""
     lines: list[Line] = []
     for heading, some in groupby(members, key=lambda member: member[0]):
         if heading:
             lines.append(Group(heading))
         lines += [line for _, line in some]
-    return tuple(lines)
+    return lines
 
 
 # Of means
@@ -111,7 +108,7 @@ def _table(part: Part, title: str, table: pd.DataFrame, write: Callable[[Any], s
         if texts:
             columns.append((part.head(column), *(texts.get(name, "-") for name in names)))
     if len(names) == 1 < len(columns) or len(columns) > MAX_COLUMNS:
-        return Table(title, ("", *names), tuple(columns))
+        return Table(title, ("", *names), columns)
     heads, *lines = zip(("strategy", *names), *columns, strict=True)
     headings = [HEADINGS.get(part.stacks[name], "") for name in names]
     of_others = [heading if heading != headings[0] else "" for heading in headings]
@@ -150,7 +147,8 @@ def written(part: Part) -> Callable[[Any], str]:
     study = part.study
     if study.figures[0] != "pages_per_s":
         return partial(text, study.figure)
-    lines = part.lines[part.lines["valid"] & part.lines["figure"].isin(SERVED) & (part.lines["kind"] == "arm")]
+    is_served = part.lines["figure"].isin(SERVED) & (part.lines["kind"] == "arm")
+    lines = part.lines[part.lines["valid"] & is_served]
     keys = list(dict.fromkeys(["line", *study.columns, "latency_ns"]))
     wide = lines.pivot_table("value", keys, "figure", "median").reindex(columns=SERVED).fillna(0).reset_index()
     before = {}
@@ -179,8 +177,8 @@ def _grids(part: Part, title: str) -> Iterator[Table]:
     for value, tiles in places.groupby(facet):
         grid = tiles.set_index([y, x])["text"].unstack(fill_value="-")  # noqa: PD010
         heads = (value_words(y), *(value_name(x, item) for item in grid))
-        lines = ((value_name(y, item), *grid.loc[item]) for item in tiles[y].unique())
-        yield Table(join(", ", title, value_name(facet, value)), heads, tuple(lines))
+        lines = [(value_name(y, item), *grid.loc[item]) for item in tiles[y].unique()]
+        yield Table(join(", ", title, value_name(facet, value)), heads, lines)
 
 
 def tile_text(tile: Tile) -> str:
@@ -205,12 +203,13 @@ def _listed_tables(part: Part) -> Iterator[Table]:
     study = part.study
     lines = part.figures
     title = join(", ", study.title, part.name)
-    names = [name if is_valid else f"{name} ✗" for name, is_valid in zip(lines["line"], lines["valid"], strict=True)]
+    names = lines["line"].where(lines["valid"].astype(bool), lines["line"] + " ✗").tolist()
     keys = [key for key in study.columns if lines[key].astype(bool).any()]
     columns = [(value_words(key), *(short_name(key, value) for value in lines[key])) for key in keys]
     for name in part.names:
         figure = figure_of(name)
-        columns.append((figure.words, *("-" if pd.isna(value) else figure.write(value, 2) for value in lines[name])))
+        texts = ("-" if pd.isna(value) else figure.write(value, 2) for value in lines[name])
+        columns.append((figure.words, *texts))
     for name in study.texts:
         if name in lines and lines[name].notna().any():
             texts = (words.plain(value, MAX_TEXT) if isinstance(value, str) else "-" for value in lines[name])
@@ -223,12 +222,13 @@ def _listed_tables(part: Part) -> Iterator[Table]:
         below.append(TEXTS["signs"]["✗"])
     if not study.is_turned:
         heads, *cells = zip(("", *names), *columns, strict=True)
-        yield Table(title, heads, tuple(cells), tuple(below))
+        yield Table(title, heads, cells, tuple(below))
         return
     for first in range(0, len(names), MAX_TURNED):
         some = slice(first, first + MAX_TURNED)
-        turned = [(head, *texts[some]) for head, *texts in columns if {*texts[some]} - {"-", ""}]
-        yield Table(title, ("", *names[some]), tuple(turned), () if first else tuple(below))
+        every = [(head, *values[some]) for head, *values in columns]
+        turned = [line for line in every if {*line[1:]} - {"-", ""}]
+        yield Table(title, ("", *names[some]), turned, () if first else tuple(below))
 
 
 # Of slopes

@@ -202,5 +202,6 @@ def decision_pictures(rows: Sequence[Row], machine: dict[str, Any], extras: Extr
 def _stored(comparison: Mapping[str, Any]) -> Section:
     """Return the verdict that ``inflight compare`` wrote into the folder."""
     runs = comparison.get("runs")
-    names = [str(run.get("name")) for run in (runs if isinstance(runs, list) else ()) if isinstance(run, Mapping)]
+    known = [run for run in runs if isinstance(run, Mapping)] if isinstance(runs, list) else []
+    names = [str(run.get("name")) for run in known]
     return Section(str(comparison.get("headline") or "Comparison of stored runs"), notes=tuple(names))

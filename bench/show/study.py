@@ -29,7 +29,7 @@ ORDER = {"latency": "latency_ns", "cpu": "cpu_ns"}
 """The keys that are ordered by another one."""
 SERVED = ("server_cpu_share", "server_run_delay_share", "late_ns")
 """Figures of the server that say how far a throughput and a latency are what they seem."""
-USUAL_CAP = 100
+USUAL_IN_FLIGHT = 100
 """Of several numbers in flight, the nearest to this one stands for all."""
 
 
@@ -197,7 +197,7 @@ class Part:
         place = study.columns.index("in_flight")
         end = self.columns[-1 if study.usual == "last" else 0]
         alike = [column for column in self.columns if column[:place] == end[:place]]
-        return min(alike, key=lambda column: abs(math.log(max(1, column[place]) / USUAL_CAP)))
+        return min(alike, key=lambda column: abs(math.log(max(1, column[place]) / USUAL_IN_FLIGHT)))
 
     def nearest(self, column: Column) -> dict[str, Any]:
         """Return the mean of each line in a column; of one that has none there, that nearest in number in flight."""
@@ -214,7 +214,8 @@ class Part:
         """The stack of each line: the shared stack first, then the best in the usual column."""
         usual = self.at(self.means, [self.usual]).set_index("line")["estimate"]
         lines = self.means.drop_duplicates("line", keep="last")[["line", "stack"]]
-        lines = lines.assign(rank=lines["stack"].map(STACKS).fillna(2), usual=lines["line"].map(usual))
+        lines["rank"] = lines["stack"].map(STACKS).fillna(2)
+        lines["usual"] = lines["line"].map(usual)
         is_rising = not self.study.figure.is_more_better
         lines = lines.sort_values(["rank", "usual", "line"], ascending=[True, is_rising, True])
         return dict(zip(lines["line"], lines["stack"], strict=True))
@@ -307,7 +308,7 @@ def rank(study: Study, lines: pd.DataFrame, able: pd.DataFrame, keys: Sequence[s
     ``next_high`` is infinite where one block says nothing of the next run; ``answer`` is that of ``contrast``.
     """
     able = able.sort_values("estimate", ascending=not study.figure.is_more_better)
-    able = able.assign(best=able.groupby(list(keys))["line"].transform("first") if keys else able["line"].iloc[0])
+    able["best"] = able.groupby(list(keys))["line"].transform("first") if keys else able["line"].iloc[0]
     ratios = contrast(lines.merge(able[["line", *keys, "best"]]), "line", "best", [*keys, "best"])
     ratios = ratios.rename(columns={"estimate": "ratio", "low": "ratio_low"})
     return able.merge(ratios[["line", *keys, "ratio", "ratio_low", "next_high", "answer"]], "left")

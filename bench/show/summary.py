@@ -76,9 +76,10 @@ def not_counted(rows: Sequence[Row]) -> Table | None:
         names = list(dict.fromkeys(name for name, _ in examples))
         if len(names) > MAX_NAMES:
             names[MAX_NAMES:] = [f"{len(names) - MAX_NAMES} more"]
-        lines.append((plain(kind, 60), units.count(len(examples)), ", ".join(names), plain(examples[0][1], 160)))
+        number = units.count(len(examples))
+        lines.append((plain(kind, 60), number, ", ".join(names), plain(examples[0][1], 160)))
     notes = (f"More reasons in the rows: {len(cases) - MAX_REASONS}.",) if len(cases) > MAX_REASONS else ()
-    return Table("Not counted", ("reason", "trials", "of", "such as"), tuple(lines), notes)
+    return Table("Not counted", ("reason", "trials", "of", "such as"), lines, notes)
 
 
 def validity(rows: Sequence[Row]) -> Section:
@@ -98,8 +99,8 @@ def validity(rows: Sequence[Row]) -> Section:
     uncounted = not_counted(rows)
     tables = [] if uncounted is None else [uncounted]
     if lines:
-        tables.append(Table("Validity checks", heads, tuple(lines)))
-    return Section("", tuple(tables), () if uncounted is None else (SENTENCES["excluded"],))
+        tables.append(Table("Validity checks", heads, lines))
+    return Section("", tables, () if uncounted is None else (SENTENCES["excluded"],))
 
 
 def glossary() -> Section:
@@ -129,7 +130,7 @@ def earlier(studies: Studies) -> Section | None:
     notes = [SENTENCES["outside"]] if outside else []
     notes += [f"The first {MAX_RATIOS} of {len(lines)} ratios."] if len(lines) > MAX_RATIOS else []
     heads = ("ratio of CPU per page to the reference", "this run", "median", "range", "runs")
-    table = Table("Earlier runs of these workloads on this machine", heads, tuple(lines[:MAX_RATIOS]), tuple(notes))
+    table = Table("Earlier runs of these workloads on this machine", heads, lines[:MAX_RATIOS], tuple(notes))
     counts = {
         "within": len(lines) - outside,
         "number": len(lines),

@@ -4,6 +4,7 @@
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 FIGURE = re.compile(r"[-+<≥±✗ ]*\d|[-?]?$")
@@ -35,7 +36,7 @@ class Table:
 
     title: str
     heads: tuple[str, ...]
-    lines: tuple[Line, ...]
+    lines: Sequence[Line]
     notes: tuple[str, ...] = ()
 
     @property
@@ -65,7 +66,7 @@ class Detail:
     sentences: tuple[str, ...] = ()
     code: tuple[str, ...] = ()
     is_open: bool = False
-    tables: tuple[Table, ...] = ()
+    tables: Sequence[Table] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +75,12 @@ class Section:
 
     title: str
     """The finding, in one sentence without its full stop; may be empty."""
-    tables: tuple[Table, ...] = ()
+    tables: Sequence[Table] = ()
     notes: tuple[str, ...] = ()
     """Sentences below the tables."""
     first: tuple[str, ...] = ()
     """Sentences above the title: how far the figures can be trusted."""
-    details: tuple[Detail, ...] = ()
+    details: Sequence[Detail] = ()
     findings: tuple[str, ...] | None = None
     """Whole sentences for the top of a report; None: the title is the finding."""
 
