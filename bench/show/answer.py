@@ -147,8 +147,9 @@ def answer_of(studies: Studies) -> RunAnswer:
     """Return the answer of a run."""
     machine, extras = studies.about
     preset = _preset(studies.rows, machine)
-    stored = folders.experiment_value(extras, "answer")
-    wanted = stored if isinstance(stored, list) else preset.get("answer")
+    wanted = folders.experiment_value(extras, "answer")
+    if not isinstance(wanted, list):
+        wanted = preset.get("answer")
     columns = _columns(studies, wanted or USUAL_COLUMNS)
     # In the order of the first column, then of the others.
     names = dict.fromkeys(name for column in columns for name in column.entries)
@@ -289,7 +290,7 @@ def _pairs(studies: Studies, models: Collection[str], preset: Mapping[str, Any])
     usual = preset.get("strategies", MODELS)
     threads = at_once.with_threads(trials)
     for name in trials["model"].unique():
-        near = PAIR if name in threads else PAIR[::-1]
+        near = PAIR if name in threads else reversed(PAIR)
         others = [model for model in (*near, *MODELS) if model in models and model != name]
         if name in models and name not in {*usual, *MODELS} and others:
             yield name, others[0]
@@ -410,7 +411,9 @@ def _counts(studies: Studies, clients: Sequence[str], figures: dict[str, Any]) -
 def _findings(studies: Studies, columns: Sequence[Criterion]) -> list[str]:
     """Return the first findings of the studies in the table; a run that is a single race begins with it."""
     lanes = races(studies.rows)
-    sentences = [sentence for lane in lanes for sentence in race_section(lane).sentences] if len(lanes) == 1 else []
+    sentences = list[str]()
+    if len(lanes) == 1:
+        sentences += race_section(lanes[0]).sentences
     in_table = [studies.parts[column.name] for column in columns if column.name in studies.parts]
     for parts in in_table or studies.present:
         sentences += findings(parts[0])

@@ -132,8 +132,7 @@ def _name(value: str) -> Markup:
 
 def _lines(value: str) -> Markup:
     """Return a text of several lines with unprintable characters replaced."""
-    lines = ("".join(char if char.isprintable() else "?" for char in line.expandtabs()) for line in value.splitlines())
-    return escape("\n".join(lines))
+    return escape("\n".join(words.printable(line.expandtabs()) for line in value.splitlines()))
 
 
 def _hash(content: str) -> str:

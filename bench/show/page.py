@@ -39,8 +39,9 @@ MAX_FIRST = 4
 """Maximum number of pictures above the figures."""
 MIN_ROOM = 200_000
 """Bytes that plots leave to the rest of the page."""
-_TOLD_BYTES = 2_000
+_NOTE_BYTES = 2_000
 """Room for the sentences beside the links."""
+TOO_LARGE = "Left out because the page would be too large"
 _ODD = re.compile(r"[^\w.-]+", re.ASCII)
 
 
@@ -180,11 +181,11 @@ def _plots(every: Iterable[Picture], tell: Callable[[str], None]) -> dict[str, M
     size = 0
     with settings():
         for number, picture in enumerate(every, start=1):
-            plot = html.macro("plot", picture, [html.data_address(draw_svg(panel)) for panel in picture.panels])
+            images = [html.data_address(draw_svg(panel)) for panel in picture.panels]
+            plot = html.macro("plot", picture, images)
             tell(f"drawing plots: {number} so far, the last one is {picture.name}")
             if size + len(plot) > MAX_BYTES - MIN_ROOM:
-                left_out = f"Left out because the page would be too large: {picture.name}: {picture.title}"
-                plot = html.listed([left_out])
+                plot = html.listed([f"{TOO_LARGE}: {picture.name}: {picture.title}"])
             size += len(plot)
             drawn[picture.name] = plot
     return drawn
@@ -200,7 +201,7 @@ def downloads(studies: Studies, extras: Extras, taken_bytes: int) -> Markup:
     """
     if not studies.rows:
         return html.macro("downloads", [], "There are no rows.")
-    room = MAX_BYTES - taken_bytes - _TOLD_BYTES
+    room = MAX_BYTES - taken_bytes - _NOTE_BYTES
     files = list[dict[str, Any]]()
     left_out = list[str]()
     lines = "".join(f"{row.to_json()}\n" for row in studies.rows)
@@ -219,5 +220,5 @@ def downloads(studies: Studies, extras: Extras, taken_bytes: int) -> Markup:
         else:
             left_out.append(f"{name}.gz ({size})")
     where = f"; the rows are in {extras.rows_path}" if extras.rows_path else ""
-    note = f"Left out because the page would be too large: {', '.join(left_out)}{where}." if left_out else ""
+    note = f"{TOO_LARGE}: {', '.join(left_out)}{where}." if left_out else ""
     return html.macro("downloads", files, note)

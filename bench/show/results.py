@@ -268,7 +268,8 @@ def _having(rows: Iterable[Row], what: str, wanted: Collection[object]) -> list[
     known = {value for _, value in values} - {None}
     for value in wanted:
         if value not in known:
-            near = judge.nearest(str(value), sorted(map(str, known), key=lambda text: (len(text), text)))
+            texts = sorted(sorted(map(str, known)), key=len)
+            near = judge.nearest(str(value), texts)
             raise NotInRunError(words.plain(f"no trial here has {what} {value!r}{near}"))
     return [row for row, value in values if value in wanted]
 
@@ -277,5 +278,7 @@ def _value(row: Row, what: str) -> object:
     """Return a value of the workload of a trial in which a strategy crawls; None for other trials."""
     if what == "strategy":
         return row.strategy
-    value = getattr(row.workload, what, None) if row.kind in ASKED else None
-    return "0" if value is None and what == "cpu" and row.kind in ASKED else value
+    if row.kind not in ASKED:
+        return None
+    value = getattr(row.workload, what, None)
+    return "0" if value is None and what == "cpu" else value

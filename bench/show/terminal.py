@@ -92,7 +92,8 @@ def _grids(table: Table, columns: Sequence[int], width: int) -> "Iterator[Render
 
     heads = table.heads or ("", "")
     figures = [n for n in columns[1:] if not table.is_prose(n)]
-    rest = sum(min(MIN_NAME, max(len(line[n]) for line in [heads, *table.cells])) for n in columns if n not in figures)
+    longest = {n: max(len(line[n]) for line in [heads, *table.cells]) for n in columns}
+    rest = sum(min(MIN_NAME, longest[n]) for n in columns if n not in figures)
     for mark in (" ", "\n"):
         lines = [
             [
@@ -105,8 +106,10 @@ def _grids(table: Table, columns: Sequence[int], width: int) -> "Iterator[Render
             ]
             for line in table.cells
         ]
-        parts = {n: [*heads[n].split(), *(part for line in lines for part in line[n].split("\n"))] for n in figures}
-        widths = {n: max(map(len, parts[n])) for n in figures}
+        widths = {}
+        for n in figures:
+            parts = "\n".join(line[n] for line in lines).split("\n")
+            widths[n] = max(map(len, [*heads[n].split(), *parts]))
         room = width - rest - sum(widths.values())
         if room >= len(columns) - 1:
             break

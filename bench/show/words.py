@@ -54,8 +54,13 @@ def join(separator: str, *parts: str) -> str:
 
 def plain(text: str, most: int = 200) -> str:
     """Return text with nothing that moves a cursor or breaks a file: one line, printable, cut at ``most``."""
-    clean = "".join(char if char.isprintable() else "?" for char in " ".join(text.split()))
+    clean = printable(" ".join(text.split()))
     return clean if len(clean) <= most else clean[: most - 1] + "…"
+
+
+def printable(text: str) -> str:
+    """Return text with a question mark for each character that cannot be printed."""
+    return "".join(char if char.isprintable() else "?" for char in text)
 
 
 def name(strategy: str) -> str:
