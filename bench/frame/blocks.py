@@ -192,8 +192,12 @@ def core_share(row: Arm) -> float:
 
 def why_no_memory(blocks: Sequence[Block]) -> str | None:
     """Return why memory has no figure: the reason of the first invalid reading; None if all are valid."""
-    invalid = [row for block in blocks for rows in block.memory.values() for row in rows if not row.valid]
-    return reason(invalid[0]) if invalid else None
+    for block in blocks:
+        for rows in block.memory.values():
+            for row in rows:
+                if not row.valid:
+                    return reason(row)
+    return None
 
 
 def has_failed(row: Row) -> bool:

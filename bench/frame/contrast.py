@@ -57,7 +57,8 @@ def contrast(lines: pd.DataFrame, over: str, baseline: object, by: Sequence[str]
     """
     table: list[tuple[Any, ...]] = []
     needed = [*by, over, "unit", "value", baseline, *OF_CELL]  # groups of fewer columns are faster
-    counted = lines.loc[lines["valid"] & (lines["value"] > 0), lines.columns.isin(needed)]
+    is_counted = lines["valid"] & (lines["value"] > 0)
+    counted = lines.loc[is_counted, lines.columns.isin(needed)]
     for key, group in counted.groupby(list(by), sort=False, dropna=False):
         sides: dict[Any, Any] = {side: ratios.readings(part) for side, part in group.groupby(over, sort=False)}
         base = group[baseline].iloc[0] if baseline in group.columns else baseline
@@ -66,9 +67,10 @@ def contrast(lines: pd.DataFrame, over: str, baseline: object, by: Sequence[str]
         is_noisy = "is_noisy" in group and group["is_noisy"].any()
         pairs = _pairs(group, over, base)
         of_base = sides.pop(base)
-        compared = {
-            side: ratios.compare(readings, of_base, pairs.get(side, ratios.ALONE)) for side, readings in sides.items()
-        }
+        compared = {}
+        for side, readings in sides.items():
+            pair = pairs.get(side, ratios.ALONE)
+            compared[side] = ratios.compare(readings, of_base, pair)
         for side, p in _corrected(compared).items():
             ratio = compared[side]
             next_run = map(stats.exp, ratio.next_run())

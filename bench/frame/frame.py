@@ -89,7 +89,8 @@ def with_cycles(
         is_noisy=noise.is_noisy(row for row in rows if not row.is_compared),
     )
     more["cycles"] = pd.Series(cycles, lines.index)
-    more["cell"] = pd.Series([None if row is None else ratios.cell_of(row) for row in of], lines.index)
+    cells = [None if row is None else ratios.cell_of(row) for row in of]
+    more["cell"] = pd.Series(cells, lines.index)
     return ratios.with_spread(more, measured)
 
 
@@ -104,8 +105,9 @@ def trials(rows: Iterable["Row"]) -> pd.DataFrame:
         wide[f"{text}_ns"] = wide.groupby(text)[f"{text}_ns"].transform("max")
     labels = wide.groupby("arm")["label"].transform("nunique")
     wide["arm"] = wide["arm"].where(labels == 1, wide["label"])
-    references = {unit: arm for unit, arm, role in wide[["unit", "arm", "role"]].to_numpy() if role == "reference"}
-    wide["reference"] = [references.get(unit, "") for unit in wide["unit"]]
+    references = wide[wide["role"] == "reference"]
+    arms = dict(zip(references["unit"], references["arm"], strict=True))
+    wide["reference"] = [arms.get(unit, "") for unit in wide["unit"]]
     alike = ["kind", "site", "connection", "latency", "cpu", "in_flight"]
     several = wide.groupby(alike, dropna=False)["site_pages"].transform("nunique") > 1
     wide["length"] = wide["site_pages"].where(several, 0)
@@ -240,7 +242,8 @@ def moments(rows: Iterable["Row"], wide: pd.DataFrame) -> pd.DataFrame:
     """
     points = [(number, *moment) for number, row in enumerate(rows) for moment in _moments(row.measured)]
     lines = pd.DataFrame(points, columns=["row", "at_ns", "figure", "value"])
-    return lines.join(wide[[*KEYS, *OF_TRIAL]], on="row").drop(columns="row").dropna(subset="value")
+    lines = lines.join(wide[[*KEYS, *OF_TRIAL]], on="row")
+    return lines.drop(columns="row").dropna(subset="value")
 
 
 def _moments(measured: Any) -> Iterator[tuple[int, str, float]]:

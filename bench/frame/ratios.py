@@ -330,8 +330,10 @@ def spread(sides: Mapping[str, Side], reference: str, control: str | None, measu
     twice = pairs.get(control or "", [])
     limit = MAX_RANGE_ALONE
     if twice:
-        limit = MAX_RANGE if max(twice) - min(twice) <= MAX_RANGE else math.inf
-    unstable = {arm for arm, values in pairs.items() if arm != control and max(values) - min(values) > limit}
+        is_stable = max(twice) - min(twice) <= MAX_RANGE
+        limit = MAX_RANGE if is_stable else math.inf
+    spans = {arm: max(values) - min(values) for arm, values in pairs.items()}
+    unstable = {arm for arm, span in spans.items() if arm != control and span > limit}
     sd, freedom = stats.pooled(values for arm, values in pairs.items() if arm not in unstable)
     if not freedom:
         return Spread(sd, freedom, math.inf, frozenset(unstable), measured)

@@ -142,7 +142,10 @@ def _layers(trials: "pd.DataFrame", group: str, stage: str) -> "pd.DataFrame":
             ]
         )
     )
-    return many[many["row"].isin(trials.index[size["user"].notna()])] if group == "parked" else many
+    if group != "parked":
+        return many
+    is_known = size["user"].notna()
+    return many[many["row"].isin(trials.index[is_known])]
 
 
 def _sum(sizes: "Iterable[pd.Series[float]]") -> "pd.Series[float]":

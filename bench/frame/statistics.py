@@ -139,7 +139,9 @@ def pooled(samples: Iterable[Sequence[float]]) -> tuple[float, int]:
         center = fmean(values)
         squares += sum((value - center) ** 2 for value in values)
         freedom += len(values) - 1
-    return (max(MIN_SD, math.sqrt(squares / freedom)), freedom) if freedom else (math.inf, 0)
+    if not freedom:
+        return math.inf, 0
+    return max(MIN_SD, math.sqrt(squares / freedom)), freedom
 
 
 def between(means: Sequence[float], errors: Sequence[float]) -> float:
@@ -177,7 +179,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def adjusted(family: Mapping[Key, Estimate]) -> dict[Key, float]:
     """Return the p value of each comparison, corrected for their number (Holm); single values have 1, uncounted."""
     known = {key: estimate.p for key, estimate in family.items() if math.isfinite(estimate.error)}
-    return dict.fromkeys(family, 1.0) | dict(zip(known, holm(list(known.values())), strict=True))
+    corrected = holm(list(known.values()))
+    return dict.fromkeys(family, 1.0) | dict(zip(known, corrected, strict=True))
 
 
 @lru_cache(maxsize=4096)

@@ -71,7 +71,7 @@ def _mark(part: Part, plot: Plot) -> str:
     return "lines" if max(numbers.values()) > 2 else "bars"
 
 
-def _load(part: Part, columns: Sequence[Column], x: str = "") -> str:
+def _load(part: Part, columns: Sequence[Column], x: str) -> list[str]:
     """Return the values that all columns of a panel have in common, the number in flight first."""
     texts = {}
     for key, values in zip(part.study.columns, zip(*columns, strict=True), strict=True):
@@ -80,11 +80,12 @@ def _load(part: Part, columns: Sequence[Column], x: str = "") -> str:
         texts[key] = value_name(key, values[0])
         if key == "latency":
             texts[key] = "no added latency" if texts[key] == "0 ms" else f"{texts[key]} added latency"
-    return join(", ", texts.pop("in_flight", ""), *texts.values(), part.name)
+    return [texts.pop("in_flight", ""), *texts.values()]
 
 
-def _title(part: Part, load: str) -> str:
-    return join(": ", part.study.title, load)
+def _title(part: Part, *texts: str) -> str:
+    """Return the title of a panel: that of the study, and what distinguishes the panel and the part."""
+    return join(": ", part.study.title, join(", ", *texts, part.name))
 
 
 # Of means
@@ -104,7 +105,7 @@ def _means(part: Part, plot: Plot, _moments: pd.DataFrame) -> Iterator[Panel]:
         rows = ROW * max(2, min(MAX_BARS, len(_named(part, columns))))
         height = {"bars": 1.2 + rows, "dots": 2 + rows}.get(mark, pictures.HEIGHT)
         draw_panel = partial(DRAW[mark], part=part, columns=columns)
-        yield Panel(_title(part, _load(part, columns, plot.x)), draw_panel, height, is_usual=columns in usual)
+        yield Panel(_title(part, *_load(part, columns, plot.x)), draw_panel, height, is_usual=columns in usual)
 
 
 def _facets(part: Part, plot: Plot) -> list[list[Column]]:
@@ -286,7 +287,7 @@ def _listed(part: Part, plot: Plot, _moments: pd.DataFrame) -> Iterator[Panel]:
         lines = part.figures[part.figures[name].notna()].head(MAX_BARS)
         height = 1 + ROW * max(2, len(lines))
         draw_panel = partial(_listed_bars, part=part, name=name, lines=lines)
-        yield Panel(_title(part, join(", ", figure_of(name).words, part.name)), draw_panel, height)
+        yield Panel(_title(part, figure_of(name).words), draw_panel, height)
 
 
 def _listed_bars(axes: "Axes", part: Part, name: str, lines: pd.DataFrame) -> None:
@@ -326,9 +327,8 @@ def _over_time(part: Part, plot: Plot, moments: pd.DataFrame) -> Iterator[Panel]
     for name in plot.figures:
         points = chosen[chosen["figure"] == name]
         if len(points):
-            load = join(", ", figure_of(name).words, part.name)
             yield Panel(
-                _title(part, load),
+                _title(part, figure_of(name).words),
                 partial(
                     _over_time_lines,
                     points=points,
