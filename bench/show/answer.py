@@ -17,7 +17,6 @@ from inflight.bench import units
 from inflight.bench.frame import noise
 from inflight.bench.frame.contrast import contrast, records, summary
 from inflight.bench.frame.figures import figure_of
-from inflight.bench.frame.history import costs
 from inflight.bench.frame.statistics import MARGIN
 from inflight.bench.plan.arm import REFERENCE
 from inflight.bench.plan.experiment import PRESETS, preset_names
@@ -156,7 +155,7 @@ def answer_of(studies: Studies) -> RunAnswer:
     models = {name: studies.stacks.get(name, "") for name in names}
     every = [_against(studies, *pair) for pair in _pairs(studies, models, preset)]
     pairs = [pair for pair in every if pair.clauses]
-    figures: dict[str, Any] = {"machine": _machine(studies)}
+    figures: dict[str, Any] = {"machine": studies.state}
     sentences = [pair.sentence for pair in pairs] or _findings(studies, columns)
     sentences += _counts(studies, [pair.first for pair in every if pair.first not in PAIR], figures)
     sentences += _facts(studies, figures, is_alone=not pairs)
@@ -427,15 +426,13 @@ def conditions(studies: Studies) -> list[str]:
     the share that others took is said once.
     """
     rows = studies.rows
-    machine = _machine(studies)
-    vary = machine["windows_vary"]
-    taken = machine["taken_by_others"]
+    vary, cost, taken = studies.state.values()
     quota = noise.quota(rows)
     state = [STATE["unknown_state"]]
     if vary is not None:
         state = [STATE["unsteady" if vary >= noise.UNSTEADY else "steady"].format(units.percent(vary))]
-    if machine["cost"] is not None:
-        state.append(STATE["cost"].format(*machine["cost"]))
+    if cost is not None:
+        state.append(STATE["cost"].format(*cost))
     if taken is not None and not studies.is_noisy:
         state.append(STATE["taken"].format(units.percent(taken)))
     sentences = words.disturbed(studies.about[0].get("neighbour"))
@@ -450,16 +447,6 @@ def conditions(studies: Studies) -> list[str]:
     if studies.is_noisy:
         sentences.append(studies.noise_sentence("noisy"))
     return sentences
-
-
-def _machine(studies: Studies) -> dict[str, Any]:
-    """Return how steady the machine was: None for what is not known."""
-    cost = studies.history.cost(costs(studies.lines))
-    return {
-        "windows_vary": noise.variation(studies.lines),
-        "cost": cost and (words.plain(cost[0], 60), *cost[1:]),
-        "taken_by_others": noise.worst_share(studies.rows),
-    }
 
 
 def _facts(studies: Studies, figures: dict[str, Any], *, is_alone: bool) -> list[str]:

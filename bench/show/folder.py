@@ -194,16 +194,8 @@ def machine_section(rows: Sequence[Row], values: Mapping[str, Any]) -> Section:
         ("runs", ", ".join(sorted({row.run for row in rows}))),
     ]
     title = "Machine of the run" if values else "The machine is unknown"
-    return Section(
-        "",
-        (
-            Table(
-                title,
-                ("what", "value"),
-                [line for line in lines if line[1]],
-            ),
-        ),
-    )
+    table = Table(title, ("what", "value"), [line for line in lines if line[1]])
+    return Section("", (table,))
 
 
 def reproduce(values: Mapping[str, Any], experiment_toml: str | None) -> Section:

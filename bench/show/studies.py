@@ -16,7 +16,7 @@ from msgspec import convert
 
 from inflight.bench import units
 from inflight.bench.frame import frame, noise
-from inflight.bench.frame.history import History, history
+from inflight.bench.frame.history import History, costs, history
 from inflight.bench.plan.judge import nearest
 from inflight.bench.rows.files import Row
 from inflight.bench.show import at_once, counts, pictures, sections
@@ -84,6 +84,16 @@ class Studies:
         in_table = [part.trials for some in _without_replaced(every) for part in some]
         rest = self.trials[~self.trials["trial"].isin(set().union(*in_table))]
         return every | {others.name: parts_of(others, rest)}
+
+    @cached_property
+    def state(self) -> dict[str, Any]:
+        """How steady the machine was: how far windows vary, what a page costs now, what others took; None: unknown."""
+        cost = self.history.cost(costs(self.lines))
+        return {
+            "windows_vary": noise.variation(self.lines),
+            "cost": cost and (plain(cost[0], 60), *cost[1:]),
+            "taken_by_others": noise.worst_share(self.rows),
+        }
 
     @cached_property
     def stacks(self) -> dict[str, str]:
