@@ -295,17 +295,8 @@ def _listed_bars(axes: "Axes", part: Part, name: str, lines: pd.DataFrame) -> No
     bars = []
     for _, line in lines.iterrows():
         label = line_name(part.study, line) if line["valid"] else f"{line_name(part.study, line)} ✗"
-        value = line[name]
-        bars.append(
-            Bar(
-                label,
-                value,
-                figure.write(value, 2),
-                line["arm"],
-                line["stack"],
-                line["valid"],
-            )
-        )
+        look_of_bar = line["arm"], line["stack"], line["valid"]
+        bars.append(Bar(label, line[name], figure.write(line[name], 2), *look_of_bar))
     _draw_bars(axes, figure, bars)
 
 
@@ -327,15 +318,8 @@ def _over_time(part: Part, plot: Plot, moments: pd.DataFrame) -> Iterator[Panel]
     for name in plot.figures:
         points = chosen[chosen["figure"] == name]
         if len(points):
-            yield Panel(
-                _title(part, figure_of(name).words),
-                partial(
-                    _over_time_lines,
-                    points=points,
-                    name=name,
-                    names=names,
-                ),
-            )
+            draw_panel = partial(_over_time_lines, points=points, name=name, names=names)
+            yield Panel(_title(part, figure_of(name).words), draw_panel)
 
 
 def _over_time_lines(axes: "Axes", points: pd.DataFrame, name: str, names: dict[str, tuple[str, str]]) -> None:
