@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from inflight.bench.measure import host, interpreters
 from inflight.bench.measure import run as runs
-from inflight.bench.measure.interpreters import choice
 from inflight.bench.plan.arm import BlockTrial
 from inflight.bench.plan.experiment import TABLES, Experiment, ExperimentError
 from inflight.bench.plan.grid import Grid
@@ -127,7 +126,7 @@ def _has_its_interpreter(row: Row, given: tuple[str, ...]) -> bool:
     if arm is None or arm.python is None or row.knobs.python is None:
         return True
     try:
-        path = choice.path_of(arm.python, given)
+        path = interpreters.path_of(arm.python, given)
     except ExperimentError:
         return True
     now = interpreters.ask(path or sys.executable)

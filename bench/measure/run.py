@@ -30,7 +30,6 @@ from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.counts import run_counts
 from inflight.bench.measure.crawl import run_trial
 from inflight.bench.measure.host import without_places
-from inflight.bench.measure.interpreters import choice
 from inflight.bench.measure.limits import run_limit
 from inflight.bench.measure.preflight import shortage
 from inflight.bench.measure.process import Runtime
@@ -182,7 +181,7 @@ def execute(
     """Run the trials that have no row yet; append and report each row as its trial ends.
 
     A trial that takes more memory than ``budget_bytes`` is ended. The default is half of the available memory, for a
-    swarm nine tenths. ``given`` are the interpreters among which ``choice`` looks first, ``hosting`` is how
+    swarm nine tenths. ``given`` are the interpreters among which ``interpreters`` looks first, ``hosting`` is how
     swarms are run. Raises RunError when the server cannot be started or a row cannot be written.
     """
     with _alone_in(folder):
@@ -318,7 +317,7 @@ def _lack(strategy: str, python: str | None, cores: int, given: tuple[str, ...])
         return "limit", f"it needs {cores} cores, and this process may use {usable}"
     described = strategies.describe(strategy)
     try:
-        path = choice.path_of(python, given)
+        path = interpreters.path_of(python, given)
         if path is None:
             return ("not installed", described.lack) if described.lack else None
         if lack := described.lack_on(interpreters.ask(path).numbers):
@@ -338,7 +337,7 @@ def _with_libraries(path: str, described: strategies.Description) -> str:
 
 def _runtime(arm: Arm, cpus: frozenset[int] | None, given: tuple[str, ...]) -> Runtime:
     """Return the runtime of an arm whose strategy is one of this harness."""
-    path = choice.path_of(arm.python, given)
+    path = interpreters.path_of(arm.python, given)
     if path is not None:
         path = _with_libraries(path, strategies.describe(arm.strategy))
     return Runtime(path, None, arm.variables, cpus)

@@ -21,7 +21,7 @@ OLDEST, NEWEST = "oldest", "newest"
 INCREMENTAL, GENERATIONAL = "incremental-gc", "generational-gc"
 """A version with the incremental garbage collector, and the nearest version without it."""
 PAIRS = ((FREE_THREADED, WITH_THE_LOCK), (OLDEST, NEWEST), (INCREMENTAL, GENERATIONAL))
-"""``bench.measure.interpreters.choice`` finds the two of a pair together."""
+"""``bench.measure.interpreters`` finds the two of a pair together."""
 REFERENCE = "callbacks"
 """The reference strategy, if it takes part."""
 IN_FLIGHT = 100

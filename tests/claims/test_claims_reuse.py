@@ -14,7 +14,6 @@ from inflight.bench.claims.command import Needed, work_out
 from inflight.bench.claims.trials import Key, as_rows_of, find_rows
 from inflight.bench.measure import host, interpreters
 from inflight.bench.measure import run as runs
-from inflight.bench.measure.interpreters import choice
 from inflight.bench.plan.trials import AnyTrial, row_trials
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, Status
@@ -140,7 +139,7 @@ def test_an_arm_is_reused_if_its_interpreter_is_the_one_that_it_would_have_now(
     key, block = trial_of(needed, "arm")
     then = {"python": version, "free_threaded": False}
     make_run(tmp_path, [changed(row, knobs=msgspec.to_builtins(row.knobs) | then) for row in rows_of(block)])
-    monkeypatch.setattr(choice, "path_of", lambda _name, _given: sys.executable)
+    monkeypatch.setattr(interpreters, "path_of", lambda _name, _given: sys.executable)
     now = replace(interpreters.ask(sys.executable), version="3.13.0")
     monkeypatch.setattr(interpreters, "ask", lambda _path: now)
 
