@@ -13,8 +13,16 @@ from inflight.bench import units
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.output import complain, say
 from inflight.bench.measure import run as runs
-from inflight.bench.measure.swarm.allowances import Allowances, allowances
-from inflight.bench.measure.swarm.layout import Layout, LayoutError, amount, bytes_each, layout, max_connections
+from inflight.bench.measure.swarm.layout import (
+    Allowances,
+    Layout,
+    LayoutError,
+    allowances,
+    amount,
+    bytes_each,
+    layout,
+    max_connections,
+)
 from inflight.bench.measure.trial import Hosting
 from inflight.bench.plan import scale
 from inflight.bench.plan.experiment import Experiment, ExperimentError, named

@@ -99,6 +99,12 @@ class Worker:
         """The process id."""
         return self.process.pid
 
+    @property
+    def output(self) -> IO[bytes]:
+        """The standard output of the process, from which ``hear`` reads."""
+        assert self.process.stdout is not None
+        return self.process.stdout
+
     def send(self, message: dict[str, Any]) -> None:
         """Write one line to the worker. Raises WorkerError when it has ended."""
         assert self.process.stdin is not None
@@ -153,8 +159,7 @@ class Worker:
 
     def wait_for_word(self, seconds: float) -> bool:
         """Wait for a message at most this long; return whether one has arrived."""
-        assert self.process.stdout is not None
-        return b"\n" in self.buffer or bool(select.select([self.process.stdout], [], [], seconds)[0])
+        return b"\n" in self.buffer or bool(select.select([self.output], [], [], seconds)[0])
 
     def obituary(self) -> str:
         """Describe how the worker ended, with the last line of its standard error."""
@@ -168,15 +173,13 @@ class Worker:
         return ": ".join([f"the worker {how_it_ended(code)}", *(line.strip() for line in lines[-1:])])
 
     def _read_line(self, each_tick: Callable[[], None] | None) -> bytes:
-        assert self.process.stdout is not None
-        output = self.process.stdout.fileno()
         seen = 0  # a message may be long: look at each part of it once
         while self.buffer.find(b"\n", seen) < 0:
             seen = len(self.buffer)
             if time.monotonic() > self.deadline_s:
                 raise WorkerTimeoutError("the worker did not finish by its deadline and was killed")
-            if select.select([output], [], [], self.look_s)[0]:
-                data = os.read(output, 1 << 20)
+            if select.select([self.output], [], [], self.look_s)[0]:
+                data = os.read(self.output.fileno(), 1 << 20)
                 if not data:
                     raise WorkerError(self.obituary())
                 self.buffer += data

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from inflight.bench.measure.swarm.pulse import LOOK_EVERY_S, Pulse
+from inflight.bench.measure.swarm.crowd import LOOK_EVERY_S, Pulse
 
 LIMIT_S = 30
 READY = "print('ready', flush=True); "

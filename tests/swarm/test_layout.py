@@ -9,13 +9,15 @@ from hypothesis import strategies as st
 
 from inflight import strategies
 from inflight.bench.commands.swarm import plan_lines
-from inflight.bench.measure.swarm.allowances import Allowances, Resource, allowances
 from inflight.bench.measure.swarm.layout import (
     DESCRIPTOR_PART,
     DESTINATION_PART,
     MAX_PORTS_EACH,
     MEMORY_PART,
+    Allowances,
     LayoutError,
+    Resource,
+    allowances,
     bytes_each,
     layout,
 )

@@ -184,15 +184,15 @@ def listens(port: int) -> bool:
 def test_the_pure_parts_find_links_and_faults() -> None:
     code = """
 from random import Random
-from inflight.bench.measure.swarm.page_user import Answer, fault_of, name_of, next_path, path_on_host
+from inflight.bench.measure.swarm.page_user import PageResponse, fault_of, name_of, next_path, path_on_host
 
 html = b"<a class='x' href='/p/7'>7</a> <A HREF=\\"/p/8#top\\">8</A> <a href='http://192.0.2.1/p/9'>9</a> "
 html += b"<p href='/p/1'>"
 at = "http://127.0.0.1:1/p/3"
-assert Answer(200, None, html).links(at) == ["/p/7", "/p/8"]
-assert Answer(404, None, html).links(at) == Answer(200, "cut", html).links(at) == []
-assert Answer(302, None, html, "/p/5").links(at) == ["/p/5"]
-assert Answer(302, None, html, "http://192.0.2.1/").links(at) == []
+assert PageResponse(200, None, html).links(at) == ["/p/7", "/p/8"]
+assert PageResponse(404, None, html).links(at) == PageResponse(200, "cut", html).links(at) == []
+assert PageResponse(302, None, html, "/p/5").links(at) == ["/p/5"]
+assert PageResponse(302, None, html, "http://192.0.2.1/").links(at) == []
 assert path_on_host(at, "4?a=b") == "/p/4?a=b" and path_on_host(at, "http://[") is None
 assert [name_of(path) for path in ("/", "/p/12", "/trap/1")] == ["/", "/p/[n]", "other"]
 assert fault_of("/p/1", 200, "5", 5) is fault_of("/p/1", 200, None, 5) is fault_of("/p/1", 404, "5", 5) is None

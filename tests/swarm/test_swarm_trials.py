@@ -11,7 +11,7 @@ import pytest
 
 from inflight.bench.measure import host
 from inflight.bench.measure.swarm import run as swarm
-from inflight.bench.measure.swarm.run import Swarm, run_swarm
+from inflight.bench.measure.swarm.run import SwarmRun, run_swarm
 from inflight.bench.measure.trial import Hosting, Setting
 from inflight.bench.plan import scale
 from inflight.bench.plan.bare import BareTrial
@@ -21,7 +21,8 @@ from tests.ports import free_port
 
 IN_FLIGHT = 400
 SHARE, SERVER = "inflight.bench.measure.worker.share", "inflight.fake_server"
-MASTER, NODE = "inflight.bench.measure.swarm.master", "inflight.bench.measure.swarm.node"
+MASTER, NODE = "master", "worker"
+"""The argument of each Locust process."""
 STILL_S = 3
 """Longer than any process of ours sleeps, even on a slow machine."""
 CPUS = host.halves(pin=True)
@@ -30,7 +31,7 @@ TWO_NODES = replace(SETTING, hosting=Hosting(nodes=2))
 
 
 def trial(strategy: str = "callbacks", in_flight: int = IN_FLIGHT, processes: int | None = 2) -> BareTrial:
-    (planned,) = scale.Swarm(in_flight=(in_flight,), processes=processes).trials([strategy])
+    (planned,) = scale.SwarmRun(in_flight=(in_flight,), processes=processes).trials([strategy])
     return replace(planned, stack="shared")
 
 
@@ -72,17 +73,17 @@ def ours() -> list[psutil.Process]:
 @pytest.fixture
 def at_the_peak(
     monkeypatch: pytest.MonkeyPatch, family: list[psutil.Process]
-) -> Callable[[Callable[[Swarm], object]], None]:
+) -> Callable[[Callable[[SwarmRun], object]], None]:
     """Return a function that registers an action for when the gates hold all, just before memory is read."""
-    measure = Swarm._layers_since
+    measure = SwarmRun._layers_since
 
-    def register(act: Callable[[Swarm], object]) -> None:
-        def acting(one: Swarm, base: dict[str, Any]) -> dict[str, Any]:
+    def register(act: Callable[[SwarmRun], object]) -> None:
+        def acting(one: SwarmRun, base: dict[str, Any]) -> dict[str, Any]:
             family.extend(ours())
             act(one)
             return measure(one, base)
 
-        monkeypatch.setattr(Swarm, "_layers_since", acting)
+        monkeypatch.setattr(SwarmRun, "_layers_since", acting)
 
     return register
 
@@ -137,15 +138,15 @@ def test_a_killed_server_is_counted_and_named_and_the_others_finish(at_the_peak:
 def test_fetches_that_cannot_be_made_are_counted_by_their_error_and_the_others_are_held(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ramp = Swarm._ramp
+    ramp = SwarmRun._ramp
 
-    def with_few_descriptors(one: Swarm) -> None:
+    def with_few_descriptors(one: SwarmRun) -> None:
         for child in ours():
             if SHARE in child.cmdline():
                 child.rlimit(psutil.RLIMIT_NOFILE, (120, 120))
         ramp(one)
 
-    monkeypatch.setattr(Swarm, "_ramp", with_few_descriptors)
+    monkeypatch.setattr(SwarmRun, "_ramp", with_few_descriptors)
 
     row = run_swarm(trial(processes=1), SETTING)
 
@@ -233,7 +234,7 @@ def test_a_longer_trial_may_stand_still_for_longer(lifetime_s: float, patience_s
 def test_stopping_it_on_locusts_page_ends_it_and_is_named(at_the_peak: Any) -> None:
     port = free_port()
 
-    def stop(_: Swarm) -> None:
+    def stop(_: SwarmRun) -> None:
         stopping = urllib.request.Request(f"http://127.0.0.1:{port}/stop", method="POST")
         urllib.request.build_opener(urllib.request.ProxyHandler({})).open(stopping).close()
 
@@ -251,7 +252,7 @@ def test_stopping_it_on_locusts_page_ends_it_and_is_named(at_the_peak: Any) -> N
 def test_the_memory_budget_ends_a_swarm_and_all_its_processes(
     at_the_peak: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def breach(one: Swarm) -> None:
+    def breach(one: SwarmRun) -> None:
         monkeypatch.setattr(one._guard, "_budget_bytes", 0)
         monkeypatch.setattr(one._guard, "_unused_bytes", psutil.virtual_memory().total)
 

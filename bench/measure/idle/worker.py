@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any, NamedTuple
 
-from inflight.bench.measure.worker import Part, Say, serve
+from inflight.bench.measure.worker import Say, WorkerPart, serve
 
 _CONNECTING = 256
 """Maximum number of concurrent attempts, as in ``strategies.native_asyncio``: it bounds the memory for connecting."""
@@ -169,7 +169,7 @@ KINDS: dict[str, Callable[[int, int], Held]] = {
 }
 
 
-class IdlePart(Part):
+class IdlePart(WorkerPart):
     """N idle threads or tasks of one kind."""
 
     def __init__(self, order: dict[str, Any], say: Say) -> None:

@@ -32,7 +32,7 @@ from locust.exception import StopUser
 
 from inflight.bench.measure.swarm.page_user import TIMED_OUT, OneTryPool, SiteUser
 from inflight.bench.measure.swarm.schedule import NO_ANSWER, Recorder, Schedule
-from inflight.bench.measure.worker import Part, Say, serve
+from inflight.bench.measure.worker import Say, WorkerPart, serve
 
 WARM_UP_S = 1.0
 LEAD_NS = 50_000_000
@@ -47,7 +47,7 @@ S = 1_000_000_000
 class ArrivalUser(SiteUser):
     """Send one arrival after the other."""
 
-    loop: ClassVar["OpenLoop"]
+    loop: ClassVar["OpenLoopPart"]
     network_timeout = connection_timeout = ANSWER_S
 
     def __init__(self, environment: Any) -> None:
@@ -107,7 +107,7 @@ class Alarm:
                 os.read(self._timer, 8)
 
 
-class OpenLoop(Part):
+class OpenLoopPart(WorkerPart):
     """A schedule, its users, and what they measure in the window.
 
     An arrival goes to the user that has been idle for the shortest time, so that few connections are needed.
@@ -205,4 +205,4 @@ class OpenLoop(Part):
 
 
 if __name__ == "__main__":
-    serve(OpenLoop)
+    serve(OpenLoopPart)

@@ -10,25 +10,30 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from typing import Any, Literal
+
+import psutil
 
 from inflight.bench.measure import host, process, server
 from inflight.bench.measure.process import without_subject
 from inflight.bench.measure.server import Server, ServerError
 from inflight.bench.measure.swarm.layout import Layout, Share
-from inflight.bench.measure.swarm.pulse import Pulse
 from inflight.bench.measure.trial import Hosting
 from inflight.bench.measure.worker import raise_descriptor_limit
 from inflight.fake_server.site import SiteConfig
 
-MASTER, NODE = ("inflight.bench.measure.swarm.master",), ("inflight.bench.measure.swarm.node",)
+LOCUST = "inflight.bench.measure.swarm.node"
 AT_ONCE_PER_CORE = 2
 """Maximum number of servers per core that start at the same time: more would only wait for each other."""
 SELDOM = 20
 """Shares that are full are looked at in every 20th round only, as nothing should change there."""
 DRAINING = 5
 """Gates that are open are looked at in every 5th round only, as their servers are busy."""
+
+LOOK_EVERY_S = 1.0
+"""Interval between two looks at the signs of life of a Locust process."""
+WAITING_ITS_TURN = frozenset({psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP})
+"""It runs or waits for a core; it waits for the kernel (proc(5), stat: R and D)."""
 
 Stage = Literal["waiting", "starting", "ready", "going", "crawled", "lost"]
 
@@ -79,6 +84,41 @@ class ShareState:
         return self.server
 
 
+class Pulse:
+    """Measure how long a process has been frozen. Call ``stands_still`` at least every LOOK_EVERY_S.
+
+    It reads counters of the kernel instead of heartbeats. A healthy process that waits for a core, for memory or for a
+    disk cannot send a heartbeat. A process that is stopped or deadlocked gets no more context switches, even on an idle
+    machine.
+    """
+
+    def __init__(self, pid: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._process = psutil.Process(pid)
+        self._clock = clock
+        self._looked_s = clock()
+        self._switches = self._context_switches()
+        self.still_s = 0.0
+        """Seconds without a sign of life. However long the time between two looks, it counts as LOOK_EVERY_S."""
+
+    def stands_still(self, limit_s: float) -> bool:
+        """Return whether the process has shown no sign of life for ``limit_s``; False once it has ended."""
+        passed_s = self._clock() - self._looked_s
+        if passed_s < LOOK_EVERY_S:
+            return False
+        self._looked_s += passed_s
+        before = self._switches
+        try:
+            self._switches = self._context_switches()
+            alive = self._switches != before or self._process.status() in WAITING_ITS_TURN
+        except psutil.NoSuchProcess:
+            return False
+        self.still_s = 0.0 if alive else self.still_s + LOOK_EVERY_S
+        return self.still_s >= limit_s
+
+    def _context_switches(self) -> int:
+        return sum(self._process.num_ctx_switches())
+
+
 class Crowd:
     """The processes of one swarm. Use ``gathered()`` to get one."""
 
@@ -100,15 +140,16 @@ class Crowd:
     def start_locust(self, nodes: int, web_port: int | None, lifetime_s: float, stack: ExitStack) -> None:
         """Start Locust's master and its workers. Raises CrowdError when the master or a worker does not start."""
         cpus = self._cpus.server
-        self.master = stack.enter_context(process.running(MASTER, {"web_port": web_port}, cpus, lifetime_s))
+        self.master = stack.enter_context(process.running([LOCUST, "master"], {"web_port": web_port}, cpus, lifetime_s))
         port = self._knobs(self.master, "Locust's master")["port"]
         for _ in range(nodes):
-            self.nodes.append(stack.enter_context(process.running(NODE, {"port": port}, cpus, lifetime_s)))
-        for node in self.nodes:
-            self._knobs(node, "a Locust worker")
+            node = process.running([LOCUST, "worker"], {"port": port}, cpus, lifetime_s)
+            self.nodes.append(stack.enter_context(node))
+        for worker in self.nodes:
+            self._knobs(worker, "a Locust worker")
         for program in (self.master, *self.nodes):
             self._pulses[program.pid] = Pulse(program.pid)
-            self._selector.register(_output(program), selectors.EVENT_READ, (self._hear, program))
+            self._selector.register(program.output, selectors.EVENT_READ, (self._hear, program))
 
     def _knobs(self, started: process.Worker, name: str) -> dict[str, Any]:
         try:
@@ -161,9 +202,12 @@ class Crowd:
     def release(self) -> None:
         """Open all gates."""
         self._released = True
-        for command in (Server.ask, Server.answer):  # all at the same time: opening takes a server a while
-            for state in self.alive("going"):
-                self._with_server(state, partial(_release, command))
+        for state in self.alive("going"):  # all at the same time: opening takes a server a while
+            with self._losing(state):
+                state.answered().ask("release")
+        for state in self.alive("going"):
+            with self._losing(state):
+                state.answered().answer("release")
 
     def ask_statistics(self) -> None:
         """Ask the master for its statistics, which ``listen`` receives."""
@@ -177,7 +221,7 @@ class Crowd:
         return [state for state in self.shares if state.stage in stages]
 
     @property
-    def bereft(self) -> list[ShareState]:
+    def without_server(self) -> list[ShareState]:
         """The shares that lost their server, and whose strategy process has not reported its outcome yet."""
         servers = {loss["share"] for loss in self.lost if loss["what"] == "server"}
         living = [state for state in self.shares if state.node in self.nodes and state.outcome is None]
@@ -213,7 +257,8 @@ class Crowd:
                     state.server.process.kill()
                     self._lose_server(state, "does not answer")
             elif self._turn % (DRAINING if self._released else SELDOM if state.full else 1) == 0:
-                self._with_server(state, ShareState.ask)
+                with self._losing(state):
+                    state.ask()
         for program in (self.master, *self.nodes):
             pulse = self._pulses[program.pid]
             if pulse.stands_still(self._patience_s):
@@ -221,11 +266,11 @@ class Crowd:
                 self._lose_locust(program, f"stood still for {pulse.still_s:.0f} s and was killed")
 
     def _hear(self, program: process.Worker) -> None:
-        """Process the messages of master or node."""
+        """Process the messages of master or node; the method ``_note_EVENT`` is called with the values of each."""
         try:
             while True:
                 message = program.hear("event")
-                _EVENTS[message.pop("event")](self, program, **message)
+                getattr(self, f"_note_{message.pop('event')}")(program, **message)
                 if b"\n" not in program.buffer:
                     return
         except process.WorkerTimeoutError:
@@ -246,28 +291,28 @@ class Crowd:
         if program not in self.nodes:
             return
         self.nodes.remove(program)
-        self._selector.unregister(_output(program))
+        self._selector.unregister(program.output)
         with_it = [state for state in self.shares if state.node is program and state.stage not in {"crawled", "lost"}]
         shares = "1 share" if len(with_it) == 1 else f"{len(with_it)} shares"
-        self._note_loss(
+        self._add_loss(
             "Locust worker", None, program.pid, f"{how}, with {shares}", sum(state.held for state in with_it)
         )
         for state in with_it:
             state.stage = "lost"
 
-    def _note_loss(self, what: str, share: int | None, pid: int | None, how: str, in_flight: int) -> None:
+    def _add_loss(self, what: str, share: int | None, pid: int | None, how: str, in_flight: int) -> None:
         at_ns = 0 if self.begin_ns is None else time.monotonic_ns() - self.begin_ns
         loss = {"what": what, "share": share, "pid": pid, "how": how, "in_flight": in_flight, "at_ns": at_ns}
         self.lost.append(loss)
 
-    def _lost(self, _node: process.Worker, share: int, what: str, pid: int | None, how: str) -> None:
+    def _note_lost(self, _node: process.Worker, share: int, what: str, pid: int | None, how: str) -> None:
         """Note the loss of a process of a share, and ignore what it does to the other process."""
         state = self.shares[share]
         if state.stage not in {"lost", "crawled"}:
             state.stage = "lost"
-            self._note_loss(what, share, pid, how, state.held)
+            self._add_loss(what, share, pid, how, state.held)
 
-    def _give_share(self, node: process.Worker, user: int) -> None:
+    def _note_free(self, node: process.Worker, user: int) -> None:
         share, state = None, next(iter(self.alive("waiting")), None)
         if state is not None:
             assert state.server is not None
@@ -275,40 +320,43 @@ class Crowd:
             share = {**asdict(state.share), **self._order, "bases": state.server.bases}
         self._send(node, {"do": "take", "user": user, "share": share})
 
-    def _started(self, _node: process.Worker, share: int, pid: int, knobs: dict[str, Any]) -> None:
+    def _note_started(self, _node: process.Worker, share: int, pid: int, knobs: dict[str, Any]) -> None:
         state = self.shares[share]
         state.pid, state.knobs = pid, knobs
         if state.stage == "starting":
             state.stage = "ready"
 
-    def _failed(self, _node: process.Worker, share: int, fetches: int) -> None:
+    def _note_failed(self, _node: process.Worker, share: int, fetches: int) -> None:
         self.shares[share].failed += fetches
 
-    def _crawled(self, _node: process.Worker, share: int, outcome: dict[str, Any]) -> None:
+    def _note_crawled(self, _node: process.Worker, share: int, outcome: dict[str, Any]) -> None:
         state = self.shares[share]
         state.outcome = outcome
-        if state.stage != "lost" and (stats := self._with_server(state, _stats)) is not None:
-            state.requests = stats["requests"]
-            state.stage, state.held = "crawled", 0
+        if state.stage != "lost":
+            with self._losing(state):
+                state.requests = state.answered().stats()["requests"]
+                state.stage, state.held = "crawled", 0
 
-    def _counted(self, _master: process.Worker, **statistics: int) -> None:
+    def _note_statistics(self, _master: process.Worker, **statistics: int) -> None:
         self.statistics = statistics
 
     # Servers
 
-    def _with_server(self, state: ShareState, ask: Callable[[ShareState], Any]) -> Any:
-        """Return what a function of a share's server returns; None when the server is lost."""
+    @contextmanager
+    def _losing(self, state: ShareState) -> Iterator[None]:
+        """Give up a share whose server turns out to be lost in the block."""
         try:
-            return ask(state)
+            yield
         except ServerError as error:
             self._lose_server(state, error)
-            return None
 
     def _hear_gate(self, state: ShareState) -> None:
         """Note how many fetches a gate holds. A server that speaks without a question has ended."""
         if state.asked_s is None:
-            self._with_server(state, ShareState.ask)
-        self._with_server(state, ShareState.answered)
+            with self._losing(state):
+                state.ask()
+        with self._losing(state):
+            state.answered()
 
     def _lose_server(self, state: ShareState, how: object) -> None:
         pid = None
@@ -316,34 +364,14 @@ class Crowd:
             pid, state.asked_s = state.server.process.pid, None
             if state.server.control in self._selector.get_map():
                 self._selector.unregister(state.server.control)
-        self._lost(self.master, state.share.index, "server", pid, without_subject(how))
+        self._note_lost(self.master, state.share.index, "server", pid, without_subject(how))
 
     def connections(self, state: ShareState) -> int:
         """Return the number of connections of a share's server; 0 when it is lost."""
-        stats = self._with_server(state, _stats) if state.stage != "lost" else None
-        return 0 if stats is None else int(stats["connections"])
-
-
-_EVENTS: dict[str, Callable[..., None]] = {
-    "share?": Crowd._give_share,  # noqa: SLF001
-    "started": Crowd._started,  # noqa: SLF001
-    "failed": Crowd._failed,  # noqa: SLF001
-    "crawled": Crowd._crawled,  # noqa: SLF001
-    "statistics": Crowd._counted,  # noqa: SLF001
-    "lost": Crowd._lost,  # noqa: SLF001
-}
-
-
-def _stats(state: ShareState) -> dict[str, Any]:
-    return state.answered().stats()
-
-
-def _release(command: Callable[[Server, str], object], state: ShareState) -> None:
-    command(state.answered(), "release")
-
-
-def _output(program: process.Worker) -> Any:
-    return program.process.stdout
+        if state.stage != "lost":
+            with self._losing(state):
+                return int(state.answered().stats()["connections"])
+        return 0
 
 
 @contextmanager

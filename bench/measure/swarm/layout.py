@@ -1,15 +1,22 @@
-"""The layout of a swarm: how many processes, which pages each has, and how many fetches the machine allows. Pure.
+"""The layout of a swarm: how many processes, which pages each has, and how many fetches the machine allows.
 
 Each strategy process has its own server and a share of the site's pages, with one connection per page, all at once.
+``allowances`` reads what the machine has left, once; the rest is pure.
 """
 
 import math
+import os
+import resource
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from inflight.bench.measure.swarm.allowances import Allowances, Resource
+from inflight.bench.measure import limits
+from inflight.bench.measure.host import usable_cores
+from inflight.bench.measure.limits.ceilings import SHARED_PART, list_ceilings
+from inflight.bench.measure.limits.facts import Facts, look
+from inflight.bench.rows.kinds import Ceiling
 from inflight.strategies import Description
 
 DESCRIPTOR_PART = 0.95
@@ -66,6 +73,36 @@ THREAD_BYTES = 27_000
 
 class LayoutError(Exception):
     """No layout is possible on this machine; the message says why, and what to ask for or to raise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A resource of which each process, or all processes of a swarm together, may use a limited amount."""
+
+    name: str
+    """The limit."""
+    max: int
+    each: int = 1
+    """The amount per fetch in flight."""
+    remedy: str = "raise it"
+    """Evidence for the limit, and how to raise it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowances:
+    """The resources that a swarm may use on this machine; None where unknown or unlimited."""
+
+    descriptors: int | None
+    """Maximum number of open descriptors of one process."""
+    ports: int | None
+    """Number of client ports for each destination."""
+    threads: Resource | None
+    """Threads of one process."""
+    together: tuple[Resource, ...]
+    """What all processes share: threads, open files, tracked connections. 90 % of what is left."""
+    memory_bytes: int | None
+    """Memory for the swarm, including what the kernel uses for it."""
+    cores: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +164,11 @@ def layout(in_flight: int, allowed: Allowances, *, strategy: Description, proces
         )
     if processes is not None and processes > planned:
         raise LayoutError(f"{processes} processes are more than {planned:,} fetches in flight; use fewer")
-    shares = _divide(planned, count(planned))
+    pairs = count(planned)
+    small, larger = divmod(planned, pairs)  # shares differ by one page at most, the larger ones first
+    shares = tuple(Share(n, n * small + min(n, larger), small + (n < larger)) for n in range(pairs))
     ports_each = math.ceil(shares[0].count / _max_to_one(allowed))
-    return Layout(in_flight, planned, shares, ports_each, bound_by, _memory_bytes(planned, len(shares), strategy))
+    return Layout(in_flight, planned, shares, ports_each, bound_by, _memory_bytes(planned, pairs, strategy))
 
 
 def bytes_each(strategy: Description) -> int:
@@ -182,13 +221,13 @@ def _bound(asked: int, allowed: Allowances, strategy: Description, count: Callab
     return Bound(name, fits, sentence) if fits < asked else None
 
 
-def _fits(resource: Resource, count: Callable[[int], int], fetches: int) -> bool:
-    return amount(resource, fetches, count(fetches)) <= resource.max
+def _fits(shared: Resource, count: Callable[[int], int], fetches: int) -> bool:
+    return amount(shared, fetches, count(fetches)) <= shared.max
 
 
-def amount(resource: Resource, fetches: int, pairs: int) -> int:
+def amount(shared: Resource, fetches: int, pairs: int) -> int:
     """Return the amount of a shared resource that a swarm needs."""
-    return fetches * resource.each + pairs * TASKS_EACH + TASKS_ASIDE
+    return fetches * shared.each + pairs * TASKS_EACH + TASKS_ASIDE
 
 
 def _most(asked: int, fits: Callable[[int], bool]) -> int:
@@ -200,8 +239,53 @@ def _memory_bytes(fetches: int, pairs: int, strategy: Description) -> int:
     return fetches * bytes_each(strategy) + pairs * PAIR_BYTES + LOCUST_BYTES
 
 
-def _divide(fetches: int, count: int) -> tuple[Share, ...]:
-    """Divide the pages into shares that differ by one page at most, the larger ones first."""
-    small, larger = divmod(fetches, count)
-    firsts = [n * small + min(n, larger) for n in range(count)]
-    return tuple(Share(n, first, small + (n < larger)) for n, first in enumerate(firsts))
+# What the machine has left
+
+
+def allowances(strategy: Description, memory_bytes: int | None = None) -> Allowances:
+    """Return what this machine allows; ``memory_bytes`` defaults to 90 % of the available memory.
+
+    For a strategy that needs threads, some threads are started and ended to measure their cost.
+    """
+    facts = look(os.getpid())  # without the ports in use: an earlier swarm leaves many in TIME_WAIT
+    ports = _lowest(list_ceilings("ports", facts), shared=True, part="port")
+    if memory_bytes is None and (memory := _lowest(list_ceilings("memory", facts), shared=True)) is not None:
+        memory_bytes = int(SHARED_PART * memory.most)
+    alone = _lowest(limits.predict("threads"), shared=False) if strategy.threads_each else None
+    return Allowances(
+        descriptors=_descriptors(facts),
+        ports=None if ports is None else ports.most,
+        threads=None if alone is None else Resource(alone.name, alone.most, strategy.threads_each),
+        together=tuple(_together(facts, strategy)),
+        memory_bytes=memory_bytes,
+        cores=len(usable_cores()),
+    )
+
+
+def _together(facts: Facts, strategy: Description) -> Iterator[Resource]:
+    """Yield what all processes share. Each end of a connection is one file; a tracked connection is one entry."""
+    is_tracking = facts.get("net.netfilter.nf_conntrack_count", 0) > 0
+    for name, part, each in (
+        ("threads", "", strategy.threads_each),
+        ("descriptors", "", 2),
+        ("backlog", "conntrack", int(is_tracking)),
+    ):
+        ceiling = _lowest(list_ceilings(name, facts), shared=True, part=part) if each else None
+        if ceiling is not None:
+            remedy = f"{ceiling.evidence}; to raise it: {ceiling.remedy}"
+            yield Resource(ceiling.name, int(SHARED_PART * ceiling.most), each, remedy)
+
+
+def _descriptors(facts: Facts) -> int | None:
+    """Return how many descriptors a process may have. Our processes raise their soft limit to the hard limit."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY:
+        return hard
+    lowest = _lowest(list_ceilings("descriptors", facts), shared=False)
+    return None if lowest is None else lowest.most
+
+
+def _lowest(ceilings: Sequence[Ceiling], *, shared: bool, part: str = "") -> Ceiling | None:
+    """Return the lowest shared limit, or the lowest of a process, with this part in its name."""
+    fitting = [ceiling for ceiling in ceilings if ceiling.shared == shared and part in ceiling.name]
+    return min(fitting, key=lambda ceiling: ceiling.most, default=None)

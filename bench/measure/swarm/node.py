@@ -1,10 +1,19 @@
-"""A Locust worker of a swarm: each of its users is a share, and runs a strategy process.
+"""The Locust processes of a swarm, as ``python -m inflight.bench.measure.swarm.node master`` or ``worker``.
 
-A user asks the harness for a share, starts its strategy process, and crawls when told to::
+The master starts the users on the Locust workers, and keeps the statistics and the web page::
+
+    harness                                 master
+                                            {"event": "ready", "knobs": {..., "port"}}
+    {"do": "spawn", "users"}
+    {"do": "report"}
+                                            {"event": "statistics", "requests", "failures"}
+
+Each user of a worker (a node) is a share, and runs a strategy process. It asks the harness for a share, starts its
+strategy process, and crawls when told to::
 
     harness                                 node
                                             {"event": "ready", "knobs"}          the master has accepted it
-                                            {"event": "share?", "user"}
+                                            {"event": "free", "user"}
     {"do": "take", "user", "share": {...}}                                       null: all shares are taken
                                             {"event": "started", "share", "pid", "knobs"}
     {"do": "go", "share"}
@@ -18,6 +27,7 @@ import locust  # noqa: F401  # isort: skip  (first of all: it patches what the o
 import json
 import math
 import os
+import sys
 from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import Any, ClassVar
@@ -27,22 +37,28 @@ from gevent.event import AsyncResult, Event
 from gevent.fileobject import FileObject
 from gevent.lock import BoundedSemaphore
 from locust import runners, task
+from locust.dispatch import UsersDispatcher
 from locust.env import Environment
+from locust.runners import WorkerNode
+from locust.stats import stats_history
 
 from inflight.bench.measure import process
 from inflight.bench.measure.process import without_subject
 from inflight.bench.measure.swarm.strategy_user import ProcessUser, strategy_process
-from inflight.bench.measure.worker import Part, Say, serve
+from inflight.bench.measure.worker import Say, WorkerPart, serve
 from inflight.strategies.base import Job
 
 LOOPBACK = "127.0.0.1"
 REPORT_EVERY_S = 1.0
 """Interval of reports to the master. Locust's default of 3 s is as long as a small swarm."""
+NEVER = sys.maxsize
+"""Number of missed heartbeats after which Locust would end a test. Here the harness decides which node is lost: it sees
+the processes, and heartbeats are late on a busy machine."""
 AT_ONCE_PER_CORE = 2
 """Maximum number of processes per core that start at the same time: more would only wait for each other."""
 
 
-class LocustPart(Part):
+class LocustPart(WorkerPart):
     """A Locust process that follows orders, and ends with its input: a share that is held cannot be stopped nicely."""
 
     def orders(self) -> Iterable[dict[str, Any]]:
@@ -65,7 +81,7 @@ class ShareUser(ProcessUser):
     def crawl(self) -> None:
         """Run a share to its end, then wait for the end of the test: memory may be read until then."""
         answer = self.node.asked[id(self)] = AsyncResult()
-        self.node.say({"event": "share?", "user": id(self)})
+        self.node.say({"event": "free", "user": id(self)})
         if (share := answer.get()) is not None:  # Locust has started another user in place of one that was lost
             self.index = share["index"]
             self._run(share)
@@ -127,5 +143,41 @@ class Node(LocustPart):
         self.begins[share].set()
 
 
+class Settled(UsersDispatcher):
+    """Assign users to nodes only once: a share that is held cannot move to another node."""
+
+    def add_worker(self, worker_node: WorkerNode) -> None:
+        """Assign no users to a node that joins late."""
+
+    def remove_worker(self, worker_node: WorkerNode) -> None:
+        """Do not move the users of a lost node: the harness counts and names them."""
+
+
+class Master(LocustPart):
+    """Locust's master."""
+
+    def __init__(self, order: dict[str, Any], say: Say) -> None:
+        super().__init__(order, say)
+        runners.HEARTBEAT_LIVENESS = NEVER
+        environment = Environment(user_classes=[ShareUser], dispatcher_class=Settled)
+        self._runner = environment.create_master_runner(LOOPBACK, 0)
+        if order["web_port"] is not None:
+            self._runner.greenlet.spawn(stats_history, self._runner)
+            environment.create_web_ui(LOOPBACK, order["web_port"])
+
+    def knobs(self) -> dict[str, Any]:
+        """Return also the port on which it listens."""
+        return super().knobs() | {"port": self._runner.server.port}
+
+    def spawn(self, users: int) -> None:
+        """Start users in a greenlet, because Locust waits until all nodes have reported their users."""
+        self._runner.greenlet.spawn(self._runner.start, users, users)
+
+    def report(self) -> dict[str, Any]:
+        """Return the sums of Locust's statistics."""
+        total = self._runner.stats.total
+        return {"event": "statistics", "requests": total.num_requests, "failures": total.num_failures}
+
+
 if __name__ == "__main__":
-    serve(Node)
+    serve({"master": Master, "worker": Node}[sys.argv[1]])

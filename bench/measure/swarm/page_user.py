@@ -30,7 +30,7 @@ ANY_STATUS = frozenset(range(100, 600))
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PageResponse:
     """The outcome of one request."""
 
     status: int
@@ -114,7 +114,7 @@ class SiteUser(FastHttpUser):
         # At any other status, the client would drop the connection before the rest of the body has arrived.
         self.client.client.valid_response_codes = ANY_STATUS  # type: ignore[misc]
 
-    def fetch(self, path: str) -> Answer:
+    def fetch(self, path: str) -> PageResponse:
         """Request a path, check the answer, and have Locust count it."""
         with self.client.get(path, name=name_of(path), headers=NO_ENCODING, catch_response=True) as response:
             broken = response.request_meta["exception"]
@@ -122,11 +122,11 @@ class SiteUser(FastHttpUser):
                 cause = getattr(broken, "original", broken)
                 late = isinstance(cause, TimeoutError | Timeout)
                 fault = TIMED_OUT if late else f"{type(cause).__name__}: {cause}".removesuffix(": ")
-                answer = Answer(response.status_code, fault)
+                answer = PageResponse(response.status_code, fault)
             else:
                 head, body = response.headers, response.content
                 failure = fault_of(path, response.status_code, head.get("content-length"), len(body))
-                answer = Answer(response.status_code, failure, body, head.get("location"))
+                answer = PageResponse(response.status_code, failure, body, head.get("location"))
             if answer.fault is not None:
                 response.failure(answer.fault)
         return answer

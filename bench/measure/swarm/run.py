@@ -20,9 +20,8 @@ from inflight.bench.measure import held, host, memory, process
 from inflight.bench.measure.checks import judge
 from inflight.bench.measure.server import ANSWER_SECONDS
 from inflight.bench.measure.swarm import checks as swarm_checks
-from inflight.bench.measure.swarm.allowances import allowances
 from inflight.bench.measure.swarm.crowd import CrowdError, ShareState, gathered
-from inflight.bench.measure.swarm.layout import Layout, LayoutError, layout
+from inflight.bench.measure.swarm.layout import Layout, LayoutError, allowances, layout
 from inflight.bench.measure.trial import Observation, Setting, conduct
 from inflight.bench.plan.bare import BareTrial
 from inflight.bench.rows.files import Row
@@ -60,7 +59,7 @@ def _observe(trial: BareTrial, setting: Setting, seen: Observation) -> None:
         laid = layout(trial.values["in_flight"], allowed, strategy=described, processes=processes)
     except LayoutError as error:
         raise process.SkipError(str(error), "limit") from error
-    swarm = Swarm(trial, setting, laid, seen)
+    swarm = SwarmRun(trial, setting, laid, seen)
     swarm.run()
     seen.wanted = {"strategy": trial.strategy, "gevent": False}
     seen.outcome = {"shares": swarm.shares, "ports_each": laid.ports_each}
@@ -69,7 +68,7 @@ def _observe(trial: BareTrial, setting: Setting, seen: Observation) -> None:
 
 
 @dataclass
-class Swarm:
+class SwarmRun:
     """One swarm. ``seen`` is filled stage by stage, so that a failure keeps what was measured before."""
 
     trial: BareTrial
@@ -185,7 +184,7 @@ class Swarm:
             self._look("{held:,} of {planned:,} fetches were not answered in time")
         end_ns = time.monotonic_ns()
         until_s = time.monotonic() + HEARD_OUT_S
-        while crowd.bereft and time.monotonic() < until_s:
+        while crowd.without_server and time.monotonic() < until_s:
             crowd.listen(LOOK_S)
         self.seen.measured |= {"drain_ns": end_ns - released_ns, "makespan_ns": end_ns - self._begin_ns}
 

@@ -1,6 +1,6 @@
 """The worker: a fresh process with one task for the harness, which imports only what this task needs.
 
-The task is a ``Part``, a module that is run as a program. All parts exchange lines of JSON with the harness, on
+The task is a ``WorkerPart``, a module that is run as a program. All parts exchange lines of JSON with the harness, on
 standard input and on a private copy of standard output (what a strategy prints goes to standard error)::
 
     harness                                 worker
@@ -23,7 +23,7 @@ from typing import Any, TextIO
 Say = Callable[[dict[str, Any]], None]
 
 
-class Part:
+class WorkerPart:
     """The task of a worker. Each order names a method, which returns the answer."""
 
     def __init__(self, order: dict[str, Any], say: Say) -> None:
@@ -41,7 +41,7 @@ class Part:
         """Clean up after the end of the input."""
 
 
-def serve(kind: Callable[[dict[str, Any], Say], Part]) -> None:
+def serve(kind: Callable[[dict[str, Any], Say], WorkerPart]) -> None:
     """Run a worker: follow the orders on standard input until it ends."""
     say, order = take_order()
     part = kind(order, say)

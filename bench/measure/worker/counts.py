@@ -60,7 +60,7 @@ if not HAS_MONITORING:  # before the strategy is imported, which may keep the fu
     vars(threading)["_start_new_thread"] = start_new_thread
 
 
-class Watched(list[Fetch]):
+class WatchedList(list[Fetch]):
     """A list whose method ``append`` can be replaced."""
 
 
@@ -82,7 +82,7 @@ class CountPart(StrategyPart):
 
     def crawl(self) -> None:
         """Crawl until the last page, or until the strategy fails. The process ends in this call."""
-        finished = self.frontier.finished = Watched()
+        finished = self.frontier.finished = WatchedList()
         add, number = list[Fetch].append.__get__(finished), 0
 
         def append(fetch: Fetch) -> None:

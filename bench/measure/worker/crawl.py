@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from inflight import strategies
-from inflight.bench.measure.worker import Part, Say, has_lock, knobs_of_interpreter, serve
+from inflight.bench.measure.worker import Say, WorkerPart, has_lock, knobs_of_interpreter, serve
 from inflight.strategies.base import Job, Strategy
 from inflight.strategies.core import record
 from inflight.strategies.core.frontier import Frontier
@@ -27,7 +27,7 @@ NO_THREAD = "can't start new thread"
 """Message of CPython's RuntimeError for a failed pthread_create(3), which has no errno."""
 
 
-class StrategyPart(Part):
+class StrategyPart(WorkerPart):
     """A part in which one strategy crawls."""
 
     def __init__(self, order: dict[str, Any], say: Say) -> None:
@@ -68,7 +68,7 @@ def _cpu_ns() -> int:
     return time.process_time_ns() + round((ended.ru_utime + ended.ru_stime) * 1e9)
 
 
-class Crawl(StrategyPart):
+class CrawlPart(StrategyPart):
     """One crawl and its report."""
 
     def crawl(self) -> dict[str, Any]:
@@ -231,4 +231,4 @@ def _first(bug: BaseException) -> BaseException:
 
 
 if __name__ == "__main__":
-    serve(Crawl)
+    serve(CrawlPart)
