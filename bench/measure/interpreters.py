@@ -11,12 +11,10 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import metadata
@@ -24,7 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from inflight.bench.measure.process import Runtime, environment
+from inflight.bench.measure.process import Runtime, environment, finish
 from inflight.bench.plan.arm import FREE_THREADED, GENERATIONAL, INCREMENTAL, NEWEST, OLDEST, PAIRS, WITH_THE_LOCK
 from inflight.bench.plan.grid import AT_LEAST
 from inflight.bench.plan.judge import ExperimentError
@@ -403,14 +401,8 @@ def _finished(command: list[str], seconds: float, **options: Any) -> tuple[int, 
 
     Raises OSError and subprocess.TimeoutExpired.
     """
-    with subprocess.Popen(
+    program = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
         **options,
-    ) as process:  # fmt: skip
-        try:
-            output, errors = process.communicate(timeout=seconds)
-        except BaseException:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            raise
-    return process.returncode, output, errors or ""
+    )  # fmt: skip
+    return finish(program, seconds)

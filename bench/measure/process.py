@@ -263,7 +263,7 @@ def running(
             worker.send({**order, "lifetime_s": lifetime_s + GRACE_S})
             yield worker
         finally:
-            _end(process)
+            end(process)
 
 
 def pin(pid: int, cpus: AbstractSet[int] | None) -> None:
@@ -277,31 +277,43 @@ def output(command: Sequence[str], cpus: set[int] | None, timeout_s: float) -> t
 
     Raises subprocess.TimeoutExpired when it takes longer. It is killed then, and at any other exception.
     """
-    with start(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as program:
-        pin(program.pid, cpus)
+    program = start(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    pin(program.pid, cpus)
+    code, text, _ = finish(program, timeout_s)
+    return code, text
+
+
+def finish(program: "subprocess.Popen[Any]", timeout_s: float) -> tuple[int, Any, Any]:
+    """Wait for the end of a process in a session of its own; return its exit code, output and errors.
+
+    Raises subprocess.TimeoutExpired when it takes longer. It is killed with its children then, and at any other
+    exception.
+    """
+    with program:
         try:
-            text, _ = program.communicate(timeout=timeout_s)
+            text, errors = program.communicate(timeout=timeout_s)
         except BaseException:
-            program.kill()
+            _kill_group(program)
             raise
-    return program.returncode, text
+    return program.returncode, text, errors
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
+def end(process: "subprocess.Popen[bytes]", patience_s: float = 0.5) -> None:
+    """Close the input of a process, which then exits by itself; kill what is left of it and of its children."""
     assert process.stdin is not None
     assert process.stdout is not None
     left = _descendants(process.pid)  # looked for while it lives: later they are the children of another process
     with contextlib.suppress(OSError):
-        process.stdin.close()  # a finished worker exits by itself
+        process.stdin.close()
     with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(0.5)
+        process.wait(patience_s)
     _kill_group(process)  # the group outlives its leader if a strategy left children
     _kill(left)  # those in other groups
     process.wait()
     process.stdout.close()
 
 
-def _kill_group(process: "subprocess.Popen[bytes]") -> None:
+def _kill_group(process: "subprocess.Popen[Any]") -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 

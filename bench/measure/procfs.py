@@ -6,7 +6,6 @@ Formats: proc(5), cgroups(7), Documentation/admin-guide/cgroup-v2.rst, Documenta
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
@@ -14,17 +13,6 @@ UNLIMITED = math.inf
 KIB = 1024
 _V1_UNLIMITED = 1 << 62
 """Version 1 writes "no limit" of memory as LONG_MAX rounded down to whole pages (mm/page_counter.c)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mount:
-    """One mounted file system of control groups."""
-
-    root: str
-    """The folder of the hierarchy that is mounted at ``point``."""
-    point: str
-    version: int
-    controllers: frozenset[str]
 
 
 def text_of(path: str | Path) -> str | None:
@@ -74,7 +62,8 @@ def sizes(text: str | None) -> dict[str, int]:
 
 def fields(text: str | None) -> dict[str, str]:
     """Return the lines of ``/proc/PID/status``."""
-    return {name: value.strip() for name, colon, value in _parted(text, ":") if colon}
+    pairs = (line.partition(":") for line in (text or "").splitlines())
+    return {name: value.strip() for name, colon, value in pairs if colon}
 
 
 def tasks(loadavg: str | None) -> int | None:
@@ -111,58 +100,37 @@ def holes(maps: str | None) -> list[int]:
     return [low - high for (_, high), (low, _) in pairwise(edges) if low > high]
 
 
-def mounts(mountinfo: str | None) -> list[Mount]:
-    """Return the mounted control groups of ``/proc/PID/mountinfo``."""
-    points = []
-    for line in (mountinfo or "").splitlines():
-        words, _, ending = line.partition(" - ")
-        head, tail = words.split(), ending.split()
-        if len(head) >= 5 and len(tail) >= 3 and tail[0] in {"cgroup", "cgroup2"}:
-            version = 2 if tail[0] == "cgroup2" else 1
-            points.append(Mount(_unescaped(head[3]), _unescaped(head[4]), version, frozenset(tail[2].split(","))))
-    return points
-
-
 def cgroup_folders(cgroup: str | None, mountinfo: str | None, controller: str) -> list[str]:
     """Return the folders in which this controller may limit a process: of its group and of every ancestor.
 
     Groups above the root of a container's view are not visible.
     """
     folders: list[str] = []
-    for hierarchy, controllers, path in _memberships(cgroup):
-        version = 2 if hierarchy == "0" and not controllers else 1
-        for mount in mounts(mountinfo):
-            fits = version == 2 or controller in mount.controllers & set(controllers.split(","))
-            if mount.version == version and fits and (below := _below(path, mount.root)) is not None:
-                folders.extend(_up_to(mount.point, below))
+    for line in (cgroup or "").splitlines():
+        hierarchy, _, rest = line.partition(":")
+        names, colon, path = rest.partition(":")
+        if not colon:
+            continue
+        group, version = PurePosixPath(path), 2 if hierarchy == "0" and not names else 1
+        for mounted_version, controllers, root, point in _cgroup_mounts(mountinfo):
+            fits = version == 2 or controller in controllers.intersection(names.split(","))
+            is_inside = ".." not in group.parts and group.is_relative_to(root)  # "/.." in a namespace: outside
+            if mounted_version == version and fits and is_inside:
+                folder = point / group.relative_to(root)
+                folders += [str(step) for step in (folder, *folder.parents) if step.is_relative_to(point)]
                 break
     return folders
 
 
-def _memberships(cgroup: str | None) -> Iterator[tuple[str, str, str]]:
-    for line in (cgroup or "").splitlines():
-        parts = line.split(":", 2)
-        if len(parts) == 3:
-            yield parts[0], parts[1], parts[2]
+def _cgroup_mounts(mountinfo: str | None) -> Iterator[tuple[int, set[str], str, PurePosixPath]]:
+    """Yield the mounted control groups of ``/proc/PID/mountinfo``.
 
-
-def _below(path: str, root: str) -> PurePosixPath | None:
-    """Return a path relative to the mounted folder; None when it is outside (``/..`` in a namespace)."""
-    inside = PurePosixPath(path)
-    if ".." in inside.parts or not inside.is_relative_to(root):
-        return None
-    return inside.relative_to(root)
-
-
-def _up_to(point: str, below: PurePosixPath) -> list[str]:
-    folder = PurePosixPath(point) / below
-    return [str(step) for step in (folder, *folder.parents) if step.is_relative_to(point)]
-
-
-def _parted(text: str | None, separator: str) -> list[tuple[str, str, str]]:
-    return [line.partition(separator) for line in (text or "").splitlines()]
-
-
-def _unescaped(word: str) -> str:
-    """Decode the octal escapes of mountinfo, such as those for spaces."""
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), word)
+    Each has its version, its controllers, the folder of the hierarchy that is mounted, and where.
+    """
+    for line in (mountinfo or "").splitlines():
+        words, _, ending = line.partition(" - ")
+        head, tail = words.split(), ending.split()
+        if len(head) >= 5 and len(tail) >= 3 and tail[0] in {"cgroup", "cgroup2"}:
+            # Octal escapes, such as those for spaces.
+            root, point = (re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), word) for word in head[3:5])
+            yield 2 if tail[0] == "cgroup2" else 1, set(tail[2].split(",")), root, PurePosixPath(point)

@@ -12,12 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from inflight.bench.measure.process import LAST_S, TICK_S, Runtime, TrialError, how_it_ended, output, pin, start
+from inflight.bench.measure.process import LAST_S, TICK_S, Runtime, TrialError, end, how_it_ended, output, pin, start
 from inflight.fake_server.config import CONTROL_SECRET
 from inflight.fake_server.site import SiteConfig
 
 START_SECONDS = 60
 ANSWER_SECONDS = 60
+END_SECONDS = 5
+"""Maximum time that a server may take to close its connections."""
 
 
 def counted_between(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
@@ -174,7 +176,7 @@ def running(cpus: set[int] | None, ports: int = 1, answer_s: float = ANSWER_SECO
             server.answer("its secret")
             yield server
     finally:
-        _stop(process)
+        end(process, END_SECONDS)
 
 
 def _await_ready(process: "subprocess.Popen[bytes]") -> tuple[list[int], int]:
@@ -193,17 +195,3 @@ def _await_ready(process: "subprocess.Popen[bytes]") -> tuple[list[int], int]:
         return ready["ports"], ready["control_port"]
     except (ValueError, KeyError) as error:
         raise ServerError(f"the fake server did not start: it printed {line[:60]!r}") from error
-
-
-def _stop(process: "subprocess.Popen[bytes]") -> None:
-    """End the server by closing its input; kill it if it does not end."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    with contextlib.suppress(OSError):
-        process.stdin.close()
-    try:
-        process.wait(5)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    process.stdout.close()

@@ -31,7 +31,7 @@ TWO_NODES = replace(SETTING, hosting=Hosting(nodes=2))
 
 
 def trial(strategy: str = "callbacks", in_flight: int = IN_FLIGHT, processes: int | None = 2) -> BareTrial:
-    (planned,) = scale.SwarmRun(in_flight=(in_flight,), processes=processes).trials([strategy])
+    (planned,) = scale.Swarm(in_flight=(in_flight,), processes=processes).trials([strategy])
     return replace(planned, stack="shared")
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from math import sqrt
+from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
 from inflight.bench.measure.worker.crawl import longest_pause_ns
@@ -31,7 +32,7 @@ LONGEST_SHARE = 1 / 3
 GROWTH_SHARE = 0.1
 """Growth of service times, as a share of the window, that shows a queue in the server rather than its latency."""
 NotKept = Literal["too slow", "window too short"]
-_TOLD: dict[NotKept, str] = {
+_WORDS: dict[NotKept, str] = {
     "too slow": "cannot keep the rate",
     "window too short": "cannot tell whether the rate is kept",
 }
@@ -112,7 +113,7 @@ class Recorder:
             "backlog": self.backlog(),
             "kept": lost is None,
             "not_kept": lost and lost[0],
-            "why": lost and f"{_TOLD[lost[0]]}: {lost[1]}",
+            "why": lost and f"{_WORDS[lost[0]]}: {lost[1]}",
             "errors": dict(Counter(fault for span in inside if (fault := _fault(span)) is not None)),
         }
 
@@ -146,7 +147,7 @@ class Recorder:
         An overloaded server also answers late, but later and later; this is not reported here.
         """
         window_ns, answered = self.end_ns - self.begin_ns, [span for span in inside if span.finished_ns is not None]
-        if not answered or _mean([span.started_ns - span.intended_ns for span in inside]) > self._late_ns:
+        if not answered or fmean([span.started_ns - span.intended_ns for span in inside]) > self._late_ns:
             return None
         p90_ns = record.summary([_service_ns(span) for span in answered])["p90_ns"]
         service_ns = self._quarters(answered, _service_ns)
@@ -170,9 +171,9 @@ class Recorder:
         finished_ns = [span.finished_ns for span in inside if span.finished_ns is not None]
         unanswered = self._left_at(finished_ns, _moments(self.begin_ns, self.end_ns))
         third, quarter, moment = MOMENTS // 3, MOMENTS // 4, MOMENTS // 30
-        first, then, last = map(_mean, (unanswered[:third], unanswered[-third:][:moment], unanswered[-moment:]))
+        first, then, last = map(fmean, (unanswered[:third], unanswered[-third:][:moment], unanswered[-moment:]))
         noise = max(1 + NOISE * sqrt(2 * max(0.0, first)), self.schedule.rate_per_s * JITTER_S)
-        throughout = _grows([_mean(unanswered[begin:][:quarter]) for begin in range(0, MOMENTS, quarter)], noise)
+        throughout = _grows([fmean(unanswered[begin:][:quarter]) for begin in range(0, MOMENTS, quarter)], noise)
         if last - first <= noise or (last - then <= noise and not throughout):
             return None
         return "too slow", f"{unanswered[-1]:,} due requests had no answer at the end, {first:,.0f} in the first third"
@@ -189,7 +190,7 @@ class Recorder:
         parts: list[list[int]] = [[], [], [], []]
         for span in spans:
             parts[4 * (span.intended_ns - self.begin_ns) // (self.end_ns - self.begin_ns)].append(value_of(span))
-        return [_mean(part) for part in parts] if all(parts) else []
+        return [fmean(part) for part in parts] if all(parts) else []
 
     def _inside(self) -> list[Span]:
         return [span for span in self.spans if self.begin_ns <= span.intended_ns < self.end_ns]
@@ -224,10 +225,6 @@ def _grows(quarters: Sequence[float], least: float) -> bool:
 def _service_ns(span: Span) -> int:
     assert span.finished_ns is not None
     return span.finished_ns - span.started_ns
-
-
-def _mean(values: Sequence[int]) -> float:
-    return sum(values) / len(values)
 
 
 def _fault(span: Span) -> str | None:
