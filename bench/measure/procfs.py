@@ -6,7 +6,6 @@ Formats: proc(5), cgroups(7), Documentation/admin-guide/cgroup-v2.rst, Documenta
 import math
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
 UNLIMITED = math.inf
@@ -76,8 +75,10 @@ def ranges(text: str | None) -> frozenset[int] | None:
     """Return the numbers of ``ip_local_reserved_ports`` or of a list of cores, written as ``8080,9148-9150``."""
     if text is None:
         return None
-    edges = re.findall(r"(\d+)(?:-(\d+))?", text)
-    return frozenset(number for first, last in edges for number in range(int(first), int(last or first) + 1))
+    numbers: set[int] = set()
+    for first, last in re.findall(r"(\d+)(?:-(\d+))?", text):
+        numbers.update(range(int(first), int(last or first) + 1))
+    return frozenset(numbers)
 
 
 def bound_to_all(sockets: str | None) -> Iterator[int]:
@@ -95,9 +96,13 @@ def tcp_counts(netstat: str | None) -> dict[str, int]:
 
 def holes(maps: str | None) -> list[int]:
     """Return the sizes of the free address ranges between the mappings of ``/proc/PID/maps``."""
-    ranges = re.findall(r"^([0-9a-f]+)-([0-9a-f]+) ", maps or "", re.MULTILINE)
-    edges = [(int(low, 16), int(high, 16)) for low, high in ranges]
-    return [low - high for (_, high), (low, _) in pairwise(edges) if low > high]
+    sizes = []
+    last = None
+    for low, high in re.findall(r"^([0-9a-f]+)-([0-9a-f]+) ", maps or "", re.MULTILINE):
+        if last is not None and int(low, 16) > last:
+            sizes.append(int(low, 16) - last)
+        last = int(high, 16)
+    return sizes
 
 
 def cgroup_folders(cgroup: str | None, mountinfo: str | None, controller: str) -> list[str]:
@@ -111,7 +116,8 @@ def cgroup_folders(cgroup: str | None, mountinfo: str | None, controller: str) -
         names, colon, path = rest.partition(":")
         if not colon:
             continue
-        group, version = PurePosixPath(path), 2 if hierarchy == "0" and not names else 1
+        group = PurePosixPath(path)
+        version = 2 if hierarchy == "0" and not names else 1
         for mounted_version, controllers, root, point in _cgroup_mounts(mountinfo):
             fits = version == 2 or controller in controllers.intersection(names.split(","))
             is_inside = ".." not in group.parts and group.is_relative_to(root)  # "/.." in a namespace: outside
@@ -129,8 +135,18 @@ def _cgroup_mounts(mountinfo: str | None) -> Iterator[tuple[int, set[str], str, 
     """
     for line in (mountinfo or "").splitlines():
         words, _, ending = line.partition(" - ")
-        head, tail = words.split(), ending.split()
-        if len(head) >= 5 and len(tail) >= 3 and tail[0] in {"cgroup", "cgroup2"}:
-            # Octal escapes, such as those for spaces.
-            root, point = (re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), word) for word in head[3:5])
-            yield 2 if tail[0] == "cgroup2" else 1, set(tail[2].split(",")), root, PurePosixPath(point)
+        head = words.split()
+        tail = ending.split()
+        if len(head) < 5 or len(tail) < 3:
+            continue
+        root, point = map(_unescape, head[3:5])
+        controllers = set(tail[2].split(","))
+        if tail[0] == "cgroup2":
+            yield 2, controllers, root, PurePosixPath(point)
+        elif tail[0] == "cgroup":
+            yield 1, controllers, root, PurePosixPath(point)
+
+
+def _unescape(word: str) -> str:
+    """Decode the octal escapes of mountinfo, such as those for spaces."""
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), word)

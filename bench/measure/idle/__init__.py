@@ -1,1 +1,1 @@
-"""Idle threads and tasks: the trial, and its worker with all kinds."""
+"""Idle threads and tasks: their worker with all kinds, and the attribution of their bytes."""

@@ -294,16 +294,23 @@ class Crowd:
         self._selector.unregister(program.output)
         with_it = [state for state in self.shares if state.node is program and state.stage not in {"crawled", "lost"}]
         shares = "1 share" if len(with_it) == 1 else f"{len(with_it)} shares"
-        self._add_loss(
-            "Locust worker", None, program.pid, f"{how}, with {shares}", sum(state.held for state in with_it)
-        )
+        held = sum(state.held for state in with_it)
+        self._add_loss("Locust worker", None, program.pid, f"{how}, with {shares}", held)
         for state in with_it:
             state.stage = "lost"
 
     def _add_loss(self, what: str, share: int | None, pid: int | None, how: str, in_flight: int) -> None:
         at_ns = 0 if self.begin_ns is None else time.monotonic_ns() - self.begin_ns
-        loss = {"what": what, "share": share, "pid": pid, "how": how, "in_flight": in_flight, "at_ns": at_ns}
-        self.lost.append(loss)
+        self.lost.append(
+            {
+                "what": what,
+                "share": share,
+                "pid": pid,
+                "how": how,
+                "in_flight": in_flight,
+                "at_ns": at_ns,
+            }
+        )
 
     def _note_lost(self, _node: process.Worker, share: int, what: str, pid: int | None, how: str) -> None:
         """Note the loss of a process of a share, and ignore what it does to the other process."""

@@ -46,7 +46,6 @@ from inflight.bench.measure import process
 from inflight.bench.measure.process import without_subject
 from inflight.bench.measure.swarm.strategy_user import ProcessUser, strategy_process
 from inflight.bench.measure.worker import Say, WorkerPart, serve
-from inflight.strategies.base import Job
 
 LOOPBACK = "127.0.0.1"
 REPORT_EVERY_S = 1.0
@@ -88,25 +87,25 @@ class ShareUser(ProcessUser):
         Event().wait()
 
     def _run(self, share: dict[str, Any]) -> None:
-        begin, pid = Event(), None
+        begin, pid, strategy = Event(), None, share["strategy"]
         self.node.begins[self.index] = begin
-        roots = {"bases": share["bases"], "first": share["first"], "count": share["count"]}
+        roots = {name: share[name] for name in ("bases", "first", "count")}
         cpus = None if share["cpus"] is None else set(share["cpus"])
-        job = Job.from_dict(share["job"])
         try:
             with ExitStack() as stack:
                 with self.node.starting:
-                    program = strategy_process(share["strategy"], job, roots, cpus, share["lifetime_s"])
+                    program = strategy_process(strategy, share["job"], roots, cpus, share["lifetime_s"])
                     worker = stack.enter_context(program)
-                    pid, knobs = worker.pid, worker.expect("ready", "knobs")["knobs"]
+                    pid = worker.pid
+                    knobs = worker.expect("ready", "knobs")["knobs"]
                 self.node.say({"event": "started", "share": self.index, "pid": pid, "knobs": knobs})
                 begin.wait()
-                outcome = self.crawl_once(worker, share["strategy"])
+                outcome = self.crawl_once(worker, strategy)
                 self.node.say({"event": "crawled", "share": self.index, "outcome": outcome})
                 Event().wait()
         except (process.WorkerError, OSError) as error:
             self._lose("strategy process", pid, without_subject(error))
-            self.note_failure(share["strategy"], str(error))
+            self.note_failure(strategy, str(error))
         except gevent.GreenletExit:
             self._lose("Locust user", None, "was stopped by Locust, or on its page")
             raise

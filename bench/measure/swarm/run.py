@@ -83,10 +83,16 @@ class SwarmRun:
         self._deadline_s = time.monotonic() + lifetime_s
         self._guard = held.Guard(self.setting.budget_bytes)
         measured, halves, tell = self.seen.measured, self.setting.halves, self.setting.hosting.tell
-        measured |= self._laid_out()
+        bound, pairs = self.laid.bound_by, len(self.laid.shares)
+        measured |= {
+            "planned_in_flight": self.laid.in_flight,
+            "bound_by": None if bound is None else asdict(bound),
+            "client_processes": pairs,
+            "server_processes": pairs,
+            "nodes": self.setting.hosting.nodes,
+        }
         before = host.disturbances(halves)
         site, patience_s = SiteConfig.from_dict(self.trial.values["site"]), _patience_s(lifetime_s)
-        pairs = len(self.laid.shares)
         tell(f"starting {pairs} strategy {'process' if pairs == 1 else 'processes'}, each with a server")
         with gathered(self.laid, site, halves, lifetime_s, patience_s, self.setting.hosting) as crowd:
             self._crowd, self.shares = crowd, crowd.shares
@@ -106,16 +112,6 @@ class SwarmRun:
             self._release()
             measured |= self._outcome() | self._counted_by_locust()
         measured |= host.disturbances(halves).since(before)
-
-    def _laid_out(self) -> dict[str, Any]:
-        bound, processes = self.laid.bound_by, len(self.laid.shares)
-        return {
-            "planned_in_flight": self.laid.in_flight,
-            "bound_by": None if bound is None else asdict(bound),
-            "client_processes": processes,
-            "server_processes": processes,
-            "nodes": self.setting.hosting.nodes,
-        }
 
     def _start(self, lifetime_s: float) -> None:
         """Start all strategy processes, ready to crawl."""

@@ -73,7 +73,7 @@ class StrategyUser(ProcessUser):
         job = Job(roots=(), max_in_flight=options.in_flight)
         roots = {"bases": [str(self.environment.host or self.host).rstrip("/")], "first": 0, "count": 1}
         try:
-            with strategy_process(options.strategy, job, roots, None, LIFETIME_S) as worker:
+            with strategy_process(options.strategy, job.to_dict(), roots, None, LIFETIME_S) as worker:
                 worker.expect("ready", "knobs")
                 while True:
                     crawled = self.crawl_once(worker, options.strategy)
@@ -86,10 +86,10 @@ class StrategyUser(ProcessUser):
 
 @contextmanager
 def strategy_process(
-    strategy: str, job: Job, roots: dict[str, Any], cpus: set[int] | None, lifetime_s: float
+    strategy: str, job: dict[str, Any], roots: dict[str, Any], cpus: set[int] | None, lifetime_s: float
 ) -> Iterator[process.Worker]:
     """Start a strategy process; end it on exit, also when Locust stops its user."""
-    order = {"strategy": strategy, "job": job.to_dict(), "roots": roots}
+    order = {"strategy": strategy, "job": job, "roots": roots}
     with process.running([PROGRAM], order, cpus, lifetime_s) as worker:
         worker.look_s = _LOOK_S
         yield worker
