@@ -159,7 +159,8 @@ def by_name(many: Sequence[Counts], compared: Sequence[str]) -> dict[str, float]
 def stored_section(many: Sequence[Row]) -> Section | None:
     """Return the verdict on the rows of a comparison by counts; None if a side has no valid one."""
     made = [row for row in many if isinstance(row, Counts) and row.is_compared and row.valid]
-    return section(made) if {side_of(row) for row in made} == set(SIDES) else None
+    has_both = {side_of(row) for row in made} == set(SIDES)
+    return section(made) if has_both else None
 
 
 def section(made: Sequence[Counts]) -> Section:
@@ -184,14 +185,17 @@ def section(made: Sequence[Counts]) -> Section:
         (words.plain(name, 90), f"{before:,.4g}", f"{after:,.4g}", f"{after - before:+,.4g}")
         for name, before, after in result.functions
     ]
-    tables = [Table("", heads, tuple(lines))] if lines else []
-    if functions:
-        tables.append(Table("Greatest changes", ("calls per page", "A", "B", "change"), tuple(functions)))
+    tables = [
+        Table("", heads, tuple(lines)),
+        Table("Greatest changes", ("calls per page", "A", "B", "change"), tuple(functions)),
+    ]
+    title = f"B {result.answer}"
     notes = [f"Not counted here: {name}, {words.plain(why, 200)}." for name, why in result.lacks.items()]
     if result.answer == "compared, not gated":
+        title = "Compared, not gated"
         notes.append(texts["versions"].format(*result.versions))
-    title = "Compared, not gated" if result.answer == "compared, not gated" else f"B {result.answer}"
-    return Section(title, tuple(tables), (*notes, texts["no_time"]), tuple(sides))
+    notes.append(texts["no_time"])
+    return Section(title, tuple(table for table in tables if table.lines), tuple(notes), tuple(sides))
 
 
 def to_json(result: CallsVerdict) -> dict[str, Any]:

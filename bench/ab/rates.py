@@ -4,6 +4,7 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from inflight.bench import units
@@ -95,15 +96,18 @@ def means(blocks: Sequence[Block]) -> dict[str, float]:
 
 def block_seconds(good: Sequence[Block]) -> dict[str, float]:
     """Return the median seconds of a block: its slices, and what memory adds if it is measured."""
-    slices, memory = ([block.durations_ns[part] / 1e9 for block in good] for part in (0, 1))
-    measured = [taken for taken in memory if taken]
-    return {"slices": statistics.median(slices or [0.0]), "memory": statistics.median(measured or [0.0])}
+    seconds = {}
+    for part, name in enumerate(("slices", "memory")):
+        taken_s = [block.durations_ns[part] / 1e9 for block in good]
+        seconds[name] = statistics.median(list(filter(None, taken_s)) or [0.0])
+    return seconds
 
 
 def left_out(each: Iterable[Sequence[Block]]) -> dict[str, Any]:
     """Return the numbers of blocks tried and left out, with the reasons."""
-    every = deciding.tally([block for blocks in each for block in blocks])
-    return {"tried": len(every.good) + every.lost, "left_out": every.lost, "reasons": dict(every.reasons)}
+    blocks = list(chain.from_iterable(each))
+    tally = deciding.tally(blocks)
+    return {"tried": len(blocks), "left_out": tally.lost, "reasons": dict(tally.reasons)}
 
 
 # Tables
@@ -118,10 +122,12 @@ def title(selftest: SelfTest) -> str:
 def _kinds(selftest: SelfTest) -> list[tuple[str, str, Mapping[str, Any]]]:
     """Return the size of each planted slowdown as it was measured, with its interval, and the counts of verdicts."""
     kinds = [("no change", "", selftest["false_alarms"]["real"])]
-    for size, part in sorted(selftest["detection"].items(), key=lambda item: int(item[0])):
-        is_known = part["seen"] is not None
-        interval = units.change_between(part["low"], part["high"]) if is_known else ""
-        kinds.append((units.change(part["seen"]) if is_known else f"about +{int(size)} %", interval, part["real"]))
+    for size in sorted(selftest["detection"], key=int):
+        part = selftest["detection"][size]
+        name, interval = f"about +{int(size)} %", ""
+        if part["seen"] is not None:
+            name, interval = units.change(part["seen"]), units.change_between(part["low"], part["high"])
+        kinds.append((name, interval, part["real"]))
     return kinds
 
 
@@ -137,11 +143,14 @@ def sections(selftest: SelfTest) -> list[Section]:
     first = [
         f"{machine['cpu']}, {machine['usable_cores']} cores, {machine['system']}, {machine['python']}",
         "; ".join([f"{dropped['tried']} blocks tried, {dropped['left_out']} left out", *reasons]),
-        *([f"interpreters of A and B: {', '.join(selftest['interpreters'])}"] if selftest.get("interpreters") else []),
-        *(["too few good blocks"] if selftest["too_few"] else []),
-        *words.disturbed(machine.get("neighbour")),
     ]
-    return [Section(title(selftest), (_decisions(selftest), _noise(selftest), _harness(selftest)), first=tuple(first))]
+    if selftest.get("interpreters"):
+        first.append(f"interpreters of A and B: {', '.join(selftest['interpreters'])}")
+    if selftest["too_few"]:
+        first.append("too few good blocks")
+    first += words.disturbed(machine.get("neighbour"))
+    tables = _decisions(selftest), _noise(selftest), _harness(selftest)
+    return [Section(title(selftest), tables, first=tuple(first))]
 
 
 def _decisions(selftest: SelfTest) -> Table:

@@ -138,8 +138,12 @@ def run(
         complain(f"interrupted; rows kept in {folder}")
         return 130
     text = json.dumps(result, indent=2, allow_nan=False) + "\n"
-    commands.keep(folder, {rows.SELFTEST_FILE: text}, [plot.picture_of_selftest(result, rows.read(folder))])
-    print(json.dumps(result | {"folder": str(folder)}, allow_nan=False) if as_json else rates.text(result))
+    picture = plot.picture_of_selftest(result, rows.read(folder))
+    commands.keep(folder, {rows.SELFTEST_FILE: text}, [picture])
+    if as_json:
+        print(json.dumps(result | {"folder": str(folder)}, allow_nan=False))
+    else:
+        print(rates.text(result))
     say(f"kept:  {folder / rows.SELFTEST_FILE}")
     return code(result)
 
@@ -167,7 +171,10 @@ def _measure(plan: Plan, where: Laboratory) -> dict[str, Any]:
     loops = {size: max(1, round(size / 100 * page_ns / cost["loop_ns"])) for size in SIZES if good}
     slow = {size: where.blocks(f"planted-{size}", plan.arms(loops[size]), plan.planted) for size in loops}
     a, b = plan.arms()
-    calls = {"same": where.count("calls", a, b), "planted": where.count("planted-call", a, replace(b, planted_loops=0))}
+    calls = {
+        "same": where.count("calls", a, b),
+        "planted": where.count("planted-call", a, replace(b, planted_loops=0)),
+    }
     timers = trial_of(LATE.id, 1, LATE, strategies.describe(plan.strategy))
     (late,) = runs.measured(timers, where.place.keeper, where.place.setting(where.folder.name))
     runs.append(where.folder, late)

@@ -100,8 +100,10 @@ def _advice(result: Result) -> list[str]:
         return []
     sd, change = max(effect.sd for effect in decision.effects), units.change_size(rule.acceptable)
     blocks = blocks_to_find(rule.acceptable, sd, rule, len(decision.effects))
-    block_s = sum(sum(block.durations_ns) for block in good) / 1e9 / len(good)
-    budget = f"in --budget {budget_for(blocks * block_s)}s" if blocks else "in no reasonable time"
+    budget = "in no reasonable time"
+    if blocks:
+        block_s = sum(sum(block.durations_ns) for block in good) / 1e9 / len(good)
+        budget = f"in --budget {budget_for(blocks * block_s)}s"
     return [f"blocks that vary like these find a change of {change} {budget}"]
 
 
@@ -195,13 +197,14 @@ def not_gated(result: Result) -> dict[str, str]:
 
 def _line(result: Result, metric: str) -> tuple[str, ...]:
     sides = [amount(metric, read.figure(result.tally.good, side, metric)) for side in SIDES]
-    effect = next((effect for effect in result.decision.effects if effect.metric == metric), None)
-    if effect is None:
+    effects = {effect.metric: effect for effect in result.decision.effects}
+    if metric not in effects:
         return (NAMES[metric], *sides, "", "", "", "", "")
+    effect = effects[metric]
+    worst = units.change(turned(metric, effect.upper))
     p = units.number(effect.p, 2) if effect.p >= MIN_P else f"<{MIN_P:.5f}"
-    least = smallest_found(effect.sd, result.rule, len(result.decision.effects))
-    worst, detectable = units.change(turned(metric, effect.upper)), units.change_size(least)
-    return (NAMES[metric], *sides, effect.change, effect.interval, worst, p, detectable)
+    least = smallest_found(effect.sd, result.rule, len(effects))
+    return (NAMES[metric], *sides, effect.change, effect.interval, worst, p, units.change_size(least))
 
 
 def _effect_json(effect: Effect, result: Result) -> dict[str, Any]:
