@@ -94,15 +94,18 @@ def run(
 
 def work_out(chosen: Iterable[Claim], *, quick: bool) -> Needed:
     """Return the trials of these claims, each once. Raises ExperimentError if none of them has a quick experiment."""
-    planned = [(claim, claim.quick if quick else claim.experiment) for claim in chosen]
-    experiments = [(claim, experiment) for claim, experiment in planned if experiment is not None]
-    left_out = tuple(claim.id for claim, experiment in planned if experiment is None)
+    experiments, left_out = [], []
+    for claim in chosen:
+        experiment = claim.quick if quick else claim.experiment
+        if experiment is None:
+            left_out.append(claim.id)
+        else:
+            experiments.append((claim, experiment))
     if not experiments:
         raise ExperimentError(f"{', '.join(left_out)}: not part of --quick; leave --quick out")
-    experiment = plans.union(
-        "claims-quick" if quick else "claims", "The trials of `inflight claims`.", (claim for _, claim in experiments)
-    )
-    return Needed(experiments, experiment, plans.trials_of(experiment), left_out)
+    name = "claims-quick" if quick else "claims"
+    union = plans.union(name, "The trials of `inflight claims`.", [experiment for _, experiment in experiments])
+    return Needed(experiments, union, plans.trials_of(union), tuple(left_out))
 
 
 def report_of(folder: Path, needed: Needed, reused: int) -> Report:
@@ -180,7 +183,8 @@ def _report(folder: Path, needed: Needed, reused: int, *, as_json: bool, is_whol
         for verdict in report.claims if is_whole else ():
             print(f"\n{show.whole(verdict, width)}")
     say(f"rows: {folder / rows.ROWS_FILE}\npage: inflight report {folder}")
-    broken = [claim.id for claim, part in needed.rows_of(rows.read(folder)) if part and all(map(_is_broken, part))]
+    of_claims = needed.rows_of(rows.read(folder))
+    broken = [claim.id for claim, trials in of_claims if trials and all(map(_is_broken, trials))]
     if broken:
         complain(f"could not be tested: {', '.join(broken)}")
     return 1 if broken else 0

@@ -3,7 +3,7 @@
 import ast
 import json
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -33,7 +33,7 @@ class UnknownError(Exception):
 def judge(claim: Claim, rows: Sequence[Row]) -> Verdict:
     """Return the verdict of a claim from the rows of its trials, which may be of any status."""
     file, trials = claim.file, read(rows)
-    figures = {name: figure for key, of in file.figures.items() for name, figure in _figures(key, of, trials, rows)}
+    figures, exhibits = (_figures(many, trials, rows) for many in (file.figures, file.exhibits))
     answers = [answer for part in file.parts for answer in _answers(part, figures)]
     answers += [answer for fact in file.facts for answer in _facts(fact, trials)]
     if file.compares_limits:
@@ -49,7 +49,6 @@ def judge(claim: Claim, rows: Sequence[Row]) -> Verdict:
             word = "demonstration"
     texts = {name: getattr(file, name) for name in ("claim", "source", "published", "tested", "background")}
     known = "; ".join(f"{figure.name}: {figure.text}" for figure in figures.values() if not figure.reason)
-    exhibits = {name: each.said for key, of in file.exhibits.items() for name, each in _figures(key, of, trials, rows)}
     return Verdict(
         **{name: " ".join(text.split()) for name, text in (texts | {"why": why}).items()},
         id=claim.id,
@@ -58,7 +57,7 @@ def judge(claim: Claim, rows: Sequence[Row]) -> Verdict:
         measured=f"{file.measure}: {known}".removeprefix(": "),
         answers=tuple(answers),
         figures=figures,
-        exhibits={name: text for name, text in exhibits.items() if text},
+        exhibits={name: exhibit.said for name, exhibit in exhibits.items() if exhibit.said},
     )
 
 
@@ -125,10 +124,13 @@ def _each(of: Selected, trials: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     return [(str(value), group) for value, group in there.groupby(of.each)]
 
 
-def _figures(key: str, of: FigureOf, trials: pd.DataFrame, rows: Sequence[Row]) -> Iterator[tuple[str, ClaimFigure]]:
-    """Yield a figure by its key, or one for each value of a column, by key and value."""
-    for value, group in _each(of, trials):
-        yield f"{key} {value}".strip(), _figure(of, f"{of.name} {value}".strip(), group, rows)
+def _figures(many: Mapping[str, FigureOf], trials: pd.DataFrame, rows: Sequence[Row]) -> dict[str, ClaimFigure]:
+    """Return each figure by its key, or one for each value of a column, by key and value."""
+    figures = {}
+    for key, of in many.items():
+        for value, group in _each(of, trials):
+            figures[f"{key} {value}".strip()] = _figure(of, f"{of.name} {value}".strip(), group, rows)
+    return figures
 
 
 def _figure(of: FigureOf, name: str, trials: pd.DataFrame, rows: Sequence[Row]) -> ClaimFigure:

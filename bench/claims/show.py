@@ -21,10 +21,10 @@ def lines(report: Report, *, colour: bool = False) -> list[str]:
 
 def whole(verdict: Verdict, width: int = 100) -> str:
     """Return all texts and parts of one claim."""
-    texts = [words.plain(verdict.claim, 3000), *(words.plain(text, 3000) for text in facts(verdict))]
-    exhibits = [f"{name}:\n{_printable(text)}" for name, text in verdict.exhibits.items()]
-    parts = terminal.text(Section("", (answers(verdict),)), width).plain
-    return "\n\n".join([*(terminal.wrapped(text, width) for text in texts), parts, *exhibits])
+    texts = [terminal.wrapped(words.plain(text, 3000), width) for text in (verdict.claim, *facts(verdict))]
+    texts.append(terminal.text(Section("", (answers(verdict),)), width).plain)
+    texts += [f"{name}:\n{_printable(text)}" for name, text in verdict.exhibits.items()]
+    return "\n\n".join(texts)
 
 
 def facts(verdict: Verdict) -> tuple[str, ...]:
@@ -35,20 +35,23 @@ def facts(verdict: Verdict) -> tuple[str, ...]:
 
 def answers(verdict: Verdict) -> Table:
     """Return the parts of a claim."""
-    cells = ((part.name, part.measured or "-", part.must, part.answer) for part in verdict.answers)
-    lines = tuple(tuple(words.plain(text, 300) for text in part) for part in cells)
-    return Table("Parts", ("part", "what was measured", "value", "verdict"), lines)
+    lines = []
+    for part in verdict.answers:
+        cells = (part.name, part.measured or "-", part.must, part.answer)
+        lines.append(tuple(words.plain(text, 300) for text in cells))
+    return Table("Parts", ("part", "what was measured", "value", "verdict"), tuple(lines))
 
 
 def section(report: Report) -> Section:
     """Return the section of Markdown and page: a table of the claims, with all texts of each folded away."""
     heads = ("claim", "verdict", "what was measured", "published")
-    cells = tuple((Cell(each.claim, each.id), each.word, each.measured, each.published) for each in report.claims)
-    details = tuple(
-        Detail(f"{each.id}: {each.word}", facts(each), tuple(each.exhibits.values()), tables=(answers(each),))
-        for each in report.claims
-    )
-    return Section(title(report), (Table("", heads, cells),), notes(report), details=details)
+    lines, details = [], []
+    for each in report.claims:
+        lines.append((Cell(each.claim, each.id), each.word, each.measured, each.published))
+        exhibits = tuple(each.exhibits.values())
+        details.append(Detail(f"{each.id}: {each.word}", facts(each), exhibits, tables=(answers(each),)))
+    table = Table("", heads, tuple(lines))
+    return Section(title(report), (table,), notes(report), details=tuple(details))
 
 
 def title(report: Report) -> str:
@@ -65,7 +68,8 @@ def notes(report: Report) -> tuple[str, ...]:
 def provenance(report: Report) -> str:
     """Return a sentence with the command and the machine of a report."""
     made = command(report.machine)
-    return f"Made {f'by {code(made)} ' if made else ''}on {escaped(report.source)}."
+    by = f"by {code(made)} " if made else ""
+    return f"Made {by}on {escaped(report.source)}."
 
 
 def _printable(text: str) -> str:

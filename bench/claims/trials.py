@@ -97,19 +97,25 @@ def find_rows(
     for row in _rows_of_this_machine(out):
         if _has_its_interpreter(row, given):  # a reused row is in several folders
             moments.setdefault((row.started_at, row.run), {})[key_of_row(row)] = row
-    ordered = [moment for _, moment in sorted(moments.items(), key=lambda item: item[0])]
+    ordered = [moments[moment] for moment in sorted(moments)]
     usable = {key: _usable(trial, ordered) for key, trial in wanted.items()}
     chosen: dict[Key, Measured] = {}
-    for key in usable.keys() - timed:
-        if ended := [measured for measured in usable[key] if not _is_skipped(measured)]:
-            chosen[key] = next((measured for measured in reversed(ended) if _is_valid(measured)), ended[-1])
+    for key, many in usable.items():
+        ended = [measured for measured in many if not _is_skipped(measured)]
+        if ended and key not in timed:
+            chosen[key] = next(filter(_is_valid, reversed(ended)), ended[-1])
     for keys in together:
-        for number in {key[3] for key in keys}:
-            group = [key for key in keys if key in timed and key[3] == number]
-            runs_of = [{measured[0].run: measured for measured in usable[key]} for key in group]
-            common = set[str]().union(*runs_of).intersection(*runs_of)
-            newest = ((key, of[max(common)]) for key, of in zip(group, runs_of, strict=True) if common)
-            chosen |= {key: last for key, last in newest if not _is_skipped(last)}  # a run's name begins with its time
+        rounds: dict[int, list[Key]] = {}
+        for key in keys:
+            if key in timed:
+                rounds.setdefault(key[3], []).append(key)
+        for group in rounds.values():
+            by_run = {key: {measured[0].run: measured for measured in usable[key]} for key in group}
+            common = set.intersection(*map(set, by_run.values()))
+            newest = max(common, default="")  # a run's name begins with its time
+            for key in group if common else ():
+                if not _is_skipped(by_run[key][newest]):
+                    chosen[key] = by_run[key][newest]
     return chosen
 
 

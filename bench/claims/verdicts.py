@@ -44,7 +44,10 @@ class ClaimFigure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         """Write a value in the unit of the figure."""
         if value is None:
             return self.said or f"unknown ({self.reason})"
-        return next((write(value) for end, write in WRITERS.items() if self.unit.endswith(end)), f"{round(value):,}")
+        for end, write_figure in WRITERS.items():
+            if self.unit.endswith(end):
+                return write_figure(value)
+        return f"{round(value):,}"
 
     @property
     def text(self) -> str:
