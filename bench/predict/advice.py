@@ -117,12 +117,14 @@ def _ends(*ends: float) -> list[float | None]:
 def verify(lines: DataFrame, chosen: list[dict[str, Any]]) -> dict[str, Any]:
     """Return how far off the expected figures are, and whether the choice holds: no other model is surely faster."""
     rates = lines.query("figure == 'pages_per_s' and valid and role != 'placebo'")
-    means = {mean.strategy: _ends(mean.estimate, mean.low, mean.high) for mean in records(summary(rates, ["strategy"]))}
+    means = {mean.strategy: mean for mean in records(summary(rates, ["strategy"]))}
     models = []
     for model in chosen:
         name, expected = model["strategy"], model["pages_per_s"][0]
-        measured = means.get(name)
-        off = None if measured is None else (measured[0] or 0) / expected - 1
+        mean, measured, off = means.get(name), None, None
+        if mean is not None:
+            measured = _ends(mean.estimate, mean.low, mean.high)
+            off = (measured[0] or 0) / expected - 1
         figures = {"expected_pages_per_s": expected, "measured_pages_per_s": measured, "off": off}
         models.append({"strategy": name, **figures})
     off = max(abs(model["off"]) for model in models) if len(means) == len(models) else None

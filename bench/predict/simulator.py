@@ -32,7 +32,7 @@ def simulated(every: DataFrame) -> dict[str, Any] | None:
     plain = lines.query("valid and stack != 'none' and cores == 1 and (kind == 'arm' or site_pages >= in_flight)")
     plain = plain[~plain["arm"].isin(shares[shares > MAX_SHARE].index)]
     for _, part in sorted(plain.groupby(["kind", "connection", "site"]), key=lambda item: -len(item[1])):
-        bare = part[(part["figure"] == "cpu_per_page_ns") & (part["latency_ns"] == 0) & (part["cpu_ns"] == 0)]
+        bare = part.query("figure == 'cpu_per_page_ns' and latency_ns == 0 and cpu_ns == 0")
         costs: dict[str, list[Any]] = {}
         for mean in records(summary(bare, ["arm", "in_flight"]).sort_values("in_flight")):
             costs.setdefault(mean.arm, []).append((mean.in_flight, mean.estimate))

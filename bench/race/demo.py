@@ -51,8 +51,9 @@ def trials() -> list[Trial]:
     names = [name for name in strategies.models() if not strategies.describe(name).lack]
     experiment = commands.experiment_of(PRESET, names, 1)
     grids = [edited(grid, pages=ALONE_PAGES) if grid.in_flight == (1,) else grid for grid in experiment.crawl]
-    planned = [trial for trial in runs.plan(edited(experiment, crawl=tuple(grids))) if isinstance(trial, Trial)]
-    return sorted(planned, key=lambda trial: -trial.workload.in_flight)
+    planned = runs.plan(edited(experiment, crawl=tuple(grids)))
+    crawls = [trial for trial in planned if isinstance(trial, Trial)]
+    return sorted(crawls, key=lambda trial: -trial.workload.in_flight)
 
 
 def figures(rows: list[Row]) -> dict[str, Any]:

@@ -76,9 +76,9 @@ def races(rows: Iterable[Row]) -> list[Race]:
 def _joins(row: Row, group: list[Row]) -> bool:
     guest, host = row.workload, group[0].workload
     site = structs.replace(guest.site, pages=host.site.pages)
-    is_alike = structs.replace(guest, id=host.id, arm=host.arm, in_flight=host.in_flight, site=site) == host
+    as_host = structs.replace(guest, id=host.id, arm=host.arm, in_flight=host.in_flight, site=site)
     is_strange = row.strategy not in {each.strategy for each in group}
-    return is_strange and is_alike and guest.site.pages <= host.site.pages
+    return is_strange and as_host == host and guest.site.pages <= host.site.pages
 
 
 def _race(alike: list[Row], guests: list[Row]) -> Race:
@@ -96,8 +96,9 @@ def _median_round(rows: list[Row]) -> Row:
     """Return the row with the median time of the largest site, of valid rows if there are any."""
     best = [row for row in rows if row.valid] or rows
     most = max(map(_pages, best))
-    ordered = sorted((row for row in best if _pages(row) == most), key=lambda row: row.measured.makespan_ns)
-    return ordered[(len(ordered) - 1) // 2]
+    largest = [row for row in best if _pages(row) == most]
+    largest.sort(key=lambda row: row.measured.makespan_ns)
+    return largest[(len(largest) - 1) // 2]
 
 
 def _lane(row: Row, pages: int, rank: int) -> Lane:

@@ -58,7 +58,8 @@ def notes(race: Race) -> list[str]:
 
 def _line(lane: Lane, race: Race) -> tuple[str, ...]:
     measured, done = lane.row.measured, units.count(sum(lane.completions))
-    rss_bytes = max([measured.rss_bytes or 0, *(measured.samples.rss_bytes if measured.samples else [])])
+    samples = measured.samples.rss_bytes if measured.samples else []
+    rss_bytes = max([measured.rss_bytes or 0, *samples])
     return (
         lane.name,
         "invalid" if lane.invalid else str(lane.rank or "not finished"),
@@ -103,7 +104,9 @@ def _values(lane: Lane, room: int) -> dict[str, Any]:
     """Return what the script needs, with at most ``room`` bins and a quarter as many samples."""
     step = len(lane.completions) // room + 1
     starts, flying = range(0, len(lane.completions), step), lane.row.measured.timeline.in_flight
-    samples = lane.row.measured.samples
+    samples = msgspec.to_builtins(lane.row.measured.samples)
+    for name, values in (samples or {}).items():
+        samples[name] = values[:: 4 * len(values) // room + 1]
     return {
         "name": lane.name,
         "own": lane.row.stack != "shared",
@@ -117,8 +120,7 @@ def _values(lane: Lane, room: int) -> dict[str, Any]:
         "bin_us": lane.bin_ns * step // 1000,
         "done": [sum(lane.completions[n : n + step]) for n in starts],
         "flying": [flying[min(n + step, len(lane.completions)) - 1] for n in starts],
-        "samples": samples
-        and {name: values[:: 4 * len(values) // room + 1] for name, values in msgspec.to_builtins(samples).items()},
+        "samples": samples,
     }
 
 
