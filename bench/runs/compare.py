@@ -85,11 +85,13 @@ class ComparedRuns:
         ``pass``: each is better, equal, or where the first run expected it, and no baseline is worse. Else
         ``inconclusive``.
         """
+        if self.is_unlike:
+            return "inconclusive"
         answers = self.changes["answer"]
         decides = set(answers[self.changes["arm"] != self.changes["against"]])
-        if not self.is_unlike and "worse" in decides:
+        if "worse" in decides:
             return "regression"
-        is_open = self.is_unlike or "can't tell" in decides or "worse" in set(answers)
+        is_open = "can't tell" in decides or "worse" in set(answers)
         return "inconclusive" if is_open else "pass"
 
 
@@ -120,7 +122,8 @@ def compare(runs: Sequence[Run]) -> ComparedRuns:
     changes += [(*line[: len(KEYS)], line.as_log.estimate, MARGIN, None) for line in records(absolute)]
     answered = _answered(changes, last)
     means = means.merge(answered[KEYS]).assign(valid=True).sort_values(ORDER)
-    rest = every[~pd.MultiIndex.from_frame(every[KEYS]).isin(pd.MultiIndex.from_frame(answered[KEYS]))]
+    has_answer = pd.MultiIndex.from_frame(every[KEYS]).isin(pd.MultiIndex.from_frame(answered[KEYS]))
+    rest = every[~has_answer]
     unlike = {key for run in runs[1:] for key in rows.machine_changes(runs[0].machine, run.machine)}
     values = {key: [str(run.machine.get(key)) for run in runs] for key in sorted(unlike)}
     values["clock"] = [str(clock(run.rows)) for run in runs]
@@ -137,7 +140,8 @@ def _lines(rows: Sequence[Row]) -> pd.DataFrame:
     wide = trials(rows).query("valid and comparison == ''")
     times = with_cycles(long(wide).query("kind in @TIMED and figure in @TIMES"), rows).query("role != 'placebo'")
     times = times.assign(against=times["reference"].replace("", REFERENCE))
-    return pd.concat([times.assign(is_ratio=times["arm"] != times["against"]), _memory(wide.query("kind == 'memory'"))])
+    times = times.assign(is_ratio=times["arm"] != times["against"])
+    return pd.concat([times, _memory(wide.query("kind == 'memory'"))])
 
 
 def _memory(wide: pd.DataFrame) -> pd.DataFrame:
@@ -145,8 +149,9 @@ def _memory(wide: pd.DataFrame) -> pd.DataFrame:
     wide = wide.reindex(columns=wide.columns.union(["held_in_flight", "held_uss_bytes"]))
     wide = wide.assign(in_flight=0, site_pages=0, against="", figure=MEMORY, is_ratio=False)
     held = wide.groupby([*KEYS, "held_in_flight"])["held_uss_bytes"].median().reset_index()
-    least = held.groupby(KEYS)[["held_in_flight", "held_uss_bytes"]].transform("first")
-    value = (held["held_uss_bytes"] - least["held_uss_bytes"]) / (held["held_in_flight"] - least["held_in_flight"])
+    sizes = held[["held_in_flight", "held_uss_bytes"]]
+    more = sizes - held.groupby(KEYS)[list(sizes)].transform("first")
+    value = more["held_uss_bytes"] / more["held_in_flight"]
     return held.assign(unit=held["held_in_flight"].astype(str), value=value, valid=True).dropna()
 
 
@@ -167,7 +172,8 @@ def _answered(changes: Sequence[tuple[Any, ...]], last: int) -> pd.DataFrame:
             answer = "better" if is_better else "worse"
         elif line.is_expected is not False and line.estimate.is_within(MARGIN):
             answer = "equal"
-        lines.append((*line[:-4], last, 0, *astuple(line.estimate.interval().ratio()), line.p, answer))
+        ratio = astuple(line.estimate.interval().ratio())
+        lines.append((*line[:-4], last, 0, *ratio, line.p, answer))
     return pd.DataFrame(lines, columns=[*KEYS, *CHANGE])
 
 

@@ -53,8 +53,8 @@ def _draw(axes: "Axes", means: pd.DataFrame, names: Sequence[str], comparison: C
     low, high = means["estimate"].min(), means["estimate"].max()
     room = max(high - low, 0.05 * high)
     bars = means[means["n"] > 1]
-    low, high = max(min([low, *bars["low"]]), low - room), min(max([high, *bars["high"]]), high + room)
-    axes.set_ylim(low - 0.1 * room, high + 0.1 * room)
+    lowest, highest = min([low, *bars["low"]]), max([high, *bars["high"]])
+    axes.set_ylim(max(lowest, low - room) - 0.1 * room, min(highest, high + room) + 0.1 * room)
     axes.set_xlim(0.6, len(comparison.runs) + 0.4)
     axes.set_xticks(range(1, len(comparison.runs) + 1))
     first = records(means)[0]
