@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
@@ -41,13 +41,6 @@ MIN_CALLS = 0.99
 """Smallest number of calls per page of a function in which a call is planted, and of the planted one."""
 
 
-class Compared(NamedTuple):
-    """A comparison: its verdict, and how long the command took."""
-
-    verdict: dict[str, Any]
-    seconds: float
-
-
 @click.group(help=__doc__.partition("\n")[0] if __doc__ else None)
 def main() -> None:
     """Choose a test."""
@@ -65,20 +58,20 @@ def planted(strategy: str, times: int) -> None:
         commit(repository)
         functions = functions_per_page(strategy, out)
         Random(1).shuffle(functions)
-        detected, seconds = 0, []
+        detected, times_s = 0, []
         for number in range(times):
             name, calls = functions[number % len(functions)]
             git(repository, "checkout", "--quiet", "--detach", "main")
             path, _, qualified = name.partition(":")
             plant(repository / path, qualified)
             commit(repository)
-            compared = ab(f"{strategy}@main", f"{strategy}@HEAD", "--repo", repository, "--out", out)
-            seconds.append(compared.seconds)
-            verdict = compared.verdict["verdict"]
-            named = {each["name"]: each["b"] - each["a"] for each in compared.verdict["functions"]}
+            result, time_s = ab(f"{strategy}@main", f"{strategy}@HEAD", "--repo", repository, "--out", out)
+            times_s.append(time_s)
+            verdict = result["verdict"]
+            named = {each["name"]: each["b"] - each["a"] for each in result["functions"]}
             detected += verdict == "does more" and abs(named.get(f"{path}:planted", 0) - calls) < 0.1
             click.echo(f"{number + 1:>3}  {name:60} {calls:g} per page: {verdict}, named {named}")
-    click.echo(f"{strategy}: {detected} of {times} planted calls found and named, in {spread(seconds)}")
+    click.echo(f"{strategy}: {detected} of {times} planted calls found and named, in {spread(times_s)}")
 
 
 @main.command()
@@ -87,10 +80,9 @@ def planted(strategy: str, times: int) -> None:
 def same(strategy: str, times: int) -> None:
     """Compare a strategy with itself; count the verdicts."""
     with tempfile.TemporaryDirectory() as out:
-        many = [ab(strategy, strategy, "--out", out) for _ in range(times)]
-    verdicts = dict(Counter(compared.verdict["verdict"] for compared in many))
-    seconds = [compared.seconds for compared in many]
-    click.echo(f"{strategy} with itself, {times} comparisons: {verdicts}, in {spread(seconds)}")
+        results, times_s = zip(*(ab(strategy, strategy, "--out", out) for _ in range(times)), strict=True)
+    verdicts = dict(Counter(result["verdict"] for result in results))
+    click.echo(f"{strategy} with itself, {times} comparisons: {verdicts}, in {spread(times_s)}")
 
 
 @main.command()
@@ -159,8 +151,8 @@ def spread(seconds: Sequence[float]) -> str:
 
 def functions_per_page(strategy: str, out: Path) -> list[tuple[str, float]]:
     """Return the plain functions of the strategies that each page calls, with how often."""
-    compared = ab(strategy, strategy, "--out", out)
-    rows = files.read(Path(compared.verdict["folder"]))
+    result, _ = ab(strategy, strategy, "--out", out)
+    rows = files.read(Path(result["folder"]))
     calls: dict[str, float] = rows[0].measured.python_calls
     ours = {name: count for name, count in calls.items() if name.startswith("strategies/") and count > MIN_CALLS}
     return [(name, count) for name, count in sorted(ours.items()) if is_plain(name)]
@@ -172,8 +164,8 @@ def is_plain(name: str) -> bool:
     if "<" in qualified:
         return False
     node = node_of((ROOT / path).read_text(encoding="utf-8"), qualified)
-    is_generator = any(isinstance(each, ast.Yield | ast.YieldFrom) for each in ast.walk(node))
-    return isinstance(node, ast.FunctionDef) and not is_generator
+    yields = [each for each in ast.walk(node) if isinstance(each, ast.Yield | ast.YieldFrom)]
+    return isinstance(node, ast.FunctionDef) and not yields
 
 
 def node_of(text: str, qualified: str) -> Any:
@@ -206,11 +198,11 @@ def commit(folder: Path) -> None:
     git(folder, "commit", "--quiet", "--message", "counts")
 
 
-def ab(*words: object) -> Compared:
-    """Compare two sides by their calls."""
+def ab(*words: object) -> tuple[dict[str, Any], float]:
+    """Compare two sides by their calls; return the verdict, and how many seconds the command took."""
     begin_s = time.monotonic()
     text = inflight("ab", *words, "--metric", "calls", "--json")
-    return Compared(json.loads(text), time.monotonic() - begin_s)
+    return json.loads(text), time.monotonic() - begin_s
 
 
 def inflight(*words: object) -> str:

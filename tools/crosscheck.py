@@ -63,7 +63,7 @@ LOCUSTFILE = Path(__file__).parent / "plain_user.py"
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ClientReading:
     """What one client measured once; ``measure`` adds the use of both cores and what the server counted."""
 
     per_s: float
@@ -79,10 +79,10 @@ class Reading:
     """Requests that the server counted."""
 
 
-Client = Callable[[Server, SiteConfig, int, Setting], Reading]
+Client = Callable[[Server, SiteConfig, int, Setting], ClientReading]
 
 
-def callbacks(server: Server, site: SiteConfig, _seconds: int, setting: Setting) -> Reading:
+def callbacks(server: Server, site: SiteConfig, _seconds: int, setting: Setting) -> ClientReading:
     """Crawl the site, as in any trial: the completions in the steady state, in whole turns of the loop."""
     workload, seen = Workload("crosscheck", "crawl", site, IN_FLIGHT, "keep-alive"), Observation()
     observe(trial_of(workload.id, 1, workload, strategies.describe("callbacks")), server, setting, seen)
@@ -93,10 +93,10 @@ def callbacks(server: Server, site: SiteConfig, _seconds: int, setting: Setting)
     measured = seen.measured
     share = (measured["cpu_user_ns"] + measured["cpu_system_ns"]) / measured["makespan_ns"]
     p50_ns = measured["steady_service"]["p50_ns"]
-    return Reading(per_s, p50_ns, measured["failed_pages"], measured["tries"], client_share=share)
+    return ClientReading(per_s, p50_ns, measured["failed_pages"], measured["tries"], client_share=share)
 
 
-def open_loop(server: Server, site: SiteConfig, seconds: int, setting: Setting) -> Reading:
+def open_loop(server: Server, site: SiteConfig, seconds: int, setting: Setting) -> ClientReading:
     """Send at a constant rate; the median is that of the service times."""
     rate = OPEN_SHARE * (_ideal_per_s(site, 0) or OPEN_RATE_PER_S)
     table = Open(rates=(rate,), seconds=seconds, latency=(site.delay,), site={"links": 0, "pages": 1000})
@@ -106,19 +106,19 @@ def open_loop(server: Server, site: SiteConfig, seconds: int, setting: Setting) 
     measured = row.measured
     expected = measured.offered_per_s if site.delay != "0" else None
     p50_ns, share = measured.uncorrected.p50_ns, measured.client_cpu_share
-    return Reading(measured.completed_per_s, p50_ns, measured.failed, None, expected, share)
+    return ClientReading(measured.completed_per_s, p50_ns, measured.failed, None, expected, share)
 
 
-def wrk(server: Server, site: SiteConfig, seconds: int, setting: Setting) -> Reading:
+def wrk(server: Server, site: SiteConfig, seconds: int, setting: Setting) -> ClientReading:
     """Load one page with wrk."""
     if (path := find()) is None:
         raise process.SkipError(MISSING)
     server.configure(site)
     driven = Wrk(path, setting.cpus.client).drive(f"{server.base}/p/1", IN_FLIGHT, seconds)
-    return Reading(driven.per_s, driven.p50_ns, driven.failed, driven.requests)
+    return ClientReading(driven.per_s, driven.p50_ns, driven.failed, driven.requests)
 
 
-def locust(server: Server, site: SiteConfig, seconds: int, setting: Setting) -> Reading:
+def locust(server: Server, site: SiteConfig, seconds: int, setting: Setting) -> ClientReading:
     """Load pages with plain Locust, and read the statistics that it prints."""
     try:
         need_locust()
@@ -143,14 +143,14 @@ def locust(server: Server, site: SiteConfig, seconds: int, setting: Setting) -> 
     lasted_s = entry["last_request_timestamp"] - entry["start_time"]
     if lasted_s < seconds / 2:
         raise process.WorkerError("Locust's users started too late")
-    return Reading(entry["num_requests"] / lasted_s, p50_ns, entry["num_failures"], None)
+    return ClientReading(entry["num_requests"] / lasted_s, p50_ns, entry["num_failures"], None)
 
 
-def null_client(server: Server, site: SiteConfig, _seconds: int, setting: Setting) -> Reading:
+def null_client(server: Server, site: SiteConfig, _seconds: int, setting: Setting) -> ClientReading:
     """Count answers without parsing them, over more connections: the limit of the server."""
     server.configure(site)
     server.find_ceiling(setting.cpus.client)
-    return Reading(server.ceiling_per_s or 0.0, None, 0, None)
+    return ClientReading(server.ceiling_per_s or 0.0, None, 0, None)
 
 
 CLIENTS: dict[str, Client] = {
@@ -162,7 +162,7 @@ CLIENTS: dict[str, Client] = {
 }
 
 
-def measure(client: Client, server: Server, site: SiteConfig, seconds: int, setting: Setting) -> Reading:
+def measure(client: Client, server: Server, site: SiteConfig, seconds: int, setting: Setting) -> ClientReading:
     """Let a client load the server; the CPU time of a client is that of all children that end meanwhile."""
     server.tell("reset")
     before, used, began_s = server.stats(), resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
@@ -181,7 +181,7 @@ def _ideal_per_s(site: SiteConfig, added_ns: float) -> float | None:
     return 1e9 * IN_FLIGHT / (mean_ns + min(max(added_ns, 0.0), MAX_ADDED_NS)) if mean_ns else None
 
 
-def judge(rounds: Sequence[Reading], site: SiteConfig) -> tuple[str, ...]:
+def judge(rounds: Sequence[ClientReading], site: SiteConfig) -> tuple[str, ...]:
     """Return the cells of a client: medians over its rounds, the expected throughput, and the verdict."""
     per_s = median(reading.per_s for reading in rounds)
     times = [reading.p50_ns for reading in rounds if reading.p50_ns is not None]

@@ -76,7 +76,10 @@ def written_wrong(lesson: Lesson) -> list[str]:
     problems = [f"what is quoted of {problem}" for run in lesson.runs for problem in missing(run, run.quoted)]
     for file, code in _QUOTE.findall(lesson.text):
         problems += [f"{file} has no lines {piece[0]!r} to {piece[-1]!r}" for piece in _not_in(ROOT / file, code)]
-    return problems + broken_links(lesson.path, lesson.text)
+    for target in _LINK.findall(lesson.text):
+        if "://" not in target and not (lesson.path.parent / target).exists():
+            problems.append(f"a link leads nowhere: {target}")
+    return problems
 
 
 def missing(run: PageCommand, out: str) -> list[str]:
@@ -88,18 +91,19 @@ def missing(run: PageCommand, out: str) -> list[str]:
     ]
 
 
-def broken_links(path: Path, text: str) -> list[str]:
-    """Name the links of a page to files that are not there."""
-    local = [target for target in _LINK.findall(text) if "://" not in target]
-    return [f"a link leads nowhere: {target}" for target in local if not (path.parent / target).exists()]
-
-
 def _run(match: re.Match[str]) -> PageCommand:
     marks = _MARK.findall(match["marks"])
     values = dict(marks)
-    expects = tuple(value for name, value in marks if name == "expects")
-    exit_code = int(values.get("exit", "0"))
-    return PageCommand(match["command"], expects, exit_code, values.get("plot"), match["quoted"], *match.span("quoted"))
+    begin, end = match.span("quoted")
+    return PageCommand(
+        command=match["command"],
+        expects=tuple(value for name, value in marks if name == "expects"),
+        exit_code=int(values.get("exit", "0")),
+        plot=values.get("plot"),
+        quoted=match["quoted"],
+        begin=begin,
+        end=end,
+    )
 
 
 def _not_in(file: Path, code: str) -> Iterator[list[str]]:

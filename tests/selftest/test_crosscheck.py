@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 
 from inflight.fake_server.site import SiteConfig
-from tools.crosscheck import Reading, judge
+from tools.crosscheck import ClientReading, judge
 
 SITE = SiteConfig(delay="50ms")
 MS = 1_000_000
 
 
-def measured(per_s: float = 990.0, **values: Any) -> Reading:
+def measured(per_s: float = 990.0, **values: Any) -> ClientReading:
     """Make a round of 50 in flight at 50 ms, which let 1,000/s pass; a time of 0.4 ms beyond it makes 992/s."""
     shares = {"client_share": 0.1, "server_share": 0.05}
     given = shares | {"p50_ns": 50.4 * MS, "failed": 0, "requests": 3000} | values
-    return Reading(per_s, received=given["requests"] or 0, **given)
+    return ClientReading(per_s, received=given["requests"] or 0, **given)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def measured(per_s: float = 990.0, **values: Any) -> Reading:
         ([measured(990, failed=7)], "off: 7 failed"),
     ],
 )
-def test_a_client_is_compared_with_what_the_latency_allows(rounds: list[Reading], verdict: str) -> None:
+def test_a_client_is_compared_with_what_the_latency_allows(rounds: list[ClientReading], verdict: str) -> None:
     assert judge(rounds, SITE)[-1] == verdict
 
 

@@ -12,11 +12,9 @@ from inflight.bench.cli import main
 def every_option() -> Iterator[tuple[str, click.Option]]:
     """Yield each option that is not hidden, with the name of its command."""
     for name, command in main.commands.items():
-        yield from (
-            (name, parameter)
-            for parameter in command.params
-            if isinstance(parameter, click.Option) and not parameter.hidden
-        )
+        for parameter in command.params:
+            if isinstance(parameter, click.Option) and not parameter.hidden:
+                yield name, parameter
 
 
 def flag(option: click.Option) -> str:
@@ -33,12 +31,9 @@ def table() -> list[tuple[str, str, list[str]]]:
     """Return each option as --help shows it, with its first sentence and its commands."""
     commands = defaultdict(list)
     for name, option in every_option():
-        commands[_shown(option), first_sentence(option)].append(name)
-    return [(name, sentence, sorted(names)) for (name, sentence), names in sorted(commands.items())]
-
-
-def _shown(option: click.Option) -> str:
-    if option.is_flag:
-        return flag(option)
-    metavar = option.metavar or f"[{'|'.join(option.type.choices)}]"  # type: ignore[attr-defined]
-    return f"{flag(option)} {metavar}"
+        text = flag(option)
+        if not option.is_flag:
+            metavar = option.metavar or f"[{'|'.join(option.type.choices)}]"  # type: ignore[attr-defined]
+            text = f"{text} {metavar}"
+        commands[text, first_sentence(option)].append(name)
+    return [(text, sentence, sorted(names)) for (text, sentence), names in sorted(commands.items())]

@@ -47,10 +47,9 @@ def save(run: Path, folder: Path, only: Collection[str] | None = None) -> list[P
     """Write the plots that the command which made a run saved, into a folder; return the files."""
     rows = read(run)
     machine, extras = report_files.read(run)
-    if extras.selftest is not None or extras.verdict is not None:
-        machine = machine if extras.selftest is None else extras.selftest["machine"]
-        return pictures.save(decision_pictures(rows, machine, extras), folder)
-    return Studies(rows).save_plots(machine, folder, only)
+    if extras.selftest is None and extras.verdict is None:
+        return Studies(rows).save_plots(machine, folder, only)
+    return pictures.save(decision_pictures(rows, machine, extras), folder)
 
 
 def save_ladder(runs: Runs, root: Path) -> None:

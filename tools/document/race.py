@@ -85,6 +85,10 @@ def drawn(race: Race) -> str:
     lanes = _finishers(race)
     fast = [lane.end_ns for lane in lanes if lane.end_ns < LONG * lanes[0].end_ns]
     film = Film(max(fast), lanes[-1].end_ns)
+    fast_caption = ""
+    if film.has_fast_part:
+        faster = units.times(film.faster)
+        fast_caption = f'<text class="grey fast" x="16" y="86">fast motion, {faster} faster than real</text>\n'
     height = TOP + ROW * len(lanes) + FOOT
     moves = "\n".join(line for number, lane in enumerate(lanes) for line in _moves(number, lane, race.pages, film))
     bars = "\n".join(line for number, lane in enumerate(lanes) for line in _lane(number, lane, race.pages, film))
@@ -101,7 +105,7 @@ def drawn(race: Race) -> str:
 <text class="grey" x="16" y="58">{escape(_in_flight(race))}</text>
 <text class="grey still" x="16" y="86">time until all were fetched:</text>
 <text class="grey slow" x="16" y="86">slow motion, {units.times(film.slower)} slower than real</text>
-{_fast_caption(film)}{_clock(film)}
+{fast_caption}{_clock(film)}
 {bars}
 </svg>
 """
@@ -126,7 +130,9 @@ def _in_flight(race: Race) -> str:
     most = max(lane.in_flight for lane in race.lanes)
     alone = [lane.name for lane in race.lanes if lane.in_flight == 1 < most]
     text = f"up to {units.count(most)} fetches in flight"
-    return f"{text}; {', '.join(alone)}: 1" if alone else text
+    if alone:
+        text += f"; {', '.join(alone)}: 1"
+    return text
 
 
 # Each lane
@@ -189,12 +195,6 @@ def _captions(film: Film) -> str:
     moves = "".join(f"{percent}%{{transform:translateY({y}px)}}" for percent, y in steps)
     clock = f".clock{{animation-name:clock;animation-timing-function:steps(1)}}@keyframes clock{{{moves}}}"
     return f"{slow}\n{fast}\n{clock}"
-
-
-def _fast_caption(film: Film) -> str:
-    if not film.has_fast_part:
-        return ""
-    return f'<text class="grey fast" x="16" y="86">fast motion, {units.times(film.faster)} faster than real</text>\n'
 
 
 def _shown_between(name: str, begin: float, end: float) -> str:

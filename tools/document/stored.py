@@ -11,8 +11,7 @@ import pandas as pd
 from inflight.bench.frame.frame import long, trials, with_cycles
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError, folders_in
-from inflight.bench.show import folder as provenance
-from inflight.bench.show import folder as report_files
+from inflight.bench.show import folder as folders
 from inflight.bench.show.folder import Extras
 
 REFERENCE = Path("results/reference")
@@ -35,12 +34,12 @@ class StoredRun:
     @property
     def provenance(self) -> str:
         """How it was made, as Markdown."""
-        return provenance.markdown(self.rows, self.machine)
+        return folders.markdown(self.rows, self.machine)
 
     @property
     def source(self) -> str:
         """Its machine, interpreter, date and name, as a line of text."""
-        return provenance.source(self.rows, self.machine)
+        return folders.source(self.rows, self.machine)
 
     @cached_property
     def trials(self) -> pd.DataFrame:
@@ -66,7 +65,7 @@ class Runs:
         """Read a stored run. Raises DocumentError."""
         try:
             if folder not in self._read:
-                self._read[folder] = StoredRun(folder, rows.read(folder), *report_files.read(folder))
+                self._read[folder] = StoredRun(folder, rows.read(folder), *folders.read(folder))
         except RowsError as error:
             raise DocumentError(str(error)) from error
         return self._read[folder]

@@ -38,10 +38,6 @@ class Room:
     by_folder: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Tests of some sources, by the beginning of their paths, in place of ``tests``."""
 
-    def tests_of(self, file: str) -> tuple[str, ...]:
-        """Return the tests that are tried for a mutant of a file."""
-        return next((tests for place, tests in self.by_folder.items() if file.startswith(place)), self.tests)
-
     @property
     def every_test(self) -> tuple[str, ...]:
         """All tests that are tried for some mutant."""
@@ -95,7 +91,7 @@ ROOMS = {
 def files(checkout: Path, room: Room) -> list[Path]:
     """Return the sources of a room. Raises SystemExit for a glob or a test that matches nothing."""
     for glob in (*room.sources, *room.without, *room.every_test):
-        if not any(checkout.glob(glob.partition("::")[0])):
+        if not any(checkout.glob(glob)):
             raise SystemExit(f"mutants: {glob} of ROOMS matches no file in {checkout}; correct the table")
     without = {path for glob in room.without for path in checkout.glob(glob)}
     return sorted({path for glob in room.sources for path in checkout.glob(glob)} - without)
@@ -118,11 +114,12 @@ def judged(place: Copy, mutant: Mutant, sets: Mapping[str, bool], costs: Mapping
     """Try the tests of a mutant's room on it, and return the line of the results."""
     used_s, outcome = 0.0, Outcome([], 0.0)
     room, by = ROOMS[mutant.room], None
+    of_folder = (tests for place, tests in room.by_folder.items() if mutant.site.file.startswith(place))
+    tests = next(of_folder, room.tests)
     with place.with_mutant(mutant.site):
         for key, marks in SETS.items():
             if sets[key] and not outcome.failures and used_s < BUDGET_S:
-                tests, left_s = room.tests_of(mutant.site.file), BUDGET_S - used_s
-                outcome = tried(place, tests, marks, costs, ["-x", "-k", room.only], left_s)
+                outcome = tried(place, tests, marks, costs, ["-x", "-k", room.only], BUDGET_S - used_s)
                 used_s += outcome.cpu_seconds
                 by = key if outcome.failures else None
     test, reason = outcome.failures[0] if outcome.failures else ("", OUT_OF_BUDGET if used_s >= BUDGET_S else "")
@@ -173,14 +170,14 @@ def chosen(asked: argparse.Namespace, checkout: Path) -> list[Mutant]:
         texts = {str(path.relative_to(checkout)): path.read_text(encoding="utf-8") for path in paths}
         mutants = ranked(name, texts, asked.seed)
         print(f"{name}: {len(mutants)} possible mutants in {len(texts)} files", file=sys.stderr)
-        if wanted is not None:
-            drawn = [mutant for mutant in mutants if (name, mutant.rank) in wanted]
-            if gone := sum(room == name for room, _ in wanted) - len(drawn):
-                print(f"{name}: {gone} mutants of {asked.only_killed} are no longer in the code", file=sys.stderr)
-        else:
+        if wanted is None:
             sound = (mutant for mutant in mutants if is_python(mutated(texts[mutant.site.file].encode(), mutant.site)))
-            drawn = list(itertools.islice(sound, asked.mutants // len(ROOMS)))
+            sites += itertools.islice(sound, asked.mutants // len(ROOMS))
+            continue
+        drawn = [mutant for mutant in mutants if (name, mutant.rank) in wanted]
         sites += drawn
+        if gone := sum(room == name for room, _ in wanted) - len(drawn):
+            print(f"{name}: {gone} mutants of {asked.only_killed} are no longer in the code", file=sys.stderr)
     return sites
 
 

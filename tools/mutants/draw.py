@@ -110,17 +110,19 @@ def mutations(node: Any, text: bytes, span: Any) -> Iterator[tuple[str, Any, str
         call = node.value.value if isinstance(node.value, ast.Await) else node.value
         if isinstance(call, ast.Call) and called(call) not in NOT_DROPPED:
             yield "dropped call", node, "pass" + "\n" * code(*span(node)).count("\n")
-    conditions = node.ifs if isinstance(node, ast.comprehension) else [getattr(node, "test", None)]
-    for test in conditions if isinstance(node, ast.comprehension | ast.If | ast.While | ast.IfExp) else ():
+    conditions = []
+    if isinstance(node, ast.comprehension):
+        conditions = node.ifs
+    elif isinstance(node, ast.If | ast.While | ast.IfExp):
+        conditions = [node.test]
+    for test in conditions:
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             yield "negated condition", test, f"({code(*span(test.operand))})"
-        elif not isinstance(test, ast.Constant) and not is_negated_by_its_sign(test):
+            continue
+        is_single = isinstance(test, ast.Compare) and len(test.ops) == 1
+        is_negated_by_its_sign = is_single and not isinstance(test.ops[0], ORDERED)  # the mutant of kind "comparison"
+        if not isinstance(test, ast.Constant) and not is_negated_by_its_sign:
             yield "negated condition", test, f"not ({code(*span(test))})"
-
-
-def is_negated_by_its_sign(test: Any) -> bool:
-    """Return whether a mutant of kind "comparison" is the same as the negation."""
-    return isinstance(test, ast.Compare) and len(test.ops) == 1 and not isinstance(test.ops[0], ORDERED)
 
 
 def called(call: ast.Call) -> str:
