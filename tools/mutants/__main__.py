@@ -164,7 +164,7 @@ def chosen(asked: argparse.Namespace, checkout: Path) -> list[Mutant]:
     wanted = None
     if asked.only_killed:
         wanted = {(line["room"], line["rank"]) for line in results(asked.only_killed) if line["status"] == "killed"}
-    sites = []
+    sites: list[Mutant] = []
     for name in asked.room or ROOMS:
         paths = files(checkout, ROOMS[name])
         texts = {str(path.relative_to(checkout)): path.read_text(encoding="utf-8") for path in paths}

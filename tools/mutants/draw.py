@@ -110,7 +110,7 @@ def mutations(node: Any, text: bytes, span: Any) -> Iterator[tuple[str, Any, str
         call = node.value.value if isinstance(node.value, ast.Await) else node.value
         if isinstance(call, ast.Call) and called(call) not in NOT_DROPPED:
             yield "dropped call", node, "pass" + "\n" * code(*span(node)).count("\n")
-    conditions = []
+    conditions: list[Any] = []
     if isinstance(node, ast.comprehension):
         conditions = node.ifs
     elif isinstance(node, ast.If | ast.While | ast.IfExp):
