@@ -87,13 +87,13 @@ def _section(comparison: ComparedRuns) -> Section:
     lines = []
     for number, run in enumerate(comparison.runs, 1):
         lines.append((f"{number}: {words.plain(run.name, 80)}", str(len(run.rows)), str(run.valid)))
-    notes = NOTES
+    notes = list(NOTES)
     if comparison.points is None and len(lines) >= MIN_RUNS:
-        notes += (NO_POINTS,)
+        notes.append(NO_POINTS)
     if comparison.points is not None and len(comparison.points):
-        notes += (POINTS,)
+        notes.append(POINTS)
     tables = (Table("Runs", ("", "trials", "valid"), tuple(lines)), _ratios(comparison), *_others(comparison))
-    return Section(title(comparison), tables, notes)
+    return Section(title(comparison), tables, tuple(notes))
 
 
 def _ratios(comparison: ComparedRuns) -> Table:
