@@ -7,7 +7,7 @@ JOBS   := 3
 PYTEST := $(BIN)/python -m pytest
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo run extras test test-all test-night check docs bench speed series readme lessons lock clean
+.PHONY: help demo run extras test test-all test-night check docs bench speed series readme lessons fixtures lock clean
 
 help:            ## say what there is
 	@awk -F'## ' '/^[a-z0-9%-]+:.*## /{split($$1,t,":"); printf "make %-10s %s\n", t[1], $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,10 @@ readme: $(VENV)/.run ## write what README.md and docs/ quote and show of results
 
 lessons: $(VENV)/.run ## run the commands of docs/lessons again, and write what they print into the pages
 	$(BIN)/python -m tools.lessons
+
+fixtures: $(VENV)/.test ## cut the recorded runs of the tests out of results/reference/ again, and store what outputs say of them
+	$(BIN)/python -m tests.recorded.cut
+	$(PYTEST) tests/show tests/ab -k as_stored --update-outputs
 
 exercise-%: $(VENV)/.run ## check your answer to an exercise: make exercise-1 to exercise-6 (docs/exercises)
 	@$(BIN)/python docs/exercises/check.py $*

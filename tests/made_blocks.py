@@ -9,7 +9,7 @@ from inflight.bench.frame.blocks import Block
 from inflight.bench.frame.blocks import blocks as read_blocks
 from inflight.bench.rows.files import Check, Row, Status
 from inflight.bench.rows.records import changed
-from tests.made_rows import MS, PASSED, RUN, edited, made_site, make, memory_row, times
+from tests.made_rows import MS, PASSED, edited, made, memory_row, times
 
 STOPPED = Check("no hole", "failed", "no fetch ended for 4.00 s", outside=True)
 STOP_NS = 4000 * MS
@@ -48,13 +48,13 @@ def block(
     comparison = {"name": name, "metrics": list(metrics), "gated": list(metrics if gated is None else gated)}
     slower = cpu if throughput is None else throughput
     a_per_s, b_per_s = (PER_S * _times(1, -own) for own in (placebo_throughput, placebo_throughput / 2 + slower))
-    made = [
+    arms = [
         ("A", "reference", CPU_NS, PER_S),
         ("B", "compared", _times(CPU_NS, placebo / 2 + cpu), b_per_s),
         ("A again", "placebo", _times(CPU_NS, placebo), a_per_s),
     ]
     rows = []
-    for arm, role, cpu_ns, per_s in made:
+    for arm, role, cpu_ns, per_s in arms:
         side = "AB".index(arm[0])
         of = {"name": arm, "strategy": labels[side].partition("@")[0] or "callbacks", "role": role}
         said = {"arm": of | {"label": labels[side]}, "comparison": comparison}
@@ -87,12 +87,12 @@ def series(
 ) -> list[Rows]:
     """Make so many blocks whose values vary around a change as normal noise does."""
     draw = Random(seed)
-    made = []
+    found = []
     for n in range(1, number + 1):
         cpu, own, one, two = draw.gauss(change, sd), draw.gauss(0, sd / 2), draw.gauss(0, 0.006), draw.gauss(0, 0.006)
         memory = draw.gauss(0.004, 0.002) if n <= memory_blocks else None
-        made.append(block(n, cpu, throughput=cpu + own, memory=memory, placebo=one, placebo_throughput=two, **same))
-    return made
+        found.append(block(n, cpu, throughput=cpu + own, memory=memory, placebo=one, placebo_throughput=two, **same))
+    return found
 
 
 def flat(found: Iterable[Rows]) -> Rows:
@@ -106,41 +106,26 @@ def blocks(found: Iterable[Rows]) -> list[Block]:
 
 
 def _memory(number: int, arms: Rows, change: float, invalid: str) -> Rows:
-    made = []
+    rows = []
     for arm in arms[:2]:
         held = HELD_BYTES if arm.strategy == "A" else round(_times(HELD_BYTES, change))
         for size, uss_bytes in ((FEW, BASE_BYTES), (MANY, BASE_BYTES + held)):
             row = memory_row(arm.workload.arm.strategy, size, uss_bytes, number=number)
             said = {"arm": arm.workload.arm, "comparison": arm.workload.comparison}
             checks = (Check("no listen drops", "failed", invalid),) if invalid and arm.strategy == "B" else row.checks
-            made.append(edited(row, workload=said, checks=checks, knobs=arm.knobs or row.knobs))
-    return made
+            rows.append(edited(row, workload=said, checks=checks, knobs=arm.knobs or row.knobs))
+    return rows
 
 
 def _row(
     arm: str, number: int, latency: str, said: dict[str, Any], status: Status, reason: str | None,
     measured: dict[str, Any], checks: tuple[Check, ...], python: str,
 ) -> Row:  # fmt: skip
-    return make(
-        run=RUN,
-        trial=f"compare/ab/{arm}/round={number}",
-        round=number,
-        strategy=arm,
-        stack="shared",
-        kind="arm",
-        workload={
-            "id": "compare/ab", "latency": latency, "mean_latency_ns": 50 * MS if latency == "50ms" else 0,
-            "in_flight": 100, "connection": "keep-alive", "site": made_site(1000, latency),
-        } | said,
-        status=status,
-        reason=reason,
-        started_at="2026-01-02T03:04:05.678+00:00",
-        duration_ns=3000 * MS,
-        measured=measured,
-        server={"ceiling_per_s": 100_000.0, "cpu_share": 0.4} if status == "ok" else {},
-        knobs={"strategy": said["arm"]["strategy"], "python": python, "implementation": "cpython", "gil": True},
-        checks=checks,
-    )  # fmt: skip
+    values = {"latency": latency, "mean_latency_ns": 50 * MS if latency == "50ms" else 0} | said
+    row = made("arm", arm, "compare/ab", number=number, workload=values, measured=measured)
+    row = edited(row, server={"cpu_share": 0.4}, knobs={"strategy": said["arm"]["strategy"], "python": python})
+    ended = {} if status == "ok" else {"measured": measured, "server": {}}
+    return changed(row, status=status, reason=reason, checks=checks, **ended)
 
 
 def _measured(cpu_ns: int, per_s: float, share: float) -> dict[str, Any]:

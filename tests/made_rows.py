@@ -1,15 +1,18 @@
-"""Rows as the harness writes them, made from the few values that a test is about."""
+"""Rows of every kind: recorded ones, in which the few values that a test is about are others."""
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
 
 import msgspec
 
 from inflight.bench.plan.arm import Role
-from inflight.bench.rows import records
+from inflight.bench.rows import files, records
 from inflight.bench.rows.files import Check, Kind, Row, Status
-from inflight.bench.rows.kinds import NEEDED_BY_PROBE, Idle, LimitFound
 from inflight.bench.rows.records import changed
 
 MS = 1_000_000
@@ -22,15 +25,80 @@ MACHINE: dict[str, Any] = {
     "versions": {"inflight-bench": "0.1.0"},
     "command": ["/usr/bin/inflight", "run", "quick"],
 }
+RECORDED = Path(__file__).with_name("recorded")
+BASES: dict[Kind, tuple[str, str]] = {
+    "crawl": ("race", "callbacks"),
+    "arm": ("quick", "callbacks"),
+    "memory": ("c10k", "callbacks"),
+    "idle": ("memory", "thread"),
+    "limit": ("limits", "threads"),
+    "swarm": ("c100k", "callbacks"),
+    "open": ("open-loop", "locust"),
+    "counts": ("counts", "callbacks"),
+}
+"""The recorded run and the strategy in it whose row others of the kind differ from; probes have one by their name."""
 _MEANS = {"0": 0, "10ms": 10 * MS, "50ms": 50 * MS, "200ms": 200 * MS, "500ms": 500 * MS}
 _WORKS = {"0": 0, "100us": MS // 10, "1ms": MS, "10ms": 10 * MS}
-PASSED = Check("server had room", "passed", "20 % of its core, limit 70 %")
-FAILED = Check("server had room", "failed", "80 % of its core, limit 70 %")
+PASSED = Check("no listen drops", "passed", "0 in /proc/net/netstat during the trial")
+FAILED = Check("no listen drops", "failed", "40 in /proc/net/netstat during the trial")
 
 
-def make(**values: Any) -> Row:
-    """Make a row as the harness does; parts that are not given are empty."""
-    return records.make(**{"measured": {}, "server": {}, "knobs": {}, "checks": ()} | values)
+@cache
+def recorded(run: str) -> tuple[Row, ...]:
+    """Return the rows of a recorded run."""
+    return tuple(files.read(RECORDED / run))
+
+
+@cache
+def _base(kind: Kind, strategy: str) -> dict[str, Any]:
+    run, usual = BASES.get(kind, ("claims", strategy))
+    rows = (json.loads(line) for line in files.text(RECORDED / run).splitlines())
+    values = next(row for row in rows if (row["kind"], row["strategy"]) == (kind, usual))
+    return {name: value for name, value in values.items() if name != "format"}
+
+
+def made(
+    kind: Kind,
+    strategy: str,
+    cell: str,
+    *,
+    number: int = 1,
+    stack: str = "shared",
+    status: Status = "ok",
+    reason: str | None = None,
+    invalid: bool = False,
+    workload: Mapping[str, Any] | None = None,
+    measured: Mapping[str, Any] | None = None,
+    **parts: Any,
+) -> Row:
+    """Make the row of a trial from the recorded one of its kind; None in ``measured`` takes a figure away.
+
+    ``number`` is the round. A trial that did not end has no figures.
+    """
+    base = _base(kind, strategy)
+    began, ended = status != "skipped", status in {"ok", "wrong"}
+    return records.make(
+        **base
+        | {
+            "run": RUN,
+            "trial": f"{cell}/{strategy}/round={number}",
+            "round": number,
+            "strategy": strategy,
+            "stack": stack,
+            "status": status,
+            "reason": None if status == "ok" else reason or "for a reason",
+            "started_at": "2026-01-02T03:04:05.678+00:00",
+            "duration_ns": 700 * MS if began else 0,
+            "workload": base["workload"] | {"id": cell} | dict(workload or {}),
+            "measured": base["measured"] | dict(measured or {}) if ended else {},
+            "server": base["server"] | {"ceiling_per_s": 100_000.0, "cpu_share": 0.2}
+            if base["server"] and ended
+            else {},
+            "knobs": base["knobs"] if began else {},
+            "checks": ((PASSED, FAILED) if invalid else (PASSED,)) if ended else (),
+        }
+        | parts
+    )
 
 
 def edited(row: Row, **parts: Any) -> Row:
@@ -44,29 +112,14 @@ def _merged(old: Any, new: Any) -> Any:
     return old | {name: _merged(old.get(name), value) for name, value in new.items()}
 
 
-NO_TIMELINE: dict[str, Any] = {"bin_ns": 10 * MS, "completions": [], "in_flight": []}
-_NEEDED = {
-    "evidence": [], "stopped_by": "failure", "started": 1, "start_ns": MS, "cpu_ns": MS, "block": "made",
-    "windows": [], "cpu_share": 0.9, "requests": 1, "held_in_flight": 1,
-    "held_uss_bytes": 1, "held_rss_bytes": 1, "how": "spin", "waits_for": "answer", "wall_ns": MS, "attempts": 1,
-    "n": 1, "model": "threads", "links_seen": 1, "distinct": 1, "fetched": 1, "duplicates": 0, "lost_updates": 0,
-    "selector": "epoll", "idle": 0, "pages": 1, "cpu_per_page_ns": 50_000, "pages_per_s": 1000.0,
-    "strategy": "callbacks", "variant": "cancelled", "ended": True, "complaint": "", "printed": [], "started_by": [],
-    "traceback": [], "holding": [], "names_starter": True, "lost": [], "text": "", "connection": "keep-alive",
-    "makespan_ns": MS, "threads_started": 1,
-}  # fmt: skip
-
-
-def completed(measured: dict[str, Any], needed: Sequence[str]) -> dict[str, Any]:
-    """Return figures with those that a record needs and a test is not about."""
-    return {name: _NEEDED[name] for name in needed if measured.get(name) is None and name in _NEEDED} | measured
-
-
-def needed(kind: Kind, subject: str) -> Sequence[str]:
-    """Return the names of the figures that a row of a block, a probe or a limit needs."""
-    if kind == "probe":
-        return NEEDED_BY_PROBE.get(subject, ())
-    return (Idle if kind == "idle" else LimitFound).NEEDED["measured"]
+def _place(
+    kind: str, latency: str, in_flight: int, connection: str, pages: int, site: Mapping[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """Return the name of a workload of fetches, and its values."""
+    cell = f"{kind}/latency={latency}/in_flight={in_flight}/{connection}{site or ''}"
+    site = _base("crawl", "")["workload"]["site"] | {"pages": pages, "delay": latency} | dict(site)
+    values = {"latency": latency, "mean_latency_ns": _MEANS[latency], "in_flight": in_flight, "connection": connection}
+    return cell, values | {"site": site}
 
 
 def crawl_row(
@@ -74,25 +127,30 @@ def crawl_row(
     *,
     latency: str = "0",
     in_flight: int = 100,
-    number: int = 1,
     pages_per_s: float = 10_000.0,
     cpu_per_page_ns: int = 50_000,
     times_ns: Sequence[int] = (),
-    stack: str = "shared",
-    status: Status = "ok",
-    reason: str | None = None,
-    invalid: bool = False,
     connection: str = "keep-alive",
     pages: int = 5000,
     site: dict[str, Any] | None = None,
+    **same: Any,
 ) -> Row:
-    """Make the row of a timed trial; ``number`` is its round."""
-    ended = status in {"ok", "wrong"}
-    measured = _measured(pages, pages_per_s, cpu_per_page_ns, times_ns, in_flight) if ended else {}
-    return _row(
-        "crawl", strategy, latency, in_flight, number, stack, status, reason, invalid, connection, pages, measured,
-        site or {},
-    )  # fmt: skip
+    """Make the row of a timed trial."""
+    cell, workload = _place("crawl", latency, in_flight, connection, pages, site or {})
+    measured = dict.fromkeys(("samples", "steady_service", "others_ns", "run_delay_ns", "listen_drops")) | {
+        "cpu_user_ns": cpu_per_page_ns * pages,
+        "cpu_system_ns": 0,
+        "makespan_ns": round(pages / pages_per_s * 1e9),
+        "peak_in_flight": in_flight,
+        "tries": pages,
+        "pages": pages,
+        "service": times(times_ns),
+        "response": times([2 * value for value in times_ns]),
+        "timeline": {"bin_ns": 10 * MS, "completions": [pages], "in_flight": [0]},
+        "pages_per_s": pages_per_s,
+        "cpu_per_page_ns": cpu_per_page_ns,
+    }
+    return made("crawl", strategy, cell, workload=workload, measured=measured, **same)
 
 
 def arm_row(
@@ -105,21 +163,19 @@ def arm_row(
     pages_per_s: float = 10_000.0,
     cpu_per_page_ns: int = 50_000,
     times_ns: Sequence[int] = (),
-    stack: str = "shared",
-    status: Status = "ok",
-    reason: str | None = None,
-    invalid: bool = False,
     connection: str = "keep-alive",
     cycles: int = 3,
     others: float | None = None,
     work: str = "0",
     site: dict[str, Any] | None = None,
     asked: Mapping[str, Any] | None = None,
+    **same: Any,
 ) -> Row:
     """Make the row of one arm of a block; ``number`` is that of the block. A placebo is named by its ``strategy``.
 
     ``asked`` is what else the arm was given; ``cpu_per_page_ns`` has the CPU ``work`` in it.
     """
+    cell, workload = _place("throughput", latency, in_flight, connection, 1000, site or {})
     arm: dict[str, Any] = {
         "name": strategy,
         "strategy": strategy.removesuffix(" again"),
@@ -128,60 +184,30 @@ def arm_row(
     }
     arm |= {"in_flight": in_flight} if in_flight != 100 else {}
     arm |= {"connection": connection} if connection != "keep-alive" else {}
-    made = crawl_row(
-        strategy,
-        latency=latency,
-        in_flight=in_flight,
-        number=number,
-        stack=stack,
-        status=status,
-        reason=reason,
-        invalid=invalid,
-        connection=connection,
-        pages=1000,
-        site=site,
-    )
-    cell = made.workload.id.replace("crawl/", "throughput/") + (f"/cpu={work}" if work != "0" else "")
-    worked = {"cpu": work, "cpu_ns": _WORKS[work]} if work != "0" else {}
-    measured: dict[str, Any] = {}
-    if status in {"ok", "wrong"}:
-        windows = [
-            {
-                "cycle": cycle,
-                "begin_ns": 1000 * MS + cycle * 100 * MS,
-                "wall_ns": 20 * MS,
-                "cpu_ns": round(cpu_per_page_ns * pages_per_s * 0.02),
-                "pages": pages_per_s * 0.02,
-            }
-            for cycle in range(cycles)
-        ]
-        measured = {
-            "block": f"{cell}/round={number}",
-            "windows": windows,
-            "cpu_per_page_ns": cpu_per_page_ns,
-            "pages_per_s": pages_per_s,
-            "cpu_share": min(1.0, cpu_per_page_ns * pages_per_s / 1e9),
-            "others_share": others,
-            "requests": 5000,
-            "pages": 5000,
-            "failed_pages": 0,
-            "tries": 5000,
-            "peak_in_flight": in_flight,
-            "held_in_flight": in_flight,
-            "peak_threads": 1,
-            "rss_bytes": 24_000_000,
-            "service": times(times_ns),
-            "steal_share": 0.0,
-            "listen_drops": 0,
-        }
-    return changed(
-        made,
-        trial=f"{cell}/{strategy}/round={number}",
-        kind="arm",
-        workload=msgspec.to_builtins(made.workload) | {"id": cell, "arm": arm | dict(asked or {})} | worked,
-        measured=measured,
-        server={"cpu_share": 0.2, "ceiling_per_s": 100_000.0} if measured else {},
-    )
+    if work != "0":
+        cell += f"/cpu={work}"
+        workload |= {"cpu": work, "cpu_ns": _WORKS[work]}
+    cpu_ns, pages = round(cpu_per_page_ns * pages_per_s * 0.02), pages_per_s * 0.02
+    windows = [
+        {"cycle": n, "begin_ns": 1000 * MS + n * 100 * MS, "wall_ns": 20 * MS, "cpu_ns": cpu_ns, "pages": pages}
+        for n in range(cycles)
+    ]
+    measured = {
+        "block": f"{cell}/round={number}",
+        "windows": windows,
+        "cpu_per_page_ns": cpu_per_page_ns,
+        "pages_per_s": pages_per_s,
+        "cpu_share": min(1.0, cpu_per_page_ns * pages_per_s / 1e9),
+        "others_share": others,
+        "peak_in_flight": in_flight,
+        "held_in_flight": in_flight,
+        "service": times(times_ns),
+        "clock": None,
+    }
+    given = workload | {"arm": arm | dict(asked or {})}
+    server = {"cpu_share": 0.2, "ceiling_per_s": 100_000.0}
+    row = made("arm", strategy, cell, number=number, workload=given, measured=measured, **same)
+    return changed(row, server=server) if row.server else row
 
 
 def block_rows(
@@ -218,27 +244,48 @@ def block_rows(
     return rows
 
 
+_LAYERS = ("uss", "rss", "page_tables", "kernel_stack", "slab", "socket")
+_EMPTY = dict(zip(_LAYERS, (14_400_000, 24_800_000, 102_400, 1_638_400, 239_600_000, 0), strict=True))
+"""Bytes of a process without fetches, and of the system."""
+
+
+def stage(name: str, n: int, each: Sequence[int], jitter: int = 0) -> dict[str, Any]:
+    """Return the figures of one stage: user memory, page tables, kernel stacks and slab grown by so much for each."""
+    user, tables, stacks, slab = (n * size for size in each)
+    more = (user + jitter, user + jitter, tables, stacks, slab + jitter // 2, 0)
+    return {f"{name}_{layer}_bytes": _EMPTY[layer] + size for layer, size in zip(_LAYERS, more, strict=True)}
+
+
+def _stages(n: int, each: Sequence[int], jitter: int, unknown: Sequence[str]) -> dict[str, Any]:
+    """Return the figures at the base and with all held, without others; ``unknown`` layers are null."""
+    others = {name: None for name in _base("memory", "")["measured"] if name.startswith(("base", "held", "parked"))}
+    found = others | stage("base", 0, (0, 0, 0, 0)) | stage("held", n, each, jitter)
+    return {name: None if name.partition("_")[2] in unknown else value for name, value in found.items()}
+
+
 def memory_row(
     strategy: str = "callbacks",
     held: int = 100,
     uss_bytes: int = 10_000_000,
     *,
-    number: int = 1,
-    stack: str = "shared",
-    status: Status = "ok",
-    reason: str | None = None,
-    invalid: bool = False,
     connection: str = "keep-alive",
+    more: Mapping[str, Any] | None = None,
+    **same: Any,
 ) -> Row:
-    """Make the row of a memory trial."""
-    measured = {}
-    if status in {"ok", "wrong"}:
-        sizes = {f"held_{kind}_bytes": uss_bytes + more for kind, more in (("uss", 0), ("pss", 10), ("rss", 20))}
-        told = {"held_in_flight": held, "reach_ns": 1_000_000}
-        measured = _measured(held, 1000.0, 90_000, (), held) | told | sizes
-    return _row(
-        "memory", strategy, "0", held, number, stack, status, reason, invalid, connection, held, measured, {"links": 0}
-    )
+    """Make the row of a memory trial, of which the memory of the process alone is known; ``more`` has other figures."""
+    cell, workload = _place("memory", "0", held, connection, held, {"links": 0})
+    measured = dict.fromkeys(_stages(0, (0, 0, 0, 0), 0, ())) | {
+        "held_uss_bytes": uss_bytes,
+        "held_rss_bytes": uss_bytes + 20,
+        "held_in_flight": held,
+        "reach_ns": MS,
+        "pages": held,
+        "tries": held,
+        "peak_in_flight": held,
+        "run_delay_ns": None,
+    }
+    workload |= {"parked": None}
+    return made("memory", strategy, cell, workload=workload, measured=measured | dict(more or {}), **same)
 
 
 def memory_rows(
@@ -252,34 +299,80 @@ def memory_rows(
     ]
 
 
-def bare_row(
-    kind: Literal["idle", "probe", "limit"],
-    subject: str,
-    workload: dict[str, Any],
-    measured: dict[str, Any],
+def held_row(
+    strategy: str = "callbacks",
+    n: int = 10_000,
+    each: Sequence[int] = (1000, 2, 0, 8000),
     *,
-    number: int = 1,
-    status: Status = "ok",
-    reason: str | None = None,
-    invalid: bool = False,
+    jitter: int = 0,
+    parked: Sequence[int] | None = None,
+    reach_ms: int = 1000,
+    unknown: Sequence[str] = (),
+    **same: Any,
 ) -> Row:
-    """Make the row of a trial in which no strategy crawls."""
-    told = "/".join(f"{key}={value}" for key, value in workload.items())
-    return make(
-        run=RUN,
-        trial=f"{kind}/{told}/round={number}",
-        round=number,
-        strategy=subject,
-        stack="none",
-        kind=kind,
-        workload={"id": f"{kind}/{told}"} | workload,
-        status=status,
-        reason=None if status == "ok" else reason or "for a reason",
-        started_at="2026-01-02T03:04:05.678+00:00",
-        duration_ns=0 if status == "skipped" else 300 * MS,
-        measured=completed(measured, needed(kind, subject)) if status == "ok" else measured,
-        checks=() if status != "ok" else (PASSED, FAILED) if invalid else (PASSED,),
-    )
+    """Make the row of a memory trial in layers, ``each`` as in ``stage``, with the way to N in its timeline."""
+    bins = [*(n * ms // reach_ms for ms in range(0, reach_ms, 10)), n, n, n, 0]
+    more = _stages(n, each, jitter, unknown) | ({} if parked is None else stage("parked", n, parked, jitter))
+    more |= {"reach_ns": reach_ms * MS, "held_in_flight": n}
+    more |= {"timeline": {"bin_ns": 10 * MS, "completions": [0] * len(bins), "in_flight": bins}}
+    return memory_row(strategy, n, more=more, **same)
+
+
+def idle_row(
+    what: str = "thread",
+    n: int = 1000,
+    each: Sequence[int] = (16_460, 4_154, 16_384, 7_820),
+    *,
+    jitter: int = 0,
+    unknown: Sequence[str] = (),
+    **same: Any,
+) -> Row:
+    """Make the row of N idle threads or tasks; ``unknown`` layers are null, as where the system does not tell."""
+    measured = _stages(n, each, jitter, unknown)
+    measured |= {"started": n, "start_ns": n * 60_000, "ps_rss_bytes": measured["held_rss_bytes"]}
+    workload = {"what": what, "n": n}
+    return made("idle", what, f"idle/{what}/n={n}", stack="none", workload=workload, measured=measured, **same)
+
+
+def ladder(
+    costs: Mapping[str, Sequence[int]], numbers: Sequence[int], *, rounds: int = 2, seed: int = 1, noise: int = 40_000
+) -> list[Row]:
+    """Make the rows of blocks over several N, each a little off the line."""
+    random = Random(seed)
+    return [
+        idle_row(what, n, each, number=number, jitter=random.randrange(-noise, noise))
+        for what, each in costs.items()
+        for n in numbers
+        for number in range(1, rounds + 1)
+    ]
+
+
+def limit_row(resource: str = "threads", *, measured: Mapping[str, Any] | None = None, **same: Any) -> Row:
+    """Make the row of a limit that was looked for; by default, threads that ran into vm.max_map_count."""
+    workload = {"resource": resource, "through_shared": False}
+    return made("limit", resource, f"limit/{resource}", stack="none", workload=workload, measured=measured, **same)
+
+
+def probe_row(probe: str = "spin", *, workload: Mapping[str, Any] | None = None, **measured: Any) -> Row:
+    """Make the row of a probe."""
+    return made("probe", probe, f"probe/{probe}", stack="none", workload=workload, measured=measured)
+
+
+def swarm_row(strategy: str = "callbacks", asked: int = 100_000, **same: Any) -> Row:
+    """Make the row of a swarm."""
+    return made("swarm", strategy, f"swarm/in_flight={asked}", workload={"in_flight": asked}, **same)
+
+
+def open_row(rate: float = 1000, *, target: str | None = None, **same: Any) -> Row:
+    """Make the row of an open loop at one rate."""
+    workload: dict[str, Any] = {"rate_per_s": rate}
+    workload |= {} if target is None else {"target": target, "latency": None, "mean_latency_ns": None, "site": None}
+    return made("open", "locust", f"open/rate={rate:g}", stack="own", workload=workload, **same)
+
+
+def counts_row(strategy: str = "callbacks", **same: Any) -> Row:
+    """Make the row of a strategy that was counted."""
+    return made("counts", strategy, "counts/latency=1ms/in_flight=1/keep-alive", **same)
 
 
 def grid(
@@ -330,109 +423,4 @@ def times(values_ns: Sequence[int]) -> dict[str, Any]:
         **{f"{name}_ns": ordered[round(share * last)] for name, share in marks.items()},
         "max_ns": ordered[-1],
         "histogram": {"significant_bits": 6, "counts": sorted(map(list, buckets.items()))},
-    }
-
-
-def _measured(
-    pages: int, pages_per_s: float, cpu_per_page_ns: int, times_ns: Sequence[int], in_flight: int
-) -> dict[str, Any]:
-    return {
-        "peak_threads": 1,
-        "uss_bytes": 14_000_000,
-        "rss_bytes": 24_000_000,
-        "pss_bytes": 18_000_000,
-        "cpu_user_ns": cpu_per_page_ns * pages * 2 // 3,
-        "cpu_system_ns": cpu_per_page_ns * pages // 3,
-        "gc_collections": 0,
-        "gc_total_ns": 0,
-        "gc_max_ns": 0,
-        "makespan_ns": round(pages / pages_per_s * 1e9),
-        "peak_in_flight": in_flight,
-        "tries": pages,
-        "service": times(times_ns),
-        "response": times([2 * value for value in times_ns]),
-        "timeline": {"bin_ns": 10 * MS, "completions": [pages], "in_flight": [0]},
-        "pages": pages,
-        "failed_pages": 0,
-        "pages_per_s": pages_per_s,
-        "cpu_per_page_ns": cpu_per_page_ns,
-        "switches_per_page": 0.1,
-        "steal_share": 0.0,
-        "listen_drops": None,
-    }
-
-
-def _row(
-    kind: Literal["crawl", "memory"],
-    strategy: str,
-    latency: str,
-    in_flight: int,
-    number: int,
-    stack: str,
-    status: Status,
-    reason: str | None,
-    invalid: bool,
-    connection: str,
-    pages: int,
-    measured: dict[str, Any],
-    site: dict[str, Any],
-) -> Row:
-    cell = f"{kind}/latency={latency}/in_flight={in_flight}/{connection}{site or ''}"
-    began, ended = status != "skipped", status in {"ok", "wrong"}
-    return make(
-        run=RUN,
-        trial=f"{cell}/{strategy}/round={number}",
-        round=number,
-        strategy=strategy,
-        stack=stack,
-        kind=kind,
-        workload={
-            "id": cell,
-            "latency": latency,
-            "mean_latency_ns": _MEANS[latency],
-            "in_flight": in_flight,
-            "connection": connection,
-            "site": made_site(pages, latency) | site,
-        },
-        status=status,
-        reason=None if status == "ok" else reason or "for a reason",
-        started_at="2026-01-02T03:04:05.678+00:00",
-        duration_ns=700 * MS if began else 0,
-        measured=measured,
-        server=_server(pages, in_flight) if ended else {},
-        knobs={"strategy": strategy, "python": "3.11.7", "implementation": "cpython", "gil": True} if began else {},
-        checks=((PASSED, FAILED) if invalid else (PASSED,)) if ended else (),
-    )
-
-
-def made_site(pages: int, delay: str) -> dict[str, Any]:
-    return {
-        "seed": 1,
-        "pages": pages,
-        "links": 10,
-        "body_bytes": 1200,
-        "body_spread": 0.0,
-        "redirects": 0.0,
-        "redirect_chain": 1,
-        "redirect_targets": 0,
-        "missing": 0.0,
-        "non_html": 0.0,
-        "delay": delay,
-        "faults": {},
-        "drip_ns": 200 * MS,
-    }
-
-
-def _server(pages: int, in_flight: int) -> dict[str, Any]:
-    return {
-        "requests": pages,
-        "peak_in_flight": in_flight,
-        "responses_by_status": {"200": pages},
-        "faults": {},
-        "lateness_p50_ns": 0,
-        "lateness_p99_ns": 0,
-        "lateness_max_ns": 0,
-        "cpu_ns": pages * 12_000,
-        "ceiling_per_s": 100_000.0,
-        "cpu_share": 0.2,
     }

@@ -12,15 +12,28 @@ from inflight.bench.rows import records, schema
 from inflight.bench.rows.files import Kind, Row, RowsError
 from inflight.bench.show.progress import trial_line
 from tests.made_blocks import block, lost
-from tests.made_counts import counts_row
-from tests.made_memory_rows import idle_row, limit_row, probe_row
-from tests.made_rows import FAILED, PASSED, arm_row, bare_row, crawl_row, edited, memory_row
-from tests.swarm.made_open_rows import open_row
-from tests.swarm.made_swarm_rows import KILLED, PID_MAX, swarm_row
+from tests.made_rows import (
+    FAILED,
+    arm_row,
+    counts_row,
+    crawl_row,
+    edited,
+    idle_row,
+    limit_row,
+    memory_row,
+    open_row,
+    probe_row,
+    swarm_row,
+)
 from tools import series
 
 SCHEMA = json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+LOST = {
+    "bound_by": {"name": "kernel.pid_max", "allows": 29_000, "sentence": "it leaves 29,000 threads"},
+    "lost": [{"what": "strategy process", "share": 1, "pid": 4321, "how": "was killed", "in_flight": 9, "at_ns": 4}],
+    "errors": {"took 5_ns": 2, "in_flight": 1},
+}
 ROWS: dict[str, Row] = {
     "crawl": crawl_row(times_ns=[1, 2, 3_000_000]),
     "memory": memory_row(),
@@ -28,7 +41,7 @@ ROWS: dict[str, Row] = {
     "idle": idle_row(),
     "probe": probe_row(),
     "limit": limit_row(),
-    "swarm": swarm_row(bound_by=PID_MAX, lost=[KILLED], more={"errors": {"took 5_ns": 2, "in_flight": 1}}),
+    "swarm": swarm_row(measured=LOST),
     "open": open_row(),
     "counts": counts_row(),
     "target": open_row(2.5, target="http://127.0.0.1:8000/"),
@@ -42,14 +55,14 @@ ALL_KINDS = [
     *(arm_row(status=status) for status in ("wrong", "failed", "timeout", "skipped")),
     *(crawl_row(status=status, reason="why") for status in ("wrong", "failed", "timeout", "skipped")),
     *(make(status="failed", reason="no port left") for make in (swarm_row, open_row)),
-    bare_row("probe", "other", {"probe": "other", "arguments": {"how": "spin"}}, {"wall_ns": 1, "of": "anything"}),
-    bare_row("idle", "thread", {"what": "thread", "n": 9}, {}, status="skipped", reason="RLIMIT_NPROC is 8"),
+    edited(probe_row(), strategy="other", workload={"probe": "other"}),
+    idle_row(n=9, status="skipped", reason="RLIMIT_NPROC is 8"),
     *block(memory=0.1),
     *block(invalid=True, memory_invalid="3 connections"),
     *block(failed="B", status="wrong", reason="1 pages missing"),
     *lost(1),
-    counts_row(lacks={"calls": "why", "system calls": "why"}),
-    edited(counts_row(bytecodes=698.0, more=1), checks=[PASSED, FAILED]),
+    counts_row(measured={"lacks": {"calls": "why", "system calls": "why"}}),
+    counts_row(invalid=True, measured={"bytecodes_per_page": 698.0, "repeats_equal": False}),
     *(counts_row(status=status, reason="for a reason") for status in ("wrong", "failed", "timeout", "skipped")),
 ]
 TIMES = ("service", "response")
@@ -416,8 +429,8 @@ def test_all_texts_are_printable_once_they_are_read(text: str, read: str, ascii_
 
 
 def test_only_a_traceback_has_lines() -> None:
-    figures = {"text": "one\n  two\x1b", "lost": ["one\ntwo"]}
-    row = bare_row("probe", "stack_ripping", {"probe": "stack_ripping", "arguments": {}}, figures)
+    figures: dict[str, Any] = {"text": "one\n  two\x1b", "lost": ["one\ntwo"]}
+    row: Any = probe_row("stack_ripping", **figures)
 
     assert (row.measured.text, row.measured.lost) == ("one\n  two?", ["one two"])
 

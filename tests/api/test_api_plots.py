@@ -10,8 +10,7 @@ from inflight.bench.api import NotInRunError, Results
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import changed
 from tests.api.made_results import HOSTILE, made, reference
-from tests.made_memory_rows import idle_row
-from tests.made_rows import MS, arm_row, crawl_row, edited, grid, memory_row, memory_rows
+from tests.made_rows import MS, arm_row, crawl_row, edited, grid, idle_row, memory_row, memory_rows
 
 PLOTS = ("throughput", "cpu", "times", "memory", "ladder")
 

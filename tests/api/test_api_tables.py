@@ -174,7 +174,7 @@ def test_checks_have_a_line_each() -> None:
     table = made([crawl_row(invalid=True)]).checks
 
     assert table["verdict"].tolist() == ["passed", "failed"]
-    assert table["name"][1] == "server had room"
+    assert table["name"][1] == "no listen drops"
     assert table["valid"].tolist() == [False, False]
 
 
@@ -195,7 +195,7 @@ def test_json_has_the_same_figures() -> None:
         ("two", "ok", None),
         ("three", "timeout", "too slow"),
     ]
-    assert found["invalid"][0]["failed_checks"][0]["name"] == "server had room"
+    assert found["invalid"][0]["failed_checks"][0]["name"] == "no listen drops"
 
 
 def test_json_keys_are_documented() -> None:

@@ -54,7 +54,7 @@ def test_validity_and_its_reasons_are_columns() -> None:
     table = trials([crawl_row(), crawl_row(invalid=True), crawl_row(status="timeout", reason="too slow")])
 
     assert table["valid"].tolist() == [True, False, False]
-    assert [why.partition(":")[0] for why in table["why"]] == ["", 'failed "server had room"', "timeout"]
+    assert [why.partition(":")[0] for why in table["why"]] == ["", 'failed "no listen drops"', "timeout"]
     assert table["why"].tolist()[2] == "timeout: too slow"
 
 

@@ -343,7 +343,7 @@ def test_strict_counts_failed_checks_and_names_skipped_trials() -> None:
 
     assert strictly(found) == [
         "strict: 3 of 5 trials are not valid",
-        'strict: "server had room" failed 2 times',
+        'strict: "no listen drops" failed 2 times',
         "strict: 1 trial ended as timeout",
         "strict: 1 trial skipped: not installed: aiohttp",
     ]

@@ -20,10 +20,9 @@ from inflight.bench.rows.files import MACHINE_FILE, Row
 from tests.ab.repositories import commit, new_repository
 from tests.api.made_results import reference
 from tests.cli.command import ENVIRONMENT, INFLIGHT, Done, call, inflight
-from tests.made_rows import crawl_row, memory_row
+from tests.made_rows import crawl_row, memory_row, open_row
 from tests.race.made_races import runner
 from tests.runs.made_runs import noisy_run, saved
-from tests.swarm.made_open_rows import open_row
 
 UNITS = [
     "ab callbacks generators --latency", "open-loop --rate 5 --latency", "advise --in-flight 5 --latency",

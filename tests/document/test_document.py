@@ -12,15 +12,31 @@ from scipy.stats import t
 
 from inflight.bench.rows.files import Row
 from tests.document.made_runs import store
-from tests.made_memory_rows import PARKED, ladder, memory_run
-from tests.made_rows import block_rows, edited
+from tests.made_rows import block_rows, edited, held_row, ladder
 from tools.document import __main__ as program
 from tools.document import values
 from tools.document.__main__ import MARK, PAGES, given, macros, part, replaced
 from tools.document.stored import REFERENCE, DocumentError, Runs
 
 ROOT = Path(__file__).parents[2]
+PARKED = {
+    "generator": (460, 1, 0, 0),
+    "thread": (16_460, 4_154, 16_384, 7_820),
+    "asyncio_task": (1_150, 2, 0, 0),
+    "asyncio_task_socket": (2_900, 6, 0, 8_700),
+}
+"""Bytes of user memory, page tables, kernel stacks and slab of each."""
 COSTS = {"callbacks": 20_000, "thread_pool": 27_000, "native_asyncio": 40_000}
+
+
+def memory_run() -> list[Row]:
+    """Make a run of ``memory``: idle threads and tasks, and coroutines in flight and parked."""
+    sizes = (2000, 4000, 6000, 8000, 10_000)
+    held = [
+        held_row("native_asyncio", n, (4_850, 10, 0, 8_600), parked=(3_880, 10, 0, 900), connection="per-fetch")
+        for n in sizes
+    ]
+    return ladder(PARKED, sizes) + held
 
 
 def varied(row: Row) -> Row:

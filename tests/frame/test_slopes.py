@@ -8,9 +8,7 @@ import pytest
 from inflight.bench.frame.frame import trials
 from inflight.bench.frame.slopes import FULL, LAYERS, RSS, SERVER, layers, slopes
 from inflight.bench.rows.files import Row
-from tests.made_memory_rows import held_row, idle_row
-from tests.made_rows import crawl_row, edited, memory_row
-from tests.swarm.made_swarm_rows import MODELS, swarm_row
+from tests.made_rows import crawl_row, edited, held_row, idle_row, memory_row, swarm_row
 
 SIZES = (1000, 2000, 4000, 7000, 10000)
 EACH = (16_600, 4_160, 16_384, 7_900)
@@ -53,7 +51,6 @@ def test_each_layer_has_its_slope_and_all_together_have_theirs() -> None:
         (edited(idle_row(n=7, each=EACH), measured=DISTURBED), "idle", "user", 7, 14_400_000 + 7 * 16_600, 7 * 16_600),
         (edited(idle_row(n=7, each=EACH), measured=DISTURBED), "idle", "slab and sockets", 7, None, None),
         (edited(idle_row(n=7, each=EACH), measured=DISTURBED), "idle", FULL, 7, None, None),
-        (swarm_row(asked=10_000), "swarm", SERVER, 10_000, 42_084_000, 42_084_000),
         (swarm_row(asked=10_000), "swarm", RSS, 10_000, None, None),
     ],
 )
@@ -67,10 +64,15 @@ def test_system_wide_layers_are_growth_and_unknown_where_others_disturbed_them(
 
 
 def test_the_growth_of_a_swarm_has_both_ends_in_it() -> None:
-    found, model = one(swarm_row(asked=10_000), "swarm", FULL), MODELS["callbacks"]
+    row: Any = swarm_row()
+    servers = ("server_uss", "server_page_tables")
+    grown = {
+        layer: getattr(row.measured, f"held_{layer}_bytes") - getattr(row.measured, f"base_{layer}_bytes")
+        for layer in (*servers, "uss", "page_tables", "kernel_stack", "slab", "socket")
+    }
+    ends = {SERVER: sum(grown[layer] for layer in servers), FULL: sum(grown.values())}
 
-    each = model.user_bytes + model.tables_bytes + model.server_bytes + 9 + model.kernel_bytes + model.stack_bytes
-    assert found["size"] == pytest.approx(10_000 * each, rel=0.01)
+    assert {name: one(row, "swarm", name)["size"] for name in ends} == ends
 
 
 def test_unknown_layers_invalid_trials_and_few_sizes_have_no_slope() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from inflight.bench.rows.files import Row
-from tests.made_rows import MS, NO_TIMELINE, crawl_row, edited
+from tests.made_rows import MS, crawl_row, edited
 
 BIN_NS = 10 * MS
 CAP = 10
@@ -40,5 +40,5 @@ def runner(
             "cpu_ns": [n * BIN_NS // 2 for n in numbers],
         }
     if cut_off or row.status not in {"ok", "wrong"}:
-        measured["timeline"] = NO_TIMELINE
+        measured["timeline"] = {"bin_ns": BIN_NS, "completions": [], "in_flight": []}
     return edited(row, measured=measured)

@@ -82,5 +82,5 @@ def test_waiting_is_the_time_without_work_and_without_waiting_for_the_core() -> 
 def test_failed_checks_are_named() -> None:
     rows = [runner("callbacks", invalid=True), runner("sequential", [1] * 3, in_flight=1)]
 
-    assert demo.figures(rows)["crawls"][0]["failed_checks"] == ["server had room"]
-    assert any('failed "server had room"' in note for note in section(races(rows)[0]).notes)
+    assert demo.figures(rows)["crawls"][0]["failed_checks"] == ["no listen drops"]
+    assert any('failed "no listen drops"' in note for note in section(races(rows)[0]).notes)

@@ -120,7 +120,7 @@ def test_an_invalid_lane_is_no_finding_and_has_its_reason_below(invalid: set[str
     shown = section(only(*(runner(name, QUICK, invalid=name in invalid) for name in ("good", "bad", "worse"))))
 
     assert shown.title == finding
-    reasons = [note.split(": ")[0] for note in shown.notes if 'failed "server had room"' in note]
+    reasons = [note.split(": ")[0] for note in shown.notes if 'failed "no listen drops"' in note]
     assert set(reasons) == invalid
 
 

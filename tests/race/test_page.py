@@ -63,7 +63,7 @@ def test_without_a_script_the_table_has_the_result_and_the_data_agrees_with_it()
 def test_an_invalid_lane_says_so_everywhere_and_an_own_stack_is_marked() -> None:
     found = made([runner("bad", invalid=True), runner("good"), runner("aiohttp_client", [0] * 30 + [10], stack="own")])
 
-    assert lanes(found)["bad"]["invalid"].startswith('failed "server had room"')
+    assert lanes(found)["bad"]["invalid"].startswith('failed "no listen drops"')
     assert {name: (lane["rank"], lane["own"]) for name, lane in lanes(found).items()} == {
         "bad": (None, False), "good": (1, False), "aiohttp_client": (2, True),
     }  # fmt: skip

@@ -19,11 +19,19 @@ from inflight.bench.show import html
 from inflight.bench.show.results import Results
 from inflight.bench.show.studies import Studies
 from inflight.bench.show.summary import as_markdown, sections_of, summary_table
-from tests.made_counts import counts_row
-from tests.made_memory_rows import idle_row, limit_row, probe_row
-from tests.made_rows import MACHINE, arm_row, crawl_row, edited, memory_row
-from tests.swarm.made_open_rows import open_row
-from tests.swarm.made_swarm_rows import swarm_row
+from tests.made_rows import (
+    MACHINE,
+    arm_row,
+    counts_row,
+    crawl_row,
+    edited,
+    idle_row,
+    limit_row,
+    memory_row,
+    open_row,
+    probe_row,
+    swarm_row,
+)
 
 pytestmark = pytest.mark.ci
 
@@ -92,9 +100,16 @@ COUNTS: dict[str, tuple[list[Row], Sequence[int]]] = {
     "swarms": ([swarm_row(asked=n) for n in (11_000, 12_000)], (11_000, 12_000)),
     "open loops": ([open_row(rate) for rate in (1100, 1200)], (1100, 1200)),
     "limits through and within shared ones": (
-        [limit_row(found=11_111), edited(limit_row(found=22_222), workload={"through_shared": True})], (11_111, 22_222),
+        [
+            limit_row(measured={"found": 11_111}),
+            edited(limit_row(measured={"found": 22_222}), workload={"through_shared": True}),
+        ],
+        (11_111, 22_222),
     ),
-    "counts": ([counts_row(name, {"x.py:f": n}) for name, n in (("a", 11_000.0), ("b", 12_000.0))], (11_000, 12_000)),
+    "counts": (
+        [counts_row(name, measured={"python_calls_per_page": n}) for name, n in (("a", 11_000.0), ("b", 12_000.0))],
+        (11_000, 12_000),
+    ),
     "probes": ([probe_row(wall_ns=11 * M, cpu_ns=0), probe_row("races", wall_ns=12 * M)], ()),
 }  # fmt: skip
 

@@ -15,8 +15,7 @@ from inflight.bench.rows.records import changed
 from inflight.bench.show import looks as all_looks
 from inflight.bench.show import pictures
 from inflight.bench.show.studies import Studies
-from tests.made_memory_rows import c10k_run, held_row, ladder
-from tests.made_rows import crawl_row
+from tests.made_rows import crawl_row, held_row
 from tests.race.made_races import runner
 
 NAMES = ("callbacks", "generators", "native_asyncio", "thread_pool", "aiohttp_client", "my_own_client")
@@ -51,7 +50,7 @@ def pairs_of(figure: Figure) -> set[tuple[str, str]]:
 PLOTS: dict[str, tuple[Callable[[Iterable[str]], list[Row]], Callable[[Sequence[Row]], list[Figure]]]] = {
     "crawls": (crawls, figures),
     "memory": (lambda names: [held_row(name, n) for name in names for n in (2000, 10_000)], figures),
-    "held": (lambda names: c10k_run(1, list(names)), figures),
+    "held": (lambda names: [held_row(name) for name in names], figures),
 }
 
 
@@ -146,15 +145,6 @@ def test_no_two_names_of_a_plot_have_the_same_colour_and_marker() -> None:
     assert len({(look.colour, look.marker) for look in looks.values()}) == len(looks) == 7
     assert looks["callbacks"] == all_looks.look("callbacks")
     assert looks[min(alike)] == all_looks.look(min(alike))
-
-
-def test_idle_threads_and_tasks_have_looks_of_their_own() -> None:
-    rows = ladder({"thread": (9000, 4000, 8000, 3000), "asyncio_task": (3000, 10, 0, 0)}, (1000, 2000, 4000))
-    found = {pair for figure in figures(rows) for pair in pairs_of(figure)}
-
-    for name in ("thread", "asyncio_task"):
-        look = all_looks.look(name)
-        assert (look.colour, look.marker) in found
 
 
 def test_a_name_that_begins_with_a_known_one_has_its_colour() -> None:

@@ -18,8 +18,7 @@ from inflight.bench.show import pictures
 from inflight.bench.show.looks import DARK, GREY, INKS, look
 from inflight.bench.show.pictures import Panel, Picture, Point
 from inflight.bench.show.studies import Studies
-from tests.made_memory_rows import held_row
-from tests.made_rows import MACHINE, MS, arm_row, crawl_row, edited, grid, memory_row, memory_rows
+from tests.made_rows import MACHINE, MS, arm_row, crawl_row, edited, grid, held_row, memory_row, memory_rows
 from tests.show.drawn import HOSTILE as HOSTILE_NAME
 from tests.show.drawn import drawn
 
@@ -61,10 +60,6 @@ def axes() -> Any:
 # Of whole runs
 
 
-def test_every_plot_is_drawn_from_a_whole_experiment(tmp_path: Path) -> None:
-    assert saved([*grid(), *grid(["client"], stack="own")], tmp_path) == ALL
-
-
 @pytest.mark.ci
 def test_the_same_rows_give_the_same_bytes_and_the_users_settings_stay(tmp_path: Path) -> None:
     import matplotlib as mpl
@@ -76,11 +71,6 @@ def test_the_same_rows_give_the_same_bytes_and_the_users_settings_stay(tmp_path:
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
     assert dict(mpl.rcParams) == before
-
-
-@pytest.mark.parametrize("rows", [[], [crawl_row(status="skipped"), memory_row(status="timeout")]])
-def test_trials_that_never_ended_give_no_plots(rows: list[Row], tmp_path: Path) -> None:
-    assert saved(rows, tmp_path) == []
 
 
 def test_without_a_valid_row_the_invalid_ones_are_drawn_and_nothing_is_concluded(tmp_path: Path) -> None:
@@ -288,17 +278,6 @@ def titles(figure: Any) -> list[str]:
     return [axes.get_title(loc="left") for axes in figure.axes]
 
 
-def test_a_panel_has_no_row_without_a_figure_and_a_picture_has_one_key() -> None:
-    times = [5 * MS] * 2000
-    rows = [arm_row(name, latency=at, times_ns=times) for name in ("callbacks", "generators") for at in ("0", "50ms")]
-    rows += [arm_row("sequential", latency="50ms", in_flight=1, times_ns=times)]
-    sheet = drawn(rows)["times"]
-
-    assert titles(sheet) == ["100 in flight, no added latency"]
-    assert [len(panel.get_yticklabels()) for panel in sheet.axes] == [2]
-    assert [panel.get_legend() is not None for panel in sheet.axes] == [True]
-
-
 def test_what_is_too_noisy_is_text_beside_its_name_and_no_bar() -> None:
     random = Random(1)
     costs = {"callbacks": 0.0, "generators": 0.0, "wild": 1.0}
@@ -318,13 +297,6 @@ def test_what_is_too_noisy_is_text_beside_its_name_and_no_bar() -> None:
     widths = [bar.get_path().get_extents(bar.get_transform()).width for bar in panel.patches]
     assert [name for name, width in zip(names, widths, strict=True) if width < 1e-9] == ["wild"]
     assert [text.get_text() for text in panel.texts if " to " in text.get_text()]
-
-
-def test_pages_per_second_without_latency_are_not_drawn_beside_those_of_a_latency() -> None:
-    rows = [arm_row(name, latency=at) for name in ("a", "b") for at in ("0", "50ms")]
-
-    assert titles(drawn(rows)["throughput"]) == ["100 in flight, 50 ms added latency"]
-    assert "throughput" in drawn([arm_row("a")])
 
 
 def test_the_axes_of_a_ladder_begin_at_zero() -> None:

@@ -9,9 +9,7 @@ from inflight.bench.rows.files import Row
 from inflight.bench.show.sections import section
 from inflight.bench.show.studies import study_of
 from inflight.bench.show.study import parts
-from tests.made_memory_rows import held_row
-from tests.made_rows import crawl_row, edited, memory_row
-from tests.swarm.made_swarm_rows import swarm_row
+from tests.made_rows import crawl_row, edited, held_row, memory_row, swarm_row
 
 
 def sizes(rows: list[Row]) -> list[int]:
