@@ -20,6 +20,11 @@ settings.register_profile("search", settings.get_profile("same"), derandomize=Fa
 settings.load_profile("same")  # the same examples on every run: a red test is red for everybody
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that stores the outputs of recorded rows again (``tests/outputs.py``)."""
+    parser.addoption("--update-outputs", action="store_true", help="store what outputs say of recorded rows now")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Let child processes take SIGINT, and let them find their modules compiled."""
     # A shell starts background jobs ("make test &") with SIGINT ignored, and processes pass that on to their children.

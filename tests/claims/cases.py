@@ -3,30 +3,22 @@
 There is a case for each verdict of each claim, and one in which the interval of a figure includes its boundary.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
-
-import msgspec
 
 from inflight import strategies
 from inflight.bench.claims import claims
 from inflight.bench.claims.claims import Claim
 from inflight.bench.claims.command import work_out
-from inflight.bench.claims.evaluate import chosen, read
 from inflight.bench.rows import files
 from inflight.bench.rows.files import Row
-from inflight.bench.rows.records import changed
-from tests.made_rows import FAILED, edited
+from tests.varied import Change, varied
 
 (REFERENCE,) = (Path(__file__).parents[2] / "results" / "reference").glob("*-claims")
 CLAIMS: dict[str, Claim] = {name: claims.load(name, strategies.names()) for name in claims.ids()}
 S = 1_000_000_000
 
-Ending = Literal["gone", "invalid", "limit", "memory budget", "not installed", "failed"]
-Change = tuple[str, dict[str, Any] | Ending]
-"""Which trials, and their values: a float is a factor, a function is called, all else replaces; or how they ended."""
 Case = tuple[str, str, Sequence[Change]]
 """Claim, verdict, changes."""
 
@@ -40,43 +32,7 @@ def recorded() -> dict[str, list[Row]]:
 
 def made(claim: str, changes: Sequence[Change]) -> list[Row]:
     """Return the rows of a claim with changes."""
-    rows = list(recorded()[claim])
-    for query, change in changes:
-        places = set(chosen(read(rows), query).index)
-        assert places, f"{claim}: {query}"
-        if change == "gone":
-            rows = [row for place, row in enumerate(rows) if place not in places]
-        else:
-            rows = [_changed(row, change) if place in places else row for place, row in enumerate(rows)]
-    return rows
-
-
-def _changed(row: Row, change: dict[str, Any] | Ending) -> Row:
-    match change:
-        case "invalid":
-            return changed(row, checks=(FAILED,))
-        case "failed":
-            return changed(row, status="failed", reason="it broke", measured={})
-        case str():
-            told = {"reason": f"for want of {change}", "cause": change}
-            return changed(row, status="skipped", **told, measured={}, knobs={}, checks=())
-    values = msgspec.to_builtins(row.measured)
-    new = {name: _value(values, name, value) for name, value in change.items() if name not in {"held", "windows"}}
-    if "held" in change:  # all memory beyond the base
-        for name in (name for name in values if name.startswith("held_") and name.endswith("_bytes")):
-            base = values[name.replace("held_", "base_")]
-            new[name] = max(0, round(base + change["held"] * (values[name] - base)))
-    if "windows" in change:
-        new["windows"] = [one | {"pages": one["pages"] * change["windows"]} for one in values["windows"]]
-    return edited(row, measured=new)
-
-
-def _value(values: dict[str, Any], name: str, value: Any) -> Any:
-    if isinstance(value, Callable):  # type: ignore[arg-type]
-        return value(values[name])
-    if not isinstance(value, float):
-        return value
-    return round(values[name] * value) if isinstance(values[name], int) else values[name] * value
+    return varied(recorded()[claim], *changes)
 
 
 def cpu(query: str, factor: float) -> Change:

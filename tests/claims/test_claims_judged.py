@@ -9,8 +9,9 @@ from inflight.bench.claims.evaluate import decide, judge
 from inflight.bench.claims.verdicts import PartAnswer, Verdict, Yes, load
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import changed
-from tests.claims.cases import CASES, CLAIMS, REFERENCE, Case, Ending, made, recorded
+from tests.claims.cases import CASES, CLAIMS, REFERENCE, Case, made, recorded
 from tests.made_rows import edited
+from tests.varied import Ending
 
 ENDINGS: tuple[Ending, ...] = ("invalid", "failed", "memory budget", "not installed")
 

@@ -61,31 +61,6 @@ def test_the_command_gives_every_format_it_names(tmp_path: Path) -> None:
     assert (tmp_path / "parquet").read_bytes().startswith(b"PAR1")
 
 
-def test_json_has_the_summary_and_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert report(made_run(tmp_path / "run"), "json") == 0
-
-    told = json.loads(capsys.readouterr().out)
-    assert told["trials"]["valid"] == len(ROWS)
-    assert told["answer"]
-    assert told["folder"] == str(tmp_path / "run")
-
-
-def test_csv_has_one_line_a_trial(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    report(made_run(tmp_path / "run"), "csv")
-
-    lines = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert [line["trial"] for line in lines] == [row.trial for row in ROWS]
-
-
-def test_markdown_goes_into_a_file_where_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    report(made_run(tmp_path / "run"), "md", tmp_path / "report.md")
-
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err == f"written: {tmp_path / 'report.md'}\n"
-    assert "callbacks" in (tmp_path / "report.md").read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize("form", ["md", "csv", "json"])
 def test_rows_that_utf_8_cannot_write_are_written_all_the_same(form: str, tmp_path: Path) -> None:
     found = [crawl_row("\ud800lone", reason="\udfff", status="failed"), crawl_row()]

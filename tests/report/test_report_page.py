@@ -21,9 +21,7 @@ from inflight.bench.show import page as report_page
 from inflight.bench.show.folder import Extras
 from inflight.bench.show.html import shell
 from inflight.bench.show.studies import Studies, decisions
-from inflight.bench.show.summary import as_markdown
 from inflight.bench.show.words import MEANINGS
-from tests.made_blocks import block, flat, series
 from tests.made_rows import MACHINE, MS, crawl_row, grid, memory_rows
 from tests.report.parsed_page import Parsed, check, parsed
 
@@ -62,27 +60,6 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Parsed:
     return check(target.read_text(encoding="utf-8"))
 
 
-def test_the_page_of_the_reference_run_has_every_section_in_order(quick: Parsed) -> None:
-    sections = [one.attributes["id"] for one in quick.all("section")]
-
-    assert sections == [
-        "answer", "plots", "simulator", "figures", "others", "validity", "glossary", "machine", "reproduce", "rows"
-    ]  # fmt: skip
-    assert quick.all("title")[0].text.startswith("inflight: quick on ")
-    assert [one.attributes["href"] for one in quick.all("a") if one.attributes["href"].startswith("#")] == [
-        "#main", *(f"#{name}" for name in sections[sections.index("figures"):])
-    ]  # fmt: skip
-
-
-def test_every_plot_has_its_title_as_heading_and_in_the_text_of_its_images(quick: Parsed) -> None:
-    headings = [one.text for one in quick.all("h3") if one.attributes.get("id", "").startswith("plot-")]
-    texts = [one.attributes["alt"] for one in quick.all("img")]
-
-    assert len(headings) >= 5
-    assert all(any(f"{text}: ".startswith(f"{heading}: ") for text in texts) for heading in headings)
-    assert "inflight 0.1.0" not in "".join(one.attributes["src"] for one in quick.all("img")), "no footer"
-
-
 def test_every_check_of_the_run_is_shown_with_its_meaning(quick: Parsed) -> None:
     names = {check.name for row in rows.read(reference("quick")) for check in row.checks}
     heads = " ".join(one.text for one in quick.all("th"))
@@ -92,19 +69,6 @@ def test_every_check_of_the_run_is_shown_with_its_meaning(quick: Parsed) -> None
     assert all(" ".join(MEANINGS[name].split()) in meanings for name in names)
 
 
-def test_invalid_trials_are_named_with_their_detail(tmp_path: Path) -> None:
-    for file in ("machine.json", "experiment.toml"):
-        shutil.copy(reference("quick") / file, tmp_path)
-    invalid = Check("server had room", "failed", "all of its core & more")
-    kept = rows.read(reference("quick"))[:6]
-    for row in (changed(kept[0], checks=(*kept[0].checks[:-1], invalid)), *kept[1:]):
-        rows.append(tmp_path, row)
-
-    page = check(written(tmp_path))
-    assert 'failed "server had room"' in [one.text for one in page.all("th")]
-    assert invalid.detail in [one.text for one in page.all("td")]
-
-
 def test_a_page_says_before_its_findings_what_was_measured(tmp_path: Path) -> None:
     text = written(reference("race"))
     assert 0 < text.index("A race to watch: 300 pages") < text.index('id="answer"')
@@ -112,13 +76,6 @@ def test_a_page_says_before_its_findings_what_was_measured(tmp_path: Path) -> No
     folder = made_run(tmp_path, [crawl_row()])
     (folder / "experiment.toml").write_text("about = [1", encoding="utf-8")
     assert "about = [1" in check(written(folder)).text, "a broken file is shown, and is no error"
-
-
-@pytest.mark.ci
-def test_a_page_of_a_run_that_does_not_say_what_it_measured_begins_with_its_command() -> None:
-    text = written(reference("ab"))
-
-    assert 0 < text.index("Command: inflight ab callbacks callbacks") < text.index('id="answer"')
 
 
 def test_the_machine_has_a_line_for_each_interpreter_and_no_raw_values() -> None:
@@ -134,19 +91,6 @@ def test_the_machine_has_a_line_for_each_interpreter_and_no_raw_values() -> None
     assert lines["ephemeral ports"] == "32768 60999"
     assert lines["commit of inflight"] == "0123456789ab, with changes that were not committed"
     assert lines["Python of the workers"].endswith("CPython 3.14.0a3+, CPython 3.14.0a3+ without the global lock")
-
-
-@pytest.mark.ci
-def test_a_run_that_was_disturbed_on_purpose_says_so_first() -> None:
-    folder = reference("quick-disturbed")
-    kind = json.loads((folder / "machine.json").read_text(encoding="utf-8"))["neighbour"]
-    sentence = f"Another program ({kind}) ran on the same cores for half of the time, on purpose (--disturbed)."
-    machine, _ = report_files.read(folder)
-    told = as_markdown(Studies(rows.read(folder), folder), machine)
-    text = parsed(written(folder)).text
-
-    assert 0 < text.index(sentence) < text.index("Pictures")
-    assert told.splitlines()[2].replace("\\", "") == f"- {sentence}"
 
 
 def test_the_rows_come_out_of_the_page_as_they_are(quick: Parsed) -> None:
@@ -197,53 +141,6 @@ def test_a_selftest_is_shown_as_it_was_told(tmp_path: Path) -> None:
     page = check(written(tmp_path))
 
     assert "Decisions" in [one.text for one in page.all("span")]
-
-
-def test_a_comparison_is_shown_with_the_stored_verdict(tmp_path: Path) -> None:
-    folder = made_run(tmp_path, flat(series(12, 0.1)))
-    stored = {"verdict": "pass", "why": "B is <b>fine</b>", "looks": [12, 24, 48]}
-    (folder / "verdict.json").write_text(json.dumps(stored), encoding="utf-8")
-
-    page = check(written(folder))
-
-    assert "PASS: B is <b>fine</b> in this run." in [one.text for one in page.all("h3")]
-    assert {"A: callbacks, CPython 3.11.7", "B: generators, CPython 3.11.7"} <= {one.text for one in page.all("p")}
-    assert page.all("img")
-
-
-def test_a_comparison_without_a_verdict_says_so(tmp_path: Path) -> None:
-    page = check(written(made_run(tmp_path, flat(series(3)))))
-
-    assert "No verdict is stored here" in page.text
-
-
-def test_blocks_that_all_failed_have_a_page(tmp_path: Path) -> None:
-    found = flat(block(n, failed="B", reason="crashed") for n in range(1, 4))
-
-    assert "B: crashed" in check(written(made_run(tmp_path, found))).text
-
-
-def test_a_run_without_a_valid_row_says_that_nothing_follows() -> None:
-    found = [
-        crawl_row(invalid=True),
-        crawl_row(in_flight=10, status="timeout"),
-        crawl_row("sequential", status="skipped"),
-    ]
-
-    page = check(report_page.page(Studies(found), MACHINE, EXTRAS))
-
-    assert "Valid trials: 0 of 3" in page.text
-    assert "No valid trial: nothing here supports a conclusion" in page.text
-    assert {"timeout", "skipped"} <= {one.text for one in page.all("th")}
-
-
-def test_one_strategy_in_one_round_has_a_page_without_a_race() -> None:
-    found = [crawl_row(in_flight=cap, latency="50ms") for cap in (1, 10)]
-
-    page = check(report_page.page(Studies(found), MACHINE, EXTRAS))
-
-    assert "race" not in [one.attributes["id"] for one in page.all("section")]
-    assert not page.all("script")
 
 
 @pytest.mark.ci

@@ -1,11 +1,8 @@
-"""What a page does: the table of counts, its notes and details, and what other outputs have of them."""
+"""What a page does: edge cases of the table of counts; its text is stored (``tests/show/test_outputs.py``)."""
 
 import json
-import re
 from collections.abc import Sequence
-from html import unescape
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,15 +12,14 @@ from inflight.bench.show.progress import trial_line
 from inflight.bench.show.results import Results, csv
 from inflight.bench.show.studies import Studies
 from inflight.bench.show.summary import as_markdown, sections_of, summary_table
-from inflight.bench.show.table import Section, Table
+from inflight.bench.show.table import Section
 from inflight.bench.show.words import SENTENCES
-from tests.made_counts import PAGES, counts_row
-from tests.made_rows import MACHINE, arm_row, block_rows, edited
+from tests.outputs import recorded
+from tests.show.cases import ALL, CALLBACKS, FAST, of
 from tests.show.drawn import HOSTILE
+from tests.varied import varied
 
-ASYNCIO = {"asyncio/streams.py:StreamReader.read": 2.0, "asyncio/streams.py:StreamWriter.drain": 1.5, "x.py:f": 80.0}
-CHILDREN = "the strategy has child processes"
-HEADS = ("", "Python calls", "C calls", "system calls")
+PAGES = 300
 
 
 def shown(rows: Sequence[Row]) -> Section:
@@ -31,165 +27,84 @@ def shown(rows: Sequence[Row]) -> Section:
     return section
 
 
-def table(rows: Sequence[Row]) -> Table:
-    (found,) = shown(rows).tables
-    return found
+@pytest.mark.parametrize(
+    ("totals", "repeats"),
+    [
+        ([5400, 5400], "equal"),
+        ([5400], "not repeated"),
+        ([5400, 5454], "differ by 1 %"),
+        ([5400, 5401], "differ by 0.1 %"),
+    ],
+)
+def test_the_last_column_says_how_far_repeats_are_equal(totals: list[int], repeats: str) -> None:
+    change = {"totals": {"python_calls": totals}, "repeats_equal": len(set(totals)) == 1 if totals[1:] else None}
+    (table,) = shown(of("counts", CALLBACKS, (ALL, change))).tables
+
+    assert table.cells[0][-1] == repeats
 
 
-def details(rows: Sequence[Row]) -> dict[str, list[tuple[str, ...]]]:
-    """Return the lines of each detail, the heads first."""
-    return {
-        detail.summary: [line for each in detail.tables for line in (each.heads, *each.cells)]
-        for detail in shown(rows).details
-    }
+@pytest.mark.parametrize(("total", "repeats"), [(5400, "equal"), (5100, "differ by 6 %")])
+def test_rounds_are_repeats(total: int, repeats: str) -> None:
+    first = of("counts", CALLBACKS, (ALL, {"totals": {"python_calls": [5400]}, "repeats_equal": None}))
+    second = varied(first, (ALL, {"totals": {"python_calls": [total]}, "round": 2, "trial": "again"}))
 
-
-def test_counts_stand_beside_the_cpu_time_of_the_same_run() -> None:
-    rows = [*block_rows({"callbacks": 20_000, "generators": 24_000}), *map(counts_row, ("callbacks", "generators"))]
-    found = table([*rows, counts_row("native_asyncio", ASYNCIO, c_calls=63.1)])
-
-    assert found.title == "What a page does"
-    assert found.heads == (*HEADS, "CPU time per page, 0 ms, 100 in flight", "repeats")
-    assert found.cells == [
-        ("callbacks", "18", "33", "3", "21 µs", "equal"),
-        ("generators", "18", "33", "3", "25 µs", "equal"),
-        ("native_asyncio", "83.5", "63.1", "3", "-", "equal"),
-    ]
-
-
-def test_without_a_timed_crawl_there_is_no_column_for_it() -> None:
-    assert table([counts_row()]).heads == (*HEADS, "repeats")
+    (table,) = shown([*first, *second]).tables
+    assert table.cells[0][-1] == repeats
 
 
 def test_the_cpu_time_is_of_the_same_use_of_connections_and_names_its_work() -> None:
-    apart = edited(counts_row(), workload={"connection": "per-fetch"})
-    rows = [arm_row("callbacks", work="1ms", number=number) for number in (1, 2)]
+    timed = of("quick", f"({FAST}) and {CALLBACKS}", (ALL, {"workload.cpu": "1ms", "workload.cpu_ns": 1_000_000}))
+    counted = of("counts", CALLBACKS)
+    apart = varied(counted, (ALL, {"workload.connection": "per-fetch"}))
 
-    (beside,), (without,) = shown([*rows, counts_row()]).tables, shown([*rows, apart]).tables
+    (beside,), (without,) = shown([*timed, *counted]).tables, shown([*timed, *apart]).tables
     assert beside.heads[4] == "CPU time per page, 1 ms CPU work, 0 ms, 100 in flight"
-    assert beside.cells[0][4] == "50 µs"
     assert without.heads[4:] == ("repeats",)
 
 
-@pytest.mark.parametrize(
-    ("rows", "repeats"),
-    [
-        ([counts_row(more=0)], "equal"),
-        ([counts_row(more=None)], "not repeated"),
-        ([counts_row(more=9)], "differ by 1 %"),
-        ([counts_row(more=1)], "differ by 0.1 %"),
-        ([counts_row(more=None, number=n) for n in (1, 2)], "equal"),
-        ([counts_row(more=None), counts_row("callbacks", {"x.py:f": 17.0}, more=None, number=2)], "differ by 6 %"),
-    ],
-)
-def test_the_last_column_says_how_far_repeats_are_equal(rows: list[Row], repeats: str) -> None:
-    (line,) = table(rows).cells
+def test_more_strategies_and_files_than_fit_are_in_further_tables_or_counted() -> None:
+    (row,) = of("counts", CALLBACKS)
+    many = [varied([row], (ALL, {"name": f"s{n}"}))[0] for n in range(8)]
+    files = varied([row], (ALL, {"python_calls": {f"{n}.py:f": 1.0 for n in range(99)}}))
+    (table,) = shown(files).details[0].tables
 
-    assert line[-1] == repeats
-
-
-def test_bytecodes_have_a_column_where_they_were_counted() -> None:
-    found = table([counts_row(bytecodes=698.0)])
-
-    assert found.heads[4:] == ("bytecodes", "repeats")
-    assert found.cells[0][4] == "698"
-
-
-def test_what_could_not_be_counted_has_its_reason_below_the_table() -> None:
-    refused = {"system calls": "ptrace is refused"}
-    rows = [
-        counts_row(lacks=refused),
-        counts_row("generators", lacks=refused),
-        counts_row("process_pool", lacks={"calls": CHILDREN}),
-        counts_row("nothing", lacks={"calls": CHILDREN, "system calls": "ptrace is refused"}),
-    ]
-    found = table(rows)
-
-    assert [line[1:] for line in found.cells if line[0] == "process_pool"] == [("-", "-", "3", "equal")]
-    assert [line[1:] for line in found.cells if line[0] == "nothing"] == [("-", "-", "-", "-")]
-    assert set(found.notes) == {
-        "Not counted: system calls of callbacks, generators, nothing: ptrace is refused.",
-        f"Not counted: calls of nothing, process_pool: {CHILDREN}.",
-    }
-
-
-def test_a_failed_trial_is_marked_and_has_no_counts() -> None:
-    found = table([counts_row(), counts_row("broken", status="failed", reason="no route")])
-
-    assert ("broken ✗", "-", "-", "-", "-") in found.cells
-
-
-def test_the_limits_of_counts_are_said_wherever_they_are_shown() -> None:
-    studies = Studies([counts_row()])
-    page = unescape(re.sub(r"<[^>]*>", " ", html.section(shown([counts_row()]))))
-
-    for text in (summary_table(studies).plain, as_markdown(studies, MACHINE).replace("\\", ""), page):
-        assert SENTENCES["counts"] in re.sub(r"\s+", " ", text)
-    assert "Trials in no other table" not in summary_table(studies).plain
-
-
-def test_calls_are_added_up_by_file_and_the_most_frequent_come_first() -> None:
-    found = details([counts_row(), counts_row("native_asyncio", ASYNCIO, c_calls=63)])
-
-    assert found["Calls by module"] == [
-        ("", "callbacks", "native_asyncio"),
-        ("x.py", "", "80"),
-        ("all C functions", "33", "63"),
-        ("strategies/x.py", "18", ""),
-        ("asyncio/streams.py", "", "3.5"),
-    ]
-    assert found["System calls"][1] == ("sendto", "1", "1")
-
-
-def test_counts_that_depend_on_time_have_their_range_and_stand_apart() -> None:
-    timed: dict[str, Any] = {"futex_calls": [0, 0], "switches": [PAGES, 2 * PAGES], "page_faults": [78, 79]}
-    found = details([counts_row(**timed)])
-
-    assert found["Counts that depend on time"] == [
-        ("", "callbacks"), ("context switches", "1 to 2"), ("page faults", "0.26"), ("futex calls", "0"),
-    ]  # fmt: skip
-    assert not {"futex_calls", "switches", "page_faults"} & set(Studies([counts_row(**timed)]).as_json()["counts"][0])
-
-
-def test_more_strategies_than_fit_beside_each_other_have_a_table_more() -> None:
-    detail = next(each for each in shown([counts_row(f"s{n}") for n in range(8)]).details)
-
-    assert [len(each.heads) - 1 for each in detail.tables] == [6, 2]
-
-
-def test_of_very_many_files_it_is_said_how_many_are_left_out() -> None:
-    (found,) = shown([counts_row("callbacks", {f"{n}.py:f": 1.0 for n in range(99)})]).details[0].tables
-
-    assert len(found.lines) == 60
-    assert found.notes == ("The first 60 of 100 lines.",)
+    assert [len(each.heads) - 1 for each in shown(many).details[0].tables] == [6, 2]
+    assert (len(table.lines), table.notes) == (60, ("The first 60 of 100 lines.",))
 
 
 def test_names_that_a_stranger_wrote_do_no_harm() -> None:
-    rows = [counts_row("callbacks", {HOSTILE: 1.0}, {HOSTILE: 1.0}, lacks={"bytecodes": HOSTILE})]
+    names = {"python_calls": {HOSTILE: 1.0}, "system_calls": {HOSTILE: 1.0}, "lacks": {"bytecodes": HOSTILE}}
+    rows = of("counts", CALLBACKS, (ALL, names))
 
     page = str(html.section(shown(rows)))
     assert "<b>" not in page
-    assert "\x1b" not in page + summary_table(Studies(rows)).plain + as_markdown(Studies(rows), MACHINE)
+    assert "\x1b" not in page + summary_table(Studies(rows)).plain + as_markdown(Studies(rows), {})
 
 
 def test_json_csv_and_the_frame_have_the_figures() -> None:
-    rows = [*block_rows({"callbacks": 20_000}), counts_row(bytecodes=698.0, more=1)]
+    change = {
+        "totals": {"python_calls": [5400, 5401]},
+        "python_calls_per_page": 18 + 0.5 / PAGES,
+        "bytecodes_per_page": 698.0,
+    }
+    rows = [
+        *of("quick", f"({FAST}) and {CALLBACKS}"),
+        *of("counts", CALLBACKS, (ALL, change | {"repeats_equal": False})),
+    ]
     results = Results(Path("made"), rows, {})
 
     (line,) = json.loads(json.dumps(results.summary(), allow_nan=False))["counts"]
-    assert line["line"] == "callbacks"
     assert line["python_calls_per_page"] == pytest.approx(18 + 0.5 / PAGES)
-    assert line["repeats"] == "differ by 0.1 %"
-    assert 20_000 < line["cpu_per_page_ns"] < 22_000
     frame = results.frame
     counted = frame[frame["kind"] == "counts"].set_index("figure")["value"]
-    assert counted["system_calls_per_page"] == pytest.approx(3 + 0.5 / PAGES)
+    assert counted["system_calls_per_page"] == pytest.approx(3)
     assert counted["repeats_equal"] == 0
     assert "cpu_per_page_ns" not in counted
     assert "bytecodes_per_page" in csv(Studies(rows).trials).splitlines()[0]
 
 
 def test_the_line_of_a_trial_has_its_calls() -> None:
-    line = " ".join(trial_line(1, 2, counts_row(), colour=False).split())
+    (row,) = (row for row in recorded("counts") if "callbacks" in row.trial)
+    line = " ".join(trial_line(1, 2, row, colour=False).split())
 
     assert line == "1/2 callbacks counts, 1 ms latency, 1 in flight 18 Python calls 3 system calls ok"

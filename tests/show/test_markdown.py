@@ -13,16 +13,14 @@ from inflight.bench.claims import show as claims_show
 from inflight.bench.rows.records import changed
 from inflight.bench.runs import show as runs
 from inflight.bench.show import folder
-from inflight.bench.show.folder import Extras
 from inflight.bench.show.markdown import code, escaped, escaped_in_html
 from inflight.bench.show.markdown import markdown as section_markdown
-from inflight.bench.show.studies import Studies, decisions
-from inflight.bench.show.summary import MAX_MARKDOWN, as_markdown, findings
+from inflight.bench.show.studies import Studies
+from inflight.bench.show.summary import MAX_MARKDOWN, as_markdown
 from inflight.bench.show.table import Section, Table
-from tests import made_blocks
 from tests.ab.test_verdict_shown import result, series
 from tests.claims.made_verdicts import hostile_verdict, made_report
-from tests.made_rows import MACHINE, RUN, bare_row, crawl_row, grid, memory_rows
+from tests.made_rows import MACHINE, RUN, crawl_row, grid, memory_rows
 from tests.runs.made_runs import compared, noisy_run
 from tools.document.__main__ import macros
 from tools.document.stored import Runs
@@ -118,55 +116,6 @@ HOSTILE = "</details><script>alert(1)</script> `x` | [y](javascript:z) \x1b[31m\
 def decided(*claims: tuple[str, str]) -> list[Section]:
     table = Table("Claims", ("claim", "what was measured"), claims)
     return [Section(f"Of {len(claims)} claims, all hold", (table,))]
-
-
-def test_it_has_title_answer_table_and_validity_in_this_order() -> None:
-    found = grid(["a", "b"], caps=(100,))
-    text = as_markdown(Studies(found), MACHINE)
-
-    sentences = [f"\n- {sentence}\n" for sentence in findings(Studies(found))]
-    places = [text.index(part) for part in ("## inflight: made", "| a |", sentences[0], "Made by `inflight run quick`")]
-    assert places == sorted(places)
-    assert all(sentence in text for sentence in sentences)
-    assert "Valid trials: 28 of 28, rounds: 2." in text
-
-
-def test_invalid_checks_are_counted_in_a_fold() -> None:
-    found = [crawl_row("a"), crawl_row("a", number=2, invalid=True), crawl_row("b", status="skipped", reason="no b")]
-    text = as_markdown(Studies(found), MACHINE)
-
-    fold = text[text.rindex("<details>") : text.rindex("</details>")]
-    assert "| ✗ server had room | 2 | 1 | 0 |" in fold
-    assert "| skipped | 1 | b | no b |" in fold
-
-
-def test_a_run_without_crawls_has_its_own_tables_and_the_command() -> None:
-    measured = {"predicted": 9, "found": 10, "bound_by": "kernel.pid_max", "stopped_by": "failure"}
-    row = bare_row("limit", "threads", {"resource": "threads", "through_shared": False}, measured)
-    text = as_markdown(Studies([row]), MACHINE)
-
-    assert "Made by `inflight run quick` on Imaginary 9000" in text
-    assert "| threads | 9 | 10 | failure | kernel.pid\\_max |" in text
-    assert "<details>" not in text
-
-
-def test_blocks_have_their_verdict_and_its_table() -> None:
-    rows = made_blocks.flat(made_blocks.series(12, 0.2))
-    text = as_markdown(Studies(rows), MACHINE, decisions(rows, Extras("ab")))
-
-    assert "REGRESSION: B is worse: CPU per page +22.6 %" in text
-    assert "| CPU per page |" in text
-
-
-def test_what_was_decided_comes_first_and_is_shown() -> None:
-    text = as_markdown(Studies(grid(["a"])), MACHINE, decided(("First.", "45 kB each"), ("Second.", "-")))
-
-    assert text.splitlines()[2] == "- Of 2 claims, all hold."
-    assert text.index("| First. | 45 kB each |") < text.index("| Second. | - |") < text.index("Made by")
-
-
-def test_no_row_makes_a_short_report() -> None:
-    assert as_markdown(Studies([]), {}).startswith("## inflight: nothing was run\n\n- Valid trials: 0 of 0")
 
 
 @pytest.mark.parametrize(
