@@ -200,7 +200,7 @@ def crawl_with(
         connection: Literal["keep-alive", "per-fetch"] = "keep-alive",
         deadline_s: float = 60,
     ) -> Crawled:
-        from inflight.bench.commands.crawl import CrawlError, available
+        from inflight.bench.commands.crawl import available
         from inflight.bench.plan import judge
         from inflight.bench.plan.grid import CONNECTIONS, MAX_IN_FLIGHT
         from inflight.strategies.base import Job
@@ -209,7 +209,7 @@ def crawl_with(
             strategy = available(strategy)
             judge.whole(in_flight, 1, MAX_IN_FLIGHT, "crawl_with: in_flight")
             judge.check_known(connection, CONNECTIONS, "connection use", "crawl_with")
-        except (CrawlError, judge.ExperimentError) as error:
+        except judge.ExperimentError as error:
             raise _failure(str(error)) from None
         job = Job(roots=synthetic_site.roots, max_in_flight=in_flight, connection=connection)
         count = partial(_counts_of, strategy, connection)

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from inflight import strategies
+from inflight.bench.cli import ENTRIES
 
 ROOT = Path(__file__).parent.parent
 NAME = "inflight"
@@ -51,7 +52,7 @@ TAKEN_IF_THERE = {
 """What a strategy's own package loads where something else (Locust) has brought it along."""
 SUITE = "conformance"
 SERVED_BY = {"fake_server.__main__", "fake_server.options"}
-SERVES = {"bench.cli"}
+SERVES = {"bench.commands.serve"}
 """The modules that start a server themselves, with its options: the command that does."""
 
 
@@ -286,9 +287,9 @@ def our_module(name: str) -> str | None:
     return name or None
 
 
-@pytest.mark.parametrize("name", ["bench", "bench.cli", "bench.commands.run"])
+@pytest.mark.parametrize("name", ["bench", "bench.cli", *(f"bench.{entry.module}" for entry in ENTRIES.values())])
 def test_commands_import_what_is_heavy_when_they_need_it(name: str) -> None:
-    heavy = HEAVY - {"msgspec"} if name == "bench.commands.run" else HEAVY  # it writes rows
+    heavy = HEAVY if name in {"bench", "bench.cli"} else (HEAVY - {"msgspec"}) | {"rich"}  # they write rows
 
     assert not {top(found) for found in loaded_with(name)} & heavy
 

@@ -16,13 +16,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from inflight.bench import units
 from inflight.bench.ab import counts, show
 from inflight.bench.ab import decide as deciding
 from inflight.bench.ab.decide import Decision, Result
 from inflight.bench.ab.rule import DESIGNED, Rule, budget_for, rule_for, smallest_found
 from inflight.bench.commands import run as commands
-from inflight.bench.commands.output import complain, say, say_plots
+from inflight.bench.commands.options import FOLDER, JSON, MARKDOWN, OUT, QUIET, option
+from inflight.bench.commands.output import complain, printing, put, say, say_plots
 from inflight.bench.commands.run import time_s
 from inflight.bench.frame import blocks as read
 from inflight.bench.frame.blocks import Block
@@ -43,7 +46,6 @@ if TYPE_CHECKING:
 
     from inflight.bench.show.pictures import Picture
 
-REFUSALS = commands.REFUSALS
 EXITS = deciding.EXITS
 NOISE = (0.02, 0.05)
 """SDs of blocks for which the plan shows the detectable change."""
@@ -55,6 +57,51 @@ OVERRUN = 1.5
 """Multiple of the budget after which a run ends."""
 
 
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="[B]", required=False)
+@click.option("--a", "of_a", metavar="KEY=VALUE", multiple=True, help="A setting of side A alone. Repeatable.")
+@click.option("--b", "of_b", metavar="KEY=VALUE", multiple=True, help="A setting of side B alone. Repeatable.")
+@click.option(
+    "--repo", metavar="FOLDER", type=FOLDER, help="Git repository of the strategies. [default: the current one]"
+)
+@option("--python")
+@click.option(
+    "--with",
+    "requirements",
+    metavar="REQUIREMENT",
+    multiple=True,
+    help="Install this into an environment, e.g. aiohttp==3.11. Repeatable.",
+)
+@click.option(
+    "--env", "variables", metavar="NAME=VALUE", multiple=True, help="Set an environment variable. Repeatable."
+)
+@option("--in-flight", note="[default: 100]")
+@option("--connection", note="[default: keep-alive]")
+@option("--latency", default="0")
+@click.option("--links", metavar="N", type=click.IntRange(0, 100), default=10, help="Number of links on each page.")
+@click.option(
+    "--cycles",
+    metavar="N",
+    type=click.IntRange(1, 1000),
+    help="Number of slices of each side in a block. [default: chosen after a first block]",
+)
+@click.option(
+    "--metric",
+    "metrics",
+    metavar="NAME",
+    multiple=True,
+    help="Compare only this: cpu_per_page, throughput or memory. Repeatable. Or calls, alone: what a page does.",
+)
+@click.option("--bytecodes", is_flag=True, help="With --metric calls, count bytecodes, too.")
+@click.option(
+    "--budget",
+    metavar="TIME",
+    help="Planned time of one comparison, e.g. 5m; the limit is 1.5 times that. [default: 12 to 48 blocks]",
+)
+@OUT
+@MARKDOWN
+@JSON
+@QUIET
 def run(
     *,
     a: str,
@@ -77,9 +124,22 @@ def run(
     markdown: Path | None,
     as_json: bool,
 ) -> int:
-    """Compare, print the verdict, and return 0 (pass), 1 (regression), 3 (inconclusive) or 130 (interrupted).
+    """Compare two sides, and decide whether B is worse than A.
 
-    A comparison of counts has verdicts of its own (``counts``).
+    The sides take turns in blocks. A side is a strategy, or strategy@revision of a git repository; without B, both are
+    A. The settings of one side are --a and --b: python, with, env, in_flight, connection or repo. Others are for both.
+
+    --metric calls counts instead what both do per page, in seconds and on a busy machine. It exits with 0 if B does the
+    same or less, 1 if it does more, 3 if the counts do not repeat. Fewer calls are not always less time.
+
+    \b
+    inflight ab callbacks generators --in-flight 1000
+    inflight ab callbacks@main callbacks                    main against the working tree
+    inflight ab callbacks@HEAD~1 callbacks@HEAD --repo ~/my-fork --budget 5m
+    inflight ab aiohttp_client --a with=aiohttp==3.10.11 --b with=aiohttp==3.11.18
+    inflight ab native_asyncio --a python=python3.11 --b python=python3.13
+    inflight ab callbacks --b env=PYTHONDEVMODE=1
+    inflight ab callbacks@main callbacks --metric calls     calls and system calls per page, in seconds
     """
     single = {"in_flight": in_flight, "connection": connection, "repo": repo, "python": python}
     both = [(f"--{key.replace('_', '-')}", key, str(value)) for key, value in single.items() if value is not None]
@@ -232,9 +292,10 @@ def finish(
 
     values = values | {"folder": str(folder)}
     if as_json:
-        print(json.dumps(values, allow_nan=False))
+        put(json.dumps(values, allow_nan=False))
     else:
-        Console(file=sys.stdout, highlight=False, soft_wrap=True).print(text)
+        with printing(sys.stdout):
+            Console(file=sys.stdout, highlight=False, soft_wrap=True).print(text)
     stored = json.dumps(without_places(values), indent=2, allow_nan=False)
     saved = commands.keep(folder, {"verdict.json": f"{stored}\n", "verdict.md": as_markdown}, plots)
     if markdown is not None:

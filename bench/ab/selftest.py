@@ -20,7 +20,8 @@ from inflight.bench.ab import decide as deciding
 from inflight.bench.ab.command import Measuring, calibrated, measure_counts
 from inflight.bench.ab.rule import DESIGNED
 from inflight.bench.commands import run as commands
-from inflight.bench.commands.output import complain, say
+from inflight.bench.commands.options import JSON, OUT, QUIET, one_strategy, option
+from inflight.bench.commands.output import complain, put, say
 from inflight.bench.frame import blocks as read
 from inflight.bench.frame.blocks import Block
 from inflight.bench.measure import host, interpreters, neighbour, process
@@ -35,7 +36,6 @@ from inflight.bench.rows import files as rows
 from inflight.bench.show import progress
 from inflight.fake_server.site import SiteConfig
 
-REFUSALS = commands.REFUSALS
 SIZES = (5, 10)
 """Nominal sizes of the planted slowdowns, in percent of the CPU time per page."""
 FULL, QUICK = (96, 48), (24, 12)
@@ -109,13 +109,31 @@ class Laboratory:
         return counts.judge(measure_counts(Measuring(self.folder, planned, prepared, self.place))).answer
 
 
+@one_strategy("Its blocks give the error rates.")
+@option(
+    "--python",
+    "pythons",
+    multiple=True,
+    note="Given twice: first for A, then for B; their mean difference is subtracted.",
+)
+@option("--quick", note="Fewer blocks of one strategy; the bounds are wider.")
+@option("--disturbed")
+@OUT
+@JSON
+@QUIET
 def run(
     *, strategy: str, pythons: tuple[str, ...], quick: bool, out: Path, as_json: bool, disturbed: str | None
 ) -> int:
-    """Measure the harness, and keep and print the result.
+    """Measure the noise and the error rates of this harness.
 
-    Return 0; 1 if false alarms are significantly more frequent than designed, or if counts miss a planted call or tell
-    equal code apart; 3 if too few blocks were good; 130 if interrupted.
+    It measures the noise on this machine, how often `inflight ab` gives a false alarm, and which changes it detects.
+
+    \b
+    inflight selftest                      takes about a quarter of an hour
+    inflight selftest --quick
+    inflight selftest --python python3.13 --python python3.14t
+
+    The results are stored with their rows.
     """
     described = strategies.describe(named(strategy, "--strategy"))
     need(not described.lack, f"{strategy} {described.lack}")
@@ -140,10 +158,7 @@ def run(
     text = json.dumps(result, indent=2, allow_nan=False) + "\n"
     picture = plot.picture_of_selftest(result, rows.read(folder))
     commands.keep(folder, {rows.SELFTEST_FILE: text}, [picture])
-    if as_json:
-        print(json.dumps(result | {"folder": str(folder)}, allow_nan=False))
-    else:
-        print(rates.text(result))
+    put(json.dumps(result | {"folder": str(folder)}, allow_nan=False) if as_json else rates.text(result))
     say(f"kept:  {folder / rows.SELFTEST_FILE}")
     return code(result)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import click
 import msgspec
 
 from inflight import strategies
@@ -17,15 +18,14 @@ from inflight.bench.claims.claims import Claim
 from inflight.bench.claims.trials import Key
 from inflight.bench.claims.verdicts import Report, save
 from inflight.bench.commands import run as commands
-from inflight.bench.commands.output import complain, say, seconds
+from inflight.bench.commands.options import JSON, MEMORY_BUDGET, OUT, QUIET, many_strategies, option
+from inflight.bench.commands.output import complain, put, say, seconds
 from inflight.bench.measure import interpreters
 from inflight.bench.measure import run as runs
 from inflight.bench.plan.experiment import Experiment, ExperimentError, named
 from inflight.bench.plan.trials import AnyTrial, estimate_ns
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
-
-REFUSALS = commands.REFUSALS
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,23 @@ class Needed:
         return [(claim, [row for key, row in keyed if key in parts]) for claim, parts in wanted]
 
 
+@click.argument("chosen", nargs=-1, metavar="[ID...]")
+@option("--quick", note="Only the claims that have a short experiment.")
+@JSON
+@click.option("--fresh", is_flag=True, help="Measure everything again, even if stored rows exist.")
+@option(
+    "--python",
+    multiple=True,
+    note="Repeatable: the claims on interpreters use these before others of this machine.",
+)
+@click.option(
+    "--free-threaded", metavar="PATH", help="Interpreter without a global lock, for the claims that need one."
+)
+@many_strategies("The claim client-collapse tests it, too.", keyword="added")
+@OUT
+@MEMORY_BUDGET
+@option("--dry-run", note="With the estimated time.")
+@QUIET
 def run(
     *,
     chosen: Sequence[str],
@@ -57,17 +74,22 @@ def run(
     added: Sequence[str],
     out: Path,
     memory_budget: str | None,
-    only_list: bool,
+    dry_run: bool,
 ) -> int:
-    """Judge the chosen claims and report.
+    """Test common claims about concurrency on this machine.
 
-    Returns 0 whatever the verdicts, 1 if a claim could not be tested, 130 if interrupted.
+    They are about threads, coroutines and callbacks. Each claim gets a verdict.
+
+    \b
+    inflight claims                        all claims
+    inflight claims --quick
+    inflight claims stack-ripping          one claim, with its explanation
     """
     budget_bytes = commands.budget_bytes(memory_budget)
     given = [] if free_threaded is None else [interpreters.free_threaded(free_threaded)]
     given += [interpreters.ask(name).executable for name in python]
     needed = work_out(_claims(chosen, added), quick=quick)
-    if only_list:
+    if dry_run:
         return _list(needed, as_json=as_json)
     together = [plans.trials_of(experiment) for _, experiment in needed.experiments]
     known = {} if fresh else plans.find_rows(out, needed.trials, together, tuple(given))
@@ -156,12 +178,12 @@ def _list(needed: Needed, *, as_json: bool) -> int:
         for claim, experiment in needed.experiments
     ]
     if as_json:
-        print(json.dumps({"claims": listed, "left_out": needed.left_out, "trials": len(needed.trials)}))
+        put(json.dumps({"claims": listed, "left_out": needed.left_out, "trials": len(needed.trials)}))
         return 0
     for of_claim in listed:
-        print(f"{of_claim['id']:<22} about {seconds(1e9 * of_claim['estimated_s']):>6}  {of_claim['claim']}")
+        put(f"{of_claim['id']:<22} about {seconds(1e9 * of_claim['estimated_s']):>6}  {of_claim['claim']}")
     for claim_id in needed.left_out:
-        print(f"{claim_id:<22} not part of --quick")
+        put(f"{claim_id:<22} not part of --quick")
     total = seconds(estimate_ns(needed.trials.values()))
     say(f"{len(needed.trials)} trials, about {total}: a trial that several claims need is run once")
     return 0
@@ -176,12 +198,12 @@ def _report(folder: Path, needed: Needed, reused: int, *, as_json: bool, is_whol
     with commands.writing(folder):
         save(report, folder)
     if as_json:
-        print(json.dumps(msgspec.to_builtins(report) | {"folder": str(folder)}))
+        put(json.dumps(msgspec.to_builtins(report) | {"folder": str(folder)}))
     else:
-        print("\n".join([report.source, *show.lines(report, colour=wants_colour(sys.stdout))]))
+        put("\n".join([report.source, *show.lines(report, colour=wants_colour(sys.stdout))]))
         width = min(160, max(80, shutil.get_terminal_size((120, 24)).columns))
         for verdict in report.claims if is_whole else ():
-            print(f"\n{show.whole(verdict, width)}")
+            put(f"\n{show.whole(verdict, width)}")
     say(f"rows: {folder / rows.ROWS_FILE}\npage: inflight report {folder}")
     of_claims = needed.rows_of(rows.read(folder))
     broken = [claim.id for claim, trials in of_claims if trials and all(map(_is_broken, trials))]

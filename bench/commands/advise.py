@@ -7,18 +7,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import click
+
 from inflight import strategies
 from inflight.bench.commands import run as commands
-from inflight.bench.commands.output import say, seconds
-from inflight.bench.frame import noise
-from inflight.bench.frame.frame import frame, with_cycles
+from inflight.bench.commands.options import JSON, OUT, PLACE, QUIET, option
+from inflight.bench.commands.output import put, say, seconds
 from inflight.bench.measure import host
 from inflight.bench.measure import run as runs
-from inflight.bench.plan.experiment import Experiment, ExperimentError
+from inflight.bench.plan.experiment import Experiment
 from inflight.bench.plan.grid import MAX_CPU_NS, Throughput
-from inflight.bench.plan.judge import judged
+from inflight.bench.plan.judge import judged, need
 from inflight.bench.plan.trials import estimate_ns, row_trials
-from inflight.bench.predict import advice, show
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import RowsError
 from inflight.fake_server.delays import duration_text, parse_delay, parse_duration_ns
@@ -31,17 +31,39 @@ BLOCKS, CYCLES = 5, 6
 """Number of blocks of a measurement, and of slices of each strategy in a block without latency; about 20 s."""
 MAX_COSTED = 1000
 """Maximum number in flight with which the CPU time per page is measured."""
-REFUSALS = commands.REFUSALS
 
 
+@option("--latency", required=True)
+@click.option("--cpu", default="0", metavar="TIME", help="CPU time of your own work per page, e.g. 2ms.")
+@option("--in-flight", required=True)
+@click.option(
+    "--from",
+    "folder",
+    metavar="RUN",
+    type=PLACE,
+    help="Stored run with the CPU time per page. [default: the newest of this machine]",
+)
+@click.option(
+    "--verify", is_flag=True, help="Measure this workload, and print by how much the expected figures are off."
+)
+@JSON
+@OUT
+@QUIET
 def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: bool, as_json: bool, out: Path) -> int:
-    """Print the advice; return 0, or 3 without a confident recommendation or if --verify contradicts it."""
-    delay, work_ns = (
-        judged(partial(parse_delay, latency), "--latency"),
-        judged(partial(parse_duration_ns, cpu), "--cpu"),
-    )
-    if work_ns > MAX_CPU_NS:
-        raise ExperimentError(f"--cpu must be at most {duration_text(MAX_CPU_NS)}, not {cpu!r}")
+    """Recommend a model for a workload, with expected figures.
+
+    \b
+    inflight advise --latency 80ms --cpu 2ms --in-flight 500
+    inflight advise --latency 5ms --in-flight 50 --verify
+
+    The advice is based on the CPU time per page on this machine. If no stored run has it, it is measured first.
+    """
+    from inflight.bench.frame.frame import frame, with_cycles
+    from inflight.bench.predict import advice, show
+
+    delay = judged(partial(parse_delay, latency), "--latency")
+    work_ns = judged(partial(parse_duration_ns, cpu), "--cpu")
+    need(work_ns <= MAX_CPU_NS, f"--cpu must be at most {duration_text(MAX_CPU_NS)}, not {cpu!r}")
     cycles = 1 if delay.mean_ns else CYCLES
     grid = Throughput(latency=(delay.text,), in_flight=(in_flight,), cpu=(duration_text(work_ns),), cycles=cycles)
     names = [name for name in strategies.models() if strategies.describe(name).stack == "shared"]
@@ -56,8 +78,8 @@ def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: 
     wanted = advice.Wanted(delay.text, delay.mean_ns, work_ns, in_flight, near)
     stored = rows.read(place)
     advised = advice.advise(with_cycles(frame(stored), stored), SITE, wanted, lengths)
-    if not advised["models"]:
-        raise ExperimentError(f"{place} has no two blocks without latency and CPU work at about {near:,} in flight")
+    is_enough = bool(advised["models"])
+    need(is_enough, f"{place} has no two blocks without latency and CPU work at about {near:,} in flight")
     there, here = rows.machine(place), host.machine()
     result: dict[str, Any] = {
         "format": FORMAT,
@@ -73,16 +95,16 @@ def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: 
         "verified": None,
     }  # fmt: skip
     if not as_json:
-        print(show.text(result, datetime.now(UTC)))
+        put(show.text(result, datetime.now(UTC)))
     if verify:
         chosen = sorted(result["models"], key=lambda model: model["strategy"] != result["advised"])[:2]
         again = _run(out, _experiment(grid, [model["strategy"] for model in chosen]), "Measuring this workload")
         measured = rows.read(again)
         result["verified"] = advice.verify(with_cycles(frame(measured), measured), chosen) | {"folder": str(again)}
         if not as_json:
-            print(f"\n{show.verified_text(result['verified'])}")
+            put(f"\n{show.verified_text(result['verified'])}")
     if as_json:
-        print(json.dumps(result, allow_nan=False))
+        put(json.dumps(result, allow_nan=False))
     return 0 if result["advised"] and (result["verified"] is None or result["verified"]["holds"]) else UNKNOWN
 
 
@@ -99,6 +121,10 @@ def newest(out: Path, machine: Mapping[str, Any], in_flight: int, names: Collect
 
     Runs that came with the project (``results/reference``) are used only if ``--from`` names one.
     """
+    from inflight.bench.frame import noise
+    from inflight.bench.frame.frame import frame
+    from inflight.bench.predict import advice
+
     for folder in reversed(rows.folders_in(out)):
         try:
             stored = [] if rows.machine_changes(rows.machine(folder), machine) else rows.read(folder)

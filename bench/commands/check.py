@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from inflight import conformance, strategies
-from inflight.bench.commands.crawl import CrawlError, available
+from inflight.bench.commands.crawl import available
+from inflight.bench.commands.options import JSON, QUIET, option
+from inflight.bench.commands.output import put
 from inflight.bench.commands.run import interruptible, time_s
-from inflight.bench.plan.experiment import ExperimentError
-from inflight.bench.plan.judge import nearest
+from inflight.bench.plan.judge import ExperimentError, check_known
 from inflight.bench.show.progress import Progress, displayed
 from inflight.bench.show.words import counted, plain
 from inflight.conformance import RULES, sentence
@@ -34,35 +37,42 @@ USUAL_NS = 15e9
 """Usual time of a check."""
 
 
-class CheckError(Exception):
-    """The strategy cannot be checked; the message says why."""
-
-
-REFUSALS = (CheckError, CrawlError, ExperimentError)
-
-
+@click.argument("strategy")
+@click.option("--rule", "rules", metavar="RULE", multiple=True, help="Check only this rule, e.g. cap. Repeatable.")
+@option("--timeout", default="20s", note="A test that takes longer fails.")
+@click.option("-v", "--verbose", is_flag=True, help="Print the traceback of each failed test.")
+@JSON
+@QUIET
 def run(*, strategy: str, rules: Sequence[str], timeout: str, verbose: bool, as_json: bool) -> int:
-    """Check a strategy and print the result; return 0 if all rules hold, else 1. Raises CheckError and CrawlError."""
+    """Check that a strategy keeps the rules of a crawl.
+
+    It runs the conformance suite, and prints which rules hold, and for each broken one what was observed and expected.
+    STRATEGY is a name, a file or a module. A client with a stack of its own may break rules because of its library.
+
+    \b
+    inflight check callbacks               takes about 20 seconds
+    inflight check ./my_client.py --rule cap --rule redirects
+    inflight check mypkg.bench:strategy --json
+    """
     from inflight.conformance.plugin import import_failure
 
     for rule in rules:
-        if rule not in RULES:
-            raise CheckError(f"--rule: unknown rule {rule!r}{nearest(rule, RULES)}")
+        check_known(rule, RULES, "rule", "--rule")
     limit_s = time_s(timeout, "--timeout")
     name = available(strategy)
     if failure := import_failure(name, limit_s):
-        raise CheckError(f"{name} cannot be imported: {failure}")
+        raise ExperimentError(f"{name} cannot be imported: {failure}")
     if strategies.is_ours(name):
         strategies.load(name)  # once for all processes, which are forked from this one
     checked = check(name, list(dict.fromkeys(rules)) or list(RULES), limit_s)
-    print(json.dumps(json_of(checked), indent=2) if as_json else "\n".join(text_of(checked, verbose=verbose)))
+    put(json.dumps(json_of(checked), indent=2) if as_json else "\n".join(text_of(checked, verbose=verbose)))
     return 0 if checked.holds else 1
 
 
 def check(strategy: str, rules: list[str], limit_s: float) -> "Checked":
     """Run the tests of these rules for a strategy.
 
-    A test that takes longer than ``limit_s`` fails. Raises CheckError when the suite itself cannot run.
+    A test that takes longer than ``limit_s`` fails. Raises ExperimentError when the suite itself cannot run.
     """
     import pytest
 
@@ -89,7 +99,7 @@ def check(strategy: str, rules: list[str], limit_s: float) -> "Checked":
     if code == pytest.ExitCode.INTERRUPTED:
         raise KeyboardInterrupt
     if not plugin.cases:
-        raise CheckError(f"the suite cannot run: {printed.getvalue().strip()}")
+        raise ExperimentError(f"the suite cannot run: {printed.getvalue().strip()}")
     return Checked(strategy, plugin.cases, plugin.planned, time.monotonic() - began)
 
 

@@ -9,14 +9,17 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from typing import Any, Literal
 
+import click
+
 from inflight import strategies
-from inflight.bench.commands.exits import INTERRUPTED
-from inflight.bench.commands.output import complain, printable, say
+from inflight.bench.commands.options import one_strategy, option
+from inflight.bench.commands.output import complain, printable, put, say
 from inflight.bench.measure import process
 from inflight.bench.measure.limits import descriptor_shortage
-from inflight.bench.plan.judge import nearest
+from inflight.bench.plan.judge import ExperimentError, judged, nearest, need
 from inflight.bench.plan.scale import is_loopback
 from inflight.bench.show.words import counted
 from inflight.bench.units import count, duration, size
@@ -37,24 +40,44 @@ IN_FLIGHT, IN_FLIGHT_AWAY = 100, 10
 """Maximum fetches in flight where the user gives no number: on the loopback interface, and on servers of others."""
 
 
-class CrawlError(Exception):
-    """An invalid option of the crawl; the message says what to change."""
-
-
-REFUSALS = (CrawlError,)
-
-
+@click.argument("urls", nargs=-1, required=True, metavar="URL...")
+@one_strategy()
+@option("--in-flight", note="[default: 100; 10 if a URL is not on this machine]")
+@click.option(
+    "--max-redirects",
+    metavar="N",
+    type=click.IntRange(0, 1000),
+    default=10,
+    help="Maximum number of redirects followed one after another.",
+)
+@click.option(
+    "--max-tries", metavar="N", type=click.IntRange(1, 1000), default=4, help="Maximum number of tries for each URL."
+)
+@click.option("--exclude", metavar="REGEX", help="Skip URLs that match this regular expression.")
+@click.option(
+    "--lenient", is_flag=True, help="Also crawl hosts that share the last two labels with a start URL's host."
+)
+@option("--timeout", default="30s", note="A fetch that takes longer fails.")
+@option("--connection", default="keep-alive")
+@option("--json", "as_json", note="One object per URL, then one with the summary.")
 def run(*, strategy: str, as_json: bool, **options: Any) -> int:
-    """Crawl and print the report; return 0, or 1 if nothing could be fetched: no answer with a status 2xx.
+    """Crawl http sites, and print one line per URL.
 
-    An interrupted crawl prints the pages that it has, and returns 130. ``options`` are those of ``job``. Raises
-    CrawlError.
+    At most 10 fetches are in flight on the servers of others, unless --in-flight is given. Ctrl-C ends the crawl; the
+    pages that it has are printed.
+
+    \b
+    inflight crawl http://localhost:8080/
+    inflight crawl http://localhost:8080/ --strategy native_asyncio --in-flight 10 --json
     """
     strategy = available(strategy)
-    pages, summary = _crawl(strategy, job(**options), as_json=as_json)
+    try:
+        pages, summary = _crawl(strategy, job(**options), as_json=as_json)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("the crawl was not finished") from None
     if "interrupted" in summary:
         complain(f"interrupted: the crawl was not finished; it has {counted(summary['urls'], 'URL')}")
-        return INTERRUPTED
+        return 130
     if any(status.startswith("2") for status in summary["statuses"]):
         return 0
     complain(f"inflight crawl: nothing could be fetched: {_failures(summary)}; {_advice(pages)}")
@@ -72,18 +95,16 @@ def job(
     timeout: str,
     connection: Literal["keep-alive", "per-fetch"],
 ) -> Job:
-    """Return the job that the options describe. Raises CrawlError with one sentence."""
-    try:
-        timeout_ns = parse_duration_ns(timeout)
-    except ValueError as error:
-        raise CrawlError(f"--timeout: {error}") from error
-    if not 0 < timeout_ns <= LONGEST_TIMEOUT_NS:
-        raise CrawlError(f"--timeout must be longer than 0 and at most a day, not {timeout}")
+    """Return the job that the options describe. Raises ExperimentError with one sentence."""
+    timeout_ns = judged(partial(parse_duration_ns, timeout), "--timeout")
+    need(0 < timeout_ns <= LONGEST_TIMEOUT_NS, f"--timeout must be longer than 0 and at most a day, not {timeout}")
     try:
         re.compile(exclude or "")
     except (re.error, OverflowError, RecursionError) as error:
         # A pattern that repeats too often raises OverflowError, one with too many nested groups RecursionError.
-        raise CrawlError(f"--exclude: {str(exclude)[:60]!r} is no regular expression: {error}; simplify it") from error
+        raise ExperimentError(
+            f"--exclude: {str(exclude)[:60]!r} is no regular expression: {error}; simplify it"
+        ) from error
     roots = tuple(map(_root, urls))
     if in_flight is None:
         away = [host for host in map(host_of, roots) if not is_loopback(host)]
@@ -91,7 +112,7 @@ def job(
         if away:
             say(f"at most {in_flight} in flight, because {away[0]} is not this machine; --in-flight changes it")
     if shortage := descriptor_shortage(in_flight, per_fetch=connection == "per-fetch"):
-        raise CrawlError(shortage)
+        raise ExperimentError(shortage)
     return Job(
         roots=roots,
         max_in_flight=in_flight,
@@ -107,40 +128,42 @@ def job(
 def available(text: str) -> str:
     """Return the name of a strategy, given by its name or a reference.
 
-    Raises CrawlError if it is unknown, or needs a package that is not installed.
+    Raises ExperimentError if it is unknown, or needs a package that is not installed.
     """
     try:
         name = strategies.add(text)
         described = strategies.describe(name)
     except KeyError:
-        raise CrawlError(f"unknown strategy {text!r}{nearest(text, strategies.names())}") from None
+        raise ExperimentError(f"unknown strategy {text!r}{nearest(text, strategies.names())}") from None
     except strategies.StrategyError as error:
-        raise CrawlError(str(error)) from error
+        raise ExperimentError(str(error)) from error
     if described.lack:
         absent = described.uninstalled
-        raise CrawlError(f"strategy {name} {described.lack}" + (f": pip install {' '.join(absent)}" if absent else ""))
+        raise ExperimentError(
+            f"strategy {name} {described.lack}" + (f": pip install {' '.join(absent)}" if absent else "")
+        )
     return name
 
 
 def _crawl(strategy: str, job: Job, *, as_json: bool) -> tuple[list[Page], dict[str, Any]]:
-    """Crawl and print; return the pages and the summary. Raises CrawlError when the strategy fails."""
+    """Crawl and print; return the pages and the summary. Raises ExperimentError when the strategy fails."""
     pages, seconds, more = _crawled(strategy, job)
     summary = summarise(pages, seconds) | more
     if as_json:
         for page in pages:
-            print(json.dumps(asdict(page)))
-        print(json.dumps({"summary": {"strategy": strategy} | summary}))
+            put(json.dumps(asdict(page)))
+        put(json.dumps({"summary": {"strategy": strategy} | summary}))
     else:
         for page in pages:
-            print(_line(page))
-        print(_totals(strategy, summary))
+            put(_line(page))
+        put(_totals(strategy, summary))
     return pages, summary
 
 
 def _crawled(strategy: str, job: Job) -> tuple[list[Page], float, dict[str, Any]]:
     """Return the pages of a crawl, its seconds, the other totals, and whether it was interrupted.
 
-    Raises CrawlError when the strategy fails, and KeyboardInterrupt when an interrupted crawl has no page.
+    Raises ExperimentError when the strategy fails, and KeyboardInterrupt when an interrupted crawl has no page.
     """
     from inflight.bench.commands.run import interruptible
 
@@ -161,7 +184,7 @@ def _crawled(strategy: str, job: Job) -> tuple[list[Page], float, dict[str, Any]
                 answer = _so_far(worker)
                 seconds, more = time.monotonic() - begin_s, {"interrupted": True}
     except process.WorkerError as error:
-        raise CrawlError(f"{strategy}: {error}") from error
+        raise ExperimentError(f"{strategy}: {error}") from error
     return [Page(**values) for values in answer["pages"]], seconds, answer["summary"] | more
 
 
@@ -199,11 +222,10 @@ def _root(url: str) -> str:
     try:
         normal = normalise(text)
     except ValueError as error:
-        raise CrawlError(f"{url} is not a URL: {error}") from error
-    if text.lower().startswith("https:"):
-        raise CrawlError(f"{url}: https is not supported yet; give an http URL")
+        raise ExperimentError(f"{url} is not a URL: {error}") from error
+    need(not text.lower().startswith("https:"), f"{url}: https is not supported yet; give an http URL")
     if normal is None:
-        raise CrawlError(f"{url} is not an http URL; write it like http://localhost:8080/")
+        raise ExperimentError(f"{url} is not an http URL; write it like http://localhost:8080/")
     return normal
 
 

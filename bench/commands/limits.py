@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
 from msgspec.structs import asdict
-from rich.console import Console
-from rich.text import Text
 
 from inflight import strategies
 from inflight.bench import units
+from inflight.bench.commands.options import JSON, QUIET, option
+from inflight.bench.commands.output import printing, put
 from inflight.bench.commands.run import interruptible
 from inflight.bench.commands.run import save as store
 from inflight.bench.measure import limits
@@ -25,31 +26,52 @@ from inflight.bench.plan.judge import check_known
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.kinds import Ceiling
 
-REFUSALS = (runs.RunError, experiment.ExperimentError)
 LABEL = 10
 ABOUT = "The limits of this machine, as found by inflight limits."
 Save = Callable[[str, dict[str, Any], Begin], None]
 """Function that stores the finding about a resource, and when it began."""
 
 
+@click.argument("resources", nargs=-1, metavar="[RESOURCE...]")
+@option("--dry-run")
+@click.option(
+    "--through-shared",
+    is_flag=True,
+    help="Let threads reach limits that all processes share. Other programs may fail meanwhile.",
+)
+@JSON
+@option("--out", note="Each run gets a new folder in it. Without it, nothing is stored.")
+@QUIET
 def run(*, resources: Sequence[str], dry_run: bool, through_shared: bool, as_json: bool, out: Path | None) -> int:
-    """Predict the limits, and find that of threads unless ``dry_run``; print both. Returns 0. Raises as REFUSALS."""
+    """Find how many threads, ports and so on a process can have.
+
+    The resources are threads, descriptors, ports, backlog (connections that wait to be accepted) and memory. All are
+    predicted from the settings of this machine. For threads, a process also starts them until one is refused.
+
+    \b
+    inflight limits                        all resources
+    inflight limits threads --dry-run      which limit binds, and at how many
+    inflight limits backlog ports --out results
+    """
     chosen = tuple(dict.fromkeys(resources)) or bare.RESOURCES
     for resource in chosen:
         check_known(resource, bare.RESOURCES, "resource", "limits")
     printer = Printer(sys.stderr if as_json else sys.stdout)
     save = None if out is None or dry_run else _saver(out, chosen, through_shared=through_shared)
     answers = {}
-    with interruptible():
-        for resource in chosen:
-            if dry_run:
-                predicted = limits.predict(resource)
-                printer.predictions(resource, predicted)
-                answers[resource] = {"ceilings": [asdict(ceiling) for ceiling in predicted]}
-            else:
-                answers[resource] = _find(resource, printer, save, through_shared=through_shared)
+    try:
+        with interruptible():
+            for resource in chosen:
+                if dry_run:
+                    predicted = limits.predict(resource)
+                    printer.predictions(resource, predicted)
+                    answers[resource] = {"ceilings": [asdict(ceiling) for ceiling in predicted]}
+                else:
+                    answers[resource] = _find(resource, printer, save, through_shared=through_shared)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("all started processes have been stopped") from None
     if as_json:
-        print(json.dumps(answers))
+        put(json.dumps(answers))
     return 0
 
 
@@ -69,11 +91,11 @@ class Printer:
     """Print for people: a heading for each resource, lines with labels, bold on a terminal only."""
 
     def __init__(self, file: Any) -> None:
-        self._console = Console(file=file, highlight=False, soft_wrap=True)
+        self._file = file
 
     def head(self, resource: str) -> None:
         """Print the heading of a resource."""
-        self._console.print(Text(resource, "bold"))
+        self._print(resource, "bold")
 
     def plan(self, predicted: Sequence[Ceiling], *, through_shared: bool) -> None:
         """Print how many threads are about to be started."""
@@ -113,10 +135,17 @@ class Printer:
             self._line("to raise", values["remedy"])
         if values["next"]:
             self._line("next", f"{values['next']['name']}, at {amount(resource, values['next']['most'])}")
-        self._console.print()
+        self._print("")
 
     def _line(self, label: str, text: str, style: str = "") -> None:
-        self._console.print(Text.assemble(f"  {label:<{LABEL}} ", (text, style)))
+        self._print(text, style, before=f"  {label:<{LABEL}} ")
+
+    def _print(self, text: str, style: str = "", *, before: str = "") -> None:
+        from rich.console import Console
+        from rich.text import Text
+
+        with printing(self._file):
+            Console(file=self._file, highlight=False, soft_wrap=True).print(Text.assemble(before, (text, style)))
 
 
 def amount(resource: str, number: int) -> str:

@@ -4,23 +4,29 @@ import re
 import textwrap
 from collections.abc import Sequence
 
+import click
+
 from inflight import strategies
-from inflight.bench.commands.output import seconds
+from inflight.bench.commands.output import put, seconds
 from inflight.bench.plan import experiment as experiments
-from inflight.bench.plan.experiment import ExperimentError
 from inflight.bench.plan.trials import estimate_ns, expand
 from inflight.strategies import Description, registry
 
 WIDTH = 100
 """Maximum width of a line."""
-REFUSALS = (ExperimentError, strategies.StrategyError)
 
 
+@click.argument("chosen", metavar="[STRATEGY]...", nargs=-1)
+@click.option("--interpreters", is_flag=True, help="Show the interpreters of this machine instead.")
 def run(*, interpreters: bool = False, chosen: Sequence[str] = ()) -> int:
-    """Print the strategies and the presets; return 0. A strategy that cannot run is listed with the reason.
+    """Show the strategies, and the presets with estimated times.
 
-    ``interpreters``: print the interpreters of this machine instead. ``chosen``: print only these strategies, which are
-    names, files or modules.
+    With names or files, only these strategies.
+
+    \b
+    inflight list
+    inflight list ./my_client.py           the first line of its docstring, and what it lacks
+    inflight list --interpreters           interpreters for `inflight run --python`
     """
     if interpreters:
         return _interpreters()
@@ -33,36 +39,36 @@ def run(*, interpreters: bool = False, chosen: Sequence[str] = ()) -> int:
         members = [described for described in known.values() if described.group == group]
         if not members:
             continue
-        print(f"strategies: {meaning}")
+        put(f"strategies: {meaning}")
         for described in members:
             _tell(described)
-        print()
+        put()
     if broken:
-        print("installed packages offer these too, but they cannot be used")
-        print("\n".join(f"  {name:<20} {reason}" for name, reason in broken.items()) + "\n")
-    print("presets (inflight run NAME)")
+        put("installed packages offer these too, but they cannot be used")
+        put("\n".join(f"  {name:<20} {reason}" for name, reason in broken.items()) + "\n")
+    put("presets (inflight run NAME)")
     for name in experiments.preset_names():
         preset = experiments.load(name, list(known))
         time = seconds(estimate_ns(expand(preset, {name: known[name] for name in preset.strategies})))
-        print(_entry(name, f"about {time}: {_gist(preset.about)}"))
+        put(_entry(name, f"about {time}: {_gist(preset.about)}"))
     return 0
 
 
 def _tell(described: Description) -> None:
     aliases = [alias for alias, name in strategies.ALIASES.items() if name == described.name]
-    print(_entry(described.name, ", alias ".join([_gist(described.model), *aliases])))
+    put(_entry(described.name, ", alias ".join([_gist(described.model), *aliases])))
     if described.lack:
         remedy = " ".join(["; pip install", *described.uninstalled]) if described.uninstalled else ""
-        print(f"  {'':<20} unavailable: {described.lack}{remedy}")
+        put(f"  {'':<20} unavailable: {described.lack}{remedy}")
 
 
 def _interpreters() -> int:
     from inflight.bench.measure.interpreters import on_this_machine
 
-    print("interpreters (inflight run --python PATH)")
+    put("interpreters (inflight run --python PATH)")
     for python in on_this_machine():
         facts = ["free-threaded" if python.free_threaded else "", "debug" if python.debug else ""]
-        print(f"  {python.label:<12} {python.executable}" + "".join(f", {fact}" for fact in facts if fact))
+        put(f"  {python.label:<12} {python.executable}" + "".join(f", {fact}" for fact in facts if fact))
     return 0
 
 

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import click
+
 from inflight.bench.commands import run as commands
-from inflight.bench.commands.output import complain
+from inflight.bench.commands.options import JSON, OUT, QUIET, option
+from inflight.bench.commands.output import complain, put
 from inflight.bench.measure import run as runs
 from inflight.bench.plan import scale
 from inflight.bench.plan.experiment import Experiment, ExperimentError
@@ -18,13 +21,32 @@ from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
 from inflight.fake_server.delays import parse_delay, parse_duration_ns
 
-REFUSALS = commands.REFUSALS
 ABOUT = "Requests sent at constant rates, whether or not earlier ones were answered (inflight open-loop)."
 DEFAULT_LATENCY = "10ms"
 HTTP_PORT = 80
 CONNECT_S = 5.0
 
 
+@click.option(
+    "--rate",
+    "rates",
+    metavar="N",
+    type=click.FloatRange(0.001, 100_000),
+    required=True,
+    multiple=True,
+    help="Requests per second. Repeatable: one trial for each rate.",
+)
+@click.option("--duration", metavar="TIME", default="10s", help="Duration of each trial, e.g. 10s.")
+@option("--latency", note="[default: 10ms]")
+@option("--in-flight", type=click.IntRange(1, 20_000), default=200)
+@click.option("--target", metavar="URL", help="Request this URL instead of the synthetic site.")
+@click.option(
+    "--not-loopback", is_flag=True, help="Allow a target on another host; its owner must have permitted the load."
+)
+@option("--rounds", default=1)
+@OUT
+@JSON
+@QUIET
 def run(
     *,
     rates: Sequence[float],
@@ -37,10 +59,15 @@ def run(
     out: Path,
     as_json: bool,
 ) -> int:
-    """Run the rates as an experiment of one table; print the offered and completed rates, and the times of requests.
+    """Send requests at constant rates, and measure response times.
 
-    Returns 0 when at least one row is valid, 1 when none is, 130 when interrupted. Before anything is written, raises
-    ExperimentError for a target that needs permission or does not answer, and for more users than descriptors.
+    Response times are shown with and without the queueing delay of requests that were sent late.
+
+    \b
+    inflight open-loop --rate 500 --rate 1000 --rate 2000
+    inflight open-loop --rate 50 --duration 5s --target http://127.0.0.1:8000/
+
+    Needs Locust: pip install locust.
     """
     seconds = judged(partial(parse_duration_ns, duration), "--duration") / 1e9
     need(0 < seconds <= scale.MAX_OPEN_SECONDS, f"--duration must be longer than 0 and at most 1h, not {duration}")
@@ -96,7 +123,7 @@ def _present(folder: Path, stored: list[Row], *, as_json: bool) -> None:
     from inflight.bench.show.studies import Studies
 
     files = commands.save(folder, Studies(stored, folder))
-    print(json.dumps({"rates": [_figures(row) for row in stored]} | files))
+    put(json.dumps({"rates": [_figures(row) for row in stored]} | files))
 
 
 def _figures(row: Row) -> dict[str, Any]:

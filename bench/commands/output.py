@@ -1,12 +1,12 @@
-"""Standard output and standard error of a command: messages, --quiet, and lost output.
+"""Standard output and standard error of a command: results, messages, --quiet, and wrong usage in one sentence.
 
-A write error on either stream does not end the command; its exit code says whether results were lost.
+A write error on either stream does not end the command, so that its rows and files are stored all the same; the exit
+code says at the end whether results were lost (``report_loss``).
 """
 
 import io
 import os
 import re
-import select
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
@@ -14,19 +14,59 @@ from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import TextIO
 
+import click
+
+_lost: list[OSError] = []
+"""Why standard output could not be written."""
+
+
+@contextmanager
+def printing(file: TextIO) -> Iterator[None]:
+    """Print on a stream in the block; if that fails, drop what is printed there from then on, and go on."""
+    try:
+        yield
+        file.flush()
+    except (OSError, SystemExit) as error:
+        reason = error.__context__ if isinstance(error, SystemExit) else error  # click and rich exit if nobody reads
+        if not isinstance(reason, OSError):
+            raise
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), file.fileno())
+        if file is sys.stdout and not isinstance(reason, BrokenPipeError):
+            _lost.append(reason)
+
+
+def put(text: str = "") -> None:
+    """Print a result on standard output."""
+    with printing(sys.stdout):
+        print(text)
+
+
+def report_loss() -> bool:
+    """Write what still waits on both streams; say why results were lost, and return whether any were.
+
+    Nothing is lost if the reader of a pipe has closed it.
+    """
+    for file in (sys.stdout, sys.stderr):
+        with printing(file):
+            pass
+    is_lost = bool(_lost)
+    while _lost:
+        complain(f"inflight: cannot write to standard output: {_lost.pop().strerror}")
+    return is_lost
+
 
 def say(sentence: str) -> None:
     """Print a message on standard error; --quiet drops it."""
-    print(as_called(sentence), file=sys.stderr, flush=True)
+    with printing(sys.stderr):
+        print(as_called(sentence), file=sys.stderr)
 
 
 def complain(sentence: str) -> None:
     """Print an error, or why a command ended early, on standard error, as one line; --quiet keeps it."""
-    print(
-        printable(as_called(sentence)),
-        file=sys.stderr.loud if isinstance(sys.stderr, Hushed) else sys.stderr,
-        flush=True,
-    )
+    file = sys.stderr.loud if isinstance(sys.stderr, Hushed) else sys.stderr
+    with printing(file):
+        print(printable(as_called(sentence)), file=file)
 
 
 def printable(text: str) -> str:
@@ -78,62 +118,36 @@ def hushed() -> Iterator[None]:
         yield
 
 
-class Output(io.FileIO):
-    """A file whose writes never raise; it remembers the first error.
-
-    So a command whose output is lost still stores its rows and files, and neither click, rich, argparse nor the
-    interpreter at its exit has to handle the error.
-    """
-
-    error: OSError | None = None
-
-    def write(self, data: bytes | bytearray | memoryview) -> int:  # type: ignore[override]
-        """Write all data, or drop it after an error; return its length."""
-        rest = memoryview(data)
-        while rest and self.error is None:
-            try:
-                written = super().write(rest)
-            except OSError as error:
-                self.error = error
-            else:
-                if written is None:  # a non-blocking file that is full for now
-                    select.select([], [self], [])
-                rest = rest[written or 0 :]
-        return len(data)
-
-    @property
-    def lost(self) -> str | None:
-        """Why output was lost; None if all was written, or its reader has closed the pipe."""
-        if self.error is None or isinstance(self.error, BrokenPipeError):
-            return None
-        return f"cannot write to standard output: {self.error.strerror}"
+def describe_error(error: click.ClickException) -> str:
+    """Return what is wrong, where, and what to do: ``inflight run: no such option --round; did you mean --rounds?``."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    path = "inflight" if context is None else context.command_path
+    message = error.message.rstrip(".")
+    advice = f"; see `{path} --help`"
+    if isinstance(error, click.MissingParameter):
+        message = f"{_place(error)} is missing"
+    elif isinstance(error, click.BadParameter):
+        message = f"{_place(error)}: {message}{_bounds(error)}"
+        advice = ""
+    else:
+        message = (message[:1].lower() + message[1:]).replace("'", "")
+    if near := getattr(error, "possibilities", None):
+        advice = f"; did you mean {near[0]}?"
+    return f"{path}: {message}{advice}"
 
 
-@contextmanager
-def watched() -> Iterator[Output]:
-    """Replace standard output and standard error by an ``Output`` in the block; yield that of standard output.
-
-    Output to a stream that was closed before the program started is dropped.
-    """
-    before = sys.stdout, sys.stderr
-    output, _ = _put_in_place("stdout"), _put_in_place("stderr")
-    try:
-        yield output
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        sys.stdout, sys.stderr = before
+def _place(error: click.BadParameter) -> str:
+    """Return the option or the argument that an error is about, as it is typed."""
+    if error.param is None:
+        return "the command line"
+    if isinstance(error.param, click.Argument):
+        return error.param.human_readable_name.strip("[]")
+    return max(error.param.opts, key=len)
 
 
-def _put_in_place(name: str) -> Output:
-    stream = getattr(sys, name)
-    try:
-        output = Output(os.devnull if stream is None else stream.fileno(), "w", closefd=stream is None)
-    except OSError:  # a test captures the stream: it has no file
-        output = Output(os.devnull, "w")
-        output.close()
-        return output
-    # Line buffering keeps results and messages in order where both go to one file.
-    encoding, errors = ("utf-8", "strict") if stream is None else (stream.encoding, stream.errors)
-    setattr(sys, name, io.TextIOWrapper(io.BufferedWriter(output), encoding, errors, line_buffering=True))
-    return output
+def _bounds(error: click.BadParameter) -> str:
+    """Return the bounds of a number, which click leaves out where it is given another text."""
+    number = error.param.type if error.param else None
+    if isinstance(number, click.IntRange | click.FloatRange) and "<=" not in error.message:
+        return f"; write one in the range {number.min}<=x<={number.max}"
+    return ""

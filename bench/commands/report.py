@@ -6,11 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inflight.bench.commands.output import say
+import click
+
+from inflight.bench.commands.options import FILE, FOLDER, PLACE, QUIET
+from inflight.bench.commands.output import printing, put, say
 from inflight.bench.commands.run import writing
-from inflight.bench.measure.run import RunError, need_address_space
+from inflight.bench.measure.run import need_address_space
+from inflight.bench.plan.judge import ExperimentError, need
 from inflight.bench.rows import files as rows
-from inflight.bench.rows.files import Row, RowsError
+from inflight.bench.rows.files import Row
 from inflight.bench.show.progress import working
 from inflight.bench.show.results import Results
 
@@ -21,18 +25,39 @@ if TYPE_CHECKING:
 PARQUET_FILE = "rows.parquet"
 
 
-class ReportError(Exception):
-    """A report that cannot be made; the message says why and what to do."""
-
-
-REFUSALS = (ReportError, RowsError, RunError)
-
-
+@click.argument("folder", required=False, metavar="[RUN]", type=PLACE)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["html", "terminal", "md", "csv", "parquet", "json"]),
+    default="html",
+    help="Form of the report. html: a page. terminal: findings, a bar chart and tables. md: Markdown. "
+    "csv, parquet: a table of the rows. json: the figures.",
+)
+@click.option("--output", "out", type=FILE, metavar="FILE", help="Write the report to this file.")
+@click.option(
+    "--results",
+    metavar="FOLDER",
+    type=FOLDER,
+    default=Path("results"),
+    help="Folder of runs; without RUN, the newest one in it is reported.",
+)
+@QUIET
 def run(*, folder: Path | None, form: str, out: Path | None, results: Path) -> int:
-    """Make a report; return 0. Raises one of REFUSALS if it cannot be made."""
+    """Make a page, text, Markdown, a table or JSON of a stored run.
+
+    \b
+    inflight report                        page of the newest run, written into its folder
+    inflight report results/20261120T101500000Z-laptop-quick --output page.html
+    inflight report --format terminal      what `inflight run` prints at its end
+    inflight report --format md >> "$GITHUB_STEP_SUMMARY"
+
+    The page is one file with plots, race and raw rows, and needs no network. Without --output, terminal, md, csv and
+    json go to standard output.
+    """
     folder = folder or rows.newest(results)
-    if out and out.is_symlink() and out.parent.resolve() == folder.resolve():
-        raise ReportError(f"--output: {out} is a link in the folder of the run; remove it, or name another file")
+    is_planted = out is not None and out.is_symlink() and out.parent.resolve() == folder.resolve()
+    need(not is_planted, f"--output: {out} is a link in the folder of the run; remove it, or name another file")
     stored = rows.read(folder)
     _FORMS[form](folder, stored, out)
     if stored and not any(row.valid for row in stored):
@@ -66,7 +91,8 @@ def _terminal(folder: Path, stored: list[Row], out: Path | None) -> None:
 
     studies, decided = _decided(folder, stored)
     if out is None:
-        summary.print_summary(studies, sys.stdout, decided)
+        with printing(sys.stdout):
+            summary.print_summary(studies, sys.stdout, decided)
     else:
         _put(summary.summary_table(studies, decided=decided).plain, out)
 
@@ -100,7 +126,7 @@ def _parquet(folder: Path, stored: list[Row], out: Path | None) -> None:
             table = Results(folder, stored, {}).trials.to_parquet(index=False)
             (Path.write_bytes if out else rows.write)(target, table)
     except ImportError as error:
-        raise ReportError("Parquet needs pyarrow: pip install pyarrow") from error
+        raise ExperimentError("Parquet needs pyarrow: pip install pyarrow") from error
     say(f"table: {target}")
 
 
@@ -118,7 +144,7 @@ def _put(text: str, out: Path | None) -> None:
     """Print a text, or write it to a file."""
     text = text.rstrip("\n")
     if out is None:
-        print(text)
+        put(text)
         return
     with writing(out):
         out.write_text(f"{text}\n", encoding="utf-8", errors="replace", newline="\n")

@@ -11,13 +11,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 from msgspec.structs import replace
 
 from inflight import strategies
-from inflight.bench.commands.output import complain, say, seconds
+from inflight.bench.commands.options import JSON, MEMORY_BUDGET, OUT, PLACE, QUIET, many_strategies, option
+from inflight.bench.commands.output import complain, printing, put, say, seconds
 from inflight.bench.commands.so_far import FIRST_NS, write_now_and_then
 from inflight.bench.measure import host, interpreters, neighbour
 from inflight.bench.measure import run as runs
+from inflight.bench.measure.server import ServerError
+from inflight.bench.measure.swarm.layout import LayoutError
 from inflight.bench.measure.trial import Hosting
 from inflight.bench.plan.experiment import MAX_SEED, Experiment, ExperimentError, load, named
 from inflight.bench.plan.judge import MAX_ROUNDS, check_distinct, judged, need, whole
@@ -32,13 +36,32 @@ if TYPE_CHECKING:
     from inflight.bench.show.pictures import Picture
     from inflight.bench.show.studies import Studies
 
-REFUSALS = (ExperimentError, runs.RunError, RowsError, strategies.StrategyError)
+REFUSALS = (ExperimentError, LayoutError, RowsError, ServerError, runs.RunError, strategies.StrategyError)
+"""The errors of any command that are one sentence and exit code 2."""
 WIDEST = 120
 """Maximum width of what --dry-run prints."""
 RESUME = "continue: inflight run --resume {}"
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+@click.argument("name", required=False, metavar="[EXPERIMENT]")
+@many_strategies("Without it, the strategies of the experiment.")
+@option("--python", "pythons", multiple=True, note="Repeatable: each strategy then runs on each, in the same blocks.")
+@option("--rounds")
+@click.option(
+    "--seed",
+    metavar="N",
+    type=click.IntRange(0, 2**63 - 1),
+    help="Seed of the random numbers. They decide the order of the trials.",
+)
+@OUT
+@click.option("--resume", metavar="RUN", type=PLACE, help="Continue an interrupted run.")
+@MEMORY_BUDGET
+@JSON
+@option("--dry-run", note="With the estimated time.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if any row is invalid; skipped rows do not count.")
+@option("--disturbed")
+@QUIET
 def run(
     *,
     name: str | None,
@@ -48,16 +71,22 @@ def run(
     out: Path,
     resume: Path | None,
     as_json: bool,
-    only_list: bool,
+    dry_run: bool,
     memory_budget: str | None,
     strict: bool,
     disturbed: str | None,
     pythons: Sequence[str] = (),
 ) -> int:
-    """Run an experiment or continue a run: show its progress, print the summary, and save the plots.
+    """Run an experiment: a preset or a TOML file.
 
-    Returns 0 if a row is valid, limits not counted (``strict``: if none is bad), else 1; 130 if interrupted.
-    ``disturbed`` is the kind of neighbour that runs beside the trials; a resumed run has the one it began with.
+    `inflight list` shows the presets.
+
+    \b
+    inflight run                           the preset quick
+    inflight run sweep --strategy callbacks --strategy thread_pool --rounds 1
+    inflight run --python python3.11 --python python3.13
+    inflight run my-experiment.toml --dry-run
+    inflight run --resume results/20261120T101500000Z-laptop-quick
     """
     if resume is not None and (name, chosen, rounds, seed, disturbed, pythons) != (None, (), None, None, None, ()):
         raise ExperimentError("--resume continues a run as it is; leave out EXPERIMENT and the options that change it")
@@ -67,8 +96,8 @@ def run(
         else _interrupted(resume)
     )
     most_bytes = budget_bytes(memory_budget)
-    trials = runs.plan(experiment, installed=not only_list)
-    if only_list:
+    trials = runs.plan(experiment, installed=not dry_run)
+    if dry_run:
         say_left_out(experiment, trials)
         return _list(experiment, trials, as_json=as_json)
     folder = resume.resolve() if resume else runs.new_folder(out, experiment, host.machine(disturbed))
@@ -100,12 +129,12 @@ def _list(experiment: Experiment, trials: list[AnyTrial], *, as_json: bool) -> i
     if as_json:
         parts = [part.id for trial in trials for part in row_trials(trial)]
         summary = {"trials": len(trials), "estimated_s": round(estimate_ns(trials) / 1e9, 1), "rows": parts}
-        print(json.dumps({"experiment": experiment.name} | summary))
+        put(json.dumps({"experiment": experiment.name} | summary))
         return 0
     from inflight.bench.commands.planned import lines
 
     width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns)
-    print("\n".join(lines(experiment.name, experiment.strategies, trials, width)))
+    put("\n".join(lines(experiment.name, experiment.strategies, trials, width)))
     return 0
 
 
@@ -301,13 +330,14 @@ def present(folder: Path, stored: list[Row], *, as_json: bool) -> None:
     studies = Studies(stored, folder)
     answer = answer_of(studies)
     if not as_json and answer.columns:
-        print("\n".join(answer.lines()))
+        put("\n".join(answer.lines()))
     elif not as_json:
-        summary.print_summary(studies, sys.stdout)
+        with printing(sys.stdout):
+            summary.print_summary(studies, sys.stdout)
     files = save(folder, studies)
     say(f"all figures: inflight report {folder} --format terminal")
     if as_json:
-        print(json.dumps(results.as_json(studies) | files | {"neighbour": studies.about[0].get("neighbour")}))
+        put(json.dumps(results.as_json(studies) | files | {"neighbour": studies.about[0].get("neighbour")}))
 
 
 @contextmanager

@@ -8,15 +8,17 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+import click
+
 from inflight import strategies
 from inflight.bench import units
 from inflight.bench.commands import run as commands
-from inflight.bench.commands.output import complain, say
+from inflight.bench.commands.options import JSON, OUT, QUIET, one_strategy, option
+from inflight.bench.commands.output import complain, put, say
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.swarm.layout import (
     Allowances,
     Layout,
-    LayoutError,
     allowances,
     amount,
     bytes_each,
@@ -30,13 +32,40 @@ from inflight.bench.plan.judge import convert, need, whole
 from inflight.bench.rows import files as rows
 from inflight.strategies import Description
 
-REFUSALS = (*commands.REFUSALS, LayoutError)
 ABOUT = "One strategy in many processes, all its fetches in flight at once: inflight swarm."
 LOOPBACK = "127.0.0.1"
 LABEL_WIDTH = 38
 _RAMP = re.compile(r"(\d{1,8})(?:/s)?")
 
 
+@one_strategy()
+@option("--in-flight", type=click.IntRange(1, 10_000_000), note="The sum over all processes.", required=True)
+@click.option(
+    "--ramp", metavar="RATE", help="Start at most this many fetches per second, e.g. 5000/s. [default: no limit]"
+)
+@click.option(
+    "--hold", metavar="TIME", help="Hold all fetches for this long, e.g. 30s. [default: until memory has been read]"
+)
+@click.option(
+    "--processes",
+    metavar="N",
+    type=click.IntRange(1, 10_000),
+    help="Number of processes. [default: as few as limits allow]",
+)
+@click.option("--nodes", metavar="N", type=click.IntRange(1, 64), default=1, help="Number of Locust workers.")
+@click.option(
+    "--web",
+    metavar="[PORT]",
+    is_flag=False,
+    flag_value="8089",
+    type=click.IntRange(1, 65_535),
+    help="Show Locust's web page on this port of 127.0.0.1. [8089]",
+)
+@option("--dry-run", note="With what the swarm needs, and which limit binds.")
+@option("--memory-budget", note="The swarm uses less. [default: 90 % of the free memory]")
+@OUT
+@JSON
+@QUIET
 def run(
     *,
     strategy: str,
@@ -51,14 +80,23 @@ def run(
     out: Path,
     as_json: bool,
 ) -> int:
-    """Plan or run. Return 0 when all fetches were in flight and answered, 1 when not, 130 at Ctrl-C."""
+    """Hold very many fetches in flight, in many processes.
+
+    All processes run the same strategy, and each has a server of its own. Locust coordinates them.
+
+    \b
+    inflight swarm --in-flight 100000
+    inflight swarm --strategy thread_pool --in-flight 100000 --dry-run
+
+    Needs Locust: pip install locust. All fetches stay on the loopback interface.
+    """
     name = named(strategy, "--strategy")
     model, budget_bytes = strategies.describe(name), commands.budget_bytes(memory_budget)
     allowed = allowances(model, budget_bytes)
     planned = layout(in_flight, allowed, strategy=model, processes=processes)
     if dry_run:
         text = json.dumps({"layout": asdict(planned), "allowed": asdict(allowed)}) if as_json else None
-        print(text or "\n".join(plan_lines(planned, allowed, model)))
+        put(text or "\n".join(plan_lines(planned, allowed, model)))
         return 0
     need(not model.lack, f"{name} cannot be run here: it {model.lack}")
     table = {"in_flight": [in_flight], "hold": hold, "processes": processes, "strategies": [name]}

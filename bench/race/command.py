@@ -1,14 +1,19 @@
 """The command ``inflight race``: measure or read a run, write the page, play the race, print its result."""
 
+import math
 import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import click
+
 from inflight.bench.commands import run as commands
-from inflight.bench.commands.output import say
+from inflight.bench.commands.options import PLACE, QUIET, many_strategies, option
+from inflight.bench.commands.output import put, say
 from inflight.bench.measure import run as runs
 from inflight.bench.plan.experiment import ExperimentError, named
+from inflight.bench.plan.judge import need
 from inflight.bench.race.lanes import Race, races
 from inflight.bench.race.page import REPLAY_S, fragment, page, watch
 from inflight.bench.race.page import section as result
@@ -19,11 +24,26 @@ from inflight.bench.show.terminal import wants_live
 
 PRESET = "race"
 MAX_WIDTH = 100
-REFUSALS = commands.REFUSALS
 
 
+@click.argument("folder", required=False, metavar="[RUN]", type=PLACE)
+@many_strategies("Without it, all.")
+@click.option("--speed", metavar="N", type=click.FloatRange(0.01, 100), default=1.0, help="Speed of the replay.")
+@option("--out", note="A new run gets a new folder in it. [default: results, or with RUN its folder]")
+@QUIET
 def run(*, folder: Path | None, chosen: Sequence[str], speed: float, out: Path | None) -> int:
-    """Replay a run, or a new one of the preset; return 0, or 1 if a new run has no valid row."""
+    """Replay recorded crawls of the strategies side by side.
+
+    Each strategy was recorded alone, on the same site.
+
+    \b
+    inflight race                          measure the preset race, then watch it
+    inflight race results/20261120T101500000Z-laptop-quick --speed 0.5
+    inflight race --strategy callbacks --strategy thread_pool
+
+    A terminal plays the race once, in ten seconds at speed 1. The page race.html has controls.
+    """
+    need(not math.isnan(speed), "--speed: nan is not in the range 0.01<=x<=100")  # click lets it pass
     run_folder = folder or _measured(chosen, out or Path("results"))
     stored = rows.read(run_folder)
     raced = _chosen(stored, chosen) if chosen else stored
@@ -41,7 +61,7 @@ def show(race: Race, seconds: float) -> None:
         with commands.interruptible():
             watch(race, seconds)
     width = shutil.get_terminal_size((MAX_WIDTH, 24)).columns if sys.stdout.isatty() else MAX_WIDTH
-    print(terminal.text(result(race), min(width, MAX_WIDTH)).plain)
+    put(terminal.text(result(race), min(width, MAX_WIDTH)).plain)
 
 
 def _write(text: str, folder: Path, out: Path | None) -> None:

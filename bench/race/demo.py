@@ -7,26 +7,36 @@ from msgspec.structs import replace as edited
 
 from inflight import strategies
 from inflight.bench.commands import run as commands
-from inflight.bench.commands.output import complain, say
+from inflight.bench.commands.options import JSON, QUIET
+from inflight.bench.commands.output import complain, put, say
 from inflight.bench.measure import host
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.crawl import run_trial
-from inflight.bench.measure.server import ServerError, running
+from inflight.bench.measure.server import running
 from inflight.bench.measure.trial import Setting
 from inflight.bench.plan.trials import Trial
 from inflight.bench.race.command import PRESET, show
 from inflight.bench.race.lanes import races
 from inflight.bench.rows.files import Row
 
-REFUSALS = (runs.RunError, ServerError)
 ALONE_PAGES = 60
 """Pages of a crawl with one fetch in flight, which takes three seconds and does not finish the race."""
 REPLAY_S = 3
 WHY = "sequential asks for one page, waits, and asks for the next; the others wait for many at once. It gets {} pages."
 
 
+@JSON
+@QUIET
 def run(*, as_json: bool) -> int:
-    """Run the demo and print its result; return 0, or 1 if a crawl failed. Nothing is stored."""
+    """See in ten seconds why it pays to wait for many pages at once.
+
+    It records a race on this machine: one page at a time against up to 100 at a time. Then it plays it once. Nothing is
+    stored.
+
+    \b
+    inflight demo
+    inflight demo --json
+    """
     stored = []
     cpus = host.choose_cpus(pin=True)
     with commands.interruptible(), running(cpus.server) as server, runs.beside_the_server(cpus):
@@ -38,10 +48,10 @@ def run(*, as_json: bool) -> int:
                 return 1
             stored.append(row)
     if as_json:
-        print(json.dumps(figures(stored)))
+        put(json.dumps(figures(stored)))
         return 0
     show(races(stored)[0], REPLAY_S)
-    print(WHY.format(ALONE_PAGES))
+    put(WHY.format(ALONE_PAGES))
     say("\nNext: inflight run quick    compares the models on this machine")
     return 0
 

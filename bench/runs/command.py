@@ -4,37 +4,48 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from inflight.bench.commands import run as commands
-from inflight.bench.commands.output import say, say_plots
-from inflight.bench.measure.host import without_places
-from inflight.bench.measure.run import RunError
-from inflight.bench.rows.files import RowsError
-from inflight.bench.runs import show
-from inflight.bench.runs.compare import Run, compare, read
+import click
 
-EXITS = {"pass": 0, "regression": 1, "inconclusive": 3}
+from inflight.bench.ab.decide import EXITS
+from inflight.bench.commands import run as commands
+from inflight.bench.commands.options import JSON, MARKDOWN, PLACE, QUIET, option
+from inflight.bench.commands.output import put, say, say_plots
+from inflight.bench.measure.host import without_places
+from inflight.bench.plan.judge import need
+
 JSON_FILE, MARKDOWN_FILE = "compare.json", "compare.md"
 
 
-class CompareError(Exception):
-    """The runs cannot be compared; the message says why, and what to do."""
-
-
-REFUSALS = (CompareError, RowsError, RunError)
-
-
+@click.argument("places", nargs=-1, metavar="RUN RUN...", type=PLACE)
+@option("--out", note="The files are compare.json, compare.md and compare.png/.svg.")
+@JSON
+@MARKDOWN
+@QUIET
 def run(*, places: Sequence[Path], out: Path | None, as_json: bool, markdown: Path | None) -> int:
-    """Compare, and return the exit code of the verdict."""
-    if len(places) < 2:
-        raise CompareError("give two or more runs: folders of `inflight run`, or files of rows")
-    comparison = compare([_run(path) for path in places])
-    if comparison.changes.empty:
-        raise CompareError(f"{places[0]} and {places[-1]} have no strategy, workload and baseline in common")
+    """Compare stored runs, the last with the first.
+
+    \b
+    inflight compare results/20261120T101500000Z-laptop-quick results/20261121T090000000Z-laptop-quick
+    inflight compare results/*-quick --out compared
+
+    Times are ratios to the baseline of the same run, so that a busy hour does not look like a change. `inflight ab`
+    detects smaller changes: its sides take turns.
+    """
+    from inflight.bench.runs import show
+    from inflight.bench.runs.compare import compare, read
+
+    need(len(places) >= 2, "give two or more runs: folders of `inflight run`, or files of rows")
+    compared = [read(path, without_places(str(path))) for path in places]
+    for path, each in zip(places, compared, strict=True):
+        need(bool(each.valid), f"{path} has no valid row among {len(each.rows)}: nothing in it can be compared")
+    comparison = compare(compared)
+    in_common = not comparison.changes.empty
+    need(in_common, f"{places[0]} and {places[-1]} have no strategy, workload and baseline in common")
     if as_json:
-        print(json.dumps(show.to_json(comparison), allow_nan=False))
+        put(json.dumps(show.to_json(comparison), allow_nan=False))
         say(show.title(comparison))
     else:
-        print(show.text(comparison))
+        put(show.text(comparison))
     if out is not None:
         from inflight.bench.runs.plot import picture
 
@@ -45,10 +56,3 @@ def run(*, places: Sequence[Path], out: Path | None, as_json: bool, markdown: Pa
     if markdown is not None:
         commands.append(markdown, show.markdown(comparison))
     return EXITS[comparison.verdict]
-
-
-def _run(path: Path) -> Run:
-    run = read(path, without_places(str(path)))
-    if not run.valid:
-        raise CompareError(f"{path} has no valid row among {len(run.rows)}: nothing in it can be compared")
-    return run

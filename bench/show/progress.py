@@ -55,7 +55,8 @@ Report = Callable[[int, int, Sequence[Row]], None]
 
 
 def _put_line(line: str, _progress: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    with suppress(OSError):  # a full disk does not end a run
+        print(line, file=sys.stderr, flush=True)
 
 
 @dataclass(slots=True)

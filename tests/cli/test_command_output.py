@@ -12,8 +12,7 @@ from typing import TextIO
 
 import pytest
 
-from inflight.bench.cli import main
-from inflight.bench.commands.exits import EXITS, REFUSED
+from inflight.bench.cli import EXITS, REFUSED, main
 from inflight.bench.rows import files as rows
 from tests.cli.command import ENVIRONMENT, INFLIGHT, call
 from tests.fake_server.running import Running

@@ -186,10 +186,11 @@ def _tables(run: Path, out: Path) -> None:
 
 
 def _compare(run: Path, out: Path) -> None:
+    from inflight.bench.commands.run import REFUSALS
     from inflight.bench.runs import command as compare_command
 
     for base, head in ((run.parent / "before", run), (run, run.parent / "before")):
-        with contextlib.suppress(*compare_command.REFUSALS):
+        with contextlib.suppress(*REFUSALS):
             compare_command.run(places=(base, head), out=out, as_json=False, markdown=out / "compare.md")
 
 
@@ -203,10 +204,11 @@ def _race(run: Path, out: Path) -> None:
 
 def _advise(run: Path, out: Path) -> None:
     from inflight.bench.commands import advise as advise_command
+    from inflight.bench.commands.run import REFUSALS
 
     nowhere = run.parent / "none"
     for as_json in (False, True):
-        with contextlib.suppress(*advise_command.REFUSALS):
+        with contextlib.suppress(*REFUSALS):
             advise_command.run(
                 latency="50ms", cpu="0", in_flight=100, folder=run, verify=False, as_json=as_json, out=nowhere
             )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from inflight.bench.commands import report as report_command
-from inflight.bench.commands.report import ReportError
+from inflight.bench.plan.judge import ExperimentError
 from inflight.bench.rows.files import Row
 from inflight.bench.show.studies import Studies
 from inflight.bench.show.summary import print_summary
@@ -86,7 +86,7 @@ def test_parquet_without_its_package_says_what_to_install(tmp_path: Path, monkey
     for name in ("pyarrow", "fastparquet"):
         monkeypatch.setitem(sys.modules, name, None)
 
-    with pytest.raises(ReportError, match="pip install pyarrow"):
+    with pytest.raises(ExperimentError, match="pip install pyarrow"):
         report(made_run(tmp_path / "run"), "parquet")
 
     assert not (tmp_path / "run" / "rows.parquet").exists()

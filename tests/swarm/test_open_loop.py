@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 
 from inflight.bench.commands import open_loop as open_loop_command
-from inflight.bench.commands.open_loop import REFUSALS
+from inflight.bench.commands.run import REFUSALS
 from inflight.bench.measure import host
 from inflight.bench.measure.checks import MS, judge
 from inflight.bench.measure.server import Server, running

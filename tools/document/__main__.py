@@ -22,7 +22,7 @@ from inflight.bench import units
 from inflight.bench.ab import decide as decisions_of
 from inflight.bench.ab import show as comparison
 from inflight.bench.claims import show as claims
-from inflight.bench.commands.exits import EXITS
+from inflight.bench.cli import EXITS
 from inflight.bench.frame.figures import FIGURES
 from inflight.bench.rows.files import RowsError
 from inflight.bench.show import markdown, sections, words
