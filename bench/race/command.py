@@ -1,6 +1,5 @@
 """The command ``inflight race``: measure or read a run, write the page, play the race, print its result."""
 
-import math
 import shutil
 import sys
 from collections.abc import Sequence
@@ -12,13 +11,13 @@ from inflight.bench.commands import run as commands
 from inflight.bench.commands.options import PLACE, QUIET, many_strategies, option
 from inflight.bench.commands.output import put, say
 from inflight.bench.measure import run as runs
-from inflight.bench.plan.experiment import ExperimentError, named
+from inflight.bench.plan.experiment import named
 from inflight.bench.plan.judge import need
 from inflight.bench.race.lanes import Race, races
 from inflight.bench.race.page import REPLAY_S, fragment, page, watch
 from inflight.bench.race.page import section as result
 from inflight.bench.rows import files as rows
-from inflight.bench.rows.files import Row, RowsError
+from inflight.bench.rows.files import RowsError
 from inflight.bench.show import terminal
 from inflight.bench.show.terminal import wants_live
 
@@ -28,7 +27,13 @@ MAX_WIDTH = 100
 
 @click.argument("folder", required=False, metavar="[RUN]", type=PLACE)
 @many_strategies("Without it, all.")
-@click.option("--speed", metavar="N", type=click.FloatRange(0.01, 100), default=1.0, help="Speed of the replay.")
+@click.option(
+    "--speed",
+    metavar="N",
+    type=click.FloatRange(0.01, 100),
+    default=1.0,
+    help="Speed of the replay.",
+)
 @option("--out", note="A new run gets a new folder in it. [default: results, or with RUN its folder]")
 @QUIET
 def run(*, folder: Path | None, chosen: Sequence[str], speed: float, out: Path | None) -> int:
@@ -43,10 +48,12 @@ def run(*, folder: Path | None, chosen: Sequence[str], speed: float, out: Path |
 
     A terminal plays the race once, in ten seconds at speed 1. The page race.html has controls.
     """
-    need(not math.isnan(speed), "--speed: nan is not in the range 0.01<=x<=100")  # click lets it pass
+    need(speed > 0, "--speed: nan is not in the range 0.01<=x<=100")  # click lets it pass
     run_folder = folder or _measured(chosen, out or Path("results"))
     stored = rows.read(run_folder)
-    raced = _chosen(stored, chosen) if chosen else stored
+    known = sorted({row.strategy for row in stored if row.kind == "crawl"})
+    names = {named(name, "--strategy", known) for name in chosen}
+    raced = [row for row in stored if not chosen or row.strategy in names]
     body = fragment(raced)
     if body is None:
         raise RowsError(f"{run_folder} has no two strategies on one workload with a time line")
@@ -60,8 +67,10 @@ def show(race: Race, seconds: float) -> None:
     if wants_live(sys.stdout):
         with commands.interruptible():
             watch(race, seconds)
-    width = shutil.get_terminal_size((MAX_WIDTH, 24)).columns if sys.stdout.isatty() else MAX_WIDTH
-    put(terminal.text(result(race), min(width, MAX_WIDTH)).plain)
+    width = MAX_WIDTH
+    if sys.stdout.isatty():
+        width = min(width, shutil.get_terminal_size((width, 24)).columns)
+    put(terminal.text(result(race), width).plain)
 
 
 def _write(text: str, folder: Path, out: Path | None) -> None:
@@ -80,18 +89,10 @@ def _write(text: str, folder: Path, out: Path | None) -> None:
 def _measured(chosen: Sequence[str], out: Path) -> Path:
     """Run the preset; return its folder. Raises KeyboardInterrupt when that was interrupted."""
     experiment = commands.experiment_of(PRESET, chosen or None)
-    if len(experiment.strategies) < 2:
-        raise ExperimentError("--strategy is given once; a race needs two strategies")
+    need(len(experiment.strategies) >= 2, "--strategy is given once; a race needs two strategies")
     trials = runs.plan(experiment)
     commands.say_left_out(experiment, trials)
     folder = runs.new_folder(out, experiment)
     if commands.execute(folder, experiment, trials):
         raise KeyboardInterrupt
     return folder
-
-
-def _chosen(rows: list[Row], names: Sequence[str]) -> list[Row]:
-    """Return the rows of the named strategies. Raises ExperimentError for a name that no row has."""
-    known = sorted({row.strategy for row in rows if row.kind == "crawl"})
-    chosen = {named(name, "--strategy", known) for name in names}
-    return [row for row in rows if row.strategy in chosen]

@@ -22,7 +22,10 @@ from inflight.bench.rows.files import Row
 ALONE_PAGES = 60
 """Pages of a crawl with one fetch in flight, which takes three seconds and does not finish the race."""
 REPLAY_S = 3
-WHY = "sequential asks for one page, waits, and asks for the next; the others wait for many at once. It gets {} pages."
+WHY = (
+    "sequential asks for one page, waits, and asks for the next; the others wait for many at once. "
+    f"It gets {ALONE_PAGES} pages."
+)
 
 
 @JSON
@@ -51,7 +54,7 @@ def run(*, as_json: bool) -> int:
         put(json.dumps(figures(stored)))
         return 0
     show(races(stored)[0], REPLAY_S)
-    put(WHY.format(ALONE_PAGES))
+    put(WHY)
     say("\nNext: inflight run quick    compares the models on this machine")
     return 0
 
@@ -67,27 +70,30 @@ def trials() -> list[Trial]:
 
 
 def figures(rows: list[Row]) -> dict[str, Any]:
-    """Return the result as JSON values."""
+    """Return the result as JSON values.
+
+    ``waiting_share`` is the share of its time in which a crawl neither computed nor waited for the core.
+    """
     rates = [row.measured.pages_per_s for row in rows]
+    crawls = []
+    for row in rows:
+        measured = row.measured
+        busy_ns = measured.cpu_user_ns + measured.cpu_system_ns + (measured.run_delay_ns or 0)
+        crawls.append(
+            {
+                "strategy": row.strategy,
+                "in_flight": row.workload.in_flight,
+                "pages": measured.pages,
+                "makespan_ns": measured.makespan_ns,
+                "pages_per_s": measured.pages_per_s,
+                "waiting_share": max(0.0, 1 - busy_ns / measured.makespan_ns),
+                "valid": row.valid,
+                "failed_checks": [check.name for check in row.failed_checks],
+            }
+        )
     return {
         "pages": max(row.measured.pages for row in rows),
         "latency_ns": rows[0].workload.mean_latency_ns,
         "times_faster": max(rates) / rates[-1],
-        "crawls": list(map(_figures, rows)),
-    }
-
-
-def _figures(row: Row) -> dict[str, Any]:
-    """``waiting_share``: the share of its time in which a crawl neither computed nor waited for the core."""
-    measured = row.measured
-    busy_ns = measured.cpu_user_ns + measured.cpu_system_ns + (measured.run_delay_ns or 0)
-    return {
-        "strategy": row.strategy,
-        "in_flight": row.workload.in_flight,
-        "pages": measured.pages,
-        "makespan_ns": measured.makespan_ns,
-        "pages_per_s": measured.pages_per_s,
-        "waiting_share": max(0.0, 1 - busy_ns / measured.makespan_ns),
-        "valid": row.valid,
-        "failed_checks": [check.name for check in row.failed_checks],
+        "crawls": crawls,
     }
