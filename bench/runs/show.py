@@ -72,7 +72,7 @@ def workloads(means: pd.DataFrame) -> "pd.Series[str]":
     varied = [key for key in ("cpu", "connection", "site", "site_pages", "kind") if len(set(lines[key])) > 1]
     values = lines[["latency", "in_flight", *varied]].to_dict("records")
     names = (
-        [words.value_name(key, value) for key, value in line.items() if value]
+        [words.value_name(str(key), value) for key, value in line.items() if value]
         for line in values
     )  # fmt: skip
     return pd.Series([words.join(", ", *each) for each in names], means.index)

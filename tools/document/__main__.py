@@ -35,7 +35,7 @@ PAGES = ("README.md", "docs/*.md", "docs/slides/*.md")
 """Files with marks: ``<!-- name: begin -->`` and, below it, ``<!-- name: end -->``."""
 MARK = re.compile(r"<!-- (\w+): begin -->\n")
 UNITS = ("change", "change_size", "count", "duration", "number", "percent", "size", "times")
-FILTERS: dict[str, Callable[..., str]] = {
+FILTERS: dict[str, Callable[..., Any]] = {
     **{name: getattr(units, name) for name in UNITS},
     "code": code,
     "described": race.described,
