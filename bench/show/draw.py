@@ -283,7 +283,8 @@ def _tiles(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
 
 def _listed(part: Part, plot: Plot, _moments: pd.DataFrame) -> Iterator[Panel]:
     """Yield a panel of bars for each figure."""
-    for name in [name for name in plot.figures if name in part.names]:
+    known = part.names
+    for name in [name for name in plot.figures if name in known]:
         lines = part.figures[part.figures[name].notna()].head(MAX_BARS)
         height = 1 + ROW * max(2, len(lines))
         draw_panel = partial(_listed_bars, part=part, name=name, lines=lines)

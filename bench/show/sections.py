@@ -101,7 +101,8 @@ def _table(part: Part, title: str, table: pd.DataFrame, write: Callable[[Any], s
 
     A single name is the column. So is each name if there are more than MAX_COLUMNS columns.
     """
-    names = [name for name in part.stacks if name in set(table["line"])]
+    known = set(table["line"])
+    names = [name for name in part.stacks if name in known]
     columns = []
     for column in part.columns:
         texts = {each.line: write(each) for each in records(part.at(table, [column]))}

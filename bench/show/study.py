@@ -157,7 +157,8 @@ class Part:
         """The trials behind the table: of means only valid ones, of slopes those of the subjects that have one."""
         lines = self.lines
         if self.study.measure == "mean":
-            lines = self.compared[self.compared["valid"] & (self.compared["value"] > 0)]
+            lines = self.compared
+            lines = lines[lines["valid"] & (lines["value"] > 0)]
         elif self.study.measure == "slope":
             lines = lines[lines["line"].isin(self.figures.dropna(subset="estimate")["line"])]
         return lines["trial"]
