@@ -26,9 +26,10 @@ def side_row(
     comparison = {"name": "ab", "metrics": ["calls"], "gated": ["calls"]}
     absent = {name for counter in lacks or {} for name in COUNTERS[counter]}
     present = {name: list(each) for name, each in totals.items() if name not in absent}
+    unknown = {f"{name}{ending}": None for name in absent for ending in ("", "_per_page")}
     is_equal = all(len(set(each)) == 1 for each in present.values())
     return edited(
-        counts_row(measured={"lacks": dict(lacks or {})}),
+        counts_row(measured=unknown | {"lacks": dict(lacks or {}), "totals": None}),
         workload={"arm": arm, "comparison": comparison},
         knobs=knobs or {},
         measured={"totals": present, "repeats_equal": is_equal, **measured},

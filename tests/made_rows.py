@@ -358,9 +358,13 @@ def probe_row(probe: str = "spin", *, workload: Mapping[str, Any] | None = None,
     return made("probe", probe, f"probe/{probe}", stack="none", workload=workload, measured=measured)
 
 
-def swarm_row(strategy: str = "callbacks", asked: int = 100_000, **same: Any) -> Row:
+def swarm_row(
+    strategy: str = "callbacks", asked: int = 100_000, *, measured: Mapping[str, Any] | None = None, **same: Any
+) -> Row:
     """Make the row of a swarm."""
-    return made("swarm", strategy, f"swarm/in_flight={asked}", workload={"in_flight": asked}, **same)
+    figures = {"planned_in_flight": asked, "held_in_flight": asked} | dict(measured or {})
+    cell = f"swarm/in_flight={asked}"
+    return made("swarm", strategy, cell, workload={"in_flight": asked}, measured=figures, **same)
 
 
 def open_row(rate: float = 1000, *, target: str | None = None, **same: Any) -> Row:

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from inflight.bench.show import page as pages
@@ -91,7 +92,7 @@ def _marks(axes: "Axes") -> Iterator[str]:
     names = [label.get_text() for axis in (axes.yaxis, axes.xaxis) for label in axis.get_ticklabels()]
     yield " | ".join(dict.fromkeys([*filter(None, names), *(text.get_text() for text in axes.texts)]))
     for line in axes.lines:
-        points = [f"{float(x):.4g},{float(y):.4g}" for x, y in line.get_xydata()]  # type: ignore[union-attr]
+        points = [f"{x:.4g},{y:.4g}" for x, y in np.asarray(line.get_xydata(), float)]
         yield f"{line.get_marker()} {line.get_color()} {len(points)}: {' '.join([*points[:4], *points[4:][-2:]])}"
     for bar in axes.patches:
         box = bar.get_path().get_extents(bar.get_patch_transform())
