@@ -3,11 +3,12 @@
 import ast
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.processes import run_to_end
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("bench", "conformance", "fake_server", "strategies")
@@ -55,10 +56,9 @@ def test_the_package_leads_to_the_folders_of_the_checkout(folder: str) -> None:
 
 
 def test_every_module_has_one_name() -> None:
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", LOAD_ALL, "inflight", *FOLDERS],
-        env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    done = run_to_end(
+        [sys.executable, "-P", "-c", LOAD_ALL, "inflight", *FOLDERS], env={"PYTHONPATH": str(ROOT)}, check=True
+    )
     ours = json.loads(done.stdout)
 
     assert {name for name in ours if not name.startswith("inflight")} == set()

@@ -1,7 +1,6 @@
 """docs/your-client.md: the files that it shows are those in docs/examples, and they are strategies that work."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from inflight.conformance import fake_site
 from inflight.conformance.crawling import comparable, crawl
 from inflight.conformance.fake_site import MIXED
 from inflight.strategies import registry
+from tests.processes import run_to_end
 
 DOCS = Path(__file__).parents[1] / "docs"
 EXAMPLES = sorted((DOCS / "examples").glob("my_*.py"))
@@ -46,12 +46,7 @@ def test_an_example_finds_what_is_there(example: Path, connection: str, monkeypa
 
 def failed_tests(example: Path) -> set[str]:
     """Return the names of the tests that ``inflight check`` says an example fails."""
-    done = subprocess.run(
-        [sys.executable, "-m", "inflight", "check", str(example), "--json", "--timeout", "100s"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_to_end([sys.executable, "-m", "inflight", "check", str(example), "--json", "--timeout", "100s"])
     found = json.loads(done.stdout)
     assert not found["not_run"]
     return {f"test_{failure['test'].replace(' ', '_')}" for rule in found["rules"] for failure in rule["failures"]}

@@ -2,7 +2,6 @@
 
 import json
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from inflight import strategies
 from inflight.conformance import RULES, sentence
 from tests.cli.command import ENVIRONMENT, Done, await_end, inflight, running
 from tests.patience import FOREVER_S
+from tests.processes import run_to_end
 
 ROOT = Path(__file__).parents[2]
 GOOD = """
@@ -153,10 +153,7 @@ def test_what_a_file_prints_is_no_part_of_the_result(tmp_path: Path) -> None:
 def run_with(code: str, *arguments: str) -> Done:
     """Run the command in an interpreter that has run this code before."""
     program = f"import sys\n{code}\nsys.argv[1:] = {list(arguments)}\nfrom inflight.bench.cli import main\nmain()\n"
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = run_to_end([sys.executable, "-c", program], cwd=ROOT, env=ENVIRONMENT)
     return Done(done.returncode, done.stdout, done.stderr)
 
 

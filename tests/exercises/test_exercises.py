@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.patience import FOREVER_S
+from tests.processes import run_to_end
 
 ROOT = Path(__file__).parents[2]
 EXERCISES = ROOT / "docs" / "exercises"
@@ -311,10 +312,9 @@ MISTAKES = (
 
 
 def check(number: str, *arguments: object, seconds: float = FOREVER_S) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "docs/exercises/check.py", number, *map(str, arguments), "--seconds", str(seconds)],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    return run_to_end(
+        [sys.executable, "docs/exercises/check.py", number, *map(str, arguments), "--seconds", str(seconds)], cwd=ROOT
+    )
 
 
 def solution(number: str) -> Path:

@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import closing
 from typing import IO, Any
 
 from inflight.fake_server.config import CONTROL_SECRET
@@ -63,7 +62,7 @@ class Running:
 
     def exchange(self, request: bytes) -> bytes:
         """Send bytes, and return all that comes until the server closes."""
-        with closing(self.connect()) as sock:
+        with self.connect() as sock:
             sock.sendall(request)
             return read_all(sock)
 

@@ -7,18 +7,14 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import closing
 
 import pytest
 
 from inflight.fake_server.__main__ import main
 from tests.fake_server.running import Running, get, read_response
+from tests.processes import run_to_end
 
 COMMAND = [sys.executable, "-m", "inflight.fake_server"]
-
-
-def test_it_ends_with_the_stdin_of_the_one_who_started_it(start: Callable[..., Running]) -> None:
-    assert start().stop() == 0
 
 
 def test_it_ends_when_stdin_is_empty_from_the_start() -> None:
@@ -39,12 +35,7 @@ def test_it_ends_when_stdin_is_empty_from_the_start() -> None:
 def test_a_closed_stdin_counts_as_one_that_has_ended(command: list[str], closed: str) -> None:
     options = ["--port", "0", "--exit-with-stdin", "--ready-line"]
 
-    done = subprocess.run(
-        ["sh", "-c", f'exec "$@" {closed}', "sh", *command, *options],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_to_end(["sh", "-c", f'exec "$@" {closed}', "sh", *command, *options])
 
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -52,7 +43,7 @@ def test_a_closed_stdin_counts_as_one_that_has_ended(command: list[str], closed:
 def test_too_few_descriptors_for_an_event_loop_are_one_sentence() -> None:
     command = ["sh", "-c", 'ulimit -n 8; exec "$@"', "sh", *COMMAND, "--port", "0", "--exit-with-stdin"]
 
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    done = run_to_end(command, stdin=subprocess.DEVNULL)
 
     assert done.returncode == 2
     assert done.stderr == "RLIMIT_NOFILE (ulimit -Hn) is 8, and a server needs 64; raise the limit\n"
@@ -80,7 +71,7 @@ def test_a_stdin_that_another_process_made_non_blocking_has_not_ended() -> None:
             assert process.stderr is not None
             port = int(process.stderr.readline().rpartition(":")[2].strip().strip("/"))
             ours.sendall(b"ignored")
-            with closing(socket.create_connection(("127.0.0.1", port))) as sock:
+            with socket.create_connection(("127.0.0.1", port)) as sock:
                 sock.sendall(get("/p/1"))
                 assert read_response(sock)[0] == 200
             ours.close()
@@ -92,7 +83,7 @@ def test_a_stdin_that_another_process_made_non_blocking_has_not_ended() -> None:
 def test_signals_end_it_cleanly_even_with_clients(start: Callable[..., Running], number: signal.Signals) -> None:
     server = start()
     server.do("hold")
-    with closing(server.connect()) as sock:
+    with server.connect() as sock:
         sock.sendall(get())
         server.stats_when(lambda stats: stats["in_flight"] == 1)
 
@@ -105,7 +96,7 @@ def test_signals_end_it_cleanly_even_with_clients(start: Callable[..., Running],
 def test_a_taken_port_is_one_sentence_and_exit_2(server: Running) -> None:
     command = [*COMMAND, "--port", str(server.port)]
 
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_to_end(command)
 
     assert done.returncode == 2
     assert done.stdout == ""
@@ -141,7 +132,7 @@ def test_the_ready_line_is_all_there_is_on_stdout(start: Callable[..., Running])
 
     assert set(server.ready) == {"port", "ports", "control_port", "pid"}
     assert server.ready["pid"] == server.process.pid
-    with closing(server.connect()) as sock:
+    with server.connect() as sock:
         sock.sendall(get("/"))
         assert len(read_response(sock)[2]) == 500
     assert server.process.stdin is not None
@@ -175,7 +166,7 @@ def test_an_ipv6_address_stands_in_brackets_wherever_it_is_named() -> None:
         assert process.stdin is not None
         told = [process.stderr.readline() for _ in range(3)]
         port = told[1].rpartition(":")[2].partition("/")[0]
-        taken = subprocess.run([*COMMAND, "--host", "::1", "--port", port], capture_output=True, text=True, check=False)
+        taken = run_to_end([*COMMAND, "--host", "::1", "--port", port])
         process.stdin.close()
         assert process.wait() == 0
 
@@ -187,7 +178,7 @@ def test_an_ipv6_address_stands_in_brackets_wherever_it_is_named() -> None:
 def test_listening_beyond_this_machine_is_warned_about() -> None:
     command = [*COMMAND, "--host", "0.0.0.0", "--port", "0", "--exit-with-stdin"]
 
-    done = subprocess.run(command, input="", capture_output=True, text=True, check=False)
+    done = run_to_end(command, input="")
 
     assert done.returncode == 0
     assert "warning: 0.0.0.0 may be reached by other machines" in done.stderr
@@ -229,8 +220,8 @@ def test_the_aiohttp_baseline_serves_the_same_pages(server: Running) -> None:
         port = json.loads(process.stdout.readline())["port"]
         for n in [1, 2, 900, 999, 5000]:
             with (
-                closing(socket.create_connection(("127.0.0.1", port))) as sock,
-                closing(server.connect()) as ours,
+                socket.create_connection(("127.0.0.1", port)) as sock,
+                server.connect() as ours,
             ):
                 sock.sendall(get(f"/p/{n}"))
                 ours.sendall(get(f"/p/{n}"))

@@ -4,7 +4,6 @@ import contextlib
 import json
 import socket
 from collections.abc import Callable
-from contextlib import closing
 from functools import partial
 from typing import Any
 
@@ -77,7 +76,7 @@ def test_held_clients_that_leave_are_no_longer_in_flight(server: Running) -> Non
 def test_pipelined_requests_pass_the_gate_in_order(server: Running) -> None:
     server.do("hold")
     site = Site(SiteConfig())
-    with closing(server.connect()) as sock:
+    with server.connect() as sock:
         sock.sendall(get("/p/1") + get("/p/2", headers="Connection: close\r\n"))
         server.stats_when(lambda stats: stats["in_flight"] == 2)
         server.do("release")
@@ -89,7 +88,7 @@ def test_pipelined_requests_pass_the_gate_in_order(server: Running) -> None:
 def test_stats_count_what_happened(server: Running) -> None:
     server.do("configure", site={"pages": 10, "missing": 0.3, "delay": "1ms"})
     received = 0
-    with closing(server.connect()) as sock, closing(server.connect()):
+    with server.connect() as sock, server.connect():
         for n in range(10):
             sock.sendall(get(f"/p/{n}" if n else "/"))
             read_response(sock)
@@ -111,7 +110,7 @@ def test_stats_count_what_happened(server: Running) -> None:
 
 
 def test_reset_zeroes_the_counts_but_not_what_is_open(server: Running) -> None:
-    with closing(server.connect()) as sock:
+    with server.connect() as sock:
         sock.sendall(get("/p/1"))
         read_response(sock)
         before = server.stats()
@@ -126,7 +125,7 @@ def test_reset_zeroes_the_counts_but_not_what_is_open(server: Running) -> None:
 
 def test_the_site_cannot_change_while_requests_are_in_flight(server: Running) -> None:
     server.do("hold")
-    with closing(server.connect()) as sock:
+    with server.connect() as sock:
         sock.sendall(get("/p/1"))
         server.stats_when(lambda stats: stats["in_flight"] == 1)
 
@@ -159,7 +158,7 @@ def test_the_cache_keeps_within_its_bound(server: Running) -> None:
     stats = server.stats()
     assert 200 < stats["cached_pages"] < 300
     assert stats["cached_bytes"] <= 256 * 1024 * 1024
-    with closing(server.connect()) as sock:
+    with server.connect() as sock:
         sock.sendall(get("/p/1999"))
         assert len(read_response(sock)[2]) == 1_000_000
     server.do("configure", site={})
@@ -201,7 +200,7 @@ def test_bad_control_lines_are_answered_and_kill_nothing(server: Running, line: 
     ],
 )
 def test_who_does_not_know_the_secret_gets_one_answer_and_no_obedience(server: Running, line: bytes) -> None:
-    with closing(socket.create_connection(("127.0.0.1", server.ready["control_port"]))) as stranger:
+    with socket.create_connection(("127.0.0.1", server.ready["control_port"])) as stranger:
         with contextlib.suppress(ConnectionError):  # it hangs up at too long a line
             stranger.sendall(line + b'\n{"do": "stop"}\n{"do": "hold"}\n')
         with contextlib.suppress(ConnectionError):
@@ -215,7 +214,7 @@ def test_who_does_not_know_the_secret_gets_one_answer_and_no_obedience(server: R
 
 def test_part_of_the_secret_is_not_the_secret(server: Running) -> None:
     for line in (server.secret[:-1], server.secret + " ", f" {server.secret}", server.secret.upper() + "0"):
-        with closing(socket.create_connection(("127.0.0.1", server.ready["control_port"]))) as stranger:
+        with socket.create_connection(("127.0.0.1", server.ready["control_port"])) as stranger:
             stranger.sendall(line.encode() + b"\n")
             assert json.loads(stranger.makefile("rb").read())["ok"] is False
 
@@ -377,7 +376,7 @@ def test_a_runner_that_reads_no_answers_is_obeyed_no_more(start: Callable[..., R
     """The answers to all these commands would be more than 200 MB."""
     server = start()
     commands = b'{"do":"stats"}\n' * 4096
-    with closing(socket.create_connection(("127.0.0.1", server.ready["control_port"]))) as runner:
+    with socket.create_connection(("127.0.0.1", server.ready["control_port"])) as runner:
         runner.sendall(f"{server.secret}\n".encode())
         runner.setblocking(False)
         for _ in range(200):
@@ -395,7 +394,7 @@ def date(sock: socket.socket) -> str:
 
 def test_a_fixed_date_stays_until_the_next_site(start: Callable[..., Running]) -> None:
     server, other = start(), start()
-    with closing(server.connect()) as fixed, closing(other.connect()) as clock:
+    with server.connect() as fixed, other.connect() as clock:
         assert server.do("fix_date") == {"ok": True}
         first, began = date(fixed), date(clock)
         until(lambda: date(clock) != began)

@@ -5,7 +5,7 @@ import contextlib
 import select
 import socket
 from collections.abc import Callable
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from functools import partial
 
 import psutil
@@ -27,7 +27,7 @@ def rss_bytes(server: Running) -> int:
 
 def answer_to_a_flood(server: Running, start: bytes, flood: bytes, most_bytes: int = 8 * MIB) -> bytes:
     """Send start, and flood again and again until something is answered; return all that is."""
-    with closing(server.connect()) as sock:
+    with server.connect() as sock:
         sock.sendall(start)
         sent_bytes = 0
         with contextlib.suppress(ConnectionError):  # it hangs up on who sends much after the refusal
@@ -68,7 +68,7 @@ def test_no_part_of_a_request_is_collected_without_a_bound(
 
 def test_trailers_within_the_header_limit_are_accepted(server: Running) -> None:
     trailers = b"X: %s\r\nHost: other\r\n\r\n" % (b"x" * 60_000)
-    with closing(server.connect()) as sock:
+    with server.connect() as sock:
         for _ in range(2):
             sock.sendall(CHUNKED + b"5;name=value\r\nhello\r\n0\r\n" + trailers)
             assert read_response(sock)[0] == 405
@@ -83,14 +83,14 @@ def test_trailers_within_the_header_limit_are_accepted(server: Running) -> None:
 def test_a_content_length_of_thousands_of_digits_is_judged_like_any_other(
     server: Running, length: str, status: int
 ) -> None:
-    with closing(server.connect()) as sock:
+    with server.connect() as sock:
         sock.sendall(get("/p/1", method="POST", headers=f"Content-Length: {length}\r\n") + b"hello")
 
         assert read_response(sock)[0] == status
 
 
 def test_a_refused_client_that_goes_on_sending_is_hung_up_on(server: Running) -> None:
-    with closing(server.connect()) as sock:
+    with server.connect() as sock:
         sock.sendall(b"garbage\r\n\r\n")
         with contextlib.suppress(ConnectionError):
             for _ in range(1024):
@@ -109,7 +109,7 @@ def test_a_trickle_of_bytes_is_no_sign_of_life(start: Callable[..., Running]) ->
 
     with ExitStack() as stack:
         for begin in ("GET /p/1 HTTP/1.1\r\nHost: a\r\nX: ", "", "0\r\nX: ", "100\r\n", "5;"):
-            sock = stack.enter_context(closing(server.connect()))
+            sock = stack.enter_context(server.connect())
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.sendall((b"" if begin.startswith("GET") or not begin else CHUNKED) + begin.encode())
             until(partial(is_hung_up, sock, b"x" if begin else b"\r\n"))
@@ -120,7 +120,7 @@ def test_a_trickle_of_bytes_is_no_sign_of_life(start: Callable[..., Running]) ->
 def test_pages_that_wait_behind_an_unread_response_are_not_rendered(server: Running) -> None:
     """Of 100 pages of 8 MiB, 31 fit into the cache: to render all that are asked for would take 800 MiB."""
     server.do("configure", site={"body_bytes": 8 * MIB, "pages": 200})
-    with closing(server.connect()) as sock:
+    with server.connect() as sock:
         sock.sendall(b"".join(get(f"/p/{n}") for n in range(1, 101)))
         server.stats_when(lambda stats: stats["requests"] == 100)
 
@@ -131,7 +131,7 @@ def test_clients_that_do_not_read_a_large_page_share_its_bytes(server: Running) 
     server.do("configure", site={"body_bytes": 8 * MIB})
     with ExitStack() as stack:
         for _ in range(100):
-            sock = stack.enter_context(closing(server.connect()))
+            sock = stack.enter_context(server.connect())
             sock.sendall(get("/p/1"))
         server.stats_when(lambda stats: stats["requests"] == 100)
 
@@ -141,12 +141,12 @@ def test_clients_that_do_not_read_a_large_page_share_its_bytes(server: Running) 
 def test_a_client_is_served_while_others_pipeline_and_never_read(server: Running) -> None:
     with ExitStack() as stack:
         for _ in range(300):
-            sock = stack.enter_context(closing(server.connect()))
+            sock = stack.enter_context(server.connect())
             sock.setblocking(False)
             with contextlib.suppress(BlockingIOError):
                 for _ in range(64):
                     sock.send(get("/p/1") * 100)
-        with closing(server.connect()) as sock:
+        with server.connect() as sock:
             for n in range(1, 100):
                 sock.sendall(get(f"/p/{n}"))
                 assert read_response(sock)[0] == 200
@@ -167,7 +167,7 @@ async def _answered_before(flooders: int, each: int) -> int:
     answered: asyncio.Future[int] = loop.create_future()
     with ExitStack() as stack:
         modest, *others = (
-            stack.enter_context(closing(socket.create_connection(("127.0.0.1", port)))) for _ in range(1 + flooders)
+            stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(1 + flooders)
         )
         while server.counters.connections <= flooders:
             await next_turn()
@@ -203,7 +203,7 @@ async def _most_closed_at_once(clients: int) -> int:
     counters, most = server.counters, 0
     with ExitStack() as stack:
         for _ in range(clients):
-            stack.enter_context(closing(socket.create_connection(("127.0.0.1", port))))
+            stack.enter_context(socket.create_connection(("127.0.0.1", port)))
         while counters.connections < clients:
             await next_turn()
         while counters.connections:

@@ -5,7 +5,6 @@ import json
 import sys
 from collections import Counter
 from dataclasses import replace
-from subprocess import run
 from typing import Any
 
 import pytest
@@ -292,11 +291,3 @@ def test_every_fault_says_whether_a_client_survives_it() -> None:
     fatal = {kind for kind, fault in FAULTS.items() if not fault.survivable}
 
     assert fatal == {"reset-before", "reset-mid", "truncated", "malformed-header"}
-
-
-def test_the_site_needs_nothing_but_the_standard_library() -> None:
-    code = (
-        "import sys, inflight.fake_server.site; print({'uvloop', 'httptools', 'asyncio', 'socket'} & set(sys.modules))"
-    )
-
-    assert run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout == "set()\n"

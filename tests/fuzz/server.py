@@ -22,7 +22,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -288,7 +287,7 @@ class Target:
             raise FoundError(f"the control port says {reply}")
 
     def _check_server(self, site: Site) -> None:
-        with closing(self.running.connect()) as sock:
+        with self.running.connect() as sock:
             sock.sendall(get("/"))
             if read_response(sock)[2] != site.body(0):
                 raise FoundError("page 0 is not what it was")

@@ -1,10 +1,11 @@
 """The fuzz programs, each on a fixed set of cases; run as programs they look for new ones."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.processes import run_to_end
 
 CASES = [
     ("client", 600),
@@ -20,7 +21,7 @@ CASES = [
 def test_no_known_case_does_harm(program: str, cases: int) -> None:
     command = [sys.executable, str(Path(__file__).with_name(f"{program}.py")), "--seed", "12", "--cases", str(cases)]
 
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    run = run_to_end(command)
 
     assert (run.returncode, run.stderr) == (0, ""), run.stdout
     assert run.stdout == f"{program}: {cases:,} cases with seed 12, nothing found\n"

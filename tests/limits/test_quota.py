@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from itertools import count
@@ -16,6 +15,7 @@ from inflight.bench.rows.parts import Quota
 from tests.cli.command import call
 from tests.limits.made_machine import write
 from tests.patience import until
+from tests.processes import run_to_end
 
 V2 = {
     "proc/self/cgroup": "0::/pod/job\n",
@@ -135,7 +135,7 @@ def _is_removed(folder: Path) -> bool:
 
 
 def test_the_kernel_throttles_a_process_above_its_quota_and_that_is_counted(group: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", BUSY, str(group)], capture_output=True, text=True, check=True)
+    done = run_to_end([sys.executable, "-c", BUSY, str(group)], check=True)
 
     cores, periods, throttled, throttled_ns = json.loads(done.stdout)
     assert cores == 0.2

@@ -21,6 +21,7 @@ from inflight.bench.measure.trial import Setting
 from inflight.bench.plan import bare
 from inflight.bench.rows.files import SCHEMA_FILE, Row
 from tests.patience import FOREVER_S, until
+from tests.processes import run_to_end
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
 IDLE = get_args(bare.IdleName)
@@ -86,7 +87,7 @@ except idle.ShortageError as error:
     print(error.started, error, flush=True)
     os._exit(0)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = run_to_end([sys.executable, "-c", program])
     started, _, message = done.stdout.partition(" ")
     assert message, done.stderr
     return int(started), message.strip()

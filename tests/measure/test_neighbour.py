@@ -14,6 +14,7 @@ from inflight.bench.measure.host import usable_cores
 from inflight.bench.measure.neighbour import KINDS, disturb, neighbour
 from inflight.bench.measure.process import environment
 from tests.patience import ended, until
+from tests.processes import run_to_end
 
 NEIGHBOUR = [sys.executable, "-m", "tools.neighbour"]
 _PAUSE = [sys.executable, "-c", "import signal; signal.pause()"]
@@ -21,7 +22,7 @@ _PAUSE = [sys.executable, "-c", "import signal; signal.pause()"]
 
 def run(*words: str) -> "subprocess.CompletedProcess[str]":
     command = [*NEIGHBOUR, *words]
-    return subprocess.run(command, check=False, capture_output=True, text=True, env=environment())
+    return run_to_end(command, env=environment())
 
 
 def neighbours_of(pid: int, count: int) -> list[psutil.Process]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from inflight.bench.measure.swarm.crowd import LOOK_EVERY_S, Pulse
+from tests.processes import run_to_end
 
 LIMIT_S = 30
 READY = "print('ready', flush=True); "
@@ -48,9 +49,7 @@ def await_state(process: "subprocess.Popen[str]", letter: str) -> None:
 
 
 def _state(process: "subprocess.Popen[str]") -> str:
-    return subprocess.run(
-        ["ps", "-o", "state=", "-p", str(process.pid)], capture_output=True, text=True, check=True
-    ).stdout
+    return run_to_end(["ps", "-o", "state=", "-p", str(process.pid)], check=True).stdout
 
 
 def looked_at(pulse: Pulse, clock: Clock, seconds: int) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
+from tests.processes import run_to_end
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("inflight", "bench", "strategies", "fake_server", "tests/suite")
@@ -79,9 +80,7 @@ class Workshop:
         return rows.read(self.folder / done.stdout.strip())
 
     def python(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [sys.executable, *arguments], cwd=self.folder, capture_output=True, text=True, check=False
-        )
+        return run_to_end([sys.executable, *arguments], cwd=self.folder)
 
 
 def experiment(*strategies: str, seed: int = 1, deadline_s: float | None = None, **grid: Any) -> str:

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.processes import run_to_end
+
 # What this pytest, or the pytest-xdist around it, says to the processes that it starts is not meant for another pytest.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "PY_COLORS"))} | {
     "NO_COLOR": "1",
@@ -23,7 +25,7 @@ def write(folder: Path, **files: str) -> Path:
 
 def run_pytest(folder: Path, *options: str) -> Done:
     """Run the tests in a folder as its user would."""
-    return subprocess.run([*PYTEST, *options], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    return run_to_end([*PYTEST, *options], cwd=folder, env=ENVIRONMENT)
 
 
 def assert_passed(done: Done, tests: int) -> None:

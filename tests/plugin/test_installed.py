@@ -14,6 +14,7 @@ import pytest
 
 from inflight.bench.rows import files as rows
 from tests.plugin.projects import ENVIRONMENT, Done, assert_passed
+from tests.processes import run_to_end
 
 ROOT = Path(__file__).parents[2]
 LIGHT = ROOT / "tools" / "light"
@@ -126,7 +127,7 @@ def link(folders: Iterable[Path], requires: Iterable[str]) -> None:
 
 
 def run(python: Path, project: Path, *words: str) -> Done:
-    return subprocess.run([python, *words], cwd=project, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    return run_to_end([python, *words], cwd=project, env=ENVIRONMENT)
 
 
 def statuses(done: Done, project: Path) -> set[str]:

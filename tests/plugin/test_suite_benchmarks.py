@@ -1,7 +1,6 @@
 """The suite of benchmarks for pytest-benchmark: one of them, made twice, and compared by pytest-benchmark itself."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from inflight import strategies
 from inflight.bench.plan.grid import Workload
 from tests.measure.workshop import Workshop
 from tests.plugin.projects import ENVIRONMENT, assert_passed, run_pytest
+from tests.processes import run_to_end
 from tests.suite.benchmarks import CRAWL, PAGES, ROUNDS, SLEEPY
 from tests.suite.measuring import CHECKS
 
@@ -46,10 +46,9 @@ def test_a_benchmark_records_its_turns_and_two_runs_can_be_compared(tmp_path: Pa
         assert extra["server_share"] > 0
         assert extra["knobs"]["strategy"] == "callbacks"
 
-    compared = subprocess.run(
-        [sys.executable, "-m", "pytest_benchmark", "compare", *map(str, files)],
-        cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    compared = run_to_end(
+        [sys.executable, "-m", "pytest_benchmark", "compare", *map(str, files)], cwd=tmp_path, env=ENVIRONMENT
+    )
 
     assert compared.returncode == 0, compared.stderr
     assert compared.stdout.count("test_crawl[callbacks]") == 2

@@ -18,6 +18,7 @@ from inflight.bench.rows.kinds import Probed
 from inflight.fake_server.site import SiteConfig
 from tests.patience import FOREVER_S, until
 from tests.probes.asking import run
+from tests.processes import run_to_end
 
 KNOWN = ("cancel_workers", "races", "selectors", "spin", "stack_ripping", "thread_per_fetch")
 
@@ -50,7 +51,7 @@ def test_a_row_can_hold_every_usual_argument(name: str) -> None:
 def test_a_probe_can_be_imported_with_the_standard_library_alone(name: str) -> None:
     code = f"import sys; sys.path[:0] = ['.']; import {PROBES[name]}; print(*sys.modules)"
 
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
+    done = run_to_end([sys.executable, "-I", "-S", "-c", code], check=True)
 
     loaded = {module.removeprefix("inflight.") for module in done.stdout.split() if module.startswith("inflight.bench")}
     allowed = {"bench", "bench.claims", "bench.claims.programs", "bench.claims.programs._shared"}

@@ -2,7 +2,6 @@
 
 import json
 import resource
-import subprocess
 import sys
 from collections.abc import Callable
 
@@ -12,6 +11,7 @@ from inflight.bench.claims.programs.selectors import IN_FLIGHT, KINDS, SITE
 from inflight.bench.plan.bare import PROBES
 from tests.patience import FOREVER_S
 from tests.probes.asking import ask_process
+from tests.processes import run_to_end
 
 Serve = Callable[[str], str]
 
@@ -49,11 +49,9 @@ def test_more_idle_connections_than_descriptors_is_a_result(serve: Serve) -> Non
     limit = 300
     arguments = {"selector": "poll", "idle": 250}
     order = json.dumps({"arguments": arguments, "base": serve("selectors"), "lifetime_s": FOREVER_S})
-    done = subprocess.run(
+    done = run_to_end(
         [sys.executable, "-P", "-m", "inflight.bench.measure.worker.program", PROBES["selectors"]],
         input=order,
-        text=True,
-        capture_output=True,
         check=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)),
     )

@@ -1,9 +1,10 @@
 """Fetches added to Locust's statistics in bulk make the same entries as single ones."""
 
 import json
-import subprocess
 import sys
 from typing import Any
+
+from tests.processes import run_to_end
 
 # Importing Locust patches the whole process, so whatever needs it runs in one of its own.
 _COMPARE = """
@@ -72,7 +73,7 @@ print(json.dumps({
 
 
 def test_bulks_and_single_requests_make_the_same_entries_at_the_worker_and_its_master() -> None:
-    done = subprocess.run([sys.executable, "-c", _COMPARE], capture_output=True, text=True, check=False)
+    done = run_to_end([sys.executable, "-c", _COMPARE])
     assert done.returncode == 0, done.stderr
     compared: dict[str, Any] = json.loads(done.stdout)
 

@@ -18,6 +18,7 @@ import pytest
 from tests.fake_server.running import Running
 from tests.patience import until
 from tests.ports import free_port
+from tests.processes import run_to_end
 
 LOCUSTFILE = Path(__file__).parents[2] / "bench" / "measure" / "swarm" / "locustfile.py"
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("LOCUST_", "PYTHONPATH"))}
@@ -118,10 +119,7 @@ def test_a_dead_server_makes_failures() -> None:
 
 @pytest.mark.ci
 def test_a_host_that_is_not_this_machine_is_refused_in_one_sentence() -> None:
-    done = subprocess.run(
-        command("-u", 1, "-t", "1s", "--host", "http://192.0.2.1:8080"),
-        env=ENVIRONMENT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = run_to_end(command("-u", 1, "-t", "1s", "--host", "http://192.0.2.1:8080"), env=ENVIRONMENT)
 
     assert done.returncode == 2
     assert "http://192.0.2.1:8080 is not this machine" in done.stderr
@@ -201,6 +199,6 @@ assert fault_of("/trap/1", 404, "5", 5) == "status 404" and fault_of("/p/1", 500
 assert next_path(["/p/1", "/p/2"], {"/p/2"}, Random(1)) == "/p/1"
 assert next_path(["/p/2"], {"/p/2"}, Random(1)) == next_path(["/p/1"], set("abcdefghij"), Random(1)) == "/"
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = run_to_end([sys.executable, "-c", code])
 
     assert done.returncode == 0, done.stderr
