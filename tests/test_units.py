@@ -14,18 +14,18 @@ FACTORS = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9, "B": 1, "kB": 1e3, "MB": 1e
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [
-        (0, "0 ns"),
-        (1, "1 ns"),
-        (999, "999 ns"),
-        (999.7, "1.00 µs"),
-        (12_400, "12.4 µs"),
-        (999_499, "999 µs"),
-        (999_500, "1.00 ms"),
-        (50_000_000, "50.0 ms"),
-        (999_999_999, "1.00 s"),
-        (123_456_000_000_000, "123,000 s"),
-    ],
+    {
+        0: "0 ns",
+        1: "1 ns",
+        999: "999 ns",
+        999.7: "1.00 µs",
+        12_400: "12.4 µs",
+        999_499: "999 µs",
+        999_500: "1.00 ms",
+        50_000_000: "50.0 ms",
+        999_999_999: "1.00 s",
+        123_456_000_000_000: "123,000 s",
+    }.items(),
 )
 def test_durations(value: float, text: str) -> None:
     assert units.duration(value) == text
@@ -74,14 +74,14 @@ def test_a_range_is_written_in_one_unit() -> None:
 
 @pytest.mark.parametrize(
     ("words", "text"),
-    [
-        ("0", "no added latency"),
-        ("50ms", "50 ms"),
-        ("10us", "10 µs"),
-        ("lognormal 50ms 400ms", "lognormal (p50 50 ms, p99 400 ms)"),
-        ("pareto 10ms 1.5", "pareto (minimum 10 ms, shape 1.5)"),
-        ("bimodal 10ms 500ms 0.05", "bimodal (10 ms, and 500 ms with probability 0.05)"),
-    ],
+    {
+        "0": "no added latency",
+        "50ms": "50 ms",
+        "10us": "10 µs",
+        "lognormal 50ms 400ms": "lognormal (p50 50 ms, p99 400 ms)",
+        "pareto 10ms 1.5": "pareto (minimum 10 ms, shape 1.5)",
+        "bimodal 10ms 500ms 0.05": "bimodal (10 ms, and 500 ms with probability 0.05)",
+    }.items(),
 )
 def test_latencies(words: str, text: str) -> None:
     assert units.latency(words) == text

@@ -166,18 +166,18 @@ def test_the_cache_keeps_within_its_bound(server: Running) -> None:
 
 @pytest.mark.parametrize(
     ("line", "error"),
-    [
-        (b"{", "Expecting property name"),
-        (b'{"do": }', "Expecting value"),
-        (b'{"\xff\xfe": 1}', "decode"),
-        (b"{}", "unknown command None; known: configure, stats"),
-        (b'{"do": "explode"}', "unknown command 'explode'"),
-        (b'{"do": ["stats"]}', "unknown command"),
-        (b'{"do": "configure"}', 'configure needs "site"'),
-        (b'{"do": "configure", "site": {"latecy": 1}}', 'did you mean "delay"?'),
-        (b'{"do": "configure", "site": {"pages": 1e999}}', "pages must be a whole number"),
-        (b'{"do":' * 100_000, ""),
-    ],
+    {
+        b"{": "Expecting property name",
+        b'{"do": }': "Expecting value",
+        b'{"\xff\xfe": 1}': "decode",
+        b"{}": "unknown command None; known: configure, stats",
+        b'{"do": "explode"}': "unknown command 'explode'",
+        b'{"do": ["stats"]}': "unknown command",
+        b'{"do": "configure"}': 'configure needs "site"',
+        b'{"do": "configure", "site": {"latecy": 1}}': 'did you mean "delay"?',
+        b'{"do": "configure", "site": {"pages": 1e999}}': "pages must be a whole number",
+        b'{"do":' * 100_000: "",
+    }.items(),
 )
 def test_bad_control_lines_are_answered_and_kill_nothing(server: Running, line: bytes, error: str) -> None:
     answer: Any = server.send_line(line)

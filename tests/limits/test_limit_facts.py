@@ -37,45 +37,77 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("changes", "name", "value"),
+    ("changes", "values"),
     [
-        ({}, "threads", 3),
-        ({}, "maps", 2),
-        ({}, "descriptors", 2),
-        ({}, "VmSize", 20_480_000),
-        ({}, "VmData", 5_120_000),
-        ({}, "memory", (10_000 + 72 + 4000 + 1000) * 1024),
-        ({}, "tasks", 431),
-        ({}, "tasks of this user", 3 + 7),
-        ({}, "ids in use", 431 - 1),  # process 12 has a reserved id
-        ({"proc/self/ns/pid": "-> pid:[4026532441]"}, "ids in use", 431),  # of a container
-        ({}, "open files", 1234),
-        ({}, "kernel.threads-max", None),
-        ({}, "CommitLimit", None),  # overcommit is allowed
-        ({"proc/sys/vm/overcommit_memory": "2\n"}, "CommitLimit", 9 * 1024),
-        ({}, "net.ipv4.ip_local_port_range", 28_232 - 1 - 10),  # port 80 is reserved, and not in the range
-        ({}, "ports in use", None),
-        ({"proc/net/tcp": "   0: 00000000:8235 00000000:0000 0A\n"}, "ports in use", 1),
-        ({"proc/net/tcp6": f"   0: {'0' * 32}:0050 {'0' * 32}:0000 0A\n"}, "ports in use", 0),
-        ({}, f"{SLICE}/app/pids.max", math.inf),
-        ({}, f"{SLICE}/pids.max", 300),
-        ({}, f"{SLICE}/pids.max used", 60),
-        ({}, f"{SLICE}/pids.max refusals", 4),
-        ({}, f"{SLICE}/memory.max", 1 << 30),
-        ({}, f"{SLICE}/memory.max used", 400_000_000),  # without droppable file cache
-        (VERSION_1, "/cg/pids/job/pids.max", 64),
-        (VERSION_1, "/cg/pids/job/pids.max used", 9),
-        (VERSION_1, "/cg/pids/job/pids.max refusals", None),
-        (VERSION_1, "/cg/memory/job/memory.limit_in_bytes", 1 << 28),
-        (VERSION_1, "/cg/memory/job/memory.limit_in_bytes used", 1_000_000),
-        (VERSION_1, "/cg/memory/job/memory.limit_in_bytes refusals", 2),
-        (VERSION_1, "/cg/memory/memory.limit_in_bytes", math.inf),
+        (
+            {},
+            {
+                "threads": 3,
+                "maps": 2,
+                "descriptors": 2,
+                "VmSize": 20_480_000,
+                "VmData": 5_120_000,
+                "memory": (10_000 + 72 + 4000 + 1000) * 1024,
+                "tasks": 431,
+                "tasks of this user": 3 + 7,
+                "ids in use": 431 - 1,  # process 12 has a reserved id
+                "open files": 1234,
+                "kernel.threads-max": None,
+                "CommitLimit": None,  # overcommit is allowed
+                "net.ipv4.ip_local_port_range": 28_232 - 1 - 10,  # port 80 is reserved, and not in the range
+                "ports in use": None,
+                f"{SLICE}/app/pids.max": math.inf,
+                f"{SLICE}/pids.max": 300,
+                f"{SLICE}/pids.max used": 60,
+                f"{SLICE}/pids.max refusals": 4,
+                f"{SLICE}/memory.max": 1 << 30,
+                f"{SLICE}/memory.max used": 400_000_000,  # without droppable file cache
+            },
+        ),
+        (
+            {"proc/self/ns/pid": "-> pid:[4026532441]"},
+            {
+                "ids in use": 431,  # of a container
+            },
+        ),
+        (
+            {"proc/sys/vm/overcommit_memory": "2\n"},
+            {
+                "CommitLimit": 9 * 1024,
+            },
+        ),
+        (
+            {"proc/net/tcp": "   0: 00000000:8235 00000000:0000 0A\n"},
+            {
+                "ports in use": 1,
+            },
+        ),
+        (
+            {"proc/net/tcp6": f"   0: {'0' * 32}:0050 {'0' * 32}:0000 0A\n"},
+            {
+                "ports in use": 0,
+            },
+        ),
+        (
+            VERSION_1,
+            {
+                "/cg/pids/job/pids.max": 64,
+                "/cg/pids/job/pids.max used": 9,
+                "/cg/pids/job/pids.max refusals": None,
+                "/cg/memory/job/memory.limit_in_bytes": 1 << 28,
+                "/cg/memory/job/memory.limit_in_bytes used": 1_000_000,
+                "/cg/memory/job/memory.limit_in_bytes refusals": 2,
+                "/cg/memory/memory.limit_in_bytes": math.inf,
+            },
+        ),
     ],
 )
-def test_each_fact_is_read_from_its_file(root: Path, changes: dict[str, str], name: str, value: float | None) -> None:
+def test_each_fact_is_read_from_its_file(root: Path, changes: dict[str, str], values: dict[str, float | None]) -> None:
     write(root, changes)
 
-    assert look(700, root, sockets=True).get(name) == value
+    found = look(700, root, sockets=True)
+
+    assert {name: found.get(name) for name in values} == values
 
 
 @pytest.mark.parametrize(

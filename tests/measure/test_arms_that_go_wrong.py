@@ -43,6 +43,27 @@ BAD = {
         "def crawl(job, frontier):\n    os.kill(os.getpid(), signal.SIGKILL)",
         ("failed", "the worker was killed by signal 9 \\(SIGKILL\\)"),
     ),
+    "dies_by_a_signal_without_a_name": (
+        "def crawl(job, frontier):\n    os.kill(os.getpid(), 40)",
+        ("failed", "the worker was killed by signal 40$"),
+    ),
+    "exits": ("def crawl(job, frontier):\n    os._exit(7)", ("failed", "the worker exited with 7")),
+    "has_no_crawl": (
+        "",
+        ("failed", "AttributeError: module 'inflight.strategies.has_no_crawl' has no attribute 'crawl'"),
+    ),
+    "writes_rubbish": (
+        "def crawl(job, frontier):\n    os.write(3, b'{rubbish\\n')",
+        ("failed", "the worker sent an invalid message: b'{rubbish'"),
+    ),
+    "says_what_is_not_due": (
+        'def crawl(job, frontier):\n    os.write(3, b\'{"event": "answer"}\\n\')',
+        ("failed", "the worker sent 'answer' instead of 'crawled'"),
+    ),
+    "forgets_a_try": (  # its answer is that of the site, but the server counts one request more
+        "def crawl(job, frontier):\n    honest_callbacks(job, frontier)\n    frontier.finished.tries -= 1",
+        ("ok", ""),
+    ),
     "does_not_import": (
         "import no_such_module_anywhere",
         ("failed", "the worker exited with 1: ModuleNotFoundError: No module named 'no_such_module_anywhere'"),
@@ -91,7 +112,7 @@ SILENT = {
     ),
 }
 WRONG = BAD | SLOW | {name: told for (name, _), told in SILENT.items()}
-LEFT = 6
+LEFT = 9
 """Number of bad arms that may fail after the first slice."""
 
 
@@ -120,6 +141,7 @@ def test_each_failing_arm_has_a_reason_and_stops_no_other(
 
     rows = run(replace(block_of([*GOOD, *bad]), patience_s=CPU_S), fake, workshop.folder)
 
+    assert [check.name for check in rows["forgets_a_try"].failed_checks] == ["requests counted alike"]
     for name, (_, (status, words)) in WRONG.items():
         row = rows.pop(name)
         assert (row.status, row.valid) == (status, False), row.reason

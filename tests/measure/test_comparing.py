@@ -125,49 +125,6 @@ def test_a_planted_slowdown_is_seen_on_its_side(place: Place, tmp_path: Path) ->
     assert cost_ns["slow"] > cost_ns["plain"]
 
 
-ENDINGS = {
-    # how: (the body of its file, status, what the reason says)
-    "dies": ("def crawl(job, frontier):\n    os._exit(7)\n", "failed", "the worker exited with 7"),
-    "dies_by_a_signal_without_a_name": (
-        "def crawl(job, frontier):\n    os.kill(os.getpid(), 40)\n",
-        "failed",
-        "the worker was killed by signal 40",
-    ),
-    "has_no_crawl": (
-        "",
-        "failed",
-        "the strategy raised AttributeError: module 'inflight.strategies.mine' has no attribute 'crawl'",
-    ),
-    "forgets_a_try": (  # its answer is that of the site, but the server counts one request more
-        "def crawl(job, frontier):\n    honest(job, frontier)\n    frontier.finished.tries -= 1\n",
-        "ok",
-        "",
-    ),
-    "writes_rubbish": (
-        "def crawl(job, frontier):\n    os.write(3, b'{rubbish\\n')\n",
-        "failed",
-        "the worker sent an invalid message: b'{rubbish'",
-    ),
-    "says_what_is_not_due": (
-        'def crawl(job, frontier):\n    os.write(3, b\'{"event": "answer"}\\n\')\n',
-        "failed",
-        "the worker sent 'answer' instead of 'crawled'",
-    ),
-}
-
-
-def test_failing_arms_have_their_reasons_and_do_not_stop_the_others(place: Place, mine: Mine, tmp_path: Path) -> None:
-    arms = {how: mine(body) for how, (body, _, _) in ENDINGS.items()}
-
-    found = rows_of(place, tmp_path, first=CALLBACKS, **arms, last=CALLBACKS)
-
-    assert [found[name].status for name in ("first", "last")] == ["ok", "ok"]
-    assert {how: (found[how].status, found[how].reason or "") for how in arms} == {
-        how: (status, reason) for how, (_, status, reason) in ENDINGS.items()
-    }
-    assert "requests counted alike" in {check.name for check in found["forgets_a_try"].failed_checks}
-
-
 def test_a_side_that_fails_only_when_its_memory_is_read_has_failed(place: Place, mine: Mine, tmp_path: Path) -> None:
     shy = "def crawl(job, frontier):\n    assert job.max_in_flight < 200, 'too many'\n    honest(job, frontier)\n"
     b = mine(shy)

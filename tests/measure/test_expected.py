@@ -7,7 +7,7 @@ import pytest
 from inflight.bench.measure.expected import Answer, difference, expected_answer, root_paths
 from inflight.bench.measure.server import Server
 from inflight.fake_server.faults import FAULTS
-from inflight.fake_server.site import NOT_FOUND_BODY, Site, SiteConfig
+from inflight.fake_server.site import SiteConfig
 from inflight.strategies import callbacks
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
@@ -21,53 +21,11 @@ def crawled(fake: Server, config: SiteConfig, roots: int, **options: Any) -> Ans
     return {page.url.removeprefix(fake.base): (page.status, page.size) for page in frontier.pages()}
 
 
-def test_a_site_of_one_page_is_that_page() -> None:
-    assert expected_answer(SiteConfig(pages=1, body_bytes=500), 1, 10) == {"/": (200, 500)}
-
-
 def test_without_links_only_the_roots_are_expected() -> None:
     config = SiteConfig(pages=10, links=0, body_bytes=700)
 
     assert expected_answer(config, 3, 10) == {"/": (200, 700), "/p/1": (200, 700), "/p/2": (200, 700)}
     assert root_paths(config, 3) == ["/", "/p/1", "/p/2"]
-
-
-def test_with_links_every_page_is_reached_from_the_first() -> None:
-    answer = expected_answer(SiteConfig(pages=50, links=3), 1, 10)
-
-    assert set(answer) == {"/", *(f"/p/{n}" for n in range(1, 50))}
-
-
-def test_missing_pages_answer_404_with_their_body() -> None:
-    config = SiteConfig(pages=60, links=3, missing=0.3)
-
-    answer = expected_answer(config, 1, 10)
-
-    missing = {path for path, result in answer.items() if result == (404, len(NOT_FOUND_BODY))}
-    site = Site(config)
-    assert missing == {site.url_path(n) for n in range(60) if site.page(n).kind == "missing"} & set(answer)
-    assert missing
-
-
-def test_a_chain_of_redirects_ends_at_the_limit() -> None:
-    config = SiteConfig(pages=200, links=4, redirects=0.5, redirect_chain=6, redirect_targets=3)
-
-    whole, cut = expected_answer(config, 1, 10), expected_answer(config, 1, 2)
-
-    assert set(cut) < set(whole)
-    assert len(expected_answer(config, 1, 0)) < len(cut)
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_that_no_client_survives_is_a_failure_and_its_links_are_not_followed(fault: str) -> None:
-    config = SiteConfig(pages=40, links=2, faults=((fault, 0.4),))
-
-    answer = expected_answer(config, 1, 10)
-
-    failed = [path for path, result in answer.items() if result == (None, 0)]
-    statuses = {status for status, _ in answer.values()}
-    assert bool(failed) is not FAULTS[fault].survivable
-    assert (500 in statuses) is (fault == "error-500")
 
 
 SITES = [

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from inflight.bench.measure import host
+from inflight.bench.measure import host, procfs
 from inflight.bench.measure.host import ANY, Cpus, DisturbanceCounts
 from tests.limits.made_machine import write
 from tests.measure.workshop import Workshop, experiment
@@ -45,8 +45,12 @@ def test_server_and_worker_of_a_run_have_cores_of_their_own(workshop: Workshop, 
         assert cpus["harness"] == cpus["server"], "the harness must leave the worker's core alone"
 
 
-PAIRED = {0: {0, 1}, 1: {0, 1}, 2: {2, 3}, 3: {2, 3}}
-"""Two cores of two threads each, numbered core by core."""
+SINGLE = {cpu: {cpu} for cpu in range(8)}
+"""Cores of one thread."""
+PAIRED_FROM_0 = SINGLE | {0: {0, 1}, 1: {0, 1}}
+"""CPU 0 and 1 are two threads of one core, and all others have one thread."""
+PAIRED = PAIRED_FROM_0 | {2: {2, 3}, 3: {2, 3}}
+"""Two cores of two threads each, numbered core by core, and then cores of one thread."""
 SPLIT = {0: {0, 3}, 1: {1, 4}, 2: {2, 5}, 3: {0, 3}, 4: {1, 4}, 5: {2, 5}}
 """Three cores of two threads each, numbered thread by thread."""
 ALIKE: dict[int, int] = {}
@@ -58,63 +62,62 @@ THREE_KINDS = {0: 2, 1: 2, 2: 1, 3: 1, 4: 0}
 """Slow cores, faster ones, and a single fast one."""
 
 
-def paired_from_0(cpu: int) -> set[int]:
-    """Return the threads of a core where CPU 0 and 1 are two threads of one core, and all others have one thread."""
-    return {0, 1} if cpu < 2 else {cpu}
-
-
-def single(cpu: int) -> set[int]:
-    """Return the threads of a core of one thread."""
-    return {cpu}
+def cores(text: str) -> frozenset[int]:
+    """Return the CPUs of a list as the kernel writes it."""
+    return procfs.ranges(f"{text}\n") or frozenset()
 
 
 @pytest.mark.parametrize(
-    ("allowed", "siblings_of", "kinds", "cpus"),
+    ("allowed", "siblings", "kinds", "cpus"),
     [
-        ({0, 1, 2, 3}, PAIRED.__getitem__, ALIKE, Cpus({0}, {3}, frozenset({1, 2}))),
-        ({0, 1, 2}, PAIRED.__getitem__, ALIKE, Cpus({0}, {2}, frozenset({1}))),
-        ({2, 3}, PAIRED.__getitem__, ALIKE, Cpus({2}, {3})),
-        ({0, 3, 4}, SPLIT.__getitem__, ALIKE, Cpus({0}, {4}, frozenset({3}))),
-        ({0, 1, 3}, SPLIT.__getitem__, ALIKE, Cpus({0}, {1}, frozenset({3}))),
-        ({5}, SPLIT.__getitem__, ALIKE, ANY),
-        (set(), SPLIT.__getitem__, ALIKE, ANY),
+        ("0-3", PAIRED, ALIKE, ("0", "3", "1-2")),
+        ("0-2", PAIRED, ALIKE, ("0", "2", "1")),
+        ("2-3", PAIRED, ALIKE, ("2", "3")),
+        ("0,3-4", SPLIT, ALIKE, ("0", "4", "3")),
+        ("0-1,3", SPLIT, ALIKE, ("0", "1", "3")),
+        ("5", SPLIT, ALIKE, ANY),
+        ("", SPLIT, ALIKE, ANY),
         # two fast cores of two threads, and slow ones
-        ({0, 1, 2, 3, 4, 5}, lambda cpu: PAIRED.get(cpu, {cpu}), {4: 1, 5: 1}, Cpus({0}, {3}, frozenset({1, 2, 4, 5}))),
-        ({0, 1, 2, 3, 4, 5, 6, 7}, single, SLOW_FIRST, Cpus({4}, {7}, frozenset({0, 1, 2, 3, 5, 6}))),
+        ("0-5", PAIRED, {4: 1, 5: 1}, ("0", "3", "1-2,4-5")),
+        ("0-7", SINGLE, SLOW_FIRST, ("4", "7", "0-3,5-6")),
         # the only fast core has two threads: two slow cores do not slow each other down
-        ({0, 1, 2, 3, 4, 5}, paired_from_0, SLOW_LAST, Cpus({2}, {5}, frozenset({0, 1, 3, 4}))),
-        ({0, 1, 2}, paired_from_0, SLOW_LAST, Cpus({0}, {1}, frozenset({2}))),
+        ("0-5", PAIRED_FROM_0, SLOW_LAST, ("2", "5", "0-1,3-4")),
+        ("0-2", PAIRED_FROM_0, SLOW_LAST, ("0", "1", "2")),
         # the only fast core has one thread
-        ({0, 1, 2, 3, 4}, single, THREE_KINDS, Cpus({2}, {3}, frozenset({0, 1, 4}))),
-        ({0, 2, 4}, single, THREE_KINDS, Cpus({2}, {4}, frozenset({0}))),
-        ({0, 1}, single, {0: 1}, Cpus({0}, {1})),
-        ({0, 1}, single, {1: 1}, Cpus({1}, {0})),
+        ("0-4", SINGLE, THREE_KINDS, ("2", "3", "0-1,4")),
+        ("0,2,4", SINGLE, THREE_KINDS, ("2", "4", "0")),
+        ("0-1", SINGLE, {0: 1}, ("0", "1")),
+        ("0-1", SINGLE, {1: 1}, ("1", "0")),
     ],
 )
 def test_server_and_client_are_on_different_cores_of_one_kind_and_fast_if_possible(
-    allowed: set[int], siblings_of: Callable[[int], set[int]], kinds: Mapping[int, int], cpus: Cpus
+    allowed: str, siblings: Mapping[int, set[int]], kinds: Mapping[int, int], cpus: Cpus | tuple[str, ...]
 ) -> None:
-    assert host.apart(allowed, siblings_of, lambda cpu: kinds.get(cpu, 0)) == cpus
+    chosen = host.apart(cores(allowed), siblings.__getitem__, lambda cpu: kinds.get(cpu, 0))
+
+    assert chosen == (cpus if isinstance(cpus, Cpus) else Cpus(*map(cores, cpus)))
 
 
 @pytest.mark.parametrize(
-    ("allowed", "siblings_of", "kinds", "cpus"),
+    ("allowed", "siblings", "kinds", "cpus"),
     [
-        ({0, 1, 2, 3}, PAIRED.__getitem__, ALIKE, Cpus({0, 1}, {2, 3})),
-        ({0, 1, 2}, PAIRED.__getitem__, ALIKE, Cpus({0, 1}, {2})),
-        ({0, 1, 2, 3, 4, 5}, SPLIT.__getitem__, ALIKE, Cpus({0, 1, 3, 4}, {2, 5})),
-        ({1, 2}, SPLIT.__getitem__, ALIKE, Cpus({1}, {2})),
-        ({0, 3}, SPLIT.__getitem__, ALIKE, ANY),
-        (set(), SPLIT.__getitem__, ALIKE, ANY),
-        ({0, 1, 2, 3, 4, 5}, paired_from_0, SLOW_LAST, Cpus({2, 3, 4}, {0, 1, 5})),
-        ({0, 1, 2, 3, 4, 5, 6, 7}, single, SLOW_FIRST, Cpus({0, 1, 2, 3}, {4, 5, 6, 7})),
-        ({0, 1, 2, 3, 4}, single, THREE_KINDS, Cpus({0, 1, 2}, {3, 4})),
+        ("0-3", PAIRED, ALIKE, ("0-1", "2-3")),
+        ("0-2", PAIRED, ALIKE, ("0-1", "2")),
+        ("0-5", SPLIT, ALIKE, ("0-1,3-4", "2,5")),
+        ("1-2", SPLIT, ALIKE, ("1", "2")),
+        ("0,3", SPLIT, ALIKE, ANY),
+        ("", SPLIT, ALIKE, ANY),
+        ("0-5", PAIRED_FROM_0, SLOW_LAST, ("2-4", "0-1,5")),
+        ("0-7", SINGLE, SLOW_FIRST, ("0-3", "4-7")),
+        ("0-4", SINGLE, THREE_KINDS, ("0-2", "3-4")),
     ],
 )
 def test_halves_are_of_whole_cores_the_servers_half_is_the_larger_and_slower_one(
-    allowed: set[int], siblings_of: Callable[[int], set[int]], kinds: Mapping[int, int], cpus: Cpus
+    allowed: str, siblings: Mapping[int, set[int]], kinds: Mapping[int, int], cpus: Cpus | tuple[str, ...]
 ) -> None:
-    assert host.divided(allowed, siblings_of, lambda cpu: kinds.get(cpu, 0)) == cpus
+    chosen = host.divided(cores(allowed), siblings.__getitem__, lambda cpu: kinds.get(cpu, 0))
+
+    assert chosen == (cpus if isinstance(cpus, Cpus) else Cpus(*map(cores, cpus)))
 
 
 def speeds(file: str, *values: int) -> dict[str, str]:

@@ -7,11 +7,10 @@ import sys
 from typing import Any
 
 import psutil
-import pytest
 
 from inflight.bench.measure.server import Server
 from inflight.bench.plan.arm import Arm, BlockTrial
-from inflight.bench.plan.experiment import Experiment, ExperimentError, parse
+from inflight.bench.plan.experiment import Experiment, parse
 from inflight.bench.plan.trials import expand
 from inflight.strategies import describe
 from tests.measure.made_engine import assert_good, block_of, run, running
@@ -60,20 +59,6 @@ def test_a_list_of_cores_is_written_as_it_was_read() -> None:
 
     assert list(asked.to_dict()["throughput"][0]["cores"]) == [1, 2]
     assert parse(asked.to_dict(), "x", ["thread_pool", "callbacks"], "x.toml").grids == asked.grids
-
-
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        ({"cores": []}, "cores"),
-        ({"cores": [0]}, r"each value of cores must be a whole number >= 1, not \[0\]"),
-        ({"cores": [1, 1]}, "cores"),
-        ({"cores": [1, 2], "against": {"in_flight": 5}}, "cores is one number where there is a table against"),
-    ],
-)
-def test_wrong_cores_are_refused(table: dict[str, Any], message: str) -> None:
-    with pytest.raises(ExperimentError, match=message):
-        experiment(table)
 
 
 def test_the_rows_of_an_arm_count_all_its_processes(fake: Server) -> None:

@@ -24,6 +24,7 @@ from tests.ab.repositories import (
     slow_down,
     with_mine,
 )
+from tests.measure.test_interpreters import a_program, says
 
 
 @pytest.fixture(autouse=True)
@@ -59,21 +60,6 @@ def refusal(side: Arm, folder: Path) -> str:
 def text_of(prepared: Prepared, strategy: str) -> str:
     assert prepared.runtime.strategies is not None
     return (prepared.runtime.strategies / "inflight" / "strategies" / f"{strategy}.py").read_text(encoding="utf-8")
-
-
-def script(folder: Path, text: str) -> str:
-    path = folder / "interpreter"
-    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
-    path.chmod(0o755)
-    return str(path)
-
-
-def says(version: str) -> str:
-    """Return a shell command that prints what an interpreter of this version says of itself."""
-    facts = {"executable": "", "version": version, "implementation": "cpython", "build": "", "compiler": "cc",
-             "optimised": False, "debug": False, "free_threaded": False, "allocator": "pymalloc",
-             "incremental_gc": False}  # fmt: skip
-    return f"echo '{json.dumps(facts)}'"
 
 
 # Where the files come from
@@ -257,39 +243,10 @@ def test_a_missing_requirement_is_reported_with_the_option_that_installs_it(tmp_
 
 
 def test_an_interpreter_is_run_by_its_own_executable_name(tmp_path: Path, place: Path) -> None:
-    shim = script(tmp_path, f'exec "{sys.executable}" "$@"')
+    shim = a_program(tmp_path / "interpreter", f'exec "{sys.executable}" "$@"')
 
     assert prepare(arm("callbacks", python=sys.executable), place / "a").runtime.python == sys.executable
     assert prepare(arm("callbacks", python=shim), place / "b").runtime.python == sys.executable
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        (says("3.9.1"), "is 3.9.1; Python 3.11 or newer is needed"),
-        (says("3.10.0rc1"), "is 3.10.0rc1; Python 3.11 or newer is needed"),
-        ("exit 0", "is no Python; Python 3.11 or newer is needed"),
-        ("exit 1", "is no Python; Python 3.11 or newer is needed"),
-        ("echo hello there", "does not run as a Python interpreter: "),
-        (r"printf '\377\377\n'", "does not run as a Python interpreter: "),
-    ],
-)
-def test_a_program_that_is_not_python_or_too_old_is_refused(tmp_path: Path, place: Path, text: str, told: str) -> None:
-    name = script(tmp_path, text)
-
-    assert refusal(arm("callbacks", python=name), place).startswith(f"--python: {name} {told}")
-
-
-def test_a_missing_interpreter_is_refused(place: Path) -> None:
-    assert refusal(arm("callbacks", python="python3.99"), place) == "--python: there is no program python3.99"
-
-
-def test_a_file_that_is_not_executable_is_refused(tmp_path: Path, place: Path) -> None:
-    path = tmp_path / "text"
-    path.write_text("not a program", encoding="utf-8")
-    path.chmod(0o755)
-
-    assert refusal(arm("callbacks", python=str(path)), place).startswith(f"--python: {path} does not run as")
 
 
 # Environments
@@ -328,7 +285,10 @@ def test_a_requirement_is_installed_for_one_side_and_an_invalid_one_is_refused(t
 def test_an_environment_that_cannot_be_made_is_reported_with_the_message_of_the_interpreter(
     tmp_path: Path, place: Path
 ) -> None:
-    name = script(tmp_path, f'case "$1" in -c) {says("3.12.0")};; *) echo no module named venv >&2; exit 1;; esac')
+    name = a_program(
+        tmp_path / "interpreter",
+        f'case "$1" in -c) {says(version="3.12.0")};; *) echo no module named venv >&2; exit 1;; esac',
+    )
 
     assert refusal(arm("callbacks", python=name, requirements=("x==1",)), place) == (
         "--with x==1: no environment could be made: no module named venv"

@@ -119,23 +119,19 @@ def test_a_file_imports_what_is_beside_it_and_in_its_project(project: Path) -> N
 
 @pytest.mark.parametrize(
     ("reference", "sentence"),
-    [
-        ("./nothing.py", "there is no file ./nothing.py"),
-        ("./src", "there is no file ./src"),
-        (
-            "./empty.py:crawl",
-            (
-                "there is no file ./empty.py:crawl; empty.py exists: give the file alone, with a function crawl, "
-                "or a module: mypkg.empty:crawl"
-            ),
+    {
+        "./nothing.py": "there is no file ./nothing.py",
+        "./src": "there is no file ./src",
+        "./empty.py:crawl": (
+            "there is no file ./empty.py:crawl; empty.py exists: give the file alone, with a function crawl, "
+            "or a module: mypkg.empty:crawl"
         ),
-        ("shop.nothing:x", "there is no module shop.nothing, neither in {project} nor among what is installed"),
-        ("./empty.py", "{project}/empty.py is no strategy: has no 'STACK'; see strategies/base.py"),
-        (
-            "./wrong.py",
-            "{project}/wrong.py is no strategy: STACK is 'mine', and must be 'shared' or 'own'; see strategies/base.py",
+        "shop.nothing:x": "there is no module shop.nothing, neither in {project} nor among what is installed",
+        "./empty.py": "{project}/empty.py is no strategy: has no 'STACK'; see strategies/base.py",
+        "./wrong.py": (
+            "{project}/wrong.py is no strategy: STACK is 'mine', and must be 'shared' or 'own'; see strategies/base.py"
         ),
-    ],
+    }.items(),
 )
 def test_what_is_no_strategy_is_refused_in_one_sentence(project: Path, reference: str, sentence: str) -> None:
     (project / "empty.py").touch()
@@ -149,19 +145,19 @@ def test_what_is_no_strategy_is_refused_in_one_sentence(project: Path, reference
 
 @pytest.mark.parametrize(
     ("constant", "sentence"),
-    [
-        ("REQUIRES = (3, None)", "a tuple of names of distributions, such as ('aiohttp',)"),
-        ("REQUIRES = 'aiohttp'", "a tuple of names of distributions, such as ('aiohttp',)"),
-        ("CONFLICTS = ('',)", "a tuple of names of distributions, such as ('aiohttp',)"),
-        ("STACK = []", "'shared' or 'own'"),
-        ("MOST_IN_FLIGHT = 0", "a whole number of at least 1"),
-        ("MOST_IN_FLIGHT = True", "a whole number of at least 1"),
-        ("MOST_IN_FLIGHT = 10 * 2 ** 3 + len('x')", "a whole number of at least 1, written as a literal"),
-        ("THREADS_EACH = None", "a whole number of at least 0"),
-        ("LEAST_PYTHON = 3", "a version of Python, such as (3, 12)"),
-        ("LEAST_PYTHON = '3.12'", "a version of Python, such as (3, 12)"),
-        ("SYSTEM = 1", "a value of sys.platform, such as 'linux'"),
-    ],
+    {
+        "REQUIRES = (3, None)": "a tuple of names of distributions, such as ('aiohttp',)",
+        "REQUIRES = 'aiohttp'": "a tuple of names of distributions, such as ('aiohttp',)",
+        "CONFLICTS = ('',)": "a tuple of names of distributions, such as ('aiohttp',)",
+        "STACK = []": "'shared' or 'own'",
+        "MOST_IN_FLIGHT = 0": "a whole number of at least 1",
+        "MOST_IN_FLIGHT = True": "a whole number of at least 1",
+        "MOST_IN_FLIGHT = 10 * 2 ** 3 + len('x')": "a whole number of at least 1, written as a literal",
+        "THREADS_EACH = None": "a whole number of at least 0",
+        "LEAST_PYTHON = 3": "a version of Python, such as (3, 12)",
+        "LEAST_PYTHON = '3.12'": "a version of Python, such as (3, 12)",
+        "SYSTEM = 1": "a value of sys.platform, such as 'linux'",
+    }.items(),
 )
 def test_a_wrong_constant_is_named_with_what_it_must_be(project: Path, constant: str, sentence: str) -> None:
     (project / "client.py").write_text(f"{CLIENT}{constant}\n", encoding="utf-8")

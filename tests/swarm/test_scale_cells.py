@@ -90,37 +90,37 @@ def test_a_table_is_the_same_after_writing_and_reading() -> None:
     assert read(tomli_w.dumps(experiment.to_dict())) == experiment
 
 
+MISTAKES = {
+    "[[swarm]]": "[[swarm]] number 1: needs a value for in_flight",
+    "[[swarm]]\nin_flight=[0]": "each value of in_flight must be a whole number >= 1, not [0]",
+    "[[swarm]]\nin_flight=[5]\nsite={links=3}": "links must be 0 in a swarm's site, not 3; each fetch is one page",
+    "[[swarm]]\nin_flight=[5]\nsite={missing=0.1}": "missing must be 0.0 in a swarm's site, not 0.1",
+    "[[swarm]]\nin_flight=[5]\nsite={pages=3}": "a swarm's site has no pages of its own; in_flight decides",
+    "[[swarm]]\nin_flight=[5]\nsite={delay='3ms'}": "has no delay of its own; the gate holds all until it opens",
+    "[[swarm]]\nin_flight=[5]\nstrategies=['callback']": "unknown strategy 'callback'; did you mean",
+    "[[swarm]]\nin_flight=[5]\nramp_per_s=0": "ramp_per_s must be a whole number >= 1, not 0",
+    "[[swarm]]\nin_flight=[5]\ncolour=1": 'unknown key "colour"',
+    "[[swarm]]\nin_flight=[5]\n[[swarm]]\nin_flight=[5]": "its tables together have the same trial twice",
+    "strategies=[]\n[[swarm]]\nin_flight=[5]": "strategies must name at least one, not []",
+    "[[open]]": "[[open]] number 1: needs a value for rates",
+    "[[open]]\nrates=[nan]": "each value of rates must be a number > 0, not [nan]",
+    "[[open]]\nrates=[1, 1.0]": "rates names the same value twice",
+    "[[open]]\nrates=[1]\nseconds=4000": "seconds must be a number <= 3600, not 4000",
+    "[[open]]\nrates=[1]\nusers=0": "users must be a whole number >= 1, not 0",
+    "[[open]]\nrates=[1]\nlatency=['x']": "is not a latency",
+    "[[open]]\nrates=[1]\nsite={delay='3ms'}": 'the site\'s delay is given as "latency" here',
+    "[[open]]\nrates=[1]\ntarget='http://example.com/'": "is not on this machine's loopback",
+    "[[open]]\nrates=[1]\ntarget='http://127.0.0.1.example.com/'": "is not on this machine's loopback",
+    "[[open]]\nrates=[1]\ntarget='https://127.0.0.1/'": "target must be an http URL such as",
+    "[[open]]\nrates=[1]\ntarget='http://127.0.0.1:99999/'": "is no URL: Port out of range",
+    "[[open]]\nrates=[1]\ntarget='http://me@127.0.0.1/'": "target must be an http URL such as",
+    "[[open]]\nrates=[1]\ntarget='http://127.0.0.1/'\nlatency=['5ms']": "a target has a latency of its own",
+}
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
-    [
-        ("[[swarm]]", "[[swarm]] number 1: needs a value for in_flight"),
-        ("[[swarm]]\nin_flight=[0]", "each value of in_flight must be a whole number >= 1, not [0]"),
-        (
-            "[[swarm]]\nin_flight=[5]\nsite={links=3}",
-            "links must be 0 in a swarm's site, not 3; each fetch is one page",
-        ),
-        ("[[swarm]]\nin_flight=[5]\nsite={missing=0.1}", "missing must be 0.0 in a swarm's site, not 0.1"),
-        ("[[swarm]]\nin_flight=[5]\nsite={pages=3}", "a swarm's site has no pages of its own; in_flight decides"),
-        ("[[swarm]]\nin_flight=[5]\nsite={delay='3ms'}", "has no delay of its own; the gate holds all until it opens"),
-        ("[[swarm]]\nin_flight=[5]\nstrategies=['callback']", "unknown strategy 'callback'; did you mean"),
-        ("[[swarm]]\nin_flight=[5]\nramp_per_s=0", "ramp_per_s must be a whole number >= 1, not 0"),
-        ("[[swarm]]\nin_flight=[5]\ncolour=1", 'unknown key "colour"'),
-        ("[[swarm]]\nin_flight=[5]\n[[swarm]]\nin_flight=[5]", "its tables together have the same trial twice"),
-        ("strategies=[]\n[[swarm]]\nin_flight=[5]", "strategies must name at least one, not []"),
-        ("[[open]]", "[[open]] number 1: needs a value for rates"),
-        ("[[open]]\nrates=[nan]", "each value of rates must be a number > 0, not [nan]"),
-        ("[[open]]\nrates=[1, 1.0]", "rates names the same value twice"),
-        ("[[open]]\nrates=[1]\nseconds=4000", "seconds must be a number <= 3600, not 4000"),
-        ("[[open]]\nrates=[1]\nusers=0", "users must be a whole number >= 1, not 0"),
-        ("[[open]]\nrates=[1]\nlatency=['x']", "is not a latency"),
-        ("[[open]]\nrates=[1]\nsite={delay='3ms'}", 'the site\'s delay is given as "latency" here'),
-        ("[[open]]\nrates=[1]\ntarget='http://example.com/'", "is not on this machine's loopback"),
-        ("[[open]]\nrates=[1]\ntarget='http://127.0.0.1.example.com/'", "is not on this machine's loopback"),
-        ("[[open]]\nrates=[1]\ntarget='https://127.0.0.1/'", "target must be an http URL such as"),
-        ("[[open]]\nrates=[1]\ntarget='http://127.0.0.1:99999/'", "is no URL: Port out of range"),
-        ("[[open]]\nrates=[1]\ntarget='http://me@127.0.0.1/'", "target must be an http URL such as"),
-        ("[[open]]\nrates=[1]\ntarget='http://127.0.0.1/'\nlatency=['5ms']", "a target has a latency of its own"),
-    ],
+    MISTAKES.items(),
 )
 def test_a_table_that_is_wrong_is_refused_in_one_sentence(text: str, told: str) -> None:
     with pytest.raises(ExperimentError) as refused:
