@@ -70,7 +70,7 @@ class Costs:
         for name, seconds in [line for table in tables for line in table if line[1] >= LEAST_SECONDS]:
             terminalreporter.line(f"{seconds:7.1f} s  {name}")
         if path := self.config.getoption("--costs"):
-            Path(path).write_text(json.dumps(self.seconds, indent=0), encoding="utf-8")
+            Path(path).write_text(json.dumps(self.seconds, indent=0), "utf-8")
 
 
 def dearest(costs: dict[str, float], number: int) -> list[tuple[str, float]]:

@@ -75,8 +75,8 @@ def real_run(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> RealRu
         fcntl.flock(lock, fcntl.LOCK_EX)
         kept = place / "done.json"
         if not kept.exists():
-            (place / "everything.toml").write_text(EXPERIMENT, encoding="utf-8")
+            (place / "everything.toml").write_text(EXPERIMENT, "utf-8")
             done = inflight("run", "everything.toml", folder=place)
-            kept.write_text(json.dumps([done.code, done.out, done.err]), encoding="utf-8")
+            kept.write_text(json.dumps([done.code, done.out, done.err]), "utf-8")
     (folder,) = (place / "results").iterdir()
-    return RealRun(Done(*json.loads(kept.read_text(encoding="utf-8"))), folder)
+    return RealRun(Done(*json.loads(kept.read_text("utf-8"))), folder)

@@ -31,6 +31,6 @@ def test_each_room_keeps_within_its_budget() -> None:
     ],
 )
 def test_ideas_are_counted_and_layout_is_free(text: str, tokens: int, lines: int, tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text(text, encoding="utf-8")
+    (tmp_path / "a.py").write_text(text, "utf-8")
 
     assert size_of(tmp_path / "a.py") == Size(tokens, lines)

@@ -81,7 +81,7 @@ def short(name: str) -> str:
 @cache
 def imported(name: str, *, at_start_only: bool = False) -> set[str]:
     """Return what a module imports, by full name: ours down to the module, others as they are written."""
-    tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
+    tree = ast.parse(MODULES[name].read_text("utf-8"))
     nodes = at_start(tree) if at_start_only else ast.walk(tree)
     return {found for node in nodes for found in names_in(node, name)}
 
@@ -157,7 +157,7 @@ def test_a_strategy_imports_the_core_and_its_own_package_only() -> None:
 
 @pytest.mark.parametrize("name", strategies.crawlers())
 def test_a_strategy_that_shares_the_stack_parses_with_the_core(name: str) -> None:
-    tree = ast.parse(MODULES[f"strategies.{strategies.describe(name).variant_of or name}"].read_text(encoding="utf-8"))
+    tree = ast.parse(MODULES[f"strategies.{strategies.describe(name).variant_of or name}"].read_text("utf-8"))
     taken = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
 
     assert strategies.describe(name).stack == ("shared" if "ResponseParser" in taken else "own")

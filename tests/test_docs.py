@@ -15,8 +15,8 @@ from inflight.fake_server.site import SiteConfig
 
 pytestmark = pytest.mark.night
 DOCS = Path(__file__).parent.parent / "docs"
-README = (DOCS.parent / "README.md").read_text(encoding="utf-8")
-EXPERIMENTS = (DOCS / "experiments.md").read_text(encoding="utf-8")
+README = (DOCS.parent / "README.md").read_text("utf-8")
+EXPERIMENTS = (DOCS / "experiments.md").read_text("utf-8")
 
 
 def test_the_example_of_an_experiment_is_one() -> None:

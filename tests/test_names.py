@@ -22,7 +22,7 @@ def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def test_names_say_what_a_value_is() -> None:
-    every = ((path, *name) for path in FILES for name in names(ast.parse(path.read_text(encoding="utf-8"))))
+    every = ((path, *name) for path in FILES for name in names(ast.parse(path.read_text("utf-8"))))
     wrong = [
         f"{path.relative_to(ROOT)}:{line}: {name}"
         for path, line, name in every

@@ -41,7 +41,7 @@ def imports(text: str) -> set[str]:
 
 
 def test_nothing_of_ours_is_imported_without_its_first_name() -> None:
-    texts = {path: path.read_text(encoding="utf-8") for path in PROGRAMS}
+    texts = {path: path.read_text("utf-8") for path in PROGRAMS}
 
     assert [path for path, text in texts.items() if BARE.search(text) and imports(text) & set(FOLDERS)] == []
 

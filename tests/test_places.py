@@ -87,7 +87,7 @@ def texts(path: Path) -> Iterator[str]:
     if path.suffix == ".png":
         yield from texts_of_png(path.read_bytes())
         return
-    text = rows.text(path.parent) if path.name == rows.PACKED_FILE else path.read_text(encoding="utf-8")
+    text = rows.text(path.parent) if path.name == rows.PACKED_FILE else path.read_text("utf-8")
     if path.suffix == ".json":
         yield from texts_of_json(json.loads(text))
     elif path.suffix in {".jsonl", ".xz"}:
@@ -140,7 +140,7 @@ def test_the_sides_of_a_comparison_name_no_place(tmp_path: Path) -> None:
     assert done.code in {0, 1, 3}, done.err
     assert places_in(tmp_path / "results") == {}
     (rows,) = (tmp_path / "results").glob("*/rows.jsonl")
-    for line in rows.read_text(encoding="utf-8").splitlines():
+    for line in rows.read_text("utf-8").splitlines():
         row = json.loads(line)
         assert row["knobs"]["executable"] == Path(sys.executable).name
         assert row["knobs"]["variables"] == {"MINE": "mine"}

@@ -27,7 +27,7 @@ from tests.made_rows import (
 )
 from tools import series
 
-SCHEMA = json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8"))
+SCHEMA = json.loads(rows.SCHEMA_FILE.read_text("utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 LOST = {
     "bound_by": {"name": "kernel.pid_max", "allows": 29_000, "sentence": "it leaves 29,000 threads"},
@@ -95,7 +95,7 @@ def changed(row: Row, **values: Any) -> dict[str, Any]:
 
 
 def write(folder: Path, *lines: str) -> Path:
-    (folder / rows.ROWS_FILE).write_text("".join(lines), encoding="utf-8")
+    (folder / rows.ROWS_FILE).write_text("".join(lines), "utf-8")
     return folder
 
 
@@ -232,7 +232,7 @@ def test_the_schema_is_a_schema_and_names_the_newest_format() -> None:
 
 
 def test_the_schema_is_the_one_that_the_records_make() -> None:
-    assert rows.SCHEMA_FILE.read_text(encoding="utf-8") == schema.text(), "run `python -m inflight.bench.rows.schema`"
+    assert rows.SCHEMA_FILE.read_text("utf-8") == schema.text(), "run `python -m inflight.bench.rows.schema`"
 
 
 def test_the_schema_has_the_keys_of_a_row_and_no_others() -> None:

@@ -24,17 +24,17 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         folder.mkdir(parents=True)
         for row in block_rows():
             rows.append(folder, row)
-        (folder / rows.MACHINE_FILE).write_text(json.dumps(MACHINE), encoding="utf-8")
-        (folder / "experiment.toml").write_text("rounds = 5\n", encoding="utf-8")
+        (folder / rows.MACHINE_FILE).write_text(json.dumps(MACHINE), "utf-8")
+        (folder / "experiment.toml").write_text("rounds = 5\n", "utf-8")
         return api.load(folder)
 
     for pattern in {pattern for patterns in series.CODE.values() for pattern in patterns}:
         file = tmp_path / pattern.replace("**/*", "code")
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("1\n", encoding="utf-8")
+        file.write_text("1\n", "utf-8")
     monkeypatch.setattr(series, "ROOT", tmp_path)
     listed = {"digests": {name: [digest] for name, digest in series.digests().items()}, "cells": [], "runs": []}
-    (tmp_path / "between.json").write_text(json.dumps(listed), encoding="utf-8")
+    (tmp_path / "between.json").write_text(json.dumps(listed), "utf-8")
     monkeypatch.setattr(ratios, "TABLE", tmp_path / "between.json")
     monkeypatch.setattr(series, "SERIES", tmp_path / "results" / "series")
     monkeypatch.setattr(api, "run", run)
@@ -42,7 +42,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def machine(folder: Path) -> Any:
-    return json.loads((folder / rows.MACHINE_FILE).read_text(encoding="utf-8"))
+    return json.loads((folder / rows.MACHINE_FILE).read_text("utf-8"))
 
 
 def test_runs_are_stored_compressed_and_each_is_compared_with_those_before(
@@ -62,7 +62,7 @@ def test_runs_are_stored_compressed_and_each_is_compared_with_those_before(
 def test_code_that_the_table_does_not_list_is_named(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     series.main()
     before = series.digests()
-    (root / "strategies" / "code.py").write_text("2\n", encoding="utf-8")
+    (root / "strategies" / "code.py").write_text("2\n", "utf-8")
     series.main()
 
     assert {name for name, digest in series.digests().items() if before[name] != digest} == {"strategies"}

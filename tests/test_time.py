@@ -65,7 +65,7 @@ def test_only_the_helper_of_waits_passes_time_reads_clocks_or_tries_again() -> N
     found = [
         f"{path.relative_to(ROOT)}:{line}: {what}"
         for path in sorted(FILES)
-        for line, what in sorted(set(offences(ast.parse(path.read_text(encoding="utf-8")))))
+        for line, what in sorted(set(offences(ast.parse(path.read_text("utf-8")))))
     ]
 
     assert not found, "\n".join(["wait with tests/patience.py:", *found])

@@ -24,9 +24,9 @@ def test_there_is_an_async_and_a_blocking_example() -> None:
 
 @each
 def test_the_page_shows_the_file(example: Path) -> None:
-    page = (DOCS / "your-client.md").read_text(encoding="utf-8")
+    page = (DOCS / "your-client.md").read_text("utf-8")
 
-    assert f"```python\n{example.read_text(encoding='utf-8')}```" in page
+    assert f"```python\n{example.read_text('utf-8')}```" in page
     assert f"(examples/{example.name})" in page
 
 

@@ -91,7 +91,7 @@ def test_hostile_names_are_text(browser: Browser, tmp_path: Path) -> None:
         for number in (1, 2)
     ]
     path = tmp_path / "hostile.html"
-    path.write_text(report_page.page(Studies(made), MACHINE | {"cpu": HOSTILE}, Extras(HOSTILE)), encoding="utf-8")
+    path.write_text(report_page.page(Studies(made), MACHINE | {"cpu": HOSTILE}, Extras(HOSTILE)), "utf-8")
 
     browser.open(path)
 

@@ -37,7 +37,7 @@ def written(folder: Path, found: list[Row]) -> Path:
     shown = fragment(frame(found))
     assert shown is not None
     path = folder / "simulator.html"
-    path.write_text(page(shown, "a stored run"), encoding="utf-8")
+    path.write_text(page(shown, "a stored run"), "utf-8")
     return path
 
 

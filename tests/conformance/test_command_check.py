@@ -120,9 +120,9 @@ def test_a_traceback_is_shown_when_asked_for() -> None:
 
 
 def test_a_file_is_checked_from_anywhere(tmp_path: Path) -> None:
-    (tmp_path / "my_client.py").write_text(f'"""My client."""\n{GOOD}', encoding="utf-8")
-    (tmp_path / "conftest.py").write_text("raise SystemExit(5)", encoding="utf-8")
-    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option", encoding="utf-8")
+    (tmp_path / "my_client.py").write_text(f'"""My client."""\n{GOOD}', "utf-8")
+    (tmp_path / "conftest.py").write_text("raise SystemExit(5)", "utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option", "utf-8")
 
     words = ("check", "./my_client.py", "--rule", "ends", "--rule", "requests", "-q")
     done = inflight(*words, folder=tmp_path, PYTEST_ADDOPTS="--no-such-option")
@@ -133,9 +133,7 @@ def test_a_file_is_checked_from_anywhere(tmp_path: Path) -> None:
 
 
 def test_the_limit_holds_for_the_import_too(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(
-        f"import time\nSTACK = 'own'\nREQUIRES = ()\ntime.sleep({FOREVER_S})\n", encoding="utf-8"
-    )
+    (tmp_path / "mine.py").write_text(f"import time\nSTACK = 'own'\nREQUIRES = ()\ntime.sleep({FOREVER_S})\n", "utf-8")
 
     done = inflight("check", "./mine.py", "--timeout", "5s", folder=tmp_path)
 
@@ -143,7 +141,7 @@ def test_the_limit_holds_for_the_import_too(tmp_path: Path) -> None:
 
 
 def test_what_a_file_prints_is_no_part_of_the_result(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(f"print('hello')\n{GOOD}", encoding="utf-8")
+    (tmp_path / "mine.py").write_text(f"print('hello')\n{GOOD}", "utf-8")
 
     done = inflight("check", "./mine.py", "--rule", "ends", "--json", folder=tmp_path)
 

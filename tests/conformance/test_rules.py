@@ -17,7 +17,7 @@ SUITE = Path(str(conformance.__file__)).parent
 
 def rules_of(path: Path) -> list[str]:
     """Return the rules that a file's marks name."""
-    calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
+    calls = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)]
     return [
         ast.literal_eval(call.args[0])
         for call in calls
@@ -35,11 +35,11 @@ def test_every_test_belongs_to_a_rule_and_every_rule_has_a_test() -> None:
 
     assert {rule for path in files for rule in rules_of(path)} | {site.rule for site in SITES.values()} == set(RULES)
     for path in files:
-        assert "\npytestmark = pytest.mark.rule(" in path.read_text(encoding="utf-8"), path.name
+        assert "\npytestmark = pytest.mark.rule(" in path.read_text("utf-8"), path.name
 
 
 def test_only_known_paths_of_known_strategies_are_limits() -> None:
-    texts = "".join(path.read_text(encoding="utf-8") for path in SUITE.glob("*.py") if path.name != "exceptions.py")
+    texts = "".join(path.read_text("utf-8") for path in SUITE.glob("*.py") if path.name != "exceptions.py")
 
     for strategy, limits in exceptions.LIMITS.items():
         assert strategy in strategies.names()

@@ -15,5 +15,5 @@ def store(folder: Path, many: Iterable[Row]) -> Path:
     folder.mkdir(parents=True)
     for row in many:
         rows.append(folder, changed(row, run=folder.name))
-    (folder / "machine.json").write_text(json.dumps(MACHINE), encoding="utf-8")
+    (folder / "machine.json").write_text(json.dumps(MACHINE), "utf-8")
     return folder

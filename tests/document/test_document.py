@@ -65,7 +65,7 @@ def test_writing_the_documents_again_changes_nothing(
 @pytest.mark.night
 def test_every_part_is_on_a_page() -> None:
     pages = [path for pattern in PAGES for path in ROOT.glob(pattern)]
-    marks = {f"{path.stem}_{mark}" for path in pages for mark in MARK.findall(path.read_text(encoding="utf-8"))}
+    marks = {f"{path.stem}_{mark}" for path in pages for mark in MARK.findall(path.read_text("utf-8"))}
     starts = tuple(f"{path.stem}_".lower().replace("-", "_") for path in pages)
     module = macros(Runs(ROOT / REFERENCE), ROOT)
     parts = {name for name in dir(module) if name.startswith(starts)}
@@ -151,8 +151,8 @@ def test_other_figures_of_a_thread_or_task_do_not_keep_the_sentence(
 
 @pytest.mark.night
 def test_every_target_of_make_in_the_readme_is_one() -> None:
-    targets = re.findall(r"^([a-z0-9%-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-    used = set(re.findall(r"(?:`|^)make ([a-z0-9-]+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE))
+    targets = re.findall(r"^([a-z0-9%-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    used = set(re.findall(r"(?:`|^)make ([a-z0-9-]+)", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE))
 
     assert {"run", "test"} <= used
     assert [one for one in used if not any(fnmatch(one, target.replace("%", "*")) for target in targets)] == []

@@ -359,10 +359,10 @@ def test_a_right_answer_in_another_form_passes(answer: Path) -> None:
 @pytest.mark.night
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: f"{mistake.number}: {mistake.what}")
 def test_a_typical_mistake_is_named(mistake: Mistake, tmp_path: Path) -> None:
-    right = solution(mistake.number).read_text(encoding="utf-8")
+    right = solution(mistake.number).read_text("utf-8")
     assert right.count(mistake.right) == 1
     answer = tmp_path / "answer.py"
-    answer.write_text(right.replace(mistake.right, mistake.wrong), encoding="utf-8")
+    answer.write_text(right.replace(mistake.right, mistake.wrong), "utf-8")
 
     done = check(mistake.number, answer, seconds=mistake.seconds)
 
@@ -372,7 +372,7 @@ def test_a_typical_mistake_is_named(mistake: Mistake, tmp_path: Path) -> None:
 
 @pytest.mark.night
 def test_a_file_that_python_cannot_read_is_named_with_its_line(tmp_path: Path) -> None:
-    (tmp_path / "answer.py").write_text("async def user_page(name, fetch)\n    return 1\n", encoding="utf-8")
+    (tmp_path / "answer.py").write_text("async def user_page(name, fetch)\n    return 1\n", "utf-8")
 
     done = check("1", tmp_path / "answer.py")
 

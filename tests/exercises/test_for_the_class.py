@@ -20,14 +20,14 @@ PAGES = [DOCS / "instructor.md", DOCS / "exercises" / "README.md", *EXERCISES, L
 
 
 def commands(path: Path) -> list[str]:
-    blocks = re.findall(r"```(?:sh|text)\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
+    blocks = re.findall(r"```(?:sh|text)\n(.*?)```", path.read_text("utf-8"), re.DOTALL)
     lines = [line.strip() for block in blocks for line in block.splitlines()]
     return [line for line in lines if line.startswith(("make ", ".venv/bin/"))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
 def test_every_command_is_there(page: Path) -> None:
-    targets = re.findall(r"^([a-z0-9%-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    targets = re.findall(r"^([a-z0-9%-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     numbers = [path.parent.name.partition("-")[0] for path in EXERCISES]
     assert isinstance(main, click.Group)
 
@@ -45,6 +45,6 @@ def test_every_command_is_there(page: Path) -> None:
 def test_the_experiment_of_the_lecture_is_one() -> None:
     path = LECTURE.parent / "overhead.toml"
 
-    experiment = parse(tomllib.loads(path.read_text(encoding="utf-8")), "overhead", strategies.names(), path.name)
+    experiment = parse(tomllib.loads(path.read_text("utf-8")), "overhead", strategies.names(), path.name)
 
     assert len(experiment.cells()) == 1

@@ -318,8 +318,8 @@ def failure(case: Case, outputs: Sequence[str] = tuple(OUTPUTS)) -> tuple[str, s
 def write(folder: Path, rows: Sequence[Values]) -> None:
     """Write rows as a run."""
     folder.mkdir(parents=True)
-    (folder / "machine.json").write_text("{}", encoding="utf-8")
-    (folder / ROWS_FILE).write_text("".join(f"{_json(row)}\n" for row in rows), encoding="utf-8")
+    (folder / "machine.json").write_text("{}", "utf-8")
+    (folder / ROWS_FILE).write_text("".join(f"{_json(row)}\n" for row in rows), "utf-8")
 
 
 @contextlib.contextmanager

@@ -36,7 +36,7 @@ SAYS_HELLO = "python -c \"print('hello, reader')\""
 
 def made_page(folder: Path, command: str = SAYS_HELLO, quoted: str = "hello", more: str = "") -> Path:
     path = folder / "lesson.md"
-    path.write_text(PAGE.format(command=command, quoted=quoted) + more, encoding="utf-8")
+    path.write_text(PAGE.format(command=command, quoted=quoted) + more, "utf-8")
     return path
 
 
@@ -53,11 +53,11 @@ def test_every_command_does_what_its_page_says(path: Path) -> None:
 
 def test_what_is_printed_is_quoted_between_the_marks_and_nothing_else_changes(tmp_path: Path) -> None:
     path = made_page(tmp_path, quoted="hello, old")
-    before, _, after = path.read_text(encoding="utf-8").partition("hello, old\n")
+    before, _, after = path.read_text("utf-8").partition("hello, old\n")
 
     assert renew(path) == []
 
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text("utf-8")
     assert text.startswith(before + "<details><summary>Output</summary>\n\n```text\nhello, reader\n```\n\n*")
     assert text.endswith("*\n\n</details>\n" + after)
     assert "Python" in text
@@ -65,12 +65,12 @@ def test_what_is_printed_is_quoted_between_the_marks_and_nothing_else_changes(tm
 
 def test_the_output_of_a_failed_command_is_not_quoted(tmp_path: Path) -> None:
     path = made_page(tmp_path, command="python -c \"print('hello'); exit(3)\"")
-    before = path.read_text(encoding="utf-8")
+    before = path.read_text("utf-8")
 
     (problem,) = renew(path)
 
     assert "ended with 3 instead of 0" in problem
-    assert path.read_text(encoding="utf-8") == before
+    assert path.read_text("utf-8") == before
 
 
 def test_quoted_words_missing_from_the_output_are_named(tmp_path: Path) -> None:
@@ -159,9 +159,9 @@ def test_the_answer_on_what_a_thread_costs_is_what_its_output_shows() -> None:
 def test_invalid_trials_are_never_quoted(tmp_path: Path) -> None:
     script = "import sys; print('hello, red'); print('1/1 x ✗ failed', file=sys.stderr)"
     path = made_page(tmp_path, command=f'python -c "{script}"', quoted="hello, old")
-    before = path.read_text(encoding="utf-8")
+    before = path.read_text("utf-8")
 
     (problem,) = renew(path)
 
     assert "1 invalid trials, not quoted" in problem
-    assert path.read_text(encoding="utf-8") == before
+    assert path.read_text("utf-8") == before

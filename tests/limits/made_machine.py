@@ -55,7 +55,7 @@ def write(root: Path, files: dict[str, str]) -> None:
         if text.startswith("-> "):
             path.symlink_to(text.removeprefix("-> "))
         else:
-            path.write_text(text, encoding="utf-8")
+            path.write_text(text, "utf-8")
 
 
 def tree(root: Path) -> Path:

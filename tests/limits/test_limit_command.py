@@ -96,7 +96,7 @@ def lowered() -> Iterator[int]:
 
 def test_a_run_predicts_limits_without_starting_threads_up_to_them(lowered: int, tmp_path: Path) -> None:
     path = tmp_path / "limits.toml"
-    path.write_text("[[limit]]\nresources = ['threads', 'descriptors']\npredict = true\n", encoding="utf-8")
+    path.write_text("[[limit]]\nresources = ['threads', 'descriptors']\npredict = true\n", "utf-8")
 
     api.run(path, out=tmp_path / "results", quiet=True)
 

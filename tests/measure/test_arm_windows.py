@@ -27,7 +27,7 @@ from inflight.bench.plan.arm import Arm
 from inflight.bench.rows import files as rows
 from tests.measure.made_engine import GOOD, block_of
 
-STORED = json.loads(Path(__file__).with_name("block_beside_a_neighbour.json").read_text(encoding="utf-8"))
+STORED = json.loads(Path(__file__).with_name("block_beside_a_neighbour.json").read_text("utf-8"))
 RUN_WITH_HOLES = Path(__file__).parents[2] / "results/series/20261124T132256989Z-vm-series"
 """A run in which two cells with an added latency were left out, for 41 and 46 % of the server's core."""
 WALL_NS = 20 * MS

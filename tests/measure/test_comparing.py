@@ -29,7 +29,7 @@ from tests.ab.repositories import arm, commit, copy_strategies, git, name_as_onc
 from tests.made_blocks import TIMED
 from tests.patience import FOREVER_S
 
-VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text("utf-8")))
 CALLBACKS = Arm("A", "callbacks")
 Mine = Callable[..., Arm]
 
@@ -130,7 +130,7 @@ def test_a_side_that_fails_only_when_its_memory_is_read_has_failed(place: Place,
     b = mine(shy)
     planned, prepared = comparing.ready(made(CALLBACKS, b, metrics=(*TIMED, "memory")), tmp_path / "sides")
     assert b.repository is not None
-    (b.repository / "strategies" / "mine.py").write_text("raise SystemExit", encoding="utf-8")  # the copy runs
+    (b.repository / "strategies" / "mine.py").write_text("raise SystemExit", "utf-8")  # the copy runs
 
     (found,) = read.blocks(comparing.measure(tmp_path, planned, 1, prepared, place, memory=True))
 
@@ -142,7 +142,7 @@ def test_a_side_that_fails_only_when_its_memory_is_read_has_failed(place: Place,
         "failed", "the strategy raised AssertionError: too many"
     )  # fmt: skip
     assert found.durations_ns[1] == sum(row.duration_ns for own in found.memory.values() for row in own) > 0
-    assert len((tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines()) == len(found.rows) == 7
+    assert len((tmp_path / "rows.jsonl").read_text("utf-8").splitlines()) == len(found.rows) == 7
 
 
 def test_a_server_that_dies_is_neither_sides_fault(mine: Mine, tmp_path: Path) -> None:

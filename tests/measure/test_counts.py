@@ -174,7 +174,7 @@ def measured(row: Row) -> dict[str, Any]:
 
 
 def strategy(folder: Path, text: str) -> str:
-    (folder / "made.py").write_text(text, encoding="utf-8")
+    (folder / "made.py").write_text(text, "utf-8")
     return strategies.add(str(folder / "made.py"))
 
 
@@ -190,7 +190,7 @@ def assert_counted(values: Mapping[str, Any]) -> None:
 
 @pytest.mark.ci
 def test_a_run_counts_the_same_in_both_repeats(tmp_path: Path) -> None:
-    (tmp_path / "counts.toml").write_text(EXPERIMENT, encoding="utf-8")
+    (tmp_path / "counts.toml").write_text(EXPERIMENT, "utf-8")
 
     done = call("run", tmp_path / "counts.toml", "--out", tmp_path / "results")
 

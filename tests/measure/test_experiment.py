@@ -232,7 +232,7 @@ def test_a_folder_is_no_experiment(tmp_path: Path) -> None:
 
 def test_a_file_need_not_be_named_toml(tmp_path: Path) -> None:
     path = tmp_path / "mine"
-    path.write_text(CRAWL, encoding="utf-8")
+    path.write_text(CRAWL, "utf-8")
 
     assert load(str(path), KNOWN).name == "mine"
 

@@ -14,7 +14,7 @@ def repository(tmp_path: Path) -> Path:
     """Return a repository with one file."""
     git(tmp_path, "init", "--quiet")
     (tmp_path / "strategies").mkdir()
-    (tmp_path / "strategies" / "one.py").write_text("1\n", encoding="utf-8")
+    (tmp_path / "strategies" / "one.py").write_text("1\n", "utf-8")
     commit(tmp_path, "first")
     return tmp_path
 
@@ -23,7 +23,7 @@ def test_a_file_has_the_commit_of_its_working_tree(repository: Path) -> None:
     file = repository / "strategies" / "one.py"
     first = git(repository, "rev-parse", "HEAD")
     clean = sides.describe_commit(file)
-    file.write_text("2\n", encoding="utf-8")
+    file.write_text("2\n", "utf-8")
 
     assert clean == first[:12]
     assert sides.describe_commit(file) == f"{first[:12]}-dirty"

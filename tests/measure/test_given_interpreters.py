@@ -80,7 +80,7 @@ def found(version: str, folder: Path) -> Interpreter:
 
 def run(folder: Path, text: str, python: Interpreter) -> tuple[list[Row], dict[str, object]]:
     """Return the rows of an experiment, and what its machine.json says of the interpreter."""
-    (folder / "mine.toml").write_text(text, encoding="utf-8")
+    (folder / "mine.toml").write_text(text, "utf-8")
     experiment = experiment_of(str(folder / "mine.toml"), pythons=[python.executable])
     results = runs.new_folder(folder, experiment)
     runs.execute(results, experiment, runs.plan(experiment), lambda *_: None)
@@ -110,9 +110,9 @@ def test_a_lock_that_an_extension_turns_on_in_the_crawl_fails_a_check(
 ) -> None:
     monkeypatch.setenv(registry.VARIABLE, "")  # the strategy is registered for this test alone
     python = found("3.14t", tmp_path)
-    (tmp_path / "locking.c").write_text(EXTENSION, encoding="utf-8")
+    (tmp_path / "locking.c").write_text(EXTENSION, "utf-8")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", "locking.so", "locking.c"], cwd=tmp_path, check=True)
-    (tmp_path / "locked.py").write_text(STRATEGY, encoding="utf-8")
+    (tmp_path / "locked.py").write_text(STRATEGY, "utf-8")
 
     crawled, _ = run(tmp_path, LOCKED_TEXT.format(folder=tmp_path), python)
 

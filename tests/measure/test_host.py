@@ -34,7 +34,7 @@ def test_server_and_worker_of_a_run_have_cores_of_their_own(workshop: Workshop, 
     (row,) = workshop.measure(experiment("watches").replace("pin = false", "pin = true"))
 
     allowed = os.sched_getaffinity(0)
-    cpus = {name: set(found) for name, found in json.loads(seen.read_text(encoding="utf-8")).items()}
+    cpus = {name: set(found) for name, found in json.loads(seen.read_text("utf-8")).items()}
     assert row.knobs.cpus == sorted(cpus["worker"])
     if len(allowed) == 1:
         assert cpus == {"worker": allowed, "server": allowed, "harness": allowed}
@@ -181,7 +181,7 @@ def test_without_pinning_nothing_is_chosen(choose: Callable[..., Cpus]) -> None:
 def test_the_threads_of_a_core_are_read_from_a_cpulist(tmp_path: Path, text: str, cpus: set[int]) -> None:
     topology = tmp_path / "cpu5" / "topology"
     topology.mkdir(parents=True)
-    (topology / "thread_siblings_list").write_text(text, encoding="utf-8")
+    (topology / "thread_siblings_list").write_text(text, "utf-8")
 
     assert host.siblings(5, tmp_path) == cpus
     assert host.siblings(6, tmp_path) == {6}, "a CPU of which nothing is known is a core of its own"
@@ -193,10 +193,10 @@ def test_the_counts_of_the_kernel_are_read_from_proc_or_unknown(tmp_path: Path) 
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "net" / "netstat").write_text(
         "TcpExt: SyncookiesSent ListenOverflows ListenDrops\nTcpExt: 1 22 333\nIpExt: ListenDrops\nIpExt: 9\n",
-        encoding="utf-8",
+        "utf-8",
     )
-    (tmp_path / "sys/net/ipv4/ip_local_port_range").write_text("32768\t60999\n", encoding="utf-8")
-    (tmp_path / "7" / "schedstat").write_text("5000 600 70\n", encoding="utf-8")
+    (tmp_path / "sys/net/ipv4/ip_local_port_range").write_text("32768\t60999\n", "utf-8")
+    (tmp_path / "7" / "schedstat").write_text("5000 600 70\n", "utf-8")
 
     assert host.listen_drops(tmp_path) == 333
     assert host.ephemeral_ports(tmp_path) == 28_232

@@ -23,7 +23,7 @@ from inflight.bench.rows.files import SCHEMA_FILE, Row
 from tests.patience import FOREVER_S, until
 from tests.processes import run_to_end
 
-VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text("utf-8")))
 IDLE = get_args(bare.IdleName)
 FEW = {name: 40 if name in bare.WITH_SOCKET or name == "thread" else 2000 for name in IDLE}
 

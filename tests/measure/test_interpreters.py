@@ -33,7 +33,7 @@ def made(**changes: object) -> Interpreter:
 
 
 def a_program(path: Path, text: str) -> str:
-    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    path.write_text(f"#!/bin/sh\n{text}\n", "utf-8")
     path.chmod(0o755)
     return str(path)
 
@@ -119,7 +119,7 @@ ODD = "does not run as a Python interpreter: "
 def test_a_program_that_is_no_python_or_too_old_is_refused(tmp_path: Path, text: str | None, told: str) -> None:
     program = a_program(tmp_path / "python", text or "")
     if text is None:
-        (tmp_path / "python").write_text("not a program", encoding="utf-8")
+        (tmp_path / "python").write_text("not a program", "utf-8")
 
     with pytest.raises(ExperimentError) as caught:
         interpreters.ask(program)
@@ -180,7 +180,7 @@ in_flight = [5]
 @pytest.fixture
 def planned(tmp_path: Path) -> experiment.Experiment:
     path = tmp_path / "mine.toml"
-    path.write_text(TEXT, encoding="utf-8")
+    path.write_text(TEXT, "utf-8")
     return experiment.load(str(path), strategies.names())
 
 
@@ -218,7 +218,7 @@ def test_a_run_compares_the_same_interpreter_under_two_names(tmp_path: Path) -> 
     text = TEXT.replace('python = { old = "python3.11", new = "bin/python3.13" }\n', "").replace(
         "rounds = 1", "rounds = 2"
     )
-    (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
+    (tmp_path / "mine.toml").write_text(text, "utf-8")
 
     (tmp_path / "other").symlink_to(sys.executable)
 
@@ -226,7 +226,7 @@ def test_a_run_compares_the_same_interpreter_under_two_names(tmp_path: Path) -> 
 
     (folder,) = (tmp_path / "results").iterdir()
     label = interpreters.ask(sys.executable).label
-    machine = json.loads((folder / "machine.json").read_text(encoding="utf-8"))
+    machine = json.loads((folder / "machine.json").read_text("utf-8"))
     assert set(machine["interpreters"]) == {label, f"{label} (2)"}
     assert all("/" not in one["executable"] for one in machine["interpreters"].values())
     found = json.loads(done.out)["interpreters"]

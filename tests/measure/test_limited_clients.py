@@ -106,8 +106,8 @@ CAP = "cap reached, never exceeded"
 
 @pytest.mark.ci
 def test_a_client_with_a_small_pool_is_measured_at_what_it_reaches_and_every_output_says_so(tmp_path: Path) -> None:
-    (tmp_path / "pool_of_ten.py").write_text(CLIENT, encoding="utf-8")
-    (tmp_path / "limited.toml").write_text(EXPERIMENT, encoding="utf-8")
+    (tmp_path / "pool_of_ten.py").write_text(CLIENT, "utf-8")
+    (tmp_path / "limited.toml").write_text(EXPERIMENT, "utf-8")
 
     done = call("run", "limited.toml", folder=tmp_path)
 
@@ -124,7 +124,7 @@ def test_a_client_with_a_small_pool_is_measured_at_what_it_reaches_and_every_out
     }
     assert "pool_of_ten (10 of 20)" in done.err
     outputs = {form: call("report", folder, "--format", form).out for form in ("terminal", "md", "csv", "json")}
-    outputs["page"] = (folder / "report.html").read_text(encoding="utf-8")
+    outputs["page"] = (folder / "report.html").read_text("utf-8")
     outputs["API"] = load(folder).frame.to_csv()
     assert [name for name, text in outputs.items() if "pool_of_ten (10 of 20)" not in text.replace("\\", "")] == []
 

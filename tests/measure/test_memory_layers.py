@@ -20,7 +20,7 @@ LOADAVG = "0.52 0.58 0.59 3/467 12345\n"
 def a_system(folder: Path, **files: str) -> Path:
     (folder / "net").mkdir()
     for name, text in files.items():
-        (folder / name.replace("_", "/")).write_text(text, encoding="utf-8")
+        (folder / name.replace("_", "/")).write_text(text, "utf-8")
     return folder
 
 
@@ -101,7 +101,7 @@ def test_page_tables_of_a_process_are_read_if_the_kernel_reports_them(tmp_path: 
 
     assert memory.process_layers(own, tmp_path)["page_tables_bytes"] is None
 
-    (tmp_path / str(own) / "status").write_text("VmRSS:\t  9 kB\nVmPTE:\t     124 kB\n", encoding="utf-8")
+    (tmp_path / str(own) / "status").write_text("VmRSS:\t  9 kB\nVmPTE:\t     124 kB\n", "utf-8")
     found = memory.process_layers(own, tmp_path)
 
     assert found["page_tables_bytes"] == 124 * 1024

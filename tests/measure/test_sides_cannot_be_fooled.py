@@ -33,7 +33,7 @@ def compared(a: Arm, b: Arm, *metrics: Metric) -> Comparison:
 def test_a_commit_with_missing_files_is_refused_and_not_completed_from_the_harness(
     repository: Path, tmp_path: Path, name: str
 ) -> None:
-    (repository / ".gitattributes").write_text(f"strategies/{name} export-ignore\n", encoding="utf-8")
+    (repository / ".gitattributes").write_text(f"strategies/{name} export-ignore\n", "utf-8")
     commit(repository, "keep one back")
 
     with pytest.raises(ExperimentError, match=f"git does not export strategies/{name}"):

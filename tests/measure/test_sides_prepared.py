@@ -59,7 +59,7 @@ def refusal(side: Arm, folder: Path) -> str:
 
 def text_of(prepared: Prepared, strategy: str) -> str:
     assert prepared.runtime.strategies is not None
-    return (prepared.runtime.strategies / "inflight" / "strategies" / f"{strategy}.py").read_text(encoding="utf-8")
+    return (prepared.runtime.strategies / "inflight" / "strategies" / f"{strategy}.py").read_text("utf-8")
 
 
 # Where the files come from
@@ -70,13 +70,13 @@ def test_without_revision_and_repository_the_strategies_are_those_of_the_harness
 
     assert found.commit is None
     assert found.described == strategies.describe("callbacks")
-    assert text_of(found, "callbacks") == (ROOT / "strategies" / "callbacks.py").read_text(encoding="utf-8")
+    assert text_of(found, "callbacks") == (ROOT / "strategies" / "callbacks.py").read_text("utf-8")
     assert found.runtime.python is None
     assert list(place.rglob("__pycache__")) == []
 
 
 def test_a_revision_gives_the_committed_files_and_no_revision_the_working_tree(repository: Path, place: Path) -> None:
-    before = (repository / "strategies" / "callbacks.py").read_text(encoding="utf-8")
+    before = (repository / "strategies" / "callbacks.py").read_text("utf-8")
     first = git(repository, "rev-parse", "HEAD")
     slow_down(repository, "callbacks")
     second = commit(repository, "slower")
@@ -124,9 +124,9 @@ def test_a_repository_with_only_a_strategy_gets_the_rest_from_the_harness(
     found = prepare(arm("mine", revision, folder), place)
 
     assert found.described.model == "A model for the test."
-    assert text_of(found, "mine") == (folder / "strategies" / "mine.py").read_text(encoding="utf-8")
+    assert text_of(found, "mine") == (folder / "strategies" / "mine.py").read_text("utf-8")
     for name in ("__init__", "base", "core/frontier", "callbacks"):
-        assert text_of(found, name) == (ROOT / "strategies" / f"{name}.py").read_text(encoding="utf-8")
+        assert text_of(found, name) == (ROOT / "strategies" / f"{name}.py").read_text("utf-8")
 
 
 def test_a_repository_without_package_keeps_its_own_file_if_both_have_it(tmp_path: Path, place: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_missing_folder_is_named(tmp_path: Path, place: Path) -> None:
 
 def test_a_commit_without_strategies_is_refused(tmp_path: Path, place: Path) -> None:
     git(tmp_path, "init", "--quiet", "empty")
-    (tmp_path / "empty" / "README").write_text("nothing else\n", encoding="utf-8")
+    (tmp_path / "empty" / "README").write_text("nothing else\n", "utf-8")
     commit(tmp_path / "empty", "no strategies")
 
     sentence = refusal(arm("callbacks", "HEAD", tmp_path / "empty"), place)
@@ -217,7 +217,7 @@ def test_a_broken_strategy_is_refused_only_if_it_is_requested(
     tmp_path: Path, place: Path, text: str, lack: str
 ) -> None:
     folder = with_mine(tmp_path / "fork", HONEST)
-    (folder / "strategies" / "broken.py").write_text(text, encoding="utf-8")
+    (folder / "strategies" / "broken.py").write_text(text, "utf-8")
 
     sentence = refusal(arm("broken", None, folder), place / "broken")
 
@@ -230,9 +230,7 @@ def test_a_broken_strategy_is_refused_only_if_it_is_requested(
 def test_a_missing_requirement_is_reported_with_the_option_that_installs_it(tmp_path: Path, place: Path) -> None:
     folder = with_mine(tmp_path / "fork", HONEST)
     path = folder / "strategies" / "mine.py"
-    path.write_text(
-        path.read_text(encoding="utf-8").replace("REQUIRES = ()", "REQUIRES = ('no-such-thing',)"), encoding="utf-8"
-    )
+    path.write_text(path.read_text("utf-8").replace("REQUIRES = ()", "REQUIRES = ('no-such-thing',)"), "utf-8")
 
     assert refusal(arm("mine", None, folder), place) == (
         "mine needs no-such-thing, which is not installed; install it, or use --with no-such-thing"

@@ -53,15 +53,15 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "project"
     (folder / "src" / "shop").mkdir(parents=True)
     (folder / "pyproject.toml").touch()
-    (folder / "src" / "shop" / "__init__.py").write_text("raise SystemExit('imported')\n", encoding="utf-8")
-    (folder / "src" / "shop" / "bench.py").write_text(WITH_CLASS, encoding="utf-8")
-    (folder / "client.py").write_text(CLIENT, encoding="utf-8")
+    (folder / "src" / "shop" / "__init__.py").write_text("raise SystemExit('imported')\n", "utf-8")
+    (folder / "src" / "shop" / "bench.py").write_text(WITH_CLASS, "utf-8")
+    (folder / "client.py").write_text(CLIENT, "utf-8")
     monkeypatch.chdir(folder)
     return folder
 
 
 def test_a_file_is_named_by_its_stem_and_described_without_being_imported(project: Path) -> None:
-    (project / "client.py").write_text(CLIENT + "raise SystemExit('imported')\n", encoding="utf-8")
+    (project / "client.py").write_text(CLIENT + "raise SystemExit('imported')\n", "utf-8")
 
     assert strategies.add("./client.py") == "client"
 
@@ -82,7 +82,7 @@ def test_the_same_file_has_one_name_however_it_is_written(text: str) -> None:
 def test_files_of_one_name_are_told_apart_by_their_folders(project: Path) -> None:
     (project / "old").mkdir()
     for name in ("old/client.py", "callbacks.py"):
-        (project / name).write_text(CLIENT, encoding="utf-8")
+        (project / name).write_text(CLIENT, "utf-8")
 
     assert [strategies.add(name) for name in ("client.py", "old/client.py", "./callbacks.py")] == [
         "client", "old-client", "project-callbacks",
@@ -99,7 +99,7 @@ def test_a_module_is_described_without_importing_it_or_its_package() -> None:
 
 @pytest.mark.parametrize("reference", ["shop.bench:Fast", "shop.bench:crawl", "shop.bench", "./client.py"])
 def test_what_is_loaded_has_the_contract(project: Path, reference: str) -> None:
-    (project / "src" / "shop" / "__init__.py").write_text("", encoding="utf-8")
+    (project / "src" / "shop" / "__init__.py").write_text("", "utf-8")
 
     found = strategies.load(strategies.add(reference))
 
@@ -111,8 +111,8 @@ def test_what_is_loaded_has_the_contract(project: Path, reference: str) -> None:
 
 def test_a_file_imports_what_is_beside_it_and_in_its_project(project: Path) -> None:
     (project / "bench").mkdir()
-    (project / "bench" / "client.py").write_text(HELPED, encoding="utf-8")
-    (project / "src" / "helper.py").write_text("WORD = 1\n", encoding="utf-8")
+    (project / "bench" / "client.py").write_text(HELPED, "utf-8")
+    (project / "src" / "helper.py").write_text("WORD = 1\n", "utf-8")
 
     assert strategies.load(strategies.add("bench/client.py")).STACK == "shared"
 
@@ -135,7 +135,7 @@ def test_a_file_imports_what_is_beside_it_and_in_its_project(project: Path) -> N
 )
 def test_what_is_no_strategy_is_refused_in_one_sentence(project: Path, reference: str, sentence: str) -> None:
     (project / "empty.py").touch()
-    (project / "wrong.py").write_text(CLIENT.replace('"shared"', '"mine"'), encoding="utf-8")
+    (project / "wrong.py").write_text(CLIENT.replace('"shared"', '"mine"'), "utf-8")
 
     with pytest.raises(ExperimentError) as caught:
         experiment.named(reference, "--strategy")
@@ -160,7 +160,7 @@ def test_what_is_no_strategy_is_refused_in_one_sentence(project: Path, reference
     }.items(),
 )
 def test_a_wrong_constant_is_named_with_what_it_must_be(project: Path, constant: str, sentence: str) -> None:
-    (project / "client.py").write_text(f"{CLIENT}{constant}\n", encoding="utf-8")
+    (project / "client.py").write_text(f"{CLIENT}{constant}\n", "utf-8")
     name, value = constant.split(" = ")
 
     with pytest.raises(strategies.StrategyError) as caught:
@@ -192,7 +192,7 @@ def test_a_module_on_pythonpath_is_found_by_workers_too(
     project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "elsewhere" / "market").mkdir(parents=True)
-    (tmp_path / "elsewhere" / "market" / "bench.py").write_text(CLIENT, encoding="utf-8")
+    (tmp_path / "elsewhere" / "market" / "bench.py").write_text(CLIENT, "utf-8")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["", "../elsewhere", str(project)]))
 
     name = strategies.add("market.bench")
@@ -204,9 +204,7 @@ def test_a_module_on_pythonpath_is_found_by_workers_too(
 
 
 def test_an_async_crawl_is_refused(project: Path) -> None:
-    (project / "client.py").write_text(
-        'STACK = "own"\nREQUIRES = ()\nasync def crawl(job, frontier): pass\n', encoding="utf-8"
-    )
+    (project / "client.py").write_text('STACK = "own"\nREQUIRES = ()\nasync def crawl(job, frontier): pass\n', "utf-8")
 
     with pytest.raises(strategies.StrategyError, match="crawl must be a plain function, which runs its event loop"):
         strategies.add("client.py")
@@ -221,14 +219,14 @@ def test_a_damaged_registry_is_refused(monkeypatch: pytest.MonkeyPatch, text: st
 
 
 def test_a_strategy_without_crawl_is_refused_when_it_is_loaded(project: Path) -> None:
-    (project / "client.py").write_text('STACK = "own"\nREQUIRES = ()\n', encoding="utf-8")
+    (project / "client.py").write_text('STACK = "own"\nREQUIRES = ()\n', "utf-8")
 
     with pytest.raises(strategies.StrategyError, match=r"client\.py has no function crawl"):
         strategies.load(strategies.add("client.py"))
 
 
 def test_list_shows_a_file_alone(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (project / "mine.py").write_text(CLIENT, encoding="utf-8")
+    (project / "mine.py").write_text(CLIENT, "utf-8")
 
     assert listing.run(chosen=("./mine.py", "./mine.py", "callbacks")) == 0
 
@@ -246,7 +244,7 @@ def test_list_shows_a_file_alone(project: Path, capsys: pytest.CaptureFixture[st
     ],
 )
 def test_a_module_without_a_strategy_says_how_one_is_named(project: Path, reference: str, sentence: str) -> None:
-    (project / "aside.py").write_text('STACK = "own"\nREQUIRES = ()\nWORD = 1\n', encoding="utf-8")
+    (project / "aside.py").write_text('STACK = "own"\nREQUIRES = ()\nWORD = 1\n', "utf-8")
     source = registry.Source(reference, (str(project),))
 
     with pytest.raises(strategies.StrategyError) as caught:
@@ -261,9 +259,9 @@ def _installed(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     """Offer two strategies as an installed distribution does; one of them is missing."""
     info = project / "shop-1.0.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shop\nVersion: 1.0\n", encoding="utf-8")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shop\nVersion: 1.0\n", "utf-8")
     (info / "entry_points.txt").write_text(
-        "[inflight.strategies]\nshop-fast = shop.bench:Fast\nlost = shop.lost\n", encoding="utf-8"
+        "[inflight.strategies]\nshop-fast = shop.bench:Fast\nlost = shop.lost\n", "utf-8"
     )
     monkeypatch.syspath_prepend(str(project))
     monkeypatch.syspath_prepend(str(project / "src"))
@@ -292,7 +290,7 @@ def test_a_file_in_an_experiment_starts_at_the_folder_of_the_experiment(project:
     text = 'strategies = ["callbacks", "../client.py"]\n[[crawl]]\nin_flight = [1]\n[site]\npages = 2\n'
     (project / "experiments").mkdir()
     path = project / "experiments" / "mine.toml"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text, "utf-8")
 
     assert experiment.load(str(path), strategies.names()).strategies == ("callbacks", "client")
     assert strategies.reference("client", path.parent) == "../client.py"
@@ -303,13 +301,13 @@ def test_a_file_in_an_experiment_starts_at_the_folder_of_the_experiment(project:
 
 @pytest.fixture
 def repository(project: Path) -> Path:
-    (project / "src" / "helper.py").write_text("WORD = 'old'\n", encoding="utf-8")
-    (project / "client.py").write_text(HELPED, encoding="utf-8")
+    (project / "src" / "helper.py").write_text("WORD = 'old'\n", "utf-8")
+    (project / "client.py").write_text(HELPED, "utf-8")
     (project / "link.py").symlink_to("client.py")
     (project / "outside").symlink_to("/etc/hostname")
     git(project, "init", "--quiet")
     commit(project, "old")
-    (project / "src" / "helper.py").write_text("WORD = 'new'\n", encoding="utf-8")
+    (project / "src" / "helper.py").write_text("WORD = 'new'\n", "utf-8")
     return project
 
 
@@ -328,7 +326,7 @@ def test_an_arm_at_a_revision_imports_the_files_of_that_revision(repository: Pat
     checkout = tmp_path / "old" / "checkout"
     assert sources(old).target == str(checkout / "client.py")
     assert sources(old).folders == (str(checkout), str(checkout / "src"))
-    assert (checkout / "src" / "helper.py").read_text(encoding="utf-8") == "WORD = 'old'\n"
+    assert (checkout / "src" / "helper.py").read_text("utf-8") == "WORD = 'old'\n"
     assert (checkout / "link.py").is_symlink()
     assert not (checkout / "outside").is_symlink()
 
@@ -373,7 +371,7 @@ def resume(folder: Path) -> list[dict[str, Any]]:
     """Run the trials of a run that have no row, and return the rows of all."""
     planned = experiment.load(str(folder / runs.EXPERIMENT_FILE), strategies.names())
     runs.execute(folder, planned, runs.plan(planned), lambda *_: None)
-    lines = (folder / "rows.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (folder / "rows.jsonl").read_text("utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
 
@@ -381,10 +379,10 @@ def test_a_run_measures_a_file_beside_ours_and_is_resumed_with_the_same_text_of_
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = 'strategies = ["callbacks", "./client.py"]\npin = false\n[site]\npages = 5\n[[crawl]]\nin_flight = [5]\n'
-    (project / "small.toml").write_text(text, encoding="utf-8")
+    (project / "small.toml").write_text(text, "utf-8")
     folder = runs.new_folder(Path("results"), experiment.load("small.toml", strategies.names())).absolute()
     whole = resume(folder)
-    (folder / "rows.jsonl").write_text(json.dumps(whole[0]) + "\n", encoding="utf-8")
+    (folder / "rows.jsonl").write_text(json.dumps(whole[0]) + "\n", "utf-8")
     monkeypatch.setenv(registry.VARIABLE, "")
     monkeypatch.chdir(project.parent)
 
@@ -393,15 +391,15 @@ def test_a_run_measures_a_file_beside_ours_and_is_resumed_with_the_same_text_of_
     assert {row["strategy"] for row in whole} == {row["strategy"] for row in again} == {"callbacks", "client"}
     assert all(row["status"] == "ok" for row in again)
     assert {tuple(row["knobs"]["versions"]) for row in again} == {(), ("client.py",)}
-    (project / "client.py").write_text(f"{CLIENT}# changed\n", encoding="utf-8")
+    (project / "client.py").write_text(f"{CLIENT}# changed\n", "utf-8")
     with pytest.raises(runs.RunError, match=r"^client\.py has changed since the run began; start a new run$"):
         resume(folder)
 
 
 def test_a_strategy_that_no_cap_fits_is_told(project: Path) -> None:
-    (project / "client.py").write_text(f"{CLIENT}MOST_IN_FLIGHT = 1\n", encoding="utf-8")
+    (project / "client.py").write_text(f"{CLIENT}MOST_IN_FLIGHT = 1\n", "utf-8")
     (project / "small.toml").write_text(
-        'strategies = ["callbacks", "./client.py"]\n[[crawl]]\nin_flight = [5]\n', encoding="utf-8"
+        'strategies = ["callbacks", "./client.py"]\n[[crawl]]\nin_flight = [5]\n', "utf-8"
     )
 
     assert "left out above 1 in flight: client" in call("run", "small.toml", "--dry-run").err.splitlines()
@@ -428,7 +426,7 @@ def test_an_alias_is_the_strategy_in_every_place_that_takes_a_name(project: Path
 
 
 def test_a_strategy_from_elsewhere_has_priority_over_an_alias(project: Path) -> None:
-    (project / "asyncio.py").write_text(CLIENT, encoding="utf-8")
+    (project / "asyncio.py").write_text(CLIENT, "utf-8")
 
     name = strategies.add("./asyncio.py")
 

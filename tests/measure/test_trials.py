@@ -38,7 +38,7 @@ MEASURED = {
 }  # fmt: skip
 STEADY = {"steady_service"}
 """What a crawl has that was full for long enough."""
-VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text("utf-8")))
 LAYERS = {
     "uss_bytes", "rss_bytes", "page_tables_bytes", "kernel_stack_bytes", "slab_bytes", "socket_bytes", "tcp_sockets",
     "tasks", "threads", "connections", "server_uss_bytes", "server_page_tables_bytes",

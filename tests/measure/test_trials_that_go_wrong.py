@@ -29,7 +29,7 @@ from inflight.fake_server.site import SiteConfig
 from tests.measure.workshop import Workshop, experiment
 from tests.patience import FOREVER_S, until
 
-VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text("utf-8")))
 
 ENDINGS = {
     # strategy: (its file behind the imports, the status of its row, what the reason says)
@@ -300,7 +300,7 @@ def test_a_worker_that_hangs_is_killed_at_its_deadline_with_its_children(
 
     assert (row.status, row.reason) == ("timeout", "the worker did not finish by its deadline and was killed")
     assert row.knobs.strategy == "hangs_with_children"
-    family = json.loads(pids.read_text(encoding="utf-8"))
+    family = json.loads(pids.read_text("utf-8"))
     assert len(family) == 4
     until(lambda: not any(map(_runs, family)))
 

@@ -66,11 +66,11 @@ class Workshop:
     def add_strategy(self, name: str, body: str, requires: tuple[str, ...] = ()) -> None:
         """Put in a strategy whose file has ``body`` behind some imports, and see that it is all there is to do."""
         text = _HEAD.format(model=f"A model for the test: {name}.", requires=requires) + body
-        (self.folder / "strategies" / f"{name}.py").write_text(text, encoding="utf-8")
+        (self.folder / "strategies" / f"{name}.py").write_text(text, "utf-8")
 
     def write_experiment(self, text: str) -> Path:
         path = self.folder / "experiment.toml"
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, "utf-8")
         return path
 
     def measure(self, experiment: str) -> list[Row]:

@@ -19,7 +19,7 @@ Done = subprocess.CompletedProcess[str]
 def write(folder: Path, **files: str) -> Path:
     """Write Python files, by name without suffix."""
     for name, text in files.items():
-        (folder / f"{name}.py").write_text(text, encoding="utf-8")
+        (folder / f"{name}.py").write_text(text, "utf-8")
     return folder
 
 

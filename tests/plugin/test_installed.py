@@ -67,7 +67,7 @@ def project(tmp_path: Path) -> Path:
     for name, text in OWN.items():
         path = tmp_path / "project" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, "utf-8")
     return tmp_path / "project"
 
 
@@ -77,7 +77,7 @@ def files(wheel: Path) -> dict[str, bytes]:
 
 
 def table_of(source: Path) -> dict[str, Any]:
-    table: dict[str, Any] = tomllib.loads((source / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    table: dict[str, Any] = tomllib.loads((source / "pyproject.toml").read_text("utf-8"))["project"]
     return table
 
 
@@ -182,7 +182,7 @@ def test_a_wheel_works_beside_packages_of_the_same_names(
 ) -> None:
     python = environment(tmp_path / "environment", wheels[name], [*needed(SOURCES[name]), "pytest"])
     test = project / "test_mine.py"
-    test.write_text(f"LIGHT = {name == 'pytest-inflight'}\n{test.read_text(encoding='utf-8')}", encoding="utf-8")
+    test.write_text(f"LIGHT = {name == 'pytest-inflight'}\n{test.read_text('utf-8')}", "utf-8")
 
     assert_passed(run(python, project, "-m", "pytest", "-p", "no:cacheprovider", "-W", "error"), 5)
     there = run(python, project, "-c", "import inflight, bench; print(inflight.__file__, bench.MINE)").stdout
@@ -194,7 +194,7 @@ def test_a_wheel_works_beside_packages_of_the_same_names(
 
 def the_command_works(python: Path, project: Path) -> None:
     (project / "tiny.toml").write_text(
-        'strategies = ["callbacks"]\nrounds = 1\n[[crawl]]\nin_flight = [2]\npages = 5\n', encoding="utf-8"
+        'strategies = ["callbacks"]\nrounds = 1\n[[crawl]]\nin_flight = [2]\npages = 5\n', "utf-8"
     )
     inflight = str(python.with_name("inflight"))
 

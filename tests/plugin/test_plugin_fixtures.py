@@ -347,7 +347,7 @@ def test_the_server_ends_when_the_session_is_interrupted_or_killed(tmp_path: Pat
 
 def assert_gone(folder: Path) -> None:
     """Check that the server whose test wrote down its process and port is no more."""
-    server, port = map(int, (folder / "told").read_text(encoding="utf-8").split())
+    server, port = map(int, (folder / "told").read_text("utf-8").split())
     with contextlib.suppress(psutil.NoSuchProcess):
         psutil.Process(server).wait()
     with pytest.raises(ConnectionRefusedError):

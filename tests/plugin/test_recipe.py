@@ -11,7 +11,7 @@ from tests.plugin.projects import assert_passed, run_pytest, write
 
 pytestmark = pytest.mark.night
 DOCS = Path(__file__).parents[2] / "docs"
-RECIPE = (DOCS / "pytest.md").read_text(encoding="utf-8")
+RECIPE = (DOCS / "pytest.md").read_text("utf-8")
 FILES = dict(re.findall(r"```python\n# (\w+)\.py\n(.*?)```", RECIPE, re.DOTALL))
 COMMANDS = [
     shlex.split(line) for block in re.findall(r"```sh\n(.*?)```", RECIPE, re.DOTALL) for line in block.splitlines()
@@ -62,13 +62,13 @@ def not_failing(options: list[str]) -> list[str]:
 
 def make_faster(file: Path) -> None:
     """Divide what was measured by a hundred, so that whatever is measured next is slower."""
-    values = json.loads(file.read_text(encoding="utf-8"))
+    values = json.loads(file.read_text("utf-8"))
     for benchmark in values["benchmarks"]:
         stats = benchmark["stats"]
         stats |= {key: stats[key] / 100 for key in ("min", "max", "mean", "median")}
         if "data" in stats:
             stats["data"] = [value / 100 for value in stats["data"]]
-    file.write_text(json.dumps(values), encoding="utf-8")
+    file.write_text(json.dumps(values), "utf-8")
 
 
 def saved(project: Path) -> list[Path]:

@@ -22,7 +22,7 @@ SUITE = "tests/suite/benchmarks.py"
 def run_suite(json_file: Path, chosen: str) -> dict[str, Any]:
     done = run_pytest(ROOT, SUITE, "--benchmark-only", "-k", chosen, f"--benchmark-json={json_file}")
     assert_passed(done, 1)
-    values: dict[str, Any] = json.loads(json_file.read_text(encoding="utf-8"))
+    values: dict[str, Any] = json.loads(json_file.read_text("utf-8"))
     return values
 
 
@@ -69,7 +69,7 @@ def test_failed_checks_are_recorded_with_a_warning_and_a_wrong_answer_fails(tmp_
     assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
     assert "1 pages missing, 0 too many, 0 different" in done.stdout
     assert "RedBenchmarkWarning: pages, timid: invalid (" in done.stdout
-    made = json.loads((tmp_path / "made.json").read_text(encoding="utf-8"))["benchmarks"]
+    made = json.loads((tmp_path / "made.json").read_text("utf-8"))["benchmarks"]
     invalid = {benchmark["extra_info"]["strategy"]: benchmark["extra_info"]["invalid"] for benchmark in made}
     assert "cap reached, never exceeded" in invalid["timid"]
     assert "answer correct" in invalid["forgetful"]

@@ -77,7 +77,7 @@ def test_the_kernel_ends_a_probe_after_its_lifetime() -> None:
 
 def ignores_ctrl_c(pid: int) -> bool:
     """Return whether a process ignores SIGINT (proc(5), SigIgn)."""
-    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    status = Path(f"/proc/{pid}/status").read_text("ascii")
     (ignored,) = re.findall(r"^SigIgn:\s*(\w+)$", status, re.MULTILINE)
     return bool(int(ignored, 16) >> signal.SIGINT - 1 & 1)
 

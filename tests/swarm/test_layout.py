@@ -46,7 +46,7 @@ MODELS = st.sampled_from([CALLBACKS, THREADS])
 
 @given(ASKED, LIMITS, MODELS)
 @settings(deadline=None, max_examples=60)
-def test_the_shares_are_all_pages_once_and_differ_by_one_at_most(
+def test_the_shares_are_all_pages_once_and_exceed_no_limit_and_less_than_was_asked_for_names_its_limit(
     asked: int, allowed: Allowances, model: strategies.Description
 ) -> None:
     planned = layout(asked, allowed, strategy=model)
@@ -55,37 +55,21 @@ def test_the_shares_are_all_pages_once_and_differ_by_one_at_most(
     assert [share.index for share in planned.shares] == [*range(len(counts))]
     assert [share.first for share in planned.shares] == [sum(counts[:n]) for n in range(len(counts))]
     assert sum(counts) == planned.in_flight <= planned.asked == asked
-    assert 1 <= min(counts) >= max(counts) - 1
-
-
-@given(ASKED, LIMITS, MODELS)
-@settings(deadline=None, max_examples=60)
-def test_no_limit_is_exceeded(asked: int, allowed: Allowances, model: strategies.Description) -> None:
-    planned = layout(asked, allowed, strategy=model)
-
-    most, pairs = planned.shares[0].count, len(planned.shares)
+    assert 1 <= min(counts) >= max(counts) - 1, "they differ by one at most"
+    most = counts[0]
     assert allowed.descriptors is None or most <= DESCRIPTOR_PART * allowed.descriptors
     assert 1 <= planned.ports_each <= MAX_PORTS_EACH
     assert allowed.ports is None or -(-most // planned.ports_each) <= DESTINATION_PART * allowed.ports
     assert allowed.memory_bytes is None or planned.memory_bytes <= MEMORY_PART * allowed.memory_bytes
-    assert all(2 * planned.in_flight + pairs <= common.max for common in allowed.together)
+    assert all(2 * planned.in_flight + len(counts) <= common.max for common in allowed.together)
     assert allowed.threads is None or most < allowed.threads.max
-
-
-@given(ASKED, LIMITS, MODELS)
-@settings(deadline=None, max_examples=60)
-def test_less_than_was_asked_for_names_its_limit_and_one_more_would_exceed_it(
-    asked: int, allowed: Allowances, model: strategies.Description
-) -> None:
-    planned = layout(asked, allowed, strategy=model)
-
     assert (planned.bound_by is None) == (planned.in_flight == asked)
     if planned.bound_by is not None:
         assert planned.bound_by.allows == planned.in_flight
         for figure in (planned.bound_by.name, f"{planned.in_flight:,}"):
             assert figure in planned.bound_by.sentence
         assert layout(planned.in_flight, allowed, strategy=model).bound_by is None
-        assert layout(planned.in_flight + 1, allowed, strategy=model).in_flight == planned.in_flight
+        assert layout(planned.in_flight + 1, allowed, strategy=model).in_flight == planned.in_flight, "one too many"
 
 
 @given(ASKED, LIMITS, MODELS, st.integers(1, 200))

@@ -30,7 +30,7 @@ from inflight.bench.rows.files import Row
 from tests.patience import FOREVER_S
 from tests.ports import free_port
 
-VALIDATOR = jsonschema.Draft202012Validator(json.loads(rows.SCHEMA_FILE.read_text(encoding="utf-8")))
+VALIDATOR = jsonschema.Draft202012Validator(json.loads(rows.SCHEMA_FILE.read_text("utf-8")))
 SETTING = Setting("run", host.Cpus(None, None), lambda _: FOREVER_S)
 
 
