@@ -288,63 +288,113 @@ def test_a_row_is_refused_that_has(wrong: dict[str, Any]) -> None:
     assert words.get(key, key) in refusal(crawl_row(), wrong) or key == "status"
 
 
+WRONG_VALUES: dict[tuple[str, str], dict[str, tuple[Any, ...]]] = {
+    ("crawl", "measured"): {
+        "pages_per_s": (-1, "1"),
+        "cpu_user_ns": (1.5,),
+        "cpu_per_page_ns": ("50",),
+        "steal_share": (1.1,),
+        "service": ({"count": 3}, {"count": 0, "mode_ns": 1}, {"p50_ns": "fast"}),
+        "timeline": (
+            {"bin_ns": 0, "completions": [], "in_flight": []},
+            {"bin_ns": 1000, "completions": [1], "in_flight": []},
+        ),
+        "samples": ({"at_ns": [1], "threads": [None]},),
+    },
+    ("crawl", "server"): {
+        "responses_by_status": ({"fine": 1},),
+    },
+    ("crawl", "workload"): {
+        "in_flight": (0, True),
+        "mean_latency_ns": ("50", None),
+        "connection": ("pipelined",),
+    },
+    ("crawl", "knobs"): {
+        "gil": ("yes",),
+    },
+    ("arm", "workload"): {
+        "arm": ({}, None),
+        "comparison": ({"name": "ab", "metrics": ["cpu"], "gated": []}, {"name": "ab", "metrics": []}),
+    },
+    ("arm", "measured"): {
+        "windows": ([{"cycle": 0}],),
+        "server_lost": (False,),
+    },
+    ("counts", "workload"): {
+        "repeats": (None, 0),
+        "bytecodes": (False,),
+    },
+    ("counts", "measured"): {
+        "pages": (0, "300"),
+        "totals": ({"calls": [1]}, {"c_calls": [-1]}, {"c_calls": 1}),
+        "python_calls": ({"": 1}, {"f.py:f": "1"}, {"f.py:f": -1}),
+        "repeats_equal": ("yes",),
+        "lacks": (["calls"], {"calls": ""}),
+    },
+    ("idle", "workload"): {
+        "n": (None, 0),
+    },
+    ("probe", "workload"): {
+        "arguments": (None,),
+    },
+    ("limit", "workload"): {
+        "resource": ("patience",),
+    },
+    ("swarm", "workload"): {
+        "in_flight": (None, 0),
+        "ramp_per_s": ("fast",),
+        "site": (None, "x", []),
+    },
+    ("swarm", "measured"): {
+        "reach_ns": ("soon", [1]),
+        "lost": ([{"what": "server"}],),
+        "timeline": (
+            {"at_ns": [1]},
+            {"at_ns": [1], "held": [None], "used_bytes": [1]},
+            {"at_ns": [1], "held": [1, 2], "used_bytes": [1]},
+        ),
+        "bound_by": ("kernel.pid_max",),
+        "held_uss_bytes": ("many",),
+        "held_slab_bytes": ({"a": 1},),
+        "reporting_share": (1.5,),
+    },
+    ("open", "workload"): {
+        "site": ("x",),
+        "rate_per_s": (None, 0, -2.5),
+        "mean_latency_ns": (-1,),
+        "users": (0, -1, 1.5, None, "4"),
+    },
+    ("open", "measured"): {
+        "kept": ("yes",),
+        "corrected": ({"count": 3},),
+        "completed_per_s": (-1,),
+        "backlog": (
+            [],
+            {"at_ns": [1]},
+            {"at_ns": [1], "waiting": []},
+            {"at_ns": None, "waiting": [1]},
+            {"at_ns": [1], "waiting": None},
+        ),
+    },
+    ("target", "workload"): {
+        "target": (["x"],),
+    },
+    ("memory", "workload"): {
+        "site": (None,),
+        "latency": (None,),
+        "mean_latency_ns": (None, -1),
+    },
+    ("memory", "measured"): {
+        "service": ({},),
+    },
+}
+"""Values that are refused, by kind of row and part, and by name."""
+
+
 @pytest.mark.parametrize(
     ("row", "part", "key", "values"),
     [
-        ("crawl", "measured", "pages_per_s", (-1, "1")),
-        ("crawl", "measured", "cpu_user_ns", (1.5,)),
-        ("crawl", "measured", "cpu_per_page_ns", ("50",)),
-        ("crawl", "measured", "steal_share", (1.1,)),
-        ("crawl", "measured", "service", ({"count": 3}, {"count": 0, "mode_ns": 1}, {"p50_ns": "fast"})),
-        ("crawl", "measured", "timeline", ({"bin_ns": 0, "completions": [], "in_flight": []},)),
-        ("crawl", "measured", "timeline", ({"bin_ns": 1000, "completions": [1], "in_flight": []},)),
-        ("crawl", "measured", "samples", ({"at_ns": [1], "threads": [None]},)),
-        ("crawl", "server", "responses_by_status", ({"fine": 1},)),
-        ("crawl", "workload", "in_flight", (0, True)),
-        ("crawl", "workload", "mean_latency_ns", ("50", None)),
-        ("crawl", "workload", "connection", ("pipelined",)),
-        ("crawl", "knobs", "gil", ("yes",)),
-        ("arm", "workload", "arm", ({}, None)),
-        ("arm", "workload", "comparison", ({"name": "ab", "metrics": ["cpu"], "gated": []},)),
-        ("arm", "workload", "comparison", ({"name": "ab", "metrics": []},)),
-        ("arm", "measured", "windows", ([{"cycle": 0}],)),
-        ("arm", "measured", "server_lost", (False,)),
-        ("counts", "workload", "repeats", (None, 0)),
-        ("counts", "workload", "bytecodes", (False,)),
-        ("counts", "measured", "pages", (0, "300")),
-        ("counts", "measured", "totals", ({"calls": [1]}, {"c_calls": [-1]}, {"c_calls": 1})),
-        ("counts", "measured", "python_calls", ({"": 1}, {"f.py:f": "1"}, {"f.py:f": -1})),
-        ("counts", "measured", "repeats_equal", ("yes",)),
-        ("counts", "measured", "lacks", (["calls"], {"calls": ""})),
-        ("idle", "workload", "n", (None, 0)),
-        ("probe", "workload", "arguments", (None,)),
-        ("limit", "workload", "resource", ("patience",)),
-        ("swarm", "workload", "in_flight", (None, 0)),
-        ("swarm", "workload", "ramp_per_s", ("fast",)),
-        ("swarm", "workload", "site", (None, "x", [])),
-        ("swarm", "measured", "reach_ns", ("soon", [1])),
-        ("swarm", "measured", "lost", ([{"what": "server"}],)),
-        ("swarm", "measured", "timeline", ({"at_ns": [1]},)),
-        ("swarm", "measured", "timeline", ({"at_ns": [1], "held": [None], "used_bytes": [1]},)),
-        ("swarm", "measured", "timeline", ({"at_ns": [1], "held": [1, 2], "used_bytes": [1]},)),
-        ("swarm", "measured", "bound_by", ("kernel.pid_max",)),
-        ("swarm", "measured", "held_uss_bytes", ("many",)),
-        ("swarm", "measured", "held_slab_bytes", ({"a": 1},)),
-        ("swarm", "measured", "reporting_share", (1.5,)),
-        ("open", "workload", "site", ("x",)),
-        ("open", "workload", "rate_per_s", (None, 0, -2.5)),
-        ("open", "workload", "mean_latency_ns", (-1,)),
-        ("open", "workload", "users", (0, -1, 1.5, None, "4")),
-        ("open", "measured", "kept", ("yes",)),
-        ("open", "measured", "corrected", ({"count": 3},)),
-        ("open", "measured", "completed_per_s", (-1,)),
-        ("open", "measured", "backlog", ([], {"at_ns": [1]}, {"at_ns": [1], "waiting": []})),
-        ("open", "measured", "backlog", ({"at_ns": None, "waiting": [1]}, {"at_ns": [1], "waiting": None})),
-        ("target", "workload", "target", (["x"],)),
-        ("memory", "workload", "site", (None,)),
-        ("memory", "workload", "latency", (None,)),
-        ("memory", "workload", "mean_latency_ns", (None, -1)),
-        ("memory", "measured", "service", ({},)),
+        *((row, part, key, wrong) for (row, part), keys in WRONG_VALUES.items() for key, wrong in keys.items()),
         *(
             (row, "measured", name, (-1, 1.5, True, "1", [1], {"a": 1}))
             for row, names in COUNTS.items()
