@@ -5,10 +5,9 @@ and the frontier as a strategy would send them. Some cases crawl a real server w
 errors allowed are the declared ones, ``OSError`` and ``ProtocolError``, and each URL found must be one that every
 strategy can request.
 
-    python tests/fuzz/client.py --seconds 600
+    python tests/fuzz/client.py --seconds 600 [--cases N] [--seed N] [--first NUMBER_OF_THE_FIRST_CASE]
 """
 
-import argparse
 import asyncio
 import contextlib
 import json
@@ -36,6 +35,7 @@ from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.http1 import ProtocolError, Response, ResponseParser
 from inflight.strategies.core.links import normalise
 from inflight.strategies.core.page import Fetch
+from tests.fuzz.options import read_options
 from tests.patience import FOREVER_S, search
 
 FETCHES = 12
@@ -329,28 +329,22 @@ _getaddrinfo = socket.getaddrinfo
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Fuzz the client core until the time is up, or something is found.")
-    parser.add_argument("--seconds", type=float, default=60.0, help="how long to look (default: %(default)s)")
-    parser.add_argument("--cases", type=int, help="how many cases to try, whatever time it takes")
-    parser.add_argument("--seed", type=int, help="which cases to make (default: others each time)")
-    parser.add_argument("--first", type=int, default=0, help="number of the first case (default: %(default)s)")
-    options = parser.parse_args()
-    seed = Random().randrange(2**32) if options.seed is None else options.seed
+    options = read_options("Fuzz the client core until the time is up, or something is found.", first=0)
     core, crawls, tried = Core(), Crawls(), 0
     try:
         for number in search(options.first, options.cases, options.seconds):
             kind = crawls if number % CRAWLS == CRAWLS - 1 else core
             sent: list[tuple[str, bytes]] = []
             try:
-                kind.run(Random(f"{seed}/{number}"), sent)
+                kind.run(Random(f"{options.seed}/{number}"), sent)
             except Exception:  # noqa: BLE001  (what is looked for)
-                report(seed, number, sent)
+                report(options.seed, number, sent)
                 return 1
             tried += 1
     finally:
         core.close()
         crawls.close()
-    print(f"client: {tried:,} cases with seed {seed}, nothing found")
+    print(f"client: {tried:,} cases with seed {options.seed}, nothing found")
     return 0
 
 

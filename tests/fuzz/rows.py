@@ -9,7 +9,6 @@ It ends with 0 and the number of cases when nothing was found. Otherwise it ends
 which a run still fails; ``--keep`` says where that run is left.
 """
 
-import argparse
 import contextlib
 import copy
 import io
@@ -35,6 +34,7 @@ from inflight.bench.claims.command import Needed, work_out  # noqa: E402
 from inflight.bench.rows import records  # noqa: E402
 from inflight.bench.rows.files import ROWS_FILE, text  # noqa: E402
 from inflight.bench.show.studies import Studies  # noqa: E402
+from tests.fuzz.options import read_options  # noqa: E402
 from tests.patience import search  # noqa: E402
 
 REFERENCE = ROOT / "results" / "reference"
@@ -339,15 +339,9 @@ def shrunk(case: Case, output: str) -> Case:
 
 def main() -> int:
     """Look for some time, or at some cases; return the exit code."""
-    parser = argparse.ArgumentParser(description="Look for rows that are read and cannot be shown.")
-    parser.add_argument("--seconds", type=float, default=60, help="how long to look (60)")
-    parser.add_argument("--cases", type=int, help="how many cases to look at, however long it takes")
-    parser.add_argument("--seed", type=int, help="the number of the first case; by default any")
-    parser.add_argument("--keep", type=Path, help="where to leave the run that fails")
-    asked = parser.parse_args()
-    seed = Random().randrange(10**6) if asked.seed is None else asked.seed
+    asked = read_options("Look for rows that are read and cannot be shown.", keep=Path())
     cases = 0
-    for number in search(seed, asked.cases, asked.seconds):
+    for number in search(asked.seed, asked.cases, asked.seconds):
         try:
             case = make_case(Random(number))
         except FoundError as error:
@@ -358,15 +352,15 @@ def main() -> int:
             tell(case, *found, asked.keep)
             print(f"again: --seed {number} --cases 1")
             return 1
-    print(f"rows: {cases:,} cases with seed {seed}, nothing found")
+    print(f"rows: {cases:,} cases with seed {asked.seed}, nothing found")
     return 0
 
 
-def tell(case: Case, output: str, trace: str, keep: Path | None) -> None:
+def tell(case: Case, output: str, trace: str, keep: Path) -> None:
     """Print what is hostile in a run that an output cannot show, and how it fails."""
     small = shrunk(case, output)
     _, trace = failure(small, [output]) or (output, trace)
-    if keep is not None:
+    if keep != Path():
         write(keep, small.after)
     print(trace)
     for old, new in zip(small.before, small.after, strict=True):

@@ -12,7 +12,6 @@ It ends with 0 and the number of cases when nothing was found. Otherwise it ends
 input of the case, and the command that repeats it.
 """
 
-import argparse
 import contextlib
 import os
 import re
@@ -34,6 +33,7 @@ if __name__ == "__main__":
 
 from inflight.fake_server.site import Site, SiteConfig
 from tests.fake_server.running import Running, get, read_response
+from tests.fuzz.options import read_options
 from tests.patience import search, soon, stopwatch
 
 BATCH = 64
@@ -340,15 +340,10 @@ def tell(numbers: Sequence[int], wrong: str) -> None:
 
 def main() -> int:
     """Look for some time, or at some cases; return the exit code."""
-    parser = argparse.ArgumentParser(description="Look for clients that disturb the server.")
-    parser.add_argument("--seconds", type=float, default=60, help="how long to look (60)")
-    parser.add_argument("--cases", type=int, help="how many cases to look at, however long it takes")
-    parser.add_argument("--seed", type=int, help="the number of the first case; by default any")
-    asked = parser.parse_args()
-    seed = Random().randrange(10**6) if asked.seed is None else asked.seed
+    asked = read_options("Look for clients that disturb the server.")
     cases, batch = 0, list[int]()
     with attacked() as target:
-        for number in search(seed, asked.cases, asked.seconds):
+        for number in search(asked.seed, asked.cases, asked.seconds):
             batch.append(number)
             if (number + 1) % BATCH and cases + len(batch) != asked.cases:
                 continue
@@ -358,7 +353,7 @@ def main() -> int:
                 return 1
             cases += len(batch)
             batch.clear()
-    print(f"server: {cases:,} cases with seed {seed}, nothing found")
+    print(f"server: {cases:,} cases with seed {asked.seed}, nothing found")
     return 0
 
 
