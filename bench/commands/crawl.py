@@ -18,7 +18,6 @@ from inflight import strategies
 from inflight.bench.commands.options import one_strategy, option
 from inflight.bench.commands.output import complain, printable, put, say
 from inflight.bench.measure import process
-from inflight.bench.measure.limits import descriptor_shortage
 from inflight.bench.plan.judge import ExperimentError, judged, nearest, need
 from inflight.bench.plan.scale import is_loopback
 from inflight.bench.show.words import counted
@@ -96,6 +95,8 @@ def job(
     connection: Literal["keep-alive", "per-fetch"],
 ) -> Job:
     """Return the job that the options describe. Raises ExperimentError with one sentence."""
+    from inflight.bench.measure.limits import descriptor_shortage
+
     timeout_ns = judged(partial(parse_duration_ns, timeout), "--timeout")
     need(0 < timeout_ns <= LONGEST_TIMEOUT_NS, f"--timeout must be longer than 0 and at most a day, not {timeout}")
     try:
