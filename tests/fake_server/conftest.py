@@ -1,14 +1,14 @@
 """Servers for the tests: real processes, one for each file or one for each test."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
-from tests.fake_server.running import Running
+from tests.fake_server.running import Running, Start
 
 
 @pytest.fixture
-def start() -> Iterator[Callable[..., Running]]:
+def start() -> Iterator[Start]:
     """Start servers with options; all of them must end cleanly."""
     started: list[Running] = []
 

@@ -77,6 +77,10 @@ class Running:
         return code
 
 
+Start = Callable[..., Running]
+"""Starts a server with options; the fixture ``start``."""
+
+
 def read_all(sock: socket.socket) -> bytes:
     return b"".join(iter(lambda: sock.recv(65536), b""))
 

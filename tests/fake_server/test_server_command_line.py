@@ -6,12 +6,11 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
 
 import pytest
 
 from inflight.fake_server.__main__ import main
-from tests.fake_server.running import Running, get, read_response
+from tests.fake_server.running import Running, Start, get, read_response
 from tests.processes import run_to_end
 
 COMMAND = [sys.executable, "-m", "inflight.fake_server"]
@@ -80,7 +79,7 @@ def test_a_stdin_that_another_process_made_non_blocking_has_not_ended() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signals_end_it_cleanly_even_with_clients(start: Callable[..., Running], number: signal.Signals) -> None:
+def test_signals_end_it_cleanly_even_with_clients(start: Start, number: signal.Signals) -> None:
     server = start()
     server.do("hold")
     with server.connect() as sock:
@@ -127,7 +126,7 @@ def test_bad_options_are_refused(options: list[str], message: str, capsys: pytes
     assert message in capsys.readouterr().err
 
 
-def test_the_ready_line_is_all_there_is_on_stdout(start: Callable[..., Running]) -> None:
+def test_the_ready_line_is_all_there_is_on_stdout(start: Start) -> None:
     server = start("--pages", "5", "--fault", "drip=0.5", "--fault", "chunked=0.25", "--body-bytes", "500")
 
     assert set(server.ready) == {"port", "ports", "control_port", "pid"}

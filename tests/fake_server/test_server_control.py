@@ -3,7 +3,6 @@
 import contextlib
 import json
 import socket
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 
 from inflight.fake_server.counters import Lateness
 from inflight.fake_server.site import Site, SiteConfig
-from tests.fake_server.running import Running, get, read_response
+from tests.fake_server.running import Running, Start, get, read_response
 from tests.patience import until
 
 STATS = {
@@ -214,9 +213,7 @@ def test_who_does_not_know_the_whole_secret_gets_one_answer_and_no_obedience(ser
         (b"POST / HTTP/1.1\r", "Expecting value"),
     ],
 )
-def test_nothing_is_obeyed_behind_a_line_that_is_no_command(
-    start: Callable[..., Running], line: bytes, error: str
-) -> None:
+def test_nothing_is_obeyed_behind_a_line_that_is_no_command(start: Start, line: bytes, error: str) -> None:
     server = start()
 
     answer = server.send_line(line + b'\n{"do": "stop"}')
@@ -307,7 +304,7 @@ def test_the_server_moves_to_a_new_port_and_keeps_the_clients_that_it_has(server
     assert server.do("move")["port"] != port
 
 
-def test_a_server_that_cannot_move_says_why_and_stays_where_it_is(start: Callable[..., Running]) -> None:
+def test_a_server_that_cannot_move_says_why_and_stays_where_it_is(start: Start) -> None:
     server = start()
     (port,) = server.do("move")["ports"]
     process = psutil.Process(server.process.pid)
@@ -341,7 +338,7 @@ def test_moves_that_follow_each_other_at_once_leave_only_the_last_port_open(serv
         assert read_response(new)[0] == 200
 
 
-def test_a_runner_that_reads_no_answers_is_obeyed_no_more(start: Callable[..., Running]) -> None:
+def test_a_runner_that_reads_no_answers_is_obeyed_no_more(start: Start) -> None:
     """The answers to all these commands would be more than 200 MB."""
     server = start()
     commands = b'{"do":"stats"}\n' * 4096
@@ -361,7 +358,7 @@ def date(sock: socket.socket) -> str:
     return read_response(sock)[1]["date"]
 
 
-def test_a_fixed_date_stays_until_the_next_site(start: Callable[..., Running]) -> None:
+def test_a_fixed_date_stays_until_the_next_site(start: Start) -> None:
     server, other = start(), start()
     with server.connect() as fixed, other.connect() as clock:
         assert server.do("fix_date") == {"ok": True}

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import select
 import socket
-from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 
@@ -14,7 +13,7 @@ import uvloop
 
 from inflight.fake_server.server import Server
 from inflight.fake_server.site import SiteConfig
-from tests.fake_server.running import Running, get, parse_head, read_response
+from tests.fake_server.running import Running, Start, get, parse_head, read_response
 from tests.patience import FOREVER_S, until
 
 MIB = 1024 * 1024
@@ -98,7 +97,7 @@ def test_a_refused_client_that_goes_on_sending_is_hung_up_on(server: Running) ->
             pytest.fail("the server took 64 MiB from a client that it had refused")
 
 
-def test_a_trickle_of_bytes_is_no_sign_of_life(start: Callable[..., Running]) -> None:
+def test_a_trickle_of_bytes_is_no_sign_of_life(start: Start) -> None:
     """The bytes of a header, blank lines, or those of a trailer, a chunk, or a chunk's extension."""
     server = start("--idle-timeout", "300ms")
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-from collections.abc import Callable
 from threading import Thread
 from types import SimpleNamespace
 
@@ -10,7 +9,7 @@ import pytest
 
 from inflight.fake_server import server as server_module
 from inflight.fake_server.site import Site, SiteConfig
-from tests.fake_server.running import Running, get, parse_head, read_all, read_response
+from tests.fake_server.running import Running, Start, get, parse_head, read_all, read_response
 
 SITE = {
     "pages": 40,
@@ -216,7 +215,7 @@ def test_the_largest_target_and_header_block_are_accepted(server: Running) -> No
         assert read_response(sock)[0] == 404
 
 
-def test_silent_clients_are_closed_but_not_those_that_wait_for_us(start: Callable[..., Running]) -> None:
+def test_silent_clients_are_closed_but_not_those_that_wait_for_us(start: Start) -> None:
     server = start("--idle-timeout", "500ms", "--latency", "2s")
     waiting, half = server.connect(), server.connect()
     waiting.sendall(get())
