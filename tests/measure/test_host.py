@@ -62,9 +62,9 @@ THREE_KINDS = {0: 2, 1: 2, 2: 1, 3: 1, 4: 0}
 """Slow cores, faster ones, and a single fast one."""
 
 
-def cores(text: str) -> frozenset[int]:
+def cores(text: str) -> set[int]:
     """Return the CPUs of a list as the kernel writes it."""
-    return procfs.ranges(f"{text}\n") or frozenset()
+    return set(procfs.ranges(f"{text}\n") or ())
 
 
 @pytest.mark.parametrize(
