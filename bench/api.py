@@ -70,7 +70,7 @@ def run(
     try:
         with commands.interruptible() if is_main else nullcontext():
             runs.execute(
-                folder, asked, trials, _ignore if quiet else _sayer(trial.strategy for trial in trials), budget_bytes
+                folder, asked, trials, _ignore if quiet else _sayer(trial.name for trial in trials), budget_bytes
             )
     except KeyboardInterrupt as interrupt:
         interrupt.add_note(

@@ -322,10 +322,12 @@ def _count(cpus: "Cpus", strategy: str, connection: Any) -> Mapping[str, Any]:
     from inflight.bench.measure.process import TrialError
     from inflight.bench.measure.trial import Observation, Setting
     from inflight.bench.plan import grid
-    from inflight.bench.plan.trials import Trial
+    from inflight.bench.plan.trial import Trial
+    from inflight.bench.rows.kinds import Arm
 
-    (workload,) = grid.Counts(connection=(connection,)).workloads("pytest")
-    trial, seen = Trial(workload.id, 1, strategy, "own", workload, 1, more={"repeats": 1}), Observation()
+    (workload,) = grid.CountsTable(connection=(connection,), repeats=1).workloads("pytest")
+    arm, seen = Arm(strategy, strategy, "compared"), Observation()
+    trial = Trial(workload.id, 1, "counts", workload, 0, (arm,))
     try:
         with server.running(cpus.server) as fresh:
             measured = counts.measured(counts.crawl(trial, fresh, Setting("pytest", cpus), seen, ["calls"]))

@@ -17,15 +17,14 @@ from inflight.bench.frame.statistics import bound_per_s
 from inflight.bench.measure import process
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.trial import Setting
-from inflight.bench.plan.arm import BlockTrial
-from inflight.bench.plan.trials import AnyTrial, row_trials
+from inflight.bench.plan.trial import Trial, row_trials
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import changed
 from tests.made_blocks import BASE_BYTES, HELD_BYTES, MANY, block
 from tests.made_counts import EQUAL, MORE, side_row
 from tests.made_rows import arm_row, crawl_row, memory_row
 
-Answer = Callable[[AnyTrial, bool], Iterable[Row]]
+Answer = Callable[[Trial, bool], Iterable[Row]]
 """Returns the rows of a trial, and is told whether it only calibrates; run, names and workload are set afterwards."""
 WORK_UNIT_NS = 100
 COSTS: dict[str, object] = {
@@ -40,14 +39,14 @@ class Laboratory:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.answer: Answer
-        self.asked: list[AnyTrial] = []
+        self.asked: list[Trial] = []
         """The trials so far."""
         self.interrupt_at = 0
         """Number of the trial, from 1, during which somebody presses Ctrl-C; 0: nobody does."""
         patch.setattr(runs, "measured", self.measured)
         patch.setattr(process, "output", lambda words, *_: (0, json.dumps(COSTS[words[1]])))
 
-    def measured(self, trial: AnyTrial, _keeper: object, setting: Setting, _prepared: object = None) -> list[Row]:
+    def measured(self, trial: Trial, _keeper: object, setting: Setting, _prepared: object = None) -> list[Row]:
         """Answer a trial, in place of ``bench.measure.run.measured``."""
         self.asked.append(trial)
         if len(self.asked) == self.interrupt_at:
@@ -55,8 +54,8 @@ class Laboratory:
         answers = zip(row_trials(trial), self.answer(trial, setting.run == "calibration"), strict=True)
         return [
             changed(
-                row, run=setting.run, trial=part.id, round=part.round, strategy=part.strategy, stack=part.stack,
-                workload=part.values, kind=part.kind,
+                row, run=setting.run, trial=part.id, round=part.round, strategy=part.name, stack=part.stack,
+                workload=part.workload, kind=part.kind,
             )
             for part, row in answers
         ]  # fmt: skip
@@ -68,25 +67,25 @@ def laboratory(monkeypatch: pytest.MonkeyPatch) -> Laboratory:
     return Laboratory(monkeypatch)
 
 
-def sides(made: Callable[[BlockTrial], Mapping[str, Any]], memory: float = 0.0) -> Answer:
+def sides(made: Callable[[Trial], Mapping[str, Any]], memory: float = 0.0) -> Answer:
     """Answer the blocks of comparisons: ``made`` returns the options of ``made_blocks.block`` for each.
 
     B holds more ``memory`` by this share. Controls vary a little by themselves. Calibration always succeeds.
     """
 
-    def answer(trial: AnyTrial, calibrates: bool) -> Iterable[Row]:
-        if isinstance(trial, BlockTrial):
+    def answer(trial: Trial, calibrates: bool) -> Iterable[Row]:
+        if trial.is_block:
             options = {} if calibrates else dict(made(trial))
             for control in ("placebo", "placebo_throughput"):
                 options[control] = options.get(control, 0.0) + Random(f"{control} {trial.round}").gauss(0, 0.004)
             return block(trial.round, **options)[:3]
         if trial.kind == "counts":
-            is_planted = trial.values["arm"].get("planted_loops") is not None
-            return [side_row(trial.values["arm"]["name"], MORE if is_planted else EQUAL)]
+            is_planted = trial.arms[0].planted_loops is not None
+            return [side_row(trial.name, MORE if is_planted else EQUAL)]
         if trial.kind != "memory":
             return [crawl_row()]
-        held = trial.values["in_flight"]
-        more = memory if trial.values["arm"]["name"] == "B" else 0.0
+        held = trial.workload.in_flight
+        more = memory if trial.name == "B" else 0.0
         return [memory_row(held=held, uss_bytes=BASE_BYTES + round(HELD_BYTES * (1 + more) * held / MANY))]
 
     return answer
@@ -98,8 +97,8 @@ def models(costs: Mapping[str, float], noise: Sequence[float] = (0.01, -0.01, 0.
     With added latency or CPU work, throughput is ``slower`` than the formula by this factor.
     """
 
-    def answer(trial: AnyTrial, _calibrates: bool) -> Iterable[Row]:
-        assert isinstance(trial, BlockTrial)
+    def answer(trial: Trial, _calibrates: bool) -> Iterable[Row]:
+        assert trial.is_block
         for place, arm in enumerate(trial.arms):
             moved = 1 + noise[trial.round % len(noise)] * (1 + place / 10)
             cost_ns = costs[arm.strategy] * moved + trial.workload.cpu_ns

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from inflight.bench.plan.arm import Role
 from inflight.bench.rows import files, records
 from inflight.bench.rows.files import Check, Kind, Row, Status
+from inflight.bench.rows.kinds import Role
 from inflight.bench.rows.records import changed
 
 MS = 1_000_000

@@ -29,7 +29,7 @@ DOES_IO = {
 }  # fmt: skip
 PURE_PARTS_OF_THE_SITE = {"fake_server.site", "fake_server.config", "fake_server.delays", "fake_server.faults"}
 SHARED_BY_BOTH_HALVES = {
-    "bench", "bench.frame", "bench.frame.statistics", "bench.plan", "bench.plan.arm",
+    "bench", "bench.frame", "bench.frame.statistics", "bench.plan", "bench.plan.trial",
     "bench.plan.bare", "bench.plan.experiment", "bench.plan.grid", "bench.plan.judge",
     "bench.rows", "bench.rows.files", "bench.rows.kinds", "bench.rows.parts", "bench.rows.records",
     "bench.units",

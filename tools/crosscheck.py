@@ -34,9 +34,10 @@ from inflight.bench.measure.run import RunError, need_locust
 from inflight.bench.measure.server import Server, ServerError, counted_between, running
 from inflight.bench.measure.swarm.open_loop import run_open
 from inflight.bench.measure.trial import Observation, Setting
-from inflight.bench.plan.experiment import Workload
-from inflight.bench.plan.scale import Open
+from inflight.bench.plan.grid import served
+from inflight.bench.plan.scale import OpenTable
 from inflight.bench.plan.trials import trial_of
+from inflight.bench.rows.kinds import CrawlWorkload
 from inflight.fake_server.delays import parse_delay
 from inflight.fake_server.site import SiteConfig
 from tools.wrk import MISSING, Wrk, find
@@ -84,8 +85,9 @@ Client = Callable[[Server, SiteConfig, int, Setting], ClientReading]
 
 def callbacks(server: Server, site: SiteConfig, _seconds: int, setting: Setting) -> ClientReading:
     """Crawl the site, as in any trial: the completions in the steady state, in whole turns of the loop."""
-    workload, seen = Workload("crosscheck", "crawl", site, IN_FLIGHT, "keep-alive"), Observation()
-    observe(trial_of(workload.id, 1, workload, strategies.describe("callbacks")), server, setting, seen)
+    workload = CrawlWorkload(id="crosscheck", in_flight=IN_FLIGHT, connection="keep-alive", **served(site))
+    seen = Observation()
+    observe(trial_of("crawl", 1, workload, strategies.describe("callbacks")), server, setting, seen)
     steady = seen.outcome["steady"]
     if steady is None:
         raise process.WorkerError(seen.wrong or "the loop was never full")
@@ -99,7 +101,7 @@ def callbacks(server: Server, site: SiteConfig, _seconds: int, setting: Setting)
 def open_loop(server: Server, site: SiteConfig, seconds: int, setting: Setting) -> ClientReading:
     """Send at a constant rate; the median is that of the service times."""
     rate = OPEN_SHARE * (_ideal_per_s(site, 0) or OPEN_RATE_PER_S)
-    table = Open(rates=(rate,), seconds=seconds, latency=(site.delay,), site={"links": 0, "pages": 1000})
+    table = OpenTable(rates=(rate,), seconds=seconds, latency=(site.delay,), site={"links": 0, "pages": 1000})
     row = run_open(table.trials()[0], server, setting)
     if row.status != "ok":
         raise process.WorkerError(row.reason or row.status)

@@ -26,9 +26,9 @@ from inflight.bench.frame import blocks as read
 from inflight.bench.measure import host, neighbour
 from inflight.bench.measure.blocks import comparing
 from inflight.bench.measure.blocks.comparing import Place
-from inflight.bench.plan.arm import Arm
-from inflight.bench.plan.comparison import METRICS, Metric, comparison
+from inflight.bench.plan.comparison import METRICS, comparison
 from inflight.bench.rows import files as rows
+from inflight.bench.rows.kinds import Arm, Metric
 from inflight.fake_server.site import SiteConfig
 
 DECISIONS_FILE, LOOP_FILE = "decisions.jsonl", "loop.json"
@@ -109,7 +109,7 @@ def _ready(
     out: Path, strategy: str, loops: int, metrics: tuple[Metric, ...], name: str, place: Place
 ) -> Iterator[command.Measuring]:
     """Yield a calibrated comparison of the strategy with itself, with planted loops in B."""
-    arms = Arm("A", strategy, planted_loops=0), Arm("B", strategy, planted_loops=loops)
+    arms = Arm("A", strategy, "reference", planted_loops=0), Arm("B", strategy, "compared", planted_loops=loops)
     with tempfile.TemporaryDirectory(prefix="inflight-") as files:
         planned, prepared = comparing.ready(comparison(*arms, SiteConfig(links=10), metrics, name), Path(files))
         planned, _ = command.calibrated(planned, prepared, place)

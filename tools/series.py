@@ -28,7 +28,7 @@ from inflight.bench.frame import history, ratios
 from inflight.bench.frame.frame import frame, trials, with_cycles
 from inflight.bench.frame.ratios import Cell, Place
 from inflight.bench.frame.statistics import Estimate, between
-from inflight.bench.plan.arm import REFERENCE
+from inflight.bench.plan.trial import REFERENCE
 from inflight.bench.rows import files as rows
 from inflight.bench.show import summary
 from inflight.bench.show.studies import Studies

@@ -19,9 +19,10 @@ from inflight.bench.measure import host, process, server
 from inflight.bench.measure.blocks import block as blocks
 from inflight.bench.measure.blocks.block import Lengths, Running
 from inflight.bench.measure.blocks.sides import Prepared
-from inflight.bench.plan.arm import BlockTrial
-from inflight.bench.plan.grid import Workload
+from inflight.bench.plan.grid import served
+from inflight.bench.plan.trial import Trial
 from inflight.bench.plan.trials import block_of
+from inflight.bench.rows.kinds import CrawlWorkload
 from inflight.fake_server.site import SiteConfig
 
 ISOLATED = Lengths(300_000_000, 1_000_000_000)
@@ -38,7 +39,7 @@ def main() -> None:
     cpus = host.choose_cpus(pin=True)
     if cpus.server is not None:
         os.sched_setaffinity(0, cpus.server)
-    workload = Workload("slices", "crawl", SiteConfig(), asked.in_flight, "keep-alive")
+    workload = CrawlWorkload(id="slices", in_flight=asked.in_flight, connection="keep-alive", **served(SiteConfig()))
     chosen = [strategies.describe(name) for name in strategies.crawlers()]
     chosen = [described for described in chosen if not described.lack and described.most_in_flight is None]
     ratios: dict[bool, list[dict[str, float]]] = {False: [], True: []}
@@ -56,7 +57,7 @@ def main() -> None:
         print(_line(name, [each[name] for each in ratios[False]], [each[name] for each in ratios[True]]))
 
 
-def _prepared(block: BlockTrial) -> dict[str, Prepared]:
+def _prepared(block: Trial) -> dict[str, Prepared]:
     return {arm.name: Prepared(arm, strategies.describe(arm.strategy), process.DEFAULT, None) for arm in block.arms}
 
 

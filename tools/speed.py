@@ -22,9 +22,11 @@ from inflight.bench.measure import host, process
 from inflight.bench.measure.crawl import run_trial
 from inflight.bench.measure.server import Server, ServerError, running
 from inflight.bench.measure.trial import Setting
-from inflight.bench.plan.experiment import Workload
-from inflight.bench.plan.trials import Trial
+from inflight.bench.plan.grid import served
+from inflight.bench.plan.trial import Trial
+from inflight.bench.plan.trials import trial_of
 from inflight.bench.rows.files import Row
+from inflight.bench.rows.kinds import CrawlWorkload
 from inflight.fake_server.site import SiteConfig
 from tools.wrk import MISSING, Driven, Wrk, WrkError, find
 
@@ -158,8 +160,7 @@ def _measure_rates(
         pages = config.pages if described.stack == "shared" else min(config.pages, OWN_STACK_PAGES)
         server.configure(config)
         ceiling = drive(server.base + "/p/5", 100)
-        workload = Workload(site, "crawl", replace(config, pages=pages), 100, "keep-alive")
-        row = _run(Trial(f"{site}/{name}", 1, name, described.stack, workload, 100), server, setting)
+        row = _run(trial_of("crawl", 1, _workload(site, replace(config, pages=pages), 100), described), server, setting)
         figures[f"{site}/{name}"].append(row.measured.pages_per_s / ceiling.per_s)
         figures[f"{site}/wrk requests/s"].append(ceiling.per_s)
         figures[f"{site}/{name} pages/s"].append(row.measured.pages_per_s)
@@ -173,13 +174,17 @@ def _measure_memory(figures: dict[str, list[float]], server: Server, setting: Se
         rows = []
         for in_flight in MEMORY_IN_FLIGHT:
             config = replace(PLAIN, pages=in_flight)
-            workload = Workload("memory", "memory", config, in_flight, "keep-alive")
-            rows.append(_run(Trial(key, 1, name, "shared", workload, in_flight), server, setting))
+            trial = trial_of("memory", 1, _workload("memory", config, in_flight), strategies.describe(name))
+            rows.append(_run(trial, server, setting))
         held = [row.measured.held_in_flight for row in rows]
         slope = memory_slope(held, [row.measured.held_uss_bytes for row in rows])
         if isinstance(slope, NoSlope):
             raise SpeedError(f"{name}: {slope.reason}")
         figures[key].append(slope.per_fetch / 1000)
+
+
+def _workload(name: str, config: SiteConfig, in_flight: int) -> CrawlWorkload:
+    return CrawlWorkload(id=name, in_flight=in_flight, connection="keep-alive", **served(config))
 
 
 def _run(trial: Trial, server: Server, setting: Setting) -> Row:

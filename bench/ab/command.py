@@ -37,7 +37,7 @@ from inflight.bench.measure.host import without_places
 from inflight.bench.plan.comparison import Comparison, from_words
 from inflight.bench.plan.judge import ExperimentError, need
 from inflight.bench.rows import files as rows
-from inflight.bench.rows.kinds import Arm, Counts
+from inflight.bench.rows.kinds import ArmRow, Counts
 from inflight.bench.show import markdown as form
 from inflight.bench.show import progress, words
 
@@ -198,8 +198,8 @@ def calibrated(comparison: Comparison, prepared: Arms, place: Place) -> tuple[Co
     """
     scale, cycles, block_s = comparing.calibrate(comparison, prepared, place)
     for row in filter(read.has_failed, scale):
-        raise ExperimentError(f"nothing to compare: {row.strategy}, {row.workload.arm.label}: {read.reason(row)}")
-    moves = all(read.moves_throughput(row) for row in scale if isinstance(row, Arm))
+        raise ExperimentError(f"nothing to compare: {row.arm}, {row.workload.arm.label}: {read.reason(row)}")
+    moves = all(read.moves_throughput(row) for row in scale if isinstance(row, ArmRow))
     gated = tuple(metric for metric in comparison.metrics if metric != "throughput" or moves)
     return replace(comparison, gated=gated, cycles=cycles), block_s
 
@@ -335,17 +335,16 @@ def measure_counts(where: Measuring, *, bytecodes: bool = False) -> list[Counts]
 
     Raises ExperimentError with the side that could not do the work.
     """
-    described = {name: each.described for name, each in where.prepared.items()}
     setting = where.place.setting(where.folder.name)
     made: list[Counts] = []
     for number in range(1, MAX_ROUNDS + 1):
-        for name, trial in where.comparison.counted(number, described, bytecodes=bytecodes):
-            side = where.prepared[name]
+        for trial in where.comparison.counted(number, bytecodes=bytecodes):
+            side = where.prepared[trial.name]
             (row,) = runs.measured(trial, where.place.keeper, replace(setting, runtime=side.runtime))
             runs.append(where.folder, row)
             if not row.valid:
                 reasons = "; ".join(row.invalid_reasons)
-                raise ExperimentError(f"nothing to compare: {name}, {side.arm.label}: {reasons}")
+                raise ExperimentError(f"nothing to compare: {trial.name}, {side.arm.label}: {reasons}")
             assert isinstance(row, Counts)
             made.append(row)
         if all(row.measured.repeats_equal for row in made):

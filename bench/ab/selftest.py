@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from inflight import strategies
 from inflight.bench.ab import counts, plot, rates, show
 from inflight.bench.ab import decide as deciding
@@ -27,12 +29,13 @@ from inflight.bench.frame.blocks import Block
 from inflight.bench.measure import host, interpreters, neighbour, process
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.blocks import comparing
-from inflight.bench.plan.arm import Arm
 from inflight.bench.plan.comparison import METRICS, comparison, of_calls
-from inflight.bench.plan.experiment import Workload, named
+from inflight.bench.plan.experiment import named
+from inflight.bench.plan.grid import served
 from inflight.bench.plan.judge import need
 from inflight.bench.plan.trials import trial_of
 from inflight.bench.rows import files as rows
+from inflight.bench.rows.kinds import Arm, CrawlWorkload
 from inflight.bench.show import progress
 from inflight.fake_server.site import SiteConfig
 
@@ -44,7 +47,12 @@ MAX_TRIES = 3
 """Maximum number of blocks tried for each good one that is needed; with more, the machine is too busy."""
 BLOCK_NS = 4_000_000_000
 """Expected duration of a block; used for the estimate only."""
-LATE = Workload("selftest/lateness", "crawl", SiteConfig(pages=10_000, links=0, delay="50ms"), 1000, "keep-alive")
+LATE = CrawlWorkload(
+    id="selftest/lateness",
+    in_flight=1000,
+    connection="keep-alive",
+    **served(SiteConfig(pages=10_000, links=0, delay="50ms")),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +74,8 @@ class Plan:
     def arms(self, loops: int | None = None) -> tuple[Arm, Arm]:
         """Return both sides of a comparison of the strategy with itself, B with planted loops in each page."""
         pythons = self.pythons or (None,)
-        a = Arm("A", self.strategy, python=pythons[0], planted_loops=None if loops is None else 0)
-        return a, replace(a, name="B", python=pythons[-1], planted_loops=loops)
+        a = Arm("A", self.strategy, "reference", python=pythons[0], planted_loops=None if loops is None else 0)
+        return a, structs.replace(a, name="B", python=pythons[-1], planted_loops=loops)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as values for TOML."""
@@ -188,9 +196,9 @@ def _measure(plan: Plan, where: Laboratory) -> dict[str, Any]:
     a, b = plan.arms()
     calls = {
         "same": where.count("calls", a, b),
-        "planted": where.count("planted-call", a, replace(b, planted_loops=0)),
+        "planted": where.count("planted-call", a, structs.replace(b, planted_loops=0)),
     }
-    timers = trial_of(LATE.id, 1, LATE, strategies.describe(plan.strategy))
+    timers = replace(trial_of("crawl", 1, LATE, strategies.describe(plan.strategy)), id=LATE.id)
     (late,) = runs.measured(timers, where.place.keeper, where.place.setting(where.folder.name))
     runs.append(where.folder, late)
     return plan.to_dict() | {

@@ -23,7 +23,8 @@ from inflight.bench.commands.output import complain, put, say, seconds
 from inflight.bench.measure import interpreters
 from inflight.bench.measure import run as runs
 from inflight.bench.plan.experiment import Experiment, ExperimentError, named
-from inflight.bench.plan.trials import AnyTrial, estimate_ns
+from inflight.bench.plan.trial import Trial
+from inflight.bench.plan.trials import estimate_ns
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
 
@@ -35,7 +36,7 @@ class Needed:
     experiments: list[tuple[Claim, Experiment]]
     experiment: Experiment
     """All experiments in one."""
-    trials: dict[Key, AnyTrial]
+    trials: dict[Key, Trial]
     left_out: tuple[str, ...]
     """Ids of the claims without a quick experiment."""
 
@@ -101,9 +102,9 @@ def run(
     say(f"{len(missing)} trials to run, about {seconds(estimate_ns(missing))}")
     if there:
         say(f"{len(there)} rows of earlier runs are reused (--fresh measures everything again)")
-    commands.say_shortages(runs.shortages(missing))
+    trials = [trial if key in known else runs.judge(trial) for key, trial in needed.trials.items()]
+    commands.say_shortages(trials)
     try:
-        trials = list(needed.trials.values())
         again = "the same command without --fresh uses them again"
         interrupted = commands.execute(folder, needed.experiment, trials, budget_bytes, tuple(given), again=again)
     except runs.RunError as error:

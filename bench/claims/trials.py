@@ -12,10 +12,9 @@ from msgspec.structs import replace
 
 from inflight.bench.measure import host, interpreters
 from inflight.bench.measure import run as runs
-from inflight.bench.plan.arm import BlockTrial
 from inflight.bench.plan.experiment import TABLES, Experiment, ExperimentError
 from inflight.bench.plan.grid import Grid
-from inflight.bench.plan.trials import AnyTrial, RowTrial, row_trials
+from inflight.bench.plan.trial import Trial, row_trials
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError
 from inflight.bench.rows.records import changed
@@ -28,17 +27,18 @@ MAX_INVALID = 2  # measurements of a trial that never had a valid row
 TIMED_PROBES = ("selectors", "spin", "thread_per_fetch")
 
 
-def key_of(trial: AnyTrial | RowTrial) -> Key:
+def key_of(trial: Trial) -> Key:
     """Return the key of a trial, or of a part of it that becomes a row."""
-    arms = trial.arms if isinstance(trial, BlockTrial) else ()
-    name = ", ".join(sorted(arm.name for arm in arms)) or trial.strategy
-    settings = {"labels": sorted(arm.label for arm in arms)} if arms else {}  # names have only what differs
-    return _key(trial.kind, name, trial.values | settings, trial.round)
+    name, values = trial.name, msgspec.to_builtins(trial.workload)
+    if trial.is_block:
+        name = ", ".join(sorted(arm.name for arm in trial.arms))
+        values |= {"labels": sorted(arm.label for arm in trial.arms)}  # names have only what differs
+    return _key(trial.kind, name, values, trial.round)
 
 
 def key_of_row(row: Row) -> Key:
     """Return the key of a row's trial."""
-    return _key(row.kind, row.strategy, msgspec.to_builtins(row.workload), row.round)
+    return _key(row.kind, row.arm, msgspec.to_builtins(row.workload), row.round)
 
 
 def _key(kind: str, strategy: str, workload: Mapping[str, Any], number: int) -> Key:
@@ -48,12 +48,12 @@ def _key(kind: str, strategy: str, workload: Mapping[str, Any], number: int) -> 
     return kind, strategy, json.dumps(values, sort_keys=True), number
 
 
-def trials_of(experiment: Experiment) -> dict[Key, AnyTrial]:
+def trials_of(experiment: Experiment) -> dict[Key, Trial]:
     """Return the trials of an experiment by their keys, in the order of the plan."""
     return {key_of(trial): trial for trial in runs.all_trials(experiment)}
 
 
-def parts_of(trials: Iterable[AnyTrial]) -> set[Key]:
+def parts_of(trials: Iterable[Trial]) -> set[Key]:
     """Return the keys of the rows that trials become."""
     return {key_of(part) for trial in trials for part in row_trials(trial)}
 
@@ -78,7 +78,7 @@ def union(name: str, about: str, chosen: Iterable[Experiment]) -> Experiment:
 
 def find_rows(
     out: Path,
-    wanted: Mapping[Key, AnyTrial],
+    wanted: Mapping[Key, Trial],
     together: Iterable[Collection[Key]],
     given: tuple[str, ...] = (),
 ) -> dict[Key, Measured]:
@@ -119,11 +119,11 @@ def find_rows(
     return chosen
 
 
-def as_rows_of(trial: AnyTrial, measured: Measured) -> Measured:
+def as_rows_of(trial: Trial, measured: Measured) -> Measured:
     """Return rows with the trial names of this run; each keeps the name of its own run."""
     parts = {key_of(part): part for part in row_trials(trial)}
     keyed = [(row, parts[key_of_row(row)]) for row in measured]
-    return [changed(row, trial=part.id, workload=part.values) for row, part in keyed]
+    return [changed(row, trial=part.id, workload=part.workload) for row, part in keyed]
 
 
 def _has_its_interpreter(row: Row, given: tuple[str, ...]) -> bool:
@@ -139,7 +139,7 @@ def _has_its_interpreter(row: Row, given: tuple[str, ...]) -> bool:
     return (row.knobs.python, bool(row.knobs.free_threaded)) == (now.version, now.free_threaded)
 
 
-def _usable(trial: AnyTrial, moments: Iterable[dict[Key, Row]]) -> list[Measured]:
+def _usable(trial: Trial, moments: Iterable[dict[Key, Row]]) -> list[Measured]:
     """Return the stored rows of a trial that are valid or skipped, and the others if there are MAX_INVALID of them.
 
     The oldest come first. Those of a block count only if it had the same arms.

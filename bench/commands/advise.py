@@ -16,9 +16,11 @@ from inflight.bench.commands.output import put, say, seconds
 from inflight.bench.measure import host
 from inflight.bench.measure import run as runs
 from inflight.bench.plan.experiment import Experiment
-from inflight.bench.plan.grid import MAX_CPU_NS, Throughput
+from inflight.bench.plan.grid import MAX_CPU_NS, ThroughputTable
 from inflight.bench.plan.judge import judged, need
-from inflight.bench.plan.trials import estimate_ns, row_trials
+from inflight.bench.plan.trial import row_trials
+from inflight.bench.plan.trials import estimate_ns
+from inflight.bench.predict import advice, show
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import RowsError
 from inflight.fake_server.delays import duration_text, parse_delay, parse_duration_ns
@@ -59,13 +61,12 @@ def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: 
     The advice is based on the CPU time per page on this machine. If no stored run has it, it is measured first.
     """
     from inflight.bench.frame.frame import frame, with_cycles
-    from inflight.bench.predict import advice, show
 
     delay = judged(partial(parse_delay, latency), "--latency")
     work_ns = judged(partial(parse_duration_ns, cpu), "--cpu")
     need(work_ns <= MAX_CPU_NS, f"--cpu must be at most {duration_text(MAX_CPU_NS)}, not {cpu!r}")
     cycles = 1 if delay.mean_ns else CYCLES
-    grid = Throughput(latency=(delay.text,), in_flight=(in_flight,), cpu=(duration_text(work_ns),), cycles=cycles)
+    grid = ThroughputTable(latency=(delay.text,), in_flight=(in_flight,), cpu=(duration_text(work_ns),), cycles=cycles)
     names = [name for name in strategies.models() if strategies.describe(name).stack == "shared"]
     left_out, near = _left_out(_experiment(grid, names)), min(in_flight, MAX_COSTED)
     programs = Path(strategies.__file__).parent
@@ -73,7 +74,7 @@ def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: 
         name: len((programs / f"{name}.py").read_text("utf-8").splitlines()) for name in names if name not in left_out
     }
     what = f"No run of this machine in {out} has the CPU time per page: measuring it with {near:,} in flight"
-    bare = _experiment(Throughput(in_flight=(near,), cycles=CYCLES), lengths)
+    bare = _experiment(ThroughputTable(in_flight=(near,), cycles=CYCLES), lengths)
     place = folder or newest(out, host.machine(), near, lengths) or _run(out, bare, what)
     wanted = advice.Wanted(delay.text, delay.mean_ns, work_ns, in_flight, near)
     stored = rows.read(place)
@@ -111,9 +112,10 @@ def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: 
 def _left_out(experiment: Experiment) -> dict[str, str]:
     """Return the strategies that cannot have this many in flight here, each with the reason."""
     reasons = {name: f"never has more than {most:,} in flight" for name, most in runs.above_limits(experiment).items()}
-    trials = runs.all_trials(experiment)
-    short = runs.shortages(trials)
-    return reasons | {row.strategy: short[row.id] for trial in trials for row in row_trials(trial) if row.id in short}
+    parts = [
+        (part, trial.short) for trial in map(runs.judge, runs.all_trials(experiment)) for part in row_trials(trial)
+    ]
+    return reasons | {part.name: short[part.id] for part, short in parts if part.id in short}
 
 
 def newest(out: Path, machine: Mapping[str, Any], in_flight: int, names: Collection[str]) -> Path | None:
@@ -123,7 +125,6 @@ def newest(out: Path, machine: Mapping[str, Any], in_flight: int, names: Collect
     """
     from inflight.bench.frame import noise
     from inflight.bench.frame.frame import frame
-    from inflight.bench.predict import advice
 
     for folder in reversed(rows.folders_in(out)):
         try:
@@ -136,7 +137,7 @@ def newest(out: Path, machine: Mapping[str, Any], in_flight: int, names: Collect
     return None
 
 
-def _experiment(grid: Throughput, names: Collection[str]) -> Experiment:
+def _experiment(grid: ThroughputTable, names: Collection[str]) -> Experiment:
     about = "Measured by `inflight advise`."
     return Experiment(name="advise", about=about, strategies=tuple(names), rounds=BLOCKS, throughput=(grid,))
 

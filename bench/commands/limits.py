@@ -161,7 +161,7 @@ def _saver(out: Path, chosen: Sequence[str], *, through_shared: bool) -> Save:
     table = {"resources": list(chosen), "through_shared": through_shared}
     wanted = experiment.parse({"about": ABOUT, "limit": [table]}, "limits", strategies.models(), "limits")
     folder = runs.new_folder(out, wanted)
-    trials = {trial.strategy: trial for trial in plan.expand(wanted, {}) if isinstance(trial, bare.BareTrial)}
+    trials = {trial.name: trial for trial in plan.expand(wanted, {})}
 
     def save(resource: str, values: dict[str, Any], begin: Begin) -> None:
         row = limits.make_row(trials[resource], folder.name, begin, values)

@@ -72,7 +72,7 @@ def run(
     seconds = judged(partial(parse_duration_ns, duration), "--duration") / 1e9
     need(0 < seconds <= scale.MAX_OPEN_SECONDS, f"--duration must be longer than 0 and at most 1h, not {duration}")
     values = {"rates": list(rates), "seconds": seconds, "users": in_flight} | _served_by(target, latency)
-    table = convert(values, scale.Open, "--rate" if target is None else "--target")
+    table = convert(values, scale.OpenTable, "--rate" if target is None else "--target")
     experiment = Experiment(name="open-loop", about=ABOUT, strategies=(), rounds=rounds, open=(table,))
     trials = runs.plan(experiment)
     if target is not None:

@@ -25,7 +25,8 @@ from inflight.bench.measure.swarm.layout import LayoutError
 from inflight.bench.measure.trial import Hosting
 from inflight.bench.plan.experiment import MAX_SEED, Experiment, ExperimentError, load, named
 from inflight.bench.plan.judge import MAX_ROUNDS, check_distinct, judged, need, whole
-from inflight.bench.plan.trials import AnyTrial, estimate_ns, remarks, row_trials
+from inflight.bench.plan.trial import Trial, row_trials
+from inflight.bench.plan.trials import estimate_ns, remarks
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError
 from inflight.bench.show.words import SENTENCES, counted
@@ -124,7 +125,7 @@ def run(
     return 1
 
 
-def _list(experiment: Experiment, trials: list[AnyTrial], *, as_json: bool) -> int:
+def _list(experiment: Experiment, trials: list[Trial], *, as_json: bool) -> int:
     """Print what would be run, a line for each setting; as JSON with the id of each row in the order of the run."""
     if as_json:
         parts = [part.id for trial in trials for part in row_trials(trial)]
@@ -205,7 +206,7 @@ def _interrupted(folder: Path) -> Experiment:
     return load(str(folder / runs.EXPERIMENT_FILE), strategies.names())
 
 
-def say_beginning(folder: Path, trials: Sequence[AnyTrial]) -> None:
+def say_beginning(folder: Path, trials: Sequence[Trial]) -> None:
     """Say how long the run takes, and where and when its page appears."""
     time = seconds(estimate_ns(trials))
     length = f"{counted(len(trials), 'trial')}, about {time} if the machine is fast and quiet"
@@ -214,7 +215,7 @@ def say_beginning(folder: Path, trials: Sequence[AnyTrial]) -> None:
         say(f"A page with plots appears after about {seconds(FIRST_NS)} in {folder}")
 
 
-def say_left_out(experiment: Experiment, trials: Iterable[AnyTrial]) -> None:
+def say_left_out(experiment: Experiment, trials: Iterable[Trial]) -> None:
     """Print the CPU quota, what a plan leaves out or changes, and how many trials each limit excludes.
 
     A quota is always said here, because nobody knows yet whether it will throttle.
@@ -225,12 +226,12 @@ def say_left_out(experiment: Experiment, trials: Iterable[AnyTrial]) -> None:
         say(f"left out above {limit} in flight: {name}")
     for sentence in remarks(experiment):
         say(sentence)
-    say_shortages(runs.shortages(trials))
+    say_shortages(trials)
 
 
-def say_shortages(short: dict[str, str]) -> None:
-    """Print how many trials each limit excludes."""
-    for reason, number in Counter(short.values()).items():
+def say_shortages(trials: Iterable[Trial]) -> None:
+    """Print how many trials and arms each limit excludes."""
+    for reason, number in Counter(reason for trial in trials for reason in trial.short.values()).items():
         say(f"left out, {counted(number, 'trial')}: {reason}")
 
 
@@ -249,7 +250,7 @@ def time_s(text: str, where: str) -> float:
 def execute(
     folder: Path,
     experiment: Experiment,
-    trials: list[AnyTrial],
+    trials: list[Trial],
     most_bytes: int | None = None,
     given: tuple[str, ...] = (),
     *,
@@ -263,12 +264,12 @@ def execute(
     what is kept where: drawing takes a while, and may be interrupted, too. ``again`` says how to go on, with ``{}`` for
     the folder.
     """
-    from inflight.bench.show.progress import IN_TABLE, reporting
+    from inflight.bench.show.progress import reporting
 
     measured = rows.read(folder)
     waiting = runs.without_rows(trials, {row.trial for row in measured})
     planned = Counter(dict.fromkeys(experiment.strategies, 0))
-    planned.update(part.strategy for trial in trials for part in row_trials(trial) if part.kind in IN_TABLE)
+    planned.update(part.name for trial in trials if trial.record.IS_IN_TABLE for part in row_trials(trial))
     interrupted = False
     try:
         with interruptible(), reporting(waiting, +planned, measured) as report:

@@ -104,7 +104,7 @@ def run(
     if hold is not None:
         scale.hold_ns(hold, "--hold")
     given = {key: value for key, value in table.items() if value is not None}
-    swarm = convert(given, scale.Swarm, "inflight swarm")
+    swarm = convert(given, scale.SwarmTable, "inflight swarm")
     experiment = Experiment(name="swarm", about=ABOUT, strategies=(name,), swarm=(swarm,))
     return _run(experiment, planned, Hosting(nodes, web, say), budget_bytes, out, as_json=as_json)
 

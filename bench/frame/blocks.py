@@ -13,9 +13,8 @@ from statistics import fmean, median
 from typing import Any, Literal
 
 from inflight.bench.frame.statistics import CLEARLY_ABOVE, knee
-from inflight.bench.plan.arm import Role
 from inflight.bench.rows.files import Row
-from inflight.bench.rows.kinds import Arm, ArmOf, ComparisonOf, Memory
+from inflight.bench.rows.kinds import Arm, ArmRow, ComparisonOf, Memory, Role
 
 TIMED = ("cpu_per_page", "throughput")
 FALLING = frozenset({"throughput"})
@@ -35,7 +34,7 @@ class Block:
     """The rows of a block: A, B, and A again; optionally memory of A and B, two processes each."""
 
     number: int
-    arms: Mapping[Role, Arm]
+    arms: Mapping[Role, ArmRow]
     memory: Mapping[str, tuple[Memory, ...]]
     """By ``A`` and ``B``."""
 
@@ -83,7 +82,7 @@ class Block:
         """Return the rows of a side, memory included."""
         return [*(self.arms[role] for role in _ROLES[side]), *self.memory.get(side, ())]
 
-    def arm(self, side: Side) -> ArmOf:
+    def arm(self, side: Side) -> Arm:
         """Return the arm of a side as its rows describe it: strategy, settings and label."""
         return self.arms[_ROLES[side][0]].workload.arm
 
@@ -99,10 +98,10 @@ def comparisons(rows: Iterable[Row]) -> dict[str, list[Block]]:
 
 def blocks(rows: Iterable[Row]) -> list[Block]:
     """Return the blocks of one comparison in their order, without incomplete ones."""
-    arms: dict[int, dict[Role, Arm]] = {}
+    arms: dict[int, dict[Role, ArmRow]] = {}
     memory: dict[int, dict[str, tuple[Memory, ...]]] = {}
     for row in rows:
-        if isinstance(row, Arm):
+        if isinstance(row, ArmRow):
             arms.setdefault(row.round, {})[row.workload.arm.role] = row
         elif isinstance(row, Memory) and row.workload.arm is not None:
             sides = memory.setdefault(row.round, {})
@@ -168,7 +167,7 @@ def _log(block: Block, side: Side, metric: str) -> float | None:
     return _ln((sizes[many] - sizes[few]) / (many - few))
 
 
-def _timed(row: Arm, metric: str) -> float:
+def _timed(row: ArmRow, metric: str) -> float:
     figure = row.measured.cpu_per_page_ns if metric == "cpu_per_page" else row.measured.pages_per_s
     return _ln(figure or 0.0)
 
@@ -178,14 +177,14 @@ def _ln(value: float) -> float:
     return math.log(value) if value > 0 else math.nan
 
 
-def moves_throughput(row: Arm) -> bool:
+def moves_throughput(row: ArmRow) -> bool:
     """Return whether more CPU time clearly lowers the throughput of an arm: its core is full, or would be."""
     full = CLEARLY_ABOVE * knee(row.workload.mean_latency_ns, row.measured.cpu_per_page_ns or 0)
     in_flight = row.measured.reached_in_flight or row.workload.in_flight
     return core_share(row) >= MIN_CORE_SHARE or in_flight >= full
 
 
-def core_share(row: Arm) -> float:
+def core_share(row: ArmRow) -> float:
     """Return the share of its core that an arm used in its fullest window; other programs can only lower it."""
     return max((window.cpu_ns / window.wall_ns for window in row.measured.windows or ()), default=0.0)
 
@@ -205,7 +204,7 @@ def has_failed(row: Row) -> bool:
 
     An invalid reading of memory is not a failure; it gives no figure. A lost server is outside, and so may a check be.
     """
-    if not isinstance(row, Arm):
+    if not isinstance(row, ArmRow):
         return row.status != "ok"
     if row.status != "ok":
         return not row.measured.server_lost

@@ -173,7 +173,7 @@ def _counted(stored: Sequence[Row]) -> list[Row]:
 
 def _cell(row: Row) -> tuple[str, ...]:
     """Return what the runs of a history have in common."""
-    return ratios.cell_of(row) if row.kind == "arm" else (row.kind, row.strategy)
+    return ratios.cell_of(row) if row.kind == "arm" else (row.kind, row.arm)
 
 
 def _start(stored: Sequence[Row]) -> datetime:

@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 
 from inflight.bench.frame import statistics as stats
-from inflight.bench.plan.arm import REFERENCE
+from inflight.bench.plan.trial import REFERENCE
 
 FIGURES = ("cpu_per_page_ns", "pages_per_s")
 """The figures that windows have."""

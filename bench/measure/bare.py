@@ -13,7 +13,8 @@ from inflight.bench.measure.checks import Judge, Judgement, judge, passed_if, se
 from inflight.bench.measure.held import Guard, layers, layers_since
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Observation, Setting, on_server, working
-from inflight.bench.plan.bare import PROBES, WITH_SOCKET, BareTrial
+from inflight.bench.plan.bare import PROBES, WITH_SOCKET
+from inflight.bench.plan.trial import Trial
 from inflight.fake_server.site import SiteConfig
 
 IDLE_PROGRAM = "inflight.bench.measure.idle.worker"
@@ -21,12 +22,12 @@ PROBE_PROGRAM = "inflight.bench.measure.worker.program"
 
 
 @on_server
-def run_idle(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
+def run_idle(trial: Trial, server: Server, setting: Setting, seen: Observation) -> None:
     """Start the N threads or tasks of a trial, and read memory in layers before and after."""
     server.clear()
-    variables = trial.values.get("variables", {})
+    what, n, variables = trial.workload.what, trial.workload.n, trial.workload.variables
     setting = replace(setting, runtime=replace(setting.runtime, variables=variables))
-    order = {"what": trial.values["what"], "n": trial.values["n"], "port": server.port}
+    order = {"what": what, "n": n, "port": server.port}
     with working(trial, setting, IDLE_PROGRAM, order, seen) as worker:
         seen.measured |= layers("base", worker, server)
         guard = Guard(setting.budget_bytes, worker.pid)
@@ -35,13 +36,13 @@ def run_idle(trial: BareTrial, server: Server, setting: Setting, seen: Observati
         seen.measured |= {key: started[key] for key in ("started", "start_ns")}
         if started["error"] is not None:
             raise process.WorkerError(started["error"], started.get("cause"))
-        if trial.strategy in WITH_SOCKET:
+        if what in WITH_SOCKET:
             # Memory of the kernel includes the server's ends only when the server has accepted all connections.
-            connections = seen.measured["base_connections"] + trial.values["n"]
+            connections = seen.measured["base_connections"] + n
             while server.stats()["connections"] < connections and time.monotonic() < worker.deadline_s:
                 time.sleep(process.TICK_S)
         seen.measured |= layers_since(seen.measured, "held", worker, server) | {"ps_rss_bytes": _rss_by_ps(worker.pid)}
-    seen.wanted = {"idle": trial.strategy}
+    seen.wanted = {"idle": what}
     if variables:
         seen.wanted["variables"] = variables
     seen.checks = judge(CHECKS, trial, seen)
@@ -60,9 +61,9 @@ def _rss_by_ps(pid: int) -> int | None:
         return psutil.Process(pid).memory_info().rss
 
 
-def all_started(trial: BareTrial, seen: Observation) -> Judgement:
+def all_started(trial: Trial, seen: Observation) -> Judgement:
     """Check that as many were started as asked for."""
-    started, asked = seen.measured["started"], trial.values["n"]
+    started, asked = seen.measured["started"], trial.workload.n
     return passed_if(started == asked, f"{started:,} of {asked:,}")
 
 
@@ -70,13 +71,13 @@ CHECKS: dict[str, Judge] = {"all were started": all_started, "settings applied":
 
 
 @on_server
-def run_probe(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
+def run_probe(trial: Trial, server: Server, setting: Setting, seen: Observation) -> None:
     """Serve the site of a probe, if it has one, run its program, and record what it measured."""
-    module = PROBES[trial.values["probe"]]
+    module = PROBES[trial.workload.probe]
     site = importlib.import_module(module).SITE
     if site is not None:
         server.configure(SiteConfig.from_dict(site))
-    order = {"arguments": trial.values["arguments"], "base": None if site is None else server.base}
+    order = {"arguments": trial.workload.arguments, "base": None if site is None else server.base}
     command, deadline_s = [PROBE_PROGRAM, module], setting.deadline_s(trial)
     with process.running(command, order, setting.cpus.client, deadline_s, setting.runtime) as worker:
         measured = worker.hear("measured")["measured"]

@@ -11,7 +11,7 @@ from inflight.bench.measure.expected import Answer, difference, root_paths
 from inflight.bench.measure.process import DEFAULT, Runtime
 from inflight.bench.measure.server import Server, counted_between
 from inflight.bench.measure.trial import Observation, Setting, on_server, working
-from inflight.bench.plan.trials import Trial
+from inflight.bench.plan.trial import Trial
 from inflight.strategies.base import Job
 
 PROGRAM = "inflight.bench.measure.worker.crawl"
@@ -24,14 +24,14 @@ MAX_SAMPLES = 200
 def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -> None:
     """Drive worker and server through one trial; record their counts and the kernel's."""
     workload = trial.workload
-    server.configure(workload.site)
-    order = {"strategy": trial.module, "job": _job(trial, server, setting).to_dict()}
+    server.configure(trial.site)
+    order = {"strategy": trial.arms[0].strategy, "job": _job(trial, server, setting).to_dict()}
     with working(trial, setting, PROGRAM, order, seen) as worker:
         sampler = Sampler(psutil.Process(worker.pid))
         delay_before_ns = host.run_delay_ns(worker.pid)
         server.tell("reset")
         before = counts(server, setting.cpus)
-        if workload.kind == "memory":
+        if trial.kind == "memory":
             held.observe(trial, server, worker, seen.measured, setting.budget_bytes)
         else:
             worker.send({"do": "crawl"})
@@ -43,7 +43,7 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
         sizes = memory.process_layers(worker.pid)  # at rest
         seen.measured |= {key: sizes[key] for key in ("uss_bytes", "rss_bytes", "pss_bytes")}
         seen.measured["peak_threads"] = sampler.peak_threads
-        if workload.kind == "crawl":
+        if trial.kind == "crawl":
             seen.measured["samples"] = sampler.samples()
         if "released_ns" in seen.measured:
             seen.measured["drain_ns"] = crawled_ns - seen.measured.pop("released_ns")
@@ -78,7 +78,7 @@ run_trial = on_server(observe)
 def _job(trial: Trial, server: Server, setting: Setting) -> Job:
     """Return the job of the worker. A fetch may take as long as the trial: ten thousand threads may need over 30 s."""
     workload = trial.workload
-    roots = root_paths(workload.site, workload.roots)
+    roots = root_paths(trial.site, workload.roots)
     return Job(
         roots=tuple(server.base + path for path in roots),
         max_in_flight=workload.in_flight,
@@ -122,7 +122,7 @@ def _derived(outcome: dict[str, Any], pages: int, failed: int) -> dict[str, Any]
 
 def wanted_knobs(trial: Trial, cpus: host.Cpus, runtime: Runtime = DEFAULT) -> dict[str, Any]:
     """Return the settings that the worker of a trial must report."""
-    wanted: dict[str, Any] = {"strategy": trial.module} | interpreters.wanted_knobs(runtime)
+    wanted: dict[str, Any] = {"strategy": trial.arms[0].strategy} | interpreters.wanted_knobs(runtime)
     if runtime.variables:
         wanted["variables"] = dict(runtime.variables)
     if cpus.client is not None:

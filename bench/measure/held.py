@@ -11,7 +11,7 @@ from inflight.bench.measure import host, memory, process
 from inflight.bench.measure.blocks.usage import cpu_of_all_ns
 from inflight.bench.measure.memory import Layers
 from inflight.bench.measure.server import Server
-from inflight.bench.plan.trials import Trial
+from inflight.bench.plan.trial import Trial
 
 STILL_NS, KNOWN_NS = 5_000_000_000, 1_000_000_000
 """How long a client that keeps fewer in flight than asked for must be still, and where an earlier trial found the same.

@@ -2,12 +2,10 @@
 
 from functools import lru_cache
 
-from inflight import strategies
 from inflight.bench.measure import host, limits
 from inflight.bench.measure.server import loopback_lack
-from inflight.bench.plan.arm import ArmTrial
-from inflight.bench.plan.bare import WITH_SOCKET, BareTrial
-from inflight.bench.plan.trials import RowTrial, Trial
+from inflight.bench.plan.bare import WITH_SOCKET
+from inflight.bench.plan.trial import Trial, row_trials
 
 SPARE_PORTS = 128
 """Local ports that are needed besides those of open connections: the server's own, and closed ones in TIME_WAIT."""
@@ -15,13 +13,31 @@ FEW_THREADS = 1000
 """Number of threads up to which the limits are not checked: every machine can start them."""
 
 
-def shortage(trial: RowTrial) -> str | None:
-    """Describe the limit that forbids this trial, and what it allows; None when none does."""
-    if isinstance(trial, ArmTrial):
-        lack = _of_arm(trial)
-    else:
-        lack = _of_bare(trial) if isinstance(trial, BareTrial) else _of_crawl(trial)
-    return lack or loopback_lack()
+def shortages(trial: Trial) -> dict[str, str]:
+    """Return the limits that forbid the rows of a trial, each with what it allows, by the id of the row."""
+    reasons = {part.id: _lack(part) or loopback_lack() for part in row_trials(trial)}
+    return {row_id: reason for row_id, reason in reasons.items() if reason}
+
+
+def _lack(trial: Trial) -> str | None:
+    workload = trial.workload
+    match trial.kind:
+        case "crawl" | "memory" | "counts" | "arm":
+            arms = () if trial.block is None else trial.block.arms
+            gates = [(arm.in_flight, arm.connection == "per-fetch") for arm in arms]
+            return (
+                limits.descriptor_shortage(workload.in_flight, per_fetch=_opens_again(trial))
+                or (limits.server_shortage(gates) if gates else None)
+                or _of_ports(trial.reachable)
+                or _of_threads(threads_needed(trial))
+            )
+        case "open":
+            return limits.descriptor_shortage(workload.users, per_fetch=False)
+        case "idle" if workload.what == "thread":
+            return _of_threads(workload.n)
+        case "idle" if workload.what in WITH_SOCKET:
+            return limits.descriptor_shortage(workload.n, per_fetch=False)
+    return None
 
 
 def _of_ports(in_flight: int) -> str | None:
@@ -33,27 +49,6 @@ def _of_ports(in_flight: int) -> str | None:
     return f'{in_flight:,} in flight need {needed:,} ports, and {name} has {ports:,}; sysctl -w {name}="1024 65535"'
 
 
-def _of_arm(trial: ArmTrial) -> str | None:
-    arm = trial.arm
-    threads = arm.in_flight * strategies.describe(arm.strategy).threads_each if arm.repository is None else 0
-    per_fetch = arm.connection == "per-fetch"
-    return (
-        limits.descriptor_shortage(arm.in_flight, per_fetch=per_fetch)
-        or limits.server_shortage([(arm.in_flight, arm.connection == "per-fetch") for arm in trial.block.arms])
-        or _of_ports(arm.in_flight)
-        or _of_threads(threads)
-    )
-
-
-def _of_crawl(trial: Trial) -> str | None:
-    in_flight = trial.workload.in_flight
-    return (
-        limits.descriptor_shortage(in_flight, per_fetch=_opens_again(trial))
-        or _of_ports(trial.reachable)
-        or _of_threads(threads_needed(trial))
-    )
-
-
 def descriptors_needed(trial: Trial) -> int:
     """Return how many descriptors the worker of a trial may need."""
     return limits.descriptors_needed(trial.workload.in_flight, per_fetch=_opens_again(trial))
@@ -61,7 +56,7 @@ def descriptors_needed(trial: Trial) -> int:
 
 def threads_needed(trial: Trial) -> int:
     """Return how many threads the model needs for its fetches, besides its first one."""
-    return trial.reachable * trial.threads_each
+    return trial.reachable * trial.models[trial.name].threads_each
 
 
 @lru_cache
@@ -77,15 +72,8 @@ def threads_allowed() -> int | None:
 def _opens_again(trial: Trial) -> bool:
     """Return whether a connection may be opened before the last one is closed."""
     workload = trial.workload
-    return workload.connection == "per-fetch" and workload.site.pages > workload.in_flight
-
-
-def _of_bare(trial: BareTrial) -> str | None:
-    if trial.strategy == "thread":
-        return _of_threads(trial.values["n"])
-    if trial.kind == "open":
-        return limits.descriptor_shortage(trial.values["users"], per_fetch=False)
-    return limits.descriptor_shortage(trial.values["n"], per_fetch=False) if trial.strategy in WITH_SOCKET else None
+    has_more = trial.kind == "arm" or workload.site.pages > workload.in_flight
+    return workload.connection == "per-fetch" and has_more
 
 
 @lru_cache

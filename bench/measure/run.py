@@ -31,23 +31,22 @@ from inflight.bench.measure.counts import run_counts
 from inflight.bench.measure.crawl import run_trial
 from inflight.bench.measure.host import without_places
 from inflight.bench.measure.limits import run_limit
-from inflight.bench.measure.preflight import shortage
+from inflight.bench.measure.preflight import shortages
 from inflight.bench.measure.process import Runtime
 from inflight.bench.measure.server import Server, ServerError, running
 from inflight.bench.measure.swarm.open_loop import run_open
 from inflight.bench.measure.swarm.run import run_swarm
 from inflight.bench.measure.trial import Hosting, Setting, patience_s, skipped
 from inflight.bench.plan import trials as plans
-from inflight.bench.plan.arm import Arm, ArmTrial, BlockTrial
 from inflight.bench.plan.experiment import Experiment, ExperimentError
-from inflight.bench.plan.trials import AnyTrial, RowTrial, Trial, expand, row_trials
+from inflight.bench.plan.trial import Trial, row_trials
+from inflight.bench.plan.trials import expand
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import MACHINE_FILE, Cause, Kind, Row
+from inflight.bench.rows.kinds import Arm
 from inflight.strategies import registry
 
 EXPERIMENT_FILE = "experiment.toml"
-_OF_STRATEGIES = frozenset({"crawl", "memory", "counts", "swarm", "arm"})
-"""Kinds of trials in which a strategy crawls."""
 CALIBRATION_S = 60.0
 PAGE_BYTES = 720_000_000
 """Address space that a command needs to draw a small run; it failed with a limit of 600 MB."""
@@ -62,25 +61,24 @@ class RunError(Exception):
     """A run cannot start or continue; the message says why, and what to do."""
 
 
-def plan(experiment: Experiment, *, installed: bool = True) -> list[AnyTrial]:
+def plan(experiment: Experiment, *, installed: bool = True) -> list[Trial]:
     """Return the trials of an experiment.
 
     Raises RunError when this machine does not allow a timed trial (of a block: all of its arms), or no trial at all. It
     is also raised when a trial needs Locust, which is not installed (unless ``installed`` is false, for a plan that is
-    only shown). ``execute`` skips other trials and arms that are not allowed, with the reason from ``shortages``.
+    only shown). ``execute`` skips other trials and arms that are not allowed, with the reason.
     """
-    trials = all_trials(experiment)
+    trials = [judge(trial) for trial in all_trials(experiment)]
     if installed and any(trial.kind in {"swarm", "open"} for trial in trials):
         need_locust()
     if not trials:
         raise RunError(
             "nothing to run: none of the strategies supports this many in flight; choose others, or fewer in flight"
         )
-    short = shortages(trials)
-    forbidden = [trial for trial in trials if all(part.id in short for part in row_trials(trial))]
+    forbidden = [trial for trial in trials if len(trial.short) == len(row_trials(trial))]
     for trial in forbidden:
         if trial.kind in {"crawl", "arm"} or len(forbidden) == len(trials):
-            raise RunError(short[row_trials(trial)[0].id])
+            raise RunError(next(iter(trial.short.values())))
     return trials
 
 
@@ -94,13 +92,12 @@ def need_locust() -> None:
         raise RunError(f"this needs Locust {oldest} or newer, and {installed} is installed; {INSTALL_LOCUST}")
 
 
-def shortages(trials: Iterable[AnyTrial]) -> dict[str, str]:
-    """Return the ids of trials and arms that this machine does not allow, each with the limit that forbids it."""
-    reasons = {part.id: shortage(part) for trial in trials for part in row_trials(trial)}
-    return {part_id: reason for part_id, reason in reasons.items() if reason is not None}
+def judge(trial: Trial) -> Trial:
+    """Return a trial with the limits of this machine that forbid it. The first of many threads takes a second."""
+    return replace(trial, short=shortages(trial))
 
 
-def all_trials(experiment: Experiment) -> list[AnyTrial]:
+def all_trials(experiment: Experiment) -> list[Trial]:
     """Return the trials of an experiment, whether or not they can run on this machine."""
     return expand(experiment, _described(experiment))
 
@@ -172,7 +169,7 @@ def new_folder(parent: Path, experiment: Planned, machine: dict[str, Any] | None
 def execute(
     folder: Path,
     experiment: Experiment,
-    trials: list[AnyTrial],
+    trials: list[Trial],
     report: Report,
     budget_bytes: int | None = None,
     given: tuple[str, ...] = (),
@@ -206,9 +203,8 @@ def execute(
                 left_out = [part for part in row_trials(trial) if part.id in reasons]
                 made = [skipped(part, folder.name, *reasons[part.id]) for part in left_out]
                 if len(left_out) < len(row_trials(trial)):
-                    absent = {part.strategy for part in left_out}
-                    whole = trial.without(absent) if isinstance(trial, BlockTrial) else trial
-                    made += _run_one(whole, keeper, swarm if trial.kind == "swarm" else setting, given)
+                    allowed = trial.without({part.name for part in left_out}) if left_out else trial
+                    made += _run_one(allowed, keeper, swarm if trial.kind == "swarm" else setting, given)
                 for row in made:
                     append(folder, row)
                 if any(row.cause == "server" for row in made):
@@ -216,12 +212,12 @@ def execute(
                 report(number, len(missing), made)
 
 
-def _unit_ns(folder: Path, trials: Iterable[AnyTrial], cpus: host.Cpus) -> float | None:
+def _unit_ns(folder: Path, trials: Iterable[Trial], cpus: host.Cpus) -> float | None:
     """Return the cost of a unit of CPU work: from the rows of a resumed run, or measured now.
 
     None where no trial has CPU work. Raises RunError when it cannot be measured.
     """
-    if not any(isinstance(trial, Trial | BlockTrial) and trial.workload.cpu_ns for trial in trials):
+    if not any(getattr(trial.workload, "cpu_ns", 0) for trial in trials):
         return None
     for row in rows.read(folder):
         if units := getattr(row.measured, "work_units", None):
@@ -249,21 +245,22 @@ def _alone_in(folder: Path) -> Iterator[None]:
         yield
 
 
-def without_rows(trials: Iterable[AnyTrial], there: Collection[str]) -> list[AnyTrial]:
+def without_rows(trials: Iterable[Trial], there: Collection[str]) -> list[Trial]:
     """Return the trials of which a row is not among those that are there."""
     return [trial for trial in trials if not all(part.id in there for part in row_trials(trial))]
 
 
-def _missing(folder: Path, trials: list[AnyTrial]) -> list[AnyTrial]:
+def _missing(folder: Path, trials: list[Trial]) -> list[Trial]:
     """Return the trials that lack a row. Raises RunError for rows of another plan or machine."""
-    workloads = {part.id: part.values for trial in trials for part in row_trials(trial)}
+    parts = {part.id: part for trial in trials for part in row_trials(trial)}
     stored = rows.read(folder)
     for row in stored:
-        if workloads.get(row.trial) != msgspec.to_builtins(row.workload):
+        part = parts.get(row.trial)
+        if part is None or msgspec.to_builtins(part.workload) != msgspec.to_builtins(row.workload):
             raise RunError(f"{folder} has a row of {row.trial}, which is not in its {EXPERIMENT_FILE}; start a new run")
     if stored:
         _check_machine(folder)
-        _check_files(stored, {part.id: part for trial in trials for part in row_trials(trial)})
+        _check_files(stored, parts)
     return without_rows(trials, {row.trial for row in stored})
 
 
@@ -276,38 +273,36 @@ def _check_machine(folder: Path) -> None:
         raise RunError(f"{folder} was started on another machine (different {', '.join(changed)}); start a new run")
 
 
-def _check_files(stored: Iterable[Row], parts: Mapping[str, RowTrial]) -> None:
+def _check_files(stored: Iterable[Row], parts: Mapping[str, Trial]) -> None:
     """Raise RunError when a strategy from another place is not the one of the stored rows."""
     for row in stored:
-        part = parts[row.trial]
-        arm = part.arm if isinstance(part, ArmTrial | Trial) else None
-        name = part.strategy if arm is None else arm.strategy
-        source = None if strategies.is_ours(name) else registry.source_of(name)
+        names = [arm.strategy for arm in parts[row.trial].arms if not strategies.is_ours(arm.strategy)]
+        source = registry.source_of(names[0]) if names else None
         measured = row.knobs.versions or {}
         for file, checksum in ({} if source is None else source.checksums()).items():
             if measured.get(file, checksum) != checksum:
                 raise RunError(f"{file} has changed since the run began; start a new run")
 
 
-def _of_same_workload(trial: AnyTrial, trials: list[AnyTrial], row: Row) -> dict[str, tuple[Cause, str]]:
+def _of_same_workload(trial: Trial, trials: list[Trial], row: Row) -> dict[str, tuple[Cause, str]]:
     """Return the reason of a row for all arms of all blocks of its workload."""
-    assert isinstance(trial, BlockTrial)
-    blocks = [each for each in trials if isinstance(each, BlockTrial) and each.workload.id == trial.workload.id]
-    return {part.id: ("server", row.reason or "") for block in blocks for part in block.trials}
+    blocks = [each for each in trials if each.is_block and each.workload.id == trial.workload.id]
+    return {part.id: ("server", row.reason or "") for block in blocks for part in row_trials(block)}
 
 
-def _reasons_to_skip(trials: list[AnyTrial], given: tuple[str, ...]) -> dict[str, tuple[Cause, str]]:
+def _reasons_to_skip(trials: list[Trial], given: tuple[str, ...]) -> dict[str, tuple[Cause, str]]:
     """Return the reason of each trial or arm that cannot run on this machine."""
-    parts = [part for trial in trials for part in row_trials(trial) if part.kind in _OF_STRATEGIES]
-    reasons: dict[str, tuple[Cause, str]] = {part: ("limit", reason) for part, reason in shortages(trials).items()}
+    reasons: dict[str, tuple[Cause, str]] = {}
     known: dict[tuple[str, str | None, int], tuple[Cause, str] | None] = {}  # making an environment takes long
-    for part in parts:
-        arm = part.arm if isinstance(part, ArmTrial | Trial) else None
-        key = (part.strategy, None, 1) if arm is None else (arm.strategy, arm.python, arm.cores)
-        if key not in known:
-            known[key] = _lack(*key, given)
-        if (lack := known[key]) is not None:
-            reasons[part.id] = lack
+    for trial in trials:
+        reasons |= {row_id: ("limit", reason) for row_id, reason in trial.short.items()}
+        for part in row_trials(trial):
+            for arm in part.arms:
+                key = arm.strategy, arm.python, arm.cores
+                if key not in known:
+                    known[key] = _lack(*key, given)
+                if (lack := known[key]) is not None:
+                    reasons[part.id] = lack
     return reasons
 
 
@@ -343,29 +338,28 @@ def _runtime(arm: Arm, cpus: frozenset[int] | None, given: tuple[str, ...]) -> R
     return Runtime(path, None, arm.variables, cpus)
 
 
-def _run_one(trial: AnyTrial, keeper: "ServerKeeper", setting: Setting, given: tuple[str, ...]) -> list[Row]:
+def _run_one(trial: Trial, keeper: "ServerKeeper", setting: Setting, given: tuple[str, ...]) -> list[Row]:
     """Run a trial whose strategies are those of this harness."""
     prepared = {}
-    if isinstance(trial, BlockTrial):
+    if trial.is_block:
         for arm in trial.arms:
             cpus = setting.cpus.client_cores(arm.cores) if arm.cores > 1 else None
-            runtime = _runtime(arm, cpus, given)
-            prepared[arm.name] = Prepared(arm, strategies.describe(arm.strategy), runtime, None)
-    elif isinstance(trial, Trial) and trial.arm is not None:
-        setting = replace(setting, runtime=_runtime(trial.arm, None, given))
+            prepared[arm.name] = Prepared(arm, trial.models[arm.name], _runtime(arm, cpus, given), None)
+    elif trial.arms and trial.kind != "swarm":
+        setting = replace(setting, runtime=_runtime(trial.arms[0], None, given))
     # The processes of a swarm use all cores, and inherit those of this process.
     with nullcontext() if trial.kind == "swarm" else beside_the_server(setting.cpus):
         return measured(trial, keeper, setting, prepared)
 
 
 def measured(
-    trial: AnyTrial, keeper: "ServerKeeper", setting: Setting, prepared: Mapping[str, Prepared] = MappingProxyType({})
+    trial: Trial, keeper: "ServerKeeper", setting: Setting, prepared: Mapping[str, Prepared] = MappingProxyType({})
 ) -> list[Row]:
     """Measure a trial and return its rows, whichever command asks for it; ``prepared`` has the arms of a block.
 
     The tests put recorded rows in its place.
     """
-    if isinstance(trial, BlockTrial):
+    if trial.is_block:
         return arms.run(trial, prepared, keeper.server(), setting)
     if (alone := _ALONE.get(trial.kind)) is not None:
         return [alone(trial, setting)]

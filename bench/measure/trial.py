@@ -25,7 +25,7 @@ from inflight.bench.measure import host
 from inflight.bench.measure.host import without_places
 from inflight.bench.measure.process import DEFAULT, Runtime, SkipError, TrialError, Worker, WorkerTimeoutError, running
 from inflight.bench.measure.server import Server
-from inflight.bench.plan.trials import AnyTrial, RowTrial
+from inflight.bench.plan.trial import Trial
 from inflight.bench.rows import records
 from inflight.bench.rows.files import Cause, Check, Row, Status
 
@@ -34,10 +34,10 @@ def _ignore(_sentence: str) -> None:
     """Ignore a message."""
 
 
-def patience_s(trial: AnyTrial) -> float:
-    """Return the default deadline of a trial. A swarm of many processes is slow to start, but not for each fetch."""
-    expected_s = trial.expected_ns / 1e9
-    return 120 + 5 * expected_s if trial.kind == "swarm" else 60 + 20 * expected_s
+def patience_s(trial: Trial) -> float:
+    """Return the default deadline of a trial."""
+    least_s, times = trial.record.PATIENCE
+    return least_s + times * trial.expected_ns / 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Setting:
 
     run: str
     cpus: host.Cpus
-    deadline_s: Callable[[AnyTrial], float] = patience_s
+    deadline_s: Callable[[Trial], float] = patience_s
     budget_bytes: int | None = None
     """Memory at which a trial is ended; None: no limit."""
     runtime: Runtime = DEFAULT
@@ -102,9 +102,7 @@ class Begin:
         return cls(datetime.now(UTC), time.monotonic_ns())
 
 
-def conduct(
-    trial: RowTrial, run: str, observe: Observe, server: Server | None = None, begin: Begin | None = None
-) -> Row:
+def conduct(trial: Trial, run: str, observe: Observe, server: Server | None = None, begin: Begin | None = None) -> Row:
     """Observe a trial to its end, and return its row. ``server`` is the fake server that the trial depends on, if any.
 
     The trials of a block share one ``begin``.
@@ -115,10 +113,10 @@ def conduct(
         "run": run,
         "trial": trial.id,
         "round": trial.round,
-        "strategy": without_places(trial.strategy),
+        "strategy": without_places(trial.name),
         "stack": trial.stack,
         "kind": trial.kind,
-        "workload": without_places(trial.values),
+        "workload": without_places(msgspec.to_builtins(trial.workload)),
         "started_at": begin.at.isoformat(timespec="milliseconds"),
         "duration_ns": 0 if status == "skipped" else time.monotonic_ns() - begin.clock_ns,
     }
@@ -160,7 +158,7 @@ def _ending(observe: Observe, seen: Observation, server: Server | None) -> tuple
     return ("ok" if seen.wrong is None else "wrong"), seen.wrong, None
 
 
-def skipped(trial: RowTrial, run: str, cause: Cause, reason: str) -> Row:
+def skipped(trial: Trial, run: str, cause: Cause, reason: str) -> Row:
     """Return the row of a trial that cannot run on this machine."""
 
     def observe(_seen: Observation) -> None:
@@ -171,7 +169,7 @@ def skipped(trial: RowTrial, run: str, cause: Cause, reason: str) -> Row:
 
 @contextmanager
 def working(
-    trial: AnyTrial, setting: Setting, program: str, order: Mapping[str, Any], seen: Observation
+    trial: Trial, setting: Setting, program: str, order: Mapping[str, Any], seen: Observation
 ) -> Iterator[Worker]:
     """Start the worker of a trial and wait until it is ready; kill it in the end."""
     if setting.runtime.variables:

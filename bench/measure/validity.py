@@ -7,7 +7,7 @@ from inflight.bench.measure import checks, preflight
 from inflight.bench.measure.checks import Judge, Judgement, not_applicable, passed_if
 from inflight.bench.measure.expected import Answer, expected_answer, longest_wait_ns
 from inflight.bench.measure.trial import Observation
-from inflight.bench.plan.trials import Trial
+from inflight.bench.plan.trial import Trial
 from inflight.strategies.base import Job
 
 NEARLY_REACHED = 0.90
@@ -17,7 +17,7 @@ WORK_TOLERANCE = 0.25
 
 def expected(trial: Trial) -> Answer:
     """Return the answer that the site of a trial defines."""
-    return expected_answer(trial.workload.site, trial.workload.roots, Job(roots=()).max_redirects)
+    return expected_answer(trial.site, trial.workload.roots, Job(roots=()).max_redirects)
 
 
 def failures_of_site(trial: Trial) -> int:
@@ -76,7 +76,7 @@ def hole(trial: Trial, seen: Observation) -> Judgement:
     if trial.kind == "memory":
         return not_applicable("the gate holds all responses")
     usual_ns = seen.measured["service"].get("p50_ns", 0)
-    return checks.no_hole(seen, longest_wait_ns(trial.workload.site), usual_ns)
+    return checks.no_hole(seen, longest_wait_ns(trial.site), usual_ns)
 
 
 def requests(trial: Trial, seen: Observation) -> Judgement:

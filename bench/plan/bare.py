@@ -10,20 +10,20 @@
 import importlib
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from msgspec import Meta, field
 
-from inflight.bench.plan.judge import Table, check_known, need
+from inflight.bench.plan.judge import ExperimentTable, check_known, need
+from inflight.bench.plan.trial import Trial
+from inflight.bench.rows.kinds import IdleWorkload, LimitWorkload, ProbeWorkload, Resource
+from inflight.bench.rows.parts import Kind, Workload
 
-BareKind = Literal["idle", "probe", "limit", "swarm", "open"]
 IdleName = Literal[
     "thread", "generator", "generator_task", "asyncio_task", "asyncio_task_socket", "asyncio_task_stream"
 ]
 """What may be idle; ``bench/measure/idle/worker.py`` has the program of each."""
-Resource = Literal["threads", "descriptors", "ports", "backlog", "memory"]
 RESOURCES: tuple[str, ...] = get_args(Resource)
 WITH_SOCKET = frozenset({"asyncio_task_socket", "asyncio_task_stream"})
 PROGRAMS = Path(__file__).parents[1] / "claims" / "programs"
@@ -44,35 +44,17 @@ _EACH_NS = {"thread": 60_000, "asyncio_task_socket": 150_000, "asyncio_task_stre
 _COROUTINE_NS = 6_000
 
 
-@dataclass(frozen=True, slots=True)
-class BareTrial:
-    """One cell of a table without crawls, or of a table of ``scale``, once."""
-
-    kind: BareKind
-    strategy: str  #: The subject: what is idle, the probe, the resource, or for ``scale`` the strategy, or locust.
-    values: dict[str, Any]  #: What the row says of the workload, with the id of the workload.
-    expected_ns: int  #: About how long it takes; it never changes a plan.
-    stack: str = "none"  #: Whose HTTP stack is used: ``shared``, ``own`` or ``none``.
-    round: int = 1
-
-    @property
-    def id(self) -> str:
-        """Id of the trial: its workload, its subject if the kind has several per workload, and its round."""
-        subject = f"/{self.strategy}" if self.kind in COMPARED else ""
-        return f"{self.values['id']}{subject}/round={self.round}"
-
-
-class BareTable(Table, frozen=True, kw_only=True):
+class BareTable(ExperimentTable, frozen=True, kw_only=True):
     """A table without a crawl."""
 
-    kind: ClassVar[BareKind]
+    kind: ClassVar[Kind]
 
-    def trials(self, strategies: Sequence[str] = ()) -> list[BareTrial]:
+    def trials(self, strategies: Sequence[str] = (), number: int = 1) -> list[Trial]:
         """Return the trials of a round; only a swarm needs the strategies of the experiment."""
         raise NotImplementedError
 
 
-class Idle(BareTable, frozen=True, kw_only=True):
+class IdleTable(BareTable, frozen=True, kw_only=True):
     """Idle threads or tasks, each kind at each of the numbers."""
 
     kind = "idle"
@@ -80,12 +62,12 @@ class Idle(BareTable, frozen=True, kw_only=True):
     n: tuple[Annotated[int, Meta(ge=1, le=MAX_N)], ...]
     variables: dict[str, str] = field(default_factory=dict)  #: Environment variables of the process.
 
-    def trials(self, _strategies: Sequence[str] = ()) -> list[BareTrial]:
+    def trials(self, _strategies: Sequence[str] = (), number: int = 1) -> list[Trial]:
         """Return a trial of each kind at each number."""
-        return [idle(name, n, self.variables) for name in self.what for n in self.n]
+        return [idle(name, n, self.variables, number) for name in self.what for n in self.n]
 
 
-class Probe(BareTable, frozen=True, kw_only=True):
+class ProbeTable(BareTable, frozen=True, kw_only=True):
     """One probe, with each combination of its arguments."""
 
     kind = "probe"
@@ -105,18 +87,18 @@ class Probe(BareTable, frozen=True, kw_only=True):
             distinct = bool(values) and len(set(values)) == len(values)
             need(distinct, f"each: {argument} must be a list of distinct values")
 
-    def trials(self, _strategies: Sequence[str] = ()) -> list[BareTrial]:
+    def trials(self, _strategies: Sequence[str] = (), number: int = 1) -> list[Trial]:
         """Return a trial of each combination."""
         combined = itertools.product(*self.each.values())
-        return [self._trial(dict(zip(self.each, values, strict=True))) for values in combined]
+        return [self._trial(dict(zip(self.each, values, strict=True)), number) for values in combined]
 
-    def _trial(self, arguments: dict[str, Any]) -> BareTrial:
+    def _trial(self, arguments: dict[str, Any], number: int) -> Trial:
         suffix = "".join(f"/{key}={value}" for key, value in sorted(arguments.items()))
-        values = {"id": f"probe/{self.probe}{suffix}", "probe": self.probe, "arguments": arguments}
-        return BareTrial("probe", self.probe, values, _PROBE_NS)
+        workload = ProbeWorkload(id=f"probe/{self.probe}{suffix}", probe=self.probe, arguments=arguments)
+        return bare_trial("probe", self.probe, workload, _PROBE_NS, number)
 
 
-class Limit(BareTable, frozen=True, kw_only=True):
+class LimitTable(BareTable, frozen=True, kw_only=True):
     """Resources of this machine, each with the number that it allows."""
 
     kind = "limit"
@@ -124,24 +106,29 @@ class Limit(BareTable, frozen=True, kw_only=True):
     through_shared: bool = False  #: Whether to reach limits that other processes share.
     predict: bool = False  #: Whether to predict only: threads are calibrated, and no ramp is started.
 
-    def trials(self, _strategies: Sequence[str] = ()) -> list[BareTrial]:
+    def trials(self, _strategies: Sequence[str] = (), number: int = 1) -> list[Trial]:
         """Return a trial of each resource."""
         suffix = "/through-shared" if self.through_shared else ""
-        values: dict[str, Any] = {"through_shared": self.through_shared}
-        expected_ns = _LIMIT_NS
-        if self.predict:
-            suffix += "/predict"
-            values["predict"] = True
-            expected_ns = _PREDICTION_NS
-        return [
-            BareTrial("limit", name, {"id": f"limit/{name}{suffix}", "resource": name} | values, expected_ns)
+        suffix += "/predict" if self.predict else ""
+        expected_ns = _PREDICTION_NS if self.predict else _LIMIT_NS
+        workloads = [
+            LimitWorkload(
+                id=f"limit/{name}{suffix}", resource=name, through_shared=self.through_shared, predict=self.predict
+            )
             for name in self.resources
         ]
+        return [bare_trial("limit", each.resource, each, expected_ns, number) for each in workloads]
 
 
-def idle(name: str, n: int, variables: Mapping[str, str] | None = None) -> BareTrial:
+def bare_trial(kind: Kind, subject: str, workload: Workload, expected_ns: int, number: int) -> Trial:
+    """Return a trial without a strategy."""
+    return Trial(f"{workload.id}/round={number}", number, kind, workload, expected_ns, subject=subject)
+
+
+def idle(name: str, n: int, variables: Mapping[str, str] | None = None, number: int = 1) -> Trial:
     """Return the trial of N idle threads or tasks of one kind, in a process with these environment variables."""
     expected_ns = _IDLE_NS + n * _EACH_NS.get(name, _COROUTINE_NS)
-    suffix = "".join(f"/{key}={value}" for key, value in sorted((variables or {}).items()))
-    values = {"id": f"idle/{name}/n={n}{suffix}", "what": name, "n": n}
-    return BareTrial("idle", name, values | ({"variables": dict(variables)} if variables else {}), expected_ns)
+    variables = dict(variables or {})
+    suffix = "".join(f"/{key}={value}" for key, value in sorted(variables.items()))
+    workload = IdleWorkload(id=f"idle/{name}/n={n}{suffix}", what=name, n=n, variables=variables)
+    return bare_trial("idle", name, workload, expected_ns, number)

@@ -2,22 +2,24 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from inflight.bench.plan.arm import IN_FLIGHT, Arm, BlockTrial, placebo
+from msgspec import structs, to_builtins
+
 from inflight.bench.plan.experiment import named
-from inflight.bench.plan.grid import CONNECTIONS, COUNTED_LATENCY, MAX_IN_FLIGHT, Workload, counted_with
+from inflight.bench.plan.grid import CONNECTIONS, COUNTED_LATENCY, MAX_IN_FLIGHT, served
 from inflight.bench.plan.judge import check_known, judged, need, whole
-from inflight.bench.plan.trials import Trial, trial_of
+from inflight.bench.plan.trial import Trial, placebo
+from inflight.bench.plan.trials import trial_of
+from inflight.bench.rows.kinds import IN_FLIGHT, Arm, ComparisonOf, CountsWorkload, CrawlWorkload, Metric
 from inflight.fake_server.delays import parse_delay
 from inflight.fake_server.site import SiteConfig
 from inflight.strategies import Description, canonical
 from inflight.strategies.registry import is_reference
 
 ArmName = Literal["A", "B"]
-Metric = Literal["cpu_per_page", "throughput", "memory", "calls"]
 METRICS: tuple[Metric, ...] = ("cpu_per_page", "throughput", "memory")
 FIRST_CYCLES, FIRST_WAITING = 12, 2
 """Numbers of cycles of the block that calibrates a comparison, without and with added latency: slices then last for
@@ -25,6 +27,8 @@ twenty latencies."""
 MEMORY_SIZES = tuple((200 + 12 * k, 2000 + 25 * (17 * k % 48)) for k in range(48))
 """Pairs of numbers in flight between which a memory slope is measured, one for each block. A longer docstring lays out
 the heap otherwise and moves each reading by some 50 kB: with few pairs, that was a significant change."""
+BLOCK_NS = 5_000_000_000
+"""Estimated time of a block."""
 COUNT_REPEATS = 2
 """Number of times that each side is counted."""
 LIGHT = 2
@@ -53,60 +57,61 @@ class Comparison:
     name: str = "ab"
     gated: tuple[Metric, ...] = METRICS  #: Metrics of the verdict, which a slowdown changes: set by calibration.
     cycles: int | None = None  #: Number of slices of each arm in a block; None: set by calibration.
+    models: Mapping[str, Description] = field(default_factory=dict)
+    """What the strategies of all arms are, by their names: set when they are prepared."""
 
     @property
     def arms(self) -> tuple[Arm, Arm, Arm]:
         """The arms of a block: A, B, and A again as the placebo."""
         return self.a, self.b, placebo(self.a)
 
-    def block(self, number: int, expected_ns: int = 5_000_000_000) -> BlockTrial:
+    def block(self, number: int) -> Trial:
         """Return a block of the comparison; numbers begin at 1."""
-        workload = Workload(f"compare/{self.name}", "crawl", self.site, self.a.in_flight, self.a.connection)
+        workload = CrawlWorkload(id=f"compare/{self.name}", **self._values(self.a, self.site, self.a.in_flight))
         cycles = self.cycles or (FIRST_WAITING if self.site.delay != "0" else FIRST_CYCLES)
         block_id = f"{workload.id}/round={number}"
-        return BlockTrial(block_id, number, workload, self.arms, cycles, expected_ns, self._values())
+        return Trial(block_id, number, "arm", workload, BLOCK_NS, self.arms, self.models, cycles=cycles)
 
-    def memory(self, number: int, described: Mapping[str, Description]) -> list[tuple[ArmName, Trial]]:
+    def memory(self, number: int) -> list[Trial]:
         """Return the memory trials of A and B, each at two numbers in flight; B is first in every second block."""
-        order: tuple[ArmName, ...] = ("A", "B") if number % 2 else ("B", "A")
+        order = (self.a, self.b) if number % 2 else (self.b, self.a)
         few, many = MEMORY_SIZES[number % len(MEMORY_SIZES)]
-        has_threads = any(description.threads_each for description in described.values())
+        has_threads = any(model.threads_each for model in self.models.values())
         sizes = few, many if has_threads else LIGHT * many
-        return [(name, self._held(number, name, size, described[name])) for name in order for size in sizes]
+        return [self._held(number, arm, size) for arm in order for size in sizes]
 
-    def counted(
-        self, number: int, described: Mapping[str, Description], *, bytecodes: bool = False
-    ) -> list[tuple[ArmName, Trial]]:
+    def counted(self, number: int, *, bytecodes: bool = False) -> list[Trial]:
         """Return the trials of a round, in which what A and B do per page is counted; numbers begin at 1."""
-        trials: list[tuple[ArmName, Trial]] = []
-        sides: list[tuple[ArmName, Arm]] = [("A", self.a), ("B", self.b)]
-        for name, arm in sides:
-            workload = Workload(f"compare/{self.name}/counts", "counts", self.site, 1, arm.connection)
-            trial = trial_of(f"{workload.id}/{name}/round={number}", number, workload, described[name])
-            more = {"arm": arm.to_dict()} | self._values() | counted_with(COUNT_REPEATS, bytecodes=bytecodes)
-            trials.append((name, replace(trial, more=more)))
+        trials = []
+        for arm in (self.a, self.b):
+            values = self._values(arm, self.site, 1) | {"repeats": COUNT_REPEATS, "bytecodes": bytecodes}
+            workload = CountsWorkload(id=f"compare/{self.name}/counts", **values)
+            trials.append(trial_of("counts", number, workload, self.models[arm.name], arm))
         return trials
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as values for the folder of the run."""
-        values = {"a": self.a.to_dict(), "b": self.b.to_dict(), "latency": self.site.delay, "site": self.site.to_dict()}
-        return values | {"metrics": list(self.metrics)} | ({"cycles": self.cycles} if self.cycles else {})
+        arms = {"a": to_builtins(self.a), "b": to_builtins(self.b)}
+        values = arms | {"latency": self.site.delay, "site": self.site.to_dict(), "metrics": list(self.metrics)}
+        return values | ({"cycles": self.cycles} if self.cycles else {})
 
-    def _values(self) -> dict[str, Any]:
+    def _values(self, arm: Arm, site: SiteConfig, in_flight: int) -> dict[str, Any]:
+        """Return the values of a workload that depend on neither its kind nor its id."""
         gated = [metric for metric in self.metrics if metric in self.gated]
-        return {"comparison": {"name": self.name, "metrics": list(self.metrics), "gated": gated}}
+        comparison = ComparisonOf(name=self.name, metrics=list(self.metrics), gated=gated)
+        return {"in_flight": in_flight, "connection": arm.connection, "arm": arm, "comparison": comparison} | served(
+            site
+        )
 
-    def _held(self, number: int, name: ArmName, size: int, described: Description) -> Trial:
-        arm = self.a if name == "A" else self.b
-        site = SiteConfig(pages=size, links=0)
-        workload = Workload(f"compare/{self.name}/memory/{size}", "memory", site, size, arm.connection)
-        trial = trial_of(f"{workload.id}/{name}/round={number}", number, workload, described)
-        return replace(trial, more={"arm": arm.to_dict()} | self._values())
+    def _held(self, number: int, arm: Arm, size: int) -> Trial:
+        values = self._values(arm, SiteConfig(pages=size, links=0), size)
+        workload = CrawlWorkload(id=f"compare/{self.name}/memory/{size}", **values)
+        return trial_of("memory", number, workload, self.models[arm.name], arm)
 
 
 def comparison(a: Arm, b: Arm, site: SiteConfig, metrics: tuple[Metric, ...] = METRICS, name: str = "ab") -> Comparison:
     """Return the comparison of two arms; their names and roles are replaced."""
-    a, b = replace(a, name="A", role="reference"), replace(b, name="B", role="compared")
+    a, b = structs.replace(a, name="A", role="reference"), structs.replace(b, name="B", role="compared")
     return Comparison(a, b, site, metrics, name)
 
 
@@ -145,7 +150,7 @@ def of_calls(a: Arm, b: Arm, links: int = 10, name: str = "ab") -> Comparison:
     """Return the comparison of what two arms do per page, for which latency and number in flight are fixed."""
     for arm in (a, b):
         need(arm.in_flight in {1, IN_FLIGHT}, "--metric calls has one fetch in flight; leave out in_flight")
-    a, b = replace(a, in_flight=1), replace(b, in_flight=1)
+    a, b = structs.replace(a, in_flight=1), structs.replace(b, in_flight=1)
     made = comparison(a, b, SiteConfig(delay=COUNTED_LATENCY, links=links), ("calls",), name)
     return replace(made, gated=("calls",))
 
@@ -166,9 +171,9 @@ def _arm(text: str, side: ArmName, settings: Sequence[Setting]) -> Arm:
     need(not at or bool(revision), f"{strategy}@ has no revision")
     need(not revision.startswith("-"), f"{revision!r} is not a git revision")
     strategy = named(strategy, f"side {side}") if is_reference(strategy) else canonical(strategy)
-    arm = Arm(side, strategy, revision=revision or None)
+    arm = Arm(side, strategy, "compared", revision=revision or None)
     for option, key, value in settings:
-        arm = replace(arm, **_changed(arm, option, key, value))
+        arm = structs.replace(arm, **_changed(arm, option, key, value))
     return arm
 
 
@@ -178,7 +183,7 @@ def _changed(arm: Arm, option: str, key: str, value: str) -> dict[str, Any]:
     need(re.fullmatch(pattern, value, re.DOTALL) is not None, f"{option} takes {takes}, not {value!r}")
     match key:
         case "repo":
-            return {"repository": Path(value)}
+            return {"repository": str(Path(value))}
         case "in_flight":
             return {"in_flight": whole(int(value), 1, MAX_IN_FLIGHT, option)}
         case "with":

@@ -15,8 +15,8 @@ from msgspec import Meta, Struct, field, to_builtins
 from msgspec.structs import replace
 
 from inflight import strategies
-from inflight.bench.plan.bare import BareTable, Idle, Limit, Probe
-from inflight.bench.plan.grid import Against, Counts, Crawl, Grid, Memory, Throughput, Workload
+from inflight.bench.plan.bare import BareTable, IdleTable, LimitTable, ProbeTable
+from inflight.bench.plan.grid import AgainstTable, CountsTable, CrawlTable, Grid, MemoryTable, ThroughputTable
 from inflight.bench.plan.judge import (
     ExperimentError,
     Rounds,
@@ -28,7 +28,8 @@ from inflight.bench.plan.judge import (
     nearest,
     need,
 )
-from inflight.bench.plan.scale import NOT_IN_A_SWARM, Open, Swarm, host_of, is_loopback
+from inflight.bench.plan.scale import NOT_IN_A_SWARM, OpenTable, SwarmTable, host_of, is_loopback
+from inflight.bench.rows.kinds import CrawlWorkload
 
 PRESETS = Path(__file__).with_name("presets")
 MAX_SEED = 2**63 - 1
@@ -39,9 +40,12 @@ AnswerColumn = Literal[
 """What a column of the answer of a run shows."""
 HEAD = ("about", "strategies", "rounds", "seed", "pin", "deadline_s", "site", "python", "answer")
 """The keys of a file beside its tables."""
-TABLES: tuple[type[Grid | BareTable], ...] = (Crawl, Memory, Throughput, Counts, Idle, Probe, Limit, Swarm, Open)
+TABLES: tuple[type[Grid | BareTable], ...] = (
+    *(CrawlTable, MemoryTable, ThroughputTable, CountsTable),
+    *(IdleTable, ProbeTable, LimitTable, SwarmTable, OpenTable),
+)
 
-__all__ = ["Experiment", "ExperimentError", "Grid", "Workload", "load", "named", "parse", "preset_names"]
+__all__ = ["Experiment", "ExperimentError", "Grid", "load", "named", "parse", "preset_names"]
 
 
 class Experiment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -56,15 +60,15 @@ class Experiment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     pythons: dict[str, Annotated[str, Meta(min_length=1)]] = field(name="python", default_factory=dict)
     """Interpreters that are compared, by their labels: each strategy runs on each. Empty: that of the harness alone."""
     answer: Annotated[tuple[AnswerColumn, ...], Meta(max_length=4)] = ()  #: Columns of the answer, in their order.
-    crawl: tuple[Crawl, ...] = ()
-    memory: tuple[Memory, ...] = ()
-    throughput: tuple[Throughput, ...] = ()
-    counts: tuple[Counts, ...] = ()
-    idle: tuple[Idle, ...] = ()
-    probe: tuple[Probe, ...] = ()
-    limit: tuple[Limit, ...] = ()
-    swarm: tuple[Swarm, ...] = ()
-    open: tuple[Open, ...] = ()
+    crawl: tuple[CrawlTable, ...] = ()
+    memory: tuple[MemoryTable, ...] = ()
+    throughput: tuple[ThroughputTable, ...] = ()
+    counts: tuple[CountsTable, ...] = ()
+    idle: tuple[IdleTable, ...] = ()
+    probe: tuple[ProbeTable, ...] = ()
+    limit: tuple[LimitTable, ...] = ()
+    swarm: tuple[SwarmTable, ...] = ()
+    open: tuple[OpenTable, ...] = ()
     name: str  #: The name of its file, without the ending.
 
     @property
@@ -91,7 +95,7 @@ class Experiment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
         }
         return replace(self, rounds=rounds, **tables)
 
-    def cells(self) -> list[tuple[Grid, Workload]]:
+    def cells(self) -> list[tuple[Grid, CrawlWorkload]]:
         """Return the workloads of all grids, each with its grid."""
         many = len(self.grids) > 1
         return [
@@ -186,17 +190,17 @@ def _tables(
         if "site" in kind.__struct_fields__ and "target" not in table:
             common, site = values.get("site", {}), table.get("site", {})
             need(isinstance(common, dict) and isinstance(site, dict), f"{place}: site must be a table")
-            ignored = NOT_IN_A_SWARM if kind is Swarm else ()
+            ignored = NOT_IN_A_SWARM if kind is SwarmTable else ()
             table["site"] = {key: value for key, value in common.items() if key not in ignored} | site
         if "against" in table:
-            table["against"] = convert(table["against"], Against, f"{place}: against")
+            table["against"] = convert(table["against"], AgainstTable, f"{place}: against")
         made = convert(table, kind, place)
         if chosen := getattr(made, "strategies", None):
             names = tuple(map(strategies.canonical, chosen))
             for name in names:
                 check_known(name, known, "strategy", place)
             made = replace(made, strategies=names)
-        if isinstance(made, Open) and made.target is not None:
+        if isinstance(made, OpenTable) and made.target is not None:
             need(
                 is_loopback(host_of(made.target, place)),
                 f"{place}: target {made.target!r} is not on this machine's loopback; "

@@ -2,19 +2,20 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from msgspec import Meta, Struct, field
-from msgspec.structs import force_setattr
+from msgspec.structs import asdict, force_setattr
 
-from inflight.bench.plan.judge import Seconds, Table, check_variables, judged, need
+from inflight.bench.plan.judge import ExperimentTable, Seconds, check_variables, judged, need
+from inflight.bench.rows.kinds import Connection, CountsWorkload, CrawlWorkload
+from inflight.bench.rows.parts import Kind, Site
 from inflight.fake_server.delays import duration_text, parse_delay, parse_duration_ns
 from inflight.fake_server.site import SiteConfig
 from inflight.strategies.base import Job
 
-Connection = Literal["keep-alive", "per-fetch"]
 CONNECTIONS: tuple[str, ...] = get_args(Connection)
 MAX_IN_FLIGHT = 1_000_000
 MAX_CPU_NS = 1_000_000_000
@@ -25,51 +26,16 @@ MAX_LEFT_NS = 250_000_000
 AT_LEAST = ">="
 """Beginning of the name of any interpreter from a version on, such as ``>=3.12``."""
 
-Kind = Literal["crawl", "memory", "counts"]
 InFlight = Annotated[int, Meta(ge=1, le=MAX_IN_FLIGHT)]
 Pages = Annotated[int, Meta(ge=1, le=10**9)]
 Cores = Annotated[int, Meta(ge=1, le=1024)]
 BusyThreads = Annotated[int, Meta(ge=0, le=100)]
 
 
-@dataclass(frozen=True, slots=True)
-class Workload:
-    """One cell: site, number in flight, use of connections, and CPU work."""
-
-    id: str
-    kind: Kind
-    site: SiteConfig
-    in_flight: int
-    connection: Connection
-    parked: bool = False  #: Read memory again when all fetches but one are answered and their workers wait.
-    cpu: str = "0"  #: CPU work per page, as a duration on one core of this machine.
-
-    @property
-    def cpu_ns(self) -> int:
-        """CPU work per page in nanoseconds."""
-        return parse_duration_ns(self.cpu)
-
-    @property
-    def roots(self) -> int:
-        """Number of pages that a crawl starts with, from the first page on: enough to reach the cap at once."""
-        return min(self.in_flight, self.site.pages) if self.site.links else self.site.pages
-
-    @property
-    def mean_latency_ns(self) -> float:
-        """The mean of the added latency."""
-        return parse_delay(self.site.delay).mean_ns
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the workload as it is stored in a row, without CPU work and parking if there is none."""
-        values = {"id": self.id, "in_flight": self.in_flight, "connection": self.connection} | served(self.site)
-        values |= {"cpu": self.cpu, "cpu_ns": self.cpu_ns} if self.cpu_ns else {}
-        return values | ({"parked": True} if self.parked else {})
-
-
 def served(site: SiteConfig) -> dict[str, Any]:
     """Return a site and its latency as they are stored in a row."""
     mean_ns = round(parse_delay(site.delay).mean_ns)
-    return {"latency": site.delay, "mean_latency_ns": mean_ns, "site": site.to_dict()}
+    return {"latency": site.delay, "mean_latency_ns": mean_ns, "site": Site(**site.to_dict())}
 
 
 def check_bodies(site: SiteConfig) -> None:
@@ -88,14 +54,15 @@ def latencies(texts: tuple[str, ...], site: Mapping[str, Any]) -> tuple[str, ...
     return tuple(judged(lambda: [parse_delay(text).text for text in texts], "latency"))
 
 
-class Grid(Table, frozen=True, kw_only=True):
+class Grid(ExperimentTable, frozen=True, kw_only=True):
     """The lists to combine, and the site that the workloads share."""
 
     kind: ClassVar[Literal["crawl", "memory", "throughput", "counts"]]
+    trials: ClassVar[Kind]  #: The kind of its trials.
     latency: tuple[str, ...] = ("0",)
     in_flight: tuple[InFlight, ...] = (100,)
     connection: tuple[Connection, ...] = ("keep-alive",)
-    cpu: tuple[str, ...] = ("0",)  #: See ``Workload.cpu``.
+    cpu: tuple[str, ...] = ("0",)  #: CPU work per page, as a duration on one core of this machine.
     strategies: tuple[str, ...] | None = None  #: The strategies that take part; None: all of the experiment.
     site: dict[str, Any] = field(default_factory=dict)  #: Values of the site that are not the default.
 
@@ -109,36 +76,33 @@ class Grid(Table, frozen=True, kw_only=True):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Settings of all arms (see ``bench.plan.arm.Arm``) that are not the default."""
+        """Settings of all arms (see ``rows.kinds.Arm``) that are not the default."""
         keys = ("python", "variables", "cores", "busy_threads", "lag")
         return {key: value for key in keys if (value := getattr(self, key, None))}
 
-    @property
-    def more(self) -> dict[str, Any]:
-        """Further values of the workload in the row of each trial."""
-        return {}
-
-    def workloads(self, prefix: str) -> list[Workload]:
+    def workloads(self, prefix: str) -> list[CrawlWorkload]:
         """Return the cells in the order of the lists."""
         cells = product(self.latency, self.cpu, self.in_flight, self.connection)
         return [self._workload(prefix, *cell) for cell in cells]
 
-    def _workload(self, prefix: str, latency: str, cpu: str, in_flight: int, connection: Connection) -> Workload:
+    def _workload(self, prefix: str, latency: str, cpu: str, in_flight: int, connection: Connection) -> CrawlWorkload:
         cell = f"{prefix}/latency={latency}/in_flight={in_flight}/{connection}" + (f"/cpu={cpu}" if cpu != "0" else "")
         site = SiteConfig.from_dict(self.site | {"delay": latency})
-        least_ns = max(parse_delay(latency).mean_ns / in_flight, parse_duration_ns(cpu))
-        site = replace(site, pages=self._pages(site.pages, in_flight, least_ns))
-        return Workload(cell, "crawl", site, in_flight, connection, cpu=cpu)
+        mean_ns, cpu_ns = parse_delay(latency).mean_ns, parse_duration_ns(cpu)
+        site = replace(site, pages=self._pages(site.pages, in_flight, max(mean_ns / in_flight, cpu_ns)))
+        return CrawlWorkload(
+            id=cell, in_flight=in_flight, connection=connection, cpu=cpu, cpu_ns=cpu_ns, **served(site)
+        )
 
     def _pages(self, pages: int, _in_flight: int, _least_ns: float) -> int:
         """Return the number of pages of a workload on a site of ``pages``, each of which takes ``least_ns``."""
         return pages
 
 
-class Crawl(Grid, frozen=True, kw_only=True):
+class CrawlTable(Grid, frozen=True, kw_only=True):
     """Whole crawls."""
 
-    kind = "crawl"
+    kind = trials = "crawl"
     pages: Pages | None = None  #: None: those of the site.
     seconds: Seconds | None = None  #: At most as many pages as latency and CPU work allow an ideal client in this time.
 
@@ -149,12 +113,12 @@ class Crawl(Grid, frozen=True, kw_only=True):
         return min(pages, max(in_flight, round(self.seconds * 1e9 / least_ns)))
 
 
-class Memory(Grid, frozen=True, kw_only=True):
+class MemoryTable(Grid, frozen=True, kw_only=True):
     """Crawls that the server's gate holds for their memory: they have as many pages as fetches, and no CPU work."""
 
-    kind = "memory"
+    kind = trials = "memory"
     waves: Annotated[int, Meta(ge=1, le=100)] = 1  #: Number of pages per fetch in flight; the gate holds the first.
-    parked: bool = False  #: See ``Workload.parked``.
+    parked: bool = False  #: See ``CrawlWorkload.parked``.
     python: str | None = None
     variables: dict[str, str] = field(default_factory=dict)
 
@@ -163,8 +127,8 @@ class Memory(Grid, frozen=True, kw_only=True):
         super().__post_init__()
         need(self.cpu == ("0",), "cpu must be left out: crawls that are held for their memory do no work")
 
-    def _workload(self, *cell: Any) -> Workload:
-        return replace(super()._workload(*cell), kind="memory", parked=self.parked)
+    def _workload(self, *cell: Any) -> CrawlWorkload:
+        return CrawlWorkload(**asdict(super()._workload(*cell)) | {"parked": self.parked})
 
     def _pages(self, _pages: int, in_flight: int, _least_ns: float) -> int:
         return in_flight * self.waves
@@ -174,10 +138,10 @@ COUNTED_LATENCY, COUNTED_LAP = "1ms", 100
 """Latency of crawls that are counted, and pages of a lap of their site."""
 
 
-class Counts(Grid, frozen=True, kw_only=True):
+class CountsTable(Grid, frozen=True, kw_only=True):
     """Crawls that are counted: one fetch in flight, so that each page is the same work, and a short latency."""
 
-    kind = "counts"
+    kind = trials = "counts"
     latency: tuple[str, ...] = (COUNTED_LATENCY,)
     in_flight: tuple[InFlight, ...] = (1,)
     repeats: Annotated[int, Meta(ge=1, le=10)] = 2  #: Number of crawls for each counter.
@@ -192,13 +156,9 @@ class Counts(Grid, frozen=True, kw_only=True):
         need(is_fixed, "latency, in_flight and cpu must be left out: counts repeat only with 1 ms, 1 and 0")
         counted_site(SiteConfig.from_dict(self.site))
 
-    @property
-    def more(self) -> dict[str, Any]:
-        """The number of repeats, and whether bytecodes are counted."""
-        return counted_with(self.repeats, bytecodes=self.bytecodes)
-
-    def _workload(self, *cell: Any) -> Workload:
-        return replace(super()._workload(*cell), kind="counts")
+    def _workload(self, *cell: Any) -> CrawlWorkload:
+        values = asdict(super()._workload(*cell))
+        return CountsWorkload(**values, repeats=self.repeats, bytecodes=self.bytecodes)
 
 
 def counted_site(site: SiteConfig) -> SiteConfig:
@@ -206,12 +166,7 @@ def counted_site(site: SiteConfig) -> SiteConfig:
     return SiteConfig.from_dict(site.to_dict() | {"endless": True, "pages": COUNTED_LAP})
 
 
-def counted_with(repeats: int, *, bytecodes: bool) -> dict[str, Any]:
-    """Return what a row says of how its crawls are counted."""
-    return {"repeats": repeats} | ({"bytecodes": True} if bytecodes else {})
-
-
-class Against(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class AgainstTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Settings of the reference arm that differ from those of the table; None: the same."""
 
     in_flight: InFlight | None = None
@@ -228,24 +183,25 @@ class Against(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
         check_variables(self.variables or {})
 
 
-class Throughput(Grid, frozen=True, kw_only=True):
+class ThroughputTable(Grid, frozen=True, kw_only=True):
     """Blocks of arms that take turns."""
 
     kind = "throughput"
+    trials = "arm"
     cycles: Annotated[int, Meta(ge=1, le=1000)] = 12  #: Number of slices per arm.
-    patience_s: Seconds | None = None  #: See ``BlockTrial.patience_s``.
+    patience_s: Seconds | None = None  #: See ``Trial.patience_s``.
     python: str | None = None
     variables: dict[str, str] = field(default_factory=dict)
     cores: Cores | tuple[Cores, ...] = 1  #: A list: each strategy has an arm with each of these numbers.
     busy_threads: BusyThreads = 0
     lag: bool = False
-    against: Against | None = None  #: Each strategy then has its own blocks, against itself with these settings.
+    against: AgainstTable | None = None  #: Each strategy then has its own blocks, against itself with these settings.
 
     def __post_init__(self) -> None:
         """Raise ValueError for a site that cannot be endless, and for settings that cannot be together."""
         super().__post_init__()
         endless(SiteConfig.from_dict(self.site), max(self.in_flight))
-        need(self.against != Against(), "against must be a table of at least one setting, not {}")
+        need(self.against != AgainstTable(), "against must be a table of at least one setting, not {}")
         alone = self.against is None or isinstance(self.cores, int)
         need(alone, "cores is one number where there is a table against")
 

@@ -30,7 +30,7 @@ class ExperimentError(ValueError):
     """The experiment is invalid. The message says what is wrong, where, and what is allowed."""
 
 
-class Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class ExperimentTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A table of an experiment. Its lists are not empty and have no value twice."""
 
     rounds: Rounds | None = None  #: Number of rounds of the table; None: that of the experiment.

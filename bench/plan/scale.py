@@ -12,9 +12,12 @@ from urllib.parse import urlsplit
 from msgspec import Meta, field
 from msgspec.structs import force_setattr
 
-from inflight.bench.plan.bare import BareTable, BareTrial
+from inflight.bench.plan.bare import BareTable, bare_trial
 from inflight.bench.plan.grid import check_bodies, latencies, served
 from inflight.bench.plan.judge import judged, need
+from inflight.bench.plan.trial import Trial
+from inflight.bench.rows.kinds import Arm, OpenWorkload, SwarmWorkload
+from inflight.bench.rows.parts import Site
 from inflight.fake_server.delays import parse_duration_ns
 from inflight.fake_server.site import SiteConfig
 
@@ -36,7 +39,7 @@ InFlight = Annotated[int, Meta(ge=1, le=MAX_IN_FLIGHT)]
 Rate = Annotated[float, Meta(gt=0, le=100_000)]
 
 
-class Swarm(BareTable, frozen=True, kw_only=True):
+class SwarmTable(BareTable, frozen=True, kw_only=True):
     """Each strategy at each number in flight over all processes."""
 
     kind = "swarm"
@@ -59,28 +62,31 @@ class Swarm(BareTable, frozen=True, kw_only=True):
             need(key not in _GIVEN, f"a swarm's site has no {key} of its own; {_GIVEN.get(key)}")
         check_bodies(SiteConfig.from_dict(self.site))
 
-    def trials(self, strategies: Sequence[str] = ()) -> list[BareTrial]:
+    def trials(self, strategies: Sequence[str] = (), number: int = 1) -> list[Trial]:
         """Return a trial of each strategy at each number in flight."""
         names = strategies if self.strategies is None else self.strategies
-        return [self._trial(name, in_flight) for in_flight in self.in_flight for name in names]
+        return [self._trial(name, in_flight, number) for in_flight in self.in_flight for name in names]
 
-    def _trial(self, strategy: str, in_flight: int) -> BareTrial:
+    def _trial(self, strategy: str, in_flight: int, number: int) -> Trial:
         hold = hold_ns(self.hold, "hold")
         given = {"ramp": self.ramp_per_s, "processes": self.processes}
         settings = "".join(f"/{key}={number}" for key, number in given.items() if number is not None)
         site = {"body_bytes": SWARM_BODY_BYTES, **self.site, **_ONLY_PAGES, "pages": in_flight}
-        values = {
-            "id": f"swarm/in_flight={in_flight}{settings}",
-            "in_flight": in_flight,
-            "ramp_per_s": self.ramp_per_s,
-            "connection": "keep-alive",
-            "site": SiteConfig.from_dict(site).to_dict(),
-            "processes": self.processes,
-        } | ({"hold_ns": hold} if hold else {})
-        return BareTrial("swarm", strategy, values, _SWARM_NS + in_flight * _SWARM_EACH_NS + hold)
+        workload = SwarmWorkload(
+            id=f"swarm/in_flight={in_flight}{settings}",
+            in_flight=in_flight,
+            ramp_per_s=self.ramp_per_s,
+            connection="keep-alive",
+            site=Site(**SiteConfig.from_dict(site).to_dict()),
+            processes=self.processes,
+            hold_ns=hold or None,
+        )
+        trial_id = f"{workload.id}/{strategy}/round={number}"
+        expected_ns = _SWARM_NS + in_flight * _SWARM_EACH_NS + hold
+        return Trial(trial_id, number, "swarm", workload, expected_ns, (Arm(strategy, strategy, "compared"),))
 
 
-class Open(BareTable, frozen=True, kw_only=True):
+class OpenTable(BareTable, frozen=True, kw_only=True):
     """Each rate of requests, at each latency of the site or at one target."""
 
     kind = "open"
@@ -104,18 +110,24 @@ class Open(BareTable, frozen=True, kw_only=True):
             need(self.latency == ("0",), "a target has a latency of its own; leave one of the two out")
             need(not self.site, "a target has a site of its own; leave one of the two out")
 
-    def trials(self, _strategies: Sequence[str] = ()) -> list[BareTrial]:
+    def trials(self, _strategies: Sequence[str] = (), number: int = 1) -> list[Trial]:
         """Return a trial of each rate at each latency, or at the target."""
         if self.target is not None:
             nothing = dict.fromkeys(("latency", "mean_latency_ns", "site"))
-            return [self._trial(f"target={self.target}", nothing, rate) for rate in self.rates]
+            return [self._trial(f"target={self.target}", nothing, rate, number) for rate in self.rates]
         sites = [served(SiteConfig.from_dict(self.site | {"delay": latency})) for latency in self.latency]
-        return [self._trial(f"latency={site['latency']}", site, rate) for site in sites for rate in self.rates]
+        return [self._trial(f"latency={site['latency']}", site, rate, number) for site in sites for rate in self.rates]
 
-    def _trial(self, name: str, site: dict[str, Any], rate: float) -> BareTrial:
-        values = {"id": f"open/{name}/rate={rate}", "rate_per_s": rate, "seconds": self.seconds, "users": self.users}
-        expected_ns = round(self.seconds * 1e9) + _AROUND_NS
-        return BareTrial("open", "locust", values | site | {"target": self.target}, expected_ns, "own")
+    def _trial(self, name: str, site: dict[str, Any], rate: float, number: int) -> Trial:
+        workload = OpenWorkload(
+            id=f"open/{name}/rate={rate}",
+            rate_per_s=rate,
+            seconds=self.seconds,
+            users=self.users,
+            target=self.target,
+            **site,
+        )
+        return bare_trial("open", "locust", workload, round(self.seconds * 1e9) + _AROUND_NS, number)
 
 
 def is_loopback(host: str) -> bool:

@@ -51,9 +51,9 @@ def run(*, folder: Path | None, chosen: Sequence[str], speed: float, out: Path |
     need(speed > 0, "--speed: nan is not in the range 0.01<=x<=100")  # click lets it pass
     run_folder = folder or _measured(chosen, out or Path("results"))
     stored = rows.read(run_folder)
-    known = sorted({row.strategy for row in stored if row.kind == "crawl"})
+    known = sorted({row.arm for row in stored if row.kind == "crawl"})
     names = {named(name, "--strategy", known) for name in chosen}
-    raced = [row for row in stored if not chosen or row.strategy in names]
+    raced = [row for row in stored if not chosen or row.arm in names]
     body = fragment(raced)
     if body is None:
         raise RowsError(f"{run_folder} has no two strategies on one workload with a time line")

@@ -14,7 +14,7 @@ from inflight.bench.measure import run as runs
 from inflight.bench.measure.crawl import run_trial
 from inflight.bench.measure.server import running
 from inflight.bench.measure.trial import Setting
-from inflight.bench.plan.trials import Trial
+from inflight.bench.plan.trial import Trial
 from inflight.bench.race.command import PRESET, show
 from inflight.bench.race.lanes import races
 from inflight.bench.rows.files import Row
@@ -44,10 +44,10 @@ def run(*, as_json: bool) -> int:
     cpus = host.choose_cpus(pin=True)
     with commands.interruptible(), running(cpus.server) as server, runs.beside_the_server(cpus):
         for trial in trials():
-            say(f"{trial.strategy}: {trial.workload.site.pages} pages, {trial.workload.in_flight} in flight ...")
+            say(f"{trial.name}: {trial.workload.site.pages} pages, {trial.workload.in_flight} in flight ...")
             row = run_trial(trial, server, Setting("demo", cpus))
             if row.status != "ok":
-                complain(f"inflight: {row.strategy} did not fetch all pages: {row.reason}")
+                complain(f"inflight: {row.arm} did not fetch all pages: {row.reason}")
                 return 1
             stored.append(row)
     if as_json:
@@ -65,8 +65,7 @@ def trials() -> list[Trial]:
     experiment = commands.experiment_of(PRESET, names, 1)
     grids = [edited(grid, pages=ALONE_PAGES) if grid.in_flight == (1,) else grid for grid in experiment.crawl]
     planned = runs.plan(edited(experiment, crawl=tuple(grids)))
-    crawls = [trial for trial in planned if isinstance(trial, Trial)]
-    return sorted(crawls, key=lambda trial: -trial.workload.in_flight)
+    return sorted(planned, key=lambda trial: -trial.workload.in_flight)
 
 
 def figures(rows: list[Row]) -> dict[str, Any]:
@@ -81,7 +80,7 @@ def figures(rows: list[Row]) -> dict[str, Any]:
         busy_ns = measured.cpu_user_ns + measured.cpu_system_ns + (measured.run_delay_ns or 0)
         crawls.append(
             {
-                "strategy": row.strategy,
+                "strategy": row.arm,
                 "in_flight": row.workload.in_flight,
                 "pages": measured.pages,
                 "makespan_ns": measured.makespan_ns,

@@ -66,8 +66,8 @@ def races(rows: Iterable[Row]) -> list[Race]:
     for row in crawls:
         key = json.encode(structs.replace(row.workload, id="any", arm=None), order="sorted")
         groups.setdefault(key, []).append(row)
-    many = {row.strategy for row in crawls if row.workload.in_flight > 1}
-    alone = [row for row in crawls if row.strategy not in many]
+    many = {row.arm for row in crawls if row.workload.in_flight > 1}
+    alone = [row for row in crawls if row.arm not in many]
     raced = [_race(group, [row for row in alone if _joins(row, group)]) for group in groups.values()]
     able = [race for race in raced if len(race.lanes) > 1]
     return sorted(able, key=lambda race: (-len(race.lanes), -race.replay_ns))[:4]
@@ -77,17 +77,17 @@ def _joins(row: Row, group: list[Row]) -> bool:
     guest, host = row.workload, group[0].workload
     site = structs.replace(guest.site, pages=host.site.pages)
     as_host = structs.replace(guest, id=host.id, arm=host.arm, in_flight=host.in_flight, site=site)
-    is_strange = row.strategy not in {each.strategy for each in group}
+    is_strange = row.arm not in {each.arm for each in group}
     return is_strange and as_host == host and guest.site.pages <= host.site.pages
 
 
 def _race(alike: list[Row], guests: list[Row]) -> Race:
     rounds: dict[str, list[Row]] = {}
     for row in (*alike, *guests):
-        rounds.setdefault(row.strategy, []).append(row)
+        rounds.setdefault(row.arm, []).append(row)
     rows = list(map(_median_round, rounds.values()))
     pages = max(map(_pages, [row for row in rows if row.valid] or rows))
-    rows.sort(key=lambda row: (not row.valid, _pages(row) < pages, row.measured.makespan_ns, row.strategy))
+    rows.sort(key=lambda row: (not row.valid, _pages(row) < pages, row.measured.makespan_ns, row.arm))
     lanes = tuple(_lane(row, pages, rank) for rank, row in enumerate(rows, 1))
     return Race(words.workload("crawl", to_builtins(alike[0].workload)), pages, lanes)
 

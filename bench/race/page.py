@@ -110,7 +110,7 @@ def _values(lane: Lane, room: int) -> dict[str, Any]:
     return {
         "name": lane.name,
         "own": lane.row.stack != "shared",
-        "colour": look(lane.row.strategy).number,
+        "colour": look(lane.row.arm).number,
         "cap": lane.in_flight,
         "rank": lane.rank,
         "invalid": lane.invalid,

@@ -2,7 +2,8 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from msgspec import Meta
+from msgspec import Meta, field
+from msgspec.structs import force_setattr
 
 from inflight.bench.rows.parts import (
     Answer,
@@ -34,28 +35,54 @@ from inflight.bench.rows.parts import (
 
 Connection = Literal["keep-alive", "per-fetch"]
 Metric = Literal["cpu_per_page", "throughput", "memory", "calls"]
+Resource = Literal["threads", "descriptors", "ports", "backlog", "memory"]
+Role = Literal["reference", "placebo", "compared"]
+IN_FLIGHT = 100
+"""Default number in flight."""
+KEEP_ALIVE: Connection = "keep-alive"
+"""Default use of connections."""
 
 
-class ArmOf(Closed, frozen=True, kw_only=True):
+class Arm(Closed, frozen=True):
     """One strategy with its settings; settings with their default value are absent."""
 
     name: Name  #: Name of the arm within its block.
     strategy: Name  #: Id of the strategy.
     #: reference: the others are compared with it. placebo: a copy of the reference. compared: any other arm.
-    role: Literal["reference", "placebo", "compared"]
-    label: Name  #: Name of the arm with all settings that are not the default.
-    in_flight: Maybe[PositiveCount] = None  #: The in-flight cap; absent: 100.
-    connection: Maybe[Connection] = None  #: The use of connections; absent: keep-alive.
+    role: Role
+    label: str = ""  #: Name of the arm with all settings that are not the default.
+    in_flight: PositiveCount = IN_FLIGHT  #: The in-flight cap; absent: 100.
+    connection: Connection = KEEP_ALIVE  #: The use of connections; absent: keep-alive.
     revision: Maybe[Name] = None  #: Git revision of its strategies; absent: the files as they are.
     repository: Maybe[Name] = None  #: Git repository of its strategies; absent: those of the harness.
-    python: Maybe[Name] = None  #: Interpreter of its worker; absent: that of the harness.
+    #: Interpreter of its worker: a path or a name, such as those of ``plan.trial.PAIRS``; absent: that of the harness.
+    python: Maybe[Name] = None
     interpreter: Maybe[Name] = None  #: Label of the interpreter in a run that compares several; absent: one.
-    requirements: Maybe[list[str]] = None  #: Requirements installed into an environment of its own.
-    variables: Maybe[dict[Name, str]] = None  #: Environment variables of its worker; absent: none.
-    cores: Maybe[PositiveCount] = None  #: Number of cores for its worker; absent: 1.
-    busy_threads: Maybe[PositiveCount] = None  #: Number of threads of its worker that compute while it crawls.
-    lag: Maybe[Literal[True]] = None  #: Whether the lag of its loop is measured.
+    requirements: tuple[str, ...] = ()  #: Requirements installed into an environment of its own.
+    variables: dict[Name, str] = field(default_factory=dict)  #: Environment variables of its worker; absent: none.
+    cores: PositiveCount = 1  #: Number of cores for its worker; absent: 1. If several, the last may be the server's.
+    busy_threads: Count = 0  #: Number of threads of its worker that compute while it crawls, without ever waiting.
+    lag: bool = False  #: Whether the lag of its loop is measured: how late a timer fires while it crawls.
     planted_loops: Maybe[Count] = None  #: A planted slowdown: empty loop iterations added to each page.
+
+    def __post_init__(self) -> None:
+        """Set the label: the strategy with its settings, ``callbacks@v1.2 (python3.12, in_flight=10)``."""
+        if self.connection == KEEP_ALIVE:  # a default is left out of rows only if it is the same object
+            force_setattr(self, "connection", KEEP_ALIVE)
+        settings = [
+            *([self.repository] if self.repository and not self.revision else []),
+            *([self.python] if self.python else []),
+            *self.requirements,
+            *([f"in_flight={self.in_flight}"] if self.in_flight != IN_FLIGHT else []),
+            *([self.connection] if self.connection != KEEP_ALIVE else []),
+            *(f"{key}={value}" for key, value in self.variables.items()),
+            *([f"cores={self.cores}"] if self.cores != 1 else []),
+            *([f"busy_threads={self.busy_threads}"] if self.busy_threads else []),
+            *(["lag"] if self.lag else []),
+            *([f"{self.planted_loops} loops planted"] if self.planted_loops else []),
+        ]
+        name = self.strategy + (f"@{self.revision}" if self.revision else "")
+        force_setattr(self, "label", f"{name} ({', '.join(settings)})" if settings else name)
 
 
 class ComparisonOf(Closed, frozen=True, kw_only=True):
@@ -74,18 +101,23 @@ class CrawlWorkload(Workload, frozen=True, kw_only=True):
     site: Site
     in_flight: PositiveCount  #: The in-flight cap: maximum number of fetches open at a time.
     connection: Connection  #: keep-alive: a connection per worker, reopened if it was closed; per-fetch: one per fetch.
-    cpu: Maybe[str] = None  #: CPU work per page, as the experiment wrote it, such as 2ms; absent: none.
-    cpu_ns: Maybe[PositiveNs] = None  #: CPU work per page that was asked for, on one core.
-    parked: Maybe[Literal[True]] = None  #: Memory is read again when all fetches but one are answered.
-    arm: Maybe[ArmOf] = None  #: The arm of a block or comparison, or of a run that compares interpreters.
+    cpu: str = "0"  #: CPU work per page, as the experiment wrote it, such as 2ms; absent: none.
+    cpu_ns: Ns = 0  #: CPU work per page that was asked for, on one core; absent: none.
+    parked: bool = False  #: Memory is read again when all fetches but one are answered and their workers wait.
+    arm: Maybe[Arm] = None  #: The arm of a block or comparison, or of a run that compares interpreters.
     comparison: Maybe[ComparisonOf] = None  #: The comparison that the row belongs to, if any.
 
     def __post_init__(self) -> None:
         """Reject cpu without cpu_ns or the reverse, and a comparison without an arm. Raises ValueError."""
-        if (self.cpu is None) != (self.cpu_ns is None):
+        if (self.cpu == "0") != (self.cpu_ns == 0):
             raise ValueError("of cpu and cpu_ns one alone")
         if self.comparison is not None and self.arm is None:
             raise ValueError("a comparison without the arm that the row is of")
+
+    @property
+    def roots(self) -> int:
+        """Number of pages that a crawl starts with, from the first page on: enough to reach the cap at once."""
+        return min(self.in_flight, self.site.pages) if self.site.links else self.site.pages
 
 
 class Timeline(Lists, frozen=True, kw_only=True):
@@ -141,6 +173,8 @@ _ANSWER = (
 )
 _SERVED = ("requests", "peak_in_flight", "responses_by_status", "cpu_ns", "cpu_share", "lateness_p99_ns")
 _SIZES = ("held_uss_bytes", "held_rss_bytes")
+_TIMED = {"pages_per_s": "", "cpu_per_page_ns": "CPU/page"}
+_HELD = {"held_uss_bytes": "held (USS)"}
 _RAN_WITH = ("strategy", "python", "implementation", "gil")
 
 
@@ -148,7 +182,7 @@ class CountsWorkload(CrawlWorkload, frozen=True, kw_only=True):
     """What was asked for: pages of an endless site, one after the other."""
 
     repeats: PositiveCount  #: Number of crawls for each counter.
-    bytecodes: Maybe[Literal[True]] = None  #: Whether bytecodes are counted.
+    bytecodes: bool = False  #: Whether bytecodes are counted.
 
 
 CounterName = Literal["python_calls", "c_calls", "system_calls", "bytecodes"]
@@ -176,6 +210,12 @@ class Counted(Open, frozen=True, kw_only=True):
 class Counts(Row, frozen=True, kw_only=True):
     """What a strategy does per page: calls and system calls, which no load of the machine changes."""
 
+    TITLE, SIZE, PREFIX = "calls and system calls per page", "in_flight", "counts"
+    PROGRESS: ClassVar[dict[str, str]] = {
+        "python_calls_per_page": "Python calls",
+        "system_calls_per_page": "system calls",
+    }
+    HAS_STRATEGY = IS_IN_TABLE = True
     FORMAT = 6
     NEEDED: ClassVar[Needed] = {"measured": ("pages",), "knobs": _RAN_WITH}
 
@@ -188,12 +228,15 @@ class IdleWorkload(Workload, frozen=True, kw_only=True):
 
     what: Name  #: The kind of thread or task.
     n: PositiveCount  #: Number to start.
-    variables: Maybe[dict[Name, str]] = None  #: Environment variables of the process; absent: none.
+    variables: dict[Name, str] = field(default_factory=dict)  #: Environment variables of the process; absent: none.
 
 
 class Crawl(Row, frozen=True, kw_only=True):
     """A timed crawl."""
 
+    TITLE, SIZE = "whole crawls, one strategy after the other", "in_flight"
+    PROGRESS = _TIMED
+    HAS_STRATEGY = IS_IN_TABLE = True
     NEEDED: ClassVar[Needed] = {"measured": _ANSWER, "server": _SERVED, "knobs": _RAN_WITH}
     ABOVE_0: ClassVar[tuple[str, ...]] = ("pages", "peak_in_flight", "pages_per_s", "makespan_ns", "cpu_per_page_ns")
 
@@ -207,6 +250,8 @@ class Memory(Crawl, frozen=True, kw_only=True):
     Of its times, only reach_ns and drain_ns are meaningful.
     """
 
+    TITLE, PREFIX = "memory of fetches that the server holds", "memory"
+    PROGRESS = _HELD
     NEEDED: ClassVar[Needed] = Crawl.NEEDED | {"measured": (*_ANSWER, "held_in_flight", *_SIZES, "reach_ns")}
     ABOVE_0 = ("held_in_flight", *_SIZES)
 
@@ -214,6 +259,8 @@ class Memory(Crawl, frozen=True, kw_only=True):
 class Idle(Row, frozen=True, kw_only=True):
     """N idle threads or tasks of one kind, held while memory is read."""
 
+    TITLE, SIZE, PREFIX = "memory of idle threads and tasks", "n", "idle"
+    PROGRESS = _HELD
     NEEDED: ClassVar[Needed] = {"measured": ("started", "start_ns", *_SIZES)}
     ABOVE_0 = _SIZES
 
@@ -225,7 +272,7 @@ class Idle(Row, frozen=True, kw_only=True):
 class ArmWorkload(CrawlWorkload, frozen=True, kw_only=True):
     """What was asked for."""
 
-    arm: ArmOf
+    arm: Arm
 
 
 class Window(Open, frozen=True, kw_only=True):
@@ -264,9 +311,12 @@ class ArmMeasured(Answer, frozen=True, kw_only=True):
     server_lost: Maybe[Literal[True]] = None  #: The server was lost in mid-block: the failure is not the arm's.
 
 
-class Arm(Row, frozen=True, kw_only=True):
+class ArmRow(Row, tag="arm", frozen=True, kw_only=True):
     """One arm of a block."""
 
+    TITLE, SIZE = "throughput, in blocks where all strategies take turns", "in_flight"
+    PROGRESS = _TIMED
+    HAS_STRATEGY = IS_IN_TABLE = True
     NEEDED: ClassVar[Needed] = {
         "measured": (
             *("block", "windows", "cpu_per_page_ns", "pages_per_s", "cpu_share"),
@@ -283,9 +333,9 @@ class Arm(Row, frozen=True, kw_only=True):
 class LimitWorkload(Workload, frozen=True, kw_only=True):
     """Workload of a limit."""
 
-    resource: Literal["threads", "descriptors", "ports", "backlog", "memory"]  #: The limited resource.
+    resource: Resource  #: The limited resource.
     through_shared: bool  #: Whether the search may exhaust limits shared with other processes.
-    predict: Maybe[Literal[True]] = None  #: The limit was only predicted; absent: threads were started up to it.
+    predict: bool = False  #: The limit was only predicted; absent: threads were started up to it.
 
 
 class NextCeiling(Closed, frozen=True, kw_only=True):
@@ -324,6 +374,9 @@ class LimitMeasured(Open, frozen=True, kw_only=True):
 class LimitFound(Row, tag="limit", frozen=True, kw_only=True):
     """Amount of a resource that this machine allows a process."""
 
+    TITLE, PREFIX = "limits of this machine", "limit"
+    PROGRESS: ClassVar[dict[str, str]] = {"found": "found", "predicted": "predicted"}
+    HAS_CHECKS = False
     NEEDED: ClassVar[Needed] = {"measured": ("stopped_by", "evidence")}
 
     stack: Literal["none"]
@@ -429,6 +482,9 @@ class ProbeWorkload(Workload, frozen=True, kw_only=True):
 class Probe(Row, frozen=True, kw_only=True):
     """A small program that tests one claim."""
 
+    TITLE = "programs"
+    HAS_CHECKS = False
+
     stack: Literal["none"]
     workload: ProbeWorkload
     measured: Probed
@@ -494,6 +550,7 @@ class OpenMeasured(Disturbances, frozen=True, kw_only=True):
 class OpenLoop(Row, tag="open", frozen=True, kw_only=True):
     """Requests at a constant rate of arrivals, independent of answers."""
 
+    TITLE, SIZE, PREFIX = "requests at constant rates", "rate_per_s", "open"
     NEEDED: ClassVar[Needed] = {
         "measured": (
             *("offered_per_s", "arrivals", "started", "completed", "failed", "completed_per_s", "peak_in_flight"),
@@ -569,6 +626,10 @@ class Swarm(Row, frozen=True, kw_only=True):
     The servers hold every response while the layers of memory are read.
     """
 
+    TITLE, SIZE, PREFIX = "swarms of many processes", "in_flight", "swarm"
+    PROGRESS: ClassVar[dict[str, str]] = {"held_in_flight": "held after", "reach_ns": ""}
+    HAS_STRATEGY = True
+    PATIENCE = (120.0, 5.0)  # many processes are slow to start, but not for each fetch
     NEEDED: ClassVar[Needed] = {
         "measured": (
             *("planned_in_flight", "client_processes", "server_processes", "nodes"),

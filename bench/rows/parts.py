@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Optional, TypeVar, cast
 
 import msgspec
-from msgspec import Meta, Struct, defstruct
+from msgspec import Meta, Struct, defstruct, field
 
 T = TypeVar("T")
 Maybe = Optional[T]  # noqa: UP045 - a generic alias
@@ -300,11 +300,29 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
     FORMAT: ClassVar[int] = 5
     """The format in which rows of this kind are written: the first one that has the kind as it is."""
 
+    TITLE: ClassVar[str]
+    """What its trials measure, as ``--dry-run`` has it."""
+    SIZE: ClassVar[str] = ""
+    """The field of its workload that is the size of a trial; empty: none is."""
+    PREFIX: ClassVar[str] = ""
+    """What the line of a trial that ended says before its workload."""
+    PROGRESS: ClassVar[dict[str, str]] = {}
+    """The figures in that line, and the words behind them."""
+    IS_IN_TABLE: ClassVar[bool] = False
+    """Whether the table of a run that goes on has its rows."""
+    HAS_STRATEGY: ClassVar[bool] = False
+    """Whether a strategy crawls."""
+    HAS_CHECKS: ClassVar[bool] = True
+    """Whether a row with the status ok has checks."""
+    PATIENCE: ClassVar[tuple[float, float]] = (60.0, 20.0)
+    """The default deadline of a trial: a number of seconds, and a multiple of its estimated time, which are added."""
+
     format: Annotated[int, Meta(ge=1, le=NEWEST_FORMAT)]  #: Format of the row; bench/rows/files.py has the history.
     run: Name  #: Name of the run and of its folder.
     trial: Name  #: Id of the trial: cell and round. It is the same in every run of the same experiment.
     round: Annotated[int, Meta(ge=1, le=10**6)]  #: Number of the round, from 1.
-    strategy: Name  #: Id of the strategy, or the thread or task, the probe, the resource, or locust.
+    #: Name of the arm, by default its strategy; or the thread or task, the probe, the resource, or locust.
+    arm: Name = field(name="strategy")
     #: shared: parses with strategies.core. own: has its own HTTP stack, so more than the concurrency model differs.
     #: none: no strategy crawls in this trial, or one that is no model but measures a part of a page.
     stack: Literal["shared", "own", "none"]
@@ -332,13 +350,19 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
         for name in self.ABOVE_0:
             if not getattr(self.measured, name):
                 raise ValueError(f"the status is ok, but measured.{name} is not above 0")
-        if self.kind not in {"probe", "limit"} and not self.checks:
+        if self.HAS_CHECKS and not self.checks:
             raise ValueError("the status is ok, but there are no checks")
 
     @property
     def kind(self) -> Kind:
         """The kind of trial."""
         return cast("Kind", self.__struct_config__.tag)
+
+    @property
+    def strategy(self) -> str:
+        """The strategy of its arm; of a row without one the same as ``arm``."""
+        arm = getattr(self.workload, "arm", None)
+        return self.arm if arm is None else str(arm.strategy)
 
     @property
     def valid(self) -> bool:
@@ -365,8 +389,8 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The strategy, with what it reached: ``my_client (100 of 200)``. So no output names it without."""
-        return f"{self.strategy} ({self.reached})" if self.reached else self.strategy
+        """The arm, with what it reached: ``my_client (100 of 200)``. So no output names it without."""
+        return f"{self.arm} ({self.reached})" if self.reached else self.arm
 
     @property
     def is_compared(self) -> bool:

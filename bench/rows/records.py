@@ -9,10 +9,12 @@ from typing import Annotated, Any, get_args
 
 import msgspec
 
-from inflight.bench.rows.kinds import Arm, Counts, Crawl, Idle, LimitFound, Memory, OpenLoop, Probe, Swarm
+from inflight.bench.rows.kinds import ArmRow, Counts, Crawl, Idle, LimitFound, Memory, OpenLoop, Probe, Swarm
 from inflight.bench.rows.parts import NEWEST_FORMAT, Row
 
-Record = Crawl | Memory | Idle | Probe | LimitFound | Swarm | OpenLoop | Arm | Counts
+Record = ArmRow | Crawl | Memory | Counts | Idle | Swarm | OpenLoop | Probe | LimitFound
+RECORDS: dict[str, type[Row]] = {record.__struct_config__.tag: record for record in get_args(Record)}
+"""The record of each kind of trial, in the order in which ``--dry-run`` has them."""
 MAX_MESSAGE = 200
 """Maximum length of an error message, which may contain the wrong value."""
 MIN_NUMBER = 1e-20
@@ -25,7 +27,6 @@ class _Head(msgspec.Struct):
     format: Annotated[int, msgspec.Meta(ge=1, le=10**6)]
 
 
-_FORMATS = {kind.__struct_config__.tag: kind.FORMAT for kind in get_args(Record)}
 _HEAD, _DECODER = msgspec.json.Decoder(_Head), msgspec.json.Decoder(Record)
 
 
@@ -48,12 +49,12 @@ def read(line: str) -> Row:
 
 def make(**values: Any) -> Row:
     """Make the record of a trial in the format of its kind from plain values. Raises ValueError as ``read`` does."""
-    return read(json.dumps(msgspec.to_builtins({"format": _FORMATS[values["kind"]]} | values)))
+    return read(json.dumps(msgspec.to_builtins({"format": RECORDS[values["kind"]].FORMAT} | values)))
 
 
 def changed(row: Row, **values: Any) -> Row:
     """Return a copy of a row with some fields replaced."""
-    return make(**{"kind": row.kind} | msgspec.structs.asdict(row) | values)
+    return make(**msgspec.to_builtins(row) | values)
 
 
 def _tame(value: Any, keep: str = "") -> Any:

@@ -26,8 +26,10 @@ def schema() -> dict[str, Any]:
     made, comments = msgspec.json.schema(Record), _comments()
     for name, definition in made["$defs"].items():
         record = vars(kinds).get(name) or vars(parts)[name]
+        fields = dict(zip(record.__struct_encode_fields__, record.__struct_fields__, strict=True))
         for key, value in definition["properties"].items():
-            meanings = [comments[base.__name__, key] for base in record.__mro__ if (base.__name__, key) in comments]
+            names = [(base.__name__, fields.get(key)) for base in record.__mro__]
+            meanings = [comments[name] for name in names if name in comments]
             if meanings and "$ref" not in value:
                 definition["properties"][key] = {"description": meanings[0]} | value
         # Python before 3.13 keeps the indentation of docstrings

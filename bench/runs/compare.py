@@ -19,7 +19,7 @@ from inflight.bench.frame.figures import FIGURES
 from inflight.bench.frame.frame import TIMED, long, trials, with_cycles
 from inflight.bench.frame.ratios import change
 from inflight.bench.frame.statistics import CONFIDENCE, MARGIN, holm
-from inflight.bench.plan.arm import REFERENCE
+from inflight.bench.plan.trial import REFERENCE
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
 

@@ -18,8 +18,8 @@ from inflight.bench.frame import noise
 from inflight.bench.frame.contrast import contrast, records, summary
 from inflight.bench.frame.figures import figure_of
 from inflight.bench.frame.statistics import MARGIN
-from inflight.bench.plan.arm import REFERENCE
 from inflight.bench.plan.experiment import PRESETS, preset_names
+from inflight.bench.plan.trial import REFERENCE
 from inflight.bench.race.lanes import races
 from inflight.bench.race.page import section as race_section
 from inflight.bench.rows.files import Row
@@ -473,5 +473,5 @@ def _facts(studies: Studies, figures: dict[str, Any], *, is_alone: bool) -> list
         valid = planned - len(bad)
         reason = words.plain(reasons[0].removesuffix("."), 90)
         figures["trials"] = {"valid": valid, "planned": planned}
-        sentences.append(SENTENCES["valid"].format(valid, planned, words.name(bad[0].strategy), reason))
+        sentences.append(SENTENCES["valid"].format(valid, planned, words.name(bad[0].arm), reason))
     return sentences

@@ -111,7 +111,7 @@ def rooms(studies: "Studies") -> dict[str, Rooms]:
     sizes = slopes(studies)
     of_threads = with_threads(trials)
     largest = trials.groupby("model", sort=False)["in_flight"].max()
-    limited = {base(row.strategy): row.measured.reached_in_flight for row in rows if row.reached}
+    limited = {base(row.arm): row.measured.reached_in_flight for row in rows if row.reached}
     table = {}
     for model, in_flight in largest.items():
         room = {name: known[name].most for name in SHARED if name in known}

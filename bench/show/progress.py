@@ -27,20 +27,6 @@ TRUST_NS = 5_000_000_000
 """Weight of the plan's estimate, as measured time, so that one unusual first step does not decide."""
 MIN_NAME, _WHERE = 16, 34
 """Columns of the name of a strategy, at least, and of its workload."""
-_TIMED = {"pages_per_s": "", "cpu_per_page_ns": "CPU/page"}
-_HELD = {"held_uss_bytes": "held (USS)"}
-_FIGURES: dict[str, dict[str, str]] = {
-    "crawl": _TIMED,
-    "arm": _TIMED,
-    "memory": _HELD,
-    "idle": _HELD,
-    "counts": {"python_calls_per_page": "Python calls", "system_calls_per_page": "system calls"},
-    "swarm": {"held_in_flight": "held after", "reach_ns": ""},
-    "limit": {"found": "found", "predicted": "predicted"},
-}
-"""The figures in the line of a trial of each kind, and the words behind them."""
-IN_TABLE = frozenset({"crawl", "arm", "memory", "counts"})
-"""The kinds of trials that are in the table of a run that goes on; of those that count, it has how many are done."""
 USUAL_IN_FLIGHT = 100
 """Of workloads with the same latency, the table has the one nearest to this number."""
 MAX_LINES, MIN_SIZES = 20, 3
@@ -178,22 +164,22 @@ def reporting(
     On a terminal, there is a table of ``planned`` and ``rows``, to which the caller adds rows before it reports them.
     Trials in the table have a line only if they are not valid. It stays if an exception ends this, such as Ctrl-C.
     """
-    width = name_width(trial.strategy for trial in waiting)
-    names = [words.plain(trial.strategy, 30) for trial in waiting] + [""]
+    width = name_width(trial.name for trial in waiting)
+    names = [words.plain(trial.name, 30) for trial in waiting] + [""]
     expected_ns = sum(trial.expected_ns for trial in waiting)
     progress = Progress(len(waiting), expected_ns, names[0], clock=clock)
-    in_table = IN_TABLE if planned and wants_live(sys.stderr) else ()
+    has_table = bool(planned) and wants_live(sys.stderr)
 
     def below() -> str:
         filled = 40 * progress.done // max(1, progress.total)
         return f"\n{'━' * filled:─<40}\n{table_so_far(planned, rows)}"
 
-    if in_table:
+    if has_table:
         progress.below = below
     with displayed(progress):
 
         def report(number: int, total: int, ended: Sequence[Row]) -> None:
-            with_line = [row for row in ended if not row.valid or row.kind not in in_table]
+            with_line = [row for row in ended if not (has_table and row.valid and row.IS_IN_TABLE)]
             lines = step_lines(number, total, with_line, width)
             progress.finished(
                 "\n".join(lines),
@@ -205,7 +191,7 @@ def reporting(
         try:
             yield report
         except BaseException:
-            if in_table:
+            if has_table:
                 progress.put(below(), "")
             raise
 
@@ -234,9 +220,9 @@ def table_so_far(planned: Mapping[str, int], rows: Sequence[Row]) -> str:
         f"{'':{width}}  per page   pages/s per fetch     done",
     ]
     for name, total in [*planned.items()][:MAX_LINES]:
-        mine = [row for row in rows if row.strategy == name and row.kind in IN_TABLE]
-        cost = _mean(units.duration, [row.measured.cpu_per_page_ns for row in fast if row.strategy == name])
-        rate = _mean(units.number, [row.measured.pages_per_s for row in slow if row.strategy == name])
+        mine = [row for row in rows if row.arm == name and row.IS_IN_TABLE]
+        cost = _mean(units.duration, [row.measured.cpu_per_page_ns for row in fast if row.arm == name])
+        rate = _mean(units.number, [row.measured.pages_per_s for row in slow if row.arm == name])
         figures = f"{cost:>10}{rate:>10}{_memory_each(mine):>10}{f'{len(mine)}/{total}':>9}"
         limits = "".join(dict.fromkeys(f"  ({row.reached})" for row in mine if row.reached))
         lines.append(f"{words.name(name):{width}}{figures}{limits}")
@@ -281,7 +267,7 @@ def trial_line(number: int, total: int, row: Row, *, colour: bool | None = None,
     """
     figures = [
         f"{figure_of(name).write(value, 3):>14} {behind}".rstrip()
-        for name, behind in (_FIGURES.get(row.kind, {}) if row.status == "ok" else {}).items()
+        for name, behind in (row.PROGRESS if row.status == "ok" else {}).items()
         if (value := getattr(row.measured, name, None)) is not None
     ]
     reasons = "; ".join(words.plain(reason) for reason in row.invalid_reasons)
@@ -295,8 +281,7 @@ def trial_line(number: int, total: int, row: Row, *, colour: bool | None = None,
 
 
 def _where(row: Row) -> str:
-    kind = row.kind if row.kind in {"memory", "counts", "idle", "swarm", "limit", "open"} else ""
-    return words.join(", ", kind, words.workload(row.kind, msgspec.to_builtins(row.workload)))
+    return words.join(", ", row.PREFIX, words.workload(row.kind, msgspec.to_builtins(row.workload)))
 
 
 def step_lines(number: int, total: int, rows: Sequence[Row], width: int = MIN_NAME) -> list[str]:

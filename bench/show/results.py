@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from inflight.bench.show.studies import Studies
 
-ASKED = {"crawl", "arm", "memory", "counts", "swarm"}
-"""The kinds of trials in which a strategy crawls."""
 _WHOLE = (
     "cores",
     "latency_ns",
@@ -153,7 +151,8 @@ class Results:
             for row in self.rows
             for check in row.checks
         ]
-        return _typed(pd.DataFrame(lines, columns=[*of_row, *of_check]), [*of_row, *of_check])
+        names = ["trial", "strategy", *of_row[2:], *of_check]
+        return _typed(pd.DataFrame(lines, columns=names), names)
 
     def plot(self, study: str, ax: "Axes | None" = None) -> "Figure":
         """Plot one panel of a study by its name, such as ``"throughput"``; its title names the workload.
@@ -202,8 +201,8 @@ def as_json(studies: "Studies") -> dict[str, Any]:
     """Return a run as JSON values, as ``Results.summary`` does."""
     from inflight.bench.show.answer import answer_of
 
-    counted = (row for row in studies.rows if row.kind in ASKED and not row.is_compared)
-    stacks = {row.strategy: row.stack for row in counted}
+    counted = (row for row in studies.rows if row.HAS_STRATEGY and not row.is_compared)
+    stacks = {row.arm: row.stack for row in counted}
     return {
         "format": FORMAT,
         "runs": sorted({row.run for row in studies.rows}),
@@ -216,15 +215,15 @@ def as_json(studies: "Studies") -> dict[str, Any]:
             {
                 "strategy": name,
                 "stack": stack,
-                "trials": sum(row.strategy == name for row in studies.rows),
-                "valid": sum(row.strategy == name and row.valid for row in studies.rows),
+                "trials": sum(row.arm == name for row in studies.rows),
+                "valid": sum(row.arm == name and row.valid for row in studies.rows),
             }
             for name, stack in sorted(stacks.items(), key=lambda item: (item[1] != "shared", item[0]))
         ],
         "answer": answer_of(studies).as_json(),
         **studies.as_json(),
         "invalid": [
-            {name: getattr(row, name) for name in ("trial", "strategy", "status", "reason")}
+            {"trial": row.trial, "strategy": row.arm, "status": row.status, "reason": row.reason}
             | {"failed_checks": [{"name": check.name, "detail": check.detail} for check in row.failed_checks]}
             for row in studies.rows
             if not row.valid
@@ -277,8 +276,8 @@ def _having(rows: Iterable[Row], what: str, wanted: Collection[object]) -> list[
 def _value(row: Row, what: str) -> object:
     """Return a value of the workload of a trial in which a strategy crawls; None for other trials."""
     if what == "strategy":
-        return row.strategy
-    if row.kind not in ASKED:
+        return row.arm
+    if not row.HAS_STRATEGY:
         return None
     value = getattr(row.workload, what, None)
     return "0" if value is None and what == "cpu" else value

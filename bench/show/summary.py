@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from inflight.bench import units
 from inflight.bench.frame import ratios
 from inflight.bench.frame.ratios import Place
-from inflight.bench.plan.arm import REFERENCE
+from inflight.bench.plan.trial import REFERENCE
 from inflight.bench.rows.files import Row
 from inflight.bench.show import answer as answers
 from inflight.bench.show import folder as folders
@@ -68,7 +68,7 @@ def not_counted(rows: Sequence[Row]) -> Table | None:
         reasons = [] if row.valid else row.invalid_reasons or ["no reason given"]
         for why in reasons:
             kind, _, detail = why.partition(": ")
-            cases[kind].append((words.name(row.strategy), detail))
+            cases[kind].append((words.name(row.arm), detail))
     if not cases:
         return None
     lines = []

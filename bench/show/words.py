@@ -146,9 +146,9 @@ def counted(number: float, what: str) -> str:
 
 def limited(rows: "Iterable[Row]") -> list[str]:
     """Say of each client with a limit of its own how many it keeps in flight, of the most that it was asked for."""
-    able = [row for row in rows if row.reached and not row.strategy.endswith(AGAIN)]
+    able = [row for row in rows if row.reached and not row.arm.endswith(AGAIN)]
     able.sort(key=lambda row: row.workload.in_flight)
-    reached = {name(row.strategy): row.reached for row in able}
+    reached = {name(row.arm): row.reached for row in able}
     return [SENTENCES["limited"].format(*each) for each in reached.items()]
 
 

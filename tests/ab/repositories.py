@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from inflight.bench.plan.arm import Arm
+from inflight.bench.rows.kinds import Arm
 
 ROOT = Path(__file__).parents[2]
 NOW, ONCE = "inflight.strategies", "strategies"
@@ -49,7 +49,8 @@ HONEST = "def crawl(job, frontier):\n    honest(job, frontier)\n"
 
 def arm(strategy: str, revision: str | None = None, repository: Path | None = None, **options: Any) -> Arm:
     """Return an arm of a strategy at a revision of a repository."""
-    return Arm("A", strategy, revision=revision, repository=repository, **options)
+    place = None if repository is None else str(repository)
+    return Arm("A", strategy, "compared", revision=revision, repository=place, **options)
 
 
 def git(folder: Path, *arguments: str) -> str:

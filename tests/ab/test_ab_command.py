@@ -24,9 +24,9 @@ from inflight.bench.measure import host
 from inflight.bench.measure.run import RunError, new_folder
 from inflight.bench.measure.trial import Setting
 from inflight.bench.plan import comparison
-from inflight.bench.plan.arm import BlockTrial
 from inflight.bench.plan.comparison import from_words
 from inflight.bench.plan.judge import ExperimentError
+from inflight.bench.plan.trial import Trial
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Check, Row
 from inflight.bench.rows.records import changed
@@ -56,13 +56,13 @@ def stored(out: Path) -> dict[str, Any]:
     return found
 
 
-def repeating(mean: float, sd: float) -> Callable[[BlockTrial], dict[str, Any]]:
+def repeating(mean: float, sd: float) -> Callable[[Trial], dict[str, Any]]:
     """Return blocks whose twelve values of CPU time, with this mean and SD, come again and again."""
     values = noise(12, mean, sd)
     return lambda trial: {"cpu": values[(trial.round - 1) % 12]}
 
 
-def always(**options: Any) -> Callable[[BlockTrial], dict[str, Any]]:
+def always(**options: Any) -> Callable[[Trial], dict[str, Any]]:
     return lambda _trial: options
 
 
@@ -119,7 +119,7 @@ def test_cpu_time_alone_has_its_verdict_at_its_look(laboratory: Laboratory, tmp_
     assert len(laboratory.asked) == 1 + ends.blocks, "one block calibrates"
 
 
-MANY: dict[str, tuple[Callable[[BlockTrial], Mapping[str, Any]], float, Ends]] = {
+MANY: dict[str, tuple[Callable[[Trial], Mapping[str, Any]], float, Ends]] = {
     # name: (options of each block, more memory in B, the end)
     "all alike": (always(), 0.0, Ends("pass", 12, "B is not more than 5.0 % worse")),
     "less throughput": (always(throughput=0.1), 0.0, Ends("regression", 12, "throughput -9.4 %")),
@@ -148,7 +148,7 @@ def test_every_metric_control_and_failure_counts(laboratory: Laboratory, tmp_pat
     options, memory, ends = MANY[name]
     varied = noise(48, 0.0, 0.004)
 
-    def made(trial: BlockTrial) -> dict[str, Any]:
+    def made(trial: Trial) -> dict[str, Any]:
         moved = varied[trial.round - 1]
         own = {key: value + moved if isinstance(value, float) else value for key, value in options(trial).items()}
         return {"cpu": moved, "throughput": moved} | own
@@ -299,7 +299,7 @@ def test_settings_of_a_side_reach_its_arm(laboratory: Laboratory, tmp_path: Path
 
     done = call("ab", "callbacks", *given, *CPU, "--out", tmp_path)
 
-    arms = {arm.name: (arm.in_flight, arm.variables) for arm in laboratory.asked[-1].arms}  # type: ignore[union-attr]
+    arms = {arm.name: (arm.in_flight, arm.variables) for arm in laboratory.asked[-1].arms}
     assert done.code == 0
     assert arms["A"] == arms["A again"] == (7, {"X": "1", "Y": "2"})
     assert arms["B"] == (8, {"X": "1", "Y": "3"})

@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 
 from inflight import strategies
-from inflight.bench.plan.arm import Arm
 from inflight.bench.plan.comparison import METRICS, Comparison, from_words
 from inflight.bench.plan.judge import ExperimentError
+from inflight.bench.plan.trial import row_trials
+from inflight.bench.rows.kinds import Arm
 from inflight.fake_server.site import SiteConfig
 
 
@@ -129,13 +131,13 @@ def test_the_site_has_the_requested_links_and_the_normalized_latency() -> None:
 
 def test_a_label_and_a_row_have_only_settings_that_are_not_the_default() -> None:
     given: dict[str, Any] = {"python": "p", "in_flight": 7, "connection": "per-fetch", "variables": {"X": "1"}}
-    full = side("a", repository=Path("/r"), requirements=("x",), revision="v1", **given)
+    full = side("a", repository="/r", requirements=("x",), revision="v1", **given)
 
-    assert compared().a.to_dict() == {
+    assert to_builtins(compared().a) == {
         "name": "A", "strategy": "callbacks", "role": "reference", "label": "callbacks"
     }  # fmt: skip
-    assert full.to_dict() == {
-        "name": "", "strategy": "a", "role": "compared", "repository": "/r", "requirements": ["x"], "revision": "v1",
+    assert to_builtins(full) == {
+        "name": "", "strategy": "a", "role": "compared", "repository": "/r", "requirements": ("x",), "revision": "v1",
         "label": "a@v1 (p, x, in_flight=7, per-fetch, X=1)",
     } | given  # fmt: skip
 
@@ -150,7 +152,7 @@ def test_a_block_of_a_comparison_has_b_between_two_measurements_of_a() -> None:
     ]
     assert (block.id, block.round, block.cycles) == ("compare/ab/round=3", 3, 12)
     assert compared(latency="50ms").block(1).cycles == 2
-    assert block.trials[1].values["comparison"] == {
+    assert to_builtins(row_trials(block)[1].workload.comparison) == {
         "name": "ab", "metrics": ["cpu_per_page"], "gated": ["cpu_per_page"]
     }  # fmt: skip
 
@@ -159,11 +161,12 @@ def test_a_block_of_a_comparison_has_b_between_two_measurements_of_a() -> None:
     ("number", "order", "b", "most"), [(1, "AABB", "callbacks", 6400), (2, "BBAA", "thread_pool", 3200)]
 )
 def test_memory_is_held_at_two_sizes_by_each_side_in_turn(number: int, order: str, b: str, most: int) -> None:
-    trials = compared().memory(number, {"A": strategies.describe("callbacks"), "B": strategies.describe(b)})
+    models = {"A": strategies.describe("callbacks"), "B": strategies.describe(b)}
+    trials = replace(compared(), models=models).memory(number)
 
-    assert "".join(name for name, _ in trials) == order
-    assert len({trial.id for _, trial in trials}) == 4
-    few, many = sorted({trial.workload.in_flight for _, trial in trials})
+    assert "".join(trial.name for trial in trials) == order
+    assert len({trial.id for trial in trials}) == 4
+    few, many = sorted({trial.workload.in_flight for trial in trials})
     assert few in range(200, 800)
     assert many in range(most // 2, most), "less where a thread waits for each fetch"
-    assert {trial.values["arm"]["name"] for _, trial in trials} == {"A", "B"}
+    assert {trial.workload.arm.name for trial in trials} == {"A", "B"}

@@ -9,7 +9,7 @@ import pytest
 
 from inflight.bench.ab import counts, show
 from inflight.bench.ab.counts import Difference, judge, verdict
-from inflight.bench.plan.trials import AnyTrial
+from inflight.bench.plan.trial import Trial
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.kinds import Counts
@@ -182,8 +182,8 @@ def test_a_comparison_without_any_total_is_a_section_without_a_table() -> None:
 def answers(b: Mapping[str, Sequence[int]], **of_b: Any) -> Any:
     """Answer the trials of both sides."""
 
-    def answer(trial: AnyTrial, _calibrates: bool) -> list[Row]:
-        side = trial.values["arm"]["name"]
+    def answer(trial: Trial, _calibrates: bool) -> list[Row]:
+        side = trial.name
         return [side_row(side, EQUAL if side == "A" else b, **(of_b if side == "B" else {}))]
 
     return answer

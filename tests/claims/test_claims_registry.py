@@ -10,9 +10,9 @@ from inflight import strategies
 from inflight.bench.claims import claims
 from inflight.bench.claims.command import work_out
 from inflight.bench.claims.trials import TIMED_PROBES, key_of_row, parts_of
-from inflight.bench.plan.arm import BlockTrial
 from inflight.bench.plan.experiment import ExperimentError, parse
-from inflight.bench.plan.trials import estimate_ns, row_trials
+from inflight.bench.plan.trial import row_trials
+from inflight.bench.plan.trials import estimate_ns
 from inflight.bench.rows import records
 from inflight.bench.rows.records import changed
 from tests.claims.cases import CLAIMS
@@ -30,9 +30,9 @@ def test_each_claim_has_a_place_of_its_own() -> None:
 @pytest.mark.parametrize("quick", [False, True], ids=["all", "quick"])
 def test_trials_fit_the_format_of_rows(quick: bool) -> None:
     for trial in (part for one in work_out(ALL, quick=quick).trials.values() for part in row_trials(one)):
-        row = changed(crawl_row(status="skipped"), kind=trial.kind, workload=trial.values, stack=trial.stack)
+        row = changed(crawl_row(status="skipped"), kind=trial.kind, workload=trial.workload, stack=trial.stack)
 
-        assert msgspec.to_builtins(records.read(row.to_json()).workload) == trial.values
+        assert msgspec.to_builtins(records.read(row.to_json()).workload) == msgspec.to_builtins(trial.workload)
 
 
 @pytest.mark.parametrize(("quick", "minutes"), [(True, 2), (False, 30)])
@@ -51,8 +51,8 @@ def test_a_trial_of_several_claims_is_run_once_and_each_claim_has_its_rows() -> 
     needed = work_out(ALL, quick=False)
     rows = [
         changed(
-            crawl_row(part.strategy, status="skipped"),
-            kind=part.kind, stack=part.stack, round=part.round, workload=part.values,
+            crawl_row(part.name, status="skipped"),
+            kind=part.kind, stack=part.stack, round=part.round, workload=part.workload,
         )
         for trial in needed.trials.values()
         for part in row_trials(trial)
@@ -114,6 +114,6 @@ def test_blocks_of_equal_names_on_different_interpreters_are_different_trials() 
 
     needed = work_out([claim], quick=False)
 
-    pythons = [{arm.python for arm in trial.arms} for trial in needed.trials.values() if isinstance(trial, BlockTrial)]
+    pythons = [{arm.python for arm in trial.arms} for trial in needed.trials.values() if trial.is_block]
     blocks = len(claim.experiment.strategies) * claim.experiment.rounds
     assert [pythons.count({name}) for name in ("free-threaded", "with-the-lock")] == [blocks, blocks]

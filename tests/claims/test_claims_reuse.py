@@ -14,7 +14,7 @@ from inflight.bench.claims.command import Needed, work_out
 from inflight.bench.claims.trials import Key, as_rows_of, find_rows
 from inflight.bench.measure import host, interpreters
 from inflight.bench.measure import run as runs
-from inflight.bench.plan.trials import AnyTrial, row_trials
+from inflight.bench.plan.trial import Trial, row_trials
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, Status
 from inflight.bench.rows.records import changed
@@ -37,7 +37,7 @@ def of_blocks() -> Needed:
     return work_out([CLAIMS["async-not-faster"]], quick=True)
 
 
-def trial_of(needed: Needed, kind: str) -> tuple[Key, AnyTrial]:
+def trial_of(needed: Needed, kind: str) -> tuple[Key, Trial]:
     return next((key, trial) for key, trial in needed.trials.items() if trial.kind == kind)
 
 
@@ -45,22 +45,20 @@ def group_of(needed: Needed) -> list[Key]:
     return [key for key in needed.trials if key[0] == "crawl" and key[3] == 1]
 
 
-def rows_of(
-    asked: AnyTrial, status: Status = "ok", started_at: str | None = None, *, invalid: bool = False
-) -> list[Row]:
+def rows_of(asked: Trial, status: Status = "ok", started_at: str | None = None, *, invalid: bool = False) -> list[Row]:
     """Make the rows of a trial, as another run named them."""
     found = []
     for part in row_trials(asked):
-        made = crawl_row(part.strategy, status=status)
+        made = crawl_row(part.name, status=status)
         more = {"probe": RACED, "arm": msgspec.to_builtins(made.measured) | ARM | {"service": {"count": 0}}}
         found.append(
             changed(
                 made,
-                trial=f"{ANOTHER}/{part.strategy}",
+                trial=f"{ANOTHER}/{part.name}",
                 kind=part.kind,
                 stack=part.stack,
                 round=part.round,
-                workload=part.values | {"id": ANOTHER},
+                workload=part.workload | {"id": ANOTHER},
                 measured=more.get(part.kind, made.measured),
                 checks=(*made.checks, FAILED) if invalid else made.checks,
                 started_at=started_at or made.started_at,
@@ -96,7 +94,7 @@ def test_valid_rows_of_the_same_trial_are_reused(tmp_path: Path, needed: Needed,
 
     assert set(found) == {key}
     assert {row.trial: msgspec.to_builtins(row.workload) for row in again} == {
-        p.id: p.values for p in row_trials(trial)
+        p.id: p.workload for p in row_trials(trial)
     }
     assert {row.run for row in again} == {"one"}
 

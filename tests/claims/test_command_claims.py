@@ -9,7 +9,7 @@ import pytest
 from inflight.bench.claims.command import report_of, work_out
 from inflight.bench.claims.verdicts import load
 from inflight.bench.measure import interpreters
-from inflight.bench.plan.trials import row_trials
+from inflight.bench.plan.trial import row_trials
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import changed

@@ -10,7 +10,7 @@ from inflight import strategies
 from inflight.bench.commands import planned
 from inflight.bench.measure import run as runs
 from inflight.bench.plan.experiment import load, preset_names
-from inflight.bench.plan.trials import row_trials
+from inflight.bench.plan.trial import row_trials
 from tests.cli.command import call
 
 TINY = """

@@ -8,7 +8,8 @@ import pytest
 import tomli_w
 
 from inflight.bench.plan.experiment import PRESETS, load
-from inflight.bench.plan.trials import expand, row_trials
+from inflight.bench.plan.trial import row_trials
+from inflight.bench.plan.trials import expand
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
 from inflight.strategies import describe, names

@@ -16,8 +16,9 @@ from inflight.bench.commands.limits import Printer
 from inflight.bench.measure.limits import make_row
 from inflight.bench.measure.limits.ceilings import make_figures
 from inflight.bench.measure.trial import Begin
-from inflight.bench.plan.bare import BareTrial, Limit
+from inflight.bench.plan.bare import LimitTable
 from inflight.bench.plan.experiment import load
+from inflight.bench.plan.trial import Trial
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.kinds import Ceiling
 from tests.cli.command import await_end, call, inflight, running
@@ -118,7 +119,7 @@ def test_a_run_predicts_limits_without_starting_threads_up_to_them(lowered: int,
 
 
 def test_a_prediction_of_nothing_is_valid() -> None:
-    (trial,) = Limit(resources=("threads",), predict=True).trials()
+    (trial,) = LimitTable(resources=("threads",), predict=True).trials()
 
     row = make_row(trial, "run", Begin.now(), make_figures([], "predicted", []))
 
@@ -127,10 +128,14 @@ def test_a_prediction_of_nothing_is_valid() -> None:
 
 
 def test_a_limit_that_is_not_only_predicted_has_the_id_of_older_rows() -> None:
-    def trial(**settings: bool) -> BareTrial:
-        return Limit(resources=("threads",), **settings).trials()[0]
+    def trial(**settings: bool) -> Trial:
+        return LimitTable(resources=("threads",), **settings).trials()[0]
 
-    assert trial().values == {"id": "limit/threads", "resource": "threads", "through_shared": False}
+    assert msgspec.to_builtins(trial().workload) == {
+        "id": "limit/threads",
+        "resource": "threads",
+        "through_shared": False,
+    }
     assert trial(predict=True).expected_ns < trial().expected_ns
 
 

@@ -15,10 +15,12 @@ from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.process import ROOT, Runtime
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Setting
-from inflight.bench.plan.arm import Arm, BlockTrial
-from inflight.bench.plan.grid import Workload
+from inflight.bench.plan.grid import served
+from inflight.bench.plan.trial import Trial
 from inflight.bench.rows import records
 from inflight.bench.rows.files import Row
+from inflight.bench.rows.kinds import Arm, CrawlWorkload
+from inflight.fake_server.delays import parse_duration_ns
 from inflight.fake_server.site import SiteConfig
 from tests.patience import FOREVER_S
 
@@ -26,18 +28,28 @@ CYCLES = 2
 GOOD_CAP = 20
 GOOD = (
     Arm("callbacks", "callbacks", "reference", in_flight=GOOD_CAP),
-    Arm("thread_pool", "thread_pool", in_flight=GOOD_CAP),
+    Arm("thread_pool", "thread_pool", "compared", in_flight=GOOD_CAP),
 )
 CERTAIN = {"answer correct", "no unexpected failures", "requests counted alike", "settings applied"}
 """Checks of trials and arms that no busy machine fails."""
 
 
-def block_of(members: Sequence[Arm], latency: str = "2ms", cpu: str = "0") -> BlockTrial:
-    workload = Workload("throughput/test", "crawl", SiteConfig(delay=latency), GOOD_CAP, "keep-alive", cpu=cpu)
-    return BlockTrial("throughput/test/round=1", 1, workload, tuple(members), CYCLES, expected_ns=0)
+def block_of(members: Sequence[Arm], latency: str = "2ms", cpu: str = "0") -> Trial:
+    site = served(SiteConfig(delay=latency))
+    workload = CrawlWorkload(
+        id="throughput/test",
+        in_flight=GOOD_CAP,
+        connection="keep-alive",
+        cpu=cpu,
+        cpu_ns=parse_duration_ns(cpu),
+        **site,
+    )
+    models = {arm.name: strategies.describe("callbacks") for arm in members}
+    models |= {arm.name: strategies.describe(arm.strategy) for arm in members if arm.strategy in strategies.names()}
+    return Trial("throughput/test/round=1", 1, "arm", workload, 0, tuple(members), models, cycles=CYCLES)
 
 
-def run(trial: BlockTrial, fake: Server, folder: Path = ROOT) -> dict[str, Row]:
+def run(trial: Trial, fake: Server, folder: Path = ROOT) -> dict[str, Row]:
     """Run a block with the strategies of a folder, check that no process is left, and return the row of each arm.
 
     The server may be as slow as it likes.
@@ -59,9 +71,9 @@ def run(trial: BlockTrial, fake: Server, folder: Path = ROOT) -> dict[str, Row]:
             Setting("run", host.ANY, lambda _: FOREVER_S, unit_ns=1000.0),
         )
     assert children() <= before
-    assert [row.strategy for row in rows] == [arm.name for arm in trial.arms]
+    assert [row.arm for row in rows] == [arm.name for arm in trial.arms]
     assert all(records.read(row.to_json()) == row for row in rows)
-    return {row.strategy: row for row in rows}
+    return {row.arm: row for row in rows}
 
 
 def children() -> set[psutil.Process]:

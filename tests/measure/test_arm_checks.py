@@ -11,8 +11,8 @@ from inflight.bench.measure.blocks.checks import CHECKS
 from inflight.bench.measure.checks import judge
 from inflight.bench.measure.trial import Observation
 from inflight.bench.plan.experiment import Experiment
-from inflight.bench.plan.grid import Throughput
-from inflight.bench.plan.trials import RowTrial, row_trials
+from inflight.bench.plan.grid import ThroughputTable
+from inflight.bench.plan.trial import Trial, row_trials
 from inflight.bench.rows.files import Check
 
 WANTED = {"strategy": "callbacks", "cpus": [1], "variables": {}}
@@ -29,9 +29,10 @@ GOOD = Observation(
 )  # fmt: skip
 
 
-def trial_of(cpu: str) -> RowTrial:
+def trial_of(cpu: str) -> Trial:
     """Return an arm of a block whose site lets a fetch wait for a second."""
-    experiment = Experiment(name="x", strategies=("callbacks",), throughput=(Throughput(latency=("1s",), cpu=(cpu,)),))
+    table = ThroughputTable(latency=("1s",), cpu=(cpu,))
+    experiment = Experiment(name="x", strategies=("callbacks",), throughput=(table,))
     (block,) = runs.all_trials(experiment)
     return row_trials(block)[0]
 

@@ -14,7 +14,7 @@ from inflight.bench.measure.blocks.usage import Usage
 from inflight.bench.measure.process import DEFAULT
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Setting
-from inflight.bench.plan.grid import Throughput
+from inflight.bench.plan.grid import ThroughputTable
 from inflight.bench.plan.trials import block_of
 from inflight.bench.rows import records
 
@@ -23,7 +23,7 @@ SERVER = SimpleNamespace(ceiling_per_s=None, alive=True)
 
 @pytest.mark.parametrize("latency", ["0", "10ms"])
 def test_an_arm_without_pages_in_its_windows_fails(latency: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    (workload,) = Throughput(latency=(latency,)).workloads("throughput")
+    (workload,) = ThroughputTable(latency=(latency,)).workloads("throughput")
     described = strategies.describe("callbacks")
     block = block_of(workload, [described], cycles=1, number=1)
     idle = Running(
@@ -48,7 +48,7 @@ def test_the_arms_of_a_workload_that_asks_for_too_much_are_skipped(monkeypatch: 
     def refuse(*_: object) -> Observed:
         raise TooMuchForServerError("up to 10,000 pages/s would take it all")
 
-    (workload,) = Throughput(latency=("10ms",)).workloads("throughput")
+    (workload,) = ThroughputTable(latency=("10ms",)).workloads("throughput")
     block = block_of(workload, [strategies.describe("callbacks")], cycles=1, number=1)
     monkeypatch.setattr("inflight.bench.measure.blocks.block.observe", refuse)
 

@@ -23,8 +23,8 @@ from inflight.bench.measure.blocks.run import _figures, _windows
 from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.blocks.usage import Clock, ProcessClock, Usage
 from inflight.bench.measure.process import DEFAULT
-from inflight.bench.plan.arm import Arm
 from inflight.bench.rows import files as rows
+from inflight.bench.rows.kinds import Arm
 from tests.measure.made_engine import GOOD, block_of
 
 STORED = json.loads(Path(__file__).with_name("block_beside_a_neighbour.json").read_text("utf-8"))
@@ -180,7 +180,7 @@ def test_an_arm_with_children_is_not_read_in_band() -> None:
 )
 def test_what_cannot_be_read_in_band_is_known_before(strategy: str, cores: int, is_sampled: bool) -> None:
     described = strategies.describe(strategy)
-    arm = Arm(strategy, strategy, stack=described.stack, cores=cores)
+    arm = Arm(strategy, strategy, "compared", cores=cores)
 
     assert block._has_samples(arm, Prepared(arm, described, DEFAULT, None)) is is_sampled
 

@@ -9,7 +9,7 @@ import pytest
 from inflight.bench.measure.blocks import block
 from inflight.bench.measure.process import Worker
 from inflight.bench.measure.server import Server
-from inflight.bench.plan.arm import Arm
+from inflight.bench.rows.kinds import Arm
 from tests.measure.made_engine import CYCLES, GOOD, assert_good, block_of, children, run, running
 from tests.measure.workshop import Workshop
 from tests.patience import FOREVER_S, until
@@ -137,7 +137,7 @@ def test_each_failing_arm_has_a_reason_and_stops_no_other(
     monkeypatch.setattr(block, "_patience_s", lambda pages, _: 0.0 if pages == SLOW_CAP else FOREVER_S)
     monkeypatch.setattr(block, "_slice", look_first)
     monkeypatch.setattr(block, "_speaking", speaking_now)
-    bad = [Arm(name, name, in_flight=SLOW_CAP if name in SLOW else BAD_CAP) for name in WRONG]
+    bad = [Arm(name, name, "compared", in_flight=SLOW_CAP if name in SLOW else BAD_CAP) for name in WRONG]
 
     rows = run(replace(block_of([*GOOD, *bad]), patience_s=CPU_S), fake, workshop.folder)
 

@@ -14,18 +14,19 @@ from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.blocks.usage import TaskClock, Usage, is_task_clock_permitted
 from inflight.bench.measure.process import DEFAULT, Worker
 from inflight.bench.measure.server import Server
-from inflight.bench.plan.arm import Arm, placebo
+from inflight.bench.plan.trial import placebo
+from inflight.bench.rows.kinds import Arm
 from inflight.strategies import describe
 from tests.measure.made_engine import GOOD, GOOD_CAP, assert_good, block_of, run
 
 
 def test_every_arm_of_a_block_has_a_row_with_all_windows(fake: Server) -> None:
-    alone = Arm("sequential", "sequential", in_flight=GOOD_CAP)
+    alone = Arm("sequential", "sequential", "compared", in_flight=GOOD_CAP)
 
     rows = run(block_of([*GOOD, alone], latency="0", cpu="100us"), fake)
 
     for row in rows.values():
-        assert_good(row, cap=1 if row.strategy == "sequential" else GOOD_CAP)
+        assert_good(row, cap=1 if row.arm == "sequential" else GOOD_CAP)
         assert row.measured.worked_pages == row.measured.pages
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema
 import psutil
 import pytest
+from msgspec import structs
 
 from inflight.bench.ab import decide as deciding
 from inflight.bench.frame import blocks as read
@@ -19,18 +20,17 @@ from inflight.bench.measure.blocks.comparing import Place, cycles_for, slice_sd
 from inflight.bench.measure.blocks.sides import prepare
 from inflight.bench.measure.run import ServerKeeper
 from inflight.bench.measure.trial import Setting
-from inflight.bench.plan.arm import Arm
 from inflight.bench.plan.comparison import LIGHT, MEMORY_SIZES, Comparison, comparison
 from inflight.bench.rows import records
 from inflight.bench.rows.files import SCHEMA_FILE, Row
-from inflight.bench.rows.kinds import Window
+from inflight.bench.rows.kinds import Arm, Window
 from inflight.fake_server.site import SiteConfig
 from tests.ab.repositories import arm, commit, copy_strategies, git, name_as_once, with_mine
 from tests.made_blocks import TIMED
 from tests.patience import FOREVER_S
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text("utf-8")))
-CALLBACKS = Arm("A", "callbacks")
+CALLBACKS = Arm("A", "callbacks", "compared")
 Mine = Callable[..., Arm]
 
 
@@ -77,12 +77,16 @@ def made(a: Arm, b: Arm, **options: Any) -> Comparison:
 
 def rows_of(place: Place, folder: Path, **arms: Arm) -> dict[str, Row]:
     """Run one unpinned block of these arms; return their rows by name."""
-    named = [replace(one, name=name, role="compared") for name, one in arms.items()]
+    named = [structs.replace(one, name=name, role="compared") for name, one in arms.items()]
     prepared = {one.name: prepare(one, folder / "sides" / one.name) for one in named}
-    trial = replace(made(CALLBACKS, CALLBACKS).block(1), arms=(replace(named[0], role="reference"), *named[1:]))
+    trial = replace(
+        made(CALLBACKS, CALLBACKS).block(1),
+        models={name: arm.described for name, arm in prepared.items()},
+        arms=(structs.replace(named[0], role="reference"), *named[1:]),
+    )
     found = runs.measured(trial, place.keeper, place.setting("made"), prepared)
-    assert [row.strategy for row in found] == list(arms)
-    return {row.strategy: row for row in found}
+    assert [row.arm for row in found] == list(arms)
+    return {row.arm: row for row in found}
 
 
 def test_settings_variables_and_revisions_reach_their_arm(place: Place, mine: Mine, tmp_path: Path) -> None:
@@ -94,11 +98,11 @@ def test_settings_variables_and_revisions_reach_their_arm(place: Place, mine: Mi
     found = rows_of(
         place,
         tmp_path,
-        few=Arm("", "callbacks", in_flight=7, variables={"INFLIGHT_TEST": "a"}),
+        few=Arm("x", "callbacks", "compared", in_flight=7, variables={"INFLIGHT_TEST": "a"}),
         prints=prints,
-        one=Arm("", "sequential", variables={"PYTHONDEVMODE": ""}),
+        one=Arm("x", "sequential", "compared", variables={"PYTHONDEVMODE": ""}),
         once=arm("generators", "HEAD", repository),
-        planted=Arm("", "callbacks", planted_loops=50),
+        planted=Arm("x", "callbacks", "compared", planted_loops=50),
     )
 
     assert {name: (row.status, row.reason) for name, row in found.items()} == dict.fromkeys(found, ("ok", None))
@@ -130,11 +134,11 @@ def test_a_side_that_fails_only_when_its_memory_is_read_has_failed(place: Place,
     b = mine(shy)
     planned, prepared = comparing.ready(made(CALLBACKS, b, metrics=(*TIMED, "memory")), tmp_path / "sides")
     assert b.repository is not None
-    (b.repository / "strategies" / "mine.py").write_text("raise SystemExit", "utf-8")  # the copy runs
+    (Path(b.repository) / "strategies" / "mine.py").write_text("raise SystemExit", "utf-8")  # the copy runs
 
     (found,) = read.blocks(comparing.measure(tmp_path, planned, 1, prepared, place, memory=True))
 
-    assert [(row.strategy, row.status) for row in found.arms.values()] == [("A", "ok"), ("B", "ok"), ("A again", "ok")]
+    assert [(row.arm, row.status) for row in found.arms.values()] == [("A", "ok"), ("B", "ok"), ("A again", "ok")]
     few, many = MEMORY_SIZES[1]
     assert [row.workload.in_flight for row in found.memory["A"]] == [few, LIGHT * many]
     assert {row.status for row in found.memory["A"]} == {"ok"}

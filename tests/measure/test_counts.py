@@ -18,12 +18,13 @@ from inflight.bench.measure.process import DEFAULT, Runtime
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Setting
 from inflight.bench.measure.worker import trace
-from inflight.bench.plan.arm import Arm
-from inflight.bench.plan.grid import Counts
+from inflight.bench.plan import trials as plan
+from inflight.bench.plan.grid import CountsTable
 from inflight.bench.plan.judge import ExperimentError
-from inflight.bench.plan.trials import Trial
+from inflight.bench.plan.trial import Trial
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
+from inflight.bench.rows.kinds import Arm
 from inflight.strategies import registry
 from tests.cli.command import call
 from tests.measure import given_interpreters
@@ -155,9 +156,9 @@ short = pytest.mark.usefixtures("_short")
 
 
 def trial_of(name: str, arm: Arm | None = None, **table: Any) -> Trial:
-    grid = Counts(**table)
+    grid = CountsTable(**table)
     (workload,) = grid.workloads("counts")
-    return Trial(f"counts/{name}", 1, name, strategies.describe(name).stack, workload, 1, more=grid.more, arm=arm)
+    return plan.trial_of("counts", 1, workload, strategies.describe(name), arm)
 
 
 def count(server: Server, name: str, runtime: Runtime = DEFAULT, arm: Arm | None = None, **table: Any) -> Row:
@@ -214,7 +215,7 @@ def test_a_run_counts_the_same_in_both_repeats(tmp_path: Path) -> None:
 @short
 def test_a_planted_call_is_one_more_call_of_python_and_is_named(fake: Server) -> None:
     usual = measured(count(fake, "callbacks", repeats=1))
-    planted = measured(count(fake, "callbacks", arm=Arm("B", "callbacks", planted_loops=1), repeats=1))
+    planted = measured(count(fake, "callbacks", arm=Arm("B", "callbacks", "compared", planted_loops=1), repeats=1))
 
     assert planted["totals"]["python_calls"][0] - usual["totals"]["python_calls"][0] == 30
     assert planted["totals"]["c_calls"] == usual["totals"]["c_calls"]

@@ -4,12 +4,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from msgspec import to_builtins
 
 from inflight.bench.measure import host, process
 from inflight.bench.measure import run as runs
 from inflight.bench.plan.experiment import Experiment
-from inflight.bench.plan.grid import Crawl
-from inflight.bench.plan.trials import AnyTrial
+from inflight.bench.plan.grid import CrawlTable
+from inflight.bench.plan.trial import Trial
 from inflight.bench.rows import files as rows
 from inflight.strategies.base import Job
 from inflight.strategies.core import work
@@ -18,8 +19,8 @@ from tests.made_rows import crawl_row, edited
 CPUS = host.Cpus(None, None)
 
 
-def trials(*cpu: str) -> list[AnyTrial]:
-    grid = Crawl(in_flight=(1,), pages=10, cpu=cpu)
+def trials(*cpu: str) -> list[Trial]:
+    grid = CrawlTable(in_flight=(1,), pages=10, cpu=cpu)
     return runs.all_trials(Experiment(name="x", strategies=("sequential",), crawl=(grid,)))
 
 
@@ -41,7 +42,9 @@ def test_a_job_survives_json_and_without_work_has_the_format_of_older_strategies
 
 
 def test_a_workload_without_work_keeps_its_older_format() -> None:
-    none, some = sorted((trial.values for trial in trials("0", "1500us")), key=lambda values: len(values["id"]))
+    none, some = sorted(
+        (to_builtins(trial.workload) for trial in trials("0", "1500us")), key=lambda values: len(values["id"])
+    )
 
     assert "cpu" not in none
     assert none["id"] == "crawl/latency=0/in_flight=1/keep-alive"
@@ -64,7 +67,7 @@ def test_the_cost_of_work_is_the_median_of_several_measurements(monkeypatch: pyt
 
 
 def test_work_makes_a_crawl_shorter_where_it_bounds_it() -> None:
-    grid = Crawl(latency=("10ms",), in_flight=(10,), seconds=1.0, cpu=("0", "5ms"), pages=5000)
+    grid = CrawlTable(latency=("10ms",), in_flight=(10,), seconds=1.0, cpu=("0", "5ms"), pages=5000)
 
     assert [workload.site.pages for workload in grid.workloads("crawl")] == [1000, 200]
 

@@ -9,11 +9,13 @@ import pytest
 import tomli_w
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import to_builtins
 
 from inflight import strategies
 from inflight.bench.plan.experiment import MAX_SEED, Experiment, ExperimentError, Grid, load, parse, preset_names
-from inflight.bench.plan.grid import CONNECTIONS, Counts, Crawl, Memory, Throughput, Workload
+from inflight.bench.plan.grid import CONNECTIONS, CountsTable, CrawlTable, MemoryTable, ThroughputTable
 from inflight.bench.plan.judge import MAX_SECONDS
+from inflight.bench.rows.kinds import CrawlWorkload
 from inflight.fake_server.delays import parse_delay
 from inflight.fake_server.site import SiteConfig
 
@@ -28,7 +30,7 @@ def read(text: str) -> Experiment:
     return parse(tomllib.loads(text), "name", KNOWN, "my.toml")
 
 
-def workloads_of(experiment: Experiment) -> list[Workload]:
+def workloads_of(experiment: Experiment) -> list[CrawlWorkload]:
     return [workload for _, workload in experiment.cells()]
 
 
@@ -43,9 +45,9 @@ def test_an_empty_crawl_table_is_an_experiment_with_defaults() -> None:
 
     assert experiment.strategies == KNOWN
     assert (experiment.rounds, experiment.seed, experiment.pin, experiment.deadline_s) == (1, 1, True, None)
-    ((_, workload),) = experiment.cells()
-    assert (workload.kind, workload.in_flight, workload.connection) == ("crawl", 100, "keep-alive")
-    assert workload.site == SiteConfig()
+    ((grid, workload),) = experiment.cells()
+    assert (grid.trials, workload.in_flight, workload.connection) == ("crawl", 100, "keep-alive")
+    assert to_builtins(workload.site) == SiteConfig().to_dict()
 
 
 MISTAKES: dict[str, dict[str, str]] = {
@@ -272,12 +274,12 @@ def test_every_preset_loads_and_says_what_it_is_about(name: str) -> None:
 
 
 def test_the_series_has_the_workloads_of_its_stored_runs_and_new_ones_after_them() -> None:
-    def blocks(name: str) -> list[tuple[Workload, Any, Any]]:
+    def blocks(name: str) -> list[tuple[CrawlWorkload, Any, Any]]:
         experiment = load(name, strategies.names())
         return [
             (each, grid.cycles, grid.rounds or experiment.rounds)
             for grid, each in experiment.cells()
-            if isinstance(grid, Throughput)
+            if isinstance(grid, ThroughputTable)
         ]
 
     stored = sorted(SERIES.glob("*/experiment.toml"))
@@ -341,9 +343,9 @@ def tables(kind: type[Grid], **values: st.SearchStrategy[Any]) -> st.SearchStrat
     return st.lists(st.builds(kind, **CROSSED, **values), min_size=1, max_size=2).map(tuple)
 
 
-def counted() -> st.SearchStrategy[tuple[Counts, ...]]:
+def counted() -> st.SearchStrategy[tuple[CountsTable, ...]]:
     values = {"repeats": st.integers(1, 10), "bytecodes": st.booleans(), "connection": CROSSED["connection"]}
-    return st.lists(st.builds(Counts, **values), max_size=2).map(tuple)
+    return st.lists(st.builds(CountsTable, **values), max_size=2).map(tuple)
 
 
 def experiments() -> st.SearchStrategy[Experiment]:
@@ -356,9 +358,9 @@ def experiments() -> st.SearchStrategy[Experiment]:
         seed=st.integers(0, MAX_SEED),
         pin=st.booleans(),
         deadline_s=st.none() | st.floats(0.001, 10_000) | st.integers(1, 10_000),
-        crawl=tables(Crawl, **OF_SITES),
-        memory=st.just(()) | tables(Memory, site=SITES, waves=st.integers(1, 100), parked=st.booleans()),
-        throughput=st.just(()) | tables(Throughput, **BLOCKS_OF_ARMS),
+        crawl=tables(CrawlTable, **OF_SITES),
+        memory=st.just(()) | tables(MemoryTable, site=SITES, waves=st.integers(1, 100), parked=st.booleans()),
+        throughput=st.just(()) | tables(ThroughputTable, **BLOCKS_OF_ARMS),
         counts=counted(),
     )
 
@@ -420,7 +422,7 @@ def test_tables_of_blocks_and_limits_are_an_experiment_without_any_crawl() -> No
     experiment = read(BARE)
 
     assert experiment.grids == ()
-    assert [trial.values["id"] for table in experiment.bare for trial in table.trials()] == [
+    assert [trial.workload.id for table in experiment.bare for trial in table.trials()] == [
         "idle/thread/n=100",
         "idle/thread/n=200",
         "idle/asyncio_task/n=100",

@@ -20,8 +20,9 @@ from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Setting
 from inflight.bench.measure.worker.crawl import longest_pause_ns
 from inflight.bench.plan import trials as plan
-from inflight.bench.plan.grid import Workload
+from inflight.bench.plan.grid import served
 from inflight.bench.rows.files import Row
+from inflight.bench.rows.kinds import CrawlWorkload
 from inflight.fake_server.site import SiteConfig
 from inflight.strategies.base import Job
 from tests.measure.made_engine import GOOD, block_of, run
@@ -102,8 +103,10 @@ def stop_somebody():
 def test_a_crawl_with_a_stop_is_invalid(name: str, fake: Server, workshop: Workshop) -> None:
     workshop.add_strategy(name, BODY + (STOPPED[name] or "        pass\n"))
     described = strategies.describe(name, workshop.folder / "inflight" / "strategies")
-    workload = Workload("test", "crawl", SiteConfig(pages=10, links=5, delay="1ms"), 2, "keep-alive")
-    trial = replace(plan.trial_of("test", 1, workload, described), reachable=2)
+    workload = CrawlWorkload(
+        id="test", in_flight=2, connection="keep-alive", **served(SiteConfig(pages=10, links=5, delay="1ms"))
+    )
+    trial = plan.trial_of("crawl", 1, workload, described)
     setting = Setting("run", host.ANY, lambda _: FOREVER_S, runtime=Runtime(strategies=workshop.folder))
 
     row = run_trial(trial, fake, setting)

@@ -14,7 +14,7 @@ import pytest
 from inflight.bench.measure import host
 from inflight.bench.measure.bare import run_idle
 from inflight.bench.measure.idle import worker as idle
-from inflight.bench.measure.preflight import shortage
+from inflight.bench.measure.preflight import shortages
 from inflight.bench.measure.process import environment
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Setting
@@ -116,7 +116,7 @@ def test_too_many_sockets_are_refused_before_the_start() -> None:
     if hard == resource.RLIM_INFINITY:
         pytest.skip("no descriptor limit here")
 
-    reason = shortage(bare.idle("asyncio_task_stream", hard))
+    reason = next(iter(shortages(bare.idle("asyncio_task_stream", hard)).values()), None)
 
     assert reason is not None
     assert "RLIMIT_NOFILE" in reason
@@ -124,7 +124,7 @@ def test_too_many_sockets_are_refused_before_the_start() -> None:
 
 
 def test_too_many_threads_are_refused_with_the_name_of_the_limit() -> None:
-    reason = shortage(bare.idle("thread", bare.MAX_N))
+    reason = next(iter(shortages(bare.idle("thread", bare.MAX_N)).values()), None)
 
     assert reason is not None
     assert reason.startswith("2,000,000 threads are more than ")
@@ -132,7 +132,7 @@ def test_too_many_threads_are_refused_with_the_name_of_the_limit() -> None:
 
 
 def test_a_million_coroutines_are_allowed() -> None:
-    assert shortage(bare.idle("asyncio_task", 1_000_000)) is None
+    assert next(iter(shortages(bare.idle("asyncio_task", 1_000_000)).values()), None) is None
 
 
 def test_a_worker_without_its_controller_ends_at_once_and_silently() -> None:

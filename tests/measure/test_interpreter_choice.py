@@ -7,8 +7,8 @@ import pytest
 
 from inflight.bench.measure import interpreters
 from inflight.bench.measure.interpreters import Interpreter
-from inflight.bench.plan.arm import FREE_THREADED, GENERATIONAL, INCREMENTAL, NEWEST, OLDEST, PAIRS, WITH_THE_LOCK
 from inflight.bench.plan.judge import ExperimentError
+from inflight.bench.plan.trial import FREE_THREADED, GENERATIONAL, INCREMENTAL, NEWEST, OLDEST, PAIRS, WITH_THE_LOCK
 
 
 def made(version: str, path: str = "", **more: Any) -> Interpreter:

@@ -14,9 +14,8 @@ from inflight.bench.measure import interpreters
 from inflight.bench.measure.interpreters import Interpreter
 from inflight.bench.measure.process import Runtime
 from inflight.bench.plan import experiment
-from inflight.bench.plan.arm import BlockTrial
 from inflight.bench.plan.judge import ExperimentError
-from inflight.bench.plan.trials import Trial, expand
+from inflight.bench.plan.trials import expand
 from inflight.bench.rows import files as rows
 from tests.cli.command import inflight
 from tests.patience import FOREVER_S, until
@@ -190,18 +189,18 @@ def test_each_strategy_has_an_arm_and_a_memory_trial_on_each_interpreter(
     trials = expand(planned, {name: strategies.describe(name) for name in planned.strategies})
 
     new = str(tmp_path / "bin" / "python3.13")
-    blocks = [trial for trial in trials if isinstance(trial, BlockTrial)]
+    blocks = [trial for trial in trials if trial.is_block]
     assert [(arm.name, arm.python, arm.role) for arm in blocks[0].arms] == [
         ("callbacks old", "python3.11", "reference"),
         ("callbacks old again", "python3.11", "placebo"),
         ("callbacks new", new, "compared"),
     ]
-    held = [trial for trial in trials if isinstance(trial, Trial)]
-    assert {(trial.strategy, trial.module) for trial in held} == {
+    held = [trial for trial in trials if not trial.is_block]
+    assert {(trial.name, trial.arms[0].strategy) for trial in held} == {
         ("callbacks old", "callbacks"),
         ("callbacks new", "callbacks"),
     }
-    assert {trial.values["arm"]["interpreter"] for trial in held} == {"old", "new"}
+    assert {trial.workload.arm.interpreter for trial in held} == {"old", "new"}
 
 
 def test_an_experiment_with_interpreters_is_written_and_read_again(planned: experiment.Experiment) -> None:

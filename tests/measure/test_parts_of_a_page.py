@@ -4,7 +4,7 @@ import pytest
 
 from inflight import strategies
 from inflight.bench.measure.server import Server
-from inflight.bench.plan.arm import Arm
+from inflight.bench.rows.kinds import Arm
 from inflight.strategies import null_client
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def test_null_clients_are_good_arms_beside_a_model(fake: Server) -> None:
-    parts = [Arm(name, name, stack="none", in_flight=GOOD_CAP) for name in PARTS]
+    parts = [Arm(name, name, "compared", in_flight=GOOD_CAP) for name in PARTS]
 
     rows = run(block_of([GOOD[0], *parts], latency="0"), fake)
 

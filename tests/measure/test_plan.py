@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import to_builtins
 
 from inflight.bench.measure import run as runs
-from inflight.bench.plan.arm import BlockTrial
-from inflight.bench.plan.bare import Idle, Limit, Probe
+from inflight.bench.plan.bare import IdleTable, LimitTable, ProbeTable
 from inflight.bench.plan.experiment import Experiment, ExperimentError, load, parse
-from inflight.bench.plan.grid import Counts, Crawl, Memory
-from inflight.bench.plan.trials import Trial, above_limits, estimate_ns, expand, remarks, row_trials
+from inflight.bench.plan.grid import CountsTable, CrawlTable, MemoryTable
+from inflight.bench.plan.trial import Trial, row_trials
+from inflight.bench.plan.trials import above_limits, estimate_ns, expand, remarks
 from inflight.strategies import Description, describe, names
 
 DESCRIBED = {
@@ -33,8 +34,8 @@ def an_experiment(
         strategies=strategies,
         rounds=rounds,
         seed=seed,
-        crawl=(Crawl(latency=("0", "1ms"), in_flight=caps, pages=20),),
-        memory=(Memory(in_flight=caps, site={"links": 0}),),
+        crawl=(CrawlTable(latency=("0", "1ms"), in_flight=caps, pages=20),),
+        memory=(MemoryTable(in_flight=caps, site={"links": 0}),),
     )
 
 
@@ -44,8 +45,8 @@ def plan(seed: int = 1, rounds: int = 1) -> list[Trial]:
 
 def crawls(experiment: Experiment) -> list[Trial]:
     trials = expand(experiment, DESCRIBED)
-    assert all(isinstance(trial, Trial) for trial in trials)
-    return [trial for trial in trials if isinstance(trial, Trial)]
+    assert not any(trial.is_block for trial in trials)
+    return trials
 
 
 def test_a_strategy_whose_limit_is_below_some_caps_is_listed() -> None:
@@ -81,7 +82,7 @@ def test_a_strategy_is_not_compared_with_itself_in_equal_settings() -> None:
 def test_each_round_has_each_cell_once(seed: int, rounds: int) -> None:
     trials = plan(seed, rounds)
 
-    cells = [(trial.workload.id, trial.strategy) for trial in trials]
+    cells = [(trial.workload.id, trial.name) for trial in trials]
     size = len(trials) // rounds
     for number in range(rounds):
         part = slice(number * size, (number + 1) * size)
@@ -102,7 +103,7 @@ def test_rounds_are_shuffled_differently() -> None:
 
 
 def test_a_grid_may_take_part_in_the_first_rounds_only() -> None:
-    crawl, memory = Crawl(in_flight=(1, 2)), Memory(in_flight=(3,), rounds=2)
+    crawl, memory = CrawlTable(in_flight=(1, 2)), MemoryTable(in_flight=(3,), rounds=2)
 
     trials = crawls(Experiment(name="x", strategies=("many",), rounds=3, crawl=(crawl,), memory=(memory,)))
 
@@ -115,7 +116,7 @@ def test_the_rounds_of_a_table_are_its_own_or_else_those_of_the_experiment() -> 
     experiment = parse({"strategies": ["many"], "throughput": tables}, "x", DESCRIBED, "x.toml")
 
     def blocks(asked: Experiment) -> Counter[int]:
-        return Counter(trial.values["in_flight"] for trial in expand(asked, DESCRIBED))
+        return Counter(trial.workload.in_flight for trial in expand(asked, DESCRIBED))
 
     assert blocks(experiment) == {1: 6, 2: 1}
     assert blocks(experiment.cut_to(4)) == {1: 4, 2: 4}
@@ -124,7 +125,7 @@ def test_the_rounds_of_a_table_are_its_own_or_else_those_of_the_experiment() -> 
 
 
 def test_a_model_with_a_limit_is_left_out_above_it() -> None:
-    caps = {name: {t.workload.in_flight for t in plan() if t.strategy == name} for name in DESCRIBED}
+    caps = {name: {t.workload.in_flight for t in plan() if t.name == name} for name in DESCRIBED}
 
     assert caps == {"one": {1}, "some": {1, 2, 5}, "many": set(CAPS), "own": set(CAPS)}
 
@@ -134,24 +135,24 @@ def test_sequential_runs_at_cap_one_only() -> None:
         experiment = load(preset, names())
         trials = expand(experiment, {name: describe(name) for name in experiment.strategies})
         parts = [part for trial in trials for part in row_trials(trial)]
-        assert {part.values["in_flight"] for part in parts if part.strategy == "sequential"} == {1}
+        assert {part.workload.in_flight for part in parts if part.name == "sequential"} == {1}
 
 
 def test_a_grid_may_be_for_some_strategies_only() -> None:
-    crawl, memory = Crawl(in_flight=(1,)), Memory(in_flight=(3,), strategies=("many",))
+    crawl, memory = CrawlTable(in_flight=(1,)), MemoryTable(in_flight=(3,), strategies=("many",))
 
     trials = crawls(Experiment(name="x", strategies=("one", "many", "own"), crawl=(crawl,), memory=(memory,)))
 
-    assert {t.strategy for t in trials if t.kind == "crawl"} == {"one", "many", "own"}
-    assert [t.strategy for t in trials if t.kind == "memory"] == ["many"]
+    assert {t.name for t in trials if t.kind == "crawl"} == {"one", "many", "own"}
+    assert [t.name for t in trials if t.kind == "memory"] == ["many"]
 
 
 def test_a_model_that_needs_threads_says_how_many_a_fetch() -> None:
-    experiment = Experiment(name="x", strategies=("thread_pool", "callbacks"), memory=(Memory(in_flight=(5,)),))
+    experiment = Experiment(name="x", strategies=("thread_pool", "callbacks"), memory=(MemoryTable(in_flight=(5,)),))
 
     trials = expand(experiment, {name: describe(name) for name in experiment.strategies})
 
-    assert {t.strategy: t.threads_each for t in trials if isinstance(t, Trial)} == {"thread_pool": 1, "callbacks": 0}
+    assert {t.name: t.models[t.name].threads_each for t in trials} == {"thread_pool": 1, "callbacks": 0}
 
 
 def test_blocks_probes_and_limits_are_trials_like_others() -> None:
@@ -159,10 +160,10 @@ def test_blocks_probes_and_limits_are_trials_like_others() -> None:
         name="x",
         strategies=("many",),
         rounds=2,
-        crawl=(Crawl(),),
-        idle=(Idle(what=("thread", "generator"), n=(10, 20)),),
-        probe=(Probe(probe="spin", each={"wait_ms": (1, 2), "how": ("spin",)}, rounds=1),),
-        limit=(Limit(resources=("threads",)),),
+        crawl=(CrawlTable(),),
+        idle=(IdleTable(what=("thread", "generator"), n=(10, 20)),),
+        probe=(ProbeTable(probe="spin", each={"wait_ms": (1, 2), "how": ("spin",)}, rounds=1),),
+        limit=(LimitTable(resources=("threads",)),),
     )
 
     trials = expand(experiment, DESCRIBED)
@@ -173,13 +174,13 @@ def test_blocks_probes_and_limits_are_trials_like_others() -> None:
     assert "probe/spin/how=spin/wait_ms=1/round=1" in {trial.id for trial in trials}
     assert {part.stack for trial in trials if trial.kind != "crawl" for part in row_trials(trial)} == {"none"}
     subjects = {"crawl": {"many"}, "idle": {"thread", "generator"}, "probe": {"spin"}, "limit": {"threads"}}
-    assert {kind: {trial.strategy for trial in trials if trial.kind == kind} for kind in subjects} == subjects
+    assert {kind: {trial.name for trial in trials if trial.kind == kind} for kind in subjects} == subjects
 
 
 def test_reachable_is_the_least_of_cap_site_and_model() -> None:
     for trial in plan():
         limits = [trial.workload.in_flight, trial.workload.site.pages]
-        assert trial.reachable == min(limits + [1] * (trial.strategy == "one") + [5] * (trial.strategy == "some"))
+        assert trial.reachable == min(limits + [1] * (trial.name == "one") + [5] * (trial.name == "some"))
 
 
 def test_an_experiment_may_come_to_no_trial_at_all() -> None:
@@ -196,7 +197,7 @@ def test_estimates_are_positive_and_add_up() -> None:
 
 def test_an_estimate_grows_with_pages_and_with_latency() -> None:
     def estimate(latency: str, pages: int) -> int:
-        grid = Crawl(latency=(latency,), in_flight=(10,), pages=pages)
+        grid = CrawlTable(latency=(latency,), in_flight=(10,), pages=pages)
         return estimate_ns(expand(Experiment(name="x", strategies=("many",), crawl=(grid,)), DESCRIBED))
 
     assert estimate("0", 1000) < estimate("0", 100_000) < estimate("50ms", 100_000)
@@ -207,15 +208,15 @@ def test_an_estimate_grows_with_pages_and_with_latency() -> None:
 @pytest.mark.parametrize("in_flight", [1, 10, 100])
 def test_an_estimate_is_no_less_than_what_all_pages_cost_the_core(in_flight: int) -> None:
     def estimate(cpu: str) -> int:
-        grid = Crawl(in_flight=(in_flight,), pages=1000, cpu=(cpu,))
+        grid = CrawlTable(in_flight=(in_flight,), pages=1000, cpu=(cpu,))
         return estimate_ns(expand(Experiment(name="x", strategies=("many",), crawl=(grid,)), DESCRIBED))
 
     assert estimate("3ms") - estimate("1ms") == 1000 * 2_000_000
 
 
-def blocks_of(table: dict[str, Any]) -> list[BlockTrial]:
+def blocks_of(table: dict[str, Any]) -> list[Trial]:
     values = {"strategies": ["many", "own"], "throughput": [table]}
-    return [one for one in expand(parse(values, "x", DESCRIBED, "x.toml"), DESCRIBED) if isinstance(one, BlockTrial)]
+    return [one for one in expand(parse(values, "x", DESCRIBED, "x.toml"), DESCRIBED) if one.is_block]
 
 
 def test_a_strategy_against_itself_has_a_block_of_its_own_whose_arms_differ_in_that_setting() -> None:
@@ -273,10 +274,10 @@ def test_a_memory_trial_has_the_settings_of_its_table() -> None:
     own, plain = sorted(expand(experiment, DESCRIBED), key=lambda trial: trial.id)
 
     assert parse(experiment.to_dict(), "x", DESCRIBED, "x.toml") == experiment
-    assert isinstance(own, Trial)
-    assert own.arm is not None
-    assert (own.strategy, own.module, own.arm.python, own.arm.variables) == ("many", "many", "3.13", {"A": "1"})
-    assert "arm" not in plain.values
+    arm = own.workload.arm
+    assert own.arms == (arm,)
+    assert (own.name, arm.strategy, arm.python, arm.variables) == ("many", "many", "3.13", {"A": "1"})
+    assert plain.workload.arm is None
 
 
 def test_idle_threads_with_other_variables_are_other_cells() -> None:
@@ -287,18 +288,18 @@ def test_idle_threads_with_other_variables_are_other_cells() -> None:
     trials = expand(experiment, DESCRIBED)
 
     assert {trial.id for trial in trials} == {"idle/thread/n=10/round=1", "idle/thread/n=10/A=1/round=1"}
-    assert sorted(map(str, (trial.values.get("variables") for trial in trials))) == ["None", "{'A': '1'}"]
+    assert sorted(map(str, (trial.workload.variables for trial in trials))) == ["{'A': '1'}", "{}"]
     assert parse(experiment.to_dict(), "x", DESCRIBED, "x.toml") == experiment
 
 
 def test_the_preset_clients_compares_clients_alone_with_aiohttp() -> None:
     preset = load("clients", names())
-    blocks = [one for one in expand(preset, {name: describe(name) for name in names()}) if isinstance(one, BlockTrial)]
+    blocks = [one for one in expand(preset, {name: describe(name) for name in names()}) if one.is_block]
 
     assert {block.workload.in_flight for block in blocks} == {1, 16, 64, 256, 1000, 2048}
     for block in blocks:
         assert [arm.strategy for arm in block.arms if arm.role == "reference"] == ["aiohttp_client"]
-        assert {arm.stack for arm in block.arms} == {"own"}
+        assert {model.stack for model in block.models.values()} == {"own"}
         assert (block.patience_s is None) == (block.workload.in_flight <= 64)
 
 
@@ -318,7 +319,7 @@ def test_a_fetch_that_would_wait_too_long_for_its_next_slice_is_refused() -> Non
 
 def test_a_trial_that_counts_takes_longer_with_each_repeat_and_with_a_stack_of_its_own() -> None:
     def expected_ns(strategy: str, repeats: int) -> int:
-        (trial,) = crawls(Experiment(name="x", strategies=(strategy,), counts=(Counts(repeats=repeats),)))
+        (trial,) = crawls(Experiment(name="x", strategies=(strategy,), counts=(CountsTable(repeats=repeats),)))
         return trial.expected_ns
 
     once_ns, twice_ns, thrice_ns = (expected_ns("many", repeats) for repeats in (1, 2, 3))
@@ -331,11 +332,10 @@ def test_a_trial_that_counts_says_how() -> None:
     tables = [{}, {"repeats": 1, "bytecodes": True, "variables": {"A": "1"}}]
     experiment = parse({"strategies": ["many"], "counts": tables}, "x", DESCRIBED, "x.toml")
 
-    other, usual = sorted(crawls(experiment), key=lambda trial: trial.values["repeats"])
+    other, usual = sorted(crawls(experiment), key=lambda trial: trial.workload.repeats)
 
     assert usual.kind == other.kind == "counts"
-    assert (usual.values["latency"], usual.values["in_flight"], usual.values["repeats"]) == ("1ms", 1, 2)
-    assert "bytecodes" not in usual.values
-    assert "arm" not in usual.values
-    assert (other.values["repeats"], other.values["bytecodes"]) == (1, True)
-    assert other.values["arm"]["variables"] == {"A": "1"}
+    assert (usual.workload.latency, usual.workload.in_flight, usual.workload.repeats) == ("1ms", 1, 2)
+    assert not {"bytecodes", "arm"} & to_builtins(usual.workload).keys()
+    assert (other.workload.repeats, other.workload.bytecodes) == (1, True)
+    assert other.workload.arm.variables == {"A": "1"}

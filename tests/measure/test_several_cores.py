@@ -9,9 +9,10 @@ from typing import Any
 import psutil
 
 from inflight.bench.measure.server import Server
-from inflight.bench.plan.arm import Arm, BlockTrial
 from inflight.bench.plan.experiment import Experiment, parse
+from inflight.bench.plan.trial import Trial
 from inflight.bench.plan.trials import expand
+from inflight.bench.rows.kinds import Arm
 from inflight.strategies import describe
 from tests.measure.made_engine import assert_good, block_of, run, running
 from tests.patience import until
@@ -25,9 +26,9 @@ def experiment(table: dict[str, Any], **others: Any) -> Experiment:
     return parse(values, "x", ["thread_pool", "callbacks"], "x.toml")
 
 
-def blocks(asked: Experiment) -> list[BlockTrial]:
+def blocks(asked: Experiment) -> list[Trial]:
     described = {name: describe(name) for name in asked.strategies}
-    return [trial for trial in expand(asked, described) if isinstance(trial, BlockTrial)]
+    return [trial for trial in expand(asked, described) if trial.is_block]
 
 
 def test_each_strategy_has_an_arm_with_each_number_of_cores_in_one_block() -> None:
@@ -64,7 +65,7 @@ def test_a_list_of_cores_is_written_as_it_was_read() -> None:
 def test_the_rows_of_an_arm_count_all_its_processes(fake: Server) -> None:
     arms = [
         Arm("callbacks", "callbacks", "reference", in_flight=CAP),
-        Arm("process_pool", "process_pool", in_flight=CAP),
+        Arm("process_pool", "process_pool", "compared", in_flight=CAP),
     ]
     processes = 1 + len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
 

@@ -10,9 +10,9 @@ from inflight.bench.measure import interpreters
 from inflight.bench.measure.blocks import comparing
 from inflight.bench.measure.blocks.comparing import Place
 from inflight.bench.measure.blocks.sides import prepare
-from inflight.bench.plan.arm import Arm
-from inflight.bench.plan.comparison import METRICS, Comparison, Metric, comparison
+from inflight.bench.plan.comparison import METRICS, Comparison, comparison
 from inflight.bench.plan.judge import ExperimentError
+from inflight.bench.rows.kinds import Arm, Metric
 from inflight.fake_server.site import SiteConfig
 from tests.ab.repositories import HONEST, arm, commit, git, new_repository, with_mine
 

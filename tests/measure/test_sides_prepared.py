@@ -10,8 +10,8 @@ import pytest
 from inflight import strategies
 from inflight.bench.measure.blocks import sides
 from inflight.bench.measure.blocks.sides import Prepared
-from inflight.bench.plan.arm import Arm
 from inflight.bench.plan.judge import ExperimentError
+from inflight.bench.rows.kinds import Arm
 from tests.ab.repositories import (
     HONEST,
     NO_CONFIG,

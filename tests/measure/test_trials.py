@@ -19,7 +19,8 @@ from inflight.bench.measure.crawl import PROGRAM, run_trial
 from inflight.bench.measure.server import Server, ServerError
 from inflight.bench.measure.trial import Setting, skipped
 from inflight.bench.plan.experiment import parse
-from inflight.bench.plan.trials import Trial, expand
+from inflight.bench.plan.trial import Trial
+from inflight.bench.plan.trials import expand
 from inflight.bench.rows import records
 from inflight.bench.rows.files import SCHEMA_FILE, Row
 from inflight.bench.rows.parts import Knobs
@@ -71,10 +72,9 @@ def a_trial(strategy: str, kind: Any = "crawl", latency: str = "0", in_flight: i
         "site": {"pages": 40} | options,
     }
     experiment = parse({"strategies": [strategy], kind: [table | held]}, "x", strategies.names(), "x")
-    (trial,) = expand(experiment, {strategy: replace(strategies.describe(strategy), most_in_flight=None)})
-    assert isinstance(trial, Trial)
-    most = strategies.describe(strategy).most_in_flight
-    return replace(trial, reachable=min(trial.reachable, most or trial.reachable))
+    described = strategies.describe(strategy)
+    (trial,) = expand(experiment, {strategy: replace(described, most_in_flight=None)})
+    return replace(trial, models={strategy: described})
 
 
 def test_every_strategy_makes_a_complete_row(run: Callable[..., Row], strategy: str) -> None:

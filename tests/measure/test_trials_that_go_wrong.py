@@ -21,10 +21,11 @@ from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Setting
 from inflight.bench.measure.worker.crawl import cause_of
 from inflight.bench.plan import trials as plan
-from inflight.bench.plan.grid import Workload
-from inflight.bench.plan.trials import Trial
+from inflight.bench.plan.grid import served
+from inflight.bench.plan.trial import Trial
 from inflight.bench.rows import records
 from inflight.bench.rows.files import SCHEMA_FILE, Row
+from inflight.bench.rows.kinds import CrawlWorkload
 from inflight.fake_server.site import SiteConfig
 from tests.measure.workshop import Workshop, experiment
 from tests.patience import FOREVER_S, until
@@ -266,9 +267,9 @@ def test_a_server_that_died_is_replaced(endings: dict[str, Row]) -> None:
 
 def trial_of(workshop: Workshop, strategy: str, kind: Any = "crawl", in_flight: int = 1) -> Trial:
     site = SiteConfig(pages=5, links=2 if kind == "crawl" else 0)
-    workload = Workload("test", kind, site, in_flight, "keep-alive")
+    workload = CrawlWorkload(id="test", in_flight=in_flight, connection="keep-alive", **served(site))
     described = strategies.describe(strategy, workshop.folder / "inflight" / "strategies")
-    return replace(plan.trial_of("test", 1, workload, described), reachable=in_flight)
+    return plan.trial_of(kind, 1, workload, replace(described, most_in_flight=None))
 
 
 def setting_of(workshop: Workshop) -> Setting:

@@ -11,7 +11,7 @@ from inflight.bench.measure.checks import MS, judge
 from inflight.bench.measure.trial import Observation
 from inflight.bench.measure.validity import CHECKS
 from inflight.bench.plan.experiment import parse
-from inflight.bench.plan.trials import AnyTrial
+from inflight.bench.plan.trial import Trial
 from inflight.bench.rows.files import Check
 
 SOUND = Observation(
@@ -41,7 +41,7 @@ SOUND = Observation(
 )
 
 
-def trial_of(kind: str = "crawl", strategy: str = "thread_pool", **changes: Any) -> AnyTrial:
+def trial_of(kind: str = "crawl", strategy: str = "thread_pool", **changes: Any) -> Trial:
     """Return a planned trial."""
     table = {"in_flight": [10], "latency": ["50ms"]} | changes
     if kind == "crawl":

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from inflight import strategies
-from inflight.bench.plan.grid import Workload
+from inflight.bench.rows.kinds import CrawlWorkload
 from tests.measure.workshop import Workshop
 from tests.plugin.projects import ENVIRONMENT, assert_passed, run_pytest
 from tests.processes import run_to_end
@@ -85,6 +85,6 @@ def test_every_strategy_is_benchmarked_on_three_workloads() -> None:
 
 
 @pytest.mark.parametrize("workload", [CRAWL, PAGES, SLEEPY])
-def test_a_workload_has_more_pages_than_fetches_in_flight(workload: Workload) -> None:
+def test_a_workload_has_more_pages_than_fetches_in_flight(workload: CrawlWorkload) -> None:
     assert workload.in_flight == 100
     assert workload.site.pages >= 10 * workload.in_flight

@@ -15,8 +15,7 @@ from inflight.bench.ab import rates
 from inflight.bench.ab import selftest as selftest_command
 from inflight.bench.frame import blocks as read
 from inflight.bench.measure import costs, interpreters
-from inflight.bench.plan.arm import BlockTrial
-from inflight.bench.plan.trials import AnyTrial
+from inflight.bench.plan.trial import Trial
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
 from inflight.bench.show import pictures
@@ -36,10 +35,10 @@ def _no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pictures, "save", lambda *_: [])
 
 
-def machine(**more: Any) -> Callable[[AnyTrial, bool], Iterable[Row]]:
+def machine(**more: Any) -> Callable[[Trial, bool], Iterable[Row]]:
     """Answer as a machine on which B is slower by the loops that are planted in it, and by ``more``."""
 
-    def planted(trial: BlockTrial) -> dict[str, Any]:
+    def planted(trial: Trial) -> dict[str, Any]:
         loops = trial.arms[1].planted_loops or 0
         moved = noise(12, 0.0, SD)[(trial.round - 1) % 12] + math.log1p(loops * LOOP_NS / CPU_NS)
         return more | {"cpu": moved + more.get("cpu", 0.0)}

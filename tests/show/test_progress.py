@@ -17,7 +17,7 @@ import pytest
 from inflight.bench.commands.output import complain, hushed
 from inflight.bench.frame import slopes
 from inflight.bench.frame.frame import trials
-from inflight.bench.plan.bare import BareTrial
+from inflight.bench.plan.trial import Trial
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, Status
 from inflight.bench.show.progress import (
@@ -82,8 +82,8 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     return Terminal()
 
 
-def waiting(strategy: str = "callbacks") -> BareTrial:
-    return BareTrial("probe", strategy, {"id": "probe"}, 10 * S)
+def waiting(strategy: str = "callbacks") -> Trial:
+    return Trial("probe", 1, "probe", None, 10 * S, subject=strategy)
 
 
 def ticking(*seconds: float) -> Clock:

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec import to_builtins
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from inflight.bench.measure import host, memory, preflight, validity
@@ -12,7 +13,8 @@ from inflight.bench.measure.crawl import counts, differences, wanted_knobs
 from inflight.bench.measure.expected import difference
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Observation
-from inflight.bench.plan.grid import Workload
+from inflight.bench.rows.kinds import CrawlWorkload
+from inflight.fake_server.site import SiteConfig
 from tests.suite.turns import Crawler, Turn, crawler
 
 LIFETIME_S = 120
@@ -33,7 +35,7 @@ class RedBenchmarkWarning(UserWarning):
 
 
 def measure(
-    benchmark: BenchmarkFixture, strategy: str, workload: Workload, server: Server, cpus: host.Cpus, rounds: int
+    benchmark: BenchmarkFixture, strategy: str, workload: CrawlWorkload, server: Server, cpus: host.Cpus, rounds: int
 ) -> str | None:
     """Benchmark a strategy on a workload, and say how its answer differs from the site's; None when it does not.
 
@@ -41,7 +43,7 @@ def measure(
     """
     turns: list[Turn] = []
     benchmark.group = workload.id
-    server.configure(workload.site)
+    server.configure(SiteConfig.from_dict(to_builtins(workload.site)))
     with crawler(strategy, server, workload, cpus.client, LIFETIME_S) as worker:
         server.tell("reset")
         before = counts(server, cpus) | {"delay_ns": host.run_delay_ns(worker.pid)}
@@ -58,7 +60,7 @@ def measure(
     invalid = [check.name for check in checks if check.verdict == "failed"]
     benchmark.extra_info |= {
         "strategy": strategy,
-        "workload": workload.to_dict(),
+        "workload": to_builtins(workload),
         "makespan_ns": [turn.makespan_ns for turn in turns[-rounds:]],
         "cpu_per_page_ns": [turn.cpu_per_page_ns for turn in turns[-rounds:]],
         "pages_per_s": [turn.pages_per_s for turn in turns[-rounds:]],

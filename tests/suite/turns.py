@@ -9,8 +9,9 @@ from inflight import strategies
 from inflight.bench.measure import process
 from inflight.bench.measure.expected import Answer, root_paths
 from inflight.bench.measure.server import Server
-from inflight.bench.plan.grid import Workload
-from inflight.bench.plan.trials import Trial, trial_of
+from inflight.bench.plan.trial import Trial
+from inflight.bench.plan.trials import trial_of
+from inflight.bench.rows.kinds import CrawlWorkload
 from inflight.strategies.base import Job
 
 
@@ -49,9 +50,10 @@ class Crawler:
     knobs: dict[str, Any]
 
     @property
-    def workload(self) -> Workload:
+    def workload(self) -> CrawlWorkload:
         """The workload."""
-        return self.trial.workload
+        made: CrawlWorkload = self.trial.workload
+        return made
 
     @property
     def pid(self) -> int:
@@ -75,7 +77,7 @@ class Crawler:
 def crawler(
     strategy: str,
     server: Server,
-    workload: Workload,
+    workload: CrawlWorkload,
     cpus: set[int] | None,
     lifetime_s: float,
 ) -> Iterator[Crawler]:
@@ -83,12 +85,12 @@ def crawler(
 
     Raises WorkerError when the worker does not come to be ready.
     """
+    trial = trial_of("crawl", 1, workload, strategies.describe(strategy))
     job = Job(
-        roots=tuple(server.base + path for path in root_paths(workload.site, workload.roots)),
+        roots=tuple(server.base + path for path in root_paths(trial.site, workload.roots)),
         max_in_flight=workload.in_flight,
         connection=workload.connection,
     )
     order = {"strategy": strategy, "job": job.to_dict()}
     with process.running(["tests.suite.turn_worker"], order, cpus, lifetime_s) as worker:
-        trial = trial_of(workload.id, 1, workload, strategies.describe(strategy))
         yield Crawler(worker, trial, worker.expect("ready", "knobs")["knobs"])

@@ -21,9 +21,9 @@ from inflight.bench.measure.server import Server, running
 from inflight.bench.measure.swarm.open_loop import CHECKS, long_enough, no_hole, run_open, wrong_answer
 from inflight.bench.measure.swarm.schedule import NO_ANSWER
 from inflight.bench.measure.trial import Observation, Setting
-from inflight.bench.plan.bare import BareTrial
 from inflight.bench.plan.judge import convert
-from inflight.bench.plan.scale import Open
+from inflight.bench.plan.scale import OpenTable
+from inflight.bench.plan.trial import Trial
 from inflight.bench.rows import files as rows
 from inflight.bench.rows import parts, records
 from inflight.bench.rows.files import Row
@@ -41,7 +41,7 @@ def server() -> Iterator[Server]:
 
 
 def measured(server: Server, **table: Any) -> Row:
-    (trial,) = convert(table, Open, "test").trials()
+    (trial,) = convert(table, OpenTable, "test").trials()
     row = run_open(trial, server, SETTING)
     VALIDATOR.validate(json.loads(row.to_json()))
     assert records.read(row.to_json()) == row
@@ -146,12 +146,13 @@ def seen_of(measured: dict[str, Any], *answers: tuple[str, int, int, str | None,
     return Observation(measured, outcome={"answers": answers, "window_ns": 3_000_000_000})
 
 
-def trial_on(delay: str = "0") -> BareTrial:
+def trial_on(delay: str = "0") -> Trial:
     """Return a trial on a site of five pages."""
-    return BareTrial("open", "locust", {"target": None, "site": {"pages": 5, "delay": delay}}, 0)
+    (trial,) = OpenTable(rates=(1,), latency=(delay,), site={"pages": 5}).trials()
+    return trial
 
 
-ON_A_TARGET = BareTrial("open", "locust", {"target": "http://127.0.0.1/"}, 0)
+(ON_A_TARGET,) = OpenTable(rates=(1,), target="http://127.0.0.1/").trials()
 
 
 def test_the_check_of_the_window_uses_the_measured_times() -> None:

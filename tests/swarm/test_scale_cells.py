@@ -11,10 +11,9 @@ import tomli_w
 from inflight import strategies
 from inflight.bench.measure import run as runs
 from inflight.bench.plan import scale
-from inflight.bench.plan.bare import BareTrial
 from inflight.bench.plan.experiment import Experiment, ExperimentError, load, parse
+from inflight.bench.plan.trial import Trial
 from inflight.bench.plan.trials import expand
-from inflight.fake_server.site import SiteConfig
 
 KNOWN = strategies.names()
 DESCRIBED = {name: strategies.describe(name) for name in KNOWN}
@@ -24,8 +23,8 @@ def read(text: str) -> Experiment:
     return parse(tomllib.loads(text), "made", KNOWN, "made.toml")
 
 
-def trials(text: str) -> list[BareTrial]:
-    return [trial for trial in expand(read(text), DESCRIBED) if isinstance(trial, BareTrial)]
+def trials(text: str) -> list[Trial]:
+    return expand(read(text), DESCRIBED)
 
 
 BOTH = """
@@ -60,28 +59,28 @@ def test_each_cell_is_a_trial_of_its_own_in_each_round() -> None:
 def test_a_swarm_has_its_strategys_stack_and_a_page_for_each_fetch() -> None:
     swarms = [trial for trial in trials(BOTH) if trial.kind == "swarm"]
 
-    assert {(trial.strategy, trial.stack) for trial in swarms} == {("callbacks", "shared"), ("aiohttp_client", "own")}
+    assert {(trial.name, trial.stack) for trial in swarms} == {("callbacks", "shared"), ("aiohttp_client", "own")}
     for trial in swarms:
-        site = SiteConfig.from_dict(trial.values["site"])
-        assert trial.values["id"] == f"swarm/in_flight={trial.values['in_flight']}/ramp=500"
-        assert (site.pages, site.links, site.body_bytes) == (trial.values["in_flight"], 0, 50)
+        site = trial.site
+        assert trial.workload.id == f"swarm/in_flight={trial.workload.in_flight}/ramp=500"
+        assert (site.pages, site.links, site.body_bytes) == (trial.workload.in_flight, 0, 50)
 
 
 def test_an_open_loop_is_a_trial_of_locust() -> None:
-    found = {trial.values["id"]: trial for trial in trials(BOTH) if trial.kind == "open"}
+    found = {trial.workload.id: trial for trial in trials(BOTH) if trial.kind == "open"}
 
-    assert {(trial.strategy, trial.stack) for trial in found.values()} == {("locust", "own")}
-    values = found["open/latency=10ms/rate=2.5"].values
-    assert (values["mean_latency_ns"], values["seconds"], values["users"]) == (10_000_000, 4, 200)
-    assert (values["site"]["links"], values["target"]) == (7, None)
-    target = found["open/target=http://127.0.0.1:8000//rate=100"].values
-    assert (target["latency"], target["mean_latency_ns"], target["site"], target["users"]) == (None, None, None, 3)
+    assert {(trial.name, trial.stack) for trial in found.values()} == {("locust", "own")}
+    values = found["open/latency=10ms/rate=2.5"].workload
+    assert (values.mean_latency_ns, values.seconds, values.users) == (10_000_000, 4, 200)
+    assert (values.site.links, values.target) == (7, None)
+    target = found["open/target=http://127.0.0.1:8000//rate=100"].workload
+    assert (target.latency, target.mean_latency_ns, target.site, target.users) == (None, None, None, 3)
 
 
 def test_only_the_strategies_of_the_experiment_take_part() -> None:
     text = 'strategies = ["generators"]\n[[swarm]]\nstrategies = ["callbacks", "generators"]\nin_flight = [5]'
 
-    assert [trial.strategy for trial in trials(text)] == ["generators"]
+    assert [trial.name for trial in trials(text)] == ["generators"]
 
 
 def test_a_table_is_the_same_after_writing_and_reading() -> None:
@@ -132,7 +131,7 @@ def test_a_table_that_is_wrong_is_refused_in_one_sentence(text: str, told: str) 
 
 
 def test_a_target_on_another_machine_is_refused_in_an_experiment() -> None:
-    table = scale.Open(rates=(5,), target="http://example.com/")
+    table = scale.OpenTable(rates=(5,), target="http://example.com/")
 
     assert [trial.id for trial in table.trials()] == ["open/target=http://example.com//rate=5/round=1"]
 

@@ -8,13 +8,15 @@ from typing import Any
 
 import psutil
 import pytest
+from msgspec import structs
 
+from inflight import strategies
 from inflight.bench.measure import host
 from inflight.bench.measure.swarm import run as swarm
 from inflight.bench.measure.swarm.run import SwarmRun, run_swarm
 from inflight.bench.measure.trial import Hosting, Setting
 from inflight.bench.plan import scale
-from inflight.bench.plan.bare import BareTrial
+from inflight.bench.plan.trial import Trial
 from inflight.bench.rows.files import Row
 from tests.patience import FOREVER_S
 from tests.ports import free_port
@@ -30,9 +32,9 @@ SETTING = Setting("run", CPUS, lambda _: FOREVER_S, halves=CPUS)
 TWO_NODES = replace(SETTING, hosting=Hosting(nodes=2))
 
 
-def trial(strategy: str = "callbacks", in_flight: int = IN_FLIGHT, processes: int | None = 2) -> BareTrial:
-    (planned,) = scale.Swarm(in_flight=(in_flight,), processes=processes).trials([strategy])
-    return replace(planned, stack="shared")
+def trial(strategy: str = "callbacks", in_flight: int = IN_FLIGHT, processes: int | None = 2) -> Trial:
+    (planned,) = scale.SwarmTable(in_flight=(in_flight,), processes=processes).trials([strategy])
+    return replace(planned, models={strategy: strategies.describe("callbacks")})
 
 
 def verdicts(row: Row) -> dict[str, str]:
@@ -269,7 +271,7 @@ def test_the_memory_budget_ends_a_swarm_and_all_its_processes(
 @pytest.mark.night
 def test_never_more_are_in_flight_than_the_rate_allows() -> None:
     slow = trial(processes=4)
-    slow.values["ramp_per_s"] = IN_FLIGHT
+    slow = replace(slow, workload=structs.replace(slow.workload, ramp_per_s=IN_FLIGHT))
 
     row = run_swarm(slow, SETTING)
 

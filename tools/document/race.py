@@ -139,7 +139,7 @@ def _in_flight(race: Race) -> str:
 
 
 def _lane(number: int, lane: Lane, pages: int, film: Film) -> Iterator[str]:
-    y, colour = TOP + ROW * number, look(lane.row.strategy).colour
+    y, colour = TOP + ROW * number, look(lane.row.arm).colour
     place = f'x="{LEFT}" y="{y}" height="{BAR}" rx="3"'
     long = RIGHT - LEFT
     yield f'<text x="16" y="{y + 18}">{escape(lane.name)}</text>'

@@ -31,8 +31,9 @@ from inflight.bench.measure.expected import root_paths
 from inflight.bench.measure.held import Plateau
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.worker.finished import SAMPLE_STEP_NS
-from inflight.bench.plan.arm import MAX_WAIT_S, Arm, BlockTrial
 from inflight.bench.plan.grid import endless
+from inflight.bench.plan.trial import MAX_WAIT_S, Trial
+from inflight.bench.rows.kinds import Arm
 from inflight.fake_server.site import SiteConfig
 from inflight.strategies.base import Job
 
@@ -202,7 +203,7 @@ class Running:
 
 
 def observe(
-    block: BlockTrial,
+    block: Trial,
     prepared: Mapping[str, Prepared],
     server: Server,
     cpus: set[int] | None,
@@ -256,14 +257,14 @@ def observe(
 
 def _has_samples(arm: Arm, prepared: Prepared) -> bool:
     """Return whether the worker can take samples: on one core, of a strategy that hands pages over as they finish."""
-    return arm.cores == 1 and arm.stack != WITHOUT_STACK and prepared.described.group != SEVERAL_CORES
+    return arm.cores == 1 and prepared.described.stack != WITHOUT_STACK and prepared.described.group != SEVERAL_CORES
 
 
 class TooMuchForServerError(Exception):
     """A workload would take too much of the server's core; the message has the figures."""
 
 
-def _check_demand(arms: Sequence[Running], block: BlockTrial) -> None:
+def _check_demand(arms: Sequence[Running], block: Trial) -> None:
     """Raise TooMuchForServerError if the arms would ask for too much, before the first slice.
 
     No arm asks for more than its fetches in flight over the latency, nor for more than its core can do, which
@@ -328,12 +329,12 @@ def _is_sampled(running: Running) -> bool:
     return alone and any(window["samples"] >= MIN_SAMPLES for window in running.outcome["windows"])
 
 
-def site_of(block: BlockTrial) -> SiteConfig:
+def site_of(block: Trial) -> SiteConfig:
     """Return the endless site of a block."""
-    return endless(block.workload.site, max(arm.in_flight for arm in block.arms), block.workload.cpu_ns)
+    return endless(block.site, max(arm.in_flight for arm in block.arms), block.workload.cpu_ns)
 
 
-def _order(running: Running, block: BlockTrial, site: SiteConfig, unit_ns: float | None) -> dict[str, Any]:
+def _order(running: Running, block: Trial, site: SiteConfig, unit_ns: float | None) -> dict[str, Any]:
     """Return the order for the worker. A crawl begins with a whole lap, so that each page has one new link."""
     cpu_ns = block.workload.cpu_ns
     job = Job(
@@ -384,12 +385,13 @@ def _start_cpus(cpus: set[int] | None) -> set[int] | None:
     return None if cpus is None else cpus | os.sched_getaffinity(0)
 
 
-def _patience_s(pages: int, block: BlockTrial) -> float:
+def _patience_s(pages: int, block: Trial) -> float:
     """Return how long to wait for this many pages of an arm."""
-    return DRAIN_S + EACH_S * pages + DRAIN_ROUNDS * pages * block.workload.cpu_ns / 1e9
+    work_s: float = pages * block.workload.cpu_ns / 1e9
+    return DRAIN_S + EACH_S * pages + DRAIN_ROUNDS * work_s
 
 
-def _speaking(running: Running, event: str, block: BlockTrial) -> process.Worker:
+def _speaking(running: Running, event: str, block: Trial) -> process.Worker:
     """Wait for the next message of an arm, which has at most one lap to crawl; return its worker.
 
     The wait is shorter than the lifetime of the worker: all arms start together, so one must not use up the others'
@@ -403,7 +405,7 @@ def _speaking(running: Running, event: str, block: BlockTrial) -> process.Worker
 
 
 def _begin(
-    running: Running, block: BlockTrial, cpus: set[int] | None, meter: type[TaskClock | ProcessClock], stack: ExitStack
+    running: Running, block: Trial, cpus: set[int] | None, meter: type[TaskClock | ProcessClock], stack: ExitStack
 ) -> None:
     worker = _speaking(running, "ready", block)
     running.knobs = worker.expect("ready", "knobs")["knobs"]
@@ -417,7 +419,7 @@ def _begin(
 
 def _fill(
     running: Running,
-    block: BlockTrial,
+    block: Trial,
     server: Server,
     cpus: set[int] | None,
     meter: type[TaskClock | ProcessClock],
@@ -440,7 +442,7 @@ def _follow_children(running: Running) -> None:
     running.meter.follow(running.pids)
 
 
-def _await_cap(running: Running, block: BlockTrial, server: Server) -> dict[str, Any]:
+def _await_cap(running: Running, block: Trial, server: Server) -> dict[str, Any]:
     """Wait until the gate of an arm holds as many requests as the arm may have in flight; return that reading.
 
     Fewer are enough if a limit of the client's own is the cause, and it has never had more: then they are what it has
@@ -474,7 +476,7 @@ def _await_cap(running: Running, block: BlockTrial, server: Server) -> dict[str,
         time.sleep(POLL_S)
 
 
-def _warm_up(running: Running, block: BlockTrial, server: Server, fixed: Lengths | None) -> None:
+def _warm_up(running: Running, block: Trial, server: Server, fixed: Lengths | None) -> None:
     """Let an arm run, and set the length of its slices."""
     latency_ns = block.workload.mean_latency_ns
     _wake(running)
@@ -495,7 +497,7 @@ def _warm_up(running: Running, block: BlockTrial, server: Server, fixed: Lengths
     running.lengths = replace(chosen, window_ns=max(chosen.window_ns, least_ns))
 
 
-def _slice(running: Running, block: BlockTrial, server: Server, cycle: int, draw: Random) -> None:
+def _slice(running: Running, block: Trial, server: Server, cycle: int, draw: Random) -> None:
     if len(running.pids) > 1:
         _follow_children(running)
     _wake(running)
@@ -589,7 +591,7 @@ def _weigh(running: Running, cpus: set[int] | None) -> None:
         process.pin(pid, _start_cpus(cpus))
 
 
-def _ask_for_report(running: Running, block: BlockTrial) -> None:
+def _ask_for_report(running: Running, block: Trial) -> None:
     """Wait until the crawl has ended, because pages have no more links, and ask for the report."""
     worker = _speaking(running, "crawled", block)
     worker.crawled()
@@ -598,7 +600,7 @@ def _ask_for_report(running: Running, block: BlockTrial) -> None:
     worker.send({"do": "report", "windows": windows, "slices": slices})
 
 
-def _report(running: Running, block: BlockTrial) -> None:
+def _report(running: Running, block: Trial) -> None:
     worker = _speaking(running, "outcome", block)
     running.outcome = worker.expect("outcome", "answer")
     worker.dismiss()

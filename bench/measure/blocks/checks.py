@@ -7,13 +7,13 @@ from inflight.bench.measure.blocks.block import site_of
 from inflight.bench.measure.checks import Judge, Judgement, passed_if
 from inflight.bench.measure.expected import longest_wait_ns
 from inflight.bench.measure.trial import Observation
-from inflight.bench.plan.arm import ArmTrial
+from inflight.bench.plan.trial import Trial
 
 ANY_COST = inf
 """No tolerance: the cost of CPU work per page depends on other load, so it is reported and not judged."""
 
 
-def cap(_trial: ArmTrial, seen: Observation) -> Judgement:
+def cap(_trial: Trial, seen: Observation) -> Judgement:
     """Check that the in-flight cap was reached and never exceeded, as seen by client and gate.
 
     A client with a limit of its own reaches this limit. It may count more: fetches that wait within the client.
@@ -26,8 +26,9 @@ def cap(_trial: ArmTrial, seen: Observation) -> Judgement:
     return passed_if(held == reached <= client <= asked, figures)
 
 
-def hole(trial: ArmTrial, seen: Observation) -> Judgement:
+def hole(trial: Trial, seen: Observation) -> Judgement:
     """Check that fetches ended all the time. The usual time is that of a fetch within a slice, 90 % quantile."""
+    assert trial.block is not None
     return checks.no_hole(seen, longest_wait_ns(site_of(trial.block)), seen.outcome["usual_ns"])
 
 
@@ -38,7 +39,5 @@ CHECKS: dict[str, Judge] = {
     "no hole": hole,
     "requests counted alike": lambda _, seen: checks.counted_alike(seen.measured["tries"], seen.measured["requests"]),
     "settings applied": checks.settings,
-    "CPU work done": lambda trial, seen: checks.work(
-        seen, seen.measured["pages"], trial.block.workload.cpu_ns, ANY_COST
-    ),
+    "CPU work done": lambda trial, seen: checks.work(seen, seen.measured["pages"], trial.workload.cpu_ns, ANY_COST),
 }

@@ -13,7 +13,7 @@ import psutil
 from inflight.bench.measure import host, interpreters
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.blocks.sides import Prepared, prepare
-from inflight.bench.measure.preflight import shortage
+from inflight.bench.measure.preflight import shortages
 from inflight.bench.measure.trial import Setting
 from inflight.bench.plan.comparison import Comparison
 from inflight.bench.plan.judge import ExperimentError
@@ -64,8 +64,7 @@ def ready(comparison: Comparison, folder: Path) -> tuple[Comparison, Arms]:
         if not metrics:  # memory alone was asked for
             raise ExperimentError(why)
         comparison = replace(comparison, metrics=metrics)
-    a, b = (replace(arm, stack=prepared[arm.name].described.stack) for arm in (comparison.a, comparison.b))
-    return replace(comparison, a=a, b=b), prepared
+    return replace(comparison, models={name: arm.described for name, arm in prepared.items()}), prepared
 
 
 def _why_no_memory(prepared: Arms) -> str:
@@ -87,9 +86,8 @@ def calibrate(comparison: Comparison, prepared: Arms, place: Place) -> tuple[Seq
     Raises ExperimentError with the name of the arm when one cannot do the work.
     """
     block = comparison.block(1)
-    for trial in block.trials:
-        if short := shortage(trial):
-            raise ExperimentError(short)
+    for reason in shortages(block).values():
+        raise ExperimentError(reason)
     rows = runs.measured(block, place.keeper, place.setting("calibration"), prepared)
     for arm, row in zip(block.arms, rows, strict=True):
         if row.status != "ok":
@@ -148,9 +146,8 @@ def measure(
     setting = place.setting(folder.name)
     rows = runs.measured(comparison.block(number), place.keeper, setting, prepared)
     if memory:
-        described = {name: arm.described for name, arm in prepared.items()}
-        for name, trial in comparison.memory(number, described):
-            rows += runs.measured(trial, place.keeper, replace(setting, runtime=prepared[name].runtime))
+        for trial in comparison.memory(number):
+            rows += runs.measured(trial, place.keeper, replace(setting, runtime=prepared[trial.name].runtime))
     for row in rows:
         runs.append(folder, row)
     return rows

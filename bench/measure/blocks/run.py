@@ -18,12 +18,12 @@ from inflight.bench.measure.expected import described, lap_answer
 from inflight.bench.measure.process import TrialError
 from inflight.bench.measure.server import Server, ServerError
 from inflight.bench.measure.trial import Begin, Observation, Setting, conduct, skipped
-from inflight.bench.plan.arm import BlockTrial
+from inflight.bench.plan.trial import Trial, row_trials
 from inflight.bench.rows.files import Row
 from inflight.fake_server.site import SiteConfig
 
 
-def run(block: BlockTrial, prepared: Mapping[str, Prepared], server: Server, setting: Setting) -> list[Row]:
+def run(block: Trial, prepared: Mapping[str, Prepared], server: Server, setting: Setting) -> list[Row]:
     """Run a block; return the rows of its arms, in the order in which the block has them."""
     begin, before = Begin.now(), host.disturbances(setting.cpus)
     try:
@@ -32,13 +32,13 @@ def run(block: BlockTrial, prepared: Mapping[str, Prepared], server: Server, set
             block, prepared, server, setting.cpus.client, setting.deadline_s(block), draw, setting.unit_ns
         )
     except ServerError as error:
-        return [conduct(trial, setting.run, partial(_lost, error), server, begin) for trial in block.trials]
+        return [conduct(trial, setting.run, partial(_lost, error), server, begin) for trial in row_trials(block)]
     except TooMuchForServerError as error:
-        return [skipped(trial, setting.run, "server", str(error)) for trial in block.trials]
+        return [skipped(trial, setting.run, "server", str(error)) for trial in row_trials(block)]
     outside = host.disturbances(setting.cpus).since(before)
     done = _Done(block, setting, observed, outside, server.ceiling_per_s)
     return [
-        conduct(block.trial_of(running.arm), setting.run, partial(_of_arm, running, done), server, begin)
+        conduct(block.part_of(running.arm), setting.run, partial(_of_arm, running, done), server, begin)
         for running in observed.arms
     ]
 
@@ -53,7 +53,7 @@ def _lost(error: ServerError, seen: Observation) -> None:
 class _Done:
     """Values that the rows of a block share."""
 
-    block: BlockTrial
+    block: Trial
     setting: Setting
     observed: Observed
     outside: Mapping[str, Any]
@@ -98,7 +98,7 @@ def _of_arm(running: Running, done: _Done, seen: Observation) -> None:
     seen.wrong = answer_difference(blocks.site_of(block), running.outcome["answer"])
     seen.outcome = {"asked": running.asked, "usual_ns": running.outcome["usual_ns"]}
     seen.wanted = _wanted_knobs(running, done.setting)
-    seen.checks = judge(CHECKS, block.trial_of(running.arm), seen)
+    seen.checks = judge(CHECKS, block.part_of(running.arm), seen)
 
 
 def _shared_core(running: Running, setting: Setting) -> dict[str, Any]:
@@ -113,7 +113,7 @@ _COUNTED = (
 )
 
 
-def _windows(block: BlockTrial, running: Running, clock: Clock) -> list[dict[str, Any]]:
+def _windows(block: Trial, running: Running, clock: Clock) -> list[dict[str, Any]]:
     """Return what the row has of each window, by the clock of the block. In band, one with few samples is dropped."""
     waits = block.workload.mean_latency_ns > 0
     return [

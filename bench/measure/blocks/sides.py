@@ -19,8 +19,8 @@ from pathlib import Path
 from inflight import strategies
 from inflight.bench.measure import interpreters
 from inflight.bench.measure.process import PACKAGE, Runtime
-from inflight.bench.plan.arm import Arm
 from inflight.bench.plan.judge import ExperimentError
+from inflight.bench.rows.kinds import Arm
 from inflight.strategies import Description, StrategyError, registry
 from inflight.strategies.registry import Source
 
@@ -170,12 +170,12 @@ def _copy_strategies(arm: Arm, folder: Path) -> str | None:
     target = folder / FOLDER
     commit = None
     if arm.revision is None:
-        source = OURS if arm.repository is None else arm.repository / FOLDER
+        source = OURS if arm.repository is None else Path(arm.repository) / FOLDER
         if not source.is_dir():
             raise ExperimentError(f"{source.parent} has no folder {FOLDER}; --repo takes the root of a repository")
         _copy(source, target)
     else:
-        repository = arm.repository or Path.cwd()
+        repository = Path(arm.repository or Path.cwd())
         commit = find_commit(repository, arm.revision)
         where = f"{repository} at {arm.revision}"
         _unpack(run_git(repository, "archive", "--format=tar", commit, FOLDER), folder, where)

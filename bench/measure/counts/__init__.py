@@ -25,7 +25,7 @@ from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Observation, Setting, on_server
 from inflight.bench.measure.worker.finished import LAP_AT, PAGE_AT
 from inflight.bench.plan.grid import counted_site
-from inflight.bench.plan.trials import Trial
+from inflight.bench.plan.trial import Trial
 from inflight.fake_server.site import FIRST_LAP, SiteConfig
 from inflight.strategies.base import Job
 
@@ -47,9 +47,9 @@ TIMED = ("page_faults", "switches")
 
 def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -> None:
     """Run all crawls of a trial, and record their counts."""
-    counters = [name for name in COUNTERS if name != "bytecodes" or trial.more.get("bytecodes")]
-    seen.measured = measured(crawl(trial, server, setting, seen, counters * trial.more["repeats"]))
-    seen.wanted = {"strategy": trial.module, "variables": dict(setting.runtime.variables)}
+    counters = [name for name in COUNTERS if name != "bytecodes" or trial.workload.bytecodes]
+    seen.measured = measured(crawl(trial, server, setting, seen, counters * trial.workload.repeats))
+    seen.wanted = {"strategy": trial.arms[0].strategy, "variables": dict(setting.runtime.variables)}
     seen.wanted |= interpreters.wanted_knobs(setting.runtime)
     seen.checks = checks.judge(CHECKS, trial, seen)
 
@@ -74,7 +74,7 @@ def crawl(
 
     ``seen`` gets the settings of the workers, and the first wrong page. Raises TrialError.
     """
-    site = counted_site(trial.workload.site)
+    site = counted_site(trial.site)
     server.configure(site)
     server.tell("fix_date")
     server.tell("reset")
@@ -105,11 +105,11 @@ def _started(
     roots = tuple(server.base + path for path in root_paths(site, site.pages))
     job = Job(roots=roots, max_in_flight=trial.workload.in_flight, connection=trial.workload.connection)
     order = {
-        "strategy": trial.module,
+        "strategy": trial.arms[0].strategy,
         "job": job.to_dict(),
         "counter": counter,
         "pages": [FIRST, LAST],
-        "planted_loops": trial.values.get("arm", {}).get("planted_loops"),
+        "planted_loops": trial.arms[0].planted_loops,
         "variables": sorted(setting.runtime.variables),
     }
     return running([PROGRAM], order, _cores(setting), setting.deadline_s(trial), setting.runtime)

@@ -20,7 +20,7 @@ from inflight.bench.measure.limits.facts import available_bytes, look
 from inflight.bench.measure.limits.threads import Bounds, BreachError, calibrate, find_threads
 from inflight.bench.measure.process import TrialError, WorkerError
 from inflight.bench.measure.trial import Begin, Observation, Setting, conduct
-from inflight.bench.plan.bare import BareTrial
+from inflight.bench.plan.trial import Trial
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.kinds import Ceiling
 
@@ -31,25 +31,25 @@ RESERVE = 64
 """Descriptors that a process needs besides its connections: standard streams, selector, listening sockets, files."""
 
 
-def run_limit(trial: BareTrial, setting: Setting) -> Row:
+def run_limit(trial: Trial, setting: Setting) -> Row:
     """Find how much of a resource a process gets, within the budget and deadline of the setting; return the row.
 
     A trial that only predicts has a deadline of its own.
     """
-    begin, resource = Begin.now(), trial.values["resource"]
-    if trial.values.get("predict"):
+    begin, resource = Begin.now(), trial.workload.resource
+    if trial.workload.predict:
         figures = make_prediction(resource)
     else:
         figures = find(
             resource,
-            through_shared=trial.values["through_shared"],
+            through_shared=trial.workload.through_shared,
             memory_budget_bytes=setting.budget_bytes,
             deadline_s=setting.deadline_s(trial),
         )
     return make_row(trial, setting.run, begin, figures)
 
 
-def make_row(trial: BareTrial, run: str, begin: Begin, figures: dict[str, Any]) -> Row:
+def make_row(trial: Trial, run: str, begin: Begin, figures: dict[str, Any]) -> Row:
     """Return the row of what was measured. If the process died, its figures are no result."""
 
     def observe(seen: Observation) -> None:

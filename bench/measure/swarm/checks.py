@@ -10,8 +10,8 @@ from inflight.bench.measure.swarm.crowd import ShareState
 from inflight.bench.measure.swarm.layout import Share
 from inflight.bench.measure.trial import Observation
 from inflight.bench.measure.worker.share import digest
-from inflight.bench.plan.bare import BareTrial
-from inflight.fake_server.site import Site, SiteConfig
+from inflight.bench.plan.trial import Trial
+from inflight.fake_server.site import Site
 
 MAX_REPORTING_SHARE = 0.01
 """Maximum share of the strategy processes' CPU time for reporting to Locust."""
@@ -41,10 +41,10 @@ def expected_digest(site: Site, share: Share) -> str:
     return digest((page.path, page.status, page.body_bytes) for page in pages)
 
 
-def _answer(trial: BareTrial, seen: Observation) -> Judgement:
+def _answer(trial: Trial, seen: Observation) -> Judgement:
     """Check that each share returned its pages and no others, with the statuses and sizes of the site."""
     shares: Sequence[ShareState] = seen.outcome["shares"]
-    site, whole = Site(SiteConfig.from_dict(trial.values["site"])), 0
+    site, whole = Site(trial.site), 0
     for state in shares:
         if state.outcome is not None and state.outcome["error"] is None:
             whole += state.outcome["digest"] == expected_digest(site, state.share)
@@ -53,19 +53,19 @@ def _answer(trial: BareTrial, seen: Observation) -> Judgement:
     return passed_if(whole == len(shares), figures)
 
 
-def _failures(_trial: BareTrial, seen: Observation) -> Judgement:
+def _failures(_trial: Trial, seen: Observation) -> Judgement:
     failed, errors = seen.measured["failed_pages"], seen.measured["errors"]
     kinds = ", ".join(f"{count:,} x {text}" for text, count in sorted(errors.items()))
     return passed_if(not failed, f"{failed:,} pages failed" + (f": {kinds}" if kinds else ""))
 
 
-def _confirmed(_trial: BareTrial, seen: Observation) -> Judgement:
+def _confirmed(_trial: Trial, seen: Observation) -> Judgement:
     """Check that the gates of all servers together held all planned fetches at the same time."""
     held, planned = seen.measured.get("held_in_flight", 0), seen.measured["planned_in_flight"]
     return passed_if(held == planned, f"the gates held {held:,} of {planned:,}")
 
 
-def _nobody_lost(_trial: BareTrial, seen: Observation) -> Judgement:
+def _nobody_lost(_trial: Trial, seen: Observation) -> Judgement:
     lost = seen.measured["lost"]
     return passed_if(not lost, "; ".join(map(describe_loss, lost)) or "no process was lost")
 
@@ -76,7 +76,7 @@ def describe_loss(loss: dict[str, Any]) -> str:
     return f"a {loss['what']}{where} {loss['how']}, {loss['in_flight']:,} fetches in flight"
 
 
-def _locust_counts(_trial: BareTrial, seen: Observation) -> Judgement:
+def _locust_counts(_trial: Trial, seen: Observation) -> Judgement:
     """Check that Locust's statistics have as many requests and failures as the strategy processes."""
     if seen.measured["lost"]:
         return not_applicable("only Locust's statistics have the reports of a lost process")
@@ -86,14 +86,14 @@ def _locust_counts(_trial: BareTrial, seen: Observation) -> Judgement:
     return passed_if(same, figures)
 
 
-def _requests(_trial: BareTrial, seen: Observation) -> Judgement:
+def _requests(_trial: Trial, seen: Observation) -> Judgement:
     """Check that the servers received as many requests as the strategy processes counted tries."""
     if seen.measured["lost"]:
         return not_applicable("the counts of the lost processes are unknown")
     return checks.counted_alike(seen.measured["tries"], seen.server["requests"])
 
 
-def _reporting(_trial: BareTrial, seen: Observation) -> Judgement:
+def _reporting(_trial: Trial, seen: Observation) -> Judgement:
     share = seen.measured["reporting_share"]
     if seen.measured["client_cpu_ns"] < MIN_CPU_NS:
         return not_applicable(f"{units.percent(share, 2)}, but too little CPU time for a verdict")
@@ -102,7 +102,7 @@ def _reporting(_trial: BareTrial, seen: Observation) -> Judgement:
     return passed_if(share <= MAX_REPORTING_SHARE, figures)
 
 
-def _ports(_trial: BareTrial, seen: Observation) -> Judgement:
+def _ports(_trial: Trial, seen: Observation) -> Judgement:
     refused = seen.measured["port_refusals"]
     figures = f"{refused} fetches found no client port (EADDRNOTAVAIL); {seen.outcome['ports_each']} ports per server"
     return passed_if(not refused, figures)

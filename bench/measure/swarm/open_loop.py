@@ -15,9 +15,9 @@ from inflight.bench.measure.expected import longest_wait_ns
 from inflight.bench.measure.server import Server, counted_between
 from inflight.bench.measure.swarm.schedule import LONGEST_SHARE, NO_ANSWER
 from inflight.bench.measure.trial import Observation, Setting, on_server, working
-from inflight.bench.plan.bare import BareTrial
+from inflight.bench.plan.trial import Trial
 from inflight.fake_server.faults import FAULTS
-from inflight.fake_server.site import PageSpec, Site, SiteConfig
+from inflight.fake_server.site import PageSpec, Site
 
 PROGRAM = "inflight.bench.measure.swarm.arrivals"
 FULL_CLIENT_SHARE = 0.90
@@ -27,14 +27,14 @@ FULL_SERVER_SHARE = 0.70
 
 
 @on_server
-def run_open(trial: BareTrial, server: Server, setting: Setting, seen: Observation) -> None:
+def run_open(trial: Trial, server: Server, setting: Setting, seen: Observation) -> None:
     """Send at a trial's rate for its time. A row whose rate was not kept can be valid.
 
     The fake server is not used if the workload has a target of its own.
     """
-    values, site, served = trial.values, site_of(trial), None
-    parts = urlsplit(values["target"] or server.base)
-    order = {name: values[name] for name in ("rate_per_s", "seconds", "users")}
+    workload, site, served = trial.workload, site_of(trial), None
+    parts = urlsplit(workload.target or server.base)
+    order = {name: getattr(workload, name) for name in ("rate_per_s", "seconds", "users")}
     order |= {"base": f"{parts.scheme}://{parts.netloc}", "pages": None}
     order["path"] = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if site is not None:
@@ -59,20 +59,20 @@ def run_open(trial: BareTrial, server: Server, setting: Setting, seen: Observati
         "run_delay_ns": delay_ns,
         "locust": outcome["locust"],
     }
-    seen.wanted = {"users": values["users"]}
+    seen.wanted = {"users": workload.users}
     if setting.cpus.client is not None:
         seen.wanted["cpus"] = sorted(setting.cpus.client)
     if seen.measured["not_kept"] == "too slow":
-        seen.measured["why"] += who_was_full(seen.measured, values["users"])
+        seen.measured["why"] += who_was_full(seen.measured, workload.users)
     # Answers, also of the warm-up: (path, status, bytes, why it is a failure or None, number of answers).
     seen.outcome = {name: outcome[name] for name in ("answers", "window_ns")}
     seen.wrong = wrong_answer(trial, seen)
     seen.checks = judge(CHECKS, trial, seen)
 
 
-def site_of(trial: BareTrial) -> Site | None:
+def site_of(trial: Trial) -> Site | None:
     """Return the site of the fake server; None for a target, whose right answers are unknown."""
-    return None if trial.values["target"] is not None else Site(SiteConfig.from_dict(trial.values["site"]))
+    return None if trial.workload.site is None else Site(trial.site)
 
 
 def who_was_full(measured: dict[str, Any], users: int) -> str:
@@ -87,7 +87,7 @@ def who_was_full(measured: dict[str, Any], users: int) -> str:
     return f"; {' and '.join(full)}" if full else ""
 
 
-def wrong_answer(trial: BareTrial, seen: Observation) -> str | None:
+def wrong_answer(trial: Trial, seen: Observation) -> str | None:
     """Return a sentence with the number of wrong answers and one example; None where all are those of the site."""
     if (site := site_of(trial)) is None:
         return None
@@ -105,7 +105,7 @@ def wrong_answer(trial: BareTrial, seen: Observation) -> str | None:
     )
 
 
-def answer(trial: BareTrial, seen: Observation) -> Judgement:
+def answer(trial: Trial, seen: Observation) -> Judgement:
     """Check that the pages have the status and the size of the seeded site."""
     answers = seen.outcome["answers"]
     if site_of(trial) is None:
@@ -113,7 +113,7 @@ def answer(trial: BareTrial, seen: Observation) -> Judgement:
     return checks.answer(seen, sum(times for _, _, _, fault, times in answers if fault is None))
 
 
-def failures(trial: BareTrial, seen: Observation) -> Judgement:
+def failures(trial: Trial, seen: Observation) -> Judgement:
     """Check that only requests failed that the site makes fail.
 
     If the rate was not kept, answers that took too long are part of the result.
@@ -130,7 +130,7 @@ def failures(trial: BareTrial, seen: Observation) -> Judgement:
     return passed_if(not bad, figures)
 
 
-def long_enough(_trial: BareTrial, seen: Observation) -> Judgement:
+def long_enough(_trial: Trial, seen: Observation) -> Judgement:
     """Check that answers take less than a third of the window: otherwise every rate would look lost."""
     times, limit_ns = seen.measured["uncorrected"], LONGEST_SHARE * seen.outcome["window_ns"]
     if not times["count"]:
@@ -143,7 +143,7 @@ def long_enough(_trial: BareTrial, seen: Observation) -> Judgement:
     return Judgement("passed", figures)
 
 
-def no_hole(trial: BareTrial, seen: Observation) -> Judgement:
+def no_hole(trial: Trial, seen: Observation) -> Judgement:
     """Check that client and server never stood still: requests ended all the time, whether the rate was kept or not."""
     if (site := site_of(trial)) is None:
         return not_applicable("the target's latencies are unknown")

@@ -23,9 +23,8 @@ from inflight.bench.measure.swarm import checks as swarm_checks
 from inflight.bench.measure.swarm.crowd import CrowdError, ShareState, gathered
 from inflight.bench.measure.swarm.layout import Layout, LayoutError, allowances, layout
 from inflight.bench.measure.trial import Observation, Setting, conduct
-from inflight.bench.plan.bare import BareTrial
+from inflight.bench.plan.trial import Trial
 from inflight.bench.rows.files import Row
-from inflight.fake_server.site import SiteConfig
 from inflight.strategies.base import Job
 
 LOOK_S = 0.1
@@ -47,21 +46,21 @@ SETTLE_S = 0.3
 """Interval between two readings that must agree."""
 
 
-def run_swarm(trial: BareTrial, setting: Setting) -> Row:
+def run_swarm(trial: Trial, setting: Setting) -> Row:
     """Run a swarm to its end, or to its deadline, and return its row: a skipped one if it does not fit this machine."""
     return conduct(trial, setting.run, partial(_observe, trial, setting))
 
 
-def _observe(trial: BareTrial, setting: Setting, seen: Observation) -> None:
-    described, processes = strategies.describe(trial.strategy), trial.values.get("processes")
+def _observe(trial: Trial, setting: Setting, seen: Observation) -> None:
+    described, workload = strategies.describe(trial.name), trial.workload
     allowed = allowances(described, setting.budget_bytes)
     try:
-        laid = layout(trial.values["in_flight"], allowed, strategy=described, processes=processes)
+        laid = layout(workload.in_flight, allowed, strategy=described, processes=workload.processes)
     except LayoutError as error:
         raise process.SkipError(str(error), "limit") from error
     swarm = SwarmRun(trial, setting, laid, seen)
     swarm.run()
-    seen.wanted = {"strategy": trial.strategy, "gevent": False}
+    seen.wanted = {"strategy": trial.name, "gevent": False}
     seen.outcome = {"shares": swarm.shares, "ports_each": laid.ports_each}
     seen.checks = judge(swarm_checks.CHECKS, trial, seen)
     seen.wrong = swarm_checks.wrong_answer(seen)
@@ -71,7 +70,7 @@ def _observe(trial: BareTrial, setting: Setting, seen: Observation) -> None:
 class SwarmRun:
     """One swarm. ``seen`` is filled stage by stage, so that a failure keeps what was measured before."""
 
-    trial: BareTrial
+    trial: Trial
     setting: Setting
     laid: Layout
     seen: Observation
@@ -92,7 +91,7 @@ class SwarmRun:
             "nodes": self.setting.hosting.nodes,
         }
         before = host.disturbances(halves)
-        site, patience_s = SiteConfig.from_dict(self.trial.values["site"]), _patience_s(lifetime_s)
+        site, patience_s = self.trial.site, _patience_s(lifetime_s)
         tell(f"starting {pairs} strategy {'process' if pairs == 1 else 'processes'}, each with a server")
         with gathered(self.laid, site, halves, lifetime_s, patience_s, self.setting.hosting) as crowd:
             self._crowd, self.shares = crowd, crowd.shares
@@ -115,16 +114,16 @@ class SwarmRun:
 
     def _start(self, lifetime_s: float) -> None:
         """Start all strategy processes, ready to crawl."""
-        values, cpus = self.trial.values, self.setting.halves.client
+        cpus = self.setting.halves.client
         job = Job(
             roots=(),
             max_in_flight=self.laid.shares[0].count,  # the largest share; for smaller ones the number of pages decides
-            connection=values["connection"],
+            connection=self.trial.workload.connection,
             timeout_ns=round(lifetime_s * 1e9),  # a fetch must not time out while the gate holds it
         )
         self._crowd.spawn(
             {
-                "strategy": self.trial.strategy,
+                "strategy": self.trial.name,
                 "job": job.to_dict(),
                 "cpus": None if cpus is None else sorted(cpus),
                 "lifetime_s": lifetime_s,
@@ -154,7 +153,7 @@ class SwarmRun:
 
         A share fills as fast as its strategy can. Starting when its last fetch is due keeps it from exceeding the rate.
         """
-        rate: int | None = self.trial.values.get("ramp_per_s")
+        rate: int | None = self.trial.workload.ramp_per_s
         if rate is not None:
             return state.share.first + state.share.count <= rate * (time.monotonic_ns() - self._begin_ns) / 1e9
         underway = [other for other in self._crowd.alive("going") if not other.full]
@@ -163,7 +162,7 @@ class SwarmRun:
     def _hold(self) -> None:
         """Keep the gates shut for the time asked for, counted from when they held all."""
         full_ns = self._begin_ns + self.seen.measured.get("reach_ns", 0)
-        until_ns = full_ns + self.trial.values.get("hold_ns", 0)
+        until_ns = full_ns + (self.trial.workload.hold_ns or 0)
         if (left_ns := until_ns - time.monotonic_ns()) > 0:
             self.setting.hosting.tell(f"held for {units.duration(left_ns, 2)} more")
         while time.monotonic_ns() < until_ns and self._crowd.alive("going"):

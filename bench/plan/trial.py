@@ -1,0 +1,110 @@
+"""A trial: one workload, once, with the arms that crawl it.
+
+An arm is one strategy with its settings (``rows.kinds.Arm``), alive in a worker of its own. A block is one workload
+with all its arms alive at once, in fresh processes. A slice is the time for which one arm's gate is open.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from msgspec import structs
+
+from inflight.bench.rows.kinds import Arm
+from inflight.bench.rows.parts import Kind, Row
+from inflight.bench.rows.records import RECORDS
+from inflight.fake_server.site import SiteConfig
+from inflight.strategies import Description
+
+FREE_THREADED, WITH_THE_LOCK = "free-threaded", "with-the-lock"
+"""Names of interpreters in a table: a build without a global lock, and the build of the same source with it."""
+OLDEST, NEWEST = "oldest", "newest"
+"""The oldest and the newest release of one origin, such as pyenv."""
+INCREMENTAL, GENERATIONAL = "incremental-gc", "generational-gc"
+"""A version with the incremental garbage collector, and the nearest version without it."""
+PAIRS = ((FREE_THREADED, WITH_THE_LOCK), (OLDEST, NEWEST), (INCREMENTAL, GENERATIONAL))
+"""``bench.measure.interpreters.choice`` finds the two of a pair together."""
+REFERENCE = "callbacks"
+"""The reference strategy, if it takes part."""
+MAX_WAIT_S = 600
+"""Maximum time of a fetch in a block: it waits behind its gate during the slices of all other arms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One workload, once: of one strategy, of all arms of a block, or of no strategy."""
+
+    id: str
+    round: int  #: Number of the round, from 1; of a block the number of the block of this workload.
+    kind: Kind
+    workload: Any  #: As its row has it; the arms of a block have their own in it.
+    expected_ns: int  #: About how long it takes; it never changes a plan.
+    arms: tuple[Arm, ...] = ()
+    models: Mapping[str, Description] = field(default_factory=dict)  #: What the strategies are, by the names of arms.
+    subject: str = ""  #: Without a strategy: what is idle, the probe, the resource, or locust.
+    cycles: int = 0  #: Number of slices per arm of a block.
+    block: "Trial | None" = None  #: The block that it is an arm of.
+    #: Maximum CPU time that an arm may use until its cap is in flight; another is left out of the rest of the block.
+    #: None: only a client that hangs is left out.
+    patience_s: float | None = None
+    short: Mapping[str, str] = field(default_factory=dict)
+    """The limits of this machine that forbid it, by the id of each row; empty until ``measure.run`` has judged it."""
+
+    @property
+    def name(self) -> str:
+        """The name of its arm, those of all its arms, or its subject."""
+        return ", ".join(arm.name for arm in self.arms) or self.subject
+
+    @property
+    def stack(self) -> str:
+        """Whose HTTP stack it has: ``shared``, ``own`` or ``none``."""
+        if self.arms:
+            return self.models[self.arms[0].name].stack
+        return "own" if self.kind == "open" else "none"
+
+    @property
+    def record(self) -> type[Row]:
+        """The record of its rows, which says what differs by kind."""
+        return RECORDS[self.kind]
+
+    @property
+    def site(self) -> SiteConfig:
+        """The site of its workload, as the server takes it."""
+        return SiteConfig.from_dict(structs.asdict(self.workload.site))
+
+    @property
+    def reachable(self) -> int:
+        """Maximum number of fetches in flight of a crawl: the least of cap, site and limit of the model."""
+        in_flight: int = self.workload.in_flight
+        pages = in_flight if self.kind == "arm" else self.workload.site.pages  # the site of a block is endless
+        return min(in_flight, pages, self.models[self.name].most_in_flight or in_flight)
+
+    @property
+    def is_block(self) -> bool:
+        """Whether it is a block, of which each arm becomes a row."""
+        return self.kind == "arm" and self.block is None
+
+    def part_of(self, arm: Arm) -> "Trial":
+        """Return the subject of the row of an arm of a block."""
+        values = {"in_flight": arm.in_flight, "connection": arm.connection, "arm": arm}
+        workload = structs.replace(self.workload, **values)
+        row_id = f"{workload.id}/{arm.name}/round={self.round}"
+        return replace(self, id=row_id, workload=workload, arms=(arm,), block=self)
+
+    def without(self, names: Collection[str]) -> "Trial":
+        """Return a block without some arms; if the reference is removed, the first arm left becomes the reference."""
+        left = [arm for arm in self.arms if arm.name not in names]
+        if not any(arm.role == "reference" for arm in left):
+            left = [arm for arm in left if arm.role != "placebo"]
+            left[:1] = [structs.replace(arm, role="reference") for arm in left[:1]]
+        return replace(self, arms=tuple(left))
+
+
+def row_trials(trial: Trial) -> list[Trial]:
+    """Return the subjects of the rows of a trial: itself, or each arm of a block."""
+    return [trial.part_of(arm) for arm in trial.arms] if trial.is_block else [trial]
+
+
+def placebo(reference: Arm) -> Arm:
+    """Return a copy of the reference arm under another name."""
+    return structs.replace(reference, name=f"{reference.name} again", role="placebo")
