@@ -105,7 +105,7 @@ def test_there_is_a_row_of_every_kind() -> None:
 
 @pytest.mark.parametrize("row", ALL_KINDS, ids=lambda row: f"{row.kind}-{row.status}")
 def test_every_kind_has_a_line_of_progress(row: Row) -> None:
-    assert row.strategy in trial_line(1, 1, row, colour=False)
+    assert row.arm in trial_line(1, 1, row, colour=False)
 
 
 @pytest.mark.parametrize("row", ALL_KINDS, ids=lambda row: f"{row.kind}-{row.status}")
@@ -238,7 +238,7 @@ def test_the_schema_is_the_one_that_the_records_make() -> None:
 def test_the_schema_has_the_keys_of_a_row_and_no_others() -> None:
     for one in SCHEMA["anyOf"]:
         kind = SCHEMA["$defs"][one["$ref"].rpartition("/")[2]]
-        assert set(kind["properties"]) == {*kind["required"], "cause"} == {"kind", *Row.__struct_fields__}
+        assert set(kind["properties"]) == {*kind["required"], "cause"} == {"kind", *Row.__struct_encode_fields__}
 
 
 def test_every_key_in_the_schema_says_what_it_means() -> None:

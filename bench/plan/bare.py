@@ -113,7 +113,10 @@ class LimitTable(BareTable, frozen=True, kw_only=True):
         expected_ns = _PREDICTION_NS if self.predict else _LIMIT_NS
         workloads = [
             LimitWorkload(
-                id=f"limit/{name}{suffix}", resource=name, through_shared=self.through_shared, predict=self.predict
+                id=f"limit/{name}{suffix}",
+                resource=name,
+                through_shared=self.through_shared,
+                predict=True if self.predict else None,
             )
             for name in self.resources
         ]

@@ -84,7 +84,7 @@ class Comparison:
         """Return the trials of a round, in which what A and B do per page is counted; numbers begin at 1."""
         trials = []
         for arm in (self.a, self.b):
-            values = self._values(arm, self.site, 1) | {"repeats": COUNT_REPEATS, "bytecodes": bytecodes}
+            values = self._values(arm, self.site, 1) | {"repeats": COUNT_REPEATS, "bytecodes": bytecodes or None}
             workload = CountsWorkload(id=f"compare/{self.name}/counts", **values)
             trials.append(trial_of("counts", number, workload, self.models[arm.name], arm))
         return trials

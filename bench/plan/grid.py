@@ -128,7 +128,7 @@ class MemoryTable(Grid, frozen=True, kw_only=True):
         need(self.cpu == ("0",), "cpu must be left out: crawls that are held for their memory do no work")
 
     def _workload(self, *cell: Any) -> CrawlWorkload:
-        return CrawlWorkload(**asdict(super()._workload(*cell)) | {"parked": self.parked})
+        return CrawlWorkload(**asdict(super()._workload(*cell)) | {"parked": self.parked or None})
 
     def _pages(self, _pages: int, in_flight: int, _least_ns: float) -> int:
         return in_flight * self.waves
@@ -158,7 +158,7 @@ class CountsTable(Grid, frozen=True, kw_only=True):
 
     def _workload(self, *cell: Any) -> CrawlWorkload:
         values = asdict(super()._workload(*cell))
-        return CountsWorkload(**values, repeats=self.repeats, bytecodes=self.bytecodes)
+        return CountsWorkload(**values, repeats=self.repeats, bytecodes=True if self.bytecodes else None)
 
 
 def counted_site(site: SiteConfig) -> SiteConfig:

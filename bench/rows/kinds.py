@@ -103,7 +103,9 @@ class CrawlWorkload(Workload, frozen=True, kw_only=True):
     connection: Connection  #: keep-alive: a connection per worker, reopened if it was closed; per-fetch: one per fetch.
     cpu: str = "0"  #: CPU work per page, as the experiment wrote it, such as 2ms; absent: none.
     cpu_ns: Ns = 0  #: CPU work per page that was asked for, on one core; absent: none.
-    parked: bool = False  #: Memory is read again when all fetches but one are answered and their workers wait.
+    parked: Maybe[Literal[True]] = (
+        None  #: Memory is read again when all fetches but one are answered and their workers wait.
+    )
     arm: Maybe[Arm] = None  #: The arm of a block or comparison, or of a run that compares interpreters.
     comparison: Maybe[ComparisonOf] = None  #: The comparison that the row belongs to, if any.
 
@@ -182,7 +184,7 @@ class CountsWorkload(CrawlWorkload, frozen=True, kw_only=True):
     """What was asked for: pages of an endless site, one after the other."""
 
     repeats: PositiveCount  #: Number of crawls for each counter.
-    bytecodes: bool = False  #: Whether bytecodes are counted.
+    bytecodes: Maybe[Literal[True]] = None  #: Whether bytecodes are counted.
 
 
 CounterName = Literal["python_calls", "c_calls", "system_calls", "bytecodes"]
@@ -335,7 +337,7 @@ class LimitWorkload(Workload, frozen=True, kw_only=True):
 
     resource: Resource  #: The limited resource.
     through_shared: bool  #: Whether the search may exhaust limits shared with other processes.
-    predict: bool = False  #: The limit was only predicted; absent: threads were started up to it.
+    predict: Maybe[Literal[True]] = None  #: The limit was only predicted; absent: threads were started up to it.
 
 
 class NextCeiling(Closed, frozen=True, kw_only=True):
