@@ -108,11 +108,11 @@ def blocks(found: Iterable[Rows]) -> list[Block]:
 def _memory(number: int, arms: Rows, change: float, invalid: str) -> Rows:
     rows = []
     for arm in arms[:2]:
-        held = HELD_BYTES if arm.strategy == "A" else round(_times(HELD_BYTES, change))
+        held = HELD_BYTES if arm.arm == "A" else round(_times(HELD_BYTES, change))
         for size, uss_bytes in ((FEW, BASE_BYTES), (MANY, BASE_BYTES + held)):
             row = memory_row(arm.workload.arm.strategy, size, uss_bytes, number=number)
             said = {"arm": arm.workload.arm, "comparison": arm.workload.comparison}
-            checks = (Check("no listen drops", "failed", invalid),) if invalid and arm.strategy == "B" else row.checks
+            checks = (Check("no listen drops", "failed", invalid),) if invalid and arm.arm == "B" else row.checks
             rows.append(edited(row, workload=said, checks=checks, knobs=arm.knobs or row.knobs))
     return rows
 

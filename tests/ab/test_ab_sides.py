@@ -1,11 +1,10 @@
 """The two sides from the command line, or the sentence that refuses them; the blocks and trials of a comparison."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec import to_builtins
+from msgspec import structs, to_builtins
 
 from inflight import strategies
 from inflight.bench.plan.comparison import METRICS, Comparison, from_words
@@ -18,11 +17,11 @@ from inflight.fake_server.site import SiteConfig
 def both(a: str = "callbacks", b: str | None = "generators", **options: Any) -> tuple[Arm, Arm]:
     found = from_words(a, b, **options)
     assert ((found.a.name, found.a.role), (found.b.name, found.b.role)) == (("A", "reference"), ("B", "compared"))
-    return replace(found.a, name="", role="compared"), replace(found.b, name="")
+    return structs.replace(found.a, name="", role="compared"), structs.replace(found.b, name="")
 
 
 def side(strategy: str, **options: Any) -> Arm:
-    return Arm("", strategy, **options)
+    return Arm("", strategy, "compared", **options)
 
 
 def refusal(a: str = "callbacks", b: str | None = "generators", **options: Any) -> str:
@@ -53,7 +52,7 @@ def test_without_b_both_sides_are_one_strategy_and_a_setting_makes_the_differenc
 @pytest.mark.parametrize(
     ("words", "key", "value"),
     [
-        (["repo=x"], "repository", Path("x")),
+        (["repo=x"], "repository", "x"),
         (["python=p"], "python", "p"),
         (["with=x==1", "with=y"], "requirements", ("x==1", "y")),
         (["in_flight=10"], "in_flight", 10),

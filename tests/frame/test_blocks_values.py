@@ -142,7 +142,7 @@ def test_a_failed_check_of_an_arm_is_its_failure_whatever_its_times() -> None:
     a, b, again = block()
     invalid = Check("cap reached, never exceeded", "failed", "101")
 
-    of = {arm.strategy: changed(arm, checks=(invalid,)) for arm in (a, b, again)}
+    of = {arm.arm: changed(arm, checks=(invalid,)) for arm in (a, b, again)}
     assert blocks([[a, of["B"], again]])[0].failed == "B"
     assert blocks([[of["A"], b, again]])[0].failed == "A"
     assert blocks([[a, b, of["A again"]]])[0].failed == "A"

@@ -39,7 +39,7 @@ ENDS = [[1500, 1600, 4, 1, 2, 100], [1400 + MS, 1500 + MS, 4 + MS // 2, 3, 7, 16
 
 def running(clock: Clock = "process clock", *samples: int, failed: bool = False, **other: Any) -> Running:
     """Make an arm with a window for each number of samples; ``other`` are values of the arm."""
-    arm = Arm("callbacks", "callbacks", **other)
+    arm = Arm("callbacks", "callbacks", "compared", **other)
     one = Running(arm, Prepared(arm, strategies.describe("callbacks"), DEFAULT, None), port=1, pids=[7])
     one.meter = cast("ProcessClock", SimpleNamespace(name=clock, step_ns=1 if clock == "task clock" else 4 * MS))
     one.outcome = {} if failed else {"windows": [{"samples": number} for number in samples]}

@@ -122,7 +122,10 @@ def test_settings_variables_and_revisions_reach_their_arm(place: Place, mine: Mi
 
 @pytest.mark.night
 def test_a_planted_slowdown_is_seen_on_its_side(place: Place, tmp_path: Path) -> None:
-    arms = {"plain": replace(CALLBACKS, planted_loops=0), "slow": replace(CALLBACKS, planted_loops=8_000)}
+    arms = {
+        "plain": structs.replace(CALLBACKS, planted_loops=0),
+        "slow": structs.replace(CALLBACKS, planted_loops=8_000),
+    }
 
     cost_ns = {name: row.measured.cpu_per_page_ns for name, row in rows_of(place, tmp_path, **arms).items()}
 
