@@ -20,7 +20,6 @@ from inflight.bench.plan.grid import MAX_CPU_NS, ThroughputTable
 from inflight.bench.plan.judge import judged, need
 from inflight.bench.plan.trial import row_trials
 from inflight.bench.plan.trials import estimate_ns
-from inflight.bench.predict import advice, show
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import RowsError
 from inflight.fake_server.delays import duration_text, parse_delay, parse_duration_ns

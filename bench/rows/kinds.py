@@ -103,9 +103,8 @@ class CrawlWorkload(Workload, frozen=True, kw_only=True):
     connection: Connection  #: keep-alive: a connection per worker, reopened if it was closed; per-fetch: one per fetch.
     cpu: str = "0"  #: CPU work per page, as the experiment wrote it, such as 2ms; absent: none.
     cpu_ns: Ns = 0  #: CPU work per page that was asked for, on one core; absent: none.
-    parked: Maybe[Literal[True]] = (
-        None  #: Memory is read again when all fetches but one are answered and their workers wait.
-    )
+    #: Memory is read again when all fetches but one are answered and their workers wait.
+    parked: Maybe[Literal[True]] = None
     arm: Maybe[Arm] = None  #: The arm of a block or comparison, or of a run that compares interpreters.
     comparison: Maybe[ComparisonOf] = None  #: The comparison that the row belongs to, if any.
 
