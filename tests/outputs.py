@@ -16,6 +16,8 @@ from inflight.bench.show.folder import Extras
 from inflight.bench.show.results import Results
 from inflight.bench.show.studies import Studies, decision_pictures, decisions
 from inflight.bench.show.summary import as_markdown, summary_table
+from inflight.bench.show.table import Section
+from inflight.bench.show.terminal import text
 from tests.made_rows import RECORDED, recorded
 
 __all__ = ["RECORDED", "recorded"]
@@ -31,7 +33,13 @@ OUTLINED = {"title", "h1", "h2", "h3", "caption", "summary"}
 def terminal(studies: Studies) -> str:
     """Return a run as a terminal of 80 columns shows it, with its pictures: what is drawn, and where."""
     shown = summary_table(studies, 80, decisions(studies.rows, studies.about[1])).plain
-    return "\n".join([shown, "", *drawn(studies)])
+    return "\n".join([shown, *filter(None, [details(studies)]), "", *drawn(studies)])
+
+
+def details(studies: Studies) -> str:
+    """Return what a page shows only when it is unfolded."""
+    folded = [detail for section in studies.sections for detail in section.details]
+    return "\n".join(text(Section(detail.summary, detail.tables), 80).plain for detail in folded)
 
 
 def markdown(studies: Studies) -> str:
@@ -66,8 +74,8 @@ FORMS = {"txt": terminal, "md": markdown, "json": summary, "page": outline}
 def compare(texts: Mapping[Path, str], config: pytest.Config) -> None:
     """Hold texts against what is stored in these files; with ``--update-outputs`` they are stored instead."""
     diff: list[str] = []
-    for path, text in texts.items():
-        lines = [line.rstrip() for line in f"{text.rstrip()}\n".splitlines()]
+    for path, shown in texts.items():
+        lines = [line.rstrip() for line in f"{shown.rstrip()}\n".splitlines()]
         if config.getoption("--update-outputs"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -90,7 +98,7 @@ def drawn(studies: Studies) -> Iterator[str]:
 
 def _marks(axes: "Axes") -> Iterator[str]:
     names = [label.get_text() for axis in (axes.yaxis, axes.xaxis) for label in axis.get_ticklabels()]
-    yield " | ".join(dict.fromkeys([*filter(None, names), *(text.get_text() for text in axes.texts)]))
+    yield " | ".join(dict.fromkeys([*filter(None, names), *(label.get_text() for label in axes.texts)]))
     for line in axes.lines:
         points = [f"{x:.4g},{y:.4g}" for x, y in np.asarray(line.get_xydata(), float)]
         yield f"{line.get_marker()} {line.get_color()} {len(points)}: {' '.join([*points[:4], *points[4:][-2:]])}"

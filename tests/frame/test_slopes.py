@@ -12,6 +12,7 @@ from tests.made_rows import crawl_row, edited, held_row, idle_row, memory_row, s
 
 SIZES = (1000, 2000, 4000, 7000, 10000)
 EACH = (16_600, 4_160, 16_384, 7_900)
+NO_RSS = {"base_rss_bytes": None, "held_rss_bytes": None}
 DISTURBED = {"held_disturbed": "of others: +9 tasks", "held_slab_bytes": 10**12}
 
 
@@ -51,7 +52,7 @@ def test_each_layer_has_its_slope_and_all_together_have_theirs() -> None:
         (edited(idle_row(n=7, each=EACH), measured=DISTURBED), "idle", "user", 7, 14_400_000 + 7 * 16_600, 7 * 16_600),
         (edited(idle_row(n=7, each=EACH), measured=DISTURBED), "idle", "slab and sockets", 7, None, None),
         (edited(idle_row(n=7, each=EACH), measured=DISTURBED), "idle", FULL, 7, None, None),
-        (swarm_row(asked=10_000), "swarm", RSS, 10_000, None, None),
+        (swarm_row(asked=10_000, measured=NO_RSS), "swarm", RSS, 10_000, None, None),
     ],
 )
 def test_system_wide_layers_are_growth_and_unknown_where_others_disturbed_them(

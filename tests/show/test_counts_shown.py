@@ -33,7 +33,7 @@ def shown(rows: Sequence[Row]) -> Section:
         ([5400, 5400], "equal"),
         ([5400], "not repeated"),
         ([5400, 5454], "differ by 1 %"),
-        ([5400, 5401], "differ by 0.1 %"),
+        ([5400, 5401], "differ by 0.02 %"),
     ],
 )
 def test_the_last_column_says_how_far_repeats_are_equal(totals: list[int], repeats: str) -> None:

@@ -81,7 +81,6 @@ def test_over_time_is_the_valid_trial_in_the_middle() -> None:
     ("run", "changes"),
     [
         ("c10k", [(CALLBACKS, {"name": HOSTILE}), (THREADS, {"name": "x" * 200})]),
-        ("c100k", [(CALLBACKS, {"name": HOSTILE}), (THREADS, {"name": "_hidden"})]),
         ("open-loop", [(ALL, {"workload.target": HOSTILE, "kept": False, "why": HOSTILE})]),
         ("limits", [(ALL, {"bound_by": HOSTILE})]),
     ],

@@ -5,7 +5,7 @@ import pytest
 from inflight.bench.show import sections
 from inflight.bench.show.studies import Studies
 from inflight.bench.show.summary import summary_table
-from tests.outputs import FORMS, RECORDED, RUNS, compare, recorded
+from tests.outputs import FORMS, RECORDED, RUNS, compare, details, recorded
 from tests.show.cases import CASES
 
 
@@ -24,6 +24,7 @@ def test_a_recorded_run_is_shown_as_stored(run: str, request: pytest.FixtureRequ
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_case_is_shown_as_stored(case: str, request: pytest.FixtureRequest) -> None:
-    shown = summary_table(Studies(CASES[case]()), 80).plain
+    studies = Studies(CASES[case]())
+    shown = "\n".join([summary_table(studies, 80).plain, details(studies)])
 
     compare({RECORDED / "cases" / f"{case}.txt".replace(" ", "-"): shown}, request.config)
