@@ -122,7 +122,7 @@ def _row(
     measured: dict[str, Any], checks: tuple[Check, ...], python: str,
 ) -> Row:  # fmt: skip
     values = {"latency": latency, "mean_latency_ns": 50 * MS if latency == "50ms" else 0} | said
-    row = made("arm", arm, "compare/ab", number=number, workload=values, measured=measured)
+    row = made("arm", arm, "compare/ab", number=number, workload=values, measured=measured, duration_ns=3000 * MS)
     row = edited(row, server={"cpu_share": 0.4}, knobs={"strategy": said["arm"]["strategy"], "python": python})
     ended = {} if status == "ok" else {"measured": measured, "server": {}}
     return changed(row, status=status, reason=reason, checks=checks, **ended)
