@@ -482,7 +482,7 @@ def test_only_a_traceback_has_lines() -> None:
     figures: dict[str, Any] = {"text": "one\n  two\x1b", "lost": ["one\ntwo"]}
     row: Any = probe_row("stack_ripping", **figures)
 
-    assert (row.measured.text, row.measured.lost) == ("one\n  two?", ["one two"])
+    assert row.measured == {"text": "one\n  two?", "lost": ["one two"]}
 
 
 def test_the_error_of_a_hostile_line_is_printable() -> None:

@@ -89,6 +89,8 @@ class File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Whatever strategies were measured are shown: ``--strategy`` adds more."""
     measure: str = ""
     """What all figures are of."""
+    needs: str = ""
+    """Which trials have the figures of their program, or what excuses it; others are not valid."""
     figures: dict[str, FigureOf] = {}
     parts: tuple[ClaimPart, ...] = ()
     facts: tuple[Fact, ...] = ()

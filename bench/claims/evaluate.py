@@ -18,6 +18,7 @@ from inflight.bench.rows.files import Row
 
 BORDERLINE = "The interval of a deciding figure includes its boundary, so another run may give another verdict."
 NOT_TESTED = "Too few valid trials; not valid are {invalid} of {total}. {reasons}"
+LACKS = "the figures of its program are missing"
 MIN_FREE = 0.9  # share of a core for threads with the lock; with less, other programs used the cores
 FREEST, MIN_SLICES = 24, 3
 """The freest slices of an arm are one in so many, and at least so many."""
@@ -33,6 +34,10 @@ class UnknownError(Exception):
 def judge(claim: Claim, rows: Sequence[Row]) -> Verdict:
     """Return the verdict of a claim from the rows of its trials, which may be of any status."""
     file, trials = claim.file, read(rows)
+    if file.needs:
+        lacks = ~trials.index.isin(chosen(trials, file.needs).index)
+        trials.loc[trials["valid"] & lacks, "why"] = LACKS
+        trials["valid"] &= ~lacks
     figures, exhibits = (_figures(many, trials, rows) for many in (file.figures, file.exhibits))
     answers = [answer for part in file.parts for answer in _answers(part, figures)]
     answers += [answer for fact in file.facts for answer in _facts(fact, trials)]

@@ -44,8 +44,6 @@ _done = partial(Figure, write=_per_page, best="fewest", worst="most")
 FIGURES = {
     "pages_per_s": Figure("pages per second", units.rate, "fastest", "slowest", is_more_better=True, digits=3),
     "cpu_per_page_ns": Figure("CPU time per page", units.duration, "cheapest", "dearest"),
-    "faults_per_page": Figure("page faults per page", units.number),
-    "switches_per_page": Figure("context switches per page", units.number),
     "python_calls_per_page": _done("Python calls"),
     "c_calls_per_page": _done("C calls"),
     "system_calls_per_page": _done("system calls"),

@@ -46,8 +46,12 @@ _OF_WORKLOAD = {
     *("id", "arm", "latency", "mean_latency_ns", "in_flight", "connection", "cpu", "cpu_ns", "comparison"),
     *("what", "n", "users", "variables", "rate_per_s", "ramp_per_s", "resource", "probe"),
 }
+_OF_NUMBERS = ("_ns", "_bytes", "_share", "_per_s", "_per_page", "_in_flight", "pages")
+"""Ends of the names of columns that have no texts."""
+_TAKEN = ("label", "line", "part", "row")
+"""Names of columns that this package and its readers add."""
 _OF_SERVER = (
-    *("requests", "peak_in_flight", "cpu_share", "run_delay_share", "cpu_ns"),
+    *("requests", "peak_in_flight", "cpu_share", "run_delay_share"),
     *("lateness_p50_ns", "lateness_p99_ns", "ceiling_per_s"),
 )
 
@@ -100,7 +104,7 @@ def trials(rows: Iterable["Row"]) -> pd.DataFrame:
     wide = pd.DataFrame([_keys(row) | dict(_figures(row)) for row in many])
     if wide.empty:
         return pd.DataFrame(columns=[*KEYS, *OF_TRIAL])
-    wide = _derived(wide)
+    wide = _derived(wide.apply(_of_one_type))
     for text in ("latency", "cpu"):  # a text has one meaning, whatever rows say
         wide[f"{text}_ns"] = wide.groupby(text)[f"{text}_ns"].transform("max")
     labels = wide.groupby("arm")["label"].transform("nunique")
@@ -120,6 +124,13 @@ def trials(rows: Iterable["Row"]) -> pd.DataFrame:
     ]
 
 
+def _of_one_type(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Return a column of numbers without texts: the programs of claims give figures names of their choice."""
+    is_mixed = column.dtype == object and any(isinstance(value, float | int) for value in column.dropna())
+    is_of_numbers = is_mixed or str(column.name).endswith(_OF_NUMBERS)
+    return pd.to_numeric(column, errors="coerce") if is_of_numbers else column
+
+
 def _derived(wide: pd.DataFrame) -> pd.DataFrame:
     """Return the trials with the figures that are calculated from others of the same trial."""
     memory = slopes.layers(wide).query(f"group != 'parked' and layer == '{slopes.FULL}'").set_index("row")
@@ -127,7 +138,7 @@ def _derived(wide: pd.DataFrame) -> pd.DataFrame:
         each = (memory["added"] / memory["n"]).where(memory["n"] > 0)
         wide = wide.assign(held_added_bytes=memory["added"], held_added_bytes_each=each)
     if "ps_rss_bytes" in wide:
-        wide = wide.assign(ps_rss_bytes_each=wide["ps_rss_bytes"] / wide["in_flight"])
+        wide = wide.assign(ps_rss_bytes_each=(wide["ps_rss_bytes"] / wide["in_flight"]).where(wide["kind"] == "idle"))
     return wide
 
 
@@ -198,16 +209,28 @@ def _figures(row: "Row") -> Iterator[tuple[str, float | str]]:
     before it.
     """
     values: dict[str, float | str] = {}
-    for name in row.measured.__struct_fields__:
-        values |= _values(name, getattr(row.measured, name))
+    for name, value in _measured(row.measured):
+        values |= _values(name, value)
     for name in _OF_SERVER:
         if (value := getattr(row.server, name, None)) is not None:
             values.setdefault(f"server_{name}", value)
-    renamed = {name: f"measured_{name}" for name in (*KEYS, *OF_TRIAL)}
+    renamed = {name: f"measured_{name}" for name in (*KEYS, *OF_TRIAL, *_TAKEN)}
     if getattr(row.workload, "resource", None) == "memory":
         renamed |= {name: f"{name}_bytes" for name in ("predicted", "found")}
     for name, value in values.items():
         yield renamed.get(name, name), _encodable(value)
+
+
+def _measured(measured: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the names and values that a row has measured; those of a probe are JSON, in which a table may be."""
+    if not isinstance(measured, dict):
+        yield from ((name, getattr(measured, name)) for name in measured.__struct_fields__)
+        return
+    for name, value in measured.items():
+        if isinstance(value, dict):
+            yield from ((f"{name}_{key}", item) for key, item in value.items())
+        else:
+            yield name, value
 
 
 def _values(name: str, value: Any) -> Iterator[tuple[str, float | str]]:
@@ -222,7 +245,10 @@ def _values(name: str, value: Any) -> Iterator[tuple[str, float | str]]:
         case [msgspec.Struct(), *_]:
             yield name, len(value)
         case [[str(), int()], *_]:
-            yield from ((f"{name}: {pair[0]}", pair[1]) for pair in value)
+            for pair in value:
+                match pair:
+                    case [str(what), int(size)]:
+                        yield f"{name}: {what}", size
         case msgspec.Struct():
             count = getattr(value, "count", math.inf)
             for key in value.__struct_fields__:

@@ -55,7 +55,6 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
     answer: Answer = {path: (status, size) for path, status, size, _ in records}
     failed = sum(status is None for status, _ in answer.values())
     seen.measured["port_refusals"] = sum("EADDRNOTAVAIL" in (error or "") for *_, error in records)
-    seen.measured["switches_per_page"] = outcome.pop("switches") / max(1, len(answer))
     seen.measured |= outcome | _derived(outcome, len(answer), failed)
     seen.server, disturbed = differences(before, after)
     seen.server["ceiling_per_s"] = server.ceiling_per_s

@@ -65,9 +65,9 @@ def observe(
 ) -> None:
     """Crawl against a closed gate; record memory before, with N fetches held, and optionally with N connections parked.
 
-    The keys are ``base_``, ``held_`` and ``parked_`` with the names of the layers in ``memory``;
-    those of the server's process have ``server_`` in between. ``reach_ns`` is the time from the order until the server
-    had received the last of N requests, by the server's reading of the clock that both share. ``reach_cpu_ns`` and
+    The keys are ``base_``, ``held_`` and ``parked_`` with the names of the layers in ``memory``; rows have those
+    of memory. ``reach_ns`` is the time from the order until the server had received the last of N requests, by the
+    server's reading of the clock that both share. ``reach_cpu_ns`` and
     ``reach_server_cpu_ns`` are the CPU times of worker and server until then: the worker waits from then on. N is
     ``reached_in_flight`` if a limit of the client's own keeps it below what was asked for.
     """
@@ -129,7 +129,7 @@ def layers(stage: str, worker: process.Worker, server: Server) -> dict[str, Any]
         **system,
         "threads": sum(psutil.Process(pid).num_threads() for pid in host.family(worker.pid)),
         "connections": server.stats()["connections"],
-        **{f"server_{name}": value for name, value in memory.process_layers(server.process.pid).items()},
+        "server_uss_bytes": memory.process_layers(server.process.pid)["uss_bytes"],
     }
     return {f"{stage}_{name}": value for name, value in values.items()}
 

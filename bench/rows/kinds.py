@@ -6,7 +6,7 @@ from msgspec import Meta, field
 from msgspec.structs import force_setattr
 
 from inflight.bench.rows.parts import (
-    Answer,
+    MAX_NS,
     Bytes,
     ChangeBytes,
     ClockNs,
@@ -28,9 +28,9 @@ from inflight.bench.rows.parts import (
     Row,
     Share,
     Site,
+    Timed,
     Times,
     Workload,
-    refuse_gaps,
 )
 
 Connection = Literal["keep-alive", "per-fetch"]
@@ -138,14 +138,11 @@ class Samples(Lists, frozen=True, kw_only=True):
     cpu_ns: list[Ns | None]  #: CPU time since the order to crawl; null if unknown.
 
 
-class Measured(Layers, frozen=True, kw_only=True):
+class CrawlMeasured(Timed, frozen=True, kw_only=True):
     """Measurements of the client; empty if the trial ended before them."""
 
     cpu_user_ns: Maybe[Ns] = None  #: User CPU time of the client process during the crawl; the split is sampled.
     cpu_system_ns: Maybe[Ns] = None  #: System CPU time of the client process during the crawl; the split is sampled.
-    gc_collections: Maybe[Count] = None  #: Number of garbage collections during the crawl.
-    gc_total_ns: Maybe[Ns] = None  #: Total time of these collections.
-    gc_max_ns: Maybe[Ns] = None  #: Time of the longest one.
     uss_bytes: Maybe[Bytes] = None  #: Private memory of the worker (USS), at rest after the crawl.
     response: Maybe[Times] = None  #: Response times in this closed loop: admitted to the frontier, to finished.
     timeline: Maybe[Timeline] = None  #: The crawl over time.
@@ -155,12 +152,6 @@ class Measured(Layers, frozen=True, kw_only=True):
     #: Time in which other processes used the client's core during the crawl (its busy time minus the client's CPU
     #: time), in ticks of 10 ms; absent unless the client is pinned to one core.
     others_ns: Maybe[Ns] = None
-    reach_cpu_ns: Maybe[Ns] = None  #: CPU time of the worker in that time; absent where no clock has it.
-    reach_server_cpu_ns: Maybe[Ns] = None  #: CPU time of the server in that time.
-    started: Maybe[Count] = None  #: Number of idle threads or tasks started.
-    start_ns: Maybe[Ns] = None  #: Time to start them.
-    ps_rss_bytes: Maybe[Bytes] = None  #: Resident memory as shown by ps -o rss=.
-    parked_disturbed: Maybe[str] = None  #: How other processes changed them between base and parked; null: not at all.
 
     def __post_init__(self) -> None:
         """Reject different numbers of times for the same fetches. Raises ValueError."""
@@ -168,11 +159,27 @@ class Measured(Layers, frozen=True, kw_only=True):
             raise ValueError("times of the same fetches that differ in their number")
 
 
-_ANSWER = (
-    *("pages", "failed_pages", "pages_per_s", "makespan_ns", "cpu_per_page_ns", "cpu_user_ns", "cpu_system_ns"),
-    *("peak_in_flight", "tries", "service", "response", "timeline"),
-)
-_SERVED = ("requests", "peak_in_flight", "responses_by_status", "cpu_ns", "cpu_share", "lateness_p99_ns")
+class MemoryMeasured(Layers, frozen=True, kw_only=True):
+    """Measurements of a crawl whose responses were held while memory was read; empty if the trial ended before them."""
+
+    timeline: Maybe[Timeline] = None  #: The crawl over time.
+    reach_cpu_ns: Maybe[Ns] = None  #: CPU time of the worker until all were in flight; absent where no clock has it.
+    reach_server_cpu_ns: Maybe[Ns] = None  #: CPU time of the server in that time.
+    held_server_uss_bytes: Maybe[Bytes] = None  #: USS of the server while N were held.
+    parked_disturbed: Maybe[str] = None  #: How others changed the layers between base and parked; null: not at all.
+
+
+class IdleMeasured(Layers, frozen=True, kw_only=True):
+    """Measurements of idle threads or tasks; empty if the trial ended before them."""
+
+    started: Maybe[Count] = None  #: Number of idle threads or tasks started.
+    start_ns: Maybe[Ns] = None  #: Time to start them.
+    ps_rss_bytes: Maybe[Bytes] = None  #: Resident memory as shown by ps -o rss=.
+
+
+_ANSWER = ("pages", "failed_pages", "peak_in_flight", "tries", "timeline")
+_TIMES = (*("pages_per_s", "makespan_ns", "cpu_per_page_ns", "cpu_user_ns", "cpu_system_ns", "service", "response"),)
+_SERVED = ("requests", "peak_in_flight", "cpu_share", "lateness_p99_ns")
 _SIZES = ("held_uss_bytes", "held_rss_bytes")
 _TIMED = {"pages_per_s": "", "cpu_per_page_ns": "CPU/page"}
 _HELD = {"held_uss_bytes": "held (USS)"}
@@ -238,23 +245,24 @@ class Crawl(Row, frozen=True, kw_only=True):
     TITLE, SIZE = "whole crawls, one strategy after the other", "in_flight"
     PROGRESS = _TIMED
     HAS_STRATEGY = IS_IN_TABLE = True
-    NEEDED: ClassVar[Needed] = {"measured": _ANSWER, "server": _SERVED, "knobs": _RAN_WITH}
+    NEEDED: ClassVar[Needed] = {"measured": (*_ANSWER, *_TIMES), "server": _SERVED, "knobs": _RAN_WITH}
     ABOVE_0: ClassVar[tuple[str, ...]] = ("pages", "peak_in_flight", "pages_per_s", "makespan_ns", "cpu_per_page_ns")
 
     workload: CrawlWorkload
-    measured: Measured
+    measured: CrawlMeasured
 
 
-class Memory(Crawl, frozen=True, kw_only=True):
-    """A crawl in which the server holds all responses while the layers of memory are read.
+class Memory(Row, frozen=True, kw_only=True):
+    """A crawl in which the server holds all responses while the layers of memory are read."""
 
-    Of its times, only reach_ns and drain_ns are meaningful.
-    """
-
-    TITLE, PREFIX = "memory of fetches that the server holds", "memory"
+    TITLE, PREFIX, SIZE = "memory of fetches that the server holds", "memory", "in_flight"
     PROGRESS = _HELD
+    HAS_STRATEGY = IS_IN_TABLE = True
     NEEDED: ClassVar[Needed] = Crawl.NEEDED | {"measured": (*_ANSWER, "held_in_flight", *_SIZES, "reach_ns")}
     ABOVE_0 = ("held_in_flight", *_SIZES)
+
+    workload: CrawlWorkload
+    measured: MemoryMeasured
 
 
 class Idle(Row, frozen=True, kw_only=True):
@@ -267,7 +275,7 @@ class Idle(Row, frozen=True, kw_only=True):
 
     stack: Literal["none"]
     workload: IdleWorkload
-    measured: Measured
+    measured: IdleMeasured
 
 
 class ArmWorkload(CrawlWorkload, frozen=True, kw_only=True):
@@ -284,12 +292,10 @@ class Window(Open, frozen=True, kw_only=True):
     wall_ns: PositiveNs  #: How long it was.
     cpu_ns: Ns  #: CPU time of the worker in it, all threads, user and system.
     pages: Number  #: Pages finished in it; with latency also fractions at its ends.
-    faults: Maybe[Count] = None  #: Page faults of the worker in it. Older rows lack it, and the next ones.
-    switches: Maybe[Count] = None  #: Context switches of the worker in it; absent: unknown.
     late_ns: Maybe[Ns] = None  #: How late the server answered in it, median; absent without an added latency.
 
 
-class ArmMeasured(Answer, frozen=True, kw_only=True):
+class ArmMeasured(Timed, frozen=True, kw_only=True):
     """What was measured; empty when the arm did not get that far."""
 
     block: Maybe[Name] = None  #: The id of the block: its arms were alive at the same time.
@@ -300,7 +306,6 @@ class ArmMeasured(Answer, frozen=True, kw_only=True):
     #: own, between two pages; or the CPU clock of another process. Older rows lack it, and have the last.
     clock: Maybe[Literal["task clock", "in band", "process clock"]] = None
     clock_step_ns: Maybe[PositiveNs] = None  #: Resolution of that clock.
-    faults_per_page: Maybe[Number] = None  #: Page faults per page, in the windows; absent: unknown.
     late_ns: Maybe[Ns] = None  #: How late the server answered: median of the windows; absent without an added latency.
     others_share: Maybe[Share] = None  #: Share of the core that other programs used while the block's arms took turns.
     requests: Maybe[Count] = None  #: Requests of the arm that the server received, from its first to its last page.
@@ -385,99 +390,15 @@ class LimitFound(Row, tag="limit", frozen=True, kw_only=True):
     measured: LimitMeasured
 
 
-class Left(Closed, frozen=True, kw_only=True):
-    """What was left in the process after its crawl."""
-
-    tasks: Count  #: Number of tasks.
-    threads: Count  #: Number of threads.
-    coroutines: Count  #: Number of coroutines.
-    descriptors: int  #: Number of descriptors.
-
-
-class Probed(Open, frozen=True, kw_only=True):
-    """Result of a probe, which has some of these figures; its program is in bench/claims/programs/."""
-
-    not_applicable: Maybe[Name] = None  #: Why the probe does not apply to these arguments.
-    stopped_by: Maybe[Name] = None  #: What stopped the probe before it had measured anything.
-    error: Maybe[str] = None  #: The underlying error.
-    strategy: Maybe[Name] = None  #: The strategy that crawled.
-    connection: Maybe[Name] = None  #: Its use of connections.
-    how: Maybe[Name] = None  #: Which of the compared ways was taken.
-    pages: Maybe[Count] = None  #: Number of pages fetched.
-    in_flight: Maybe[PositiveCount] = None  #: The in-flight cap.
-    peak_in_flight: Maybe[Count] = None  #: Maximum number of fetches in flight at a time.
-    pages_per_s: Maybe[Number] = None  #: Pages per second.
-    wall_ns: Maybe[PositiveNs] = None  #: Time of the measurement.
-    makespan_ns: Maybe[PositiveNs] = None  #: Time of the crawl.
-    cpu_ns: Maybe[Ns] = None  #: CPU time in that time.
-    cpu_per_page_ns: Maybe[Ns] = None  #: CPU time per page.
-    cpu_share: Maybe[Number] = None  #: CPU time as a share of the time.
-    # attribution: where the bytes of an idle thread or task go, the largest pieces first
-    n: Maybe[PositiveCount] = None  #: Number of idle threads or tasks asked for.
-    started: Maybe[Count] = None  #: Number of them that were started.
-    python: Maybe[list[tuple[str, int]]] = None  #: [line of code, bytes of each], as tracemalloc sees it.
-    mappings: Maybe[list[tuple[str, int]]] = None  #: [kind of mapping, bytes of each].
-    kernel: Maybe[list[tuple[str, int]]] = None  #: [slab cache, bytes of each].
-    tables: Maybe[list[tuple[str, int]]] = None  #: [page tables and kernel stacks, bytes of each].
-    # cancel_workers: what happens when workers are not cancelled at the end
-    variant: Maybe[Name] = None  #: Whether and how the workers are cancelled at the end.
-    left: Maybe[Left] = None  #: What was left; null where the crawl did not end.
-    ended: Maybe[bool] = None  #: Whether the process ended.
-    complaint: Maybe[str] = None  #: First line outside a traceback, else the error of the first one.
-    printed: Maybe[list[str]] = None  #: What the process printed.
-    # races: workers share a counter and a set
-    model: Maybe[Name] = None  #: Which kind of workers ran.
-    switch_interval_us: Maybe[PositiveCount] = None  #: Switch interval of threads, in microseconds.
-    workers: Maybe[PositiveCount] = None  #: Number of workers.
-    links_seen: Maybe[Count] = None  #: Number of links that the workers saw.
-    distinct: Maybe[Count] = None  #: Number of distinct links.
-    fetched: Maybe[Count] = None  #: Number of fetches.
-    duplicates: Maybe[Count] = None  #: Pages that were fetched again.
-    lost_updates: Maybe[int] = None  #: Increments of the counter that were lost.
-    # selectors: the cost of idle connections
-    selector: Maybe[Name] = None  #: The selector.
-    idle: Maybe[Count | Name] = None  #: Number of idle connections; of attribution: what is idle.
-    largest_fd: Maybe[int] = None  #: Highest file descriptor.
-    waits: Maybe[Count] = None  #: Number of calls of the selector.
-    # spin: the cost of busy polling, compared with a selector
-    waits_for: Maybe[Literal["answer", "connect"]] = None  #: What the program waited for.
-    sockets: Maybe[PositiveCount] = None  #: Number of sockets.
-    wait_ms: Maybe[PositiveCount] = None  #: Time that the server waits, in milliseconds.
-    attempts: Maybe[Count] = None  #: Number of attempts to receive or to connect.
-    # stack_ripping: what a traceback contains about the functions that started a fetch
-    at: Maybe[PositiveCount] = None  #: The call of the parser that fails.
-    started_by: Maybe[list[str]] = None  #: The functions through which the fetch was started.
-    traceback: Maybe[list[str]] = None  #: The functions in the traceback.
-    holding: Maybe[list[str]] = None  #: The functions among them that hold the fetch.
-    names_starter: Maybe[bool] = None  #: Whether one of these started the fetch.
-    lost: Maybe[list[str]] = None  #: The starting functions that the traceback lacks.
-    text: Maybe[str] = None  #: The traceback.
-    # thread_per_fetch: a pool against a thread for each fetch
-    threads_started: Maybe[Count] = None  #: Number of threads started.
-
-
-NEEDED_BY_PROBE = {
-    "attribution": ("n", "started"),
-    "cancel_workers": ("strategy", "variant", "pages", "ended", "complaint", "printed"),
-    "races": ("model", "links_seen", "distinct", "fetched", "duplicates", "lost_updates"),
-    "selectors": ("selector", "idle", "pages", "wall_ns", "cpu_ns", "cpu_per_page_ns", "pages_per_s"),
-    "spin": ("how", "waits_for", "wall_ns", "cpu_ns", "cpu_share", "attempts"),
-    "stack_ripping": ("strategy", "started_by", "traceback", "holding", "names_starter", "lost", "text"),
-    "thread_per_fetch": ("how", "connection", "pages", "makespan_ns", "cpu_ns", "cpu_per_page_ns", "threads_started"),
-}
-"""Figures of every successful measurement."""
-EXCUSES = {
-    **dict.fromkeys(("cancel_workers", "thread_per_fetch"), "not_applicable"),
-    **dict.fromkeys(("selectors", "spin"), "stopped_by"),
-}
-"""Figures that explain why a probe has none of the others."""
-
-
 class ProbeWorkload(Workload, frozen=True, kw_only=True):
     """Workload of a probe."""
 
     probe: Name  #: Name of the probe; its program is in bench/claims/programs/.
     arguments: dict[Name, Name | Count | bool]  #: Arguments of the program.
+
+
+ProbedName = Annotated[str, Meta(pattern="^[a-z][a-z0-9_]{0,99}$")]
+ProbedValue = str | Annotated[int, Meta(ge=-MAX_NS, le=MAX_NS)] | Number | bool | None
 
 
 class Probe(Row, frozen=True, kw_only=True):
@@ -488,14 +409,19 @@ class Probe(Row, frozen=True, kw_only=True):
 
     stack: Literal["none"]
     workload: ProbeWorkload
-    measured: Probed
+    #: What the program returned, and its arguments: figures and texts by name, lists of them, and tables of them.
+    #: ``stopped_by`` and ``error`` say what stopped it, ``not_applicable`` why it does not apply to its arguments.
+    measured: Annotated[
+        dict[ProbedName, ProbedValue | list[ProbedValue | list[ProbedValue]] | dict[ProbedName, ProbedValue]],
+        Meta(max_length=100),
+    ]
 
     def __post_init__(self) -> None:
-        """Reject a row without the figures of its probe, unless it says why. Raises ValueError."""
+        """Drop what is null. Reject a row that has its arguments only. Raises ValueError."""
         Row.__post_init__(self)
-        probe, excuse = self.workload.probe, EXCUSES.get(self.workload.probe)
-        if self.status == "ok" and not (excuse and getattr(self.measured, excuse)):
-            refuse_gaps(self.measured, NEEDED_BY_PROBE.get(probe, ()), "measured")
+        force_setattr(self, "measured", {name: value for name, value in self.measured.items() if value is not None})
+        if self.status == "ok" and not self.measured.keys() - self.workload.arguments.keys():
+            raise ValueError("the status is ok, but measured has no figure")
 
 
 class OpenWorkload(Workload, frozen=True, kw_only=True):
@@ -618,6 +544,10 @@ class SwarmMeasured(Layers, frozen=True, kw_only=True):
     client_cpu_ns: Maybe[Ns] = None  #: CPU time of the strategy processes, from the start until they had finished.
     reporting_share: Maybe[Share] = None  #: Share of the strategy processes' CPU time for reports to Locust.
     locust: Maybe[LocustCounts] = None  #: What Locust counted.
+    base_server_uss_bytes: Maybe[Bytes] = None  #: USS of the servers before the load.
+    base_server_page_tables_bytes: Maybe[Bytes] = None  #: Page tables of the servers before the load.
+    held_server_uss_bytes: Maybe[Bytes] = None  #: USS of the servers while N were held.
+    held_server_page_tables_bytes: Maybe[Bytes] = None  #: Page tables of the servers while N were held.
     lost: Maybe[list[Loss]] = None  #: Processes that were lost before they had finished.
 
 

@@ -57,7 +57,6 @@ Status = Literal["ok", "wrong", "failed", "timeout", "skipped"]
 Cause = Literal["not installed", "no interpreter", "limit", "memory budget", "server"]
 NEWEST_FORMAT = 6
 Needed = dict[str, tuple[str, ...]]
-HttpStatus = Annotated[str, Meta(pattern=r"^[1-5][0-9][0-9]$")]
 StartedAt = Annotated[
     str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(\+[0-9]{2}:[0-9]{2}|Z)$")
 ]
@@ -143,28 +142,16 @@ class Times(Closed, frozen=True, kw_only=True):
             raise ValueError(f"a histogram of {counted} durations instead of {self.count}")
 
 
-class Answer(Disturbances, frozen=True, kw_only=True):
-    """The answer of a crawl. CPU times are those of the client and its children, user and system."""
+class Answered(Disturbances, frozen=True, kw_only=True):
+    """The answer of a crawl."""
 
     pages: Maybe[Count] = None  #: Pages that have a result, failed ones included.
     failed_pages: Maybe[Count] = None  #: Pages that failed after all tries, or with their process: no throughput.
     tries: Maybe[Count] = None  #: Attempts to fetch a page, over all pages.
-    pages_per_s: Maybe[Number] = None  #: Throughput: verified pages per second of the makespan, or of the windows.
-    cpu_per_page_ns: Maybe[Ns] = None  #: CPU time per verified page of the crawl or of the windows.
-    switches_per_page: Maybe[Number] = None  #: Context switches per page in that time; absent: unknown.
     peak_in_flight: Maybe[Count] = None  #: Maximum number of fetches in flight at a time, counted by the client.
     held_in_flight: Maybe[Count] = None  #: Requests held behind the gates, all at once: received and not answered.
     #: Fetches in flight at most, fewer than asked for because of a limit of the client's own; absent: as many as asked.
     reached_in_flight: Maybe[PositiveCount] = None
-    peak_threads: Maybe[PositiveCount] = None  #: Maximum number of threads of the worker and its children in samples.
-    rss_bytes: Maybe[Bytes] = None  #: RSS of the worker after the crawl; of an arm without children, after its slices.
-    #: Memory of the worker and its children at the same time, with their share of shared memory (PSS).
-    pss_bytes: Maybe[Bytes] = None
-    hole_ns: Maybe[Ns] = None  #: Longest time in which no fetch ended: within a crawl, or from gate open to all held.
-    service: Maybe[Times] = None  #: Service times, started to finished: of all fetches, or of those within one window.
-    work_units: Maybe[PositiveCount] = None  #: CPU work per page, in units of strategies.core.work; absent: none.
-    work_ns: Maybe[Ns] = None  #: CPU time of that work in this worker, measured after its crawl: median of five.
-    worked_pages: Maybe[Count] = None  #: Number of responses with the CPU work done.
     makespan_ns: Maybe[Ns] = None  #: Time of the call of crawl; of a swarm, until its last process is done.
     #: Time from the order to crawl until all were in flight, as the server or the gates say.
     reach_ns: Maybe[Ns] = None
@@ -174,6 +161,22 @@ class Answer(Disturbances, frozen=True, kw_only=True):
     held_disturbed: Maybe[str] = None  #: How others changed the system-wide layers since base; null: not at all.
 
 
+class Timed(Answered, frozen=True, kw_only=True):
+    """The times of a crawl. CPU times are those of the client and its children, user and system."""
+
+    pages_per_s: Maybe[Number] = None  #: Throughput: verified pages per second of the makespan, or of the windows.
+    cpu_per_page_ns: Maybe[Ns] = None  #: CPU time per verified page of the crawl or of the windows.
+    peak_threads: Maybe[PositiveCount] = None  #: Maximum number of threads of the worker and its children in samples.
+    rss_bytes: Maybe[Bytes] = None  #: RSS of the worker after the crawl; of an arm without children, after its slices.
+    #: Memory of the worker and its children at the same time, with their share of shared memory (PSS).
+    pss_bytes: Maybe[Bytes] = None
+    hole_ns: Maybe[Ns] = None  #: Longest time in which no fetch ended: within a crawl, or from gate open to all held.
+    service: Maybe[Times] = None  #: Service times, started to finished: of all fetches, or of those within one window.
+    work_units: Maybe[PositiveCount] = None  #: CPU work per page, in units of strategies.core.work; absent: none.
+    work_ns: Maybe[Ns] = None  #: CPU time of that work in this worker, measured after its crawl: median of five.
+    worked_pages: Maybe[Count] = None  #: Number of responses with the CPU work done.
+
+
 LAYERS = {
     "uss_bytes": "private memory of the process (USS)",
     "rss_bytes": "resident memory of the process",
@@ -181,12 +184,6 @@ LAYERS = {
     "kernel_stack_bytes": "kernel stacks of the whole system (KernelStack)",
     "slab_bytes": "slab of the whole system, including both ends of every loopback connection",
     "socket_bytes": "pages of data in TCP sockets, of the whole system",
-    "tcp_sockets": "TCP sockets of the network namespace",
-    "tasks": "threads of all processes",
-    "threads": "threads of the worker",
-    "connections": "connections of the server",
-    "server_uss_bytes": "USS of the server",
-    "server_page_tables_bytes": "page tables of the server",
 }
 MOMENTS = {
     "base": "Before the load",
@@ -198,15 +195,14 @@ MOMENTS = {
 
 def _layer(moment: str, layer: str) -> tuple[str, Any, None]:
     meta = Meta(description=f"{MOMENTS[moment]}: {LAYERS[layer]}; null if unknown.")
-    kind: Any = Bytes if layer.endswith("_bytes") else Count
-    return f"{moment}_{layer}", Annotated[kind | None, meta], None
+    return f"{moment}_{layer}", Annotated[Bytes | None, meta], None
 
 
 if TYPE_CHECKING:
-    Layers = Answer
+    Layers = Answered
 else:
     fields = [_layer(moment, layer) for moment in MOMENTS for layer in LAYERS]
-    Layers = defstruct("Layers", fields, bases=(Answer,), kw_only=True)
+    Layers = defstruct("Layers", fields, bases=(Answered,), kw_only=True)
 
 
 class Workload(Closed, frozen=True, kw_only=True):
@@ -242,18 +238,14 @@ class Server(Open, frozen=True, kw_only=True):
 
     requests: Maybe[Count] = None  #: Number of requests received.
     peak_in_flight: Maybe[Count] = None  #: Maximum number of requests in flight at a time.
-    peak_connections: Maybe[Count] = None  #: Maximum number of connections open at a time.
     total_connections: Maybe[Count] = None  #: Number of connections accepted.
-    responses_by_status: Maybe[dict[HttpStatus, Count]] = None  #: Number of responses by status.
-    faults: Maybe[dict[Name, Count]] = None  #: Number of injected faults by kind.
     lateness_p50_ns: Maybe[Ns] = None  #: How late responses with an added latency were sent: median.
     lateness_p99_ns: Maybe[Ns] = None  #: Their 99 % quantile.
     lateness_max_ns: Maybe[Ns] = None  #: Their maximum.
     first_lateness_max_ns: Maybe[Ns] = None  #: Maximum of the first responses on kept connections.
     ceiling_per_s: Maybe[Number] = None  #: Responses per second without latency to a client that parses nothing.
     run_delay_share: Maybe[Number] = None  #: Share of the time in which it was runnable but waited for its core.
-    cpu_ns: Maybe[Ns] = None  #: CPU time during the trial.
-    cpu_share: Maybe[Number] = None  #: The same as a share of one core.
+    cpu_share: Maybe[Number] = None  #: CPU time during the trial, as a share of one core.
 
 
 class Knobs(Open, frozen=True, kw_only=True):
@@ -263,23 +255,16 @@ class Knobs(Open, frozen=True, kw_only=True):
     python: Maybe[str] = None  #: Version of the interpreter.
     implementation: Maybe[str] = None  #: Name of the interpreter, such as cpython.
     executable: Maybe[str] = None  #: File name of the interpreter, without its folder.
-    build: Maybe[str] = None  #: Commit of the interpreter's source; empty if unknown.
     free_threaded: Maybe[bool] = None  #: Whether the interpreter was built without a global lock.
-    gil_asked: Maybe[bool] = None  #: Whether it was asked for: by PYTHON_GIL, else by the build.
     gil: Maybe[bool] = None  #: Whether the global interpreter lock is enabled.
-    allocator: Maybe[str] = None  #: Allocator of objects: pymalloc, mimalloc or malloc.
-    eager_tasks: Maybe[bool] = None  #: Whether asyncio has eager tasks (new in Python 3.12).
     switch_interval_ns: Maybe[Ns] = None  #: Switch interval of threads.
     gc_enabled: Maybe[bool] = None  #: Whether the garbage collector is enabled.
     gc_thresholds: Maybe[list[Count]] = None  #: Thresholds of the garbage collector.
-    selector: Maybe[str] = None  #: Default selector of the platform.
     versions: Maybe[dict[Name, str]] = None  #: Versions of the strategy's distributions; the checksum of its file.
     cpus: Maybe[list[Count]] = None  #: Cores that the worker may run on.
     descriptor_limit: Maybe[Limit] = None  #: Maximum number of open descriptors; -1: no limit.
     variables: Maybe[dict[Name, str | None]] = None  #: Variables of the arm, as its worker sees them; null: not set.
     idle: Maybe[str] = None  #: What was started to be idle: a kind of thread or task.
-    stack_bytes: Maybe[Limit] = None  #: Stack size (address space) of each thread.
-    locust: Maybe[str] = None  #: Version of Locust, if it sent the requests.
     users: Maybe[Count] = None  #: Number of Locust users.
 
 

@@ -64,6 +64,21 @@ def test_every_figure_and_every_part_is_known_in_the_reference_run() -> None:
         assert len(set(names)) == len(names)
 
 
+@pytest.mark.parametrize("claim", [name for name, each in CLAIMS.items() if each.file.needs])
+def test_a_program_without_the_figures_of_its_claim_decides_nothing(claim: str) -> None:
+    rows = [
+        changed(row, measured=row.workload.arguments | {"python": "3.13"}) if row.kind == "probe" else row
+        for row in recorded()[claim]
+    ]
+
+    verdict = judged(claim, rows)
+
+    assert any(one.answer == "unknown" for one in verdict.answers)
+    assert verdict.word in {"not tested", "partly true (borderline)"}, verdict.answers
+    if verdict.word == "not tested":
+        assert "the figures of its program are missing" in verdict.why
+
+
 @pytest.mark.parametrize("claim", CLAIMS)
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_rows_that_are_not_valid_decide_nothing(claim: str, ending: Ending) -> None:

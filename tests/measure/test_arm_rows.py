@@ -30,7 +30,7 @@ def test_an_arm_without_pages_in_its_windows_fails(latency: str, monkeypatch: py
         block.arms[0],
         Prepared(block.arms[0], described, DEFAULT, None),
         port=1,
-        slices=[Slice(0, Usage(10, 10, 0, None, None), Usage(20, 20, 5, None, None), 1, 10, None, 0, 5, 30)],
+        slices=[Slice(0, Usage(10, 10, 0), Usage(20, 20, 5), 1, 10, None, 0, 5, 30)],
         outcome={"windows": [{"pages": 0, "first_ns": 10, "last_ns": 10}]},
     )
     monkeypatch.setattr(

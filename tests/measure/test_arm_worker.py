@@ -272,7 +272,7 @@ def test_a_sample_has_what_the_process_used_and_the_next_follows_its_cost(monkey
 
     samples = [list(found.samples[n : n + COLUMNS]) for n in range(0, len(found.samples), COLUMNS)]
     assert samples == [
-        [at_ns, at_ns + cost_ns, 1_750_000_000, 4, 7, pages]
+        [at_ns, at_ns + cost_ns, 1_750_000_000, pages]
         for at_ns, pages in [(0, 1), (2 * SAMPLE_NS, 4), (4 * SAMPLE_NS, 5)]
     ]
     whole, one = found.figures_between(0, 4 * SAMPLE_NS), found.figures_between(1, 4 * SAMPLE_NS - 1)

@@ -32,19 +32,18 @@ from tests.patience import FOREVER_S, until
 
 MEASURED = {
     "peak_threads", "uss_bytes", "rss_bytes", "pss_bytes", "cpu_user_ns", "cpu_system_ns", "makespan_ns",
-    "gc_collections", "gc_total_ns", "gc_max_ns",
     "peak_in_flight", "tries", "hole_ns", "service", "response", "steady_service", "run_delay_ns",
     "timeline", "pages", "failed_pages", "pages_per_s", "cpu_per_page_ns",
-    "switches_per_page", "steal_share", "listen_drops", "ephemeral_ports", "port_refusals", "samples",
+    "steal_share", "listen_drops", "ephemeral_ports", "port_refusals", "samples",
 }  # fmt: skip
 STEADY = {"steady_service"}
 """What a crawl has that was full for long enough."""
-VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text("utf-8")))
-LAYERS = {
-    "uss_bytes", "rss_bytes", "page_tables_bytes", "kernel_stack_bytes", "slab_bytes", "socket_bytes", "tcp_sockets",
-    "tasks", "threads", "connections", "server_uss_bytes", "server_page_tables_bytes",
+VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+LAYERS = ("uss_bytes", "rss_bytes", "page_tables_bytes", "kernel_stack_bytes", "slab_bytes", "socket_bytes")
+REACHED = {
+    "held_in_flight", "held_server_uss_bytes", "reach_ns", "reach_cpu_ns", "reach_server_cpu_ns", "drain_ns", "peak_in_flight", "tries", "pages",
+    "failed_pages", "timeline", "makespan_ns", "steal_share", "listen_drops", "ephemeral_ports", "port_refusals",
 }  # fmt: skip
-REACHED = {"held_in_flight", "reach_ns", "reach_cpu_ns", "reach_server_cpu_ns", "drain_ns"}
 HELD = {f"{stage}_{layer}" for stage in ("base", "held") for layer in LAYERS} | REACHED
 
 
@@ -88,7 +87,7 @@ def test_every_strategy_makes_a_complete_row(run: Callable[..., Row], strategy: 
     assert row.measured.makespan_ns > 0
     assert row.measured.cpu_user_ns + row.measured.cpu_system_ns > 0
     assert row.measured.service.min_ns >= 1_000_000, "the added latency is in it"
-    assert (row.server.requests, row.server.responses_by_status) == (40, {"200": 40})
+    assert row.server.requests == 40
     assert row.knobs.strategy == row.strategy == strategy
     assert set(row.knobs.versions or ()) == set(strategies.describe(strategy).requires)
     assert len(row.checks) == 10
@@ -118,17 +117,19 @@ def test_per_fetch_connections_are_counted_by_the_server(run: Callable[..., Row]
     assert single.server.total_connections == single.server.requests == 40
 
 
-def test_memory_is_read_with_exactly_the_cap_in_flight(run: Callable[..., Row], strategy: str) -> None:
+def test_memory_is_read_with_exactly_the_cap_in_flight(
+    run: Callable[..., Row], strategy: str, layers_read: dict[str, int]
+) -> None:
     number = strategies.describe(strategy).most_in_flight or 25
 
     row = run(strategy, kind="memory", in_flight=number, links=0)
 
     assert_certain(row)
-    assert set(msgspec.to_builtins(row.measured)) - {"held_disturbed"} == MEASURED - {"samples"} | HELD
+    assert set(msgspec.to_builtins(row.measured)) - {"held_disturbed"} == HELD
     assert row.measured.held_in_flight == row.server.peak_in_flight == row.measured.pages == number
     assert row.measured.held_uss_bytes > 1_000_000
-    assert row.measured.held_connections == number
-    assert row.measured.held_threads == 1 + number * strategies.describe(strategy).threads_each
+    assert layers_read["held_connections"] == number
+    assert layers_read["held_threads"] == 1 + number * strategies.describe(strategy).threads_each
     assert row.measured.reach_ns > 0
     assert row.measured.reach_cpu_ns > 0  # a clock of ticks of 10 ms says 0 of so short a crawl
     assert row.measured.drain_ns > 0
@@ -136,7 +137,7 @@ def test_memory_is_read_with_exactly_the_cap_in_flight(run: Callable[..., Row], 
 
 
 def test_parked_workers_are_read_when_all_fetches_but_one_have_been_answered(
-    run: Callable[..., Row], strategy: str
+    run: Callable[..., Row], strategy: str, layers_read: dict[str, int]
 ) -> None:
     number = strategies.describe(strategy).most_in_flight or 20
 
@@ -145,7 +146,7 @@ def test_parked_workers_are_read_when_all_fetches_but_one_have_been_answered(
     assert_certain(row)
     assert row.workload.parked is True
     assert {f"parked_{layer}" for layer in LAYERS} <= set(msgspec.to_builtins(row.measured))
-    assert (row.measured.held_connections, row.measured.parked_connections) == (number, 1)
+    assert (layers_read["held_connections"], layers_read["parked_connections"]) == (number, 1)
 
 
 @pytest.mark.parametrize("strategy", ["callbacks", "thread_pool"])
@@ -180,7 +181,6 @@ def test_faults_of_the_site_are_part_of_the_expected_answer(run: Callable[..., R
     assert row.measured.pages_per_s * row.measured.makespan_ns / 1e9 == pytest.approx(
         row.measured.pages - row.measured.failed_pages
     )
-    assert sum((row.server.faults or {}).values()) > 0
 
 
 def test_trials_on_one_server_do_not_leak_into_each_other(run: Callable[..., Row]) -> None:

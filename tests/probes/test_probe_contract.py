@@ -9,12 +9,13 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_type_hints
 
 import msgspec
 import pytest
 
 from inflight.bench.plan.bare import PROBES
-from inflight.bench.rows.kinds import Probed
+from inflight.bench.rows.kinds import Probe
 from inflight.fake_server.site import SiteConfig
 from tests.patience import FOREVER_S, until
 from tests.probes.asking import run
@@ -44,7 +45,7 @@ def test_a_row_can_hold_every_usual_argument(name: str) -> None:
     usual = importlib.import_module(PROBES[name]).ARGUMENTS
 
     for values in itertools.product(*usual.values()):
-        msgspec.convert(dict(zip(usual, values, strict=True)), Probed)
+        msgspec.convert(dict(zip(usual, values, strict=True)), get_type_hints(Probe, include_extras=True)["measured"])
 
 
 @pytest.mark.parametrize("name", PROBES)

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from inflight.bench.frame.frame import frame, trials
 from inflight.bench.rows import files as rows
 from inflight.bench.rows import records
+from inflight.bench.show.studies import Studies
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 
@@ -95,34 +97,38 @@ def test_a_hostile_row_is_refused_with_one_sentence(kind: str, path: str, value:
         records.read(written(stored(kind, *(['"comparison":'] if "comparison" in path else [])), path, value))
 
 
-def test_what_a_probe_leaves_behind_is_counted_under_known_names() -> None:
-    with pytest.raises(ValueError, match=r"measured\.left: object contains unknown field `extra`"):
-        records.read(written(probed("cancel_workers"), "measured.left.extra", '"$x^2$"'))
+@pytest.mark.parametrize(
+    ("measured", "words"),
+    [
+        ({}, "measured has no figure"),
+        ({"how": "spin", "waits_for": None}, "measured has no figure"),
+        ({"$x^2$": 1}, "measured"),
+        ({f"f{n}": n for n in range(101)}, "measured"),
+        *(({"wall_ns": value}, "measured") for value in (10**18, -(10**18), 1e16, -0.5, [[[1]]], {"a": [1]}, {"$": 1})),
+    ],
+)
+def test_a_probe_has_figures_few_of_them_and_with_plain_names(measured: dict[str, Any], words: str) -> None:
+    row = probed("spin") | {"measured": measured}
+    row["workload"]["arguments"]["waits_for"] = "answer"
+
+    with pytest.raises(ValueError, match=words):
+        records.read(json.dumps(row))
 
 
-FIGURES = {
-    "races": ("duplicates", "lost_updates", "links_seen"),
-    "spin": ("attempts", "cpu_share"),
-    "stack_ripping": ("text", "traceback"),
-    "cancel_workers": ("left", "complaint"),
-}
+TAKEN = ("label", "line", "part", "row", "kind", "valid", "pages_per_s", "cpu_per_page_ns", "ps_rss_bytes", "idle")
 
 
-@pytest.mark.parametrize("excuse", ["stopped_by", "not_applicable"])
-@pytest.mark.parametrize(("probe", "names"), FIGURES.items(), ids=FIGURES)
-def test_a_probe_is_excused_from_its_figures_only_by_what_it_can_say(
-    probe: str, names: tuple[str, ...], excuse: str
-) -> None:
-    row = probed(probe)
-    for name in names:
-        del row["measured"][name]
-    row["measured"][excuse] = "made up"
+@pytest.mark.parametrize("value", ["made up", -1, [1, "a"], [["a", 1], [2], "b"], ["a", 1], {"a": 1, "b": "c"}])
+def test_a_probe_whose_figures_have_the_names_of_others_breaks_no_frame(value: Any) -> None:
+    hostile = records.read(json.dumps(probed("spin") | {"measured": dict.fromkeys(TAKEN, value)}))
+    crawl = records.read(json.dumps(stored("crawl")))
 
-    if (probe, excuse) in {("spin", "stopped_by"), ("cancel_workers", "not_applicable")}:
-        assert records.read(json.dumps(row)).valid
-    else:
-        with pytest.raises(ValueError, match=r"the status is ok, but measured has no "):
-            records.read(json.dumps(row))
+    wide = trials([crawl, hostile])
+
+    assert len(frame([crawl, hostile])) > 10
+    assert wide["pages_per_s"].iloc[0] == crawl.measured.pages_per_s
+    assert list(wide["kind"]) == ["crawl", "probe"]
+    assert Studies([crawl, hostile]).sections
 
 
 def test_samples_are_in_the_order_in_which_they_were_taken() -> None:

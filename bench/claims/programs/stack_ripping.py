@@ -80,13 +80,13 @@ def watched_frontier(file: str) -> tuple[type[Any], list[tuple["Fetch", list[str
 
     starts: list[tuple[Fetch, list[str]]] = []
 
-    class Watched(Frontier):
+    class RecordingFrontier(Frontier):
         def start(self, fetch: "Fetch") -> None:
             frames = [frame for frame in callers() if frame.f_code.co_filename == file]
             starts.append((fetch, [frame.f_code.co_name for frame in reversed(frames)]))
             super().start(fetch)
 
-    return Watched, starts
+    return RecordingFrontier, starts
 
 
 def callers() -> Iterator[FrameType]:

@@ -150,8 +150,6 @@ def _between(begin: tuple[Usage, float], end: tuple[Usage, float]) -> dict[str, 
         "wall_ns": new.until_ns - old.at_ns,
         "cpu_ns": new.cpu_ns - old.cpu_ns,
         "pages": round(pages - pages_before, 3),
-        "faults": host.since(old.faults, new.faults),
-        "switches": host.since(old.switches, new.switches),
     }
 
 
@@ -164,12 +162,7 @@ def _figures(windows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "pages_per_s": pages / wall_ns * 1e9,
         "cpu_share": cpu_ns / wall_ns,
         "late_ns": round(statistics.median(late_ns)) if late_ns else None,
-    } | {f"{key}_per_page": _per_page(windows, key, pages) for key in ("faults", "switches")}
-
-
-def _per_page(windows: Sequence[Mapping[str, Any]], key: str, pages: float) -> float | None:
-    counts = [window[key] for window in windows]
-    return None if None in counts else sum(counts) / max(1, pages)
+    }
 
 
 def answer_difference(config: SiteConfig, lines: Sequence[Sequence[Any]]) -> str | None:

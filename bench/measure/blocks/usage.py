@@ -1,4 +1,4 @@
-"""What an arm has used so far, read from outside: CPU time, page faults and context switches of all its processes.
+"""The CPU time that an arm has used so far, read from outside: that of all its processes.
 
 Linux brings the CPU clock of another process up to date only at its scheduler ticks (kernel/sched/cputime.c,
 thread_group_cputime), every 4 ms with HZ=250. The task clock of perf_event_open(2) is exact at any moment. It follows
@@ -15,7 +15,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Literal
 
@@ -28,13 +27,11 @@ _SOFTWARE, _SIZE = 1, 112
 """PERF_TYPE_SOFTWARE, and a size of perf_event_attr that all kernels since 4.1 know (PERF_ATTR_SIZE_VER5)."""
 _INHERIT, _NOT_THE_KERNEL = 1 << 1, 1 << 5 | 1 << 6
 """Bits of perf_event_attr; the second does not change the task clock, and needs less permission."""
+_CLOCK = 1
+"""PERF_COUNT_SW_TASK_CLOCK."""
 _CLOEXEC = 8
 _COARSE = 6
 """CLOCK_MONOTONIC_COARSE, whose steps are the ticks of the scheduler (clock_getres(2))."""
-_CLOCK, _FAULTS, _SWITCHES = 1, 2, 3
-"""PERF_COUNT_SW_TASK_CLOCK, PERF_COUNT_SW_PAGE_FAULTS, PERF_COUNT_SW_CONTEXT_SWITCHES."""
-_EVENTS = (((_CLOCK, _FAULTS, _SWITCHES), _INHERIT), ((_CLOCK,), _INHERIT | _NOT_THE_KERNEL))
-"""What to open, the better choice first: all with permission for the kernel's events, else the clock alone."""
 READ_NS, READINGS = 200_000, 5
 """A reading is taken again if it took longer, because the reader may have lost its core in mid-reading."""
 
@@ -48,49 +45,36 @@ class Usage:
     until_ns: int
     """When it had ended. A window lasts from the begin of its first reading to the end of its last."""
     cpu_ns: int
-    faults: int | None
-    """Page faults, if known."""
-    switches: int | None
-    """Context switches, if known."""
 
 
 class TaskClock:
-    """Counters of the kernel for a process and all its threads and children."""
+    """A counter of the kernel for each thread of a process, which follows the threads and children that come."""
 
     name: Clock = "task clock"
     step_ns = 1
 
     def __init__(self, pid: int) -> None:
         """Open them. Raises OSError if this is not permitted, or if the system has none."""
-        self._files: dict[int, list[int]] = {}
-        for events, flags in _EVENTS:
-            try:
-                for event, task in product(events, _tasks(pid)):
-                    self._files.setdefault(event, []).append(_opened(event, flags, task))
-            except OSError as error:
-                self.close()
-                if not isinstance(error, PermissionError) or events is _EVENTS[-1][0]:
-                    raise
-            else:
-                return
+        self._files: list[int] = []
+        try:
+            for task in _tasks(pid):
+                self._files.append(_opened(task))
+        except OSError:
+            self.close()
+            raise
 
     def read(self) -> Usage:
         """Return the usage until now."""
-        return Usage(*_timed(lambda: self._sum(_CLOCK) or 0), self._sum(_FAULTS), self._sum(_SWITCHES))
+        return Usage(*_timed(lambda: sum(struct.unpack("=Q", os.read(file, 8))[0] for file in self._files)))
 
     def follow(self, pids: Sequence[int]) -> None:
         """Do nothing: the counters follow new processes by themselves."""
 
     def close(self) -> None:
         """Close the counters."""
-        for files in self._files.values():
-            for file in files:
-                os.close(file)
-        self._files = {}
-
-    def _sum(self, event: int) -> int | None:
-        files = self._files.get(event)
-        return None if files is None else sum(struct.unpack("=Q", os.read(file, 8))[0] for file in files)
+        for file in self._files:
+            os.close(file)
+        self._files = []
 
 
 class ProcessClock:
@@ -105,7 +89,7 @@ class ProcessClock:
 
     def read(self) -> Usage:
         """Return the usage until now."""
-        return Usage(*_timed(lambda: cpu_of_all_ns(self._pids)), None, None)
+        return Usage(*_timed(lambda: cpu_of_all_ns(self._pids)))
 
     def follow(self, pids: Sequence[int]) -> None:
         """Read these processes from now on, the first one before the others."""
@@ -135,14 +119,14 @@ def _timed(read: Callable[[], int]) -> tuple[int, int, int]:
     return before_ns, after_ns, value
 
 
-def _opened(event: int, flags: int, task: int) -> int:
-    """Return a new counter of one task. Raises OSError (perf_event_open(2))."""
+def _opened(task: int) -> int:
+    """Return a new task clock of one task. Raises OSError (perf_event_open(2))."""
     number = _NUMBERS.get(platform.machine())
     if number is None or not sys.platform.startswith("linux"):
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-    attributes = struct.pack("=IIQQQQQ", _SOFTWARE, _SIZE, event, 0, 0, 0, flags).ljust(_SIZE, b"\0")
+    attributes = struct.pack("=IIQQQQQ", _SOFTWARE, _SIZE, _CLOCK, 0, 0, 0, _INHERIT | _NOT_THE_KERNEL)
     library = ctypes.CDLL(None, use_errno=True)
-    file: int = library.syscall(number, attributes, task, -1, -1, _CLOEXEC)  # on all cores
+    file: int = library.syscall(number, attributes.ljust(_SIZE, b"\0"), task, -1, -1, _CLOEXEC)  # on all cores
     if file < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return file

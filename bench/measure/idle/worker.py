@@ -9,7 +9,6 @@ tasks wait for a held lock, as in the scripts of the authors whose figures are t
 import asyncio
 import contextlib
 import os
-import resource
 import sys
 import threading
 import time
@@ -180,9 +179,8 @@ class IdlePart(WorkerPart):
             self._first = self._start(1, order["port"])  # imports and the first arena belong to the baseline
 
     def knobs(self) -> dict[str, Any]:
-        """Add what is idle, and the address space of a new thread's stack (pthread_create(3))."""
-        stack = threading.stack_size() or resource.getrlimit(resource.RLIMIT_STACK)[0]
-        return {"idle": self._order["what"]} | super().knobs() | {"stack_bytes": stack}
+        """Add what is idle."""
+        return {"idle": self._order["what"]} | super().knobs()
 
     def start(self) -> dict[str, Any]:
         """Start all, and return how many there are."""

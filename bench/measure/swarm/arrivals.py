@@ -136,7 +136,7 @@ class OpenLoopPart(WorkerPart):
 
     def knobs(self) -> dict[str, Any]:
         """Return the knobs of any worker, Locust's version, and the number of users that are free."""
-        return {"locust": locust.__version__, "users": len(self._idle), **super().knobs()}
+        return {"users": len(self._idle), **super().knobs()}
 
     def path_of(self, number: int) -> str:
         """Return the path that an arrival requests: that of the target, or all pages of the site in turn."""

@@ -98,30 +98,14 @@ def has_lock() -> bool:
     return enabled
 
 
-def allocator(*, free_threaded: bool) -> str:
-    """Return the allocator of objects: malloc, pymalloc or mimalloc.
-
-    With malloc, the interpreter counts no blocks ("sys.getallocatedblocks", docs.python.org). Free-threaded builds have
-    mimalloc ("Python support for free threading").
-    """
-    if not sys.getallocatedblocks():
-        return "malloc"
-    return "mimalloc" if free_threaded else "pymalloc"
-
-
 def knobs_of_interpreter() -> dict[str, Any]:
     """Return the settings of this interpreter."""
-    free_threaded = "free-threading" in sys.version
     return {
         "python": sys.version.split()[0],
         "implementation": sys.implementation.name,
         "executable": sys.executable,
-        "build": getattr(sys, "_git", ("", "", ""))[2],
-        "free_threaded": free_threaded,
-        "gil_asked": {"0": False, "1": True}.get(os.environ.get("PYTHON_GIL", ""), not free_threaded),
+        "free_threaded": "free-threading" in sys.version,
         "gil": has_lock(),
-        "allocator": allocator(free_threaded=free_threaded),
-        "eager_tasks": sys.version_info >= (3, 12),
         "switch_interval_ns": round(sys.getswitchinterval() * 1e9),
         "gc_enabled": gc.isenabled(),
         "gc_thresholds": list(gc.get_threshold()),

@@ -4,13 +4,11 @@ The harness orders ``crawl``, reads memory after the answer, while the worker is
 """
 
 import errno
-import gc
 import resource
 import sys
 import time
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -41,13 +39,8 @@ class StrategyPart(WorkerPart):
         self._name = order["strategy"]
 
     def knobs(self) -> dict[str, Any]:
-        """Return also the strategy, its selector and the versions of its requirements."""
-        return {
-            "strategy": self._name,
-            **knobs_of_interpreter(),
-            "selector": _selector(),
-            "versions": _versions(self.strategy),
-        }
+        """Return also the strategy and the versions of its requirements."""
+        return {"strategy": self._name, **knobs_of_interpreter(), "versions": _versions(self.strategy)}
 
     def timed(self) -> dict[str, Any]:
         """Crawl between two readings of the clocks; return the readings, and the exception if one was raised."""
@@ -73,11 +66,9 @@ class CrawlPart(StrategyPart):
 
     def crawl(self) -> dict[str, Any]:
         """Crawl once."""
-        self._pauses = GcPauses()
-        with self._pauses.watched():
-            self._before = resource.getrusage(resource.RUSAGE_SELF)
-            self._timed = self.timed()
-            self._after = resource.getrusage(resource.RUSAGE_SELF)
+        self._before = resource.getrusage(resource.RUSAGE_SELF)
+        self._timed = self.timed()
+        self._after = resource.getrusage(resource.RUSAGE_SELF)
         return {"event": "crawled", "error": self._timed["error"], "cause": self._timed["cause"]}
 
     def report(self) -> dict[str, Any]:
@@ -86,17 +77,9 @@ class CrawlPart(StrategyPart):
             "event": "outcome",
             "gil": has_lock(),
             **_usage(self._before, self._after, self._timed["cpu_ns"]),
-            **self._pauses.totals(),
             **_outcome(self.job, self.frontier, self._timed["begin_ns"], self._timed["end_ns"]),
             **worked(self.job),
         }
-
-
-def _selector() -> str:
-    """Return the name of the default selector of this platform."""
-    import selectors
-
-    return selectors.DefaultSelector.__name__
 
 
 def _versions(strategy: Strategy) -> dict[str, str]:
@@ -125,37 +108,6 @@ def worked(job: Job) -> dict[str, int]:
     return {"work_units": job.work_units, "work_ns": cost_ns(job.work_units), "worked_pages": consumed_pages()}
 
 
-class GcPauses:
-    """Record the pauses of the garbage collector."""
-
-    def __init__(self) -> None:
-        self.pauses_ns: list[int] = []
-        self._began_ns = 0
-
-    @contextmanager
-    def watched(self) -> Iterator[None]:
-        """Record during the ``with`` block."""
-        gc.callbacks.append(self._note)
-        try:
-            yield
-        finally:
-            gc.callbacks.remove(self._note)
-
-    def _note(self, phase: str, _info: dict[str, int]) -> None:
-        if phase == "start":
-            self._began_ns = time.perf_counter_ns()
-        else:
-            self.pauses_ns.append(time.perf_counter_ns() - self._began_ns)
-
-    def totals(self) -> dict[str, int]:
-        """Return the number of pauses, their sum and the longest."""
-        return {
-            "gc_collections": len(self.pauses_ns),
-            "gc_total_ns": sum(self.pauses_ns),
-            "gc_max_ns": max(self.pauses_ns, default=0),
-        }
-
-
 def _usage(before: resource.struct_rusage, after: resource.struct_rusage, cpu_ns: int) -> dict[str, int]:
     """Return what the crawl used, in all its threads, including those that have ended (getrusage(2)).
 
@@ -164,11 +116,7 @@ def _usage(before: resource.struct_rusage, after: resource.struct_rusage, cpu_ns
     """
     user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
     user_ns = round(cpu_ns * user / (user + system)) if user + system else cpu_ns
-    return {
-        "cpu_user_ns": user_ns,
-        "cpu_system_ns": cpu_ns - user_ns,
-        "switches": after.ru_nvcsw + after.ru_nivcsw - before.ru_nvcsw - before.ru_nivcsw,
-    }
+    return {"cpu_user_ns": user_ns, "cpu_system_ns": cpu_ns - user_ns}
 
 
 def _outcome(job: Job, frontier: Frontier, begin_ns: int, end_ns: int) -> dict[str, Any]:

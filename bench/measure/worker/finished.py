@@ -29,8 +29,8 @@ MAX_PAUSE_NS, MAX_IDLE = 20_000_000, 3
 window needs some samples."""
 SAMPLE_STEP_NS = 1000
 """Resolution of the CPU time of a sample."""
-COLUMNS = 6
-"""Numbers of a sample: begin, end and CPU time (in nanoseconds), page faults, context switches, finished pages."""
+COLUMNS = 4
+"""Numbers of a sample: begin, end and CPU time (in nanoseconds), finished pages."""
 
 
 class Finished:
@@ -90,8 +90,7 @@ class Finished:
         cost_ns = time.thread_time_ns() - before_ns
         end_ns = time.perf_counter_ns()
         cpu_ns = round((used.ru_utime + used.ru_stime) * 1e6) * SAMPLE_STEP_NS
-        faults, switches = used.ru_minflt + used.ru_majflt, used.ru_nvcsw + used.ru_nivcsw
-        self.samples.extend((now_ns, end_ns, cpu_ns, faults, switches, len(self.urls)))
+        self.samples.extend((now_ns, end_ns, cpu_ns, len(self.urls)))
         idle = max(1.0, (now_ns - self._last_ns) / max(1, cpu_ns - self._last_cpu_ns))
         self._last_ns, self._last_cpu_ns = now_ns, cpu_ns
         busy_ns = SAMPLE_COSTS * cost_ns
