@@ -41,8 +41,9 @@ STEADY = {"steady_service"}
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
 LAYERS = ("uss_bytes", "rss_bytes", "page_tables_bytes", "kernel_stack_bytes", "slab_bytes", "socket_bytes")
 REACHED = {
-    "held_in_flight", "held_server_uss_bytes", "reach_ns", "reach_cpu_ns", "reach_server_cpu_ns", "drain_ns", "peak_in_flight", "tries", "pages",
-    "failed_pages", "timeline", "makespan_ns", "steal_share", "listen_drops", "ephemeral_ports", "port_refusals",
+    "held_in_flight", "held_server_uss_bytes", "reach_ns", "reach_cpu_ns", "reach_server_cpu_ns", "drain_ns",
+    "peak_in_flight", "tries", "pages", "failed_pages", "timeline", "makespan_ns", "steal_share", "listen_drops",
+    "ephemeral_ports", "port_refusals",
 }  # fmt: skip
 HELD = {f"{stage}_{layer}" for stage in ("base", "held") for layer in LAYERS} | REACHED
 
