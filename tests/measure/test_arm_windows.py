@@ -131,9 +131,10 @@ def stored_arms() -> list[Running]:
     arms = []
     for each in STORED:
         one = running()
-        one.outcome = {"windows": each["windows"]}
-        for cycle, begin, end, *others in each["slices"]:
-            one.slices.append(Slice(cycle, Usage(*begin), Usage(*end), *others))
+        ends = [[[*sample[:3], sample[-1]] for sample in window["ends"]] for window in each["windows"]]
+        one.outcome = {"windows": [window | {"ends": of} for window, of in zip(each["windows"], ends, strict=True)]}
+        for cycle, begin, end, *others in each["slices"]:  # it also has faults and switches
+            one.slices.append(Slice(cycle, Usage(*begin[:3]), Usage(*end[:3]), *others))
         arms.append(one)
     return arms
 
