@@ -60,6 +60,7 @@ def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: 
     The advice is based on the CPU time per page on this machine. If no stored run has it, it is measured first.
     """
     from inflight.bench.frame.frame import frame, with_cycles
+    from inflight.bench.predict import advice, show
 
     delay = judged(partial(parse_delay, latency), "--latency")
     work_ns = judged(partial(parse_duration_ns, cpu), "--cpu")
@@ -124,6 +125,7 @@ def newest(out: Path, machine: Mapping[str, Any], in_flight: int, names: Collect
     """
     from inflight.bench.frame import noise
     from inflight.bench.frame.frame import frame
+    from inflight.bench.predict import advice
 
     for folder in reversed(rows.folders_in(out)):
         try:
