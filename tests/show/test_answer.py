@@ -113,7 +113,11 @@ def test_the_lowest_of_the_limits_that_a_model_needs_stops_it() -> None:
 
 def test_the_screen_has_at_most_25_lines_of_80_columns() -> None:
     for others in (0.1, 0.5):
-        rows = varied(both("quick", "limits"), ("kind == 'arm'", {"others_share": lambda _, o=others: o}))
+        rows = varied(
+            both("quick", "limits"),
+            ("strategy == 'sequential'", "gone"),
+            ("kind == 'arm'", {"others_share": lambda _, o=others: o}),
+        )
         lines = answered(rows).lines()
         assert max(map(len, lines)) <= WIDTH
         assert len(lines) <= 25 - len(["page", "all figures"])
