@@ -58,7 +58,7 @@ def rows_of(asked: Trial, status: Status = "ok", started_at: str | None = None, 
                 kind=part.kind,
                 stack=part.stack,
                 round=part.round,
-                workload=part.workload | {"id": ANOTHER},
+                workload=msgspec.structs.replace(part.workload, id=ANOTHER),
                 measured=more.get(part.kind, made.measured),
                 checks=(*made.checks, FAILED) if invalid else made.checks,
                 started_at=started_at or made.started_at,
@@ -94,7 +94,7 @@ def test_valid_rows_of_the_same_trial_are_reused(tmp_path: Path, needed: Needed,
 
     assert set(found) == {key}
     assert {row.trial: msgspec.to_builtins(row.workload) for row in again} == {
-        p.id: p.workload for p in row_trials(trial)
+        p.id: msgspec.to_builtins(p.workload) for p in row_trials(trial)
     }
     assert {row.run for row in again} == {"one"}
 
