@@ -112,10 +112,9 @@ def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: 
 def _left_out(experiment: Experiment) -> dict[str, str]:
     """Return the strategies that cannot have this many in flight here, each with the reason."""
     reasons = {name: f"never has more than {most:,} in flight" for name, most in runs.above_limits(experiment).items()}
-    parts = [
-        (part, trial.short) for trial in map(runs.judge, runs.all_trials(experiment)) for part in row_trials(trial)
-    ]
-    return reasons | {part.name: short[part.id] for part, short in parts if part.id in short}
+    for trial in map(runs.judge, runs.all_trials(experiment)):
+        reasons |= {part.name: trial.short[part.id] for part in row_trials(trial) if part.id in trial.short}
+    return reasons
 
 
 def newest(out: Path, machine: Mapping[str, Any], in_flight: int, names: Collection[str]) -> Path | None:
