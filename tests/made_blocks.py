@@ -56,8 +56,9 @@ def block(
     rows = []
     for arm, role, cpu_ns, per_s in arms:
         side = "AB".index(arm[0])
-        of = {"name": arm, "strategy": labels[side].partition("@")[0] or "callbacks", "role": role}
-        said = {"arm": of | {"label": labels[side]}, "comparison": comparison}
+        strategy, _, revision = labels[side].partition("@")
+        of = {"name": arm, "strategy": strategy or "callbacks", "role": role, "revision": revision or None}
+        said = {"arm": of, "comparison": comparison}
         broken = arm == failed
         measured: dict[str, Any] = {"block": f"compare/{name}/round={number}"}
         rows.append(

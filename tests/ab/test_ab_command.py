@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +13,7 @@ import pytest
 from scipy.stats import t as student
 from scipy.stats import ttest_1samp
 
+from inflight import strategies
 from inflight.bench.ab import command as ab
 from inflight.bench.ab import decide as deciding
 from inflight.bench.ab.command import EXITS, conclude
@@ -182,7 +183,7 @@ def test_rows_verdict_summary_and_plots_are_kept_and_nothing_else(
     assert set(verdict["effects"]) == {"cpu_per_page"}
     assert summary.read_text(encoding="utf-8") == "# Before\n" + written
     assert "inflight: pass" in written
-    assert [(row.round, row.strategy, row.run) for row in found] == [
+    assert [(row.round, row.arm, row.run) for row in found] == [
         (number, arm, folder.name) for number in range(1, 13) for arm in ("A", "B", "A again")
     ]
     assert done.err.startswith("A: callbacks\nB: callbacks\n")
@@ -310,6 +311,7 @@ def test_throughput_is_not_gated_if_only_one_side_fills_its_core(laboratory: Lab
     for b, gated in ((waiting[1], ("cpu_per_page",)), (full[1], TIMED)):
         laboratory.answer = lambda _trial, _calibrates, b=b: [full[0], b, full[2]]  # type: ignore[misc]
         planned = from_words("callbacks", "generators", metrics=TIMED, latency="50ms")
+        planned = replace(planned, models=dict.fromkeys(("A", "B", "A again"), strategies.describe("callbacks")))
         where: Any = SimpleNamespace(keeper=None, setting=lambda name: Setting(name, host.Cpus(None, None)))
         assert ab.calibrated(planned, {}, where)[0].gated == gated
 

@@ -67,7 +67,7 @@ ALL: dict[str, tuple[list[Rows], str]] = {
     ),
     "limited": (
         [
-            [edited(row, measured={"reached_in_flight": 10}) if row.strategy == "B" else row for row in rows]
+            [edited(row, measured={"reached_in_flight": 10}) if row.arm == "B" else row for row in rows]
             for rows in series()
         ],
         "pass",

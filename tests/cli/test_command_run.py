@@ -161,7 +161,7 @@ def test_the_timer_of_each_model_is_due_while_it_crawls_in_blocks(tmp_path: Path
 
     done = call("run", "lag.toml", folder=tmp_path)
 
-    found = {row.strategy: row for row in rows.read(only_run(tmp_path))}
+    found = {row.arm: row for row in rows.read(only_run(tmp_path))}
     assert set(chosen) <= found.keys()
     for name, row in found.items():
         assert row.status == "ok", (name, row.reason)

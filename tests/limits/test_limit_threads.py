@@ -134,7 +134,7 @@ def test_a_child_continues_its_ramp_and_ends_with_the_probe() -> None:
 
 
 @pytest.mark.parametrize(
-    ("guard", "ended"), [(Bounds(0, 0), "deadline"), (Bounds(float("inf"), MANY), "memory budget")]
+    ("bounds", "ended"), [(Bounds(0, 0), "deadline"), (Bounds(float("inf"), MANY), "memory budget")]
 )
 def test_a_child_that_exceeds_a_bound_is_killed(bounds: Bounds, ended: str) -> None:
     with probing(generous()) as child:

@@ -57,4 +57,4 @@ def test_the_arms_of_a_workload_that_asks_for_too_much_are_skipped(monkeypatch: 
     assert {(row.status, row.cause, row.reason) for row in rows} == {
         ("skipped", "server", "up to 10,000 pages/s would take it all")
     }
-    assert [row.strategy for row in rows] == [arm.name for arm in block.arms]
+    assert [row.arm for row in rows] == [arm.name for arm in block.arms]

@@ -233,7 +233,7 @@ def test_a_run_compares_the_same_interpreter_under_two_names(tmp_path: Path) -> 
         ("callbacks", label),
         ("callbacks", f"{label} (2)"),
     }
-    assert {row.strategy for row in rows.read(folder)} == {
+    assert {row.arm for row in rows.read(folder)} == {
         f"callbacks {label}", f"callbacks {label} (2)", f"callbacks {label} again",
     }  # fmt: skip
 

@@ -113,7 +113,7 @@ def test_without_a_run_of_this_machine_it_measures_one_and_says_so_first(
     assert done.err.startswith(f"No run of this machine in {tmp_path} has the CPU time per page: measuring it with 60 ")
     assert "; this takes about " in done.err.splitlines()[0]
     assert {(row.kind, row.workload.in_flight, row.workload.mean_latency_ns) for row in own} == {("arm", 60, 0)}
-    assert {row.strategy for row in own} == {*COSTS, "callbacks again"}
+    assert {row.arm for row in own} == {*COSTS, "callbacks again"}
     assert {row.round for row in own} == {1, 2, 3, 4, 5}
 
     asked = len(laboratory.asked)
