@@ -302,7 +302,7 @@ WRONG_VALUES: dict[tuple[str, str], dict[str, tuple[Any, ...]]] = {
         "samples": ({"at_ns": [1], "threads": [None]},),
     },
     ("crawl", "server"): {
-        "responses_by_status": ({"fine": 1},),
+        "requests": (-1, "1"),
     },
     ("crawl", "workload"): {
         "in_flight": (0, True),
@@ -385,7 +385,7 @@ WRONG_VALUES: dict[tuple[str, str], dict[str, tuple[Any, ...]]] = {
         "mean_latency_ns": (None, -1),
     },
     ("memory", "measured"): {
-        "service": ({},),
+        "timeline": ({},),
     },
 }
 """Values that are refused, by kind of row and part, and by name."""
@@ -482,7 +482,7 @@ def test_only_a_traceback_has_lines() -> None:
     figures: dict[str, Any] = {"text": "one\n  two\x1b", "lost": ["one\ntwo"]}
     row: Any = probe_row("stack_ripping", **figures)
 
-    assert row.measured == {"text": "one\n  two?", "lost": ["one two"]}
+    assert (row.measured["text"], row.measured["lost"]) == ("one\n  two?", ["one two"])
 
 
 def test_the_error_of_a_hostile_line_is_printable() -> None:

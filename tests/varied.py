@@ -58,9 +58,9 @@ def _set(values: dict[str, Any], name: str, value: Any) -> None:
         if "arm" in values["workload"]:
             values["workload"]["arm"] |= {"name": value, "strategy": value, "label": value}
     elif name == "held":  # all memory beyond the base
-        for key in (key for key in measured if key.startswith("held_") and key.endswith("_bytes")):
-            base = measured[key.replace("held_", "base_")]
-            measured[key] = max(0, round(base + value * (measured[key] - base)))
+        for key in (key for key in measured if key.startswith("base_") and key.endswith("_bytes")):
+            base, held = measured[key], key.replace("base_", "held_")
+            measured[held] = max(0, round(base + value * (measured[held] - base)))
     elif name in {"cost", "rate"}:  # CPU time per page, or pages per second at the same cost; of the windows, too
         figure, of_windows = (
             ("cpu_per_page_ns", ("cpu_ns",)) if name == "cost" else ("pages_per_s", ("pages", "cpu_ns"))
