@@ -35,7 +35,7 @@ from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.http1 import ProtocolError, Response, ResponseParser
 from inflight.strategies.core.links import normalise
 from inflight.strategies.core.page import Fetch
-from tests.fuzz.options import read_options
+from tests.fuzz._options import read_options
 from tests.patience import FOREVER_S, search
 
 FETCHES = 12

@@ -34,7 +34,7 @@ from inflight.bench.claims.command import Needed, work_out  # noqa: E402
 from inflight.bench.rows import records  # noqa: E402
 from inflight.bench.rows.files import ROWS_FILE, text  # noqa: E402
 from inflight.bench.show.studies import Studies  # noqa: E402
-from tests.fuzz.options import read_options  # noqa: E402
+from tests.fuzz._options import read_options  # noqa: E402
 from tests.patience import search  # noqa: E402
 
 REFERENCE = ROOT / "results" / "reference"

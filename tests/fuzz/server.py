@@ -33,7 +33,7 @@ if __name__ == "__main__":
 
 from inflight.fake_server.site import Site, SiteConfig
 from tests.fake_server.running import Running, get, read_response
-from tests.fuzz.options import read_options
+from tests.fuzz._options import read_options
 from tests.patience import search, soon, stopwatch
 
 BATCH = 64
