@@ -200,8 +200,8 @@ def crawl_with(
         connection: Literal["keep-alive", "per-fetch"] = "keep-alive",
         deadline_s: float = 60,
     ) -> Crawled:
-        from inflight.bench.commands.crawl import available
         from inflight.bench.plan import judge
+        from inflight.bench.plan.experiment import available
         from inflight.bench.plan.grid import CONNECTIONS, MAX_IN_FLIGHT
         from inflight.strategies.base import Job
 

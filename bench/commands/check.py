@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inflight import conformance, strategies
-from inflight.bench.commands.crawl import available
 from inflight.bench.commands.options import JSON, QUIET, option
 from inflight.bench.commands.output import put
 from inflight.bench.commands.run import interruptible, time_s
+from inflight.bench.plan.experiment import available
 from inflight.bench.plan.judge import ExperimentError, check_known
 from inflight.bench.show.progress import Progress, displayed
 from inflight.bench.show.words import counted, plain

@@ -14,11 +14,11 @@ from typing import Any, Literal
 
 import click
 
-from inflight import strategies
 from inflight.bench.commands.options import one_strategy, option
 from inflight.bench.commands.output import complain, printable, put, say
 from inflight.bench.measure import process
-from inflight.bench.plan.judge import ExperimentError, judged, nearest, need
+from inflight.bench.plan.experiment import available
+from inflight.bench.plan.judge import ExperimentError, judged, need
 from inflight.bench.plan.scale import is_loopback
 from inflight.bench.show.words import counted
 from inflight.bench.units import count, duration, size
@@ -124,26 +124,6 @@ def job(
         strict=not lenient,
         exclude=exclude,
     )
-
-
-def available(text: str) -> str:
-    """Return the name of a strategy, given by its name or a reference.
-
-    Raises ExperimentError if it is unknown, or needs a package that is not installed.
-    """
-    try:
-        name = strategies.add(text)
-        described = strategies.describe(name)
-    except KeyError:
-        raise ExperimentError(f"unknown strategy {text!r}{nearest(text, strategies.names())}") from None
-    except strategies.StrategyError as error:
-        raise ExperimentError(str(error)) from error
-    if described.lack:
-        absent = described.uninstalled
-        raise ExperimentError(
-            f"strategy {name} {described.lack}" + (f": pip install {' '.join(absent)}" if absent else "")
-        )
-    return name
 
 
 def _crawl(strategy: str, job: Job, *, as_json: bool) -> tuple[list[Page], dict[str, Any]]:

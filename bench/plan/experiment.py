@@ -147,6 +147,26 @@ def named(text: str, where: str, known: Iterable[str] | None = None, base: Path 
     return name
 
 
+def available(text: str) -> str:
+    """Return the name of a strategy, given by its name or a reference.
+
+    Raises ExperimentError if it is unknown, or needs a package that is not installed.
+    """
+    try:
+        name = strategies.add(text)
+        described = strategies.describe(name)
+    except KeyError:
+        raise ExperimentError(f"unknown strategy {text!r}{nearest(text, strategies.names())}") from None
+    except strategies.StrategyError as error:
+        raise ExperimentError(str(error)) from error
+    if described.lack:
+        absent = described.uninstalled
+        raise ExperimentError(
+            f"strategy {name} {described.lack}" + (f": pip install {' '.join(absent)}" if absent else "")
+        )
+    return name
+
+
 def parse(
     values: Mapping[str, Any], name: str, known_strategies: Iterable[str], where: str, base: Path | None = None
 ) -> Experiment:
