@@ -46,7 +46,7 @@ def test_integers_stay_integers_where_some_rows_have_none() -> None:
     table = trials([crawl_row(cpu_per_page_ns=49_999), crawl_row(status="skipped"), memory_row(uss_bytes=10**15 + 1)])
 
     assert str(table["cpu_per_page_ns"].dtype) == "Int64"
-    assert table["cpu_per_page_ns"].isna().tolist() == [False, True, False]
+    assert table["cpu_per_page_ns"].isna().tolist() == [False, True, True]
     assert table["held_uss_bytes"].tolist()[2] == 10**15 + 1
 
 

@@ -41,7 +41,6 @@ def test_both_ways_to_serve_have_the_same_options_and_defaults() -> None:
     add_options(own, OPTIONS)
     with context_of("serve") as context:
         by_click = {name: list(value) if isinstance(value, tuple) else value for name, value in context.params.items()}
-    del by_click["quiet"]
 
     assert by_click == vars(own.parse_args([]))
     assert settings(by_click).site == SiteConfig()

@@ -381,7 +381,7 @@ def test_every_cell_has_an_id_of_its_own_and_a_site_that_exists(experiment: Expe
     assert len({workload.id for workload in workloads}) == len(workloads)
     for workload in workloads:
         assert 1 <= workload.roots <= workload.site.pages
-        assert parse_delay(workload.site.delay).mean_ns == workload.mean_latency_ns
+        assert round(parse_delay(workload.site.delay).mean_ns) == workload.mean_latency_ns
 
 
 JUNK: st.SearchStrategy[Any] = st.recursive(

@@ -4,10 +4,10 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from inflight import strategies
 from inflight.bench.frame.blocks import has_failed

@@ -26,7 +26,7 @@ RETIRED = {
         *("faults_per_page", "switches_per_page"),
     },
     "cycle": {"kept", "replaced", "disturbed", "unit_ns", "server_cpu_ns", "faults", "switches"},
-    "start_ns": {"cpu_ns"},
+    "start_ns": {"cpu_ns", "held_server_uss_bytes"},
     "response": {
         *("gc_collections", "gc_total_ns", "gc_max_ns", "switches_per_page"),
         *("steady", "queueing", "steady_response", "warm_up_ns", "voluntary_switches", "involuntary_switches"),
