@@ -1,8 +1,9 @@
 """The API for programs and notebooks: ``load`` a stored run or ``run`` an experiment, and get its ``Results``.
 
-Names without an underscore are stable (``docs/api.md``). Each error has one sentence: ``RowsError`` (not a run),
-``ExperimentError`` and ``RunError`` (cannot be run), ``NotInRunError`` (not in this run). Reading needs no strategy
-installed: the measuring half is imported when something is measured.
+Users call it as ``inflight.load`` and ``inflight.run``. Names without an underscore are stable (``docs/api.md``). Each
+error has one sentence: ``RowsError`` (not a run), ``ExperimentError`` and ``RunError`` (cannot be run),
+``NotInRunError`` (not in this run). Reading needs no strategy installed: the measuring half is imported when something
+is measured. ``commands`` below is the module of ``inflight run``, whose functions are used; ``runs`` is what measures.
 """
 
 import sys
@@ -81,6 +82,7 @@ def run(
 
 
 def _bytes(budget: str | int | None) -> int | None:
+    """Return the bytes of a memory budget, given as a text or as a number; None without one. Raises ExperimentError."""
     from inflight.bench.commands import run as commands
 
     if budget is None or isinstance(budget, str):
@@ -89,13 +91,14 @@ def _bytes(budget: str | int | None) -> int | None:
 
 
 def _sayer(strategies: Iterable[str]) -> Callable[[int, int, Sequence[Row]], None]:
-    """Return a function that prints the lines of finished trials."""
+    """Return a function that prints the lines of finished trials; ``strategies`` are all names, for their width."""
     from inflight.bench.commands.output import say
     from inflight.bench.show.progress import name_width, trial_line
 
     width = name_width(strategies)
 
     def report(number: int, total: int, rows: Sequence[Row]) -> None:
+        """Print a line for each row of a trial; ``number`` of ``total`` trials have ended."""
         for row in rows:
             say(trial_line(number, total, row, width=width))
 
@@ -103,4 +106,4 @@ def _sayer(strategies: Iterable[str]) -> Callable[[int, int, Sequence[Row]], Non
 
 
 def _ignore(_number: int, _total: int, _found: Sequence[Row]) -> None:
-    """Say nothing."""
+    """Take the place of ``_sayer`` when ``quiet``."""

@@ -1,7 +1,9 @@
 """The command line: the list of the commands, their exit codes, and how a command ends.
 
-The module of a command has its options, its help and what it does; it is imported when the command is called.
-docs/cli.md documents what all commands share.
+``main`` is the entry point of the program ``inflight``. The module of a command has its options, its help and what it
+does, in a function ``run`` that returns the exit code; it is imported when the command is called, so that the help
+stays fast. ``ending`` turns each way in which a command can fail into one sentence and an exit code. docs/cli.md
+documents what all commands share.
 """
 
 import importlib
@@ -21,22 +23,29 @@ from click.shell_completion import CompletionItem
 from inflight.bench.commands.output import complain, describe_error, printing, report_loss
 
 ABOUT = "Compare concurrency models of Python: each crawls the same local site."
+"""First sentence of the help."""
 FIRST = """\
   inflight demo                   ten seconds: one page at a time against many
   inflight run quick              compare five models and aiohttp here
   inflight check ./my_client.py   test a client that you have written"""
 """The three things that one can do first."""
 WELCOME = f"{ABOUT} Begin with one of:\n\n{FIRST}\n\nAll commands: inflight --help"
+"""What ``inflight`` prints without a command, and"""
 HELP = "\n".join([ABOUT, "", "\b", *(line.strip() for line in FIRST.splitlines())])
+"""the help of ``inflight`` (the \\b keeps click from joining the lines)."""
 CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
+"""Settings of click for all commands."""
 NO_MEMORY = (
     "no memory is left; finished rows are kept; free memory or raise RLIMIT_AS (ulimit -v), then `inflight report RUN`"
 )
+"""What is printed when memory runs out."""
 
 REFUSED, BUG, INTERRUPTED = 2, 70, 130
 """70 is EX_SOFTWARE of sysexits.h (Python's 1 means a regression here), 130 is 128 + SIGINT, as shells have it."""
 _ALL = {REFUSED: "wrong usage, or environment error", BUG: "internal error", INTERRUPTED: "interrupted"}
+"""What the exit codes that every command may have mean."""
 _VERDICTS = {0: "pass", 1: "regression", 3: "inconclusive"}
+"""Exit codes of commands that decide."""
 
 
 class Entry(NamedTuple):
@@ -135,6 +144,7 @@ PARTS = {
 }
 """The headings of the list, each with its commands, in the order in which one needs them."""
 ENTRIES = {name: entry for part in PARTS.values() for name, entry in part.items()}
+"""All commands by name."""
 EXITS = {name: dict(sorted((_ALL | dict(entry.exits)).items())) for name, entry in ENTRIES.items()}
 """What each code of each command means."""
 EXITS["serve"].pop(INTERRUPTED)  # Ctrl-C is the normal way to stop a server

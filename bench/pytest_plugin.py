@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from inflight.fake_server.config import SiteConfig
 
 MARKER = "synthetic_site"
+"""The name of the marker, and of the fixture that it configures."""
 MODEST = {"pages": 100, "links": 5}
+"""Values of a site that a test does not give: small, so that a test is fast."""
 IDLE_S = 1.0
 """Maximum time for a test's connections to close; after it the next test gets a new server."""
 
@@ -167,12 +169,14 @@ def _synthetic_cpus() -> "Cpus":
 
 @pytest.fixture(scope="session")
 def _synthetic_servers(_synthetic_cpus: "Cpus") -> Iterator["_Servers"]:
+    """Keep the server of the session; each test gets a site on it."""
     with ExitStack() as stack:
         yield _Servers(_synthetic_cpus.server, stack)
 
 
 @pytest.fixture(scope="session")
 def _counts_of(_synthetic_cpus: "Cpus") -> Callable[[str, str], Any]:
+    """Return the function that counts the calls of a strategy; it counts once a session for each pair of arguments."""
     return cache(partial(_count, _synthetic_cpus))
 
 
@@ -200,6 +204,7 @@ def crawl_with(
         connection: Literal["keep-alive", "per-fetch"] = "keep-alive",
         deadline_s: float = 60,
     ) -> Crawled:
+        """Crawl the site of this test once, as ``CrawlWith`` says; an unknown strategy or option fails the test."""
         from inflight.bench.plan import judge
         from inflight.bench.plan.experiment import available
         from inflight.bench.plan.grid import CONNECTIONS, MAX_IN_FLIGHT
@@ -274,6 +279,7 @@ def _failure(sentence: str) -> BaseException:
 
 
 def _roots(config: "SiteConfig") -> int:
+    """Return with how many pages a crawl starts: the first one, from which links lead to all, or all without links."""
     return 1 if config.links else config.pages
 
 

@@ -1,8 +1,8 @@
-"""Formatting of numbers: integers in nanoseconds and bytes become ``12.4 µs`` and ``16.6 kB``. Pure.
+"""Numbers as text: integers in nanoseconds and bytes become ``12.4 µs`` and ``16.6 kB``. Pure; all outputs use it.
 
-Sizes are read here, too; durations are read by ``inflight.fake_server.delays``.
-
-``digits`` is the number of significant digits; the caller chooses it by the noise.
+Sizes that a user types are read here, too (``parse_size_bytes``); durations by ``inflight.fake_server.delays``.
+``digits`` is the number of significant digits; the caller chooses it by the noise of the figure. A *tick* is the number
+beside a mark of an axis.
 """
 
 import math
@@ -13,12 +13,16 @@ Write = Callable[[float, int], str]
 """Formats a value with a number of significant digits."""
 
 _TIMES = ((1, "ns"), (1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s"))
+"""Units of durations and of sizes, each with its factor to nanoseconds or bytes, in ascending order."""
 _SIZES = ((1, "B"), (1_000, "kB"), (1_000_000, "MB"), (1_000_000_000, "GB"))
 _MOST_LOG = 600.0
 """Logarithm of the largest ratio that is written."""
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,9})?) ?([kMG]?)(i?B)?", re.IGNORECASE)
+"""Matches a size as a user types it, such as ``500 MB``, and"""
 _FACTORS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3}
+"""the factor of its prefix."""
 _LATENCY = re.compile(r"(\d)(ns|us|ms|s)\b")
+"""Matches the end of a duration as the server takes it, such as ``50ms``."""
 _DISTRIBUTIONS = {
     "uniform": "{} to {}",
     "exponential": "mean {}",
@@ -54,7 +58,7 @@ def size(value_bytes: float, digits: int = 3) -> str:
 
 
 def size_between(low_bytes: float, high_bytes: float, digits: int = 3) -> str:
-    """Write two sizes in the unit of the greater one: ``4.70 to 5.10 kB``."""
+    """Write two sizes in the unit of the greater one, as for an interval: ``4.70 to 5.10 kB``."""
     factor, name = _unit(max(abs(low_bytes), abs(high_bytes)), digits, _SIZES)
     low, high = (_in_unit(value, digits, factor) for value in (low_bytes, high_bytes))
     return f"{low} to {high} {name}"
@@ -89,7 +93,7 @@ def percent(share: float, decimals: int = 0) -> str:
 def change(logarithm: float) -> str:
     """Write the logarithm of a ratio as a change: ``+5.1 %``, ``+130 %``; from ten times on as a ratio: ``12x``.
 
-    NaN is unknown.
+    Comparisons compute with natural logarithms (``frame.statistics``): 0 is no change. NaN is unknown.
     """
     if math.isnan(logarithm):
         return "unknown"
@@ -134,6 +138,7 @@ def parse_size_bytes(text: str) -> int:
 
 
 def _scaled(value: float, digits: int, units: tuple[tuple[int, str], ...]) -> str:
+    """Write a value in the unit that suits it."""
     factor, name = _unit(value, digits, units)
     return f"{_in_unit(value, digits, factor)} {name}"
 
@@ -152,4 +157,5 @@ def _in_unit(value: float, digits: int, factor: int) -> str:
 
 
 def _round(value: float, digits: int) -> float:
+    """Return the value rounded to significant digits."""
     return float(f"{value:.{digits - 1}e}")

@@ -39,6 +39,7 @@ PACKED_FILE = f"{ROWS_FILE}.xz"
 MAX_TEXT_BYTES, MAX_LINE_BYTES, MAX_FILE_BYTES = 256 * 2**20, 16 * 2**20, 4 * 2**20
 """Maximum sizes: of all rows of a run, unpacked; of one row; of each other file of a run that is read."""
 SCHEMA_FILE = Path(__file__).with_name("row.schema.json")
+"""The schema of a row, which ``schema`` generates."""
 _MACHINE = ("cpu", "usable_cores", "cpu_quota_cores", "memory_bytes", "system", "python", "neighbour")
 """What a machine is known by, of its ``machine.json``."""
 _MEMORY_SHARE = 0.02

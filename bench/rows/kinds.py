@@ -1,4 +1,10 @@
-"""The records of all kinds of trials."""
+"""The records of all kinds of trials: a class for each kind of row in rows.jsonl, and the parts that only it has.
+
+``records.read`` makes them from stored lines, ``measure.trial`` (by ``records.make``) from what it has measured; all
+readers use their fields. Most kinds have three classes: the workload (what was asked for), what was measured, and the
+row with both, whose class variables (``parts.Row``) say what differs by kind. Durations are in nanoseconds (``_ns``),
+sizes in bytes (``_bytes``), shares from 0 to 1. The ``#:`` comment of a field is its meaning in row.schema.json.
+"""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -34,9 +40,13 @@ from inflight.bench.rows.parts import (
 )
 
 Connection = Literal["keep-alive", "per-fetch"]
+"""Use of connections: kept for further fetches, or a new one for each fetch."""
 Metric = Literal["cpu_per_page", "throughput", "memory", "calls"]
+"""What a comparison of two sides compares (``plan.comparison``); calls stands alone."""
 Resource = Literal["threads", "descriptors", "ports", "backlog", "memory"]
+"""Resources of which this machine allows a process a limited amount (``measure.limits``)."""
 Role = Literal["reference", "placebo", "compared"]
+"""Role of an arm in its block: see ``Arm.role``."""
 IN_FLIGHT = 100
 """Default number in flight."""
 KEEP_ALIVE: Connection = "keep-alive"
@@ -94,7 +104,7 @@ class ComparisonOf(Closed, frozen=True, kw_only=True):
 
 
 class CrawlWorkload(Workload, frozen=True, kw_only=True):
-    """What was asked for."""
+    """What was asked for of a crawl."""
 
     latency: Name  #: The added latency, as the experiment wrote it: 0, 50ms, lognormal 50ms 400ms.
     mean_latency_ns: Ns  #: Its mean.
@@ -178,12 +188,19 @@ class IdleMeasured(Layers, frozen=True, kw_only=True):
 
 
 _ANSWER = ("pages", "failed_pages", "peak_in_flight", "tries", "timeline")
+"""Fields of the answer of a crawl, which a row with the status ok must have (``Row.NEEDED``)."""
 _TIMES = (*("pages_per_s", "makespan_ns", "cpu_per_page_ns", "cpu_user_ns", "cpu_system_ns", "service", "response"),)
+"""Fields of its times."""
 _SERVED = ("requests", "peak_in_flight", "cpu_share", "lateness_p99_ns")
+"""Fields of the server's counts."""
 _SIZES = ("held_uss_bytes", "held_rss_bytes")
+"""Fields of the memory while fetches were held."""
 _TIMED = {"pages_per_s": "", "cpu_per_page_ns": "CPU/page"}
+"""Figures in the line of a timed trial that has ended, and the words behind them (``Row.PROGRESS``)."""
 _HELD = {"held_uss_bytes": "held (USS)"}
+"""The same of a trial of memory."""
 _RAN_WITH = ("strategy", "python", "implementation", "gil")
+"""Settings that the worker must have reported."""
 
 
 class CountsWorkload(CrawlWorkload, frozen=True, kw_only=True):
@@ -194,6 +211,7 @@ class CountsWorkload(CrawlWorkload, frozen=True, kw_only=True):
 
 
 CounterName = Literal["python_calls", "c_calls", "system_calls", "bytecodes"]
+"""What is counted, as the names of fields of ``Counted``."""
 
 
 class Counted(Open, frozen=True, kw_only=True):
@@ -279,7 +297,7 @@ class Idle(Row, frozen=True, kw_only=True):
 
 
 class ArmWorkload(CrawlWorkload, frozen=True, kw_only=True):
-    """What was asked for."""
+    """What was asked for of an arm of a block."""
 
     arm: Arm
 
@@ -296,7 +314,7 @@ class Window(Open, frozen=True, kw_only=True):
 
 
 class ArmMeasured(Timed, frozen=True, kw_only=True):
-    """What was measured; empty when the arm did not get that far."""
+    """What was measured of an arm of a block; empty when the arm did not get that far."""
 
     block: Maybe[Name] = None  #: The id of the block: its arms were alive at the same time.
     #: The windows of the arm's slices, in their order; in band, without those that have too few samples.
@@ -398,7 +416,9 @@ class ProbeWorkload(Workload, frozen=True, kw_only=True):
 
 
 ProbedName = Annotated[str, Meta(pattern="^[a-z][a-z0-9_]{0,99}$")]
+"""Name of a figure that a claim's program returns."""
 ProbedValue = str | Annotated[int, Meta(ge=-MAX_NS, le=MAX_NS)] | Number | bool | None
+"""One value of such a figure."""
 
 
 class Probe(Row, frozen=True, kw_only=True):
@@ -491,6 +511,7 @@ class OpenLoop(Row, tag="open", frozen=True, kw_only=True):
 
 
 Knob = str | Limit | Number | bool | None
+"""A setting that a process of a swarm reports."""
 
 
 class SwarmWorkload(Workload, frozen=True, kw_only=True):

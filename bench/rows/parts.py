@@ -1,4 +1,8 @@
-"""The row, the parts that records of several kinds share, and their types of values: bounded numbers, texts, tables."""
+"""The row, the parts that records of several kinds share, and the types of their values: bounded numbers and texts.
+
+``kinds`` builds the records from them. A part is ``Open`` (a newer version may add figures, which older ones ignore) or
+``Closed`` (an unknown key is an error). Each value is checked once, when a line is read, so readers need no checks.
+"""
 
 from collections.abc import Iterable
 from itertools import pairwise
@@ -14,22 +18,36 @@ Maybe = Optional[T]  # noqa: UP045 - a generic alias
 MAX_NS = 10**17
 """Three years. Sums of such durations are exact integers, and a product of two fits into a float."""
 MAX_BYTES = 10**16
+"""10 PB."""
 MAX_COUNT = 10**12
+"""Maximum number of things that are counted, such as pages."""
 MAX_NUMBER = 1e15
+"""Maximum of other figures: its square is a finite float."""
 
 Ns = Annotated[int, Meta(ge=0, le=MAX_NS)]
+"""A duration in nanoseconds."""
 PositiveNs = Annotated[int, Meta(ge=1, le=MAX_NS)]
+"""A duration above 0."""
 ClockNs = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+"""A time in nanoseconds of the monotonic clock, which begins anywhere."""
 Bytes = Annotated[int, Meta(ge=0, le=MAX_BYTES)]
+"""A size in bytes."""
 ChangeBytes = Annotated[int, Meta(ge=-MAX_BYTES, le=MAX_BYTES)]
+"""A change of a size, which may be below 0."""
 Count = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
+"""A number of things."""
 PositiveCount = Annotated[int, Meta(ge=1, le=MAX_COUNT)]
+"""A number of things above 0."""
 Limit = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 """A limit of the system, or what is left of it: below 0 if more is in use; -1 also stands for no limit."""
 Share = Annotated[float, Meta(ge=0, le=1)]
+"""A part of a whole, from 0 to 1."""
 Number = Annotated[float, Meta(ge=0, le=MAX_NUMBER)]
+"""A measured quantity that is not whole, such as pages per second."""
 PositiveNumber = Annotated[float, Meta(gt=0, le=MAX_NUMBER)]
+"""A quantity above 0."""
 Name = Annotated[str, Meta(min_length=1, max_length=2000)]
+"""A text that is not empty."""
 
 
 class Open(Struct, kw_only=True, frozen=True, omit_defaults=True):
@@ -53,13 +71,19 @@ class Lists(Closed, frozen=True, kw_only=True):
 
 
 Kind = Literal["crawl", "memory", "idle", "probe", "limit", "swarm", "open", "arm", "counts"]
+"""The kind of a trial: the tag of its record in ``kinds``."""
 Status = Literal["ok", "wrong", "failed", "timeout", "skipped"]
+"""How a trial ended: see ``Row.status``."""
 Cause = Literal["not installed", "no interpreter", "limit", "memory budget", "server"]
+"""Why a trial was skipped or aborted, as a code: see ``Row.cause``."""
 NEWEST_FORMAT = 6
+"""The newest format of rows; the history is in ``files``."""
 Needed = dict[str, tuple[str, ...]]
+"""Names of fields by part of the row: ``measured``, ``server`` or ``knobs``."""
 StartedAt = Annotated[
     str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(\+[0-9]{2}:[0-9]{2}|Z)$")
 ]
+"""ISO 8601 with the offset from UTC."""
 
 
 def refuse_gaps(part: Open, names: Iterable[str], name: str) -> None:
@@ -185,6 +209,7 @@ LAYERS = {
     "slab_bytes": "slab of the whole system, including both ends of every loopback connection",
     "socket_bytes": "pages of data in TCP sockets, of the whole system",
 }
+"""What memory is read in, from that of the process to that which only the kernel sees, with the meaning of each."""
 MOMENTS = {
     "base": "Before the load",
     "held": "While N were held",
@@ -194,6 +219,7 @@ MOMENTS = {
 
 
 def _layer(moment: str, layer: str) -> tuple[str, Any, None]:
+    """Return the field of a layer at a moment, as ``defstruct`` takes it: its name, its type, its default."""
     meta = Meta(description=f"{MOMENTS[moment]}: {LAYERS[layer]}; null if unknown.")
     return f"{moment}_{layer}", Annotated[Bytes | None, meta], None
 

@@ -1,7 +1,8 @@
-"""Typed records: one type for each kind of row in rows.jsonl, validated once, when a line is read.
+"""Read a line of rows.jsonl as a typed record, or make a record from plain values; both are checked in full.
 
-``read`` parses a line. Its error is one sentence: the path of the wrong value, and what was expected. Unknown keys are
-dropped and texts are made printable, so readers meet neither a value that was not validated nor a control character.
+``files`` calls ``read`` for each stored line, ``measure.trial`` calls ``make`` for each trial that has ended. An error
+is one sentence: the path of the wrong value, and what was expected. Unknown keys are dropped and texts are made
+printable, so readers meet neither a value that was not checked nor a control character. The records are in ``kinds``.
 """
 
 import json
@@ -24,10 +25,13 @@ UNUSUAL = ("\\", "e-", "E-", 20 * "0")
 
 
 class _Head(msgspec.Struct):
+    """The part of a line that is read first, so that a row of a newer version is refused with its format."""
+
     format: Annotated[int, msgspec.Meta(ge=1, le=10**6)]
 
 
 _HEAD, _DECODER = msgspec.json.Decoder(_Head), msgspec.json.Decoder(Record)
+"""Decoders of the beginning of a line, and of a whole one."""
 
 
 def read(line: str) -> Row:
@@ -53,7 +57,7 @@ def make(**values: Any) -> Row:
 
 
 def changed(row: Row, **values: Any) -> Row:
-    """Return a copy of a row with some fields replaced."""
+    """Return a copy of a row with some fields replaced, checked again: so claims reuse rows of earlier runs."""
     return make(**msgspec.to_builtins(row) | values)
 
 

@@ -1,4 +1,8 @@
-"""Generate the JSON schema of a row (2020-12) from the records: ``python -m inflight.bench.rows.schema``."""
+"""Generate the JSON schema of a row (2020-12) from the records: ``python -m inflight.bench.rows.schema``.
+
+Run it after each change of ``kinds`` or ``parts``; a test compares the stored ``row.schema.json`` with ``text``. Types
+and bounds are msgspec's; the meaning of each field is its ``#:`` comment, which is read from the source.
+"""
 
 import inspect
 import json
@@ -18,7 +22,9 @@ _HEAD = {
     "bytes (_bytes); shares are between 0 and 1. Generated from bench/rows by its module `schema`. The records check "
     "more rules, such as figures above 0 and lists of equal length.",
 }
+"""What stands before the definitions."""
 _CLASS_OR_FIELD = re.compile(r"^class (\w+)|^((?: {4}#: .*\n)*) {4}(\w+): .*?(?:  #: (.*))?$", re.MULTILINE)
+"""Matches in the source a class, or a field with the comment above it, its name and the comment beside it."""
 
 
 def schema() -> dict[str, Any]:
