@@ -1,10 +1,10 @@
-"""Cells without a crawl: the tables of idle threads and tasks, probes and limits.
+"""Tables of trials without a crawl: idle threads and tasks, probes and limits, as ``experiment`` reads them from TOML.
 
-- **Idle** is a thread or a task that only waits, held N times.
+- **Idle** is a thread or a task that only waits, held N times while memory is read.
 - A **probe** is a run of a small program, most of which test a claim: ``inflight.bench.claims.programs``.
 - A **limit** is the amount of a resource that this machine allows a process: ``inflight.bench.measure.limits``.
 
-``scale`` has the cells with several processes, and open loops.
+``trials.expand`` asks each table for its trials. ``scale`` has the tables with several processes, and open loops.
 """
 
 import importlib
@@ -25,8 +25,11 @@ IdleName = Literal[
 ]
 """What may be idle; ``bench/measure/idle/worker.py`` has the program of each."""
 RESOURCES: tuple[str, ...] = get_args(Resource)
+"""All resources that can be limited."""
 WITH_SOCKET = frozenset({"asyncio_task_socket", "asyncio_task_stream"})
+"""The idle tasks that each hold a connection to the server."""
 PROGRAMS = Path(__file__).parents[1] / "claims" / "programs"
+"""Folder of the programs of claims."""
 PROBES = {"attribution": "inflight.bench.measure.idle.attribution"} | {
     path.stem: f"inflight.bench.claims.programs.{path.stem}" for path in sorted(PROGRAMS.glob("[!_]*.py"))
 }
@@ -34,14 +37,20 @@ PROBES = {"attribution": "inflight.bench.measure.idle.attribution"} | {
 COMPARED = frozenset({"swarm"})
 """Kinds with several subjects per workload."""
 MAX_N = 2_000_000
+"""Maximum number of idle threads or tasks."""
 
 _LIMIT_NS = 10_000_000_000
+"""Estimated time to find a limit, in nanoseconds. All of these are for the estimate of a plan only."""
 _PREDICTION_NS = 150_000_000
 """Mean over the resources: about 550 ms for threads, which are calibrated, and 20 ms for each of the others."""
 _PROBE_NS = 1_500_000_000
+"""Estimated time of a probe."""
 _IDLE_NS = 600_000_000
+"""Estimated time of a trial of idle threads or tasks, without starting them."""
 _EACH_NS = {"thread": 60_000, "asyncio_task_socket": 150_000, "asyncio_task_stream": 250_000}
+"""Estimated time to start one of them, by its name, and"""
 _COROUTINE_NS = 6_000
+"""one of any other kind."""
 
 
 class BareTable(ExperimentTable, frozen=True, kw_only=True):
@@ -93,6 +102,7 @@ class ProbeTable(BareTable, frozen=True, kw_only=True):
         return [self._trial(dict(zip(self.each, values, strict=True)), number) for values in combined]
 
     def _trial(self, arguments: dict[str, Any], number: int) -> Trial:
+        """Return the trial of one combination of arguments."""
         suffix = "".join(f"/{key}={value}" for key, value in sorted(arguments.items()))
         workload = ProbeWorkload(id=f"probe/{self.probe}{suffix}", probe=self.probe, arguments=arguments)
         return bare_trial("probe", self.probe, workload, _PROBE_NS, number)
@@ -124,7 +134,7 @@ class LimitTable(BareTable, frozen=True, kw_only=True):
 
 
 def bare_trial(kind: Kind, subject: str, workload: Workload, expected_ns: int, number: int) -> Trial:
-    """Return a trial without a strategy."""
+    """Return a trial without a strategy; ``subject`` stands in its rows where others name a strategy."""
     return Trial(f"{workload.id}/round={number}", number, kind, workload, expected_ns, subject=subject)
 
 

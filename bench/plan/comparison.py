@@ -1,4 +1,9 @@
-"""A comparison of ``inflight ab``: two arms, the work of both, its blocks and memory trials, and its words."""
+"""A comparison of ``inflight ab``: two arms, the work of both, and the trials that measure it.
+
+``ab.command`` makes it by ``from_words`` from the command line, the self-test by ``comparison`` from two arms.
+``measure.blocks.comparing`` prepares its arms, sets what a first block shows (``gated``, ``cycles``) and runs its
+``block``, ``memory`` and ``counted`` trials. Side A is the reference; it is measured twice in each block (the placebo).
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,7 +25,9 @@ from inflight.strategies import Description, canonical
 from inflight.strategies.registry import is_reference
 
 ArmName = Literal["A", "B"]
+"""A side of a comparison."""
 METRICS: tuple[Metric, ...] = ("cpu_per_page", "throughput", "memory")
+"""What is compared unless a metric is named."""
 FIRST_CYCLES, FIRST_WAITING = 12, 2
 """Numbers of cycles of the block that calibrates a comparison, without and with added latency: slices then last for
 twenty latencies."""
@@ -104,6 +111,7 @@ class Comparison:
         )
 
     def _held(self, number: int, arm: Arm, size: int) -> Trial:
+        """Return the trial that holds ``size`` fetches of an arm at the server while memory is read."""
         values = self._values(arm, SiteConfig(pages=size, links=0), size)
         workload = CrawlWorkload(id=f"compare/{self.name}/memory/{size}", **values)
         return trial_of("memory", number, workload, self.models[arm.name], arm)
@@ -156,6 +164,7 @@ def of_calls(a: Arm, b: Arm, links: int = 10, name: str = "ab") -> Comparison:
 
 
 def _settings(words: Sequence[str], option: str) -> list[Setting]:
+    """Split settings of one side, KEY=VALUE, into option, key and value. Raises ExperimentError."""
     settings = []
     for word in words:
         key, equals, value = word.partition("=")
@@ -166,6 +175,7 @@ def _settings(words: Sequence[str], option: str) -> list[Setting]:
 
 
 def _arm(text: str, side: ArmName, settings: Sequence[Setting]) -> Arm:
+    """Return the arm of a side: ``text`` is STRATEGY or STRATEGY@REVISION, the settings are applied in their order."""
     strategy, at, revision = (text, "", "") if Path(text).is_file() else text.partition("@")
     need(bool(strategy), f"a side must be STRATEGY or STRATEGY@REVISION, not {text!r}")
     need(not at or bool(revision), f"{strategy}@ has no revision")

@@ -1,8 +1,9 @@
-"""Experiments, loaded from a preset or a TOML file. All user input is validated here.
+"""An experiment, loaded from a preset or a TOML file. What a file may say is validated here, and nowhere later.
 
-The structs are the format: each key of a file is a field, whose type says what is allowed. An experiment has tables of
-crawls (``grid``), of idle threads and tasks, probes and limits (``bare``), and of swarms and open loops (``scale``).
-One cell of a table, run once, is a trial (``trials``). The presets in ``bench/plan/presets/`` are examples.
+Commands, the API and claims call ``load`` (a file) or ``parse`` (values), and give the ``Experiment`` to
+``trials.expand``. The structs are the format: each key of a file is a field, whose type says what is allowed. An
+experiment has tables of crawls (``grid``), of idle threads and tasks, probes and limits (``bare``), and of swarms and
+open loops (``scale``). One cell of a table, run once, is a trial. ``bench/plan/presets/`` has examples.
 """
 
 import os
@@ -32,7 +33,9 @@ from inflight.bench.plan.scale import NOT_IN_A_SWARM, OpenTable, SwarmTable, hos
 from inflight.bench.rows.kinds import CrawlWorkload
 
 PRESETS = Path(__file__).with_name("presets")
+"""Folder of the presets."""
 MAX_SEED = 2**63 - 1
+"""Maximum seed of the order of trials."""
 AnswerColumn = Literal[
     "cpu", "throughput", "memory", "at_once", "held", "retention",
     "lag", "times", "cores", "interpreters", "swarm", "ps",
@@ -44,6 +47,7 @@ TABLES: tuple[type[Grid | BareTable], ...] = (
     *(CrawlTable, MemoryTable, ThroughputTable, CountsTable),
     *(IdleTable, ProbeTable, LimitTable, SwarmTable, OpenTable),
 )
+"""The kinds of tables, in the order in which an error lists them."""
 
 __all__ = ["Experiment", "ExperimentError", "Grid", "load", "named", "parse", "preset_names"]
 
@@ -86,7 +90,7 @@ class Experiment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
         return table.rounds or self.rounds
 
     def cut_to(self, rounds: int) -> "Experiment":
-        """Return the experiment with another number of rounds, which no table exceeds."""
+        """Return the experiment with another number of rounds, which no table exceeds; for ``--rounds``."""
         tables = {
             kind.kind: tuple(
                 replace(table, rounds=min(table.rounds or rounds, rounds)) for table in getattr(self, kind.kind)
@@ -96,7 +100,11 @@ class Experiment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
         return replace(self, rounds=rounds, **tables)
 
     def cells(self) -> list[tuple[Grid, CrawlWorkload]]:
-        """Return the workloads of all grids, each with its grid."""
+        """Return the workloads of all grids, each with its grid.
+
+        Workload ids begin with the kind of the table and, if there are several grids, the number of the table:
+        ``crawl-2``.
+        """
         many = len(self.grids) > 1
         return [
             (grid, workload)
@@ -148,7 +156,7 @@ def named(text: str, where: str, known: Iterable[str] | None = None, base: Path 
 
 
 def available(text: str) -> str:
-    """Return the name of a strategy, given by its name or a reference.
+    """Return the name of a strategy that can run here, given by its name or a reference; for commands that run one.
 
     Raises ExperimentError if it is unknown, or needs a package that is not installed.
     """

@@ -1,4 +1,10 @@
-"""Tables of crawls: each combination of latency, CPU work, cap and use of connections is a workload."""
+"""Tables of crawls: each combination of latency, CPU work, number in flight and use of connections is a workload.
+
+``experiment`` reads a ``[[crawl]]``, ``[[memory]]``, ``[[throughput]]`` or ``[[counts]]`` table of TOML into a
+``Grid``, which checks its values; ``trials`` asks it for its ``workloads``, as rows store them. *CPU work* is Python
+code that runs for each page. An *endless* site repeats the same pages in *laps*, so that a crawl can go on for as long
+as a block lasts.
+"""
 
 import re
 from collections.abc import Mapping
@@ -17,8 +23,11 @@ from inflight.fake_server.site import SiteConfig
 from inflight.strategies.base import Job
 
 CONNECTIONS: tuple[str, ...] = get_args(Connection)
+"""All uses of connections."""
 MAX_IN_FLIGHT = 1_000_000
+"""Maximum number in flight of one process."""
 MAX_CPU_NS = 1_000_000_000
+"""Maximum CPU work per page: one second."""
 LAP, MIN_LAP = 1000, 10
 """Pages in a lap of an endless site: default and minimum."""
 MAX_LEFT_NS = 250_000_000
@@ -27,9 +36,13 @@ AT_LEAST = ">="
 """Beginning of the name of any interpreter from a version on, such as ``>=3.12``."""
 
 InFlight = Annotated[int, Meta(ge=1, le=MAX_IN_FLIGHT)]
+"""A maximum number of fetches in flight (the cap)."""
 Pages = Annotated[int, Meta(ge=1, le=10**9)]
+"""A number of pages of a site."""
 Cores = Annotated[int, Meta(ge=1, le=1024)]
+"""A number of cores of a worker."""
 BusyThreads = Annotated[int, Meta(ge=0, le=100)]
+"""A number of threads that compute beside a crawl."""
 
 
 def served(site: SiteConfig) -> dict[str, Any]:
@@ -86,6 +99,7 @@ class Grid(ExperimentTable, frozen=True, kw_only=True):
         return [self._workload(prefix, *cell) for cell in cells]
 
     def _workload(self, prefix: str, latency: str, cpu: str, in_flight: int, connection: Connection) -> CrawlWorkload:
+        """Return the workload of one cell; its id has all values, and begins with ``prefix``."""
         cell = f"{prefix}/latency={latency}/in_flight={in_flight}/{connection}" + (f"/cpu={cpu}" if cpu != "0" else "")
         site = SiteConfig.from_dict(self.site | {"delay": latency})
         mean_ns, cpu_ns = parse_delay(latency).mean_ns, parse_duration_ns(cpu)
@@ -107,6 +121,7 @@ class CrawlTable(Grid, frozen=True, kw_only=True):
     seconds: Seconds | None = None  #: At most as many pages as latency and CPU work allow an ideal client in this time.
 
     def _pages(self, pages: int, in_flight: int, least_ns: float) -> int:
+        """Return the pages of the table, or as many as an ideal client could fetch in ``seconds``."""
         pages = self.pages or pages
         if self.seconds is None or not least_ns:
             return pages
@@ -128,9 +143,11 @@ class MemoryTable(Grid, frozen=True, kw_only=True):
         need(self.cpu == ("0",), "cpu must be left out: crawls that are held for their memory do no work")
 
     def _workload(self, *cell: Any) -> CrawlWorkload:
+        """Add whether memory is read again when all fetches but one are answered."""
         return CrawlWorkload(**asdict(super()._workload(*cell)) | {"parked": self.parked or None})
 
     def _pages(self, _pages: int, in_flight: int, _least_ns: float) -> int:
+        """Return as many pages as there are fetches, in all waves."""
         return in_flight * self.waves
 
 
@@ -157,6 +174,7 @@ class CountsTable(Grid, frozen=True, kw_only=True):
         counted_site(SiteConfig.from_dict(self.site))
 
     def _workload(self, *cell: Any) -> CrawlWorkload:
+        """Add how often is counted, and whether bytecodes are."""
         values = asdict(super()._workload(*cell))
         return CountsWorkload(**values, repeats=self.repeats, bytecodes=True if self.bytecodes else None)
 
@@ -209,7 +227,8 @@ class ThroughputTable(Grid, frozen=True, kw_only=True):
 def endless(site: SiteConfig, in_flight: int, cpu_ns: int = 0) -> SiteConfig:
     """Return the endless site of a block, whose lap has at least ``in_flight`` pages. Raises ValueError.
 
-    A byte of a body takes about a nanosecond.
+    A block ends after the lap that its arms are crawling, so the lap is short enough that its CPU work and its transfer
+    take at most MAX_LEFT_NS. A byte of a body takes about a nanosecond.
     """
     lap = LAP
     while lap > MIN_LAP and lap * (cpu_ns + site.body_bytes) > MAX_LEFT_NS:
@@ -220,6 +239,7 @@ def endless(site: SiteConfig, in_flight: int, cpu_ns: int = 0) -> SiteConfig:
 
 
 def _check_interpreter(name: str) -> None:
+    """Raise ExperimentError for an interpreter such as ``>=3`` or ``>=3.x``; other names are looked up when run."""
     fine = not name.startswith(AT_LEAST) or re.fullmatch(r"3\.\d{1,3}", name.removeprefix(AT_LEAST))
     need(bool(fine), f"python must be a version such as {AT_LEAST}3.12, not {name!r}")
 

@@ -1,4 +1,9 @@
-"""Validation of experiments: small checks, and structs whose mistakes are told in one sentence."""
+"""Checks of what a user asks for. A mistake is told in one sentence that says what, where, and what is allowed.
+
+``experiment`` and the tables of TOML use it, and commands for their options. ``convert`` makes a struct of TOML values
+and turns the message of msgspec into that sentence; ``need`` and the ``check_...`` functions raise ExperimentError,
+which commands end with (exit code 2).
+"""
 
 import difflib
 import re
@@ -9,12 +14,16 @@ from msgspec import Meta, Struct, ValidationError
 from msgspec import convert as converted
 
 MAX_SECONDS = 1_000_000
+"""Maximum of any time in seconds."""
 MAX_ROUNDS = 1000
+"""Maximum number of rounds."""
 
 T = TypeVar("T")
 Described = TypeVar("Described", bound=Struct)
 Rounds = Annotated[int, Meta(ge=1, le=MAX_ROUNDS)]
+"""How often each cell is measured."""
 Seconds = Annotated[float, Meta(gt=0, le=MAX_SECONDS)]
+"""A time in seconds."""
 
 _WORDS = {
     "int": "a whole number",
@@ -24,6 +33,7 @@ _WORDS = {
     "array": "a list",
     "object": "a table",
 }
+"""What the types of msgspec are called in messages."""
 
 
 class ExperimentError(ValueError):
@@ -84,7 +94,7 @@ def need(condition: bool, message: str) -> None:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return a hint from an unknown name to the most similar known one, or to all known names."""
+    """Return the end of a message: the known name most similar to an unknown one, or all known names."""
     names = list(known)
     near = difflib.get_close_matches(name, names, n=1)
     return f'; did you mean "{near[0]}"?' if near else f"; known: {', '.join(names)}"
@@ -117,14 +127,14 @@ def check_variables(variables: Mapping[str, str]) -> None:
 
 
 def whole(value: Any, least: int, most: int, where: str) -> int:
-    """Return a whole number within bounds."""
+    """Return a whole number within bounds. Raises ExperimentError for any other value, also for true and false."""
     fine = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
     need(fine, f"{where} must be a whole number from {least} to {most}, not {value!r}")
     return int(value)
 
 
 def judged(read: Callable[[], T], where: str) -> T:
-    """Return the result of ``read``; turn its ValueError into an ExperimentError with the place."""
+    """Return the result of ``read``, a parser; turn its ValueError into an ExperimentError about ``where``."""
     try:
         return read()
     except ValueError as error:

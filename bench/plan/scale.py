@@ -1,7 +1,10 @@
-"""Cells beyond one process: the tables of swarms and open loops.
+"""Tables with several processes, as ``experiment`` reads them from TOML: swarms and open loops.
 
 - A **swarm** is one strategy in many processes, controlled by Locust, with all its fetches in flight at once.
 - An **open** loop starts requests at a constant rate, independent of the answers.
+
+``trials.expand`` asks each table for its trials; ``inflight swarm`` and ``inflight open-loop`` make one table from
+their options. Load is sent to this machine only, unless the user says otherwise (``is_loopback``, ``refusal``).
 """
 
 import ipaddress
@@ -22,21 +25,29 @@ from inflight.fake_server.delays import parse_duration_ns
 from inflight.fake_server.site import SiteConfig
 
 MAX_IN_FLIGHT = 10_000_000
+"""Maximum number in flight of a swarm, over all its processes."""
 MAX_OPEN_SECONDS = 3600
+"""Maximum length of a rate of an open loop."""
 MAX_HOLD_NS = 3_600_000_000_000
+"""Maximum time for which the gates of a swarm stay shut: an hour."""
 SWARM_BODY_BYTES = 256
 """Default body size in swarms. Pages are small, because a swarm measures waiting fetches, not the transfer of bytes."""
 
 _SWARM_NS, _SWARM_EACH_NS = 10_000_000_000, 150_000
+"""Estimated time of a swarm in nanoseconds, without its fetches and for each fetch; for the estimate of a plan."""
 _AROUND_NS = 3_000_000_000
+"""Estimated time that an open loop takes beside its window: start, warm-up and end."""
 _ONLY_PAGES = {"links": 0, "redirects": 0.0, "missing": 0.0, "faults": {}}
 """Values of each swarm's site: each fetch in flight is one page with status 200 and without links."""
 _GIVEN = {"pages": "in_flight decides", "delay": "the gate holds all until it opens"}
+"""Values that a swarm's site cannot have, and why: they follow from elsewhere."""
 NOT_IN_A_SWARM = _ONLY_PAGES.keys() | _GIVEN.keys()
 """Values of the experiment's common site that a swarm ignores."""
 
 InFlight = Annotated[int, Meta(ge=1, le=MAX_IN_FLIGHT)]
+"""A number of fetches in flight in all processes of a swarm together."""
 Rate = Annotated[float, Meta(gt=0, le=100_000)]
+"""Requests per second."""
 
 
 class SwarmTable(BareTable, frozen=True, kw_only=True):
@@ -68,9 +79,10 @@ class SwarmTable(BareTable, frozen=True, kw_only=True):
         return [self._trial(name, in_flight, number) for in_flight in self.in_flight for name in names]
 
     def _trial(self, strategy: str, in_flight: int, number: int) -> Trial:
+        """Return the trial of one strategy at one number in flight; ``number`` is the round."""
         hold = hold_ns(self.hold, "hold")
         given = {"ramp": self.ramp_per_s, "processes": self.processes}
-        settings = "".join(f"/{key}={number}" for key, number in given.items() if number is not None)
+        settings = "".join(f"/{key}={value}" for key, value in given.items() if value is not None)
         site = {"body_bytes": SWARM_BODY_BYTES, **self.site, **_ONLY_PAGES, "pages": in_flight}
         workload = SwarmWorkload(
             id=f"swarm/in_flight={in_flight}{settings}",
@@ -119,6 +131,7 @@ class OpenTable(BareTable, frozen=True, kw_only=True):
         return [self._trial(f"latency={site['latency']}", site, rate, number) for site in sites for rate in self.rates]
 
     def _trial(self, name: str, site: dict[str, Any], rate: float, number: int) -> Trial:
+        """Return the trial of one rate; ``name`` is the latency or the target in its id."""
         workload = OpenWorkload(
             id=f"open/{name}/rate={rate}",
             rate_per_s=rate,

@@ -1,7 +1,9 @@
-"""A trial: one workload, once, with the arms that crawl it.
+"""A trial: one workload, once, with the arms that crawl it. ``trials`` makes trials, ``measure`` runs them.
 
-An arm is one strategy with its settings (``rows.kinds.Arm``), alive in a worker of its own. A block is one workload
-with all its arms alive at once, in fresh processes. A slice is the time for which one arm's gate is open.
+An arm is one strategy with its settings (``rows.kinds.Arm``), alive in a worker process of its own. A block is one
+workload with all its arms alive at once, in fresh processes, which take turns. A slice is one turn: the time for which
+the server answers one arm alone (its gate is open, ``fake_server``). A trial becomes one row; a block becomes a row for
+each arm.
 """
 
 from collections.abc import Collection, Mapping
@@ -64,7 +66,7 @@ class Trial:
 
     @property
     def record(self) -> type[Row]:
-        """The record of its rows, which says what differs by kind."""
+        """The record of its rows in ``rows.kinds``, which says what differs by kind."""
         return RECORDS[self.kind]
 
     @property
@@ -85,14 +87,17 @@ class Trial:
         return self.kind == "arm" and self.block is None
 
     def part_of(self, arm: Arm) -> "Trial":
-        """Return the subject of the row of an arm of a block."""
+        """Return the trial of one arm of this block: what the row of the arm is of."""
         values = {"in_flight": arm.in_flight, "connection": arm.connection, "arm": arm}
         workload = structs.replace(self.workload, **values)
         row_id = f"{workload.id}/{arm.name}/round={self.round}"
         return replace(self, id=row_id, workload=workload, arms=(arm,), block=self)
 
     def without(self, names: Collection[str]) -> "Trial":
-        """Return a block without some arms; if the reference is removed, the first arm left becomes the reference."""
+        """Return a block without some arms, which cannot run here.
+
+        If the reference is removed, the first arm left becomes the reference, and no placebo is left.
+        """
         left = [arm for arm in self.arms if arm.name not in names]
         if not any(arm.role == "reference" for arm in left):
             left = [arm for arm in left if arm.role != "placebo"]
@@ -101,10 +106,10 @@ class Trial:
 
 
 def row_trials(trial: Trial) -> list[Trial]:
-    """Return the subjects of the rows of a trial: itself, or each arm of a block."""
+    """Return the trials of the rows that a trial becomes: itself, or for a block one for each arm."""
     return [trial.part_of(arm) for arm in trial.arms] if trial.is_block else [trial]
 
 
 def placebo(reference: Arm) -> Arm:
-    """Return a copy of the reference arm under another name."""
+    """Return a copy of the reference arm under another name: the same code, measured twice in a block."""
     return structs.replace(reference, name=f"{reference.name} again", role="placebo")

@@ -1,4 +1,9 @@
-"""The ordered list of an experiment's trials. Pure: the same experiment gives the same plan."""
+"""From an experiment to its trials in the order of the run. Pure: the same experiment gives the same plan.
+
+``measure.run.all_trials`` calls ``expand``. The ids of trials are the key by which a resumed run finds what it has
+already measured. ``estimate_ns`` says about how long trials take; ``remarks`` and ``above_limits`` say what a plan
+leaves out. *Cell*, *arm*, *block*, *slice* and *cycle* (one slice of each arm): see ``plan.trial``.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +24,9 @@ __all__ = ["above_limits", "block_of", "estimate_ns", "expand", "remarks", "row_
 
 # Rough figures of a 2.6 GHz core, for the estimate only. They never change a plan.
 _START_NS = {"shared": 150_000_000, "own": 300_000_000, "none": 150_000_000}
+"""Nanoseconds to start and end a worker, by the HTTP stack of its strategy."""
 _FETCH_NS = {"shared": 45_000, "own": 140_000, "none": 45_000}
+"""Nanoseconds of CPU time for a fetch, by the HTTP stack."""
 _MEMORY_NS, _HELD_NS, _HELD_THREAD_NS = 60_000_000, 130_000, 1_600_000
 """For each memory trial, and for each fetch that it holds: without and with a thread of its own."""
 _COUNT_NS, _COUNTED_NS = 900_000_000, {"shared": 400_000_000, "own": 900_000_000, "none": 300_000_000}
@@ -27,9 +34,12 @@ _COUNT_NS, _COUNTED_NS = 900_000_000, {"shared": 400_000_000, "own": 900_000_000
 _ARM_NS = 350_000_000
 """For an arm to start, warm up and end."""
 _SLICE_NS, _SLICE_FETCHES, _SLICE_ROUNDS = 55_000_000, 20, 4
+"""Shortest slice in nanoseconds; and how many fetches, and rounds of all fetches in flight, do their CPU work in a
+slice."""
 _SLICE_LATENCIES, _ALONE_LATENCIES = 22, 26
-"""How long a slice waits, with more in flight and with 1."""
+"""How long a slice lasts, in added latencies: with more in flight, and with 1 (``measure.blocks.block.lengths``)."""
 _LAG_SLICE_NS = 300_000_000
+"""Shortest slice in nanoseconds where the lag of an arm is measured."""
 _CROWD_NS, _MOST_SLICE_NS = 150_000, 750_000_000
 """A slice lasts for several turns of all fetches in flight, at most _MOST_SLICE_NS."""
 _CROWD_OF_THREADS, _EACH_THREAD_NS = 1000, 1_000_000
@@ -77,6 +87,7 @@ def estimate_ns(trials: Iterable[Trial]) -> int:
 def _crawls(
     experiment: Experiment, grid: Grid, workload: CrawlWorkload, chosen: Sequence[Description], number: int
 ) -> list[Trial]:
+    """Return the trials of a cell of whole crawls: one for each interpreter and strategy. ``number`` is the round."""
     trials = []
     for on in _interpreters(experiment):
         for strategy in chosen:
@@ -93,6 +104,7 @@ def _interpreters(experiment: Experiment) -> list[Settings]:
 def _blocks(
     experiment: Experiment, grid: ThroughputTable, workload: CrawlWorkload, chosen: Sequence[Description], number: int
 ) -> list[Trial]:
+    """Return the blocks of a cell: one of all strategies, or, with ``against``, one for each of them."""
     if grid.against is not None:
         blocks = [_against_itself(grid, workload, description, number) for description in chosen]
     else:
@@ -127,7 +139,10 @@ def block_of(
 
 
 def _against_itself(grid: ThroughputTable, workload: CrawlWorkload, strategy: Description, number: int) -> Trial:
-    """Return the block of one strategy with two settings; the arms are named by the settings that differ."""
+    """Return the block of one strategy with two settings.
+
+    The reference has those of ``against``; the arms are named by the settings that differ.
+    """
     arm = _arm(strategy, workload, grid.settings, {})
     against = to_builtins(grid.against)
     arms = []
@@ -166,7 +181,7 @@ def _block(
 
 
 def _round_ns(arm: Arm, model: Description) -> int:
-    """Return the estimated CPU time of the pages in one slice of an arm."""
+    """Return the estimated CPU time of the pages in one slice of an arm, in nanoseconds."""
     if model.threads_each and arm.in_flight > _CROWD_OF_THREADS:
         return _EACH_THREAD_NS * arm.in_flight
     least_ns = _LAG_SLICE_NS if arm.lag else _SLICE_NS
@@ -182,6 +197,7 @@ def _arm(strategy: Description, workload: CrawlWorkload, settings: Settings, on:
 
 
 def _bare(experiment: Experiment, described: dict[str, Description], number: int) -> list[Trial]:
+    """Return the trials of one round of the tables without a crawl and of swarms, of strategies that can do them."""
     trials = []
     for table in experiment.bare:
         if number > experiment.rounds_of(table):
