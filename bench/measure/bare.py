@@ -1,4 +1,9 @@
-"""Run one trial without a crawl: idle threads or tasks, or a probe. Each has a fresh process."""
+"""Run one trial without a crawl: idle threads or tasks, or a probe (a program that tests a claim).
+
+``measure.run`` calls ``run_idle`` and ``run_probe``. Each has a fresh process: ``idle.worker`` starts N threads or
+tasks that wait, while memory is read here before and after, as in ``held``; ``worker.program`` runs a program of
+``claims/programs`` once, whose result is the row's.
+"""
 
 import importlib
 import os
@@ -18,7 +23,9 @@ from inflight.bench.plan.trial import Trial
 from inflight.fake_server.site import SiteConfig
 
 IDLE_PROGRAM = "inflight.bench.measure.idle.worker"
+"""The program of idle threads and tasks."""
 PROBE_PROGRAM = "inflight.bench.measure.worker.program"
+"""The program that runs a probe."""
 
 
 @on_server
@@ -68,6 +75,7 @@ def all_started(trial: Trial, seen: Observation) -> Judgement:
 
 
 CHECKS: dict[str, Judge] = {"all were started": all_started, "settings applied": settings}
+"""The checks of idle threads and tasks; a probe has none."""
 
 
 @on_server

@@ -1,7 +1,9 @@
-"""Checks that several studies share: each function judges some figures and returns them with its verdict.
+"""Checks that several kinds of trials share, and how checks are run: each judges some figures and gives a verdict.
 
-Each mechanism that measures lists its own ``CHECKS`` by name: functions of the trial and of what was seen. ``judge``
-runs them all. Rows that fail a check are kept and shown, but excluded from conclusions.
+Each mechanism that measures lists its own ``CHECKS`` by name: ``validity`` (crawls), ``blocks.checks``,
+``swarm.checks``, ``swarm.open_loop``, ``counts``, ``bare``. At the end of a trial it calls ``judge``, whose results
+become ``checks`` of the row. Rows that fail a check are kept and shown, but excluded from conclusions. A check takes
+the trial and the ``Observation``; it starts nothing.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,6 +14,7 @@ from inflight.bench.measure.trial import Observation
 from inflight.bench.rows.files import Check
 
 MS = 1_000_000
+"""Nanoseconds of a millisecond."""
 SPARE_NS = 1_000_000_000
 """Time without a finished fetch that any machine may add to the waits of the site."""
 SLOWEST = 20
@@ -52,7 +55,7 @@ def answer(seen: Observation, pages: int) -> Judgement:
 
 
 def failures(failed: int, planned: int = 0) -> Judgement:
-    """Check that exactly the pages failed that the site makes fail."""
+    """Check that exactly the pages failed that the site makes fail; both are numbers of pages."""
     return passed_if(failed == planned, f"{failed} pages failed, the site makes {planned} fail")
 
 
@@ -109,5 +112,8 @@ def no_hole(seen: Observation, wait_ns: int, usual_ns: int) -> Judgement:
 
 
 def max_hole_ns(wait_ns: float, usual_ns: float) -> float:
-    """Return the longest time without an end of a fetch that the waits of the site and a loaded machine explain."""
+    """Return the longest time without an end of a fetch that waits of the site and a loaded machine explain.
+
+    See ``no_hole``, whose rule it is.
+    """
     return wait_ns + max(SPARE_NS, SLOWEST * usual_ns)

@@ -32,12 +32,19 @@ from inflight.strategies.core.page import Fetch
 from inflight.strategies.core.work import cost_ns
 
 BURST_UNITS = 600
+"""Units of CPU work in a burst, which is timed as a whole; and how many bursts."""
 BURSTS = 25
+"""Number of bursts, the median of which counts."""
 FETCHES = 5_000
+"""Number of fetches of a turn of ``fetch``."""
 TURNS = 41
+"""Number of turns, the median of which counts."""
 CONNECTIONS = 100
+"""Connections of the null client."""
 SECONDS = 0.5
+"""How long it asks."""
 REQUEST = b"GET / HTTP/1.1\r\nHost: null\r\n\r\n"
+"""The request that it repeats."""
 
 
 def unit_ns() -> float:
@@ -67,6 +74,7 @@ class PlainFrontier(Frontier):
         self._end(fetch, 1)
 
     def _end(self, fetch: Fetch, now: int) -> None:
+        """Note the end without what ``Frontier`` records."""
         if fetch.finished_ns:
             raise RuntimeError(f"{fetch.url} was finished twice")
         fetch.finished_ns = now
@@ -89,7 +97,7 @@ def fetch_ns() -> dict[str, float]:
 
 
 def book(frontier: MeasuredFrontier | PlainFrontier) -> float:
-    """Start and end every root; return the nanoseconds per fetch."""
+    """Start and end every root of a frontier, without a network; return the nanoseconds per fetch."""
     fetches = frontier.roots()
     start, end = frontier.start, frontier.end
     begin_ns = time.perf_counter_ns()

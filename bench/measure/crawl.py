@@ -1,4 +1,9 @@
-"""A trial of one strategy on one workload: a fresh worker, observed from outside, whose answer is checked."""
+"""A trial of one strategy on one workload: a fresh worker, observed from outside, whose answer is checked.
+
+``run_trial`` is the function of the kinds crawl and memory (``measure.run``). The worker (``worker.crawl``) counts and
+times its fetches; here are read the counts of the server and of the kernel before and after, samples of the worker
+during the crawl, and its memory after it. In a memory trial the server holds all responses meanwhile (``held``).
+"""
 
 import time
 from typing import Any
@@ -15,6 +20,7 @@ from inflight.bench.plan.trial import Trial
 from inflight.strategies.base import Job
 
 PROGRAM = "inflight.bench.measure.worker.crawl"
+"""The program of the worker."""
 MIN_NS = 20_000_000
 """Initial time between two samples. Each sample costs about 40 µs of the harness's core."""
 MAX_SAMPLES = 200
@@ -22,7 +28,11 @@ MAX_SAMPLES = 200
 
 
 def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -> None:
-    """Drive worker and server through one trial; record their counts and the kernel's."""
+    """Drive worker and server through one trial; record their counts and the kernel's in ``seen``.
+
+    The order of events: start the worker, read all counts, crawl, read them again, read the memory of the worker at
+    rest, ask it for its report. Then its answer is compared and the checks are judged.
+    """
     workload = trial.workload
     server.configure(trial.site)
     order = {"strategy": trial.arms[0].strategy, "job": _job(trial, server, setting).to_dict()}
@@ -88,7 +98,7 @@ def _job(trial: Trial, server: Server, setting: Setting) -> Job:
 
 
 def counts(server: Server, cpus: host.Cpus) -> dict[str, Any]:
-    """Return the current counts of server and kernel."""
+    """Return the current counts of server and kernel; read before and after the crawl."""
     return {
         "server": server.stats(),
         "run_delay_ns": host.run_delay_ns(server.process.pid),
@@ -98,7 +108,7 @@ def counts(server: Server, cpus: host.Cpus) -> dict[str, Any]:
 
 
 def differences(before: dict[str, Any], after: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what server and kernel counted during the trial."""
+    """Return what server and kernel counted between two such readings: what the row has of each."""
     old, new = before["server"], after["server"]
     delay_ns = host.since(before["run_delay_ns"], after["run_delay_ns"])
     delay_share = None if delay_ns is None else delay_ns / max(1, new["clock_ns"] - old["clock_ns"])
@@ -108,7 +118,7 @@ def differences(before: dict[str, Any], after: dict[str, Any]) -> tuple[dict[str
 
 
 def _derived(outcome: dict[str, Any], pages: int, failed: int) -> dict[str, Any]:
-    """Return the headline figures. Failed pages do not count as throughput."""
+    """Return the headline figures of ``pages``, of which ``failed`` have failed and are no throughput."""
     verified = pages - failed
     cpu_ns = outcome["cpu_user_ns"] + outcome["cpu_system_ns"]
     return {

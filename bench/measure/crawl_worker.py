@@ -1,7 +1,7 @@
-"""The process that crawls for ``inflight crawl``: a worker that sends the pages, and ends with the command.
+"""The process that crawls for ``inflight crawl`` (``commands.crawl``): a worker that sends the pages that it has.
 
 The command orders ``crawl``, and then ``pages``. At SIGUSR1 it sends the pages that are finished, in the middle of the
-crawl as well: so an interrupted command gets them.
+crawl as well: so an interrupted command gets them. It ends with the command. Nothing is measured.
 """
 
 import signal

@@ -1,4 +1,9 @@
-"""The expected answer of a crawl, computed from the seeded site alone, without sockets or code of the crawlers."""
+"""The expected answer of a crawl, computed from the seeded site alone, without sockets or code of the crawlers.
+
+Trials compare with it what a strategy has fetched (``difference``): a wrong answer makes their row ``wrong``. The
+pytest plug-in compares any crawler, whose results ``answer_of`` translates. An answer has for each path the status and
+the size of the body; which pages there are follows from the seed of the site.
+"""
 
 from collections import deque
 from collections.abc import Iterable, Mapping
@@ -85,6 +90,7 @@ def answer_of(answered: Iterable[str] | Mapping[str, Found], base: str, expected
 
 
 def _text(url: object) -> str:
+    """Return a URL as it is. Raises TypeError unless it is a text."""
     if not isinstance(url, str):
         raise TypeError(f"a URL or path is a text, not {url!r}")
     return url
@@ -100,6 +106,10 @@ def path_of(url: str, base: str) -> str:
 
 
 def _result(results: Mapping[str, Found], url: str, expected: tuple[int | None, int]) -> tuple[int | None, int]:
+    """Return the result of a page as another crawler gives it, completed by the expected one.
+
+    Raises TypeError for a value that is no ``Found``.
+    """
     match results.get(url) if url in results else expected:
         case None:
             return None, 0
@@ -131,6 +141,6 @@ def difference(expected: Answer, got: Answer) -> str | None:
 
 
 def described(result: tuple[int | None, int]) -> str:
-    """Describe the result of a page."""
+    """Describe the result of a page in words, for messages."""
     status, size = result
     return "a failure" if status is None else f"status {status} with {size} bytes"

@@ -1,4 +1,11 @@
-"""The held phase of a memory trial: get exactly N fetches in flight, read every layer at rest, release them."""
+"""The held phase of a memory trial: get exactly N fetches in flight, read every layer of memory at rest, release them.
+
+``measure.crawl`` calls ``observe`` in place of a timed crawl. The server's gate is closed: it receives requests and
+answers none, so all N stay in flight, and nothing moves while memory is read. Idle threads (``bare``) use ``layers``,
+swarms use ``disturbance``, both use ``Guard`` (the memory budget); blocks use ``Plateau``. *Layers*: see ``memory``.
+Names of figures begin with the moment: ``base_`` before, ``held_`` with N held, ``parked_`` when all but one are
+answered.
+"""
 
 import sys
 import time
@@ -108,7 +115,7 @@ class Guard:
         self._unused_bytes = memory.unused_bytes()
 
     def check(self) -> None:
-        """Raise WorkerError when the budget is used up."""
+        """Raise WorkerError when the budget is used up; called in every wait of a trial."""
         if self._budget_bytes is None:
             return
         taken = self._unused_bytes - memory.unused_bytes()
@@ -157,8 +164,9 @@ def _patience_s(worker: process.Worker) -> float:
 def disturbance(base: dict[str, Any], since: dict[str, Any], stage: str) -> str | None:
     """Describe what others changed in the kernel's system-wide memory; None when nothing is seen.
 
-    Kernel stacks and slab are not counted per process. But a process or thread of others shows in the number of tasks,
-    and a connection in the number of sockets, of which each connection of the trial has two.
+    ``base`` and ``since`` are two results of ``layers``; ``stage`` is the moment of the second. Kernel stacks and slab
+    are not counted per process. But a process or thread of others shows in the number of tasks, and a connection in the
+    number of sockets, of which each connection of the trial has two.
     """
     by_trial = {
         "tasks": since[f"{stage}_threads"] - base["base_threads"],

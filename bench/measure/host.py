@@ -1,7 +1,9 @@
 """The machine: its description, the cores to use, and the kernel's counts that show whether a trial was disturbed.
 
-A CPU quota, as of ``docker --cpus``, is CPU time per period, usually 100 ms (Documentation/scheduler/sched-bwc.rst).
-When all processes of a control group together have used it up, the kernel stops them until the next period.
+A run asks once for its description (``machine``) and for its cores (``choose_cpus``, ``halves``). Trials read
+``disturbances``, ``run_delay_ns`` and CPU times before and after. ``without_places`` keeps folders of this machine out
+of results. A CPU quota, as of ``docker --cpus``, is CPU time per period, usually 100 ms (sched-bwc.rst): when all
+processes of a control group together have used it up, the kernel stops them until the next period.
 """
 
 import contextlib
@@ -30,12 +32,15 @@ from inflight.bench.measure.blocks.sides import describe_commit
 from inflight.bench.rows.parts import Quota, together
 
 _DISTRIBUTIONS = ("inflight-bench", "uvloop", "httptools", "psutil", "aiohttp", "locust", "gevent")
+"""Distributions whose version is always recorded."""
 _OF_STRATEGIES = ("trio", "requests", "urllib3", "httpx", "httpcore", "httpx2", "pycurl", "niquests")
 """Libraries whose version is recorded where they are installed."""
 PROC = Path("/proc")
+"""Where the kernel's files are; tests give another folder."""
 _QUOTA_FILES = ("cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us")
 """Files with a quota and its period, in this order: the first one (version 2), or the others (version 1)."""
 _PATH = re.compile(r"(?:(?<![\w./~])|(?<=file://))/([^\s/'\"`,;:()<>|=]+)(?:/[^\s'\"`,;:()<>|=]*)?")
+"""Matches an absolute path in a text."""
 _OF_THE_KERNEL = frozenset({"proc", "sys", "dev"})
 """Folders that are the same on every machine; paths in them are evidence, such as /proc/net/netstat."""
 _KINDS_OF_INTEL = ("cpu_lowpower/cpus", "cpu_atom/cpus", "cpu_core/cpus")
@@ -123,6 +128,7 @@ def kinds(root: Path = Path("/sys/devices")) -> Mapping[int, int]:
     """
 
     def listed(name: str) -> Collection[int]:
+        """Return the CPUs in a file that lists some."""
         return procfs.ranges(procfs.text_of(f"{root}/{name}")) or ()
 
     speeds = [{cpu: speed for speed, name in enumerate(_KINDS_OF_INTEL, 1) for cpu in listed(name)}]
@@ -340,6 +346,7 @@ def siblings(cpu: int, root: Path = Path("/sys/devices/system/cpu")) -> set[int]
 
 
 def _version(distribution: str) -> str | None:
+    """Return the version of a distribution; None if it is not installed."""
     try:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
@@ -347,5 +354,6 @@ def _version(distribution: str) -> str | None:
 
 
 def _setting(path: str) -> str | None:
+    """Return the content of a file of the kernel; None where it cannot be read."""
     text = procfs.text_of(path)
     return None if text is None else text.strip()

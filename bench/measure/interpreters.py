@@ -1,9 +1,10 @@
 """Interpreters: those on this machine, what each of them is, and environments with the libraries that an arm needs.
 
-A table may ask for an interpreter by its role, such as ``free-threaded`` or ``newest``. Interpreters that the user
-gives (``inflight claims --python``) come first then, in their order. Then come those found on this machine
+``measure.run`` finds by ``path_of`` the interpreter that a table names, by a path, a version or a role, such as
+``free-threaded`` or ``newest`` (``plan.trial.PAIRS``). For a role, interpreters that the user gives
+(``inflight claims --python``) come first, in their order. Then come those found on this machine
 (``inflight list --interpreters``) and that of the harness, the newest first. Builds for debugging and other
-implementations than CPython never take part.
+implementations than CPython never take part. ``ask`` starts an interpreter to learn what it is.
 """
 
 import hashlib
@@ -28,10 +29,15 @@ from inflight.bench.plan.judge import ExperimentError
 from inflight.bench.plan.trial import FREE_THREADED, GENERATIONAL, INCREMENTAL, NEWEST, OLDEST, PAIRS, WITH_THE_LOCK
 
 MIN_PYTHON = (3, 11)
+"""The oldest version that can run a worker."""
 INSTALL_SECONDS = 600
+"""Maximum time of a step that makes an environment."""
 ANSWER_SECONDS = 60
+"""Maximum time in which an interpreter says what it is."""
 _RELEASE = re.compile(r"\d+\.\d+\.\d+")
+"""Matches the version of a release, and not of a preview."""
 _VERSION = re.compile(r"(?:python)?(\d+\.\d+[td]*)")
+"""Matches a version by which an interpreter is looked for, such as 3.14t."""
 _ASK = """
 import gc, json, platform, sys, sysconfig
 variable = sysconfig.get_config_var
@@ -94,6 +100,7 @@ class Interpreter:
 
 
 Pair = tuple[Interpreter, Interpreter | None]
+"""The interpreters of the two roles of a pair; None: there is none beside the first."""
 
 
 @cache
@@ -120,6 +127,7 @@ def ask(name: str, option: str = "--python") -> Interpreter:
 
 
 def _asked(program: str, option: str) -> Interpreter:
+    """Return what a program, given by its path, says of itself. Raises ExperimentError."""
     try:
         code, answer, errors = _finished([program, "-c", _ASK], ANSWER_SECONDS, stderr=subprocess.PIPE)
         values = json.loads(answer) if code == 0 and answer else {}
@@ -192,6 +200,7 @@ def on_this_machine() -> list[Interpreter]:
 
 
 def _candidates() -> Iterator[Path]:
+    """Yield the paths of what may be an interpreter: on the PATH, of pyenv, and of uv."""
     folders = [Path(part) for part in os.environ.get("PATH", "").split(os.pathsep) if part]
     folders += sorted((Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser() / "versions").glob("*/bin"))
     of_uv = Path(os.environ.get("XDG_DATA_HOME", "~/.local/share")).expanduser() / "uv" / "python"
@@ -304,6 +313,7 @@ def _origin(python: Interpreter) -> tuple[Path, bool]:
 
 
 def _numbers(python: Interpreter) -> tuple[int, ...]:
+    """Return the version as up to three numbers."""
     return tuple(int(part) for part in re.findall(r"\d+", python.version)[:3])
 
 
@@ -326,6 +336,7 @@ def _collectors(given: Sequence[Interpreter], installed: Sequence[Interpreter]) 
 
 
 def _distance(python: Interpreter, other: Interpreter) -> tuple[int, ...]:
+    """Return how far two versions are apart, in the order in which it counts."""
     return tuple(abs(a - b) for a, b in zip(_numbers(python), _numbers(other), strict=False))
 
 
@@ -334,6 +345,7 @@ _CHOICES: dict[tuple[str, str], Callable[[Sequence[Interpreter], Sequence[Interp
     (OLDEST, NEWEST): _releases,
     (INCREMENTAL, GENERATIONAL): _collectors,
 }
+"""What finds the two interpreters of each pair."""
 
 
 # Environments
@@ -385,6 +397,7 @@ def new_environment(python: str, wanted: Sequence[str], folder: Path, what: str,
 
 
 def _run(command: list[str], failure: str) -> None:
+    """Run a program that makes an environment. Raises ExperimentError with ``failure`` and its last error."""
     plain = {key: value for key, value in environment().items() if key != "PYTHONPATH"}
     try:
         code, output, _ = _finished(command, INSTALL_SECONDS, stderr=subprocess.STDOUT, env=plain)

@@ -17,8 +17,10 @@ import psutil
 from inflight.bench.measure import host, procfs
 
 Layers = dict[str, int | None]
+"""Sizes in bytes and counts by name; None: unknown here."""
 
 SETTLE_S = 0.05
+"""Time in seconds between two readings that are compared."""
 STILL = 0.002
 """Share by which two readings, SETTLE_S apart, may differ when memory is at rest."""
 
@@ -26,7 +28,8 @@ STILL = 0.002
 def process_layers(pid: int, root: Path = Path("/proc")) -> Layers:
     """Return the memory of a process: unique (USS), proportional (PSS), resident (RSS) and page tables (VmPTE).
 
-    VmPTE: Documentation/filesystems/proc.rst in the kernel's source.
+    USS are pages that no other process has; PSS counts shared ones in parts; RSS counts them in full. VmPTE:
+    Documentation/filesystems/proc.rst in the kernel's source.
     """
     full = psutil.Process(pid).memory_full_info()
     return {
@@ -107,6 +110,7 @@ def settled(
 
 
 def _agree(first: Layers, other: Layers, key: str) -> bool:
+    """Return whether two readings of a layer differ by no more than STILL; an unknown one agrees."""
     old, new = first.get(key), other.get(key)
     return old is None or new is None or abs(new - old) <= STILL * max(old, new)
 

@@ -1,6 +1,7 @@
-"""A neighbour that disturbs the machine on purpose, to test the harness on a busy machine.
+"""A neighbour that disturbs the machine on purpose, to test the harness on a busy machine (``--disturbed``).
 
-Each core gets one process: bursts of 50 to 500 ms with pauses, until its time is over or its parent has ended::
+``inflight run`` and ``inflight selftest`` run their trials within ``beside``. Each core gets one process: bursts of 50
+to 500 ms with pauses, until its time is over or its parent has ended::
 
     python -m inflight.bench.measure.neighbour KIND CORE SHARE SEED SECONDS PARENT
 
@@ -20,14 +21,19 @@ from inflight.bench.measure.host import Cpus, usable_cores
 from inflight.bench.measure.process import start
 
 SHARE = 0.5
+"""Share of the time in which it works."""
 MAX_S = 4 * 3600.0
 """Time after which an abandoned neighbour ends by itself."""
 SEED = 20260101
+"""Seed of the lengths of its bursts."""
 BURST_S = (0.05, 0.5)
+"""Shortest and longest burst in seconds."""
 LOOK_S = 0.2
 """Interval at which a pause is interrupted to check for the parent."""
 BLOCK_BYTES = 64 << 20
+"""Memory that "memory" walks through."""
 LINE_BYTES = 64
+"""Size of a cache line."""
 STRIDE_BYTES = 4096 + LINE_BYTES
 """Distance of accesses, so that each is on another page. Accesses to a cached block of 8 MB took 0.8 ns each with this
 stride, to all 64 MB
@@ -64,6 +70,7 @@ def spinning() -> Callable[[], None]:
     """Return work that uses no memory."""
 
     def work() -> None:
+        """Count to a thousand."""
         for _ in range(1000):
             pass
 
@@ -75,6 +82,7 @@ def walking() -> Callable[[], None]:
     block, first = bytearray(b"\1") * BLOCK_BYTES, 0  # written, so that each page has memory of its own
 
     def work() -> None:
+        """Read one line of each page."""
         nonlocal first
         block[first::STRIDE_BYTES]
         first = (first + LINE_BYTES) % STRIDE_BYTES
@@ -83,6 +91,7 @@ def walking() -> Callable[[], None]:
 
 
 KINDS = {"spin": spinning, "memory": walking}
+"""What makes the work of each kind."""
 
 
 def disturb(work: Callable[[], None], share: float, draw: Random, is_over: Callable[[], bool]) -> None:

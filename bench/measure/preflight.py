@@ -1,4 +1,8 @@
-"""Whether this machine allows a trial: checked before anything is started."""
+"""Whether this machine allows a trial: checked before anything is started, so that a plan is refused and not a trial.
+
+``measure.run.judge`` calls ``shortages`` for each trial of a plan; ``validity`` compares the needs with what the worker
+really had. What is checked: descriptors, local ports and threads. ``limits`` knows what the machine has.
+"""
 
 from functools import lru_cache
 
@@ -20,6 +24,7 @@ def shortages(trial: Trial) -> dict[str, str]:
 
 
 def _lack(trial: Trial) -> str | None:
+    """Return the limit that forbids one row of a trial, with the remedy; None when none does."""
     workload = trial.workload
     match trial.kind:
         case "crawl" | "memory" | "counts" | "arm":
@@ -70,7 +75,7 @@ def threads_allowed() -> int | None:
 
 
 def _opens_again(trial: Trial) -> bool:
-    """Return whether a connection may be opened before the last one is closed."""
+    """Return whether a connection may be opened before the last one is closed: then a fetch may need two."""
     workload = trial.workload
     has_more = trial.kind == "arm" or workload.site.pages > workload.in_flight
     return workload.connection == "per-fetch" and has_more

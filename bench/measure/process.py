@@ -1,4 +1,9 @@
-"""The worker from outside: a process group that answers in lines of JSON by a deadline, or is killed."""
+"""The worker from outside: a process group that answers in lines of JSON by a deadline, or is killed.
+
+All that measures starts its workers by ``running`` and talks to them by ``send`` and ``expect``; the other side of this
+protocol is ``measure.worker``. ``start``, ``finish``, ``end`` and ``output`` are also for other modules of ours that
+run in processes (the server, ``costs``). Whatever happens, no process is left: see ``end`` and ``no_process_left``.
+"""
 
 import contextlib
 import ctypes
@@ -30,9 +35,11 @@ PACKAGE = Path(__file__).parents[2]
 ROOT = PACKAGE.parent
 """The folder on the import path: the top of a checkout, or site-packages."""
 TICK_S = 0.02
+"""Interval in seconds at which a wait for the server looks again."""
 LOOK_S = 0.01
 """Interval at which ``each_tick`` is called during the wait for a message."""
 _PR_SET_CHILD_SUBREAPER = 36
+"""The number of this option of prctl(2)."""
 _SWEEPS, _END_S = 5, 1
 """How often descendants are looked for and killed, and how long they may take to end each time."""
 LAST_S = 3
@@ -55,12 +62,14 @@ _MEDDLING = (
 )
 """Prefixes of environment variables that change the modes of interpreters, libraries and allocators."""
 _HARMLESS = frozenset({"PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"})
+"""Variables that begin with such a prefix and change nothing that is measured."""
 
 
 class TrialError(Exception):
     """A trial failed; the message says how, and ``cause`` why, if known."""
 
     def __init__(self, message: str, cause: "Cause | None" = None) -> None:
+        """Take the message, and the cause as rows have it."""
         super().__init__(message)
         self.cause = cause
 
@@ -162,7 +171,7 @@ class Worker:
         return b"\n" in self.buffer or bool(select.select([self.output], [], [], seconds)[0])
 
     def obituary(self) -> str:
-        """Describe how the worker ended, with the last line of its standard error."""
+        """Describe how the worker ended, with the last line of its standard error; for messages of errors."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(LAST_S)
         code = self.process.returncode
@@ -173,6 +182,10 @@ class Worker:
         return ": ".join([f"the worker {how_it_ended(code)}", *(line.strip() for line in lines[-1:])])
 
     def _read_line(self, each_tick: Callable[[], None] | None) -> bytes:
+        """Return the next line of the worker.
+
+        Raises WorkerTimeoutError after the deadline, and WorkerError when the worker has closed its output.
+        """
         seen = 0  # a message may be long: look at each part of it once
         while self.buffer.find(b"\n", seen) < 0:
             seen = len(self.buffer)
@@ -217,10 +230,11 @@ def how_it_ended(code: int) -> str:
 
 
 DEFAULT = Runtime()
+"""The runtime of the harness itself."""
 
 
 def environment(runtime: Runtime = DEFAULT) -> dict[str, str]:
-    """Return the environment of the harness without variables that would change measurements."""
+    """Return the variables for a process of ours: those of the harness without what would change measurements."""
     names = {name: value for name, value in os.environ.items() if name in _HARMLESS or not name.startswith(_MEDDLING)}
     sources = {} if runtime.sources is None else {registry.VARIABLE: registry.encoded(runtime.sources)}
     return names | dict(runtime.variables) | sources | {"PYTHONPATH": str(runtime.strategies or ROOT)}
@@ -286,8 +300,8 @@ def output(command: Sequence[str], cpus: set[int] | None, timeout_s: float) -> t
 def finish(program: "subprocess.Popen[Any]", timeout_s: float) -> tuple[int, Any, Any]:
     """Wait for the end of a process in a session of its own; return its exit code, output and errors.
 
-    Raises subprocess.TimeoutExpired when it takes longer. It is killed with its children then, and at any other
-    exception.
+    Raises subprocess.TimeoutExpired when it takes longer than ``timeout_s``. It is killed with its children then, and
+    at any other exception.
     """
     with program:
         try:
@@ -314,6 +328,7 @@ def end(process: "subprocess.Popen[bytes]", patience_s: float = 0.5) -> None:
 
 
 def _kill_group(process: "subprocess.Popen[Any]") -> None:
+    """Kill a process and what it has started in its group."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
@@ -339,6 +354,7 @@ def adopt_orphans() -> None:
 
 
 def _own_descendants() -> "list[psutil.Process]":
+    """Return the running descendants of this process."""
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:  # it has no child, as most commands; importing psutil takes time
@@ -359,6 +375,7 @@ def _descendants(pid: int) -> "list[psutil.Process]":
 
 
 def _runs(child: "psutil.Process") -> bool:
+    """Return whether a process still runs: a zombie has ended, and waits for its parent to notice."""
     import psutil
 
     try:

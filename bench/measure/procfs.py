@@ -1,6 +1,8 @@
 """Parsers of the kernel's text files: text in, values out. Missing values are None, no limit is ``UNLIMITED``.
 
-Formats: proc(5), cgroups(7), Documentation/admin-guide/cgroup-v2.rst, Documentation/admin-guide/cgroup-v1/.
+``host``, ``memory`` and ``limits.facts`` read files by ``text_of`` and parse them here; a file that cannot be read is
+None, of which each parser makes an unknown value. Formats: proc(5), cgroups(7),
+Documentation/admin-guide/cgroup-v2.rst, Documentation/admin-guide/cgroup-v1/.
 """
 
 import math
@@ -9,7 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 UNLIMITED = math.inf
+"""What stands for no limit."""
 KIB = 1024
+"""Bytes of what the kernel calls kB."""
 _V1_UNLIMITED = 1 << 62
 """Version 1 writes "no limit" of memory as LONG_MAX rounded down to whole pages (mm/page_counter.c)."""
 

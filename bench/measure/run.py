@@ -1,4 +1,10 @@
-"""A run: one invocation of an experiment, from its plan to a folder of rows."""
+"""A run: one invocation of an experiment, from its plan to a folder of rows. Commands call it as ``runs``.
+
+``plan`` returns the trials, or refuses; ``new_folder`` makes the folder of the run; ``execute`` measures the trials
+that have no row yet, appends each row and reports it. ``measured`` is the one place where a trial becomes rows: it
+calls the function of its kind (``_ON_THE_SERVER``, ``_ALONE``, or ``blocks.run``). A comparison (``ab``) runs its
+trials by ``measured`` without an experiment. The harness itself runs on the server's core (``beside_the_server``).
+"""
 
 import fcntl
 import importlib.metadata
@@ -47,11 +53,15 @@ from inflight.bench.rows.kinds import Arm
 from inflight.strategies import registry
 
 EXPERIMENT_FILE = "experiment.toml"
+"""The file with the experiment in the folder of a run; ``--resume`` reads it."""
 CALIBRATION_S = 60.0
+"""Maximum time in seconds to measure the cost of a unit of CPU work."""
 PAGE_BYTES = 720_000_000
 """Address space that a command needs to draw a small run; it failed with a limit of 600 MB."""
 MIN_LOCUST = (2, 29)
+"""Oldest version of Locust."""
 INSTALL_LOCUST = "install it with `make extras` in a checkout, otherwise with `pip install locust`"
+"""End of the messages on Locust."""
 
 Report = Callable[[int, int, Sequence[Row]], None]
 """Called after each trial with its number, the number of trials, and its rows; a block has one for each arm."""
@@ -108,11 +118,12 @@ def above_limits(experiment: Experiment) -> dict[str, int]:
 
 
 def _described(experiment: Experiment) -> dict[str, strategies.Description]:
+    """Return what each strategy of an experiment is, without importing it."""
     return {name: strategies.describe(name) for name in experiment.strategies}
 
 
 def need_address_space() -> None:
-    """Raise RunError unless the limit of address space leaves room for a page."""
+    """Raise RunError unless the limit of address space leaves room for a page; checked before measuring."""
     if 0 <= (limit := resource.getrlimit(resource.RLIMIT_AS)[0]) < PAGE_BYTES:
         raise RunError(
             f"RLIMIT_AS (ulimit -v) is {limit / 1e6:,.0f} MB, and a page with plots needs {PAGE_BYTES / 1e6:,.0f} MB; "
@@ -234,7 +245,7 @@ def _unit_ns(folder: Path, trials: Iterable[Trial], cpus: host.Cpus) -> float | 
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Lock the folder. Raises RunError when another process is running its trials."""
+    """Lock the folder while a run writes to it. Raises RunError when another process is running its trials."""
     if (folder / rows.PACKED_FILE).exists():
         raise RunError(f"the rows of {folder} are compressed: `xz -d {rows.PACKED_FILE}` there, or start a new run")
     with rows.opened(folder / rows.ROWS_FILE, "ab") as file:
@@ -251,7 +262,10 @@ def without_rows(trials: Iterable[Trial], there: Collection[str]) -> list[Trial]
 
 
 def _missing(folder: Path, trials: list[Trial]) -> list[Trial]:
-    """Return the trials that lack a row. Raises RunError for rows of another plan or machine."""
+    """Return the trials that lack a row, to begin or to resume a run.
+
+    Raises RunError for rows of another plan or machine.
+    """
     parts = {part.id: part for trial in trials for part in row_trials(trial)}
     stored = rows.read(folder)
     for row in stored:
@@ -265,6 +279,7 @@ def _missing(folder: Path, trials: list[Trial]) -> list[Trial]:
 
 
 def _check_machine(folder: Path) -> None:
+    """Raise RunError when the run was begun on another machine, or with other versions of libraries."""
     before, now = rows.machine(folder), host.machine()
     changed = list(rows.machine_changes(before, now | {"neighbour": before.get("neighbour")}))
     if before.get("versions") != now["versions"]:
@@ -285,7 +300,7 @@ def _check_files(stored: Iterable[Row], parts: Mapping[str, Trial]) -> None:
 
 
 def _of_same_workload(trial: Trial, trials: list[Trial], row: Row) -> dict[str, tuple[Cause, str]]:
-    """Return the reason of a row for all arms of all blocks of its workload."""
+    """Return the reason of a row for all arms of all blocks of its workload: the server can do none of them."""
     blocks = [each for each in trials if each.is_block and each.workload.id == trial.workload.id]
     return {part.id: ("server", row.reason or "") for block in blocks for part in row_trials(block)}
 
@@ -307,7 +322,10 @@ def _reasons_to_skip(trials: list[Trial], given: tuple[str, ...]) -> dict[str, t
 
 
 def _lack(strategy: str, python: str | None, cores: int, given: tuple[str, ...]) -> tuple[Cause, str] | None:
-    """Return why a strategy cannot run on an interpreter and cores of this machine; None when it can."""
+    """Return why a strategy cannot run on an interpreter and cores of this machine; None when it can.
+
+    ``given`` are the interpreters that the user gives, which come first.
+    """
     if cores > (usable := len(host.usable_cores())):
         return "limit", f"it needs {cores} cores, and this process may use {usable}"
     described = strategies.describe(strategy)
@@ -339,7 +357,7 @@ def _runtime(arm: Arm, cpus: frozenset[int] | None, given: tuple[str, ...]) -> R
 
 
 def _run_one(trial: Trial, keeper: "ServerKeeper", setting: Setting, given: tuple[str, ...]) -> list[Row]:
-    """Run a trial whose strategies are those of this harness."""
+    """Run a trial whose strategies are those of this harness: choose the runtime of its workers, then measure it."""
     prepared = {}
     if trial.is_block:
         for arm in trial.arms:
@@ -374,8 +392,9 @@ _ON_THE_SERVER: dict[Kind, Callable[[Any, Server, Setting], Row]] = {
     "probe": run_probe,
     "open": run_open,
 }
+"""Functions that run a trial on the server that all trials of a run share, by kind."""
 _ALONE: dict[Kind, Callable[[Any, Setting], Row]] = {"limit": run_limit, "swarm": run_swarm}
-"""Functions that run a trial, by kind: on the server that all trials of a run share, or without it."""
+"""Functions that run a trial without that server, by kind."""
 
 
 def append(folder: Path, row: Row) -> None:

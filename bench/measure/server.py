@@ -1,4 +1,10 @@
-"""The fake server from outside: a process, ports to crawl, and a control port."""
+"""The fake server from outside: a process, ports to crawl, and a control port.
+
+A run keeps one server for its trials (``measure.run.ServerKeeper``); a swarm starts one for each share. The harness
+steers it by commands in lines of JSON: which site it serves (``configure``), its gates, its counts. A *gate* is the
+switch that holds all responses of a port: ``hold`` and ``release`` for all, ``pass`` opens one port alone. A server
+that dies or does not answer raises ServerError, and its trial fails.
+"""
 
 import contextlib
 import json
@@ -17,7 +23,9 @@ from inflight.fake_server.config import CONTROL_SECRET
 from inflight.fake_server.site import SiteConfig
 
 START_SECONDS = 60
+"""Maximum time that a server may take to start."""
 ANSWER_SECONDS = 60
+"""Maximum time of an answer to a command."""
 END_SECONDS = 5
 """Maximum time that a server may take to close its connections."""
 
@@ -88,6 +96,7 @@ class Server:
         return answer
 
     def _lost(self, error: OSError) -> ServerError:
+        """Return the error for a server that does not answer, which is killed."""
         obituary = self._obituary()
         if self.alive:  # else the error only says that it ended: a reset if it had not read the command, or none
             obituary += f" ({error})"
@@ -115,7 +124,7 @@ class Server:
         self.ports = self.tell("move")["ports"]
 
     def gates(self, number: int) -> list[int]:
-        """Continue at this many new ports, each behind a closed gate of its own; return the ports."""
+        """Continue at this many new ports, each behind a closed gate of its own; return the ports. For blocks."""
         self.ports = self.tell("move", gates=number)["ports"]
         self.tell("pass", port=None)
         return self.ports
@@ -136,6 +145,7 @@ class Server:
         return self.process.poll() is None
 
     def _obituary(self) -> str:
+        """Say how the server ended, or that it does not answer."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(LAST_S)
         code = self.process.returncode
@@ -180,6 +190,10 @@ def running(cpus: set[int] | None, ports: int = 1, answer_s: float = ANSWER_SECO
 
 
 def _await_ready(process: "subprocess.Popen[bytes]") -> tuple[list[int], int]:
+    """Wait until the server says at which ports it listens; return these and the control port.
+
+    Raises ServerError if it ends or does not answer within START_SECONDS.
+    """
     assert process.stdout is not None
     # One short line, written at once: when something can be read, all of it can. A swarm has more descriptors than
     # select(2) allows.

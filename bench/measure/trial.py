@@ -7,7 +7,9 @@
       |--------- SkipError --------------------------------> skipped
       '--------- TrialError, OSError, psutil.Error --------> failed
 
-``observe`` starts everything in ``with`` statements, so that it ends in each of these cases.
+Each kind of trial has a function ``observe`` (``crawl``, ``bare``, ``counts``, ``swarm``, ...), which fills an
+``Observation``; ``conduct`` calls it and makes the row. It starts everything in ``with`` statements, so that it ends in
+each of these cases.
 """
 
 import time
@@ -35,7 +37,7 @@ def _ignore(_sentence: str) -> None:
 
 
 def patience_s(trial: Trial) -> float:
-    """Return the default deadline of a trial."""
+    """Return the default deadline of a trial in seconds, from its estimated time (``rows.parts.Row.PATIENCE``)."""
     least_s, times = trial.record.PATIENCE
     return least_s + times * trial.expected_ns / 1e9
 
@@ -87,11 +89,12 @@ class Observation:
 
 
 Observe = Callable[[Observation], None]
+"""Runs a trial of some kind, and fills what was observed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The start of a trial, in calendar time and on the monotonic clock."""
+    """The start of a trial, in calendar time and in nanoseconds of the monotonic clock."""
 
     at: datetime
     clock_ns: int
@@ -103,9 +106,10 @@ class Begin:
 
 
 def conduct(trial: Trial, run: str, observe: Observe, server: Server | None = None, begin: Begin | None = None) -> Row:
-    """Observe a trial to its end, and return its row. ``server`` is the fake server that the trial depends on, if any.
+    """Observe a trial to its end, and return its row, whatever happens.
 
-    The trials of a block share one ``begin``.
+    ``observe`` measures; its errors become the status of the row. ``server`` is the fake server that the trial depends
+    on, if any: if it has died, the reason says so. The trials of a block share one ``begin``.
     """
     begin, seen = begin or Begin.now(), Observation()
     status, reason, cause = _ending(observe, seen, server)
@@ -129,7 +133,10 @@ def conduct(trial: Trial, run: str, observe: Observe, server: Server | None = No
 
 
 def on_server(observe: Callable[[Any, Server, Setting, Observation], None]) -> Callable[[Any, Server, Setting], Row]:
-    """Return the function that observes a trial on a server to its end, or to its deadline, and returns its row."""
+    """Make of a function that observes a trial one that returns its row, as the tables of ``measure.run`` have them.
+
+    ``observe`` gets the trial, the server, the setting of the run, and what to fill.
+    """
     return lambda trial, server, setting: conduct(trial, setting.run, partial(observe, trial, server, setting), server)
 
 
@@ -162,6 +169,7 @@ def skipped(trial: Trial, run: str, cause: Cause, reason: str) -> Row:
     """Return the row of a trial that cannot run on this machine."""
 
     def observe(_seen: Observation) -> None:
+        """Skip the trial."""
         raise SkipError(reason, cause)
 
     return conduct(trial, run, observe)

@@ -1,6 +1,8 @@
 """The validity checks of a crawl: one small pure function for each, and the list of them all.
 
-Only what makes figures wrong fails a check. A full server, a late one and a core that others used are said instead.
+``measure.crawl`` judges them at the end of each trial of kind crawl or memory. They see the trial and what was observed
+(``trial.Observation``): figures of the worker, counts of the server. Only what makes figures wrong fails a check. A
+full server, a late one and a core that others used are said instead.
 """
 
 from inflight.bench.measure import checks, preflight
@@ -11,12 +13,13 @@ from inflight.bench.plan.trial import Trial
 from inflight.strategies.base import Job
 
 NEARLY_REACHED = 0.90
+"""Share of the cap that is enough without added latency."""
 WORK_TOLERANCE = 0.25
 """Tolerance for the cost of CPU work, because the clock speed of processors varies."""
 
 
 def expected(trial: Trial) -> Answer:
-    """Return the answer that the site of a trial defines."""
+    """Return the answer that the site of a trial defines, computed without a crawl."""
     return expected_answer(trial.site, trial.workload.roots, Job(roots=()).max_redirects)
 
 
@@ -28,8 +31,8 @@ def failures_of_site(trial: Trial) -> int:
 def cap(trial: Trial, seen: Observation) -> Judgement:
     """Check that the in-flight cap was reached and never exceeded, as seen by client and server.
 
-    A client with a limit of its own reaches this limit. Without added latency, a fetch may end before the last of many
-    workers has started its first one, so reaching 90 % of the cap is enough.
+    A client with a limit of its own (``reached_in_flight``) reaches this limit. Without added latency, a fetch may end
+    before the last of many workers has started its first one, so reaching 90 % of the cap is enough.
     """
     workload = trial.workload
     client, server = seen.measured["peak_in_flight"], seen.server["peak_in_flight"]
@@ -103,3 +106,4 @@ CHECKS: dict[str, Judge] = {
         seen, seen.measured["pages"] - seen.measured["failed_pages"], trial.workload.cpu_ns, WORK_TOLERANCE
     ),
 }
+"""All checks by the name that a row has; ``show/texts.toml`` explains each name."""

@@ -4,8 +4,10 @@
 
     start workers --> each holds its cap behind its gate --> warm up --> cycles of slices --> no more links --> reports
 
-A slice: open the gate; let the arm settle; read; let the window pass; read; close the gate; wait until everything in
-flight is held again. Only the window counts. ``usage`` reads what the arm has used, its worker counts its pages.
+``blocks.run`` calls ``observe``, and makes rows of the result. An *arm* is a strategy with its settings in a worker.
+The *gate* of its port holds all its responses. A *slice* is one turn: open the gate; let the arm settle; read; let the
+*window* pass; read; close the gate; wait until everything in flight is held again. Only the window counts. A *cycle*
+has a slice of each arm. ``usage`` reads what the arm has used, its worker (``worker.arm``) counts its pages.
 """
 
 import math
@@ -38,7 +40,9 @@ from inflight.fake_server.site import SiteConfig
 from inflight.strategies.base import Job
 
 PROGRAM = "inflight.bench.measure.worker.arm"
+"""The program of a worker."""
 MS = 1_000_000
+"""Nanoseconds of a millisecond."""
 WARM_NS = 60 * MS
 """How long each arm runs before the first slice, while its cost per page is measured."""
 LATENCIES, PAGES_LATENCIES = 20, 24
@@ -100,10 +104,10 @@ class Lengths:
 def lengths(cost_ns: float, in_flight: int, latency_ns: float, work_ns: float, *, threads: bool) -> Lengths:
     """Return the lengths for an arm whose pages cost ``cost_ns`` of CPU time each, ``work_ns`` of them CPU work.
 
-    docs/method.md has the measurements. After the gate has opened, the first round of the fetches in flight finds
-    cold caches, and many threads wake up at once. With an added latency, an arm settles for one and a half latencies,
-    and its window has at least twenty, or 24 with one in flight. Threads finish the CPU work of a round almost
-    together, so a window has two rounds of it. Times derived from the cost are bounded, because a busy machine
+    docs/method.md has the measurements. A round is one page of each fetch in flight. After the gate has opened, the
+    first round finds cold caches, and many threads wake up at once. With an added latency, an arm settles for one and a
+    half latencies, and its window has at least twenty, or 24 with one in flight. Threads finish the CPU work of a round
+    almost together, so a window has two rounds of it. Times derived from the cost are bounded, because a busy machine
     exaggerates it.
 
     An event loop may read the responses of a whole round before it sends the next requests, so a part of its round has
@@ -158,7 +162,7 @@ class Observed:
 
 @dataclass(slots=True)
 class Running:
-    """An arm during its block, with the results so far."""
+    """An arm during its block, with the results so far; ``observe`` makes one for each arm."""
 
     arm: Arm
     prepared: Prepared
@@ -407,6 +411,7 @@ def _speaking(running: Running, event: str, block: Trial) -> process.Worker:
 def _begin(
     running: Running, block: Trial, cpus: set[int] | None, meter: type[TaskClock | ProcessClock], stack: ExitStack
 ) -> None:
+    """Wait until the worker of an arm is ready, pin it to its core, begin to meter it, and let it crawl."""
     worker = _speaking(running, "ready", block)
     running.knobs = worker.expect("ready", "knobs")["knobs"]
     if cpus is not None:
@@ -498,6 +503,11 @@ def _warm_up(running: Running, block: Trial, server: Server, fixed: Lengths | No
 
 
 def _slice(running: Running, block: Trial, server: Server, cycle: int, draw: Random) -> None:
+    """Run one slice of an arm, and append what was read to its ``slices``; ``cycle`` is its number from 0.
+
+    The window is extended while it has fewer than PAGES whole pages. Raises an error of the arm, which ``_blamed``
+    keeps.
+    """
     if len(running.pids) > 1:
         _follow_children(running)
     _wake(running)
@@ -562,6 +572,7 @@ def _relieve(running: Running) -> None:
 
 
 def _signal(running: Running, number: signal.Signals) -> None:
+    """Send a signal to the worker of an arm."""
     assert running.worker is not None
     os.kill(running.worker.pid, number)
 
@@ -601,12 +612,14 @@ def _ask_for_report(running: Running, block: Trial) -> None:
 
 
 def _report(running: Running, block: Trial) -> None:
+    """Receive the report of an arm, and let its worker exit."""
     worker = _speaking(running, "outcome", block)
     running.outcome = worker.expect("outcome", "answer")
     worker.dismiss()
 
 
 def _sleep_ns(duration_ns: float) -> None:
+    """Sleep for some nanoseconds."""
     time.sleep(duration_ns / 1e9)
 
 

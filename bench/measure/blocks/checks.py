@@ -1,4 +1,8 @@
-"""The validity checks of an arm. Only wrong figures fail a check; noise widens intervals instead."""
+"""The validity checks of an arm of a block. Only wrong figures fail a check; noise widens intervals instead.
+
+``blocks.run`` judges them for each arm when its block has ended. *Cap*: maximum number in flight. *Hole*: a time in
+which no fetch ended.
+"""
 
 from math import inf
 
@@ -41,3 +45,4 @@ CHECKS: dict[str, Judge] = {
     "settings applied": checks.settings,
     "CPU work done": lambda trial, seen: checks.work(seen, seen.measured["pages"], trial.workload.cpu_ns, ANY_COST),
 }
+"""All checks by the name that a row has; ``show/texts.toml`` explains each name."""

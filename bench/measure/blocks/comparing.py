@@ -1,4 +1,9 @@
-"""Measure blocks of a comparison: prepare its arms, choose the size of a block, and run blocks with memory trials."""
+"""Measure blocks of a comparison: prepare its arms, choose the size of a block, and run blocks with memory trials.
+
+``inflight ab`` and ``inflight selftest`` call ``ready``, then ``calibrate`` once, then ``measure`` for each block,
+within ``chosen_place``. The arms are A, B, and A again as the placebo. SD: standard deviation, here of the logarithm of
+the CPU time per page, so of its relative changes.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +27,7 @@ from inflight.bench.rows.files import Row
 PROCESS_SD = 0.015
 """SD of the CPU time per page between fresh processes of the same code."""
 MIN_CYCLES, MAX_CYCLES = 2, 120
+"""Fewest and most cycles (slices of each arm) of a block."""
 BALANCED = 6
 """Number of cycles in which each of three arms comes before and after each other one equally often."""
 MAX_SLICES_S = 3.0
@@ -103,9 +109,11 @@ def calibrate(comparison: Comparison, prepared: Arms, place: Place) -> tuple[Seq
 def cycles_for(slice_sd: float, fixed_s: float, cycle_s: float) -> int:
     """Return the number of cycles per block that gives the most precise result in a given time.
 
-    It is the optimal size of a cluster: the ratio of the SDs within and between clusters, times the root of the ratio
-    of the costs of a cluster and of one of its members (W. G. Cochran, "Sampling Techniques", 1977, section 10.6). From
-    six cycles on it is a multiple of six, so that arms follow each other equally often.
+    ``slice_sd`` is the relative SD of one window, ``fixed_s`` the seconds that a block takes beside its slices,
+    ``cycle_s`` those of a cycle. It is the optimal size of a cluster: the ratio of the SDs within and between clusters,
+    times the root of the ratio of the costs of a cluster and of one of its members (W. G. Cochran, "Sampling
+    Techniques", 1977, section 10.6). From six cycles on it is a multiple of six, so that arms follow each other equally
+    often.
     """
     best = slice_sd / PROCESS_SD * sqrt(fixed_s / cycle_s)
     bounded = min(max(best, MIN_CYCLES), MAX_SLICES_S / cycle_s, MAX_CYCLES)

@@ -1,4 +1,8 @@
-"""Run one block and make its rows: always one for each arm."""
+"""Run one block and make its rows: always one for each arm, also if the server or an arm fails.
+
+``measure.run.measured`` calls ``run``. ``block.observe`` does the measuring; here its readings of windows become
+figures, and the answer of each arm is compared with that of the site. Terms (arm, slice, window, cycle): see ``block``.
+"""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -61,7 +65,7 @@ class _Done:
 
 
 def _of_arm(running: Running, done: _Done, seen: Observation) -> None:
-    """Record the results of one arm, or raise its failure."""
+    """Record the results of one arm in ``seen``, or raise its failure; called by ``trial.conduct``."""
     block = done.block
     seen.measured, seen.knobs = {"block": block.id}, running.knobs
     if running.failure is not None:
@@ -111,6 +115,7 @@ _COUNTED = (
     *("pages", "failed_pages", "tries", "peak_in_flight", "hole_ns", "service"),
     *("work_units", "work_ns", "worked_pages", "lag"),
 )
+"""Figures of a whole crawl that the worker reports under the names of rows."""
 
 
 def _windows(block: Trial, running: Running, clock: Clock) -> list[dict[str, Any]]:
@@ -131,10 +136,10 @@ def _sampled(sample: Sequence[int]) -> tuple[Usage, int]:
 
 
 def _from_outside(each: Slice, seen: Mapping[str, Any], waits: bool) -> dict[str, Any]:
-    """Return the figures of a window that was read from outside.
+    """Return the figures of a window that was read from outside: ``seen`` are the pages that the worker counted in it.
 
-    With an added latency, a window has few pages, and a count is off by up to one. There the rate between the first and
-    the last page is used.
+    With an added latency (``waits``), a window has few pages, and a count is off by up to one. There the rate between
+    the first and the last page is used.
     """
     pages = float(seen["pages"])
     if waits and pages >= 2 and seen["last_ns"] > seen["first_ns"]:

@@ -1,7 +1,8 @@
-"""Prepare an arm: its code in a folder of its own, its interpreter and its environment.
+"""Prepare an arm of a comparison: its code in a folder of its own, its interpreter and its environment.
 
-The arm's worker imports ``inflight`` from this folder alone. Its strategies are a copy of the arm's; everything else is
-a link to this harness.
+``comparing.ready`` calls ``prepare`` for side A and side B. The arm's worker imports ``inflight`` from this folder
+alone. Its strategies are a copy of the arm's, at its git revision if it has one; everything else is a link to this
+harness.
 
 A strategy from another place (``strategies.registry``) stays where it is. With a revision, the whole repository of its
 file is copied at that revision, and its imports search the copy first.
@@ -25,8 +26,11 @@ from inflight.strategies import Description, StrategyError, registry
 from inflight.strategies.registry import Source
 
 FOLDER = "strategies"
+"""Name of the folder of strategies in a repository of inflight."""
 GIT_TIMEOUT_S = 60
+"""Maximum time of a question to git."""
 OURS = PACKAGE / FOLDER
+"""The strategies of this harness."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +134,7 @@ def describe_commit(file: Path) -> str | None:
 
 
 def _ask_git(repository: Path, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
+    """Run git in a repository; return the process, which may have failed. Raises ExperimentError if it cannot run."""
     # In a git hook, variables such as GIT_DIR name another repository.
     clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     command = ["git", "--no-optional-locks", "-C", str(repository), *arguments]
@@ -140,6 +145,7 @@ def _ask_git(repository: Path, *arguments: str) -> "subprocess.CompletedProcess[
 
 
 def _last_line(done: "subprocess.CompletedProcess[bytes]") -> str:
+    """Return the last line of what git said of an error."""
     return done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
 
 
@@ -156,6 +162,7 @@ def _at_revision(arm: Arm, source: Source, folder: Path) -> tuple[Source, str | 
     _unpack(run_git(top, "archive", "--format=tar", commit), folder, where, with_links=True)
 
     def moved(path: str) -> str:
+        """Return where a path of the repository is in the copy; a path outside of it as it is."""
         real = Path(path).resolve()
         return str(folder / real.relative_to(top)) if real.is_relative_to(top) else path
 
@@ -248,6 +255,7 @@ def _check_whole(listed: bytes, folder: Path, where: str) -> None:
 
 
 def _describe(arm: Arm, folder: Path, source: Source | None) -> Description:
+    """Return what the strategy of an arm is. Raises ExperimentError with the label of the arm."""
     try:
         return (
             strategies.describe(arm.strategy, folder) if source is None else strategies.described(arm.strategy, source)

@@ -1,9 +1,10 @@
 """The CPU time that an arm has used so far, read from outside: that of all its processes.
 
-Linux brings the CPU clock of another process up to date only at its scheduler ticks (kernel/sched/cputime.c,
+``block`` opens a meter for each arm (``TaskClock`` or ``ProcessClock``) and reads it at both ends of each window. Linux
+brings the CPU clock of another process up to date only at its scheduler ticks (kernel/sched/cputime.c,
 thread_group_cputime), every 4 ms with HZ=250. The task clock of perf_event_open(2) is exact at any moment. It follows
 the threads and processes that start after it was opened. It needs permission, and makes each context switch of them
-dearer, so arms of one process on one core sample themselves instead (``worker.finished``).
+dearer, so arms of one process on one core sample themselves instead, *in band* (``worker.finished``).
 """
 
 import ctypes
@@ -21,6 +22,7 @@ from typing import Literal
 from inflight.bench.measure import host
 
 Clock = Literal["task clock", "in band", "process clock"]
+"""How the CPU time of an arm is known."""
 _NUMBERS = {"x86_64": 298, "aarch64": 241}
 """Numbers of the system call perf_event_open."""
 _SOFTWARE, _SIZE = 1, 112
@@ -30,6 +32,7 @@ _INHERIT, _NOT_THE_KERNEL = 1 << 1, 1 << 5 | 1 << 6
 _CLOCK = 1
 """PERF_COUNT_SW_TASK_CLOCK."""
 _CLOEXEC = 8
+"""PERF_FLAG_FD_CLOEXEC."""
 _COARSE = 6
 """CLOCK_MONOTONIC_COARSE, whose steps are the ticks of the scheduler (clock_getres(2))."""
 READ_NS, READINGS = 200_000, 5

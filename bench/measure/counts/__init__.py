@@ -30,6 +30,7 @@ from inflight.fake_server.site import FIRST_LAP, SiteConfig
 from inflight.strategies.base import Job
 
 PROGRAM = "inflight.bench.measure.worker.counts"
+"""The program of a worker."""
 FIRST, LAST = 200, 500
 """The pages after which counting begins and ends: two laps in which caches fill, and three that are alike."""
 COUNTERS = {"calls": ("python_calls", "c_calls"), "system calls": ("system_calls",), "bytecodes": ("bytecodes",)}
@@ -46,7 +47,7 @@ TIMED = ("page_faults", "switches")
 
 
 def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -> None:
-    """Run all crawls of a trial, and record their counts."""
+    """Run all crawls of a trial, and record their counts in ``seen``; ``run_counts`` makes the row of it."""
     counters = [name for name in COUNTERS if name != "bytecodes" or trial.workload.bytecodes]
     seen.measured = measured(crawl(trial, server, setting, seen, counters * trial.workload.repeats))
     seen.wanted = {"strategy": trial.arms[0].strategy, "variables": dict(setting.runtime.variables)}
@@ -58,6 +59,7 @@ CHECKS: dict[str, checks.Judge] = {
     "answer correct": lambda _, seen: checks.answer(seen, LAST),
     "settings applied": checks.settings,
 }
+"""The checks of a trial that counts."""
 run_counts = on_server(observe)
 """Runs a trial that counts."""
 
@@ -82,6 +84,7 @@ def crawl(
     messages: dict[str, list[dict[str, Any]]] = {name: [] for name in counters}
 
     def check_worker() -> None:
+        """Raise WorkerError when memory is used up, or a strategy requests more and more but hands nothing over."""
         guard.check()
         if server.stats()["requests"] > MAX_REQUESTS * LAST * len(counters):
             raise WorkerError("the strategy does not hand its pages over as they finish, so they cannot be counted")

@@ -1,13 +1,14 @@
 """Attribute the bytes of a thread, a task or a stream to lines of Python, mappings and kinds of kernel objects.
 
-Three looks at the same N idle threads or tasks (``inflight.bench.measure.idle``):
+It is the program of the probe ``attribution`` (``plan.bare.PROBES``), and explains what ``idle.worker`` makes the
+harness measure. Each run takes one of two looks (``look``) at N new idle threads or tasks of one kind:
 
 - ``python``: tracemalloc, by the line of source that allocated. It sees what Python's allocators give out, but no
   stacks. It records every allocation, so the size of the process means nothing in this look.
-- ``mappings``: memory of the process, by the kind of mapping (/proc/PID/smaps, proc(5)), without tracemalloc.
-- ``kernel``: objects in use, by the name of their slab cache (/proc/slabinfo, slabinfo(5)). It is readable by root
-  only, and covers the whole system. Small objects without a cache of their own are in kmalloc-...; both ends of a
-  connection are counted.
+- ``outside``: memory of the process, by the kind of mapping (/proc/PID/smaps, proc(5)), without tracemalloc; page
+  tables and kernel stacks; and objects in use by the name of their slab cache (/proc/slabinfo, slabinfo(5)). The last
+  is readable by root only, and covers the whole system. Small objects without a cache of their own are in kmalloc-...;
+  both ends of a connection are counted.
 """
 
 import linecache
@@ -26,14 +27,20 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "idle": ("thread", "generator_task", "asyncio_task", "asyncio_task_stream"),
     "look": ("python", "outside"),
 }
+"""The arguments of the probe with their usual values."""
 SITE = {"pages": 1}
+"""The site to which streams connect."""
 
 MAX_LINES = 14
+"""Maximum number of pieces that are listed."""
 MIN_BYTES = 8
 """Minimum size of a piece of one of them; smaller ones are summed up."""
 _N = {"thread": 1000, "asyncio_task_stream": 1000}
+"""How many are started, by kind, and"""
 _MANY = 20_000
+"""of any other kind."""
 _alive: list[Any] = []
+"""Keeps what was started until the process ends."""
 
 
 def measure(base: str, idle: str, look: str) -> dict[str, Any]:
@@ -46,6 +53,7 @@ def measure(base: str, idle: str, look: str) -> dict[str, Any]:
 
 
 def _by_line(start: Any, n: int, port: int) -> dict[str, Any]:
+    """Return the bytes of each, by the line of source that allocated them; ``start`` starts N of one kind."""
     tracemalloc.start(1)
     before = tracemalloc.take_snapshot()
     held = start(n, port)
@@ -57,6 +65,7 @@ def _by_line(start: Any, n: int, port: int) -> dict[str, Any]:
 
 
 def _line_of(change: tracemalloc.StatisticDiff) -> str:
+    """Return the file, the number and the code of a line that allocated."""
     frame = change.traceback[0]
     path = Path(frame.filename)
     code = linecache.getline(frame.filename, frame.lineno).strip()
@@ -64,6 +73,7 @@ def _line_of(change: tracemalloc.StatisticDiff) -> str:
 
 
 def _from_outside(start: Any, n: int, port: int) -> dict[str, Any]:
+    """Return the bytes of each, by mapping, by slab cache, and in the tables of the kernel."""
     looks = {"mappings": _mappings, "kernel": _slabs, "tables": _tables}
     before = {name: look() for name, look in looks.items()}
     held = start(n, port)
@@ -91,6 +101,7 @@ def _mappings() -> Counter[str] | None:
 
 
 def _kind(name: str, *, guarded: bool) -> str:
+    """Return the kind of a mapping; ``guarded`` is whether the one before it allows no access."""
     if name == "[heap]":
         return "heap (brk)"
     if name:
@@ -115,6 +126,7 @@ def _tables() -> Counter[str] | None:
 
 
 def _change(before: Counter[str] | None, after: Counter[str] | None, n: int) -> list[list[Any]] | None:
+    """Return how many bytes of each piece one of N takes; None where it was not readable."""
     if before is None or after is None:
         return None
     return _greatest([(what, (after[what] - before[what]) / n) for what in after])

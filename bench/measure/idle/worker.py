@@ -1,9 +1,9 @@
 """The worker of idle threads or tasks: start N of one kind that wait and do nothing else, and report it.
 
-Memory is read before and after; the harness sends ``start`` between the two.
-
-``KINDS`` maps a name to the function that starts N of them and returns the objects that keep them alive. Threads and
-tasks wait for a held lock, as in the scripts of the authors whose figures are tested (docs/claims.md).
+``measure.bare.run_idle`` runs it, and reads its memory before and after; it sends ``start`` between the two. ``KINDS``
+maps a name to the function that starts N of them and returns the objects that keep them alive; ``port`` is that of the
+server, for those with a connection. Threads and tasks wait for a held lock, as in the scripts of the authors whose
+figures are tested (docs/claims.md).
 """
 
 import asyncio
@@ -166,6 +166,7 @@ KINDS: dict[str, Callable[[int, int], Held]] = {
     "asyncio_task_socket": asyncio_sockets,
     "asyncio_task_stream": asyncio_streams,
 }
+"""What starts N of each kind (``plan.bare.IdleName``); it takes N and the port of the server."""
 
 
 class IdlePart(WorkerPart):

@@ -25,6 +25,7 @@ from inflight.bench.rows.files import Row
 from inflight.bench.rows.kinds import Ceiling
 
 CALIBRATION_S = 30
+"""Maximum time in seconds to measure what a thread costs."""
 PREDICTION_S = 3
 """The same, of a prediction in a run. Without all readings, it is less exact, or only of limits that count threads."""
 RESERVE = 64
@@ -53,6 +54,7 @@ def make_row(trial: Trial, run: str, begin: Begin, figures: dict[str, Any]) -> R
     """Return the row of what was measured. If the process died, its figures are no result."""
 
     def observe(seen: Observation) -> None:
+        """Take the figures over; they are no result if the process died."""
         seen.measured = figures
         if figures["stopped_by"] == "died":
             raise TrialError("the process that looked for the limit died")

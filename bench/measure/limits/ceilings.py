@@ -1,6 +1,9 @@
-"""All limits (``limits.toml``), and how much each of them leaves. Pure.
+"""All limits (``limits.toml``), and how much each of them leaves of a resource: its ceiling. Pure.
 
-Before a ramp, a ceiling is a prediction. After a failure, the lowest one is the suspect (``threads.culprit``).
+``limits`` and ``swarm.layout`` call ``list_ceilings`` with the facts about a process (``facts.look``). Before a *ramp*
+(a process that starts threads until one is refused) a ceiling is a prediction; after a failure, the lowest one is the
+suspect (``threads.culprit``). Not every thread costs the same, so *readings* say what a process used with some numbers
+of threads, and a ceiling follows the line through them.
 """
 
 import math
@@ -18,8 +21,11 @@ from inflight.bench.measure.procfs import UNLIMITED
 from inflight.bench.rows.kinds import Ceiling
 
 RESOURCES = ("threads", "descriptors", "ports", "backlog", "memory")
+"""What a process can run out of."""
 SIZES = ("VmSize", "VmData", "memory")
+"""Facts in bytes that grow with threads."""
 ALL_COSTS = ("one", "maps", *SIZES)
+"""How one more thread can count against a limit: as one, or as the growth of a fact."""
 SHARED_PART = 0.9
 """Share of what a shared limit leaves at which a ramp stops."""
 ALIKE = 0.01
@@ -70,6 +76,10 @@ def list_ceilings(
 
 
 def _ceiling(limit: LimitEntry, name: str, facts: Facts, readings: Sequence[Reading] | None) -> Ceiling | None:
+    """Return what one limit leaves; None where the cost of a thread is unknown.
+
+    ``name`` is that of the limit among the facts; ``readings`` are None for all resources but threads.
+    """
     costs = "one" if readings is None else limit.costs
     each = slope(readings or (), costs)
     if each is None:
@@ -100,7 +110,10 @@ def amount(value: float, unit: str) -> str:
 
 
 def slope(readings: Sequence[Reading], costs: str) -> float | None:
-    """Return the cost of the next thread: the slope between the last two readings; None where it is unknown."""
+    """Return the cost of the next thread in the unit of the fact: the slope between the last two readings.
+
+    None where it is unknown.
+    """
     if costs == "one":
         return 1.0
     points = _points(readings, costs)
@@ -122,6 +135,7 @@ def room(readings: Sequence[Reading], costs: str, free: float) -> int:
 
 
 def _points(readings: Sequence[Reading], costs: str) -> list[tuple[int, float]]:
+    """Return the numbers of threads that have a fact, each with its value."""
     return [(threads, facts[costs]) for threads, facts in readings if costs in facts]
 
 
@@ -137,7 +151,10 @@ def make_figures(
     reached: int | None = None,
     bound_by: Names = (),
 ) -> dict[str, Any]:
-    """Return the figures of a row: the prediction, how many pieces a process really got, and what stopped it."""
+    """Return the figures of a row: the prediction, how many pieces a process really got, and what stopped it.
+
+    ``bound_by`` are the limits that were reached or are suspected; empty: those of the prediction.
+    """
     named = bound_by or lowest(ceilings)
     following = next((ceiling for ceiling in ceilings if ceiling.name not in named), None)
     remedies = dict.fromkeys(ceiling.remedy for ceiling in ceilings if ceiling.name in named)

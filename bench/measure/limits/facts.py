@@ -1,8 +1,8 @@
 """Read the numbers that limits depend on, by name. What cannot be read is left out, and limits that do not bind.
 
-A name is that of a sysctl, of setrlimit(2), of a line of ``/proc/meminfo`` or ``/proc/PID/status``, or the path of a
-file of a control group. The process may be a child that was just refused a thread: reading needs no thread, no process
-and little memory.
+``ceilings`` computes with them; ``look`` reads all, ``usage`` what changes while threads are started. A name is that of
+a sysctl, of setrlimit(2), of a line of ``/proc/meminfo`` or ``/proc/PID/status``, or the path of a file of a control
+group. The process may be a child that was just refused a thread: reading needs no thread, no process and little memory.
 """
 
 import platform
@@ -16,12 +16,15 @@ import psutil
 from inflight.bench.measure import procfs
 
 Facts = Mapping[str, float]
+"""Values by name: counts, or bytes."""
 
 ROOT = Path("/")
+"""Where the kernel's files are; tests give another folder."""
 SYSCTLS = (
     "vm.max_map_count", "vm.overcommit_memory", "kernel.pid_max", "kernel.threads-max", "fs.nr_open", "fs.file-max",
     "net.core.somaxconn", "net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack_count",
 )  # fmt: skip
+"""Settings of Linux that limit something."""
 NUMBERS = {
     "tasks": ("proc/loadavg", procfs.tasks),
     "open files": ("proc/sys/fs/file-nr", procfs.whole),
@@ -32,7 +35,9 @@ SYSCTLS_ELSEWHERE = (
     "kern.num_taskthreads", "kern.num_threads", "kern.maxfilesperproc", "kern.maxfiles", "kern.num_files",
     "kern.ipc.somaxconn", "net.inet.ip.portrange.first", "net.inet.ip.portrange.last",
 )  # fmt: skip
+"""Those of macOS."""
 RLIMITS = ("RLIMIT_NPROC", "RLIMIT_AS", "RLIMIT_DATA", "RLIMIT_STACK")
+"""Limits of the process."""
 QUOTAS = (
     ("pids", "pids.max", "pids.current", "pids.events", "max"),
     ("memory", "memory.max", "memory.current", "memory.events", "max"),
@@ -45,6 +50,7 @@ MEMORY = ("VmRSS", "VmPTE", "KernelStack", "SUnreclaim")
 RESERVED_PIDS = 300
 """Process ids below this number are assigned once after boot, and never again (kernel/pid.c)."""
 NEVER_OVERCOMMIT = 2
+"""The value of vm.overcommit_memory with which CommitLimit binds."""
 CAP_SYS_ADMIN, CAP_SYS_RESOURCE = 1 << 21, 1 << 24
 """Bits of the capability sets (include/uapi/linux/capability.h)."""
 FIRST_USER_NAMESPACE, FIRST_PID_NAMESPACE = "user:[4026531837]", "pid:[4026531836]"
@@ -160,6 +166,7 @@ def _elsewhere() -> dict[str, float]:
 
 
 def _is_link(path: Path, target: str) -> bool:
+    """Return whether a link leads to a target."""
     try:
         return str(path.readlink()) == target
     except OSError:
@@ -167,10 +174,12 @@ def _is_link(path: Path, target: str) -> bool:
 
 
 def _text(root: Path, path: str) -> str | None:
+    """Return a file below the root; None where it cannot be read."""
     return procfs.text_of(root / path.lstrip("/"))
 
 
 def _names(root: Path, path: str) -> list[str]:
+    """Return the names of what a folder below the root has."""
     try:
         return [entry.name for entry in (root / path).iterdir()]
     except OSError:

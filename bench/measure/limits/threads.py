@@ -27,11 +27,15 @@ from inflight.bench.measure.worker.threads import start_process, try_call
 from inflight.bench.rows.kinds import Ceiling
 
 CHILD = "inflight.bench.measure.worker.threads"
+"""The program of the child."""
 TICK_S = 0.05
+"""Interval in seconds at which the bounds are checked."""
 POINTS = 500
+"""Number of points of a timeline."""
 AVAILABLE_PART = 20
 """Divisor of the available memory. One such part is never taken; others may take as much during a ramp."""
 MIN_CALIBRATION, MAX_CALIBRATION = 256, 8_192
+"""Fewest and most threads of a calibration."""
 EACH_CORE = 128
 """Threads per core in a calibration: the first 8 open arenas, each with holes for 8 stacks; twice as many fill them."""
 PART_OF_SHARED = 0.1
@@ -39,10 +43,13 @@ PART_OF_SHARED = 0.1
 USUAL_STACK_BYTES = 2 << 20
 """Stack size of a thread where RLIMIT_STACK is unlimited (pthread_create(3))."""
 FRAMES_BYTES = 16 * 1024
+"""What CPython maps for the first frames of a thread."""
 MARGIN, FAR = 128, 10_000
+"""Threads beyond those that fill the holes; and how far readings are extended."""
 ONE_ARENA = {"MALLOC_ARENA_MAX": "1"}
 """With one arena there are hardly any holes between mappings: each thread costs what the last ones of a ramp do."""
 NO_LIMIT_KNOWN = 1 << 40
+"""More threads than any machine has."""
 
 
 class BreachError(WorkerError):
@@ -115,7 +122,10 @@ def ramp(child: Worker, bounds: Bounds, most: int, expected: int = NO_LIMIT_KNOW
 
 
 def calibrate(bounds: Bounds) -> tuple[Facts, list[Reading]]:
-    """Start threads in doubling steps; return the facts before, and the readings, extended to larger numbers."""
+    """Start threads in doubling steps; return the facts before, and the readings, extended to larger numbers.
+
+    A reading is a number of threads and what the process then used. On an error the readings are empty.
+    """
     try:
         with probing(bounds) as child:
             before = facts.look(child.pid)

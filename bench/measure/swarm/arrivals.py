@@ -1,6 +1,7 @@
 """Run Locust as an open loop: requests start at a constant rate, independent of answers.
 
-It is a separate process, because importing Locust replaces the blocking calls of the standard library::
+It is the worker of ``swarm.open_loop``, a separate process, because importing Locust replaces the blocking calls of the
+standard library::
 
     harness                                 worker
                                             {"event": "ready", "knobs": {...}}    all users are free
@@ -11,8 +12,8 @@ It is a separate process, because importing Locust replaces the blocking calls o
 
 Locust itself has ``constant_throughput``, a rate for each user. A user that waits for an answer skips the requests that
 it should have sent meanwhile, so the load falls exactly when the server is slow, and the reported times are what this
-project calls uncorrected. Therefore all users share one schedule: each arrival goes to a free user. If none is free,
-the arrival waits and is counted as backlog.
+project calls uncorrected. Therefore all users share one schedule (``schedule``): each arrival (a request that is due)
+goes to a free user. If none is free, the arrival waits and is counted as backlog.
 """
 
 import locust  # isort: skip  (first of all: it patches what the others import)
@@ -35,6 +36,7 @@ from inflight.bench.measure.swarm.schedule import NO_ANSWER, Recorder, Schedule
 from inflight.bench.measure.worker import Say, WorkerPart, serve
 
 WARM_UP_S = 1.0
+"""Time in seconds at the rate before the window begins."""
 LEAD_NS = 50_000_000
 """Time from the order to go until the first arrival is due."""
 DRAIN_S = 2.0
@@ -42,6 +44,7 @@ DRAIN_S = 2.0
 ANSWER_S = 10.0
 """Timeout of a connect, and of an answer."""
 S = 1_000_000_000
+"""Nanoseconds of a second."""
 
 
 class ArrivalUser(SiteUser):

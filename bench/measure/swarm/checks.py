@@ -1,4 +1,9 @@
-"""The validity checks of a swarm: each has a name, a verdict and figures."""
+"""The validity checks of a swarm, judged by ``swarm.run`` at its end: each has a name, a verdict and figures.
+
+A *share* (``layout.Share``) is the part of the site's pages that one strategy process fetches; ``crowd.ShareState`` is
+what became of it. (In ``..._share``, the end of a figure's name, a share is a ratio from 0 to 1.) A *loss* is a process
+that ended too early (``rows.kinds.Loss``).
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -54,6 +59,7 @@ def _answer(trial: Trial, seen: Observation) -> Judgement:
 
 
 def _failures(_trial: Trial, seen: Observation) -> Judgement:
+    """Check that no page failed; quote the errors of those that did."""
     failed, errors = seen.measured["failed_pages"], seen.measured["errors"]
     kinds = ", ".join(f"{count:,} x {text}" for text, count in sorted(errors.items()))
     return passed_if(not failed, f"{failed:,} pages failed" + (f": {kinds}" if kinds else ""))
@@ -66,6 +72,7 @@ def _confirmed(_trial: Trial, seen: Observation) -> Judgement:
 
 
 def _nobody_lost(_trial: Trial, seen: Observation) -> Judgement:
+    """Check that no process was lost."""
     lost = seen.measured["lost"]
     return passed_if(not lost, "; ".join(map(describe_loss, lost)) or "no process was lost")
 
@@ -94,21 +101,24 @@ def _requests(_trial: Trial, seen: Observation) -> Judgement:
 
 
 def _reporting(_trial: Trial, seen: Observation) -> Judgement:
-    share = seen.measured["reporting_share"]
+    """Check that the reports to Locust took little of the CPU time of the strategy processes."""
+    taken = seen.measured["reporting_share"]
     if seen.measured["client_cpu_ns"] < MIN_CPU_NS:
-        return not_applicable(f"{units.percent(share, 2)}, but too little CPU time for a verdict")
+        return not_applicable(f"{units.percent(taken, 2)}, but too little CPU time for a verdict")
     limit = units.percent(MAX_REPORTING_SHARE)
-    figures = f"{units.percent(share, 2)} of the strategy processes' CPU time, limit {limit}"
-    return passed_if(share <= MAX_REPORTING_SHARE, figures)
+    figures = f"{units.percent(taken, 2)} of the strategy processes' CPU time, limit {limit}"
+    return passed_if(taken <= MAX_REPORTING_SHARE, figures)
 
 
 def _ports(_trial: Trial, seen: Observation) -> Judgement:
+    """Check that no fetch found all client ports in use."""
     refused = seen.measured["port_refusals"]
     figures = f"{refused} fetches found no client port (EADDRNOTAVAIL); {seen.outcome['ports_each']} ports per server"
     return passed_if(not refused, figures)
 
 
 ANSWER = "answer correct"
+"""Name of the check of the answer."""
 CHECKS: dict[str, Judge] = {
     ANSWER: _answer,
     "no unexpected failures": _failures,
@@ -121,3 +131,4 @@ CHECKS: dict[str, Judge] = {
     "settings applied": checks.settings,
     "client ports left": _ports,
 }
+"""All checks by the name that a row has; ``show/texts.toml`` explains each name."""

@@ -1,7 +1,9 @@
 """Track the processes of a swarm: Locust's master and workers (nodes), and a server and a strategy process per share.
 
-``Crowd.listen`` processes the messages of all of them, and updates the state of each share. A process that ends early,
-or stands still, is added to ``lost``.
+``swarm.run`` gives the orders (``spawn``, ``go``, ``release``) and calls ``listen`` again and again: it processes the
+messages of all processes, and updates the state of each share. A *share* is the part of the pages that one strategy
+process fetches from one server, whose gate holds its responses. A process that ends early, or stands still, is added to
+``lost``; the others go on. The nodes are in ``node``.
 """
 
 import selectors
@@ -23,6 +25,7 @@ from inflight.bench.measure.worker import raise_descriptor_limit
 from inflight.fake_server.site import SiteConfig
 
 LOCUST = "inflight.bench.measure.swarm.node"
+"""The program of a Locust process."""
 AT_ONCE_PER_CORE = 2
 """Maximum number of servers per core that start at the same time: more would only wait for each other."""
 SELDOM = 20
@@ -36,6 +39,8 @@ WAITING_ITS_TURN = frozenset({psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP})
 """It runs or waits for a core; it waits for the kernel (proc(5), stat: R and D)."""
 
 Stage = Literal["waiting", "starting", "ready", "going", "crawled", "lost"]
+"""What a share does: it waits for a user of Locust, its process is starting, is ready, crawls, has crawled, or is
+lost."""
 
 
 class CrowdError(process.TrialError):
@@ -116,6 +121,7 @@ class Pulse:
         return self.still_s >= limit_s
 
     def _context_switches(self) -> int:
+        """Return how often the process has been given a core so far."""
         return sum(self._process.num_ctx_switches())
 
 
@@ -152,6 +158,7 @@ class Crowd:
             self._selector.register(program.output, selectors.EVENT_READ, (self._hear, program))
 
     def _knobs(self, started: process.Worker, name: str) -> dict[str, Any]:
+        """Return the settings of a Locust process once it is ready. Raises CrowdError with its ``name``."""
         try:
             knobs: dict[str, Any] = started.expect("ready", "knobs")["knobs"]
         except process.WorkerError as error:
@@ -162,6 +169,7 @@ class Crowd:
         """Start the servers of all shares, with their gates shut; shares without a server are lost."""
 
         def start(state: ShareState) -> None:
+            """Start the server of a share, and shut its gate."""
             serving = server.running(self._cpus.server, ports_each, self._patience_s)
             state.server = state.closing.enter_context(serving)
             state.server.tell("configure", site=site.to_dict())
@@ -279,6 +287,7 @@ class Crowd:
             self._lose_locust(program, without_subject(error))
 
     def _send(self, program: process.Worker, order: dict[str, Any]) -> None:
+        """Send an order to a Locust process, which may turn out to be lost."""
         try:
             program.send(order)
         except process.WorkerError as error:
@@ -300,6 +309,7 @@ class Crowd:
             state.stage = "lost"
 
     def _add_loss(self, what: str, share: int | None, pid: int | None, how: str, in_flight: int) -> None:
+        """Add a process to ``lost``, with the fetches that it had in flight, and the time since the start."""
         at_ns = 0 if self.begin_ns is None else time.monotonic_ns() - self.begin_ns
         self.lost.append(
             {
@@ -320,6 +330,7 @@ class Crowd:
             self._add_loss(what, share, pid, how, state.held)
 
     def _note_free(self, node: process.Worker, user: int) -> None:
+        """Note that a user of a node is free, and give it the next share, or none."""
         share, state = None, next(iter(self.alive("waiting")), None)
         if state is not None:
             assert state.server is not None
@@ -328,15 +339,18 @@ class Crowd:
         self._send(node, {"do": "take", "user": user, "share": share})
 
     def _note_started(self, _node: process.Worker, share: int, pid: int, knobs: dict[str, Any]) -> None:
+        """Note that the strategy process of a share is ready."""
         state = self.shares[share]
         state.pid, state.knobs = pid, knobs
         if state.stage == "starting":
             state.stage = "ready"
 
     def _note_failed(self, _node: process.Worker, share: int, fetches: int) -> None:
+        """Note that fetches of a share have failed."""
         self.shares[share].failed += fetches
 
     def _note_crawled(self, _node: process.Worker, share: int, outcome: dict[str, Any]) -> None:
+        """Note the outcome of a share, and what its server has counted."""
         state = self.shares[share]
         state.outcome = outcome
         if state.stage != "lost":
@@ -345,6 +359,7 @@ class Crowd:
                 state.stage, state.held = "crawled", 0
 
     def _note_statistics(self, _master: process.Worker, **statistics: int) -> None:
+        """Note what Locust's master has counted."""
         self.statistics = statistics
 
     # Servers
@@ -366,6 +381,7 @@ class Crowd:
             state.answered()
 
     def _lose_server(self, state: ShareState, how: object) -> None:
+        """Give up a share whose server is lost; ``how`` says why."""
         pid = None
         if state.server is not None:
             pid, state.asked_s = state.server.process.pid, None

@@ -1,7 +1,9 @@
 """The layout of a swarm: how many processes, which pages each has, and how many fetches the machine allows.
 
-Each strategy process has its own server and a share of the site's pages, with one connection per page, all at once.
-``allowances`` reads what the machine has left, once; the rest is pure.
+``inflight swarm`` calls ``allowances`` (reads what the machine has left, once) and ``layout`` (pure) for its plan, and
+``swarm.run`` calls them before it starts anything. Each strategy process has its own server and a *share* of the site's
+pages, with one connection per page, all at once; both together are a pair. The smallest number of fetches that some
+limit allows decides: it is ``planned``, if that is less than what was ``asked`` for.
 """
 
 import math
@@ -63,6 +65,7 @@ USER_BYTES = {
 }
 """Memory of the strategy process for a fetch."""
 UNKNOWN_USER_BYTES = 15_000
+"""The same of a strategy that was not measured."""
 LOCUST_BYTES = 90_000_000
 """Memory of Locust's master and one worker."""
 MEMORY_PART = 0.9
@@ -149,6 +152,7 @@ def layout(in_flight: int, allowed: Allowances, *, strategy: Description, proces
     each, each_name = _max_of_process(allowed, strategy)
 
     def count(fetches: int) -> int:
+        """Return the number of processes for some fetches."""
         fewest = 2 if fetches >= WORTH_TWO and allowed.cores > 1 else 1
         easy = math.ceil(fetches * strategy.threads_each / EASY_THREADS)
         return processes or max(fewest, easy, math.ceil(fetches / each))
@@ -222,6 +226,7 @@ def _bound(asked: int, allowed: Allowances, strategy: Description, count: Callab
 
 
 def _fits(shared: Resource, count: Callable[[int], int], fetches: int) -> bool:
+    """Return whether all processes together need no more of a shared resource than there is."""
     return amount(shared, fetches, count(fetches)) <= shared.max
 
 
@@ -236,6 +241,7 @@ def _most(asked: int, fits: Callable[[int], bool]) -> int:
 
 
 def _memory_bytes(fetches: int, pairs: int, strategy: Description) -> int:
+    """Return the estimated memory of a swarm."""
     return fetches * bytes_each(strategy) + pairs * PAIR_BYTES + LOCUST_BYTES
 
 

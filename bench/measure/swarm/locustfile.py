@@ -1,7 +1,8 @@
-"""The locustfile for plain Locust: ``locust -f bench/measure/swarm/locustfile.py``.
+"""The locustfile for plain Locust: ``locust -f bench/measure/swarm/locustfile.py``. The harness does not use it.
 
-It has two classes of users: PageUser browses a site (``inflight serve`` has one), and StrategyUser crawls it with a
-strategy process (``--strategy``, ``--in-flight``). To run only one of them, name it on the command line::
+For people who know Locust. It has two classes of users: PageUser browses a site (``inflight serve`` has one), and
+StrategyUser crawls it with a strategy process (``--strategy``, ``--in-flight``). To run only one of them, name it on
+the command line::
 
     locust -f bench/measure/swarm/locustfile.py PageUser --headless -u 20 -t 30s --host http://127.0.0.1:8080
 
@@ -16,6 +17,7 @@ from typing import Any
 from locust import events
 
 ROOT = Path(__file__).resolve().parents[3]
+"""Top of the checkout."""
 if (ROOT / "inflight").is_dir() and str(ROOT) not in sys.path:  # a checkout; Locust may be started in any folder
     sys.path.insert(0, str(ROOT))
 
@@ -25,6 +27,7 @@ from inflight.bench.measure.swarm.strategy_user import StrategyUser  # noqa: E40
 from inflight.bench.plan.scale import refusal  # noqa: E402
 
 LOOPBACK = "127.0.0.1"
+"""The only address on which Locust listens."""
 
 __all__ = ["PageUser", "StrategyUser"]
 

@@ -48,6 +48,7 @@ from inflight.bench.measure.swarm.strategy_user import ProcessUser, strategy_pro
 from inflight.bench.measure.worker import Say, WorkerPart, serve
 
 LOOPBACK = "127.0.0.1"
+"""The address at which Locust's processes meet."""
 REPORT_EVERY_S = 1.0
 """Interval of reports to the master. Locust's default of 3 s is as long as a small swarm."""
 NEVER = sys.maxsize
@@ -87,6 +88,7 @@ class ShareUser(ProcessUser):
         Event().wait()
 
     def _run(self, share: dict[str, Any]) -> None:
+        """Start the strategy process of a share, wait for the order to go, crawl, and keep the process alive."""
         begin, pid, strategy = Event(), None, share["strategy"]
         self.node.begins[self.index] = begin
         roots = {name: share[name] for name in ("bases", "first", "count")}
@@ -111,6 +113,7 @@ class ShareUser(ProcessUser):
             raise
 
     def _lose(self, what: str, pid: int | None, how: str) -> None:
+        """Tell the harness which process of the share is lost, and how."""
         self.node.say({"event": "lost", "what": what, "share": self.index, "pid": pid, "how": how})
 
     def note_failed(self, fetches: int) -> None:

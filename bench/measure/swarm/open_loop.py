@@ -1,6 +1,8 @@
 """Run one open loop: Locust sends at a constant rate from a process of its own; this module watches the server.
 
-A rate that is not kept does not fail a check.
+``run_open`` is the function of the kind open (``measure.run``); the process is ``arrivals``, its arithmetic
+``schedule``. Requests start when they are due, whether or not earlier ones were answered. A rate that is not kept is a
+result, and does not fail a check.
 """
 
 from collections import Counter
@@ -20,6 +22,7 @@ from inflight.fake_server.faults import FAULTS
 from inflight.fake_server.site import PageSpec, Site
 
 PROGRAM = "inflight.bench.measure.swarm.arrivals"
+"""The program of the client."""
 FULL_CLIENT_SHARE = 0.90
 """Minimum CPU share at which the client's core counts as full."""
 FULL_SERVER_SHARE = 0.70
@@ -162,6 +165,7 @@ CHECKS: dict[str, Judge] = {
     "window long enough": long_enough,
     "settings applied": checks.settings,
 }
+"""All checks by the name that a row has; ``show/texts.toml`` explains each name."""
 
 
 def _statuses(answers: Iterable[tuple[str, int, int, str | None, int]]) -> str:
@@ -174,6 +178,7 @@ def _statuses(answers: Iterable[tuple[str, int, int, str | None, int]]) -> str:
 
 
 def _page(site: Site, path: str) -> PageSpec:
+    """Return the page of the site at a path that the client has requested."""
     number = site.number(path)
     assert number is not None, path  # the client makes its paths from the number of pages
     return site.page(number)

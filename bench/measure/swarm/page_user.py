@@ -1,6 +1,7 @@
 """A Locust user that browses the synthetic site: a client that shares no code with the strategies.
 
-It sends requests with geventhttpclient, finds links with its own pattern, and judges answers by HTTP's rules, without
+``locustfile`` offers it to users of plain Locust (PageUser), and ``arrivals`` sends its requests with it (SiteUser). It
+sends requests with geventhttpclient, finds links with its own pattern, and judges answers by HTTP's rules, without
 ``inflight.strategies.core``. Its counts can therefore be compared with those of the server and of the strategies.
 
 Importing this module imports Locust, which patches the process: only for processes of their own.
@@ -19,14 +20,21 @@ from geventhttpclient.url import URL
 from locust import FastHttpUser, constant, constant_throughput, task
 
 PAGES_A_VISIT = 10
+"""Maximum number of pages until a user begins at the root again."""
 SEED = 1
+"""Seed of the choice of links."""
 NO_ENCODING = {"Accept-Encoding": "identity"}
 """Header that makes the body as long as its Content-Length."""
 LINK = re.compile(rb"""<a\s[^>]*?href\s*=\s*["']([^"'#]*)""", re.IGNORECASE)
+"""Matches a link in HTML."""
 PAGE = re.compile(r"/p/\d+")
+"""Matches the path of a page of the synthetic site."""
 REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
+"""Statuses whose response names another page."""
 TIMED_OUT = "timed out"
+"""The fault of a request without an answer in time."""
 ANY_STATUS = frozenset(range(100, 600))
+"""All statuses of HTTP."""
 
 
 @dataclass(frozen=True, slots=True)

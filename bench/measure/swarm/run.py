@@ -1,7 +1,8 @@
 """Run one swarm: start N fetches in many processes, read memory while the gates hold all of them, open the gates.
 
-Locust starts the strategy processes and keeps the statistics; ``crowd`` tracks all processes. This module decides when
-each stage begins. As in every trial, every outcome becomes a row.
+``run_swarm`` is the function of the kind swarm (``measure.run``). ``layout`` decides how many processes there are,
+Locust starts the strategy processes and keeps the statistics, ``crowd`` tracks all processes; this module decides when
+each stage begins. A *share* is what one strategy process fetches. As in every trial, every outcome becomes a row.
 """
 
 import time
@@ -52,6 +53,7 @@ def run_swarm(trial: Trial, setting: Setting) -> Row:
 
 
 def _observe(trial: Trial, setting: Setting, seen: Observation) -> None:
+    """Lay the swarm out, run it, and judge its checks. Raises SkipError if this machine allows no layout."""
     described, workload = strategies.describe(trial.name), trial.workload
     allowed = allowances(described, setting.budget_bytes)
     try:
@@ -222,6 +224,7 @@ class SwarmRun:
         return {f"{stage}_{name}": size for name, size in (processes | system).items() if size is not None}
 
     def _read(self) -> tuple[memory.Layers, memory.Layers]:
+        """Return the layers of memory of all living processes together, and of the system."""
         sums: Counter[str] = Counter()
         for state in self._crowd.alive("ready", "going"):
             assert state.server is not None
@@ -256,6 +259,7 @@ class SwarmRun:
         self._check(otherwise)
 
     def _wait(self, is_so: Callable[[], bool], otherwise: str) -> None:
+        """Process messages until something is so; raise TrialError with the words ``otherwise`` as ``_check`` does."""
         while not is_so():
             self._crowd.listen(LOOK_S)
             self._check(otherwise)

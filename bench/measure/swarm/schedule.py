@@ -1,8 +1,9 @@
-"""Arithmetic of an open loop: due times of requests, backlog, and response times. Pure.
+"""Arithmetic of an open loop: due times of requests, backlog, and response times. Pure; ``arrivals`` uses it.
 
 In a closed loop a slow answer delays the next request, and no measurement contains this delay: coordinated omission
-(Gil Tene). Here each request has an intended start that no answer can move. Its *response time* counts from the
-intended start, its *service time* from the actual start. A closed loop omits the difference.
+(Gil Tene). Here each request (*arrival*) has an intended start that no answer can move. Its *response time* counts from
+the intended start (corrected), its *service time* from the actual start (uncorrected). A closed loop omits the
+difference. The *backlog* are arrivals that are due and not yet sent. All times are in nanoseconds of one clock.
 """
 
 from bisect import bisect_right
@@ -32,11 +33,14 @@ LONGEST_SHARE = 1 / 3
 GROWTH_SHARE = 0.1
 """Growth of service times, as a share of the window, that shows a queue in the server rather than its latency."""
 NotKept = Literal["too slow", "window too short"]
+"""Why a rate was not kept, as a code of rows."""
 _WORDS: dict[NotKept, str] = {
     "too slow": "cannot keep the rate",
     "window too short": "cannot tell whether the rate is kept",
 }
+"""The same in words."""
 NO_ANSWER = "no answer in time"
+"""The fault of a request that was given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +184,11 @@ class Recorder:
 
     @property
     def _late_ns(self) -> float:
+        """Lateness above which starts are late, and no hiccup."""
         return max(LATE_SHARE * (self.end_ns - self.begin_ns), JITTER_S * 1e9)
 
     def _arrivals(self) -> int:
+        """Return how many requests were due in the window."""
         return self.schedule.due_by(self.end_ns - 1) - self.schedule.due_by(self.begin_ns - 1)
 
     def _quarters(self, spans: Sequence[Span], value_of: Callable[[Span], int]) -> list[float]:
@@ -193,6 +199,7 @@ class Recorder:
         return [fmean(part) for part in parts] if all(parts) else []
 
     def _inside(self) -> list[Span]:
+        """Return the requests that were due in the window, and were sent."""
         return [span for span in self.spans if self.begin_ns <= span.intended_ns < self.end_ns]
 
     def _left_at(self, done_ns: Sequence[int], moments: Sequence[int]) -> list[int]:
@@ -209,6 +216,7 @@ def peak_in_flight(spans: Sequence[Span]) -> int:
 
 
 def _moments(begin_ns: int, end_ns: int) -> list[int]:
+    """Return the moments of a window at which the backlog is computed."""
     last_ns = end_ns - 1  # what is due at the end itself is not of this window, and never sent
     return [begin_ns + (last_ns - begin_ns) * place // MOMENTS for place in range(MOMENTS + 1)]
 
@@ -223,9 +231,11 @@ def _grows(quarters: Sequence[float], least: float) -> bool:
 
 
 def _service_ns(span: Span) -> int:
+    """Return how long an answered request took from its actual start."""
     assert span.finished_ns is not None
     return span.finished_ns - span.started_ns
 
 
 def _fault(span: Span) -> str | None:
+    """Return why a request failed; None if it did not."""
     return NO_ANSWER if span.finished_ns is None else span.fault

@@ -1,7 +1,8 @@
 """A Locust user that runs one strategy process, and its fetches in Locust's statistics.
 
-A Locust user is a greenlet in a process patched by gevent. The strategy is not affected: it runs in a fresh process of
-its own, and reports its fetches to the user in bulk.
+``node`` (a swarm) and ``locustfile`` (plain Locust) have users of this kind. A Locust user is a greenlet in a process
+patched by gevent. The strategy is not affected: it runs in a fresh process of its own (``worker.share``), and reports
+its fetches to the user in bulk.
 """
 
 import time
@@ -20,14 +21,17 @@ from inflight.bench.measure.worker.share import service_times_ns
 from inflight.strategies.base import Job
 
 PROGRAM = "inflight.bench.measure.worker.share"
+"""The program of a strategy process."""
 METHOD = "CRAWL"
 """The method of the fetches in Locust's statistics."""
 AGAIN_S = 1.0
 """Delay before a strategy process that ended is replaced."""
 LIFETIME_S = 86_400.0
+"""Maximum time of a strategy process that crawls repeatedly: a day."""
 _LOOK_S = 1.0
 """Interval between two looks at the pipe. With 100 looks per second, fifty greenlets would use half a core."""
 NS_PER_MS = 1_000_000
+"""Nanoseconds of a millisecond."""
 
 
 class ProcessUser(User):

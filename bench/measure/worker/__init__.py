@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TextIO
 
 Say = Callable[[dict[str, Any]], None]
+"""Sends a message to the harness."""
 
 
 class WorkerPart:
@@ -77,6 +78,7 @@ def take_over_stdout() -> Say:
     os.dup2(2, 1)
 
     def say(message: dict[str, Any]) -> None:
+        """Send a message as one line."""
         channel.write(json.dumps(message, separators=(",", ":")) + "\n")
         channel.flush()
 

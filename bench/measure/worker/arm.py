@@ -1,6 +1,8 @@
-"""An arm: one strategy crawls an endless site until the site has no more links.
+"""An arm of a block: one strategy crawls an endless site until the site has no more links.
 
-The harness orders ``crawl``, and at the end ``report``, with the measuring windows of the arm.
+``measure.blocks.block`` runs it as a program, one for each arm, and orders ``crawl``, and at the end ``report``, with
+the measuring windows of the arm (the parts of its turns that count) and its slices (the turns). Times are nanoseconds
+of the monotonic clock, which both processes share. ``finished`` keeps and counts the fetches meanwhile.
 """
 
 import signal
@@ -120,6 +122,7 @@ def plant(frontier: Frontier, loops: int) -> None:
     finish = frontier.finish
 
     def slower(*arguments: Any) -> Any:
+        """Loop, and then finish."""
         for _ in repeat(None, loops):  # a range makes integers beyond 256, at twice the cost of those below
             pass
         return finish(*arguments)

@@ -1,7 +1,8 @@
 """Count what one strategy does per page: a crawl of an endless site is counted from one of its pages to a later one.
 
-The harness orders ``count``. The answers are ``crawled``, with the pages, and ``counted``, with totals by name. The
-crawl never ends: the process does, at the last page. No counter counts what the functions of this file do.
+``measure.counts`` runs it as a program, once for each counter and repeat, and orders ``count``. The answers are
+``crawled``, with the pages, and ``counted``, with totals by name. The crawl never ends: the process does, at the last
+page. No counter counts what the functions of this file do.
 
 Strategies of older revisions are counted, too: of their core, only ``Frontier.finished``, a list, and
 ``Frontier.finish`` are used.
@@ -49,6 +50,7 @@ def start_new_thread(function: Callable[..., Any], args: Any, kwargs: Any = Mapp
 
 
 def _begin_thread(function: Callable[..., Any], args: Any, kwargs: Any) -> None:
+    """Begin a thread: watch it, then call its function."""
     for begin in AT_THREAD_START:
         begin()
     function(*args, **kwargs)
@@ -86,6 +88,7 @@ class CountPart(StrategyPart):
         add, number = list[Fetch].append.__get__(finished), 0
 
         def append(fetch: Fetch) -> None:
+            """Add a fetch that has just finished; begin or end the counting at its page."""
             nonlocal number
             add(fetch)  # one call in C, which a frontier makes
             number += 1
@@ -239,6 +242,7 @@ class Bytecodes:
         self._part.crawl()
 
     def _trace(self, frame: FrameType, event: str, _argument: Any) -> Any:
+        """Count an instruction; the trace function of each frame, up to Python 3.11."""
         if frame.f_code.co_filename == __file__:
             return None
         frame.f_trace_lines, frame.f_trace_opcodes = False, True
@@ -247,9 +251,11 @@ class Bytecodes:
         return self._trace
 
     def _monitor(self) -> None:
+        """Have sys.monitoring count each instruction of all threads."""
         monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
 
         def count(code: CodeType, _offset: int) -> Any:
+            """Count an instruction, unless it is one of this file."""
             if code.co_filename == __file__:
                 return monitoring.DISABLE
             next(self._numbers)

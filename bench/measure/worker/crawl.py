@@ -1,6 +1,8 @@
-"""A crawl: one strategy does one job, and the worker measures it.
+"""A crawl: one strategy does one job, and the worker measures it. The base of all workers in which a strategy crawls.
 
-The harness orders ``crawl``, reads memory after the answer, while the worker is at rest, and orders ``report``.
+``measure.crawl`` runs it as a program. It orders ``crawl``, reads memory after the answer, while the worker is at rest,
+and orders ``report``. The frontier (``strategies.core``) has the start and the end of each fetch, from which all
+figures are computed after the crawl. ``arm``, ``counts``, ``share`` and ``crawl_worker`` extend ``StrategyPart``.
 """
 
 import errno
@@ -20,7 +22,9 @@ from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.page import Fetch
 
 BIN_NS = 10_000_000
+"""Length of a bin of the timeline."""
 SHORT_OF = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EADDRNOTAVAIL)
+"""Errors of the system that say that a limit was reached."""
 NO_THREAD = "can't start new thread"
 """Message of CPython's RuntimeError for a failed pthread_create(3), which has no errno."""
 
@@ -173,6 +177,7 @@ def cause_of(bug: BaseException) -> Literal["limit"] | None:
 
 
 def _first(bug: BaseException) -> BaseException:
+    """Return an exception, or the first member of a group."""
     while isinstance(bug, BaseExceptionGroup):
         bug = bug.exceptions[0]
     return bug

@@ -1,7 +1,9 @@
 """The finished fetches of an endless crawl in compact form, and samples of what its process has used so far.
 
-Frontiers keep all their fetches, which are objects of the garbage collector. After about 68,000 of them, a collection
-walks them all, and takes as long as a window. This keeps text and numbers, and lets the fetches go.
+The worker of an arm (``arm``) puts it in the place of ``Frontier.finished``. Frontiers keep all their fetches, which
+are objects of the garbage collector. After about 68,000 of them, a collection walks them all, and takes as long as a
+window. This keeps text and numbers, and lets the fetches go. A *lap* is one round of an endless site through its pages.
+A *window* is the part of a slice (a turn of the arm) that counts.
 """
 
 import resource

@@ -1,4 +1,8 @@
-"""The worker of a probe: run one program (``inflight.bench.claims.programs``), and report what it measured."""
+"""The worker of a probe: run one program (``inflight.bench.claims.programs``), and report what it measured.
+
+``measure.bare.run_probe`` runs it as a program, with the module of the probe on the command line and its arguments in
+the order.
+"""
 
 import importlib
 import sys

@@ -1,10 +1,11 @@
 """A share of a swarm: one strategy crawls at each order, and reports its progress.
 
-Between ``crawl`` and its answer, ``{"event": "pages", ...}`` is sent every second if there are new pages. At the end of
-its input the process exits at once, even during a crawl.
+A user of Locust (``measure.swarm.strategy_user``) runs it as a program, a *strategy process*. Between ``crawl`` and its
+answer, ``{"event": "pages", ...}`` is sent every second if there are new pages. At the end of its input the process
+exits at once, even during a crawl.
 
 ``roots`` of the order describes the root URLs, of which there may be 19,000: page ``first`` and the ``count`` - 1 after
-it, at the ``bases`` in turn.
+it, at the ``bases`` (addresses of its server) in turn.
 
 A second thread makes the reports from the finished fetches of the frontier, so they add nothing to the path of a fetch.
 Their CPU time is measured and is part of the outcome.
@@ -31,6 +32,7 @@ from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.page import Fetch
 
 REPORT_EVERY_S = 1.0
+"""Interval of the reports in seconds."""
 _EACH = 2048
 """Maximum number of fetches per report, which then holds the interpreter's lock for less than half a millisecond."""
 
@@ -139,6 +141,7 @@ class Reporter:
 
 
 _STARTED, _FINISHED, _SIZE = attrgetter("started_ns"), attrgetter("finished_ns"), attrgetter("size")
+"""Read a field of a fetch without Python code."""
 
 
 def fetch_figures(fetches: Sequence[Fetch]) -> dict[str, Any]:

@@ -31,7 +31,9 @@ from inflight.bench.measure.worker import take_order
 PR_SET_PDEATHSIG = 1
 """prctl(2)."""
 PAGES_TO_TRY = 16
+"""Number of pages that are mapped to see whether one fits."""
 FIRST_LINE_S = 5.0
+"""Maximum time in seconds until a thread that was created runs."""
 
 
 def main() -> None:
@@ -70,10 +72,12 @@ def make_starter() -> Callable[[], str | None]:
     arrived.acquire()
 
     def wait() -> None:
+        """Say that the thread runs, and wait for ever."""
         arrived.release()
         gate.acquire()
 
     def start() -> str | None:
+        """Start one more thread; return None, or why it was refused."""
         try:
             start_new_thread(wait, ())
         except (RuntimeError, MemoryError) as error:

@@ -1,7 +1,7 @@
-"""Count the system calls of a child process with ptrace(2), between two marks.
+"""Count the system calls of a child process with ptrace(2), between two marks: calls that nobody else makes.
 
-Linux 5.3 or newer (PTRACE_GET_SYSCALL_INFO), on x86-64 and arm64. No privilege is needed for a child (Yama's
-ptrace_scope 0 or 1).
+``counts`` uses it: the child crawls, and its parent, which traces it, is the worker. Linux 5.3 or newer
+(PTRACE_GET_SYSCALL_INFO), on x86-64 and arm64. No privilege is needed for a child (Yama's ptrace_scope 0 or 1).
 """
 
 import ctypes
@@ -23,7 +23,9 @@ ALL_CHILDREN = 0x40000000
 INFO = struct.Struct("=B23xQ")
 """The beginning of a struct ptrace_syscall_info: the kind of stop, and at an entry the number of the system call."""
 INFO_BYTES, IS_ENTRY = 88, 1
+"""Size of a struct ptrace_syscall_info; and the kind of stop at the entry of a system call."""
 AT_SYSCALL = signal.SIGTRAP | 0x80
+"""The signal by which a stop at a system call is told from others."""
 _PTRACE = ctypes.CDLL(None, use_errno=True).ptrace
 _PTRACE.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
 _PTRACE.restype = ctypes.c_long
