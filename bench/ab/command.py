@@ -4,6 +4,10 @@
 
     Comparison --ready--> arms --calibrated--> cycles per block --measure--> [Row] --values--> decide --> again or end
                             '--measure_counts--> [Row] --judge--> verdict              with --metric calls
+
+A block measures both sides, which take turns, in fresh processes. ``decide`` has the decision, ``rule`` its error
+rates, ``show`` its words; the self-test uses ``Measuring``, ``calibrated`` and ``measure_counts``. ``commands`` is the
+module of ``inflight run``, whose functions all commands share; ``runs`` is ``measure.run``.
 """
 
 import json
@@ -47,6 +51,7 @@ if TYPE_CHECKING:
     from inflight.bench.show.pictures import Picture
 
 EXITS = deciding.EXITS
+"""Exit code of each verdict."""
 NOISE = (0.02, 0.05)
 """SDs of blocks for which the plan shows the detectable change."""
 MAX_ROUNDS = 3
@@ -167,6 +172,7 @@ def run(
             with progress.displayed(steps) as bar:
 
                 def report(block: Block, decision: Decision) -> None:
+                    """Show a block that has ended, and note its number for an interruption."""
                     nonlocal done
                     done = block.number
                     line = show.block_line(block, decision)
@@ -194,7 +200,8 @@ def ready(planned: Comparison, files: Path) -> tuple[Comparison, Arms]:
 def calibrated(comparison: Comparison, prepared: Arms, place: Place) -> tuple[Comparison, float]:
     """Run a block; return the comparison with its number of cycles and its gated metrics, and seconds per block.
 
-    Raises ExperimentError with the name of the arm when a side cannot do the work.
+    Throughput is gated only if more CPU time would lower it. Raises ExperimentError with the name of the arm when a
+    side cannot do the work.
     """
     scale, cycles, block_s = comparing.calibrate(comparison, prepared, place)
     for row in filter(read.has_failed, scale):
@@ -248,9 +255,9 @@ def decided(
 
 
 def rule_within(budget_s: float | None, block_s: float, planned: Comparison) -> Rule:
-    """Return the rule for a budget, the designed one without; print what it takes and detects. Raises ExperimentError.
+    """Return the rule for a budget, the designed one without; print what it takes and detects.
 
-    Raises ExperimentError for a budget that is too short for the first look.
+    ``block_s`` are the seconds of a block. Raises ExperimentError for a budget that is too short for the first look.
     """
     first = DESIGNED.looks[0]
     memory_s = MEMORY_S if "memory" in planned.metrics else 0.0
@@ -353,7 +360,7 @@ def measure_counts(where: Measuring, *, bytecodes: bool = False) -> list[Counts]
 
 
 def _check_writable(out: Path) -> None:
-    """Raise RunError if the results could not be written, before anything is measured."""
+    """Raise RunError if the results could not be written; called before anything is measured."""
     there = next(place for place in (out.resolve(), *out.resolve().parents) if place.exists())
     if not (there.is_dir() and os.access(there, os.W_OK)):
         raise runs.RunError(f"cannot write results to {out}; choose another place")

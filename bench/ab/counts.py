@@ -1,7 +1,9 @@
 """The verdict of ``inflight ab --metric calls``: what B does per page, beside A. The rule for time is not used.
 
-Counts need no blocks, no looks and no t test. Totals of the same code are equal; where those of a side are not, their
-spread says how large a change must be. docs/ci.md says what the verdict is worth.
+``command.count`` calls ``judge`` on the rows of both sides, ``show`` calls ``stored_section`` for a stored run. Counts
+are calls of Python and C functions, system calls and bytecodes. They need no blocks, no looks and no t test: totals of
+the same code are equal; where those of a side are not, their spread says how large a change must be. docs/ci.md says
+what the verdict is worth.
 """
 
 from collections import defaultdict
@@ -21,6 +23,7 @@ from inflight.bench.show.table import Section, Table
 from inflight.bench.show.words import TEXTS
 
 CallsAnswer = Literal["does the same", "does more", "does less", "does not repeat here", "compared, not gated"]
+"""What B does beside A: of one counter, and as a verdict."""
 EXITS: dict[CallsAnswer, int] = {
     "does the same": 0,
     "does less": 0,
@@ -28,6 +31,7 @@ EXITS: dict[CallsAnswer, int] = {
     "does more": 1,
     "does not repeat here": 3,
 }
+"""Exit code of each verdict."""
 BY_WEIGHT: tuple[CallsAnswer, ...] = ("does more", "does not repeat here", "does less")
 """Of different answers, the first one is the verdict."""
 MIN_CHANGE = 0.1

@@ -1,7 +1,9 @@
 """The decision on the blocks so far: regression, pass or inconclusive. Pure.
 
-A block gives one value per metric: the natural logarithm of B over A, with its sign such that B is worse above 0. A
-control has the same work on both sides, so its values should be 0. The unit of analysis is the block, not the request.
+``command`` calls ``decided`` after each block; ``result`` is for stored runs. A block gives one value per metric: the
+natural logarithm of B over A, with its sign such that B is worse above 0. A *control* has the same work on both sides,
+so its values should be 0. A *look* is a number of blocks at which a decision may be made (``rule``). A metric is
+*gated* if the verdict depends on it. The unit of analysis is the block, not the request.
 """
 
 import math
@@ -17,10 +19,14 @@ from inflight.bench.frame.statistics import Estimate, mean, t_quantile
 from inflight.bench.rows.files import Row
 
 Verdict = Literal["regression", "pass", "inconclusive"]
+"""What a comparison says of B."""
 EXITS = {"pass": 0, "regression": 1, "inconclusive": 3}
+"""Exit code of each verdict."""
 Series = Mapping[str, Sequence[float]]
+"""The values of each metric or control, one for each block that has it."""
 
 NAMES = {"cpu_per_page": "CPU per page", "throughput": "throughput", "memory": "user memory per fetch"}
+"""What metrics are called."""
 REPEATING = frozenset({"memory"})
 """Metrics that come in steps (pages of 4 KiB), so that values may repeat exactly; those of clocks do not."""
 STILL = 1e-9
@@ -155,6 +161,7 @@ def decide(
     effects, moving = effects_of(gated, pass_level), effects_of(controls, pass_level)
 
     def end(verdict: Verdict, why: str, *, final: bool = True) -> Decision:
+        """Return a decision with what is known so far."""
         return Decision(verdict, final, why, effects, moving, look, blocks)
 
     if not gated:
@@ -199,18 +206,22 @@ def decide(
 
 
 def _name(metric: str) -> str:
+    """Return what a metric or a control is called."""
     return NAMES.get(metric, metric)
 
 
 def _names(effects: Sequence[Effect]) -> str:
+    """Return what metrics are called, each with its change."""
     return ", ".join(f"{_name(effect.metric)} {effect.change}" for effect in effects)
 
 
 def _is_ratio(value: float) -> bool:
+    """Return whether a value is the logarithm of a ratio of two measurements."""
     return math.isfinite(value) and abs(value) <= MAX_LOG
 
 
 def _is_still(values: Sequence[float]) -> bool:
+    """Return whether values do not vary."""
     return max(values) - min(values) <= STILL
 
 

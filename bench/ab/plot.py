@@ -1,5 +1,6 @@
 """Plots of blocks: a panel for each metric or planted slowdown, with a dot for each block.
 
+``command.conclude`` and the page draw a comparison (``picture``), the self-test its own (``picture_of_selftest``).
 Values are logarithms of B over A, turned so that B is worse above 0, as in ``inflight.bench.frame.blocks``. The axes
 have the change in the metric's own direction, with worse at the top: of throughput, worse is less.
 """
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LOST = INKS[1]
+"""Colour of the crosses of blocks without a value."""
 FENCE, MIN_FENCE = 3, math.log(1.02)
 """A value this many interquartile ranges beyond its quartiles is far out (J. W. Tukey, 1977) and may leave the axis."""
 MIN_UP, MIN_DOWN = math.log(1.065), math.log(1.025)
@@ -34,6 +36,7 @@ NOTE = (
     "value; triangles: beyond the axis. Dashed lines: the least change that counts, and, of a metric, the change that "
     "a pass rules out."
 )
+"""How to read the plot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,7 @@ def picture_of_selftest(selftest: Mapping[str, Any], rows: Sequence[Row]) -> Pic
 
 
 def _picture(name: str, title: str, notes: str, machine: Mapping[str, Any], every: Sequence[Series]) -> Picture:
+    """Return the picture of some series; ``machine`` is for its footer."""
     rows = {row.trial: row for series in every for block in series.blocks for row in block.rows}
     ends = find_range(list(series.values.values()) for series in every)
     panels = []

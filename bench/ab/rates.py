@@ -1,4 +1,9 @@
-"""A self-test: its figures, computed from blocks, and its tables. Pure."""
+"""A self-test: its figures, computed from blocks, and its tables. Pure.
+
+``selftest`` computes the content of ``selftest.json`` with the first half; terminal and page show it with ``sections``.
+*apart* is the mean difference of two interpreters, which is subtracted from all blocks. A *planted* slowdown is a loop
+in each page of B, of a known size. Values are logarithms of B over A, as in ``frame.blocks``.
+"""
 
 import math
 import statistics
@@ -25,6 +30,7 @@ FINE = (
 )
 """Verdicts on counts of the same code, and of code with a planted call: of one interpreter, and of two."""
 Values = Mapping[str, float]
+"""Values of a block, or means of them, by metric."""
 SelfTest = Mapping[str, Any]
 """The content of ``selftest.json``."""
 
@@ -154,6 +160,7 @@ def sections(selftest: SelfTest) -> list[Section]:
 
 
 def _decisions(selftest: SelfTest) -> Table:
+    """Return the table of verdicts without a change, and with each planted slowdown."""
     heads = ("planted", "95 % interval", "decisions", "regression", "pass", "inconclusive", "mean blocks", "rate")
     lines = []
     for name, interval, kind in _kinds(selftest):
@@ -168,6 +175,7 @@ def _decisions(selftest: SelfTest) -> Table:
 
 
 def _noise(selftest: SelfTest) -> Table:
+    """Return the table of the standard deviations between blocks, and of the smallest change found."""
     lines = []
     for strategy, noise in selftest["noise"].items():
         taken = selftest["block_s"][strategy]
@@ -181,6 +189,7 @@ def _noise(selftest: SelfTest) -> Table:
 
 
 def _harness(selftest: SelfTest) -> Table:
+    """Return the table of what was measured of the harness itself."""
     late, extra, ceiling = selftest["lateness"], selftest["overhead"], selftest["server_ceiling_per_s"]
     times = " and ".join("-" if late[key] is None else units.duration(late[key]) for key in ("p50", "p99"))
     calls = selftest.get("calls", {"same": "-", "planted": "-"})

@@ -1,4 +1,9 @@
-"""The rule of a comparison in blocks: its looks, error rates and limits, and the smallest change it finds. Pure."""
+"""The rule of a comparison in blocks: its looks, error rates and limits, and the smallest change it finds. Pure.
+
+``command`` chooses a rule for the user's budget (``rule_for``), ``decide`` applies it. A *look* is a number of blocks
+at which a decision may be made; each look has its share of the chance of a false alarm. All changes are natural
+logarithms of B over A (0.05 is about 5 % worse); SDs are standard deviations of such values between blocks.
+"""
 
 import math
 from dataclasses import dataclass, replace
@@ -51,6 +56,7 @@ class Rule:
 
 
 DESIGNED = Rule()
+"""The rule where the user gives no budget."""
 
 
 def with_looks(looks: tuple[int, ...]) -> Rule:
@@ -84,7 +90,10 @@ def budget_for(duration_s: float) -> int:
 
 
 def blocks_to_find(slowdown: float, sd: float, rule: Rule = DESIGNED, metrics: int = 1) -> int | None:
-    """Return the number of blocks with which the rule finds a slowdown; None if 100 times the last look is too few."""
+    """Return the number of blocks with which the rule finds a slowdown (a logarithm), if blocks vary by ``sd``.
+
+    None if 100 times the last look is too few.
+    """
     for times in range(1, 101):
         longer = replace(rule, looks=tuple(times * look for look in rule.looks))
         if smallest_found(sd, longer, metrics) <= slowdown:

@@ -53,6 +53,7 @@ LATE = CrawlWorkload(
     connection="keep-alive",
     **served(SiteConfig(pages=10_000, links=0, delay="50ms")),
 )
+"""A crawl of 1,000 waiting fetches: how late the server answers them shows how exact its timers are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,9 @@
-"""A verdict as a section for terminal, page and Markdown, and as JSON."""
+"""A verdict as a section for terminal, page and Markdown, and as JSON.
+
+``command`` prints it (``text``, ``markdown``, ``to_json``, ``block_line``); ``show.studies`` puts ``sections`` into the
+page and the report of a stored run. The words are those of ``decide``; p, bounds and detectable changes are computed
+from its blocks.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -21,10 +26,13 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 WIDTH = 120
+"""Maximum width in a terminal."""
 COLOURS = {0: "bold green", 1: "bold red", 3: "bold yellow"}
 """By exit code."""
 HEADS = ("metric", "A", "B", "change", "95 % interval", "at worst", "p", "detectable")
+"""Heads of the table of metrics."""
 WRITE = {"cpu_per_page": units.duration, "throughput": units.rate, "memory": units.size}
+"""What writes the figure of a side, by metric."""
 MIN_P = 0.00001
 """Least p that is written as a number: no model of noise is more exact."""
 MAX_REASONS = 6
@@ -34,6 +42,7 @@ COLUMNS = (
     "detectable: the smallest change that the rule finds 90 % of the time if blocks vary as much as these",
     "block: one measurement of both sides, which take turns in slices; p: of a t test over the blocks, one-sided",
 )
+"""Sentences that explain the columns."""
 
 
 def sections(rows: Sequence[Row], stored: Mapping[str, Any] | None = None) -> list[Section]:
@@ -196,6 +205,7 @@ def not_gated(result: Result) -> dict[str, str]:
 
 
 def _line(result: Result, metric: str) -> tuple[str, ...]:
+    """Return the line of a metric; empty cells where it has no effect."""
     sides = [amount(metric, read.figure(result.tally.good, side, metric)) for side in SIDES]
     effects = {effect.metric: effect for effect in result.decision.effects}
     if metric not in effects:
@@ -208,6 +218,7 @@ def _line(result: Result, metric: str) -> tuple[str, ...]:
 
 
 def _effect_json(effect: Effect, result: Result) -> dict[str, Any]:
+    """Return the effect of a metric as JSON values: ratio, medians of both sides, noise, smallest change found."""
     sides = {side: read.figure(result.tally.good, side, effect.metric) for side in SIDES}
     return _ratio_json(effect) | {
         "median": {side: value if math.isfinite(value) else None for side, value in sides.items()},
@@ -219,6 +230,7 @@ def _effect_json(effect: Effect, result: Result) -> dict[str, Any]:
 
 
 def _ratio_json(effect: Effect) -> dict[str, Any]:
+    """Return the ratio of B over A with the ends of its interval; in the metric's own direction."""
     interval = effect.mean.interval()
     low, high = sorted(turned(effect.metric, end) for end in (interval.low, interval.high))
     ends = {"ratio": turned(effect.metric, effect.estimate), "low": low, "high": high}

@@ -1,8 +1,10 @@
 """From the rows of blocks of two sides to one value per block for each metric and control. Pure.
 
-A value is the logarithm of B over A, with its sign such that B is worse above 0: the sign of throughput is changed. A
-is measured twice in each block, and B is compared with the mean of both. A control is the second measurement of A over
-the first: the same code, so it should be 0, and it varies independently of the value.
+``ab.decide`` decides on these values; ``ab.command``, ``ab.show`` and the self-test read blocks with ``blocks`` and
+``comparisons``. A value is the natural logarithm of B over A, with its sign such that B is worse above 0: the sign of
+throughput is changed (``turned``). A is measured twice in each block, and B is compared with the mean of both. A
+*control* is the second measurement of A over the first: the same code, so it should be 0, and it varies independently
+of the value. A *gated* metric is one that the verdict depends on.
 """
 
 import math
@@ -17,6 +19,7 @@ from inflight.bench.rows.files import Row
 from inflight.bench.rows.kinds import Arm, ArmRow, ComparisonOf, Memory, Role
 
 TIMED = ("cpu_per_page", "throughput")
+"""Metrics that blocks measure; memory has trials of its own."""
 FALLING = frozenset({"throughput"})
 """Metrics of which less is worse; their changes are written with the sign that people expect."""
 CONTROLS = {"placebo CPU per page": "cpu_per_page", "placebo throughput": "throughput"}
@@ -25,8 +28,11 @@ MIN_CORE_SHARE = 0.5
 """Least share of its core that a side must use so that throughput is gated; below, it would hide slowdowns."""
 
 Side = Literal["A", "B"]
+"""A side of a comparison: A, the reference, or B, which may be worse."""
 SIDES: tuple[Side, ...] = ("A", "B")
+"""Both sides in their order."""
 _ROLES: dict[Side, tuple[Role, ...]] = {"A": ("reference", "placebo"), "B": ("compared",)}
+"""The roles that the arms of each side have in a block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +174,7 @@ def _log(block: Block, side: Side, metric: str) -> float | None:
 
 
 def _timed(row: ArmRow, metric: str) -> float:
+    """Return the logarithm of a timed figure of an arm."""
     figure = row.measured.cpu_per_page_ns if metric == "cpu_per_page" else row.measured.pages_per_s
     return _ln(figure or 0.0)
 

@@ -1,7 +1,8 @@
 """Means of figures over blocks, and their ratios along one axis. The one definition of "differs" is behind them.
 
-Both work on logarithms: the mean of a figure is a geometric one, and a difference is the logarithm of a ratio
-(``statistics``).
+``show`` (tables, findings, answer), ``runs``, ``predict`` and ``claims`` call ``summary`` and ``contrast`` on lines of
+the frame (``frame.frame``). Both work on logarithms: the mean of a figure is a geometric one, and a difference is the
+logarithm of a ratio (``statistics``). A *unit* is what varies independently: a block, or a round of whole crawls.
 """
 
 import math
@@ -17,7 +18,9 @@ from inflight.bench.frame import statistics as stats
 WORKLOAD = ("kind", "site", "connection", "cpu", "cpu_ns", "latency", "latency_ns", "in_flight", "length")
 """The columns in which the lines of one workload are equal. ``crawl`` and ``arm`` are timed differently."""
 SUMMARY = ("estimate", "low", "high", "n", "valid")
+"""Columns of ``summary`` behind those that it groups by."""
 CONTRAST = ("baseline", "estimate", "low", "high", "next_low", "next_high", "n", "p", "resolution", "answer")
+"""Columns of ``contrast`` behind those of the groups and the axis."""
 OF_CELL = (
     *("cycles", "cell", "is_waiting", "is_noisy", "is_unstable", "spread"),
     *("arm", "strategy", "stack", "role", "figure"),
@@ -105,4 +108,5 @@ def records(table: pd.DataFrame) -> list[Any]:
 
 
 def _key(key: Any) -> tuple[Any, ...]:
+    """Return the key of a group as a tuple."""
     return key if isinstance(key, tuple) else (key,)

@@ -1,4 +1,8 @@
-"""What figures are called, in which unit they are, and which end of them is the better one."""
+"""What figures are called, in which unit they are, and which end of them is the better one.
+
+All outputs of ``show``, ``runs`` and ``ab`` ask ``figure_of`` for a figure by its name, which is that of a field of
+``rows.kinds``. A new figure needs a line in FIGURES only if its name, read as words, is not what people should read.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,14 +15,17 @@ Write = Callable[[float, int], str]
 
 
 def _whole(value: float, _digits: int = 0) -> str:
+    """Write a count."""
     return units.count(round(value))
 
 
 def _per_page(value: float, _digits: int = 0) -> str:
+    """Write a count per page."""
     return units.count(round(value, 2))
 
 
 def _share(value: float, _digits: int = 0) -> str:
+    """Write a share as a percentage."""
     return units.percent(value)
 
 
@@ -37,9 +44,13 @@ class Figure:
 
 
 _time = partial(Figure, write=units.duration, best="shortest", worst="longest")
+"""A figure in nanoseconds of which less is better."""
 _size = partial(Figure, write=units.size, best="smallest", worst="largest")
+"""A figure in bytes of which less is better."""
 _count = partial(Figure, write=_whole)
+"""A figure that is a number of things."""
 _done = partial(Figure, write=_per_page, best="fewest", worst="most")
+"""A number of things that are done for each page."""
 
 FIGURES = {
     "pages_per_s": Figure("pages per second", units.rate, "fastest", "slowest", is_more_better=True, digits=3),
@@ -100,6 +111,7 @@ _BY_UNIT: dict[str, Write] = {
     "_per_s": units.number,
     "": units.number,
 }
+"""What writes a figure that is not in FIGURES, by the end of its name."""
 
 
 def figure_of(name: str) -> Figure:

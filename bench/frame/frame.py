@@ -1,4 +1,9 @@
-"""The frame: one pandas DataFrame with one line for each trial and figure. The only reader of rows."""
+"""The frame: one pandas DataFrame with one line for each trial and figure, made of the rows of a run.
+
+``show.studies``, ``runs``, ``predict`` and ``claims`` call ``trials`` (wide: a line for each row, a column for each
+figure), ``long`` (a line for each figure), ``with_cycles`` (what ratios need) and ``moments`` (figures over time).
+Every number of ``measured`` becomes a figure under its name in ``rows.kinds``; KEYS say what a line is of.
+"""
 
 import json
 import math
@@ -46,6 +51,7 @@ _OF_WORKLOAD = {
     *("id", "arm", "latency", "mean_latency_ns", "in_flight", "connection", "cpu", "cpu_ns", "comparison"),
     *("what", "n", "users", "variables", "rate_per_s", "ramp_per_s", "resource", "probe"),
 }
+"""Values of a workload that are columns of their own, and so no part of ``site``."""
 _OF_NUMBERS = ("_ns", "_bytes", "_share", "_per_s", "_per_page", "_in_flight", "pages")
 """Ends of the names of columns that have no texts."""
 _TAKEN = ("label", "line", "part", "row")
@@ -54,6 +60,7 @@ _OF_SERVER = (
     *("requests", "peak_in_flight", "cpu_share", "run_delay_share"),
     *("lateness_p50_ns", "lateness_p99_ns", "ceiling_per_s"),
 )
+"""Counts of the server that are figures, with ``server_`` before their names."""
 
 
 def frame(rows: Iterable["Row"]) -> pd.DataFrame:
@@ -143,6 +150,7 @@ def _derived(wide: pd.DataFrame) -> pd.DataFrame:
 
 
 def _keys(row: "Row") -> dict[str, Any]:
+    """Return KEYS and OF_TRIAL of a row, and ``label``: the name of its arm with all settings."""
     workload: Any = row.workload
     arm = getattr(workload, "arm", None)
     values = msgspec.to_builtins(workload)
@@ -273,6 +281,7 @@ def moments(rows: Iterable["Row"], wide: pd.DataFrame) -> pd.DataFrame:
 
 
 def _moments(measured: Any) -> Iterator[tuple[int, str, float]]:
+    """Yield the time (nanoseconds), the name and the value of each figure over time of a trial."""
     for name in ("samples", "backlog", "timeline"):
         if (line := getattr(measured, name, None)) is not None:
             yield from _line(line)
@@ -282,6 +291,7 @@ def _moments(measured: Any) -> Iterator[tuple[int, str, float]]:
 
 
 def _line(line: Any) -> Iterator[tuple[int, str, float]]:
+    """Yield the same of one time line, which has times or bins of equal length."""
     if isinstance(line, list):
         for pair in line:
             yield pair[0], "found", pair[1]

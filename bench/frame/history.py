@@ -1,7 +1,9 @@
 """What earlier runs on the same machine found: of each place, how far its ratio differs from run to run.
 
-The runs are those beside a run and in the folder of the series, the newest first. They are at least six hours apart:
-runs of one afternoon meet one state of the host.
+``show.studies`` calls ``history`` for the run that it shows. The spread between runs (``History.spreads``) makes the
+interval for the next run honest; memory and costs are shown beside those of earlier runs. The runs are those beside a
+run and in the folder of the series, the newest first. They are at least six hours apart: runs of one afternoon meet one
+state of the host. *Cell* and *place*: see ``ratios``.
 """
 
 import json
@@ -26,7 +28,9 @@ from inflight.bench.rows.files import Row, RowsError
 SERIES = "series"
 """Folder of runs at times that were fixed beforehand, beside other runs."""
 APART = timedelta(hours=6)
+"""Minimum time between two runs that count."""
 MIN_DAYS, MIN_RUNS, MAX_RUNS = 3, 3, 30
+"""Minimum number of days and of runs for a spread, and maximum number of runs."""
 MAX_READ = 200
 """Maximum number of folders that are read in search of these runs."""
 
@@ -143,6 +147,7 @@ def _others(folder: Path) -> Iterator[list[Row]]:
 
 
 def _earlier(start: datetime, stored: Sequence[Row]) -> Earlier:
+    """Return what later runs use of the rows of a run, which began at ``start``."""
     wide = trials(stored)
     lines = with_cycles(long(wide).query("figure == 'cpu_per_page_ns'"), stored)
     return Earlier(start.date(), ratios.estimates(lines), costs(lines), memory(wide))
@@ -168,6 +173,7 @@ def costs(lines: pd.DataFrame) -> Costs:
 
 
 def _counted(stored: Sequence[Row]) -> list[Row]:
+    """Return the rows that a history uses: arms of blocks and memory, without comparisons."""
     return [row for row in stored if row.kind in {"arm", "memory"} and not row.is_compared]
 
 
@@ -177,4 +183,5 @@ def _cell(row: Row) -> tuple[str, ...]:
 
 
 def _start(stored: Sequence[Row]) -> datetime:
+    """Return when a run began."""
     return min(datetime.fromisoformat(row.started_at) for row in stored)

@@ -1,4 +1,9 @@
-"""The state of the machine of a run: how steady it was, and what others took of the client's core. Pure."""
+"""The state of the machine of a run: how steady it was, and what others took of the client's core. Pure.
+
+``show.studies`` (the first sentences of an answer, and no findings from a noisy run) and ``frame.frame`` ask it.
+*Noisy*: other programs took so much of the core that no difference is trusted. *Unsteady*: windows of the same code
+vary too much. A *window* is the part that counts of a slice, which is one turn of an arm (``plan.trial``).
+"""
 
 import math
 import statistics
@@ -18,6 +23,7 @@ UNSTEADY = 0.08
 OF_NORMAL = 1.349
 """The interquartile range of a normal distribution, in standard deviations."""
 MIN_WINDOWS = 8
+"""Minimum number of windows for a variation."""
 
 
 def taken_share(rows: Iterable[Row]) -> float | None:
@@ -32,6 +38,7 @@ def worst_share(rows: Iterable[Row]) -> float | None:
 
 
 def _shares(rows: Iterable[Row]) -> list[float]:
+    """Return the share that others took, of each block or trial that knows it."""
     taken = {_place(row): share for row in rows if (share := _taken(row)) is not None}
     return list(taken.values())
 
@@ -55,6 +62,7 @@ def variation(lines: pd.DataFrame) -> float | None:
 
 
 def _place(row: Row) -> tuple[str, str | None]:
+    """Return what a share is of: a block, whose arms have the same one, or a trial."""
     return row.run, row.measured.block if row.kind == "arm" else row.trial
 
 

@@ -1,8 +1,10 @@
 """How far the ratios of a run can be trusted: the spread of its blocks, its resolution, and that between runs. Pure.
 
+``contrast`` asks it for each ratio that any output shows; ``runs.compare`` for the change between two runs.
 docs/method.md has the rule. All values are natural logarithms. A *cell* is one workload of one run; its pairs are each
 arm and the reference, the control (the reference once more) among them. A *place* is a cell of any run and two
-strategies.
+strategies. The *resolution* is the least difference that a cell can tell from none. An arm is *unstable* if its blocks
+jump between states.
 """
 
 import json
@@ -42,7 +44,9 @@ MANY_RUNS = 10
 """Number of own runs from which on their spread holds, even if it is less than that of the table."""
 
 Cell = tuple[Any, ...]
+"""Values that name a cell: those of OF_TABLE."""
 Place = tuple[Cell, frozenset[str]]
+"""A cell and the names of two strategies."""
 Estimates = Mapping[Place, stats.Estimate]
 """The ratios of CPU time per page in one run: of the first strategy by the alphabet to the other."""
 
@@ -66,7 +70,10 @@ Side = Mapping[str, Reading]
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """How far the ratio of two strategies differs from run to run beyond what its blocks say."""
+    """How far the ratio of two strategies differs from run to run beyond what its blocks say.
+
+    ``tau`` is a standard deviation of logarithms: 0.05 is about 5 %.
+    """
 
     tau: float
     freedom: float
@@ -78,6 +85,7 @@ SAME_CODE = Between(0.0, math.inf)
 Spreads = Mapping[Place, Between]
 """The spread between the runs of one machine."""
 NOT_MEASURED: Spreads = {}
+"""No earlier runs."""
 
 
 def measured_between(tau: float, runs: int) -> Between:
@@ -87,6 +95,7 @@ def measured_between(tau: float, runs: int) -> Between:
 
 @cache
 def _table(path: Path) -> Spreads:
+    """Return the spreads in a file as TABLE, by place."""
     table = {}
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         key = tuple(cell[name] for name in OF_TABLE)
@@ -134,6 +143,7 @@ class Pair:
 
 
 ALONE = Pair(None, SAME_CODE, is_unstable=False, is_counted=True)
+"""A pair of which nothing is known but its values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +334,12 @@ def with_spread(lines: pd.DataFrame, measured: Spreads) -> pd.DataFrame:
 
 
 def spread(sides: Mapping[str, Side], reference: str, control: str | None, measured: Spreads = NOT_MEASURED) -> Spread:
-    """Return the spread of a cell. ``sides`` has its arms; ``control``: the reference once more, if there is one."""
+    """Return the spread of a cell: how far its pairs vary, and the least difference that it can tell.
+
+    ``sides`` has its arms; ``control``: the reference once more, if there is one. With a control, the resolution is the
+    difference that the same code shows plus the half-width of its 95 % interval; without one, a half-width times the
+    root of 2.
+    """
     pairs = {arm: differences(side, sides[reference]) for arm, side in sides.items() if arm != reference}
     pairs = {arm: values for arm, values in pairs.items() if values}
     twice = pairs.get(control or "", [])

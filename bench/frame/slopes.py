@@ -1,5 +1,7 @@
 """Memory per additional fetch, thread or task: in layers, as slopes over the number held. Pure.
 
+The study of memory (``show.study``), ``history`` and claims call ``layers`` on trials of the frame, and ``slopes`` on
+its lines. A slope and not a quotient, because a process has memory before its first fetch.
 ``inflight.bench.measure.memory`` describes what is read. An unknown layer is left out and never counted as 0. The
 system-wide layers of the kernel are unknown in a trial that other processes disturbed.
 """
@@ -30,7 +32,9 @@ LAYERS = ("user", "page tables", "kernel stacks", "slab and sockets")
 SERVER = "server"
 """The processes of the server, of a swarm."""
 FULL = "all layers"
+"""The sum of all layers."""
 RSS = "resident (RSS)"
+"""What is usually reported; it is no layer."""
 BY = ("group", "connection", "site", "cpu", "arm", "stack")
 """The columns in which the trials behind a slope are equal."""
 SLOPE = ("estimate", "low", "high", "intercept", "is_straight", "points", "sizes")
@@ -41,8 +45,11 @@ MAX_BEND = 0.20
 """Maximum difference between the slopes of the two halves of a straight line, as a share of the whole slope."""
 
 _OF_PROCESS = {"user": "uss_bytes", "page tables": "page_tables_bytes", RSS: "rss_bytes"}
+"""The field of a row behind each layer of the process (``rows.parts.LAYERS``)."""
 _OF_SYSTEM = {"kernel stacks": ("kernel_stack_bytes",), "slab and sockets": ("slab_bytes", "socket_bytes")}
+"""The fields behind each system-wide layer."""
 _OF_SERVER = ("server_uss_bytes", "server_page_tables_bytes")
+"""The fields behind the server's memory, of a swarm."""
 _STAGES = {
     "idle": ("idle", "held"),
     "parked": ("memory", "parked"),
@@ -106,14 +113,17 @@ def layers(trials: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def _layers(trials: "pd.DataFrame", group: str, stage: str) -> "pd.DataFrame":
+    """Return the lines of one group, whose memory was read at ``stage``."""
     import pandas as pd
 
     unknown = pd.Series(math.nan, trials.index)
 
     def read(name: str) -> "pd.Series[float]":
+        """Return a field at the moment of the group, of each trial."""
         return trials.get(name, unknown).astype(float)
 
     def change(name: str) -> "pd.Series[float]":
+        """Return its growth since nothing was held."""
         return read(f"{stage}_{name}") - read(f"base_{name}")
 
     is_quiet = trials.get(f"{stage}_disturbed", unknown).isna()

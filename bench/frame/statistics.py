@@ -1,14 +1,14 @@
 """Statistics of comparisons: means of log ratios over blocks; and a model of the closed loop. Pure.
 
-All values of comparisons are natural logarithms, so a difference is the logarithm of a ratio. The unit of analysis is
-the block (a round of a run is a block). Values of common blocks are compared as pairs, as a disturbance affects the
-whole block.
+``contrast`` and ``ratios`` (all outputs), ``ab`` and ``runs`` use the first, ``predict`` the second. All values of
+comparisons are natural logarithms, so a difference is the logarithm of a ratio. The unit of analysis is the block (a
+round of a run is a block). Values of common blocks are compared as pairs, as a disturbance affects the whole block.
 
 The model: each of N fetches in flight takes the added latency L and the CPU time c. The throughput in pages per second
 is X(N) = min(N / (L + c), 1 / c), because a client whose core needs c per page cannot exceed 1 / c. The two asymptotes
-meet at the knee, N* = (L + c) / c. These are the asymptotic bounds of closed queueing networks (P. J. Denning and J. P.
-Buzen, "The Operational Analysis of Queueing Network Models", 1978; E. D. Lazowska et al., "Quantitative System
-Performance", 1984, chapter 5).
+meet at the knee, N* = (L + c) / c: beyond it, more in flight bring no more pages. These are the asymptotic bounds of
+closed queueing networks (P. J. Denning and J. P. Buzen, "The Operational Analysis of Queueing Network Models", 1978; E.
+D. Lazowska et al., "Quantitative System Performance", 1984, chapter 5).
 """
 
 import math
@@ -19,6 +19,7 @@ from statistics import fmean, stdev
 from typing import Any, Literal, TypeVar
 
 CONFIDENCE = 0.95
+"""Confidence of an interval; its complement is the level of a test."""
 MARGIN = math.log(1.02)
 """Minimum difference that counts: 2 %."""
 MOST = 709.0
@@ -31,7 +32,9 @@ CLEARLY_ABOVE = 1.5
 """Multiple of the knee that is clearly above it."""
 
 Key = TypeVar("Key", bound=Hashable)
+"""What names a comparison of a family."""
 Answer = Literal["differs", "same", "unknown", "unstable"]
+"""What is known of a ratio: see ``ratios.Ratio.answer``."""
 Logs = Mapping[Any, float]
 """One logarithm per block."""
 
@@ -103,7 +106,7 @@ def difference(first: Estimate, other: Estimate) -> Estimate:
 
 
 def compare(first: Logs, other: Logs) -> Estimate:
-    """Return ``one - other``: by pairs if at least two blocks, and half of them, are common, else by Welch.
+    """Return ``first - other``: by pairs if at least two blocks, and half of them, are common, else by Welch.
 
     Neither may be empty.
     """
@@ -152,6 +155,7 @@ def between(means: Sequence[float], errors: Sequence[float]) -> float:
     from scipy.optimize import brentq
 
     def excess(variance: float) -> float:
+        """Return by how much the weighted squares are larger than expected with this variance between runs."""
         weights = [1 / (error * error + variance) for error in errors]
         center = sum(weight * mean for weight, mean in zip(weights, means, strict=True)) / sum(weights)
         squares = sum(weight * (mean - center) ** 2 for weight, mean in zip(weights, means, strict=True))
@@ -192,6 +196,7 @@ def t_quantile(freedom: float, probability: float) -> float:
 
 
 def _sd(values: Sequence[float]) -> float:
+    """Return the standard deviation of values, at least MIN_SD; infinite for one value."""
     return max(MIN_SD, stdev(values)) if len(values) > 1 else math.inf
 
 
@@ -204,7 +209,7 @@ def exp(value: float) -> float:
 
 
 def knee(added_ns: float, cpu_ns: float) -> float:
-    """Return (L + c) / c: the knee of a loop whose fetches take only their latency and their CPU time."""
+    """Return (L + c) / c: the knee of a loop whose fetches take only their latency L and their CPU time c, in ns."""
     return (added_ns + cpu_ns) / cpu_ns
 
 
