@@ -1,4 +1,10 @@
-"""The registry of claims: one TOML file per claim, with its texts, its parts and its experiment."""
+"""The registry of claims: one TOML file per claim (``toml/``), with its texts, its parts and its experiment.
+
+``command`` loads the claims that a user asks for; ``evaluate`` reads their parts. A claim is a sentence of a well-known
+text. Its *parts* say which figure must be on which side of which edge; its *facts* what must have happened; its
+*experiment* which trials show that. The classes below are the format of a file: queries select trials in the frame
+(``frame.frame``).
+"""
 
 import tomllib
 from collections.abc import Iterable
@@ -14,7 +20,9 @@ from inflight.bench.plan.experiment import Experiment
 from inflight.bench.plan.judge import ExperimentError, nearest
 
 FOLDER = Path(__file__).with_name("toml")
+"""Folder of the files."""
 Text = Annotated[str, msgspec.Meta(min_length=1)]
+"""A text that is not empty."""
 
 
 class ClaimPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

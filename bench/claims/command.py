@@ -1,4 +1,9 @@
-"""``inflight claims``: plan the trials, reuse stored rows, run the other trials, judge the claims, and report."""
+"""``inflight claims``: plan the trials, reuse stored rows, run the other trials, judge the claims, and report.
+
+``claims`` has the claims, ``trials`` finds what is stored, ``evaluate`` judges, ``show`` writes. Claims share trials:
+each is run once. ``commands`` is the module of ``inflight run``, whose functions all commands share; ``runs`` measures;
+``plans`` are the trials of claims.
+"""
 
 import json
 import shutil

@@ -1,4 +1,9 @@
-"""The one evaluator: from the frame of a claim's trials to its figures, the answers of its parts, and the verdict."""
+"""The one evaluator: from the frame of a claim's trials to its figures, the answers of its parts, and the verdict.
+
+``command.report_of`` calls ``judge`` for each claim with the rows of its trials. Each part of a claim becomes an answer
+(yes, no, borderline, unknown); ``decide`` makes the verdict of them. Parts with the same *core* are one main statement:
+the claim is not true here if all parts of a core are "no". What a file may ask for is in ``claims``.
+"""
 
 import ast
 import json
@@ -17,8 +22,11 @@ from inflight.bench.frame.slopes import NoSlope, layers, memory_slope
 from inflight.bench.rows.files import Row
 
 BORDERLINE = "The interval of a deciding figure includes its boundary, so another run may give another verdict."
+"""Why a claim is only partly true."""
 NOT_TESTED = "Too few valid trials; not valid are {invalid} of {total}. {reasons}"
+"""Why a claim has no verdict."""
 LACKS = "the figures of its program are missing"
+"""Why a trial of a program does not count."""
 MIN_FREE = 0.9  # share of a core for threads with the lock; with less, other programs used the cores
 FREEST, MIN_SLICES = 24, 3
 """The freest slices of an arm are one in so many, and at least so many."""
@@ -81,6 +89,7 @@ def decide(answers: Sequence[PartAnswer]) -> tuple[Word, bool]:
 
 
 def _word(answers: Sequence[PartAnswer], true: Collection[str]) -> Word:
+    """Return the verdict if the answers in ``true`` count as yes, and all others as no."""
     cores = {answer.core for answer in answers if answer.answer in true}
     if any(answer.core and answer.core not in cores for answer in answers):
         return "not true here"
@@ -196,12 +205,14 @@ def _freest(trials: pd.DataFrame, rows: Sequence[Row]) -> pd.DataFrame:
 
 
 def _spread(of: FigureOf, trials: pd.DataFrame) -> Ends:
+    """Return the median of a column with the least and the greatest value. Raises UnknownError for too few rounds."""
     if of.column not in trials or len(values := trials[of.column].dropna()) < of.rounds:
         raise UnknownError("too few valid rounds")
     return float(values.median()), float(values.min()), float(values.max())
 
 
 def _slope(trials: pd.DataFrame, layer: str) -> Ends:
+    """Return the memory of one more of what is held, in bytes, with its interval. Raises UnknownError."""
     lines = layers(trials)
     part = lines[(lines["layer"] == layer) & (lines["group"] != "parked") & lines["size"].notna()]
     slope = memory_slope(list(part["n"]), list(part["size"]))
@@ -238,6 +249,7 @@ def _answers(part: ClaimPart, figures: dict[str, ClaimFigure]) -> list[PartAnswe
 
 
 def _answer(part: ClaimPart, figure: ClaimFigure, figures: dict[str, ClaimFigure]) -> Yes:
+    """Return on which side of the edge of its part a figure is, with its whole interval or not."""
     if figure.low is None or figure.high is None:
         return "unknown"
     is_below, is_above = figure.high < part.edge, figure.low >= part.edge

@@ -1,4 +1,9 @@
-"""Verdicts as text: a line per claim, all texts of one claim, and a section for Markdown and the page."""
+"""Verdicts as text: a line per claim, all texts of one claim, and a section for Markdown and the page.
+
+``command`` prints ``lines``, and ``whole`` if only one claim was asked for; ``show.studies`` puts ``section`` into the
+page and the report of a run; ``tools.document`` writes docs/claims.md with it. All of them take the ``Report`` or
+``Verdict`` of ``verdicts``, which ``evaluate`` made.
+"""
 
 from inflight.bench.claims.verdicts import WORDS, Report, Verdict, Word
 from inflight.bench.show import terminal, words
@@ -8,10 +13,11 @@ from inflight.bench.show.table import Cell, Detail, Section, Table
 from inflight.bench.show.terminal import DIM, GREEN, PLAIN, RED
 
 COLOURS: dict[Word, str] = dict(zip(WORDS, (GREEN, "\x1b[33m", RED, GREEN, DIM), strict=True))
+"""Colour of each verdict in a terminal."""
 
 
 def lines(report: Report, *, colour: bool = False) -> list[str]:
-    """Return a line for each claim, with its verdict and its figures."""
+    """Return a line for each claim: its id, its verdict and its figures; ``colour`` is for terminals."""
     rows = []
     for verdict in report.claims:
         before, after = (COLOURS[verdict.verdict], PLAIN) if colour else ("", "")
@@ -28,13 +34,13 @@ def whole(verdict: Verdict, width: int = 100) -> str:
 
 
 def facts(verdict: Verdict) -> tuple[str, ...]:
-    """Return the texts beside a verdict."""
+    """Return the texts beside a verdict: its reason, the origin of the claim, what was published, how it was tested."""
     names = ("why", "background", "source", "published", "tested")
     return tuple(f"{name.capitalize()}: {getattr(verdict, name)}" for name in names)
 
 
 def answers(verdict: Verdict) -> Table:
-    """Return the parts of a claim."""
+    """Return the parts of a claim as a table: what was measured, what it must be, and whether it is."""
     lines = []
     for part in verdict.answers:
         cells = (part.name, part.measured or "-", part.must, part.answer)
@@ -55,7 +61,7 @@ def section(report: Report) -> Section:
 
 
 def title(report: Report) -> str:
-    """Return the numbers of verdicts."""
+    """Return how many claims have each verdict."""
     return ", ".join(f"{word}: {sum(each.verdict == word for each in report.claims)}" for word in WORDS)
 
 
@@ -73,4 +79,5 @@ def provenance(report: Report) -> str:
 
 
 def _printable(text: str) -> str:
+    """Return a text of several lines with a question mark for what cannot be printed."""
     return "".join(char if char.isprintable() or char == "\n" else "?" for char in text.expandtabs())

@@ -1,4 +1,9 @@
-"""The trials that some claims need, each of them once, and the stored rows of earlier runs that answer them."""
+"""The trials that some claims need, each of them once, and the stored rows of earlier runs that answer them.
+
+``command`` calls ``union`` and ``trials_of`` for its plan, and ``find_rows`` and ``as_rows_of`` for what need not be
+measured again. A trial is known by its key (kind, strategy, workload, round), not by its id, so that a row of another
+run or another claim can be used.
+"""
 
 import json
 import sys
@@ -25,6 +30,7 @@ Measured = list[Row]
 """The rows of one trial in one run; of a block those of all its arms."""
 MAX_INVALID = 2  # measurements of a trial that never had a valid row
 TIMED_PROBES = ("selectors", "spin", "thread_per_fetch")
+"""Probes whose times are compared with each other."""
 
 
 def key_of(trial: Trial) -> Key:
@@ -42,6 +48,7 @@ def key_of_row(row: Row) -> Key:
 
 
 def _key(kind: str, strategy: str, workload: Mapping[str, Any], number: int) -> Key:
+    """Return the key: what identifies a trial, whatever its workload is called."""
     values = {name: value for name, value in workload.items() if name != "id"}
     if "arm" in values:  # the measurement does not depend on which arm is the reference
         values["arm"] = {name: value for name, value in values["arm"].items() if name != "role"}
@@ -152,10 +159,12 @@ def _usable(trial: Trial, moments: Iterable[dict[Key, Row]]) -> list[Measured]:
 
 
 def _is_valid(measured: Measured) -> bool:
+    """Return whether all rows of a trial are valid."""
     return all(row.valid for row in measured)
 
 
 def _is_skipped(measured: Measured) -> bool:
+    """Return whether a row of a trial was skipped."""
     return any(row.status == "skipped" for row in measured)
 
 

@@ -1,4 +1,9 @@
-"""Verdicts as in ``claims.json``; reads and writes that file."""
+"""Verdicts as in ``claims.json``; reads and writes that file.
+
+``evaluate`` makes ``Verdict``, ``command`` a ``Report`` of all of them, which it saves in the folder of the run;
+``show`` writes both, and ``show.folder`` loads them for the page. A verdict is of a claim, an answer of one of its
+parts.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +15,11 @@ from inflight.bench import units
 from inflight.bench.rows.files import content, write
 
 JSON_FILE = "claims.json"
+"""Name of the file in the folder of a run."""
 Word = Literal["true", "partly true", "not true here", "demonstration", "not tested"]
+"""The verdicts, from the best on: see ``evaluate.decide``."""
 WORDS: tuple[Word, ...] = get_args(Word)
+"""All of them in their order."""
 Yes = Literal["yes", "no", "borderline", "unknown"]
 """``borderline``: the interval of the figure includes its boundary."""
 WRITERS: dict[str, Callable[[float], str]] = {

@@ -1,8 +1,10 @@
 """Which model to choose for a workload, and the figures to expect, from the frame of a run. Pure.
 
-With N fetches in flight, added latency L, CPU work w per page and the model's own CPU time c per page, a model fetches
-X = min(N / (L + c + w), 1 / (c + w)) pages per second (``inflight.bench.frame.statistics``). X is computed for each
-block in which c was measured, so that models are compared within blocks. A workload that the run measured needs no X.
+``inflight advise`` (``commands.advise``) calls ``costs_near`` to find a run, ``advise``, and ``verify`` after it has
+measured; ``show`` writes the result. With N fetches in flight, added latency L, CPU work w per page and the model's own
+CPU time c per page, a model fetches X = min(N / (L + c + w), 1 / (c + w)) pages per second
+(``inflight.bench.frame.statistics``, which explains the *knee*, too). X is computed for each block in which c was
+measured, so that models are compared within blocks. A workload that the run measured needs no X.
 """
 
 import json
@@ -20,6 +22,7 @@ MIN_TURN_NS = 1_000_000
 NEAR = 2.0
 """Maximum factor between the wanted number in flight and that of the measured CPU time per page."""
 PLAIN = "kind == 'arm' and valid and stack == 'shared' and role != 'placebo' and arm == strategy and comparison == ''"
+"""Query for the lines of strategies as they are, in blocks of experiments."""
 
 
 class Wanted(NamedTuple):
@@ -48,6 +51,7 @@ def _plain(lines: DataFrame, site: Mapping[str, Any], figure: str) -> DataFrame:
 
 
 def _in_two_blocks(lines: DataFrame) -> DataFrame:
+    """Return the lines of strategies that were measured in two blocks or more."""
     return lines[lines.groupby(["in_flight", "strategy"])["unit"].transform("nunique") > 1]
 
 
@@ -98,6 +102,7 @@ def advise(lines: DataFrame, site: Mapping[str, Any], wanted: Wanted, lengths: M
 
 
 def _model(mean: Any, answer: str | None, wanted: Wanted) -> dict[str, Any]:
+    """Return the figures of a model as JSON values; times in nanoseconds, ends of 95 % intervals in lists of three."""
     least = knee(wanted.latency_ns, mean.estimate_cpu)
     return {
         "strategy": mean.strategy,
@@ -111,6 +116,7 @@ def _model(mean: Any, answer: str | None, wanted: Wanted) -> dict[str, Any]:
 
 
 def _ends(*ends: float) -> list[float | None]:
+    """Return the ends of an interval for JSON; null where they are unknown."""
     return [end if math.isfinite(end) else None for end in ends]
 
 

@@ -1,4 +1,4 @@
-"""Advice as text, from its JSON values. Pure."""
+"""Advice as text, from its JSON values (``advice``), for ``inflight advise``. Pure."""
 
 from datetime import datetime
 from typing import Any
@@ -8,9 +8,13 @@ from inflight.bench.show import terminal, words
 from inflight.bench.show.table import Section, Table
 
 HEADS = ("strategy", "pages/s", "95 % interval", "verdict", "limited by", "knee", "CPU per page", "core")
+"""Heads of the table of models."""
 VERDICTS = {None: "fastest", "differs": "slower", "same": "equal", "unknown": "can't tell"}
+"""What is written for the answer of each model beside the fastest."""
 EXPECTED = "Expected: min(N / (L + c + w), 1 / (c + w)) (docs/decisions.md); --verify measures this."
+"""How the figures were predicted, or"""
 MEASURED = "The run measured this workload; the pages/s are these measurements."
+"""that they were measured."""
 
 
 def text(advice: dict[str, Any], now: datetime) -> str:
@@ -34,6 +38,7 @@ def text(advice: dict[str, Any], now: datetime) -> str:
 
 
 def _line(model: dict[str, Any]) -> tuple[str, ...]:
+    """Return the line of a model."""
     return (
         model["strategy"],
         *_rate(model["pages_per_s"]),
@@ -57,9 +62,11 @@ def verified_text(advice: dict[str, Any]) -> str:
 
 
 def _rate(ends: list[float | None]) -> tuple[str, str]:
+    """Return a rate and its interval as text."""
     value, low, high = ("?" if end is None else units.number(end) for end in ends)
     return value, f"{low} to {high}"
 
 
 def _text(section: Section, place: str) -> str:
+    """Return a section for a terminal, with the path of a run below it."""
     return f"{terminal.text(section, 100).plain}\n{words.plain(place, 400)}"

@@ -1,6 +1,8 @@
 """The simulator: the CPU time per page of each model of a run and its measured points, as the data of a page.
 
-The formula for the sliders and all sentences are in ``templates``; a reader without a script has a table.
+``show.page`` calls ``fragment``. The page has sliders for latency, CPU work and number in flight, and computes the
+pages per second that each model can reach (``frame.statistics``: X(N)). The formula for the sliders and all sentences
+are in ``templates``; a reader without a script has a table.
 """
 
 import math
@@ -20,13 +22,19 @@ from inflight.bench.show.looks import looks
 from inflight.bench.show.table import Table
 
 _TEMPLATES = Path(__file__).with_name("templates")
+"""Folder of the parts of the page."""
 TIMED = "comparison == '' and kind in ('crawl', 'arm') and role != 'placebo'"
+"""Query for the lines of timed trials."""
 MAX_SHARE = 1.1
 """Maximum share of a core that a model on one core can show; beyond that it used a second core."""
 
 
 def simulated(every: DataFrame) -> dict[str, Any] | None:
-    """Return the data of the simulator of a frame; None without the costs of two models that share a setting."""
+    """Return the data of the simulator of a frame; None without the costs of two models that share a setting.
+
+    A setting is a kind of trial, a use of connections and a site. Costs are nanoseconds of CPU time per page without
+    latency and CPU work, by number in flight; points are measured pages per second.
+    """
     lines = every.query(TIMED)
     shares = lines[lines["figure"] == "cpu_share"].groupby("arm")["value"].median()
     plain = lines.query("valid and stack != 'none' and cores == 1 and (kind == 'arm' or site_pages >= in_flight)")
@@ -50,7 +58,10 @@ def simulated(every: DataFrame) -> dict[str, Any] | None:
 
 
 def _models(costs: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    """``costs``: (number in flight, CPU time per page in ns) without latency and CPU work, in ascending order."""
+    """Return the models, the cheapest with most in flight first, with their looks and costs.
+
+    ``costs``: (number in flight, CPU time per page in ns) without latency and CPU work, in ascending order.
+    """
     known, models = looks(costs), []
     for name, points in sorted(costs.items(), key=lambda item: item[1][-1][1]):
         look = known[name]

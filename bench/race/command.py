@@ -1,4 +1,9 @@
-"""The command ``inflight race``: measure or read a run, write the page, play the race, print its result."""
+"""The command ``inflight race``: measure or read a run, write the page, play the race, print its result.
+
+``lanes`` makes the race of the rows, ``page`` draws it; ``inflight demo`` calls ``show``, too. Two modules are called
+``run``: ``commands`` is that of ``inflight run``, whose functions all commands share, ``runs`` is the one that measures
+(``measure.run``).
+"""
 
 import shutil
 import sys
@@ -22,7 +27,9 @@ from inflight.bench.show import terminal
 from inflight.bench.show.terminal import wants_live
 
 PRESET = "race"
+"""The preset that is measured."""
 MAX_WIDTH = 100
+"""Maximum width of the result in columns."""
 
 
 @click.argument("folder", required=False, metavar="[RUN]", type=PLACE)

@@ -1,4 +1,8 @@
-"""``inflight demo``: the race of the README, recorded now in one round and played once; in all, ten seconds."""
+"""``inflight demo``: the race of the README, recorded now in one round and played once; in all, ten seconds.
+
+It runs the crawls of the preset ``race`` one after the other, without a folder: nothing is stored. ``command.show``
+plays them. ``commands`` is the module of ``inflight run``, ``runs`` and ``run_trial`` measure.
+"""
 
 import json
 from typing import Any
@@ -22,10 +26,12 @@ from inflight.bench.rows.files import Row
 ALONE_PAGES = 60
 """Pages of a crawl with one fetch in flight, which takes three seconds and does not finish the race."""
 REPLAY_S = 3
+"""How long the race is played, in seconds."""
 WHY = (
     "sequential asks for one page, waits, and asks for the next; the others wait for many at once. "
     f"It gets {ALONE_PAGES} pages."
 )
+"""What the race shows."""
 
 
 @JSON

@@ -1,4 +1,8 @@
-"""Races: the recorded crawls of one workload as lanes side by side, and their state at any time. Pure."""
+"""Races: the recorded crawls of one workload as lanes side by side, and their state at any time. Pure.
+
+``command``, ``demo`` and ``show.answer`` call ``races`` on the rows of a run; ``page`` draws the lanes. A lane is made
+of the timeline of a row: the pages that finished in each bin of time. Times are nanoseconds since the crawl began.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -74,6 +78,7 @@ def races(rows: Iterable[Row]) -> list[Race]:
 
 
 def _joins(row: Row, group: list[Row]) -> bool:
+    """Return whether a crawl can join a race of others: only the number in flight and that of pages differ."""
     guest, host = row.workload, group[0].workload
     site = structs.replace(guest.site, pages=host.site.pages)
     as_host = structs.replace(guest, id=host.id, arm=host.arm, in_flight=host.in_flight, site=site)
@@ -82,6 +87,7 @@ def _joins(row: Row, group: list[Row]) -> bool:
 
 
 def _race(alike: list[Row], guests: list[Row]) -> Race:
+    """Return the race of crawls that are alike, and of guests, which join it."""
     rounds: dict[str, list[Row]] = {}
     for row in (*alike, *guests):
         rounds.setdefault(row.arm, []).append(row)
@@ -102,6 +108,7 @@ def _median_round(rows: list[Row]) -> Row:
 
 
 def _lane(row: Row, pages: int, rank: int) -> Lane:
+    """Return the lane of a row; ``rank`` is its place in the race."""
     line, is_finished = row.measured.timeline, _pages(row) >= pages
     return Lane(
         row,
@@ -117,4 +124,5 @@ def _lane(row: Row, pages: int, rank: int) -> Lane:
 
 
 def _pages(row: Row) -> int:
+    """Return how many pages a crawl finished."""
     return sum(row.measured.timeline.completions)

@@ -1,6 +1,8 @@
 """The race as a table, as HTML, and played in a terminal.
 
-The HTML is markup that is complete without a script, data for the script, and a whole page.
+``command`` and ``demo`` play it (``watch``) and print its result (``section``); ``fragment`` is the part of a report's
+page (``show.page``) and, in ``page``, a page of its own. The HTML is markup that is complete without a script, data for
+the script, and a whole page.
 """
 
 import sys
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _TEMPLATES = Path(__file__).with_name("templates")
+"""Folder of the parts of the page."""
 REPLAY_S = 10
 """A replay lasts this many seconds, whatever it shows."""
 _POINTS = 8000
@@ -32,10 +35,12 @@ _POINTS = 8000
 BLOCKS, ASCII = "█▒░", "#+."
 """The characters of a bar: pages done, in flight, and waiting."""
 HEADS = ("strategy", "rank", "in flight", "pages", "time", "pages/s", "most threads", "memory (RSS)", "CPU")
+"""Heads of the table."""
 CAPTION = (
     "Replayed from recordings: each strategy ran alone, one after another; the lanes are shown side by side. "
     "A lane is the round with the median time. Ranks are by that time, and do not say whether two models differ."
 )
+"""What stands below the race."""
 
 
 def section(race: Race) -> Section:
@@ -57,6 +62,7 @@ def notes(race: Race) -> list[str]:
 
 
 def _line(lane: Lane, race: Race) -> tuple[str, ...]:
+    """Return the line of a lane."""
     measured, done = lane.row.measured, units.count(sum(lane.completions))
     samples = measured.samples.rss_bytes if measured.samples else []
     rss_bytes = max([measured.rss_bytes or 0, *samples])
@@ -143,7 +149,7 @@ def watch(race: Race, seconds: float) -> None:
 
 
 def frame(race: Race, at_ns: float, width: int, blocks: str = BLOCKS) -> "Text":
-    """Draw a moment of the race: a line for each lane."""
+    """Draw a moment of the race: a line for each lane. ``at_ns`` is the time since the crawls began."""
     from rich.text import Text
 
     heading = f"{race.title}: {units.count(race.pages)} pages, replayed; each strategy ran alone"

@@ -1,4 +1,8 @@
-"""``inflight compare``: read the runs, compare them, print, and write the requested files."""
+"""``inflight compare``: read the runs, compare them, print, and write the requested files.
+
+``compare`` computes, ``show`` writes text, ``plot`` draws. ``commands`` is the module of ``inflight run``, whose
+functions all commands share. Nothing is measured.
+"""
 
 import json
 from collections.abc import Sequence
@@ -14,6 +18,7 @@ from inflight.bench.measure.host import without_places
 from inflight.bench.plan.judge import need
 
 JSON_FILE, MARKDOWN_FILE = "compare.json", "compare.md"
+"""Names of the files that --out asks for."""
 
 
 @click.argument("places", nargs=-1, metavar="RUN RUN...", type=PLACE)

@@ -24,7 +24,9 @@ from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
 
 TIMES, MEMORY = ["cpu_per_page_ns", "pages_per_s"], "user_bytes_per_fetch"
+"""Figures that are compared as ratios to the baseline of their run; and memory, which is compared as it is."""
 WORKLOAD = ["kind", "connection", "site", "site_pages", "cpu_ns", "cpu", "latency_ns", "latency", "in_flight"]
+"""Columns of the frame in which the figures of one workload are equal."""
 KEYS = ["figure", *WORKLOAD, "interpreter", "cores", "arm", "against", "is_ratio"]
 """What a figure is of. ``against``: the baseline. ``is_ratio``: a ratio to it; else the baseline itself, or memory."""
 ORDER = ["figure", "latency_ns", "cpu_ns", "in_flight", "site", "kind", "connection", "is_ratio", "arm", "run"]
@@ -107,7 +109,7 @@ def clock(rows: Sequence[Row]) -> str | None:
 
 
 def compare(runs: Sequence[Run]) -> ComparedRuns:
-    """Compare the last of at least two runs with the first one."""
+    """Compare the last of at least two runs with the first one; those between are shown, and show change points."""
     lines = pd.concat([_lines(run.rows).assign(run=place) for place, run in enumerate(runs)])
     keys = [*KEYS, "run"]
     last = len(runs) - 1

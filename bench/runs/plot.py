@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAX_PANELS = 6
+"""Maximum number of workloads that are drawn."""
 BESIDE = 0.05
 """Distance between the points of two strategies in a run, so that their intervals do not cover each other."""
 NOTE = (
     "Points: means over blocks, a ratio to the baseline of the same run. Bars: 95 % intervals of that run. "
     "Dashed: a change point."
 )
+"""How to read the plot."""
 
 
 def picture(comparison: ComparedRuns) -> Picture:
@@ -45,6 +47,7 @@ def picture(comparison: ComparedRuns) -> Picture:
 
 
 def _draw(axes: "Axes", means: pd.DataFrame, names: Sequence[str], comparison: ComparedRuns) -> None:
+    """Draw the figures of one workload: a line over the runs for each strategy of ``names``."""
     known, labels = looks(names[:MAX_LINES]), list[Label]()
     for place, (arm, group) in enumerate(means.groupby("arm", sort=False)):
         aside = 1 + BESIDE * (place - (means["arm"].nunique() - 1) / 2)

@@ -1,4 +1,4 @@
-"""The comparison of stored runs as text, Markdown and JSON."""
+"""The comparison of stored runs (``compare``) as text, Markdown and JSON, for ``command``; ``plot`` uses its words."""
 
 import json
 import math
@@ -17,9 +17,13 @@ from inflight.bench.show.study import site_differences
 from inflight.bench.show.table import Group, Line, Section, Table
 
 WIDTH = 100
+"""Maximum width in a terminal."""
 FORMAT = 2
+"""Format of the JSON."""
 TITLE = "{verdict}: {worse} worse, {better} better, {equal} equal within 2 %, {range} in range, {tell} can't tell"
+"""The verdict, and the number of figures with each answer."""
 SIGNS = {"equal": "=", "in range": "in range", "can't tell": "?", "worse": "worse", "better": "better"}
+"""Sign of each answer in the table."""
 NOTES = (
     "Times are ratios to the baseline of the same run. The line of the baseline itself, and memory, are absolute.",
     "Last column: the last run over the first, with its 95 % interval. =: equal within 2 %. ?: can't tell.",
@@ -27,9 +31,13 @@ NOTES = (
     "The answers allow for the number of comparisons within a workload; the intervals do not.",
     "A baseline that got worse is no regression: the machine or the code changed. `inflight ab` decides which.",
 )
+"""Sentences below the tables."""
 UNLIKE = "No verdict (machines or clocks differ, or are unknown)"
+"""Verdict on runs that cannot be compared."""
 POINTS = "Change points are by Apache Otava: p at most 0.001, not corrected for their number, and at least 2 %."
+"""What stands below change points, and"""
 NO_POINTS = "Change points need Apache Otava: pip install apache-otava."
+"""what stands there without Otava."""
 
 
 def title(comparison: ComparedRuns) -> str:
@@ -84,6 +92,7 @@ def value_text(line: Any, value: float) -> str:
 
 
 def _section(comparison: ComparedRuns) -> Section:
+    """Return the comparison as tables."""
     lines = []
     for number, run in enumerate(comparison.runs, 1):
         lines.append((f"{number}: {words.plain(run.name, 80)}", str(len(run.rows)), str(run.valid)))

@@ -27,7 +27,9 @@ from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.kept import Kept
 
 IN_FLIGHT = 8
+"""Number of workers."""
 LIFETIME_S = 300
+"""Time in seconds after which the kernel ends the process."""
 
 
 def main() -> None:
@@ -90,6 +92,7 @@ def generators_uncancelled(model: Any, job: Job, frontier: Frontier) -> None:
     real: Callable[[Any, BaseException], None] = model.Task.throw
 
     def throw(task: Any, error: BaseException) -> None:
+        """Throw an error into a task, unless it is the cancellation."""
         if not isinstance(error, model.Cancelled):
             real(task, error)
 
@@ -114,6 +117,7 @@ def start_threads(model: Any, job: Job, frontier: Frontier, *, daemon: bool) -> 
     pool = model.Pool(job, frontier)  # for the state that its connections share
 
     def work() -> None:
+        """Fetch forever; no error is handled, as none is expected."""
         connection = model.Connection(pool)
         while True:
             fetch = waiting.get()
@@ -142,6 +146,7 @@ PROGRAMS: dict[tuple[str, str], tuple[Callable[[Any, Job, Frontier], None], dict
     ("thread_pool", "left-out"): (threads_forgotten, {}),
     ("thread_pool", "left-out-daemon"): (daemons_forgotten, {}),
 }
+"""What crawls without a cancel, by strategy and variant, with changes of the job; others crawl as they are."""
 
 
 # Leftovers

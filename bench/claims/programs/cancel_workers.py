@@ -1,6 +1,7 @@
 """Show what is left after a crawl, per strategy, and what happens when the workers are not cancelled at the end.
 
-Each crawl runs in a child process (``_workers.py``), because some of them never end. ``variant`` says how it ends:
+A program of a claim (``claims.programs`` says how it is run). Each crawl runs in a child process (``_workers.py``),
+because some of them never end. ``variant`` says how it ends:
 
 - ``cancelled``: the strategy as it is.
 - ``left-out``: the same workers, which are not cancelled. asyncio: the loop is closed while they wait. generators: the
@@ -28,7 +29,9 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "strategy": installed_strategies(),
     "variant": ("cancelled", "left-out", "left-out-run", "left-out-daemon"),
 }
+"""The arguments of the program with their usual values."""
 SITE = {"pages": 40, "links": 5}
+"""The site that is crawled."""
 
 LEAVES_OUT = {
     "left-out": ("thread_pool", "generators", "native_asyncio"),
@@ -41,9 +44,13 @@ CRAWL_S = 20.0
 EXIT_S = 5.0
 """Time limit from the end of the crawl to the end of the process."""
 MAX_LINES = 40
+"""Maximum number of lines that the result has of what the child printed."""
 _HEADERS = ("Traceback (most recent call last):", "Exception ignored in", "Exception in thread")
+"""How a traceback begins."""
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+"""What differs from process to process in what is printed."""
 _FOLDERS = re.compile(r"(?<![\w.])/(?:[^/\s'\"<>:]+/)+")
+"""Matches the folders of a path."""
 
 
 def measure(base: str, strategy: str, variant: str) -> dict[str, Any]:

@@ -1,11 +1,12 @@
 """Show whether check-then-act on shared state is safe without a lock: between threads, and between coroutines.
 
-Eight workers take pages and enter their links into one unlocked ledger. If a link is new, they compute its URL and
-admit it. They also increment a counter, which is a read, a computation and a write. All pages of a batch have the same
-new links, as the pages of one section of a site do. CPython 3.11 switches threads only at function calls and backward
-jumps (CHECK_EVAL_BREAKER in Python/ceval.c), so a race needs a call between check and act, which nearly every program
-has. How often threads switch also depends on the kernel: far less often on one core than on two. A coroutine yields
-only where it says so: between two pages, and not between check and act, unless it is written like that.
+A program of a claim (``claims.programs`` says how it is run). Eight workers take pages and enter their links into one
+unlocked ledger. If a link is new, they compute its URL and admit it. They also increment a counter, which is a read, a
+computation and a write. All pages of a batch have the same new links, as the pages of one section of a site do. CPython
+3.11 switches threads only at function calls and backward jumps (CHECK_EVAL_BREAKER in Python/ceval.c), so a race needs
+a call between check and act, which nearly every program has. How often threads switch also depends on the kernel: far
+less often on one core than on two. A coroutine yields only where it says so: between two pages, and not between check
+and act, unless it is written like that.
 """
 
 import sys
@@ -18,7 +19,9 @@ from typing import Any
 from inflight.bench.claims.programs._shared import timed
 
 WORKERS = 8
+"""Number of threads, or of coroutines."""
 BATCHES = 100
+"""Number of pages of each worker."""
 LINKS = 60
 """New links of a batch, which every page of the batch has."""
 
@@ -200,5 +203,8 @@ MODELS: dict[str, Callable[[Ledger, list[list[Page]]], None]] = {
     "asyncio": native,
     "coroutines-yielding": coroutines_yielding,
 }
+"""What the workers are, by the argument ``model``."""
 ARGUMENTS: dict[str, tuple[Any, ...]] = {"model": tuple(MODELS), "switch_interval_us": (1,)}
+"""The arguments of the program with their usual values."""
 SITE = None
+"""No server is needed."""

@@ -1,8 +1,9 @@
 """Show how the cost of a page grows with idle connections, for each kind of selector of this platform.
 
-The callbacks strategy always fetches the same pages, while idle connections are registered with its selector too. They
-are real connections to a child process that accepts them and stays silent. They are registered before the clock starts
-and unregistered after it has stopped, so their only cost is that of the selector.
+A program of a claim (``claims.programs`` says how it is run). The callbacks strategy always fetches the same pages,
+while idle connections are registered with its selector too. They are real connections to a child process that accepts
+them and stays silent. They are registered before the clock starts and unregistered after it has stopped, so their only
+cost is that of the selector.
 
 select() and poll() are given the whole list at every call, epoll_wait() is not. But Python gives it room for as many
 events as there are registered descriptors (EpollSelector.select in Lib/selectors.py).
@@ -29,13 +30,17 @@ KINDS = {
     )
     if hasattr(selectors, attribute)
 }
+"""The selectors of this platform."""
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "selector": tuple(KINDS),
     "idle": (0, 250, 500, 900, 2000, 4000, 8000),
 }
+"""The arguments of the program with their usual values."""
 SITE = {"pages": 1500, "links": 0}
+"""The site that is crawled."""
 
 IN_FLIGHT = 10
+"""Number of fetches in flight."""
 RESERVE = 64
 """Descriptors besides the idle ones: standard streams, the fetches, the selector, files of the interpreter."""
 FD_SETSIZE = 1024
@@ -94,15 +99,19 @@ def crowded(kind: Any) -> Any:
     """Return a subclass of a selector that stays open when the crawl closes it."""
 
     class Crowded(kind):  # type: ignore[misc]
+        """A selector that counts its waits, and ignores that the crawl closes it."""
+
         largest_fd = -1
         waits = 0
 
         def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+            """Register a socket, and note the largest descriptor."""
             key: selectors.SelectorKey = super().register(fileobj, events, data)
             self.largest_fd = max(self.largest_fd, key.fd)
             return key
 
         def select(self, timeout: float | None = None) -> Any:
+            """Wait, and count that."""
             self.waits += 1
             return super().select(timeout)
 
@@ -110,6 +119,7 @@ def crowded(kind: Any) -> Any:
             """Stay open: closing the idle connections is not part of the crawl."""
 
         def disperse(self) -> None:
+            """Close it in the end."""
             super().close()
 
     return Crowded
@@ -122,6 +132,7 @@ def idle_connections(count: int) -> Iterator[list[socket.socket]]:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
 
         def accept_silently(tell: socket.socket) -> None:
+            """Accept connections in the child process, say so for each, and wait for the end of the other process."""
             held: list[socket.socket] = []
             while len(held) < count and not select.select([listener, tell], [], [])[0].count(tell):
                 held.append(listener.accept()[0])

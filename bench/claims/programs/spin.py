@@ -1,6 +1,7 @@
 """Show the cost of waiting for late peers by busy polling, compared with a selector.
 
-A peer (a child process) lets each of several sockets wait. ``waits_for`` is what the wait is for:
+A program of a claim (``claims.programs`` says how it is run). A peer (a child process) lets each of several sockets
+wait. ``waits_for`` is what the wait is for:
 
 - ``answer``: the peer sends, on one socket after the other, until ``wait_ms`` have passed.
 - ``connect``: the original form of the claim, a non-blocking connect and then attempts to send in a tight loop. On
@@ -28,15 +29,20 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "sockets": (1, 50),
     "wait_ms": (500,),
 }
+"""The arguments of the program with their usual values."""
 SITE = None
+"""No server is needed."""
 
 BACKLOG = 1
+"""Backlog of each listener."""
 FILLERS = BACKLOG + 1
 """The queue of accepted connections is full when it holds *more* than the backlog (sk_acceptq_is_full, Linux)."""
 
 FOR_EVER_NS = 60_000_000_000
+"""Longer than the program runs."""
 
 Attempt = Callable[[socket.socket], bool]
+"""Tries what the wait is for on a socket; returns whether it succeeded."""
 
 
 def measure(base: str, how: str, waits_for: str, sockets: int, wait_ms: int) -> dict[str, Any]:  # noqa: ARG001  (no server is needed)
@@ -82,6 +88,7 @@ def by_selector(socks: list[socket.socket], event: int, attempt: Attempt) -> int
 
 
 WAITS = {"spin": spin, "selector": by_selector}
+"""How to wait, by the argument ``how``."""
 
 
 def has_answer(sock: socket.socket) -> bool:
@@ -114,6 +121,7 @@ def late_answers(count: int, wait_ns: int) -> Iterator[list[socket.socket]]:
         begin_ns = time.monotonic_ns()
 
         def answer(lifeline: socket.socket) -> None:
+            """Answer on one socket after the other, in the child process."""
             for n, sock in enumerate(far, 1):
                 sleep_until(begin_ns + wait_ns * n // count, lifeline)
                 sock.send(b"!")
@@ -135,6 +143,7 @@ def late_connections(count: int, wait_ns: int) -> Iterator[list[socket.socket]]:
         begin_ns = time.monotonic_ns()
 
         def make_room(lifeline: socket.socket) -> None:
+            """Accept the connections that fill the backlogs, in the child process."""
             sleep_until(begin_ns + wait_ns, lifeline)
             taken = [listener.accept() for listener in listeners for _ in range(FILLERS)]
             sleep_until(begin_ns + FOR_EVER_NS, lifeline)  # killed long before; until then the connections stay open

@@ -1,9 +1,10 @@
 """Show what a traceback still contains in each model, with a planted error in the parser.
 
-One fetch is in flight at a time, so the failing fetch is the one that was started last. The probe lists functions of
-the strategy's file, outermost first: those on the stack when that fetch was started, and those in the traceback of the
-error as it leaves ``crawl``. A callback runs long after its callers have returned, so their names are lost, and their
-state has to be kept on an object. A coroutine's callers are still on the stack, with their local variables.
+A program of a claim (``claims.programs`` says how it is run). One fetch is in flight at a time, so the failing fetch is
+the one that was started last. The probe lists functions of the strategy's file, outermost first: those on the stack
+when that fetch was started, and those in the traceback of the error as it leaves ``crawl``. A callback runs long after
+its callers have returned, so their names are lost, and their state has to be kept on an object. A coroutine's callers
+are still on the stack, with their local variables.
 """
 
 import inspect
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from inflight.strategies.core.page import Fetch
 
 _FILE_NAME = re.compile(r'File "(?:[^"]*[/\\])?([^"/\\]+)"')
+"""Matches the path of a file in a traceback."""
 
 
 def shared_stack_strategies() -> tuple[str, ...]:
@@ -27,9 +29,12 @@ def shared_stack_strategies() -> tuple[str, ...]:
 
 
 ARGUMENTS: dict[str, tuple[Any, ...]] = {"strategy": shared_stack_strategies(), "at": (1,)}
+"""The arguments of the program with their usual values."""
 SITE = {"pages": 50, "links": 5}
+"""The site that is crawled."""
 
 PLANTED = "planted"
+"""Message of the planted error."""
 
 
 def measure(base: str, strategy: str, at: int) -> dict[str, Any]:
@@ -81,7 +86,10 @@ def watched_frontier(file: str) -> tuple[type[Any], list[tuple["Fetch", list[str
     starts: list[tuple[Fetch, list[str]]] = []
 
     class RecordingFrontier(Frontier):
+        """A frontier that records the stack at the start of each fetch."""
+
         def start(self, fetch: "Fetch") -> None:
+            """Record which functions started the fetch, and start it."""
             frames = [frame for frame in callers() if frame.f_code.co_filename == file]
             starts.append((fetch, [frame.f_code.co_name for frame in reversed(frames)]))
             super().start(fetch)
@@ -106,6 +114,7 @@ def plant_error(at: int) -> None:
     calls = iter(range(1, at))
 
     def feed(parser: Any, data: bytes) -> Any:
+        """Parse, or fail at the call that was asked for."""
         if next(calls, None) is None:
             raise RuntimeError(PLANTED)
         return real(parser, data)

@@ -1,7 +1,8 @@
 """Show what a thread pool and kept connections save, compared with a new thread for each fetch.
 
-``pool`` is the strategy thread_pool. The thread-per-fetch program below has the same blocking calls in the same order,
-the same parser and frontier, and one lock. A thread that ends starts its successors.
+A program of a claim (``claims.programs`` says how it is run). ``pool`` is the strategy thread_pool. The
+thread-per-fetch program below has the same blocking calls in the same order, the same parser and frontier, and one
+lock. A thread that ends starts its successors.
 """
 
 import socket
@@ -26,7 +27,9 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "connection": ("keep-alive", "per-fetch"),
     "in_flight": (10,),
 }
+"""The arguments of the program with their usual values."""
 SITE = {"pages": 1500, "links": 10}
+"""The site that is crawled."""
 
 
 def measure(base: str, how: str, connection: Literal["keep-alive", "per-fetch"], in_flight: int) -> dict[str, Any]:
@@ -61,6 +64,7 @@ def counted_threads() -> Iterator[list[str]]:
     real: Callable[[threading.Thread], None] = patched.start
 
     def start(thread: threading.Thread) -> None:
+        """Start a thread, and note its name."""
         real(thread)
         started.append(thread.name)
 
