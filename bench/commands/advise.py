@@ -1,4 +1,8 @@
-"""``inflight advise``: find or measure the CPU time per page, recommend a model, and verify the advice if asked."""
+"""``inflight advise``: find or measure the CPU time per page, recommend a model, and verify the advice if asked.
+
+``predict.advice`` computes, ``predict.show`` writes. ``commands`` is the module of ``inflight run``, whose functions
+all commands share; ``runs`` measures.
+"""
 
 import json
 from collections.abc import Collection, Mapping
@@ -26,6 +30,7 @@ from inflight.fake_server.delays import duration_text, parse_delay, parse_durati
 from inflight.fake_server.site import SiteConfig
 
 FORMAT, UNKNOWN = 3, 3
+"""Format of the JSON; and the exit code without a confident recommendation."""
 SITE = {key: SiteConfig().to_dict()[key] for key in ("links", "body_bytes", "body_spread")}
 """The values of the site on which the CPU time per page depends."""
 BLOCKS, CYCLES = 5, 6
@@ -110,7 +115,7 @@ def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: 
 
 
 def _left_out(experiment: Experiment) -> dict[str, str]:
-    """Return the strategies that cannot have this many in flight here, each with the reason."""
+    """Return the strategies that cannot have this many in flight here, each with the reason; they are not compared."""
     reasons = {name: f"never has more than {most:,} in flight" for name, most in runs.above_limits(experiment).items()}
     for trial in map(runs.judge, runs.all_trials(experiment)):
         reasons |= {part.name: trial.short[part.id] for part in row_trials(trial) if part.id in trial.short}
@@ -138,6 +143,7 @@ def newest(out: Path, machine: Mapping[str, Any], in_flight: int, names: Collect
 
 
 def _experiment(grid: ThroughputTable, names: Collection[str]) -> Experiment:
+    """Return the experiment that measures one workload, in blocks of these strategies."""
     about = "Measured by `inflight advise`."
     return Experiment(name="advise", about=about, strategies=tuple(names), rounds=BLOCKS, throughput=(grid,))
 

@@ -1,4 +1,9 @@
-"""``inflight check``: run the conformance suite on one strategy, and say which rules of the contract it breaks."""
+"""``inflight check``: run the conformance suite on one strategy, and say which rules of the contract it breaks.
+
+The suite is ``inflight.conformance``: tests of pytest, each of which belongs to a rule of ``strategies/base.py``.
+``check`` runs pytest in this process, with ``conformance.plugin``, which runs the cases in several processes and
+collects how each ended; ``text_of`` and ``json_of`` write the result. A *case* is a test with its parameters.
+"""
 
 import io
 import json
@@ -153,6 +158,7 @@ class Checked:
 
 
 OUTCOMES = ("passed", "failed", "skipped", "limit")
+"""How a case can end; limit: a known limit of the client's library."""
 
 
 def text_of(checked: Checked, *, verbose: bool) -> Iterator[str]:
@@ -192,6 +198,7 @@ def json_of(checked: Checked) -> dict[str, Any]:
     """Return the result as JSON values."""
 
     def values_of(rule: str, outcome: str) -> list[dict[str, Any]]:
+        """Return the cases of a rule with an outcome."""
         cases = checked.of(rule, outcome)
         return [{"test": case.test, "case": case.case, "lines": list(case.ending.lines)} for case in cases]
 
@@ -218,6 +225,7 @@ def json_of(checked: Checked) -> dict[str, Any]:
 
 
 def _group(cases: "Iterable[Case]", key: "Callable[[Case], str]") -> "dict[str, list[Case]]":
+    """Return the cases by a key, in their order."""
     groups: dict[str, list[Case]] = {}
     for case in cases:
         groups.setdefault(key(case), []).append(case)

@@ -1,4 +1,8 @@
-"""``inflight crawl``: crawl http sites with one strategy, in a worker, and print what was found."""
+"""``inflight crawl``: crawl http sites with one strategy, in a worker, and print what was found.
+
+It measures nothing: the strategies are used as a crawler. ``job`` makes a ``Job`` of the options, ``_crawled`` runs it
+in the process ``measure.crawl_worker``; the rest prints pages and totals.
+"""
 
 import json
 import os
@@ -29,6 +33,7 @@ from inflight.strategies.core.links import host_of, normalise
 from inflight.strategies.core.page import Page
 
 WORKER = "inflight.bench.measure.crawl_worker"
+"""The program of the worker."""
 LIFETIME_S = 366 * 86_400.0
 """A crawl has no deadline; its worker ends with this process."""
 LONGEST_TIMEOUT_NS = 86_400_000_000_000
@@ -199,6 +204,7 @@ def summarise(pages: Sequence[Page], seconds: float) -> dict[str, Any]:
 
 
 def _root(url: str) -> str:
+    """Return the URL from which a crawl starts in its normal form, http if it has no scheme. Raises ExperimentError."""
     text = url if "://" in url else f"http://{url}"
     try:
         normal = normalise(text)
@@ -211,6 +217,7 @@ def _root(url: str) -> str:
 
 
 def _line(page: Page) -> str:
+    """Return the line of a page: status, URL, where a redirect leads, error, type, size and new links."""
     facts = [str(page.status) if page.status is not None else "---", page.url]
     if page.next_url is not None:
         facts.append(f"-> {page.next_url}")
@@ -226,6 +233,7 @@ def _line(page: Page) -> str:
 
 
 def _totals(strategy: str, summary: dict[str, Any]) -> str:
+    """Return the lines of the summary."""
     elapsed = duration(round(summary["seconds"] * 1e9))
     return (
         f"\n{strategy}: {counted(summary['urls'], 'URL')}, {counted(summary['pages'], 'page')} "

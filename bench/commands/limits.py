@@ -1,4 +1,8 @@
-"""The command ``inflight limits``: predict each limit, find that of threads, and explain the finding."""
+"""The command ``inflight limits``: predict each limit, find that of threads, and explain the finding.
+
+``measure.limits`` predicts and finds; here its figures are printed, and stored as rows of a run with --out. A *ceiling*
+is one limit with what it leaves.
+"""
 
 import json
 import math
@@ -27,7 +31,9 @@ from inflight.bench.rows import files as rows
 from inflight.bench.rows.kinds import Ceiling
 
 LABEL = 10
+"""Width of the labels."""
 ABOUT = "The limits of this machine, as found by inflight limits."
+"""What the experiment of such a run measures."""
 Save = Callable[[str, dict[str, Any], Begin], None]
 """Function that stores the finding about a resource, and when it began."""
 
@@ -76,6 +82,7 @@ def run(*, resources: Sequence[str], dry_run: bool, through_shared: bool, as_jso
 
 
 def _find(resource: str, printer: "Printer", save: Save | None, *, through_shared: bool) -> dict[str, Any]:
+    """Find how much of a resource a process gets, print it, and store it if asked."""
     printer.head(resource)
     if resource == "threads":
         printer.plan(limits.predict(resource), through_shared=through_shared)
@@ -138,9 +145,11 @@ class Printer:
         self._print("")
 
     def _line(self, label: str, text: str, style: str = "") -> None:
+        """Print a line with a label."""
         self._print(text, style, before=f"  {label:<{LABEL}} ")
 
     def _print(self, text: str, style: str = "", *, before: str = "") -> None:
+        """Print a text in a style, behind another text without one."""
         from rich.console import Console
         from rich.text import Text
 
@@ -154,6 +163,7 @@ def amount(resource: str, number: int) -> str:
 
 
 _NOUNS = {"threads": "threads", "descriptors": "descriptors", "ports": "ports", "backlog": "connections"}
+"""What an amount of each resource is called."""
 
 
 def _saver(out: Path, chosen: Sequence[str], *, through_shared: bool) -> Save:
@@ -164,6 +174,7 @@ def _saver(out: Path, chosen: Sequence[str], *, through_shared: bool) -> Save:
     trials = {trial.name: trial for trial in plan.expand(wanted, {})}
 
     def save(resource: str, values: dict[str, Any], begin: Begin) -> None:
+        """Append the row of a resource; after the last one, save plots and page."""
         row = limits.make_row(trials[resource], folder.name, begin, values)
         runs.append(folder, row)
         if len(rows.read(folder)) == len(chosen):

@@ -1,4 +1,4 @@
-"""``inflight list``: the strategies and the presets."""
+"""``inflight list``: the strategies and the presets, some strategies, or the interpreters of this machine."""
 
 import re
 import textwrap
@@ -55,6 +55,7 @@ def run(*, interpreters: bool = False, chosen: Sequence[str] = ()) -> int:
 
 
 def _tell(described: Description) -> None:
+    """Print a strategy: what it is, its aliases, and what it lacks to run here."""
     aliases = [alias for alias, name in strategies.ALIASES.items() if name == described.name]
     put(_entry(described.name, ", alias ".join([_gist(described.model), *aliases])))
     if described.lack:
@@ -63,6 +64,7 @@ def _tell(described: Description) -> None:
 
 
 def _interpreters() -> int:
+    """Print the interpreters that are found on this machine."""
     from inflight.bench.measure.interpreters import on_this_machine
 
     put("interpreters (inflight run --python PATH)")

@@ -1,4 +1,8 @@
-"""The command ``inflight open-loop``: send at constant rates, one after the other, and say which of them were kept."""
+"""The command ``inflight open-loop``: send at constant rates, one after the other, and say which of them were kept.
+
+It makes an experiment of one table (``plan.scale.OpenTable``) of its options, and runs it as ``inflight run`` does
+(``commands``); ``measure.swarm.open_loop`` measures each rate.
+"""
 
 import json
 import socket
@@ -22,9 +26,13 @@ from inflight.bench.rows.files import Row
 from inflight.fake_server.delays import parse_delay, parse_duration_ns
 
 ABOUT = "Requests sent at constant rates, whether or not earlier ones were answered (inflight open-loop)."
+"""What the experiment measures."""
 DEFAULT_LATENCY = "10ms"
+"""Added latency of the synthetic site."""
 HTTP_PORT = 80
+"""Port of a URL without one."""
 CONNECT_S = 5.0
+"""Maximum time in seconds until a target accepts a connection."""
 
 
 @click.option(

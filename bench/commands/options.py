@@ -1,7 +1,9 @@
 """The options that several commands share: one name, one metavar and one description for one meaning.
 
-The first sentence of a description is the same in all commands; ``note`` adds what is special in one of them. An option
-that takes several values is given several times. docs/cli.md lists the options of all commands.
+A command's ``run`` is decorated with ``@option("--latency")`` and so on; ``OUT``, ``JSON``, ``QUIET`` and others below
+are such decorators, ready to use. The first sentence of a description is the same in all commands; ``note`` adds what
+is special in one of them. An option that takes several values is given several times. docs/cli.md lists the options of
+all commands.
 """
 
 from collections.abc import Callable
@@ -13,11 +15,16 @@ import click
 from inflight.bench.commands.output import hushed
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+"""The function of a command."""
 
 PLACE = click.Path(path_type=Path)
+"""A folder or a file,"""
 FOLDER = click.Path(path_type=Path, file_okay=False)
+"""a folder, and"""
 FILE = click.Path(path_type=Path, dir_okay=False)
+"""a file, as ``Path``."""
 MAX_IN_FLIGHT = 1_000_000
+"""Maximum of --in-flight."""
 
 SHARED: dict[str, tuple[str, str | None, Any]] = {
     "--connection": ("Reuse connections, or open one for each fetch.", None, click.Choice(["keep-alive", "per-fetch"])),
@@ -67,6 +74,7 @@ def one_strategy(note: str = "") -> Callable[[Function], Function]:
     """Return the decorator of ``--strategy`` where there is only one."""
 
     def get_only(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> str | None:
+        """Return the only strategy; refuse several."""
         if len(_check_each(context, option, given)) > 1:
             raise click.BadParameter(f"{context.info_name} takes one strategy, not {len(given)}")
         return given[0] if given else "callbacks"
@@ -85,11 +93,13 @@ def _check_each(_context: click.Context, _option: click.Parameter, given: tuple[
 
 
 def _hush(context: click.Context, _option: click.Parameter, is_quiet: bool) -> None:
+    """Drop messages until the command ends, if --quiet is given."""
     if is_quiet:
         context.with_resource(hushed())
 
 
 OUT = option("--out", note="Each run gets a new folder in it.", default=Path("results"))
+"""Decorators of options that are the same in all commands that have them."""
 JSON = option("--json", "as_json")
 QUIET = click.option("-q", "--quiet", is_flag=True, expose_value=False, callback=_hush, help="Print errors only.")
 MARKDOWN = option("--markdown")

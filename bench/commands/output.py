@@ -1,7 +1,8 @@
 """Standard output and standard error of a command: results, messages, --quiet, and wrong usage in one sentence.
 
-A write error on either stream does not end the command, so that its rows and files are stored all the same; the exit
-code says at the end whether results were lost (``report_loss``).
+All commands print by ``put`` (a result), ``say`` (a message, which --quiet drops) and ``complain`` (an error). ``cli``
+calls ``describe_error`` and, at the end, ``report_loss``: a write error on either stream does not end the command, so
+that its rows and files are stored all the same; the exit code says at the end whether results were lost.
 """
 
 import io
@@ -75,6 +76,7 @@ def printable(text: str) -> str:
 
 
 _HINT = re.compile("(?:(?<=`)|(?<=: ))inflight(?= )")
+"""Matches the name of the program in a hint."""
 
 
 def as_called(sentence: str) -> str:

@@ -1,4 +1,8 @@
-"""What a run would do: for each kind of trial, a line for each setting, with its rounds, sizes and strategies."""
+"""What a run would do: for each kind of trial, a line for each setting, with its rounds, sizes and strategies.
+
+``inflight run --dry-run`` prints ``lines``. A *setting* is a workload without its size; the *size* is the number in
+flight, held, or per second (``rows.parts.Row.SIZE``).
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,7 +20,9 @@ from inflight.bench.show.terminal import text
 from inflight.bench.show.words import counted, join, workload
 
 HEADS = ("setting", "rounds", "sizes", "of")
+"""Heads of the tables."""
 LEGEND = "Sizes: fetches in flight, threads or tasks held, or requests per second."
+"""What stands below them."""
 
 
 def lines(name: str, strategies: Sequence[str], trials: Sequence[Trial], width: int) -> list[str]:

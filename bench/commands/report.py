@@ -1,4 +1,8 @@
-"""``inflight report``: a stored run as a page, as text, as Markdown, as a table or as JSON."""
+"""``inflight report``: a stored run as a page, as text, as Markdown, as a table or as JSON.
+
+Each form has a function here (``_FORMS``), which takes the folder, the rows and the file to write; they call ``show``.
+Nothing is measured.
+"""
 
 import json
 import sys
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from inflight.bench.show.table import Section
 
 PARQUET_FILE = "rows.parquet"
+"""Name of the table in the folder of a run."""
 
 
 @click.argument("folder", required=False, metavar="[RUN]", type=PLACE)
@@ -68,6 +73,7 @@ def run(*, folder: Path | None, form: str, out: Path | None, results: Path) -> i
 
 
 def _html(folder: Path, stored: list[Row], out: Path | None) -> None:
+    """Write the page of a run, by default into its folder."""
     need_address_space()
     from inflight.bench.show import page as report_page
     from inflight.bench.show.studies import Studies
@@ -79,6 +85,7 @@ def _html(folder: Path, stored: list[Row], out: Path | None) -> None:
 
 
 def _markdown(folder: Path, stored: list[Row], out: Path | None) -> None:
+    """Print or write the report as Markdown."""
     from inflight.bench.show.summary import as_markdown
 
     studies, decided = _decided(folder, stored)
@@ -109,10 +116,12 @@ def _decided(folder: Path, stored: list[Row]) -> "tuple[Studies, list[Section]]"
 
 
 def _csv(folder: Path, stored: list[Row], out: Path | None) -> None:
+    """Print or write the table of the trials as CSV."""
     _put(Results(folder, stored, {}).csv(), out)
 
 
 def _json(folder: Path, stored: list[Row], out: Path | None) -> None:
+    """Print or write all figures as JSON."""
     results = Results(folder, stored, {})
     values = results.summary() | {"sentences": results.answer(), "folder": str(folder)}
     _put(json.dumps(values, allow_nan=False), out)
@@ -138,6 +147,7 @@ _FORMS: dict[str, Callable[[Path, list[Row], Path | None], None]] = {
     "json": _json,
     "parquet": _parquet,
 }
+"""What writes each form of a report."""
 
 
 def _put(text: str, out: Path | None) -> None:

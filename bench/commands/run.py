@@ -1,4 +1,10 @@
-"""``inflight run``: plan an experiment, run its trials, print the summary and save the plots."""
+"""``inflight run``: plan an experiment, run its trials, print the summary and save the plots.
+
+Other commands and the API import this module as ``commands``, for what they share: ``experiment_of`` (from options to
+an experiment), ``execute`` (measure with progress, interruptible), ``present``, ``save``, ``keep`` and ``append``
+(print and write), ``budget_bytes`` and ``time_s`` (read options). What measures is ``measure.run``, imported as
+``runs``.
+"""
 
 import json
 import shutil
@@ -42,7 +48,9 @@ REFUSALS = (ExperimentError, LayoutError, RowsError, ServerError, runs.RunError,
 WIDEST = 120
 """Maximum width of what --dry-run prints."""
 RESUME = "continue: inflight run --resume {}"
+"""How to go on after an interruption."""
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that end a command as Ctrl-C does."""
 
 
 @click.argument("name", required=False, metavar="[EXPERIMENT]")
@@ -158,6 +166,7 @@ def strictly(stored: Sequence[Row]) -> list[str]:
 
 
 def _often(number: int) -> str:
+    """Return how often, in words."""
     return "once" if number == 1 else f"{number} times"
 
 
@@ -275,6 +284,7 @@ def execute(
         with interruptible(), reporting(waiting, +planned, measured) as report:
 
             def ended(number: int, total: int, many: Sequence[Row]) -> None:
+                """Note and report the rows of a trial that has ended; called by ``measure.run.execute``."""
                 measured.extend(many)
                 report(number, total, many)
                 if after:
@@ -343,7 +353,7 @@ def present(folder: Path, stored: list[Row], *, as_json: bool) -> None:
 
 @contextmanager
 def writing(place: Path) -> Iterator[None]:
-    """Turn an OSError into a RunError that names the place."""
+    """Turn an OSError into a RunError that names the place; for all files that a command writes beside rows."""
     try:
         yield
     except OSError as error:

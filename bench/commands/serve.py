@@ -1,4 +1,8 @@
-"""``inflight serve``: serve the synthetic site. Its options are those of the server."""
+"""``inflight serve``: serve the synthetic site in this process, until Ctrl-C, for people and other clients.
+
+Its options are those of the server (``fake_server.options``). Trials do not use it: they start a server of their own
+(``measure.server``).
+"""
 
 from collections.abc import Callable
 from typing import Any

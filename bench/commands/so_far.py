@@ -1,7 +1,8 @@
 """The page of a run that still goes on, written between two trials, when nothing is measured.
 
-A process of its own writes it. The harness would otherwise hold numpy and Matplotlib, and pause for their garbage while
-it shares a core with the server.
+``inflight run`` gives ``write_now_and_then`` the rows of each trial. A process of its own, ``main`` below, writes the
+page. The harness would otherwise hold numpy and Matplotlib, and pause for their garbage while it shares a core with the
+server.
 """
 
 import os
@@ -20,10 +21,12 @@ FIRST_NS = 20_000_000_000
 TIMES = 20
 """A page is written again when the run has gone on for this many times as long as the last page took."""
 PATIENCE_S = 120.0
+"""Maximum time in seconds to write a page."""
 
 Write = Callable[[Path, str], list[str]]
 """Writes the page of a folder with a sentence that it is not complete; returns what has been found so far."""
 Clock = Callable[[], int]
+"""Nanoseconds since an arbitrary moment."""
 
 
 def write_now_and_then(

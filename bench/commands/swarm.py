@@ -1,4 +1,10 @@
-"""The command ``inflight swarm``: plan a swarm of this machine, or run it as an experiment of one cell."""
+"""The command ``inflight swarm``: plan a swarm of this machine, or run it as an experiment of one cell.
+
+``measure.swarm.layout`` makes the plan: of the fetches in flight that are *asked* for, as many are *planned* as the
+limits of this machine allow, in as many processes as they take. --dry-run prints it (``plan_lines``). Otherwise the
+experiment is run as ``inflight run`` does (``commands``), and ``measure.swarm.run`` plans it once more. A limit that
+makes the swarm smaller is said before it begins. Load goes to servers on this machine only.
+"""
 
 import json
 import math
@@ -33,9 +39,13 @@ from inflight.bench.rows import files as rows
 from inflight.strategies import Description
 
 ABOUT = "One strategy in many processes, all its fetches in flight at once: inflight swarm."
+"""What the experiment measures."""
 LOOPBACK = "127.0.0.1"
+"""The address of Locust's page."""
 LABEL_WIDTH = 38
+"""Width of the names of resources."""
 _RAMP = re.compile(r"(\d{1,8})(?:/s)?")
+"""Matches a rate such as 5000/s."""
 
 
 @one_strategy()
@@ -151,6 +161,10 @@ def plan_lines(planned: Layout, allowed: Allowances, strategy: Description) -> I
 def _run(
     experiment: Experiment, planned: Layout, hosting: Hosting, budget_bytes: int | None, out: Path, *, as_json: bool
 ) -> int:
+    """Run the experiment, print its summary, and return the exit code.
+
+    ``planned`` is the layout; less than was asked for is no error, but a row that is not valid is.
+    """
     trials = runs.plan(experiment)
     if planned.bound_by is not None:
         complain(f"fewer than the {planned.asked:,} asked for: {planned.bound_by.sentence}")

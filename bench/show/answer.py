@@ -1,7 +1,9 @@
 """The answer of a run: a table of what decides between the models, and what sets threads against asyncio.
 
-It is the last screen of ``inflight run``, the top of the page, and the key ``answer`` of JSON. Every figure of its
-sentences is in ``as_json``.
+``answer_of`` makes it of all studies of the run (``studies``). It is the last screen of ``inflight run``
+(``RunAnswer.lines``), the top of the page, and the key ``answer`` of JSON. Its columns are criteria: CPU time,
+throughput, memory and so on, each the first part of a study in its usual workload. Sentences are templates of
+texts.toml. Every figure of its sentences is in ``as_json``.
 """
 
 import math
@@ -33,6 +35,7 @@ from inflight.bench.show.table import Section, Table
 from inflight.bench.show.words import TEXTS
 
 SENTENCES, STATE = TEXTS["answer"], TEXTS["sentences"]
+"""Templates of its sentences: its own, and those on the state of the machine."""
 PAIR = ("thread_pool", "native_asyncio")
 """The models of the question "threads or asyncio?"."""
 TITLES = {"thread_pool": "threads", "native_asyncio": "asyncio"}
@@ -44,9 +47,11 @@ COUNTED = ["python_calls_per_page", "system_calls_per_page"]
 USUAL_COLUMNS = ("cpu", "throughput", "memory", "at_once", "held", "swarm")
 """The columns of an experiment that names none, as far as it measured them."""
 WIDTH = 80
+"""Maximum width of the last screen."""
 MAX_HEAD = 3
 """Maximum number of lines of the head of a column."""
 MAX_COLUMNS, MAX_MODELS = 4, 30
+"""Maximum number of columns, and of models in the table."""
 MAX_FINDINGS = 4
 """Maximum number of findings where no pair of models is compared."""
 
@@ -262,6 +267,7 @@ def _of_memory(studies: Studies, name: str) -> Criterion:
 
 
 def _at_once(studies: Studies, name: str) -> Criterion:
+    """Return how many fetches each model can have at once, and the limit that stops it."""
     entries = {}
     for model, rooms in at_once.rooms(studies).items():
         entries[model] = Entry("not known", {})
@@ -296,6 +302,7 @@ def _pairs(studies: Studies, models: Collection[str], preset: Mapping[str, Any])
 
 
 def _against(studies: Studies, first: str, other: str) -> ModelPair:
+    """Return what is known of one model against another one."""
     is_usual = (first, other) == PAIR
     titles = TITLES if is_usual else {first: first, other: other}
     clauses = {
@@ -380,6 +387,7 @@ def _memory(studies: Studies, titles: Mapping[str, str]) -> Entry | None:
 
 
 def _without(titles: Mapping[str, str], known: Collection[str], table: Mapping[str, str]) -> Entry:
+    """Say that a study has nothing valid of some models."""
     bad = [title for name, title in titles.items() if name not in known]
     return Entry(table["invalid"].format(" and ".join(bad)), {"without": bad})
 

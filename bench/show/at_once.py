@@ -1,6 +1,8 @@
 """How many fetches a process can have at once, by model: the limits that the fetches of each model need.
 
-Every fetch needs a descriptor, a local port and memory; with a thread for each fetch it needs a thread, too.
+``answer`` has it as a column (``rooms``), ``studies`` as a plot (``draw``); both use ``base`` and ``slopes``, too. It
+combines rows of the kind limit (what the machine allows) with the slopes of memory per fetch of the same run. Every
+fetch needs a descriptor, a local port and memory; with a thread for each fetch it needs a thread, too.
 """
 
 import math
@@ -26,18 +28,24 @@ if TYPE_CHECKING:
     from inflight.bench.show.studies import Studies
 
 NAME = "at_once"
+"""Name of the plot, and of the column of an answer."""
 SHARED = ("descriptors", "ports")
 """Limits that the fetches of every model need."""
 MEMORY, THREADS = "memory", "threads"
+"""Limits that depend on the model."""
 ONE, OWN = "at a time", "its own limit"
 """What stops a model that never has more than one fetch in flight, and a client with a limit of its own."""
 CRAWLED = ("crawl", "arm", "memory")
+"""Kinds of trials in which a model crawls."""
 C10K = 10_000
+"""The number of the C10K problem."""
 TITLE = "How many fetches at once in one process"
+"""Title of the plot."""
 NOTES = (
     "Bars: what the memory, and the threads, of this machine allow each model; a bar that ends at the edge goes on. "
     "Lines: what every model needs, and the 10,000 of C10K."
 )
+"""How to read it."""
 Rooms = dict[str, int]
 """How many fetches each limit allows, by the resource."""
 

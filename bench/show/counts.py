@@ -1,6 +1,8 @@
 """What a page does: the counts of each strategy, beside the CPU time per page of the same run.
 
-The study ``counts`` has the figures; here is what stands beside them and below them. No time is computed from counts.
+``studies`` calls ``beside`` before it makes the study ``counts``, and ``section`` for its tables. Counts are calls of
+Python and C functions, system calls and bytecodes per page (``measure.counts``). The study has the figures; here is
+what stands beside them and below them. No time is computed from counts.
 """
 
 from collections import Counter, defaultdict
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from inflight.bench.show.studies import Studies
 
 NAME = "counts"
+"""Name of the study, and of the kind of its trials."""
 C_CALLS = "all C functions"
 """Name of the line of calls of functions that have no file."""
 TIMED = {"futex_calls": "futex calls", "switches": "context switches", "page_faults": "page faults"}
@@ -164,4 +167,5 @@ def _by_strategy(title: str, columns: Mapping[str, Column]) -> Iterator[Table]:
 
 
 def _written(ends: Sequence[float]) -> str:
+    """Write the lowest and the highest count; one if they are equal as they are written."""
     return " to ".join(dict.fromkeys(figure_of("python_calls_per_page").write(end, 0) for end in ends))

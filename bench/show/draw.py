@@ -1,4 +1,9 @@
-"""The pictures of studies and of windows: a function for each mark, which returns panels."""
+"""The pictures of studies and of windows: a function for each mark, which returns panels.
+
+``studies.pictures`` calls ``draw`` for the parts of each study. A study names its *mark* (bars, lines, tiles, ...;
+``study.Plot``); MARKS has the function that yields the panels of a mark, each with a function that draws it onto axes
+later (``pictures``). A *part* is one table of a study, a *column* one workload of it, the *usual* one stands for all.
+"""
 
 import math
 from collections import Counter
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAX_PANELS = 4
+"""Maximum number of panels of a picture."""
 MAX_NOISE = 1.3
 """Maximum ratio of an end of the next run to its estimate; what is noisier is text and not drawn."""
 NOTES = {
@@ -34,6 +40,7 @@ NOTES = {
     "tiles": "Name: the fastest; +: others that tie with it; number: its lead over the slowest; pale: no difference.",
     "ladder": "Added since nothing was held, all layers. Points: medians of trials; hollow: invalid ones.",
 }
+"""How to read each mark."""
 PUBLISHED = {
     3_000: "3 kB: a coroutine (user part)",
     22_000: "22 kB: a thread (draft)",
@@ -43,6 +50,7 @@ PUBLISHED = {
 ROOM_FOR_CHARACTER = 0.022
 """Share of the axis that a character of the name of a published figure takes on a panel as wide as a phone."""
 FILLS = dict(zip((*LAYERS, SERVER), pictures.FILLS, strict=True))
+"""Fill of each layer of memory."""
 
 
 def draw(parts: Sequence[Part], moments: pd.DataFrame, *, has_valid: bool) -> Iterator[Picture]:
@@ -197,6 +205,7 @@ def _bars(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
 
 
 def _draw_bars(axes: "Axes", figure: Figure, bars: list[Bar]) -> None:
+    """Draw bars of a figure, with its name and ticks in its unit."""
     pictures.draw_bars(axes, bars)
     pictures.set_ticks(axes.xaxis, figure.write, 3)
     axes.set_xlabel(figure.words)
@@ -292,6 +301,7 @@ def _listed(part: Part, plot: Plot, _moments: pd.DataFrame) -> Iterator[Panel]:
 
 
 def _listed_bars(axes: "Axes", part: Part, name: str, lines: pd.DataFrame) -> None:
+    """Draw a bar for each line of a table of medians; ``name`` is the figure."""
     figure = figure_of(name)
     bars = []
     for _, line in lines.iterrows():
@@ -484,15 +494,19 @@ DRAW = {"bars": _bars, "dots": _dots, "lines": _lines, "tiles": _tiles}
 
 
 WINDOW = "window_cpu_per_page_ns"
+"""The figure of a window, which is the part that counts of an arm's turn in a block."""
 WINDOW_TITLE = "CPU time per page of every window"
+"""Title of the picture of windows."""
 WINDOW_NOTES = (
     "A dot for each window, in the order of time from the top down; a shade for each second block; hollow: invalid."
 )
+"""How to read it."""
 MIN_WINDOWS = 8
 """Minimum number of windows of each arm in a panel; fewer say nothing of how they vary."""
 MAX_WINDOWS = 6
 """Maximum number of workloads whose windows are drawn; those of all are in ``results.moments``."""
 WORKLOAD = ("latency", "in_flight", "cpu", "connection", "site")
+"""Columns in which the windows of a panel are equal."""
 
 
 def draw_windows(moments: pd.DataFrame) -> Iterator[Picture]:

@@ -1,7 +1,8 @@
 """The findings of a part of a study: one template of ``texts.toml`` for each thing that can be said.
 
-A difference is said only if ``contrast`` is certain of it. With one block the ratio is said, and that nobody knows its
-certainty.
+``sections`` and ``draw`` call ``findings``; a study names its kind (``study.Study.finding``), FINDINGS has the
+function. A difference is said only if ``contrast`` is certain of it. With one block the ratio is said, and that nobody
+knows its certainty. A *part* is one table of a study, a *column* one workload of it.
 """
 
 import math
@@ -18,8 +19,11 @@ from inflight.bench.show.study import Column, Part, rank
 from inflight.bench.show.words import TEXTS, join, value_name
 
 TEMPLATES = TEXTS["findings"]
+"""Templates of the sentences."""
 MAX_FINDINGS = 3
+"""Maximum number of columns of which a finding of an axis is said."""
 OWN = "own HTTP stack"
+"""What is said of models with an HTTP stack of their own."""
 PAIR = ["thread", "asyncio_task"]
 """The idle thread and the idle task that are compared if both are there."""
 UNITS = {
@@ -28,6 +32,7 @@ UNITS = {
     "held": "fetch in flight",
     "swarm": "fetch",
 }
+"""What one more of each group of memory is called."""
 
 
 def findings(part: Part) -> tuple[str, ...]:
@@ -104,6 +109,7 @@ def _ends(part: Part) -> Iterator[str]:
 
 
 def _where(part: Part, column: Column, stack: str = "") -> str:
+    """Return what a sentence is of: the workload, the part, and the stack."""
     return join(", ", part.head(column), part.name, stack)
 
 
@@ -238,3 +244,4 @@ FINDINGS = {
     "reached": _reached,
     "memory": _memory,
 }
+"""What yields the sentences of each kind."""

@@ -1,6 +1,8 @@
 """A run's folder beside its rows: the files, where the figures come from, and the machine.
 
-A page is also made without files that are missing or damaged.
+``studies`` and ``page`` call ``read`` once for a run; ``answer``, ``page`` and ``summary`` ask for names, dates,
+versions and the command. A page is also made without files that are missing or damaged: they are named in
+``Extras.missing``.
 """
 
 import json
@@ -21,6 +23,7 @@ from inflight.bench.show.markdown import code, escaped
 from inflight.bench.show.table import Detail, Section, Table
 
 EXPERIMENT_FILE, VERDICT_FILE, COMPARISON_FILE = "experiment.toml", "verdict.json", "compare.json"
+"""Names of files that commands leave in the folder of a run."""
 MAX_VALUE = 300
 """Maximum length of a value of the machine as it is shown."""
 _NAMES = {
@@ -90,6 +93,7 @@ def experiment_value(extras: Extras, key: str) -> Any:
 
 
 def _values(text: str) -> dict[str, Any]:
+    """Return what a file of JSON has. Raises TypeError unless it is an object."""
     values = json.loads(text)
     if not isinstance(values, dict):
         raise TypeError("not a JSON object")
@@ -108,6 +112,7 @@ def _machine(text: str) -> dict[str, Any]:
 
 
 def _selftest(text: str) -> dict[str, Any]:
+    """Return the content of ``selftest.json``. Raises an error for another format."""
     values = _values(text)
     rates.sections(values)  # raises for another format
     return values
@@ -215,11 +220,13 @@ def reproduce(values: Mapping[str, Any], experiment_toml: str | None) -> Section
 
 
 def _mapping(values: Mapping[str, Any], key: str) -> Mapping[Any, Any]:
+    """Return a table of ``machine.json``; empty if it has none."""
     value = values.get(key)
     return value if isinstance(value, Mapping) else {}
 
 
 def _name(key: str) -> str:
+    """Return what a value of ``machine.json`` is called."""
     return _NAMES.get(key) or words.plain(key, 60).removesuffix("_bytes").replace("_", " ")
 
 

@@ -1,7 +1,8 @@
 """Sections, tables, plots and whole pages as HTML, from ``templates/``. All text is escaped and cleaned here.
 
-A page is one file with one style, one script, and a content policy that allows only these two: no style attributes, no
-event handlers.
+``page`` (a run), ``race.page`` and ``predict.simulator`` use it: ``section``, ``table`` and ``listed`` for parts,
+``shell`` for a whole page. A page is one file with one style, one script, and a content policy that allows only these
+two: no style attributes, no event handlers.
 """
 
 import base64
@@ -22,15 +23,19 @@ from inflight.bench.show import words
 from inflight.bench.show.table import Group, cells
 
 TEMPLATES = Path(__file__).with_name("templates")
+"""Folder of the templates."""
 BAD, ANSWER = "bad", "answer"
 """Classes of lists: red ones, and the answer."""
 MAX_TEXT = 2000
 """Maximum length of a text."""
 _CLOSING = re.compile(r"</(?=style|script)", re.IGNORECASE)
+"""Matches what would end a style or a script."""
 _BREAKS = re.compile(r"[:_=]|(?<!\d)/|\.(?!\d)")
 """Where a name may break."""
 _NUMBER_AND_UNIT = re.compile(r"(\d) (?=(?:ns|µs|ms|s|min|B|kB|MB|GB|[KMG]iB|(?:pages|requests|responses)/s)\b|%)")
+"""Matches the space between a number and its unit, where no line breaks."""
 _UNSAFE = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
+"""How characters are written in JSON within HTML."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +110,7 @@ def shell(title: str, body: Markup, css: str, js: str, data: Mapping[str, str]) 
 
 @cache
 def _environment() -> Environment:
+    """Return the environment of all templates."""
     environment = Environment(
         autoescape=True,
         finalize=_harmless,

@@ -15,10 +15,13 @@ from typing import Any
 from zlib import crc32
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8a8000")
+"""The colours of names."""
 INKS = ("#0072b2", "#b34f00", "#007a5a", "#a8487c", "#8f6200", "#1f74a6", "#000000", "#6f6700")
 """The same colours for text, with a contrast to white of 4.5 or more (WCAG 2.2, 1.4.3)."""
 GREY, MIDDLE, PALE = "#595959", "#9a9a9a", "#d9d9d9"
+"""Colours of what has no name: text, middle and background."""
 _LIGHT = ("#6bb6ec", "#ff9a61", "#3fd0a6", "#e9a6cc", "#f2b632", "#9ddcff", "#e9e8e4", "#c7bc3c")
+"""The colours of names in dark mode."""
 DARK = {
     **dict(zip(COLOURS, _LIGHT, strict=True)),
     **dict(zip(INKS, _LIGHT, strict=True)),
@@ -29,10 +32,13 @@ DARK = {
 }
 """What each colour becomes in dark mode; ``templates/report.css`` has the same values for the rest of a page."""
 MARKERS = "osD^vPX*"
+"""Markers of known names."""
 OTHER_MARKERS = "<>pdh"
 """Markers of other names."""
 DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1)))
+"""Line styles."""
 FREE = "-"
+"""A place that no name has."""
 ROWS = (
     # The first eight, which are compared most often, have a colour and a marker of their own.
     "callbacks generators native_asyncio thread_pool aiohttp_client sequential gevent trio_tasks",
@@ -110,3 +116,4 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
 _PLACES = {
     name: (row, number) for row, names in enumerate(ROWS) for number, name in enumerate(names.split()) if name != FREE
 }
+"""Row and column of each known name."""

@@ -1,4 +1,8 @@
-"""Sections and tables as Markdown. Text of rows is shown literally, without links or mentions."""
+"""Sections and tables as Markdown. Text of rows is shown literally, without links or mentions.
+
+``summary`` (a run), ``ab.show`` and ``runs.show`` write reports for pull requests and CI with it. Rows may come from a
+stranger, so all text is escaped.
+"""
 
 import html
 import re
@@ -11,7 +15,9 @@ from inflight.bench.show.words import join
 MAX_TEXT = 1000
 """Maximum length of a sentence where nothing else limits it: rows may contain any text."""
 _SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\`*_{}[]$|~#"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
+"""How characters are written that mean something in Markdown."""
 _LINKING = re.compile(r"@|:(?=//)|www(?=\.)|#(?=\d)", re.IGNORECASE)
+"""Matches what hosts of repositories turn into a link."""
 
 
 def escaped(text: str, most: int | None = None) -> str:

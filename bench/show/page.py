@@ -1,7 +1,8 @@
 """A run as one HTML page that explains itself: no network, no tracking, a strict content policy, under 3 MB.
 
-It works in light and dark mode, on a phone, in print, with a screen reader and without JavaScript (except the race).
-All of it is made from the files in the run's folder.
+``commands`` (run, report) and the API call ``write``. The page has chapters: the answer, verdicts, the race, pictures,
+the simulator, and folded ones with all tables and the rows. It works in light and dark mode, on a phone, in print, with
+a screen reader and without JavaScript (except the race). All of it is made from the files in the run's folder.
 """
 
 import base64
@@ -33,6 +34,7 @@ from inflight.bench.show.table import Section
 __all__ = ["Extras", "page", "write"]
 
 PAGE_FILE = "report.html"
+"""Name of the page in the folder of a run."""
 MAX_BYTES = 3_000_000
 """Maximum size of a page; plots, then the table, then the rows are left out of a larger one."""
 MAX_FIRST = 4
@@ -42,7 +44,9 @@ MIN_ROOM = 200_000
 _NOTE_BYTES = 2_000
 """Room for the sentences beside the links."""
 TOO_LARGE = "Left out because the page would be too large"
+"""Why something is left out."""
 _ODD = re.compile(r"[^\w.-]+", re.ASCII)
+"""Matches what a name of a download should not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +143,7 @@ def page(
 
 
 def _markup(fragment: html.Fragment | None) -> Markup:
+    """Return the HTML of a part with a script; empty without one."""
     return Markup("" if fragment is None else fragment.html)  # noqa: S704  (written by the study)
 
 
@@ -172,6 +177,7 @@ def _answer(studies: Studies, answer: RunAnswer, decided: Sequence[Section], mis
 
 
 def _sections(sections: Iterable[Section]) -> Markup:
+    """Return sections as HTML."""
     return Markup().join(map(html.section, sections))
 
 

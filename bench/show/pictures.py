@@ -1,9 +1,12 @@
 """Plots. A picture has panels, and each panel is drawn onto axes by a function of its own; the marks are below.
 
-A page shows each panel as an SVG image. Files have all panels of a picture on a sheet, with its title, its notes and
-where its figures come from. Matplotlib's constrained layout makes room for names and figures beside the axes.
+``draw``, ``at_once``, ``ab.plot`` and ``runs.plot`` make pictures; ``studies`` saves them as files (``save``), ``page``
+draws each panel as an SVG image (``draw_svg``), ``Results.plot`` onto the axes of a user (``draw_onto``). Files have
+all panels of a picture on a sheet, with its title, its notes and where its figures come from. Matplotlib's constrained
+layout makes room for names and figures beside the axes.
 
-Markers, dashes and hatches repeat what colours say, for print in grey. A name without a look is drawn pale and thin.
+Markers, dashes and hatches repeat what colours say, for print in grey. A name without a look (``looks``) is drawn pale
+and thin.
 """
 
 import io
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 MAX_LINES = 8
 """Maximum number of lines with a colour in a plot; more cannot be distinguished."""
 MAX_BARS = 30
+"""Maximum number of bars of a panel."""
 MAX_PICTURES = 6
 """Maximum number of pictures of a study."""
 PANEL_WIDTH, SHEET_WIDTH, HEIGHT = 4.9, 13.33, 3.5
@@ -38,7 +42,9 @@ PANEL_WIDTH, SHEET_WIDTH, HEIGHT = 4.9, 13.33, 3.5
 ROW = 0.34
 """Inches for a bar or a row of dots."""
 DPI = 150
+"""Resolution of PNG files."""
 TEXT, SMALL = 12, 11
+"""Sizes of text in points."""
 SETTINGS: dict[Any, Any] = {
     "text.parse_math": False,  # a strategy's name is a name, whatever dollars it contains
     "svg.fonttype": "none",
@@ -63,9 +69,13 @@ SETTINGS: dict[Any, Any] = {
     "legend.frameon": False,
     "legend.fontsize": SMALL,
 }
+"""Settings of Matplotlib."""
 _TAG, _DECIMALS, _BREAK = re.compile(r"<[^>]*>"), re.compile(r"(?<=\.\d\d)\d+"), re.compile(r"\s*\n\s*")
+"""Matches what is shortened in an SVG."""
 _METADATA = ("Date", "Creator", "Format", "Type")
+"""What an SVG of a page does not say."""
 _STYLES = "*{stroke-linejoin: round; stroke-linecap: butt}"
+"""The styles that Matplotlib writes into an SVG."""
 _DARK_STYLES = "".join(
     [
         "@media (prefers-color-scheme: dark){",
@@ -75,6 +85,7 @@ _DARK_STYLES = "".join(
         "}",
     ]
 )
+"""Styles that are added for dark mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,6 +425,7 @@ def draw_line(axes: "Axes", x: Any, y: Any, look: Look | None) -> None:
 
 
 def _style(look: Look | None) -> dict[str, Any]:
+    """Return how a name is drawn."""
     return {"color": look.colour, "zorder": 3} if look else {"color": PALE, "zorder": 1}
 
 

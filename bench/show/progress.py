@@ -1,8 +1,9 @@
 """The progress of a command, and the lines of what has ended; of a run on a terminal also a table that fills up.
 
-All is drawn only when a step ends. During a trial the harness shares its core with the server, so drawing ten times per
-second would disturb the measurement. It therefore has the expected time of the end, which stays correct between steps.
-For the same reason the table is made without numpy and pandas.
+``commands.run`` runs its trials within ``reporting``, ``ab`` and ``check`` their steps within ``displayed``. All is
+drawn only when a step ends. During a trial the harness shares its core with the server, so drawing ten times per second
+would disturb the measurement. It therefore has the expected time of the end, which stays correct between steps. For the
+same reason the table is made without numpy and pandas.
 """
 
 import statistics
@@ -41,6 +42,7 @@ Report = Callable[[int, int, Sequence[Row]], None]
 
 
 def _put_line(line: str, _progress: str) -> None:
+    """Print the line of a step, where nothing is a terminal."""
     with suppress(OSError):  # a full disk does not end a run
         print(line, file=sys.stderr, flush=True)
 
@@ -134,6 +136,7 @@ def _last_lines(sentence: str) -> Iterator[Callable[[str, str], None] | None]:
         console.show_cursor()  # no flicker at this rate, and Ctrl-Z or kill -9 leave a visible cursor
 
         def put(above: str, sentence: str) -> None:
+            """Print a line above the last lines, and what these say now."""
             with console:  # one write for both
                 if above:
                     console.print(Text.from_ansi(above), soft_wrap=True)
@@ -171,6 +174,7 @@ def reporting(
     has_table = bool(planned) and wants_live(sys.stderr)
 
     def below() -> str:
+        """Return the bar and the table that stand below the progress."""
         filled = 40 * progress.done // max(1, progress.total)
         return f"\n{'━' * filled:─<40}\n{table_so_far(planned, rows)}"
 
@@ -179,6 +183,7 @@ def reporting(
     with displayed(progress):
 
         def report(number: int, total: int, ended: Sequence[Row]) -> None:
+            """Show the rows of a trial that has ended."""
             with_line = [row for row in ended if not (has_table and row.valid and row.IS_IN_TABLE)]
             lines = step_lines(number, total, with_line, width)
             progress.finished(
@@ -234,6 +239,7 @@ def table_so_far(planned: Mapping[str, int], rows: Sequence[Row]) -> str:
 
 
 def _mean(write: units.Write, values: Sequence[float]) -> str:
+    """Write the mean of some values."""
     return write(statistics.fmean(values), 2) if values else "-"
 
 
@@ -281,6 +287,7 @@ def trial_line(number: int, total: int, row: Row, *, colour: bool | None = None,
 
 
 def _where(row: Row) -> str:
+    """Return the workload of a trial in words."""
     return words.join(", ", row.PREFIX, words.workload(row.kind, msgspec.to_builtins(row.workload)))
 
 

@@ -1,6 +1,8 @@
 """The results of a run for programs and notebooks: rows, tables and plots (``docs/api.md``).
 
-Names without an underscore are stable. pandas and matplotlib are imported when a table or a plot is first used.
+``api.load`` and ``api.run`` return a ``Results``; ``report --format json`` and ``csv`` print it. Names without an
+underscore are stable. pandas and matplotlib are imported when a table or a plot is first used. The tables are those of
+``studies`` and ``frame``, each column with one type in every run.
 """
 
 from collections import Counter
@@ -35,7 +37,9 @@ _WHOLE = (
     "n",
     "ratio_n",
 )
+"""Columns of whole numbers."""
 _RATIO = ("estimate", "low", "high", "next_low", "next_high", "p", "resolution")
+"""Columns of a ratio, as ``contrast`` calls them."""
 _REAL = (
     "rate_per_s",
     "value",
@@ -45,6 +49,7 @@ _REAL = (
     "intercept",
     *(f"ratio_{name}" for name in _RATIO),
 )
+"""Columns of other numbers."""
 _TYPES = (
     dict.fromkeys(("valid", "is_straight"), "boolean")
     | dict.fromkeys((*_WHOLE, "points", "sizes"), "Int64")
@@ -192,6 +197,7 @@ class Results:
 
     @cached_property
     def _studies(self) -> "Studies":
+        """All studies of the rows, computed once."""
         from inflight.bench.show.studies import Studies
 
         return Studies(self.rows, self.folder)
@@ -237,6 +243,7 @@ def _typed(table: "pd.DataFrame", names: list[str]) -> "pd.DataFrame":
 
 
 def _typed_trials(trials: "pd.DataFrame") -> "pd.DataFrame":
+    """Return trials with the types of their columns."""
     from inflight.bench.frame.frame import KEYS, OF_TRIAL
 
     types = {name: _TYPES.get(name, "string") for name in (*KEYS, *OF_TRIAL)}

@@ -1,4 +1,10 @@
-"""The tables of studies, for any renderer, and as DataFrames."""
+"""The tables of studies, for any renderer, and as DataFrames.
+
+``studies`` calls ``section`` for the parts of a study (``study.Part``), and ``as_frame`` for the API and JSON;
+``answer`` and ``draw`` use what writes a mean, a ratio and a slope. How a study measures (means, medians, slopes)
+decides how its table is made. ``✗`` marks invalid trials, ``?`` a ratio that is not certain, ``=`` one that is surely
+within 2 %.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,7 +26,9 @@ from inflight.bench.show.table import Detail, Group, Line, Section, Table
 from inflight.bench.show.words import TEXTS, join, short_name, value_name, value_words
 
 HEADINGS = {"own": "own HTTP stack", "none": "parts of a page"}
+"""Headings of lines of other stacks than the shared one."""
 SIGNS = {"differs": "", "same": " =", "unknown": " ?", "unstable": " unstable"}
+"""Sign behind a ratio, by the answer of ``contrast``."""
 MAX_COLUMNS, MAX_TURNED = 4, 5
 """Maximum number of columns of a table whose lines are strategies, and of arms in one whose lines are figures."""
 MAX_SPREAD = 100
@@ -32,6 +40,7 @@ MAX_SERVER_SHARE = 0.90
 MAX_LATE_NS, MAX_LATE_SHARE = 1_000_000, 0.02
 """Lateness of the server up to which a latency is what was asked for: a time, and a share of the latency."""
 OF_SLOPE = ("group", "line", "stack", "connection", "layer", *SLOPE, "reason")
+"""Columns of a study of slopes as a DataFrame."""
 
 
 def section(many: Sequence[Part], history: History | None = None) -> Section:
@@ -73,6 +82,7 @@ def _grouped(members: Iterable[tuple[str, tuple[str, ...]]]) -> list[Line]:
 
 
 def _timed_tables(part: Part) -> Iterator[Table]:
+    """Yield the table of means, and that of ratios if the study has an axis."""
     study = part.study
     title = join(", ", part.study.title, part.name)
     if study.finding == "tiles":
@@ -162,6 +172,7 @@ def written(part: Part) -> Callable[[Any], str]:
             behind[place] = f" at {units.duration(line['latency_ns'] + line['late_ns'], 2)}"
 
     def write(mean: Any) -> str:
+        """Write a mean with its signs."""
         place = mean.line, *(getattr(mean, key) for key in study.columns)
         return f"{before.get(place, '')}{text(study.figure, mean)}{behind.get(place, '')}"
 
@@ -201,6 +212,7 @@ def line_name(study: Study, line: Any) -> str:
 
 
 def _listed_tables(part: Part) -> Iterator[Table]:
+    """Yield the table of medians: a line for each arm, or for each figure if the study is turned."""
     study = part.study
     lines = part.figures
     title = join(", ", study.title, part.name)
@@ -236,6 +248,7 @@ def _listed_tables(part: Part) -> Iterator[Table]:
 
 
 def _memory_table(part: Part, history: History) -> Table:
+    """Return the table of slopes: a line for each subject, a column for each layer, and what earlier runs have."""
     slopes = part.figures
     has_slope = slopes["estimate"].notna().groupby([slopes["group"], slopes["line"]]).transform("any")
     known = slopes[has_slope]
@@ -318,11 +331,13 @@ def as_frame(study: Study, many: Sequence[Part]) -> pd.DataFrame:
 
 
 def _together(many: Sequence[Part], names: list[str]) -> pd.DataFrame:
+    """Return the figures of all parts as one table."""
     tables = [part.figures.assign(part=part.name).reindex(columns=names) for part in many]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=names)
 
 
 def _indexed(many: Sequence[pd.DataFrame], keys: list[str], names: Sequence[str]) -> pd.DataFrame:
+    """Return tables of all parts as one, with a line for each key; unknown ends are empty."""
     table = pd.concat(many) if many else pd.DataFrame(columns=[*keys, *names])
     table = table.reindex(columns=[*keys, *names]).drop_duplicates(keys, keep="last").set_index(keys)
     for ends in (["low", "high"], ["next_low", "next_high"], ["resolution"]):

@@ -1,7 +1,8 @@
 """The studies of a run, and its decisions. Terminal, Markdown, page, JSON, plots and answer are loops over them.
 
-The studies are data (``studies.toml``); comparisons have code of their own. Matplotlib is imported when something is
-drawn.
+A command or the API makes one ``Studies`` of the rows of a run and hands it to all outputs (``summary``, ``page``,
+``results``, ``answer``). The studies are data (``studies.toml``, read as ``study.Study``); comparisons, claims and
+self-tests have code of their own (``decisions``). Matplotlib is imported when something is drawn.
 """
 
 import tomllib

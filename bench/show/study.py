@@ -1,7 +1,9 @@
 """A study is data (``studies.toml``): which lines, which figures of them, and how they are compared and drawn.
 
-Its parts have the figures, measured in one of three ways: means over blocks, medians over trials, or slopes of memory.
-``sections`` writes their tables, ``findings`` their sentences, ``draw`` their pictures.
+``studies`` calls ``parts`` for each study: lines of the frame that differ in nothing but the lines and columns of one
+table are a ``Part``. A part has the figures, measured in one of three ways: means over blocks, medians over trials, or
+slopes of memory. ``sections`` writes their tables, ``findings`` their sentences, ``draw`` their pictures. A *line* is a
+model or a subject, a *column* a workload; the *usual* column stands for all.
 """
 
 import json
@@ -276,6 +278,7 @@ class Part:
         return self._ranked((places.isin(best) | (self.able["stack"] == "own")) & (self.able["shared"] > 1))
 
     def _ranked(self, chosen: "pd.Series[bool]") -> dict[Column, list[Any]]:
+        """Return the chosen means of each column, the best first; only columns with two of them."""
         table = rank(self.study, self.compared, self.able[chosen], self.study.columns)
         columns = {key: records(means) for key, means in table.groupby(list(self.study.columns), sort=False)}
         return {column: columns[column] for column in self.columns if len(columns.get(column, ())) > 1}
@@ -364,6 +367,7 @@ def _slopes(_study: Study, layers: pd.DataFrame) -> pd.DataFrame:
 
 
 MEASURES = {"mean": _means, "median": _medians, "slope": _slopes}
+"""What measures the figures of a part, by ``Study.measure``."""
 
 
 # Parts

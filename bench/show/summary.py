@@ -1,7 +1,9 @@
 """A whole run in a terminal and as Markdown: sections, the trials that do not count, the findings.
 
-All text of rows and machines is made harmless. GitHub accepts at most 65,536 characters per comment, so each part of
-the Markdown has a limit, and says how many lines it leaves out.
+``commands.report`` calls ``print_summary``, ``summary_table`` and ``as_markdown``; ``page`` and ``answer`` use
+``coverage``, ``validity``, ``findings`` and ``glossary``. All text of rows and machines is made harmless. GitHub
+accepts at most 65,536 characters per comment, so each part of the Markdown has a limit, and says how many lines it
+leaves out.
 """
 
 import math
@@ -32,6 +34,7 @@ MAX_SENTENCES = 7
 MAX_REASONS = 12
 """Maximum number of reasons that have a line; the others are counted."""
 MAX_NAMES = 4
+"""Maximum number of strategies that are named for a reason."""
 MAX_RATIOS = 40
 """Maximum number of ratios that stand beside those of earlier runs."""
 OUTSIDE = " *"
@@ -39,6 +42,7 @@ OUTSIDE = " *"
 MAX_MARKDOWN = 60_000
 """Maximum number of characters of a report as Markdown."""
 _ROOM_FOR_SECTIONS, _ROOM_FOR_DECISIONS, _ROOM_FOR_INVALID = 32_000, 12_000, 6_000
+"""Maximum number of characters of the parts of a report as Markdown."""
 
 
 # Which trials do not count, and why: one table for all studies
@@ -154,6 +158,7 @@ def _ratios(estimates: ratios.Estimates) -> dict[Place, float]:
 
 
 def _name(place: Place) -> str:
+    """Return what a ratio is of: the strategy and its workload."""
     cell, pair = place
     (strategy,) = pair - {REFERENCE}
     values = dict(zip(ratios.OF_TABLE, cell, strict=True))

@@ -1,6 +1,7 @@
-"""What a study shows, for any renderer: sections of tables and sentences.
+"""What a study shows, for any renderer: sections of tables and sentences. Data only.
 
-``terminal``, ``markdown`` and ``html`` write them.
+``sections``, ``counts``, ``summary``, ``folder``, ``ab``, ``runs``, ``claims`` and ``predict`` make them; ``terminal``,
+``markdown`` and ``html`` write them.
 """
 
 import re
@@ -28,6 +29,7 @@ class Group:
 
 
 Line = tuple[str | Cell, ...] | Group
+"""A line of a table, or the heading of those that follow."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,8 @@
-"""Sections as text for a terminal, at most as wide as asked for; and what a terminal can show."""
+"""Sections as text for a terminal, at most as wide as asked for; and what a terminal can show.
+
+``summary``, ``ab.show``, ``runs.show``, ``claims.show`` and ``predict.show`` call ``text`` with a ``table.Section``. It
+is made with rich, which is imported only then.
+"""
 
 import io
 import os
@@ -15,6 +19,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 RED, GREEN, DIM, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
+"""Codes of colours, and of the end of a colour."""
 MAX_NAME = 22
 """Names and headings of this length are whole where columns can move closer together for it."""
 MIN_NAME = 16
@@ -58,6 +63,7 @@ def text(section: Section, width: int) -> "Text":
 
 
 def _parts(section: Section, width: int) -> "Iterator[RenderableType]":
+    """Yield what rich prints of a section."""
     from rich.text import Text
 
     for sentence in section.first:
@@ -72,6 +78,7 @@ def _parts(section: Section, width: int) -> "Iterator[RenderableType]":
 
 
 def _table(table: Table, width: int) -> "Iterator[RenderableType]":
+    """Yield what rich prints of a table: its title, one grid or more, its notes."""
     from rich.text import Text
 
     if table.title:

@@ -1,4 +1,9 @@
-"""Words that all outputs share: harmless names, figures with as many digits as noise allows, texts, the glossary."""
+"""Words that all outputs share: harmless names, workloads in words, fixed texts, the glossary.
+
+The modules of ``show``, and commands, ``ab`` and ``runs`` for their messages, use it. ``texts.toml`` has all fixed
+sentences and the meanings of terms and checks. Names and texts of rows may come from a stranger: ``plain`` and ``name``
+make them harmless.
+"""
 
 import json
 import re
@@ -15,7 +20,9 @@ if TYPE_CHECKING:
     from inflight.bench.rows.files import Row
 
 TEXTS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))
+"""All fixed texts, by their tables."""
 SENTENCES = TEXTS["sentences"]
+"""Sentences that several outputs have."""
 MEANINGS = TEXTS["checks"] | TEXTS["older"]
 """Meaning of each validity check, by its name; the checks are in the measuring half."""
 MAX_NAME = 40
@@ -30,6 +37,7 @@ KEYS = {
 }
 """What keys of the frame are called, if not by their names."""
 KINDS = {"crawl": "whole crawls", "arm": "blocks"}
+"""What kinds of trials are called where both are in a table."""
 WORKLOAD = (
     *("latency", "cpu", "connection", "rate_per_s", "ramp_per_s", "processes", "in_flight", "n"),
     *("arguments", "variables", "through_shared"),
