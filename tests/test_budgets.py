@@ -1,10 +1,11 @@
-"""The rooms keep within the budgets of docs/architecture.md: tokens, and tokens per code line."""
+"""docs/architecture.md: the rooms keep within its budgets, and each module of bench has a line in its map."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from tools.size import Size, read_budgets, size_of, sizes_of_rooms
+from tools.size import PAGE, ROOT, Size, read_budgets, size_of, sizes_of_rooms
 
 
 def test_each_room_keeps_within_its_budget() -> None:
@@ -34,3 +35,23 @@ def test_ideas_are_counted_and_layout_is_free(text: str, tokens: int, lines: int
     (tmp_path / "a.py").write_text(text, "utf-8")
 
     assert size_of(tmp_path / "a.py") == Size(tokens, lines)
+
+
+def test_each_module_has_a_line_in_the_map() -> None:
+    folder, places = "", []
+    for line in PAGE.read_text("utf-8").split("## What is where")[1].split("```")[1].splitlines():
+        if line.startswith("bench/"):
+            folder = line.split()[0]
+        elif line.strip():
+            places.append(folder + line.split()[0])
+
+    modules = [path.relative_to(ROOT).with_suffix("") for path in (ROOT / "bench").rglob("*.py")]
+    expected = {str(path) for path in modules if path.name != "__init__"}
+    packages = {f"{path.parent}/" for path in modules if path.name == "__init__"}
+    assert expected - {*places} == set()
+    assert {*places} - expected <= packages
+    assert len(places) == len({*places})
+
+
+def test_the_page_is_short() -> None:
+    assert len(re.findall(r"\S+", PAGE.read_text("utf-8"))) <= 2400
