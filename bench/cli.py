@@ -52,6 +52,7 @@ class Entry(NamedTuple):
     """A command in the list."""
 
     module: str
+    """The module with its function ``run``, below ``inflight.bench``."""
     about: str
     """The first sentence of its help."""
     exits: Mapping[int, str]

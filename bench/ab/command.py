@@ -216,9 +216,12 @@ class Measuring:
     """A comparison that is ready, and where its blocks are run and kept."""
 
     folder: Path
+    """The folder of the run, which gets the rows."""
     comparison: Comparison
     prepared: Arms
+    """Its arms, ready to run, by name."""
     place: Place
+    """The server and the cores."""
 
     def block(self, number: int, *, memory: bool) -> Block:
         """Run a block, with memory if that is measured; its rows are written. Raises RunError if they cannot be."""

@@ -51,8 +51,11 @@ class Difference:
     """The counts of both sides with one counter, per page."""
 
     counter: str
+    """What was counted (``rows.kinds.CounterName``)."""
     a: float
+    """Count per page of A: the mean of its repeats."""
     b: float
+    """The same of B."""
     spread: float
     """The greatest difference between the repeats of a side; 0: equal."""
 

@@ -42,7 +42,9 @@ class Effect:
     """The effect of one metric or control over the blocks, in logarithms of B over A: B is worse above 0."""
 
     metric: str
+    """Name of the metric or of the control."""
     mean: Estimate
+    """Mean of the values of all blocks, with its error."""
     upper: float
     """The one-sided bound that decides a pass."""
 
@@ -81,12 +83,15 @@ class Decision:
     final: bool
     """No more blocks are needed."""
     why: str
+    """The reason, as a clause."""
     effects: tuple[Effect, ...]
     """Effects of the gated metrics whose values allow one."""
     controls: tuple[Effect, ...]
+    """Effects of the controls."""
     look: int | None
     """1-based; None between looks."""
     blocks: int
+    """Number of blocks with values."""
     scope: str = ""
     """" in this run" for two strategies: what differs between runs is in none of the figures."""
 
@@ -96,8 +101,11 @@ class Tally:
     """The blocks that were tried, by outcome."""
 
     good: tuple[Block, ...]
+    """Those with values."""
     failed_a: int
+    """Number of blocks in which A failed, alone or with B."""
     failed_b: int
+    """Number of blocks in which only B failed."""
     dropped: int
     """Number of blocks left out on an outside signal: a failed check, independent of which side was faster."""
     reasons: Mapping[str, int]

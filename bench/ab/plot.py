@@ -45,12 +45,14 @@ class Series:
 
     title: str
     head: str
+    """What stands below the axis."""
     metric: str
     values: Mapping[int, float]
     """By the number of the block."""
     blocks: Sequence[Block]
     """All in which it was measured."""
     limits: tuple[float, ...] = ()
+    """Where dashed lines are, as logarithms."""
 
 
 def picture(result: Result, machine: Mapping[str, Any]) -> Picture | None:

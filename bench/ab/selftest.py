@@ -62,7 +62,9 @@ class Plan:
 
     strategy: str
     same: int
+    """Number of good blocks without a change."""
     planted: int
+    """Number of good blocks with each planted slowdown."""
     pythons: tuple[str, ...] = ()
     """Interpreters: none for that of the harness, one for both sides, or one for A and one for B."""
     name: str = "selftest"

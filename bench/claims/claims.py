@@ -29,9 +29,11 @@ class ClaimPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """A part of a claim: some figures and their boundary."""
 
     figures: tuple[str, ...]
+    """Names of figures of the file."""
     test: Literal["at least", "below", "not clearly above", "not clearly below"]
     """The first two need the whole interval; the others fail only if all of it is beyond."""
     edge: float
+    """The boundary, in the unit of the figures."""
     core: str = ""
     """The claim is not true if no part with the same core is."""
     is_any: bool = False
@@ -44,6 +46,7 @@ class Selected(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """What is read of some trials. Queries select them in the frame; settings and arguments are columns, too."""
 
     name: str = ""
+    """What it is called in texts."""
     where: str = ""
     """Which trials count."""
     each: str = ""
@@ -65,6 +68,7 @@ class FigureOf(Selected, frozen=True, kw_only=True, forbid_unknown_fields=True):
     minus: str = ""
     """Which trials have a summary that is subtracted."""
     times: float = 1
+    """A factor for the figure."""
     rounds: int = 2
     """Minimum number of valid trials for a summary."""
 
@@ -73,6 +77,7 @@ class Fact(Selected, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A part of a claim without a figure."""
 
     must: Text
+    """What must be so, in words."""
     no: str = ""
     """A trial that this selects, valid or not, is enough for a "no"."""
     yes: str
@@ -84,9 +89,13 @@ class File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """The file of a claim."""
 
     order: Annotated[int, msgspec.Meta(ge=1)]
+    """Place of the claim among all."""
     claim: Text
+    """The claim, in a sentence."""
     source: Text
+    """The text that it is from."""
     published: Text
+    """The figures of that text."""
     tested: Text
     """How it is tested."""
     background: Text

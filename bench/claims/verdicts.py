@@ -44,9 +44,13 @@ class ClaimFigure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """``ratio``, or a name that ends with the unit; else it is a count."""
     estimate: float | None = None
     low: float | None = None
+    """End of its interval."""
     high: float | None = None
+    """The other end."""
     said: str = ""
+    """A measured text, in place of a number."""
     reason: str = ""
+    """Why it is unknown."""
 
     def write(self, value: float | None) -> str:
         """Write a value in the unit of the figure."""
@@ -70,9 +74,11 @@ class PartAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str
     answer: Yes
     measured: str = ""
+    """The figure, as text."""
     must: str
     """The rule."""
     core: str = ""
+    """The main statement that the part belongs to; empty: none."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,10 +92,14 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     background: str
     verdict: Word
     is_borderline: bool
+    """Whether another run may give another verdict."""
     measured: str
+    """All figures, as text."""
     why: str
+    """The verdict in a sentence."""
     answers: tuple[PartAnswer, ...]
     figures: dict[str, ClaimFigure]
+    """By their names in the file of the claim."""
     exhibits: dict[str, str] = {}
     """Texts of several lines, such as a traceback, by name."""
 

@@ -40,6 +40,7 @@ class Block:
     """The rows of a block: A, B, and A again; optionally memory of A and B, two processes each."""
 
     number: int
+    """Number of the block (the round of its rows), from 1."""
     arms: Mapping[Role, ArmRow]
     memory: Mapping[str, tuple[Memory, ...]]
     """By ``A`` and ``B``."""

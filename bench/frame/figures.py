@@ -34,11 +34,15 @@ class Figure:
     """A measured quantity."""
 
     words: str
+    """What it is called in tables and plots."""
     write: Write
+    """Writes a value of it with its unit."""
     best: str = ""
     """What the strategy with the best value is called; empty: lowest in these words."""
     worst: str = ""
+    """What the strategy with the worst value is called."""
     is_more_better: bool = False
+    """Whether a greater value is the better one."""
     digits: int = 2
     """Significant digits of its mean in tables and sentences."""
 

@@ -76,6 +76,7 @@ class Between:
     """
 
     tau: float
+    """Standard deviation of the logarithm: 0.05 is about 5 %."""
     freedom: float
     """Degrees of freedom; infinite where it was not measured."""
 
@@ -123,11 +124,13 @@ class Spread:
     sd: float
     """Standard deviation of a pair about its mean, from all pairs of stable arms; infinite for one block."""
     freedom: int
+    """Degrees of freedom of ``sd``."""
     resolution: float
     """Least difference that the cell can tell."""
     unstable: frozenset[str]
     """Arms that jump between states."""
     measured: Spreads
+    """The spreads between the runs of this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,7 @@ class Pair:
     spread: Spread | None
     """That of their cell; None: the pair says for itself how far it varies."""
     between: Between
+    """The spread between runs of their ratio."""
     is_unstable: bool
     is_counted: bool
     """Whether it is one of the comparisons that a cell makes: neither a control, nor unstable."""
@@ -151,6 +155,7 @@ class Ratio:
     """The ratio of two arms, as a logarithm."""
 
     estimate: stats.Estimate
+    """The mean over the units of this run, with its error."""
     pair: Pair
     ends: tuple[float, float]
     """The least and the greatest value of a block."""

@@ -68,13 +68,16 @@ class Slope:
     """
 
     per_fetch: float
+    """Bytes of one more."""
     low: float
     high: float
     intercept: float
     """Bytes at no fetch in flight, of the fitted line."""
     straight: bool
     points: int
+    """Number of readings."""
     sizes: int
+    """Number of different numbers in flight."""
 
     @property
     def error(self) -> float:

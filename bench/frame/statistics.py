@@ -59,7 +59,9 @@ class Estimate:
 
     value: float
     error: float
+    """Standard error; infinite for one value."""
     freedom: float
+    """Degrees of freedom."""
     n: int
     """Number of values, or of pairs; of two unpaired sides, the smaller number."""
 

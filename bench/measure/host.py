@@ -302,7 +302,9 @@ class DisturbanceCounts:
     """Counts of disturbances by others up to a moment; None where they are not counted."""
 
     ticks: tuple[float, float] | None
+    """CPU seconds: stolen by the hypervisor, and all."""
     drops: int | None
+    """Connections lost in full listen queues."""
     quota: Quota | None = None
     core_kinds: list[int] | None = None
     """The kinds of the cores of client and server; None where all cores are alike."""

@@ -59,8 +59,11 @@ class Setting:
     """Settings shared by all trials of a run."""
 
     run: str
+    """Name of the run."""
     cpus: host.Cpus
+    """The cores of server and client."""
     deadline_s: Callable[[Trial], float] = patience_s
+    """Returns how many seconds a trial may take."""
     budget_bytes: int | None = None
     """Memory at which a trial is ended; None: no limit."""
     runtime: Runtime = DEFAULT
@@ -68,6 +71,7 @@ class Setting:
     unit_ns: float | None = None
     """Cost of a unit of CPU work on the client's core; None where no trial asks for CPU work."""
     hosting: Hosting = Hosting()
+    """How a swarm is run."""
     halves: host.Cpus = host.ANY
     """The cores of the servers and of the strategy processes of a swarm."""
 
@@ -77,13 +81,17 @@ class Observation:
     """What a trial has gathered so far; a failed trial keeps it."""
 
     measured: dict[str, Any] = field(default_factory=dict)
+    """Figures by the names of rows: ``measured`` of the row."""
     server: dict[str, Any] = field(default_factory=dict)
+    """Counts of the server: ``server`` of the row."""
     knobs: dict[str, Any] = field(default_factory=dict)
+    """The settings that the worker has reported."""
     wanted: dict[str, Any] = field(default_factory=dict)
     """The settings that were chosen for the worker; ``knobs`` has those that it reported."""
     outcome: dict[str, Any] = field(default_factory=dict)
     """What the checks of a mechanism need besides these, and no row has."""
     checks: tuple[Check, ...] = ()
+    """The judged checks."""
     wrong: str | None = None
     """The difference from the expected answer; None if there is none."""
 

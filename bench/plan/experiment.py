@@ -56,10 +56,12 @@ class Experiment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     """All that one run measures, and the settings of the run."""
 
     about: str = ""
+    """What it measures, in a sentence."""
     strategies: tuple[str, ...]
     rounds: Rounds = 1
     seed: Annotated[int, Meta(ge=0, le=MAX_SEED)] = 1
     pin: bool = True
+    """Whether server and client have cores of their own."""
     deadline_s: Seconds | None = None  #: Deadline of a trial; None: derived from the estimate of the plan.
     pythons: dict[str, Annotated[str, Meta(min_length=1)]] = field(name="python", default_factory=dict)
     """Interpreters that are compared, by their labels: each strategy runs on each. Empty: that of the harness alone."""

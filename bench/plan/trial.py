@@ -37,11 +37,14 @@ class Trial:
     """One workload, once: of one strategy, of all arms of a block, or of no strategy."""
 
     id: str
+    """Workload, arm and round as text: the same in every run of an experiment."""
     round: int  #: Number of the round, from 1; of a block the number of the block of this workload.
     kind: Kind
+    """The kind of its rows; ``arm`` is also that of a block."""
     workload: Any  #: As its row has it; the arms of a block have their own in it.
     expected_ns: int  #: About how long it takes; it never changes a plan.
     arms: tuple[Arm, ...] = ()
+    """The strategies that take part: one, those of a block, or none."""
     models: Mapping[str, Description] = field(default_factory=dict)  #: What the strategies are, by the names of arms.
     subject: str = ""  #: Without a strategy: what is idle, the probe, the resource, or locust.
     cycles: int = 0  #: Number of slices per arm of a block.

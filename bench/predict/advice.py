@@ -30,6 +30,7 @@ class Wanted(NamedTuple):
 
     latency: str
     latency_ns: float
+    """Its mean."""
     work_ns: int
     in_flight: int
     near: int

@@ -24,10 +24,13 @@ class Lane:
     name: str
     in_flight: int
     bin_ns: int
+    """Length of a bin."""
     completions: tuple[int, ...]
     """The pages in each bin of the time line."""
     end_ns: int
+    """When the crawl ended, since it began."""
     is_finished: bool
+    """Whether it has fetched all pages of the race."""
     invalid: str
     """Why the trial is not valid; empty if it is."""
     rank: int | None
@@ -50,6 +53,7 @@ class Race:
 
     title: str
     pages: int
+    """Number of pages to fetch."""
     lanes: tuple[Lane, ...]
     """Those with a rank first, then those that are not finished, then those that are not valid."""
 

@@ -85,6 +85,7 @@ class ModelPair:
     clauses: Mapping[str, Entry]
     """What is known on fast sites, on slow sites, and of memory."""
     sentence: str
+    """All clauses, behind a head."""
 
 
 @dataclass(frozen=True)

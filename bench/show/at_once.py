@@ -57,6 +57,7 @@ class MachineLimit(NamedTuple):
     by: str
     """The name of the limit, or of several that are equally low."""
     is_predicted: bool
+    """Whether nothing was tried."""
 
 
 def base(line: str) -> str:

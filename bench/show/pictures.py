@@ -95,6 +95,7 @@ class Panel:
     title: str
     draw: "Callable[[Axes], None]"
     height: float = HEIGHT
+    """In inches."""
     is_usual: bool = False
     """Whether it stands for all panels of its picture; by default, the first one does."""
 
@@ -106,8 +107,10 @@ class Picture:
     name: str
     title: str
     notes: str
+    """Findings, and how to read it."""
     panels: Sequence[Panel]
     footer: str = ""
+    """Where its figures come from."""
 
 
 @contextmanager

@@ -52,6 +52,7 @@ class Progress:
     """Steps that end one after another, with a line each. The expected time of a step may be wrong by any factor."""
 
     total: int
+    """Number of steps."""
     ahead_ns: float
     """Expected time of the steps to come."""
     now: str = ""
@@ -64,11 +65,13 @@ class Progress:
     put: Callable[[str, str], None] = _put_line
     """Shows the line of a step, and the progress with what is below it."""
     done: int = 0
+    """Number of steps that have ended."""
     behind_ns: float = 0
     """Expected time of the timed steps."""
     took_ns: float = 0
     """Actual time of the timed steps."""
     elapsed_ns: int = 0
+    """Time so far, at the end of the last step."""
     _began_ns: int = field(init=False)
 
     def __post_init__(self) -> None:

@@ -66,6 +66,7 @@ class Study:
     figures: tuple[str, ...] = ()
     """The first is compared; the others are shown beside it. By default, every number that was measured."""
     plots: tuple[Plot, ...] = ()
+    """Its pictures."""
     measure: Literal["mean", "median", "slope"] = "mean"
     """A mean over blocks, of timed trials; a median over any trials; the slope of memory over the number held."""
     select: str = ""
@@ -82,6 +83,7 @@ class Study:
     usual: Literal["first", "last"] = "first"
     """The latency of the column that stands for all: the first (the shortest) or the last (the longest)."""
     note: str = ""
+    """A sentence below its tables."""
     vary: tuple[str, ...] = ()
     """Keys that have at least ``least`` values in each part; a part in which one has fewer is left out."""
     least: int = 2
@@ -116,6 +118,7 @@ class Tile(NamedTuple):
     best: tuple[str, ...]
     """The fastest first; empty if fewer than two can be compared."""
     ratio: float
+    """How far the best is ahead of the worst."""
     is_decided: bool
     """Whether some line is behind by a certain difference."""
 

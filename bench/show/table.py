@@ -38,8 +38,10 @@ class Table:
 
     title: str
     heads: tuple[str, ...]
+    """Heads of the columns."""
     lines: Sequence[Line]
     notes: tuple[str, ...] = ()
+    """Sentences below it."""
 
     @property
     def cells(self) -> list[tuple[str, ...]]:
@@ -67,6 +69,7 @@ class Detail:
     summary: str
     sentences: tuple[str, ...] = ()
     code: tuple[str, ...] = ()
+    """Texts of several lines."""
     is_open: bool = False
     tables: Sequence[Table] = ()
 

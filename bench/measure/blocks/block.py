@@ -131,9 +131,13 @@ class Slice:
     """One window of one arm, with the clocks that harness, server and workers share."""
 
     cycle: int
+    """Number of its cycle, from 0."""
     begin: Usage
+    """What the arm had used at the begin of the window, and"""
     end: Usage
+    """at its end."""
     server_cpu_ns: int
+    """CPU time of the server in the window."""
     server_wall_ns: int
     """Time between the readings of the server, which are taken beside those of the arm."""
     late_ns: int | None
@@ -154,6 +158,7 @@ class Observed:
     clock: Clock
     """The clock by which the usage of all arms was read."""
     clock_step_ns: int
+    """Resolution of that clock."""
     others_share: float | None
     """Share of the client's core that other programs used while the slices took turns; None unless it is one core."""
     server_delay_share: float | None
@@ -167,15 +172,21 @@ class Running:
     arm: Arm
     prepared: Prepared
     port: int
+    """The port of its gate."""
     worker: process.Worker | None = None
     lengths: Lengths = Lengths(0, 0)
     slices: list[Slice] = field(default_factory=list)
+    """Those that have ended."""
     knobs: dict[str, Any] = field(default_factory=dict)
+    """The settings that its worker has reported."""
     outcome: dict[str, Any] = field(default_factory=dict)
+    """The report of its worker."""
     memory: dict[str, int] = field(default_factory=dict)
+    """Its memory and threads after the slices, by the names of rows."""
     pids: list[int] = field(default_factory=list)
     """Its processes: the worker, its children and theirs."""
     meter: TaskClock | ProcessClock | None = None
+    """Reads the CPU time that it has used."""
     response_ns: float = 0.0
     """CPU time of the server per response to it, in its warm-up."""
     rate_per_s: float = math.inf
@@ -183,6 +194,7 @@ class Running:
     requests: int = 0
     """Requests that the server received from the arm in the whole block."""
     failure: Exception | None = None
+    """Why it was given up; None: it was not."""
     peak: int = 0
     """Most fetches that its gate has held."""
     reached: int | None = None

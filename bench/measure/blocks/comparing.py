@@ -42,6 +42,7 @@ class Place:
     """The server and the cores on which blocks are run."""
 
     keeper: runs.ServerKeeper
+    """The server, which is replaced if it dies."""
     cpus: host.Cpus
 
     def setting(self, run_name: str) -> Setting:

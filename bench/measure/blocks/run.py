@@ -61,7 +61,9 @@ class _Done:
     setting: Setting
     observed: Observed
     outside: Mapping[str, Any]
+    """Disturbances by others (``host.disturbances``)."""
     ceiling_per_s: float | None
+    """Responses per second that the server can give."""
 
 
 def _of_arm(running: Running, done: _Done, seen: Observation) -> None:

@@ -39,7 +39,9 @@ class Prepared:
 
     arm: Arm
     described: Description
+    """What its strategy is."""
     runtime: Runtime
+    """What its worker runs on."""
     commit: str | None
     """The commit of its revision; None where its files were copied from a working tree."""
 

@@ -86,6 +86,7 @@ class Ramp:
     ended: str
     error: str | None = None
     symptoms: Mapping[str, str] = field(default_factory=dict)
+    """What other calls answered at the failure: ``ok`` or the name of an errno."""
     timeline: Sequence[Sequence[int]] = ()
     """Pairs of (nanoseconds since the start, count)."""
 
@@ -196,6 +197,7 @@ class Stop(NamedTuple):
     most: int
     stopped_by: str = "not tried"
     sentence: str = ""
+    """Why, for the evidence of a row."""
     name: str | None = None
 
 

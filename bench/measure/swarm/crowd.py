@@ -58,14 +58,18 @@ class ShareState:
     asked_s: float | None = None
     """When the server was asked for its counts; None: it has answered."""
     node: process.Worker | None = None
+    """The Locust worker that runs its strategy process."""
     pid: int = 0
     """The strategy process."""
     stage: Stage = "waiting"
     held: int = 0
+    """Number of fetches that its gate holds."""
     failed: int = 0
     """Number of fetches that have failed, which the gate will never hold."""
     knobs: dict[str, Any] = field(default_factory=dict)
+    """The settings that its strategy process has reported."""
     outcome: dict[str, Any] | None = None
+    """The report of its strategy process; None: it has not finished."""
     requests: int = 0
     """Number of requests that its server has counted in the end."""
 

@@ -85,6 +85,7 @@ class Resource:
     name: str
     """The limit."""
     max: int
+    """The amount that may be used."""
     each: int = 1
     """The amount per fetch in flight."""
     remedy: str = "raise it"
@@ -134,10 +135,12 @@ class Layout:
 
     asked: int
     in_flight: int
+    """Number of fetches that are planned."""
     shares: tuple[Share, ...]
     ports_each: int
     """Number of ports that each server listens on."""
     bound_by: Bound | None
+    """The limit that makes it fewer than asked; None: none does."""
     memory_bytes: int
     """Estimated memory of all processes and of the kernel."""
 

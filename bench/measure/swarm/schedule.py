@@ -65,7 +65,9 @@ class Span(NamedTuple):
     """One request that was sent."""
 
     intended_ns: int
+    """When it was due, which no answer can move."""
     started_ns: int
+    """When it was sent."""
     finished_ns: int | None
     """None: the request was given up."""
     fault: str | None
