@@ -1,7 +1,9 @@
-"""``inflight selftest``: measure the harness itself on this machine, and keep the result.
+"""``inflight selftest``: measure the harness itself on this machine, and keep the result in ``selftest.json``.
 
-Blocks whose two sides are the same code (A/A) show its noise and its false alarms; blocks with a planted slowdown show
-what it detects. Blocks and decisions are those of ``inflight ab``.
+Blocks whose two sides are the same code (A/A) show its noise and its false alarms; blocks with a planted slowdown (a
+loop in each page of B) show what it detects. Blocks and decisions are those of ``inflight ab`` (``command``,
+``decide``). ``Laboratory`` runs the blocks, ``rates`` computes and shows the figures. A block is *good* if it has
+values (``frame.blocks``).
 
 The sides may run on two interpreters. Then no side is slower by a known amount, so the mean difference of the blocks
 without a planted slowdown is subtracted from all blocks: what is left has the noise of this pair, and a known truth.
@@ -75,7 +77,11 @@ class Plan:
         return len({Path(interpreters.ask(name).executable).resolve() for name in self.pythons}) > 1
 
     def arms(self, loops: int | None = None) -> tuple[Arm, Arm]:
-        """Return both sides of a comparison of the strategy with itself, B with planted loops in each page."""
+        """Return both sides of a comparison of the strategy with itself, B with planted loops in each page.
+
+        With loops, A has none but the same call (0 loops), so that the sides differ in the loop alone. None: no call at
+        all.
+        """
         pythons = self.pythons or (None,)
         a = Arm("A", self.strategy, "reference", python=pythons[0], planted_loops=None if loops is None else 0)
         return a, structs.replace(a, name="B", python=pythons[-1], planted_loops=loops)
@@ -94,10 +100,12 @@ class Laboratory:
     """Where the trials of a self-test are run and kept."""
 
     place: comparing.Place
+    """The server and the cores."""
     folder: Path
     files: Path
     """Folder of the files of the arms."""
     bar: progress.Progress
+    """Shows the blocks that have ended."""
 
     def blocks(self, name: str, arms: tuple[Arm, Arm], wanted: int, *, memory: bool = False) -> list[Block]:
         """Run blocks until ``wanted`` are good; give up if too many are not."""

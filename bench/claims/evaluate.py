@@ -22,14 +22,14 @@ from inflight.bench.frame.slopes import NoSlope, layers, memory_slope
 from inflight.bench.rows.files import Row
 
 BORDERLINE = "The interval of a deciding figure includes its boundary, so another run may give another verdict."
-"""Why a claim is only partly true."""
+"""Why a claim is borderline: its verdict is then "partly true"."""
 NOT_TESTED = "Too few valid trials; not valid are {invalid} of {total}. {reasons}"
 """Why a claim has no verdict."""
 LACKS = "the figures of its program are missing"
 """Why a trial of a program does not count."""
 MIN_FREE = 0.9  # share of a core for threads with the lock; with less, other programs used the cores
 FREEST, MIN_SLICES = 24, 3
-"""The freest slices of an arm are one in so many, and at least so many."""
+"""Which slices count for the freest ones: one in FREEST of all, but at least MIN_SLICES."""
 SAME = 0.01  # relative distance of limits that count as equal: other processes change them by that much
 
 Ends = tuple[float, float, float]  # estimate, low and high
@@ -40,7 +40,11 @@ class UnknownError(Exception):
 
 
 def judge(claim: Claim, rows: Sequence[Row]) -> Verdict:
-    """Return the verdict of a claim from the rows of its trials, which may be of any status."""
+    """Return the verdict of a claim from the rows of its trials, which may be of any status.
+
+    The order: make the frame, mark trials whose program has no figures as not valid, compute the figures, answer each
+    part and fact, decide, and choose the sentence of the file for that verdict.
+    """
     file, trials = claim.file, read(rows)
     if file.needs:
         lacks = ~trials.index.isin(chosen(trials, file.needs).index)
@@ -107,7 +111,8 @@ def _reasons(trials: pd.DataFrame, figures: dict[str, ClaimFigure]) -> str:
 def read(rows: Sequence[Row]) -> pd.DataFrame:
     """Return a line for each trial, with its settings, its arguments and the values of its site as columns.
 
-    If one of them is called like a key of the frame, its column is ``argument_`` and the name.
+    So the queries of a file can select by any of them. The index of a line is that of its row. If one of them is called
+    like a key of the frame, its column is ``argument_`` and the name.
     """
     trials = frame.trials(rows).reset_index(drop=True).astype({"valid": bool})
     values = []
@@ -130,7 +135,10 @@ def chosen(trials: pd.DataFrame, query: str) -> pd.DataFrame:
 
 
 def _each(of: Selected, trials: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """Return the trials that count, by the values of a column if one is named; without what is not installed."""
+    """Return the trials that count, by the values of a column if one is named; without what is not installed.
+
+    Each is a value, which is appended to the figure's name, with its trials. ``x == x`` leaves out unknown values.
+    """
     there = chosen(trials, of.where)
     if not of.each:
         return [("", there)]
@@ -148,7 +156,7 @@ def _figures(many: Mapping[str, FigureOf], trials: pd.DataFrame, rows: Sequence[
 
 
 def _figure(of: FigureOf, name: str, trials: pd.DataFrame, rows: Sequence[Row]) -> ClaimFigure:
-    """Return a figure of the valid trials."""
+    """Return a figure of the valid trials, or why it is unknown; a column of texts gives its first text."""
     counted = trials[trials["valid"] & (trials["role"] != "placebo")]
     for text in counted.get(of.column, ()):
         if isinstance(text, str):
@@ -164,7 +172,7 @@ def _figure(of: FigureOf, name: str, trials: pd.DataFrame, rows: Sequence[Row]) 
 
 
 def _ends(of: FigureOf, group: pd.DataFrame, rows: Sequence[Row]) -> Ends:
-    """Return a figure of trials. Raises UnknownError."""
+    """Return a figure of trials as estimate, low and high, in the way that its file says. Raises UnknownError."""
     first, other = chosen(group, of.of), chosen(group, of.over or of.minus)
     if of.layer:
         slope = _slope(first, of.layer)
@@ -181,7 +189,10 @@ def _ends(of: FigureOf, group: pd.DataFrame, rows: Sequence[Row]) -> Ends:
 
 
 def _ratio(first: pd.DataFrame, other: pd.DataFrame) -> Ends:
-    """Return the ratio of ``value``, by the units that both sides have in common. Raises UnknownError."""
+    """Return the ratio of ``value`` of two sides, by the units (blocks) that both have in common. Raises UnknownError.
+
+    ``contrast`` takes one table, so the sides are marked by a column, and are one family of comparisons.
+    """
     lines = pd.concat([first.assign(side="one", family=0), other.assign(side="other", family=0)])
     ratios = records(contrast(lines.astype({"value": float}), "side", "other", ["family"]))
     if not ratios or math.isinf(ratios[0].high):

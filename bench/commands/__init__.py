@@ -1,1 +1,1 @@
-"""What commands do that belong to no single study: run, list, report, and their exit codes."""
+"""The commands that have no room of their own: a module has the options of a command, its help and what it does."""

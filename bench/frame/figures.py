@@ -1,7 +1,8 @@
 """What figures are called, in which unit they are, and which end of them is the better one.
 
 All outputs of ``show``, ``runs`` and ``ab`` ask ``figure_of`` for a figure by its name, which is that of a field of
-``rows.kinds``. A new figure needs a line in FIGURES only if its name, read as words, is not what people should read.
+``rows.kinds``; the end of the name is its unit (``_ns``, ``_bytes``, ``_share``, ``_per_s``). A new figure needs a line
+in FIGURES only if its name, read as words, is not what people should read.
 """
 
 from collections.abc import Callable

@@ -1,1 +1,1 @@
-"""What is read from a running trial, and whether to believe it; writes rows, reads none."""
+"""The laboratory: starts processes, measures trials, and says whether to believe them; writes rows, reads none."""

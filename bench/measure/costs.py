@@ -32,7 +32,7 @@ from inflight.strategies.core.page import Fetch
 from inflight.strategies.core.work import cost_ns
 
 BURST_UNITS = 600
-"""Units of CPU work in a burst, which is timed as a whole; and how many bursts."""
+"""Units of CPU work in a burst, which is timed as a whole."""
 BURSTS = 25
 """Number of bursts, the median of which counts."""
 FETCHES = 5_000

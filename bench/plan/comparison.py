@@ -29,8 +29,8 @@ ArmName = Literal["A", "B"]
 METRICS: tuple[Metric, ...] = ("cpu_per_page", "throughput", "memory")
 """What is compared unless a metric is named."""
 FIRST_CYCLES, FIRST_WAITING = 12, 2
-"""Numbers of cycles of the block that calibrates a comparison, without and with added latency: slices then last for
-twenty latencies."""
+"""Numbers of cycles (slices of each arm) of the block that calibrates a comparison, without and with added latency:
+slices then last for twenty latencies."""
 MEMORY_SIZES = tuple((200 + 12 * k, 2000 + 25 * (17 * k % 48)) for k in range(48))
 """Pairs of numbers in flight between which a memory slope is measured, one for each block. A longer docstring lays out
 the heap otherwise and moves each reading by some 50 kB: with few pairs, that was a significant change."""
@@ -39,7 +39,8 @@ BLOCK_NS = 5_000_000_000
 COUNT_REPEATS = 2
 """Number of times that each side is counted."""
 LIGHT = 2
-"""Factor of the larger number for models without a thread for each fetch: their slopes are small beside this."""
+"""Factor of the larger number in flight for models without a thread for each fetch: they take so little memory per
+fetch that a difference shows only over more fetches."""
 SETTINGS = {
     "python": (".+", "an interpreter"),
     "with": ("[^-].*", "a requirement such as aiohttp==3.11"),

@@ -1,4 +1,7 @@
-"""The comparison of stored runs as a plot: a panel for each workload, a line over the runs for each strategy."""
+"""The comparison of stored runs (``compare``) as a plot, for ``inflight compare --out``.
+
+A panel for each workload, a line over the runs for each strategy. ``show`` has the words, ``show.pictures`` the marks.
+"""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,1 +1,1 @@
-"""Studies: which figures of the frame are compared, and how they are shown."""
+"""A run as text, tables, pictures, page and JSON: its studies (which figures are compared), and how they are shown."""

@@ -1,8 +1,8 @@
 """What a page does: the counts of each strategy, beside the CPU time per page of the same run.
 
 ``studies`` calls ``beside`` before it makes the study ``counts``, and ``section`` for its tables. Counts are calls of
-Python and C functions, system calls and bytecodes per page (``measure.counts``). The study has the figures; here is
-what stands beside them and below them. No time is computed from counts.
+Python and C functions, system calls and bytecodes per page (``measure.counts``). The study has the figures in parts (a
+part is one table, ``study.Part``); here is what stands beside them and below them. No time is computed from counts.
 """
 
 from collections import Counter, defaultdict
@@ -60,7 +60,10 @@ def beside(trials: pd.DataFrame, rows: Sequence[Row], cpu: Sequence[Part]) -> pd
 
 
 def _repeats(rows: Sequence[Row]) -> str | None:
-    """Say whether repeats are equal, or by which share they differ at most; None if nothing was counted."""
+    """Say whether the totals of all repeats are equal, or by which share they differ at most.
+
+    None if nothing was counted.
+    """
     totals = defaultdict[str, list[int]](list)
     for row in rows:
         for counter, counts in (row.measured.totals or {}).items():

@@ -1,4 +1,7 @@
-"""Helpers that programs share: a clock, a child process, and a check of the pages."""
+"""Helpers that several programs of claims share: a clock, a child process, and a check of the pages.
+
+As all programs, it imports only the standard library at its top.
+"""
 
 import os
 import signal

@@ -54,7 +54,8 @@ latency.
 MAX_DEMAND_SHARE = 0.7
 """Share of the server's core up to which a workload with an added latency is measured.
 
-Who leaves out what is slow selects by what is measured, and the warm-up costs more than the windows do.
+It is judged by the warm-up, before anything is measured: leaving out slow blocks afterwards would select by what is
+measured. In the warm-up a response costs more than in the windows, because caches are cold.
 """
 MIN_SAMPLES = 4
 """Minimum number of samples of a window whose CPU time is read in band. A window with fewer is dropped."""

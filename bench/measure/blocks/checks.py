@@ -31,7 +31,10 @@ def cap(_trial: Trial, seen: Observation) -> Judgement:
 
 
 def hole(trial: Trial, seen: Observation) -> Judgement:
-    """Check that fetches ended all the time. The usual time is that of a fetch within a slice, 90 % quantile."""
+    """Check that fetches ended all the time while the arm had its turns (``checks.no_hole``).
+
+    The usual time of a fetch is the 90 % quantile of those that ended within a slice.
+    """
     assert trial.block is not None
     return checks.no_hole(seen, longest_wait_ns(site_of(trial.block)), seen.outcome["usual_ns"])
 

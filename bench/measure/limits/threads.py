@@ -1,12 +1,14 @@
 """Measure how many threads a process can have, after a calibration that measures what one thread costs.
 
+``limits.find`` and ``limits.predict`` call ``find_threads`` and ``calibrate``. Each step is a child process
+(``worker.threads``), which is always killed in the end; if this process is killed, the child ends by itself. A *ramp*
+is a child that starts threads up to a number, or until one is refused.
+
 Not every thread costs the same. glibc opens a malloc arena of 64 MiB for each of the first threads (8 per core,
 mallopt(3), M_ARENA_MAX). CPython maps 16 KiB for the first frames of each (Python/pystate.c, DATA_STACK_CHUNK_SIZE). As
 long as there are holes between mappings, these chunks fill them side by side and count as one mapping. Later each lies
 between two stacks, and since Linux 6.7 (MAP_STACK sets VM_NOHUGEPAGE) it cannot be merged with them. So three numbers
 are needed: the cost of a thread now, how many more fit into the holes, and the cost of a thread without holes.
-
-Each step is a child process, which is always killed in the end. If this process is killed, the child ends by itself.
 """
 
 import math
@@ -39,7 +41,7 @@ MIN_CALIBRATION, MAX_CALIBRATION = 256, 8_192
 EACH_CORE = 128
 """Threads per core in a calibration: the first 8 open arenas, each with holes for 8 stacks; twice as many fill them."""
 PART_OF_SHARED = 0.1
-"""Maximum share of what a shared limit leaves that a calibration uses."""
+"""Maximum share of what a shared limit (one that other processes have part in) leaves that a calibration uses."""
 USUAL_STACK_BYTES = 2 << 20
 """Stack size of a thread where RLIMIT_STACK is unlimited (pthread_create(3))."""
 FRAMES_BYTES = 16 * 1024

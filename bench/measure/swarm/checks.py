@@ -25,7 +25,10 @@ MIN_CPU_NS = 500_000_000
 
 
 def wrong_answer(seen: Observation) -> str | None:
-    """Say what is missing from the answer, and which processes were lost; None when its check has passed."""
+    """Say what is missing from the answer, and which processes were lost; None when its check has passed.
+
+    ``swarm.run`` calls it when the checks are judged; a sentence makes the row wrong.
+    """
     answer = next(check for check in seen.checks if check.name == ANSWER)
     if answer.verdict == "passed":
         return None
@@ -78,7 +81,10 @@ def _nobody_lost(_trial: Trial, seen: Observation) -> Judgement:
 
 
 def describe_loss(loss: dict[str, Any]) -> str:
-    """Return a clause about a lost process: which, how, and with how many fetches in flight."""
+    """Return a clause about a lost process: which, how, and with how many fetches in flight.
+
+    ``loss`` has the values of ``rows.kinds.Loss``; its ``share`` is an index, None for a Locust worker.
+    """
     where = "" if loss["share"] is None else f" of share {loss['share']}"
     return f"a {loss['what']}{where} {loss['how']}, {loss['in_flight']:,} fetches in flight"
 

@@ -1,4 +1,4 @@
-"""The process that starts threads until one is refused, and reports its progress.
+"""The process that starts threads until one is refused, and reports its progress; ``limits.threads`` runs it.
 
 It needs no installed package, and has the protocol of a worker (``inflight.bench.measure.worker``)::
 
