@@ -26,14 +26,15 @@ STILL_NS, KNOWN_NS = 5_000_000_000, 1_000_000_000
 Then its own limit is the cause, such as the size of its pool.
 """
 LOOK_NS, MAX_GAP_NS = 250_000_000, 1_000_000_000
-"""Least time between two looks at the processes of a client, and the most for which it counts as seen."""
+"""Least time between two looks at the processes of a client, and the longest time between them for which the client
+counts as watched."""
 MAX_CPU_SHARE = 0.01
 """Maximum CPU time of a still client, as a share of the time: a timer may fire, but no fetch begins."""
 
 
 @dataclass(slots=True)
 class Plateau:
-    """Decide from a series of readings whether a client has reached a limit of its own.
+    """Decide from a series of readings whether a client has reached a limit of its own, such as the size of its pool.
 
     It has when for ``STILL_NS`` the number held did not change, and its processes used no CPU time. A client that is
     slow, on a busy machine or because it starts threads, does one or the other. A time without readings does not count:

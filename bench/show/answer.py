@@ -431,7 +431,7 @@ def _findings(studies: Studies, columns: Sequence[Criterion]) -> list[str]:
 def conditions(studies: Studies) -> list[str]:
     """Return what is said before all else: a neighbour, the state of the machine, a CPU quota, slow cores, noise.
 
-    A quota that stopped nothing has changed no figure, so it is not said. Rows and machine.json have it. Of a noisy run
+    A quota that stopped nothing has changed no figure, so it is not said; rows and machine.json have it. Of a noisy run
     the share that others took is said once.
     """
     rows = studies.rows

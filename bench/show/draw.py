@@ -2,7 +2,8 @@
 
 ``studies.pictures`` calls ``draw`` for the parts of each study. A study names its *mark* (bars, lines, tiles, ...;
 ``study.Plot``); MARKS has the function that yields the panels of a mark, each with a function that draws it onto axes
-later (``pictures``). A *part* is one table of a study, a *column* one workload of it, the *usual* one stands for all.
+later (``pictures``). A *part* is one table of a study, a *column* one workload of it, the *usual* one stands for all, a
+*facet* is a value (such as a latency) whose columns have a panel of their own.
 """
 
 import math

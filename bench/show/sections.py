@@ -1,9 +1,9 @@
 """The tables of studies, for any renderer, and as DataFrames.
 
-``studies`` calls ``section`` for the parts of a study (``study.Part``), and ``as_frame`` for the API and JSON;
-``answer`` and ``draw`` use what writes a mean, a ratio and a slope. How a study measures (means, medians, slopes)
-decides how its table is made. ``✗`` marks invalid trials, ``?`` a ratio that is not certain, ``=`` one that is surely
-within 2 %.
+``studies`` calls ``section`` for the parts of a study (a part is one table, ``study.Part``), and ``as_frame`` for the
+API and JSON; ``answer`` and ``draw`` use what writes a mean, a ratio and a slope. How a study measures (means over
+blocks, medians over trials, slopes of memory) decides how its table is made. ``✗`` marks invalid trials, ``?`` a ratio
+that is not certain, ``=`` one that is surely within 2 %.
 """
 
 import math
@@ -194,7 +194,10 @@ def _grids(part: Part, title: str) -> Iterator[Table]:
 
 
 def tile_text(tile: Tile) -> str:
-    """Write who is best: ``callbacks +1, 1.3x``; ``tie``: no certain difference; ``?``: nothing to compare."""
+    """Write who is best: ``callbacks +1, 1.3x``; ``tie``: no certain difference; ``?``: nothing to compare.
+
+    ``+1``: one other model ties with it; ``1.3x``: its lead over the slowest.
+    """
     if not tile.best:
         return "?"
     if not tile.is_decided:

@@ -255,7 +255,8 @@ class Part:
     def able(self) -> pd.DataFrame:
         """The means that can be compared: valid, not unstable; where two are of several blocks, no single ones.
 
-        ``shared`` is the number of those of the shared stack in the same column.
+        ``is_sure`` is whether a mean is of several blocks, ``shared`` the number of those of the shared stack in the
+        same column.
         """
         keys = list(self.study.columns)
         unstable = self.lines.loc[self.lines["is_unstable"], ["line", *keys]].drop_duplicates()

@@ -37,7 +37,7 @@ Reading = tuple[int, Facts]
 
 
 class LimitEntry(NamedTuple):
-    """One entry of the table, which explains it."""
+    """One entry of ``limits.toml``, at whose top each field is explained."""
 
     name: str
     resources: Sequence[str]
@@ -124,7 +124,10 @@ def slope(readings: Sequence[Reading], costs: str) -> float | None:
 
 
 def room(readings: Sequence[Reading], costs: str, free: float) -> int:
-    """Return how many threads fit into what is free before the first one: along the readings, then the last slope."""
+    """Return how many threads fit into what is free before the first one: along the readings, then the last slope.
+
+    ``free`` is in the unit of the limit.
+    """
     if costs == "one":
         return max(0, math.floor(free))
     points = _points(readings, costs)

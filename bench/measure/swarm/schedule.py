@@ -27,7 +27,8 @@ NOISE = 3.0
 LATE_SHARE = 0.02
 """Mean lateness of starts, as a share of the window, that is more than a hiccup."""
 STEP_SHARE = 0.1
-"""Minimum growth per quarter, as a share of the last quarter, of steady growth; a steady excess adds over a fourth."""
+"""Growth from quarter to quarter, as a share of the last quarter, from which it is steady growth. With a steady excess
+each quarter adds over a fourth."""
 LONGEST_SHARE = 1 / 3
 """Maximum time of an answer as a share of the window; above it the window is too short for a steady state."""
 GROWTH_SHARE = 0.1
