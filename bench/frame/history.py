@@ -1,9 +1,9 @@
 """What earlier runs on the same machine found: of each place, how far its ratio differs from run to run.
 
-``show.studies`` calls ``history`` for the run that it shows. The spread between runs (``History.spreads``) makes the
-interval for the next run honest; memory and costs are shown beside those of earlier runs. The runs are those beside a
-run and in the folder of the series, the newest first. They are at least six hours apart: runs of one afternoon meet one
-state of the host. *Cell* and *place*: see ``ratios``.
+``show.studies`` calls ``history`` for the run that it shows. The spread between runs (``History.spreads``) widens the
+interval for the next run; memory and costs are shown beside those of earlier runs. The runs are those beside a run and
+in the folder of the series, the newest first. They are at least six hours apart: runs of one afternoon meet one state
+of the host. *Cell* and *place*: see ``ratios``.
 """
 
 import json

@@ -1,8 +1,9 @@
 """Statistics of comparisons: means of log ratios over blocks; and a model of the closed loop. Pure.
 
-``contrast`` and ``ratios`` (all outputs), ``ab`` and ``runs`` use the first, ``predict`` the second. All values of
-comparisons are natural logarithms, so a difference is the logarithm of a ratio. The unit of analysis is the block (a
-round of a run is a block). Values of common blocks are compared as pairs, as a disturbance affects the whole block.
+``contrast`` and ``ratios`` (all outputs), ``ab`` and ``runs`` use the first, ``predict`` and ``blocks`` the second. All
+values of comparisons are natural logarithms, so a difference is the logarithm of a ratio. The unit of analysis is the
+block (a round of a run is a block). Values of common blocks are compared as pairs, as a disturbance affects the whole
+block.
 
 The model: each of N fetches in flight takes the added latency L and the CPU time c. The throughput in pages per second
 is X(N) = min(N / (L + c), 1 / c), because a client whose core needs c per page cannot exceed 1 / c. The two asymptotes

@@ -1,4 +1,4 @@
-"""An experiment, loaded from a preset or a TOML file. What a file may say is validated here, and nowhere later.
+"""An experiment, loaded from a preset or a TOML file. What a file may say is validated here, once.
 
 Commands, the API and claims call ``load`` (a file) or ``parse`` (values), and give the ``Experiment`` to
 ``trials.expand``. The structs are the format: each key of a file is a field, whose type says what is allowed. An

@@ -1,7 +1,8 @@
 """Rows: everything known about one trial, as one line of JSON. Both halves of the harness share nothing else.
 
-``inflight.bench.rows.records`` defines what a row may hold and validates each line; ``row.schema.json`` is generated
-from it.
+``append`` writes a row when its trial has ended, ``read`` returns those of a run; commands, ``show`` and
+``measure.run`` call them. ``inflight.bench.rows.records`` defines what a row may hold and validates each line;
+``row.schema.json`` is generated from it. The other files of a run are written and read by ``write`` and ``content``.
 
 Format history (``format`` in every row):
 

@@ -209,7 +209,7 @@ LAYERS = {
     "slab_bytes": "slab of the whole system, including both ends of every loopback connection",
     "socket_bytes": "pages of data in TCP sockets, of the whole system",
 }
-"""What memory is read in, from that of the process to that which only the kernel sees, with the meaning of each."""
+"""The layers in which memory is read, from what the process sees to what only the kernel sees, with their meanings."""
 MOMENTS = {
     "base": "Before the load",
     "held": "While N were held",

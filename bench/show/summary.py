@@ -1,6 +1,6 @@
 """A whole run in a terminal and as Markdown: sections, the trials that do not count, the findings.
 
-``commands.report`` calls ``print_summary``, ``summary_table`` and ``as_markdown``; ``page`` and ``answer`` use
+``commands.report`` calls ``print_summary``, ``summary_table`` and ``as_markdown``; ``page`` and ``results`` use
 ``coverage``, ``validity``, ``findings`` and ``glossary``. All text of rows and machines is made harmless. GitHub
 accepts at most 65,536 characters per comment, so each part of the Markdown has a limit, and says how many lines it
 leaves out.

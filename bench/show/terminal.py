@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 RED, GREEN, DIM, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
-"""Codes of colours, and of the end of a colour."""
+"""Codes of colours for a terminal; PLAIN ends a colour."""
 MAX_NAME = 22
 """Names and headings of this length are whole where columns can move closer together for it."""
 MIN_NAME = 16

@@ -27,7 +27,7 @@ from inflight.bench.measure.swarm.strategy_user import StrategyUser  # noqa: E40
 from inflight.bench.plan.scale import refusal  # noqa: E402
 
 LOOPBACK = "127.0.0.1"
-"""The only address on which Locust listens."""
+"""The address on which Locust listens unless its own options say otherwise."""
 
 __all__ = ["PageUser", "StrategyUser"]
 
