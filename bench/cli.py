@@ -48,7 +48,7 @@ _VERDICTS = {0: "pass", 1: "regression", 3: "inconclusive"}
 """Exit codes of commands that decide."""
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """A command in the list."""
 
     module: str
@@ -61,82 +61,82 @@ class Entry(NamedTuple):
 
 PARTS = {
     "First": {
-        "demo": Entry(
+        "demo": CommandEntry(
             "race.demo",
             "See in ten seconds why it pays to wait for many pages at once.",
             {0: "all crawls measured", 1: "a crawl failed"},
         ),
-        "run": Entry(
+        "run": CommandEntry(
             "commands.run",
             "Run an experiment: a preset or a TOML file.",
             {0: "at least one valid row", 1: "no valid row, or with --strict an invalid one"},
         ),
-        "report": Entry(
+        "report": CommandEntry(
             "commands.report",
             "Make a page, text, Markdown, a table or JSON of a stored run.",
             {0: "report written"},
         ),
-        "race": Entry(
+        "race": CommandEntry(
             "race.command",
             "Replay recorded crawls of the strategies side by side.",
             {0: "race shown", 1: "no valid row in the new run"},
         ),
-        "list": Entry(
+        "list": CommandEntry(
             "commands.listing",
             "Show the strategies, and the presets with estimated times.",
             {0: "list shown"},
         ),
     },
     "Choose a model": {
-        "advise": Entry(
+        "advise": CommandEntry(
             "commands.advise",
             "Recommend a model for a workload, with expected figures.",
             {0: "model recommended", 3: "no confident recommendation, or --verify contradicts it"},
         ),
-        "claims": Entry(
+        "claims": CommandEntry(
             "claims.command",
             "Test common claims about concurrency on this machine.",
             {0: "claims judged, whatever the verdicts", 1: "a claim could not be tested"},
         ),
-        "limits": Entry(
+        "limits": CommandEntry(
             "commands.limits",
             "Find how many threads, ports and so on a process can have.",
             {0: "limits measured or predicted"},
         ),
     },
     "Write a client": {
-        "check": Entry(
+        "check": CommandEntry(
             "commands.check",
             "Check that a strategy keeps the rules of a crawl.",
             {0: "all rules hold", 1: "a rule is broken"},
         ),
-        "crawl": Entry(
+        "crawl": CommandEntry(
             "commands.crawl",
             "Crawl http sites, and print one line per URL.",
             {0: "at least one page fetched (status 2xx)", 1: "nothing could be fetched"},
         ),
-        "serve": Entry(
+        "serve": CommandEntry(
             "commands.serve",
             "Serve the synthetic site until Ctrl-C.",
             {0: "served until Ctrl-C"},
         ),
     },
     "Find slowdowns": {
-        "ab": Entry("ab.command", "Compare two sides, and decide whether B is worse than A.", _VERDICTS),
-        "compare": Entry("runs.command", "Compare stored runs, the last with the first.", _VERDICTS),
-        "selftest": Entry(
+        "ab": CommandEntry("ab.command", "Compare two sides, and decide whether B is worse than A.", _VERDICTS),
+        "compare": CommandEntry("runs.command", "Compare stored runs, the last with the first.", _VERDICTS),
+        "selftest": CommandEntry(
             "ab.selftest",
             "Measure the noise and the error rates of this harness.",
             {0: "measured", 1: "more false alarms than designed", 3: "too few valid blocks"},
         ),
     },
     "Large loads": {
-        "swarm": Entry(
+        "swarm": CommandEntry(
             "commands.swarm",
             "Hold very many fetches in flight, in many processes.",
             {0: "all fetches were in flight at once, or planned", 1: "they were not, or a check failed"},
         ),
-        "open-loop": Entry(
+        "open-loop": CommandEntry(
             "commands.open_loop",
             "Send requests at constant rates, and measure response times.",
             {0: "measured, even if a rate was not kept", 1: "no valid row"},

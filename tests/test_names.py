@@ -1,4 +1,4 @@
-"""Names say what a value is: these words do not, and bounds begin with MAX_ and MIN_."""
+"""Names say what a value is: these words do not, bounds begin with MAX_ and MIN_, and a class has its name alone."""
 
 import ast
 from collections.abc import Iterator
@@ -30,3 +30,14 @@ def test_names_say_what_a_value_is() -> None:
     ]
 
     assert wrong == []
+
+
+def test_no_class_name_is_in_two_modules() -> None:
+    """Whoever searches for a class, or reads its name in a message, meets one."""
+    modules: dict[str, set[str]] = {}
+    for path in (ROOT / "bench").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                modules.setdefault(node.name, set()).add(str(path.relative_to(ROOT)))
+
+    assert {name: sorted(paths) for name, paths in modules.items() if len(paths) > 1} == {}

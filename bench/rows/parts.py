@@ -255,7 +255,7 @@ class Site(Closed, frozen=True, kw_only=True):
     drip_ns: Ns  #: The time over which a response with the fault drip is spread.
 
 
-class Server(Open, frozen=True, kw_only=True):
+class ServerCounts(Open, frozen=True, kw_only=True):
     """Counters of the fake server during the trial.
 
     Lateness is how late responses with an added latency were sent. The first responses on kept connections are apart:
@@ -347,7 +347,7 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
     checks: tuple[Check, ...]  #: Validity checks. A row with a failed one is excluded from all conclusions.
     workload: Any
     measured: Any
-    server: Server
+    server: ServerCounts
     knobs: Knobs
 
     def __post_init__(self) -> None:

@@ -81,7 +81,7 @@ def test_a_target_without_answers_makes_failures_and_an_invalid_row(server: Serv
     assert verdict(row, "no unexpected failures") == "failed"
     assert verdict(row, "answer correct") == "not applicable"
     assert row.measured.server_cpu_share is None
-    assert row.server == parts.Server()
+    assert row.server == parts.ServerCounts()
 
 
 class Curt:
