@@ -270,12 +270,18 @@ def _missing(folder: Path, trials: list[Trial]) -> list[Trial]:
     stored = rows.read(folder)
     for row in stored:
         part = parts.get(row.trial)
-        if part is None or msgspec.to_builtins(part.workload) != msgspec.to_builtins(row.workload):
+        if part is None or not _is_of(row, part):
             raise RunError(f"{folder} has a row of {row.trial}, which is not in its {EXPERIMENT_FILE}; start a new run")
     if stored:
         _check_machine(folder)
         _check_files(stored, parts)
     return without_rows(trials, {row.trial for row in stored})
+
+
+def _is_of(row: Row, trial: Trial) -> bool:
+    """Return whether a stored row, which names no place of this machine, is one of a trial."""
+    planned = without_places(msgspec.to_builtins(trial.workload))
+    return row.kind == trial.kind and bool(msgspec.convert(planned, type(row.workload)) == row.workload)
 
 
 def _check_machine(folder: Path) -> None:
