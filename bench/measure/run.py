@@ -155,16 +155,12 @@ def new_folder(parent: Path, experiment: Planned, machine: dict[str, Any] | None
     name = f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03}Z-{machine_name}-{experiment.name}"
     name += "-disturbed" if "neighbour" in machine else ""
     folder = parent / name
-    values = without_places(experiment.to_dict())
-    if "strategies" in values:  # a path that starts here is found again when the run is resumed
-        values["strategies"] = [strategies.reference(name, folder) for name in values["strategies"]]
-    if isinstance(experiment, Experiment) and experiment.pythons:
+    if isinstance(experiment, Experiment):
         names = experiment.pythons
-        values["python"] = {
-            label: os.path.relpath(path, folder) if "/" in path else path for label, path in names.items()
-        }
         asked = {label: without_places(interpreters.ask(path).to_dict()) for label, path in names.items()}
-        machine = machine | {"interpreters": asked}
+        machine = machine | ({"interpreters": asked} if asked else {})
+        experiment = experiment.relative_to(folder)
+    values = without_places(experiment.to_dict())
     try:
         folder.mkdir(parents=True)
         (folder / EXPERIMENT_FILE).write_text(tomli_w.dumps(values, multiline_strings=True), encoding="utf-8")

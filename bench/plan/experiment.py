@@ -8,7 +8,7 @@ open loops (``scale``). One cell of a table, run once, is a trial. ``bench/plan/
 
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -118,6 +118,26 @@ class Experiment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
         """Return the experiment as TOML values, from which ``parse`` makes an equal one."""
         return {key: value for key, value in to_builtins(self).items() if key != "name"}
 
+    def relative_to(self, folder: Path) -> "Experiment":
+        """Return the experiment with paths that start at a folder: ``parse`` finds the same files from there."""
+        names = tuple(strategies.reference(name, folder) for name in self.strategies)
+        return replace(self.with_paths(lambda path: os.path.relpath(path, folder)), strategies=names)
+
+    def with_paths(self, change: Callable[[str], str]) -> "Experiment":
+        """Return the experiment with the path of each interpreter changed; one without a slash is a name."""
+
+        def changed(table: Any) -> Any:
+            values = {}
+            if "/" in (getattr(table, "python", None) or ""):
+                values["python"] = change(table.python)
+            if (against := getattr(table, "against", None)) is not None:
+                values["against"] = changed(against)
+            return replace(table, **values)
+
+        tables = {kind.kind: tuple(map(changed, getattr(self, kind.kind))) for kind in TABLES}
+        pythons = {label: change(python) if "/" in python else python for label, python in self.pythons.items()}
+        return replace(self, pythons=pythons, **tables)
+
 
 def preset_names() -> list[str]:
     """Return the names of the presets of the harness."""
@@ -194,12 +214,9 @@ def parse(
     check_distinct(settings.answer, f"{where}: answer")
     tables: dict[str, Any] = {table.kind: tuple(_tables(table, values, [*known, *names], where)) for table in TABLES}
     need(any(tables.values()), f"{where}: nothing to do; add a [[crawl]] or a [[memory]] table")
-    pythons = {
-        label: os.path.abspath((base or Path()) / python) if "/" in python else python  # noqa: PTH100
-        for label, python in settings.pythons.items()
-    }
-    about = settings.about.strip()
-    experiment = replace(settings, about=about, strategies=names, pythons=pythons, **tables)
+    experiment = replace(settings, about=settings.about.strip(), strategies=names, **tables)
+    folder = base or Path()
+    experiment = experiment.with_paths(lambda path: os.path.abspath(folder / Path(path).expanduser()))  # noqa: PTH100
     has_crawlers = bool(names) or not (experiment.grids or experiment.swarm)
     need(has_crawlers, f"{where}: strategies must name at least one, not []")
     ids = [trial.id for table in experiment.bare for trial in table.trials(names)]

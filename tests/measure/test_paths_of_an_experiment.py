@@ -1,5 +1,6 @@
 """Paths in an experiment: they start at its file, rows do not have them, and a resumed run has the same ones."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from inflight import strategies
 from inflight.bench.commands.run import experiment_of
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.trial import skipped
-from inflight.bench.plan.experiment import Experiment, load
+from inflight.bench.plan.experiment import Experiment, load, parse
+from inflight.bench.plan.grid import AgainstTable
 from inflight.bench.plan.trial import row_trials
 from inflight.bench.rows import files as rows
 
@@ -29,6 +31,10 @@ def stored_run(folder: Path, values: dict[str, Any], pythons: tuple[str, ...] = 
     return experiment, made
 
 
+def tables(experiment: Experiment) -> Any:
+    return experiment.memory, experiment.throughput, experiment.pythons
+
+
 @pytest.mark.parametrize("spaces", [False, True])
 def test_a_run_on_an_interpreter_by_its_path_can_be_resumed(tmp_path: Path, spaces: bool) -> None:
     python = tmp_path / ("my pythons" if spaces else "pythons") / "python3"
@@ -38,3 +44,29 @@ def test_a_run_on_an_interpreter_by_its_path_can_be_resumed(tmp_path: Path, spac
 
     again = load(str(folder / runs.EXPERIMENT_FILE), strategies.names())
     runs.execute(folder, again, runs.plan(again), lambda *_: pytest.fail("each trial has a row"))
+
+
+def test_an_interpreter_of_a_table_is_the_same_when_the_run_is_resumed(tmp_path: Path) -> None:
+    table = {"in_flight": [1], "python": sys.executable}
+    against = {"in_flight": [1], "against": {"python": sys.executable}}
+    values = {"strategies": ["callbacks"], "memory": [table], "throughput": [table, against]}
+    experiment, folder = stored_run(tmp_path, values)
+
+    again = load(str(folder / runs.EXPERIMENT_FILE), strategies.names())
+
+    assert str(tmp_path) not in (folder / runs.EXPERIMENT_FILE).read_text("utf-8")
+    assert tables(again) == tables(experiment)
+    runs.execute(folder, again, runs.plan(again), lambda *_: pytest.fail("each trial has a row"))
+
+
+def test_relative_paths_of_interpreters_start_at_the_file(tmp_path: Path) -> None:
+    table = {"in_flight": [1], "python": "bin/python3"}
+    against = {"in_flight": [1], "python": "python3.13", "against": {"python": "../python3"}}
+    values = {"strategies": ["callbacks"], "python": {"home": "~/python3"}, "memory": [table], "throughput": [against]}
+
+    experiment = parse(values, "x", ["callbacks"], "x.toml", tmp_path)
+
+    assert experiment.pythons == {"home": os.path.expanduser("~/python3")}  # noqa: PTH111  (as a shell has it)
+    assert experiment.memory[0].python == str(tmp_path / "bin" / "python3")
+    assert experiment.throughput[0].python == "python3.13"
+    assert experiment.throughput[0].against == AgainstTable(python=str(tmp_path.parent / "python3"))
