@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from inflight.bench.measure import host
-from inflight.bench.measure.host import without_places
 from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import without_places
 from tests.ab.repositories import new_repository
 from tests.cli.command import inflight
 from tests.real_run import RealRun

@@ -37,10 +37,10 @@ from inflight.bench.measure import host
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.blocks import comparing
 from inflight.bench.measure.blocks.comparing import Arms, Place
-from inflight.bench.measure.host import without_places
 from inflight.bench.plan.comparison import Comparison, from_words
 from inflight.bench.plan.judge import ExperimentError, need
 from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import without_places
 from inflight.bench.rows.kinds import ArmRow, Counts
 from inflight.bench.show import markdown as form
 from inflight.bench.show import progress, words

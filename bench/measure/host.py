@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import permutations
 from operator import sub
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -29,6 +29,7 @@ from msgspec.structs import astuple
 
 from inflight.bench.measure import procfs
 from inflight.bench.measure.blocks.sides import describe_commit
+from inflight.bench.rows.files import without_places
 from inflight.bench.rows.parts import Quota, together
 
 _DISTRIBUTIONS = ("inflight-bench", "uvloop", "httptools", "psutil", "aiohttp", "locust", "gevent")
@@ -39,10 +40,6 @@ PROC = Path("/proc")
 """Where the kernel's files are; tests give another folder."""
 _QUOTA_FILES = ("cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us")
 """Files with a quota and its period, in this order: the first one (version 2), or the others (version 1)."""
-_PATH = re.compile(r"(?:(?<![\w./~])|(?<=file://))/([^\s/'\"`,;:()<>|=]+)(?:/[^\s'\"`,;:()<>|=]*)?")
-"""Matches an absolute path in a text."""
-_OF_THE_KERNEL = frozenset({"proc", "sys", "dev"})
-"""Folders that are the same on every machine; paths in them are evidence, such as /proc/net/netstat."""
 _KINDS_OF_INTEL = ("cpu_lowpower/cpus", "cpu_atom/cpus", "cpu_core/cpus")
 """Lists of the CPUs of Intel's kinds of cores, the slowest first (linux: arch/x86/events/intel/core.c)."""
 _SPEEDS = ("cpu_capacity", "cpufreq/cpuinfo_max_freq")
@@ -212,29 +209,6 @@ def machine(neighbour: str | None = None) -> dict[str, Any]:
         "frequency_governor": _setting("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "command": [Path(sys.argv[0]).name, *without_places(sys.argv[1:])],
     } | {name: value for name, value in unusual.items() if value}
-
-
-def without_places(value: Any) -> Any:
-    """Return a value of JSON without the folders of this machine: of each absolute path, only its last part is left.
-
-    So results can be published: ``/home/me/.venv/bin/python3.11`` becomes ``python3.11``. A path that begins with no
-    folder of this machine is that of a page, and stays: ``/p/3``.
-    """
-    if isinstance(value, dict):
-        return {without_places(name): without_places(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [without_places(item) for item in value]
-    if not isinstance(value, str):
-        return value
-    if value.startswith("/") and _is_here(value) and os.path.lexists(value):  # it may contain spaces
-        return PurePath(value).name
-    return _PATH.sub(lambda match: PurePath(match[0]).name if _is_here(match[0]) else match[0], value)
-
-
-def _is_here(path: str) -> bool:
-    """Return whether the path begins with a folder of this machine, other than the kernel's."""
-    first = path.split("/")[1]
-    return bool(first) and first not in _OF_THE_KERNEL and os.path.lexists(f"/{first}")
 
 
 def read_quota(root: Path = Path("/")) -> Quota | None:

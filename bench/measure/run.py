@@ -35,7 +35,6 @@ from inflight.bench.measure.blocks import run as arms
 from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.counts import run_counts
 from inflight.bench.measure.crawl import run_trial
-from inflight.bench.measure.host import without_places
 from inflight.bench.measure.limits import run_limit
 from inflight.bench.measure.preflight import shortages
 from inflight.bench.measure.process import Runtime
@@ -48,7 +47,7 @@ from inflight.bench.plan.experiment import Experiment, ExperimentError
 from inflight.bench.plan.trial import Trial, row_trials
 from inflight.bench.plan.trials import expand
 from inflight.bench.rows import files as rows
-from inflight.bench.rows.files import MACHINE_FILE, Cause, Kind, Row
+from inflight.bench.rows.files import MACHINE_FILE, Cause, Kind, Row, without_places
 from inflight.bench.rows.kinds import Arm
 from inflight.strategies import registry
 

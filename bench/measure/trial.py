@@ -24,12 +24,11 @@ import msgspec
 import psutil
 
 from inflight.bench.measure import host
-from inflight.bench.measure.host import without_places
 from inflight.bench.measure.process import DEFAULT, Runtime, SkipError, TrialError, Worker, WorkerTimeoutError, running
 from inflight.bench.measure.server import Server
 from inflight.bench.plan.trial import Trial
 from inflight.bench.rows import records
-from inflight.bench.rows.files import Cause, Check, Row, Status
+from inflight.bench.rows.files import Cause, Check, Row, Status, without_places
 
 
 def _ignore(_sentence: str) -> None:

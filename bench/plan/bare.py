@@ -17,6 +17,7 @@ from msgspec import Meta, field
 
 from inflight.bench.plan.judge import ExperimentTable, check_known, need
 from inflight.bench.plan.trial import Trial
+from inflight.bench.rows.files import without_places
 from inflight.bench.rows.kinds import IdleWorkload, LimitWorkload, ProbeWorkload, Resource
 from inflight.bench.rows.parts import Kind, Workload
 
@@ -142,6 +143,6 @@ def idle(name: str, n: int, variables: Mapping[str, str] | None = None, number: 
     """Return the trial of N idle threads or tasks of one kind, in a process with these environment variables."""
     expected_ns = _IDLE_NS + n * _EACH_NS.get(name, _COROUTINE_NS)
     variables = dict(variables or {})
-    suffix = "".join(f"/{key}={value}" for key, value in sorted(variables.items()))
+    suffix = "".join(f"/{key}={value}" for key, value in sorted(without_places(variables).items()))
     workload = IdleWorkload(id=f"idle/{name}/n={n}{suffix}", what=name, n=n, variables=variables)
     return bare_trial("idle", name, workload, expected_ns, number)

@@ -16,6 +16,7 @@ from inflight.bench.plan.experiment import Experiment
 from inflight.bench.plan.grid import Grid, ThroughputTable
 from inflight.bench.plan.judge import need
 from inflight.bench.plan.trial import MAX_WAIT_S, REFERENCE, Trial, placebo, row_trials
+from inflight.bench.rows.files import without_places
 from inflight.bench.rows.kinds import Arm, CrawlWorkload
 from inflight.bench.rows.parts import Kind
 from inflight.strategies import Description
@@ -145,13 +146,18 @@ def _against_itself(grid: ThroughputTable, workload: CrawlWorkload, strategy: De
     """
     arm = _arm(strategy, workload, grid.settings, {})
     against = to_builtins(grid.against)
+    reference = structs.replace(arm, **against)
+    need(reference != arm, f"{workload.id}: against has the settings of the table; name another value there")
     arms = []
-    for side in (structs.replace(arm, **against), arm):
+    for side in (reference, arm):
         values = {key: getattr(side, key) for key in against}
-        settings = ", ".join(f"{key}={value}" for key, value in (values.pop("variables", {}) | values).items())
+        values = without_places(values.pop("variables", {}) | values)
+        settings = ", ".join(f"{key}={value}" for key, value in values.items())
         arms.append(structs.replace(side, name=f"{side.strategy} ({settings})" if settings else side.strategy))
+    name = arms[0].name
     need(
-        arms[0].name != arms[1].name, f"{workload.id}: against has the settings of the table; name another value there"
+        name != arms[1].name,
+        f"{workload.id}: both arms are named {name}, because rows have no folders; use a link with another name",
     )
     return _block(f"{workload.id}/{strategy.name}/round={number}", number, workload, [strategy], arms, grid.cycles)
 

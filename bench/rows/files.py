@@ -22,7 +22,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import IO, Any
 from uuid import uuid4
 
@@ -45,6 +45,9 @@ _MACHINE = ("cpu", "usable_cores", "cpu_quota_cores", "memory_bytes", "system", 
 """What a machine is known by, of its ``machine.json``."""
 _MEMORY_SHARE = 0.02
 """Share by which the memory of a machine may differ from boot to boot."""
+_PATH = re.compile(r"(?:(?<![\w./~])|(?<=file://))/([^\s/'\"`,;:()<>|=]+)(?:/[^\s'\"`,;:()<>|=]*)?")
+_OF_THE_KERNEL = frozenset({"proc", "sys", "dev"})
+"""Folders that are the same on every machine; paths in them are evidence, such as /proc/net/netstat."""
 
 
 class RowsError(Exception):
@@ -171,6 +174,29 @@ def machine_changes(before: Mapping[str, Any], other: Mapping[str, Any]) -> tupl
     kernels = {re.sub(r"(\d+\.\d+).*", r"\1", str(machine.get("system"))) for machine in (before, other)}
     same = {"memory_bytes": math.isclose(*sizes, rel_tol=_MEMORY_SHARE), "system": len(kernels) == 1}
     return tuple(key for key in _MACHINE if not same.get(key, before.get(key) == other.get(key)))
+
+
+def without_places(value: Any) -> Any:
+    """Return a value of JSON without the folders of this machine: of each absolute path, only its last part is left.
+
+    So results can be published: ``/home/me/.venv/bin/python3.11`` becomes ``python3.11``. A path that begins with no
+    folder of this machine is that of a page, and stays: ``/p/3``.
+    """
+    if isinstance(value, dict):
+        return {without_places(name): without_places(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_places(item) for item in value]
+    if not isinstance(value, str):
+        return value
+    if value.startswith("/") and _is_here(value) and os.path.lexists(value):  # it may contain spaces
+        return PurePath(value).name
+    return _PATH.sub(lambda match: PurePath(match[0]).name if _is_here(match[0]) else match[0], value)
+
+
+def _is_here(path: str) -> bool:
+    """Return whether the path begins with a folder of this machine, other than the kernel's."""
+    first = path.split("/")[1]
+    return bool(first) and first not in _OF_THE_KERNEL and os.path.lexists(f"/{first}")
 
 
 def text(folder: Path) -> str:

@@ -14,8 +14,8 @@ from inflight.bench.ab.decide import EXITS
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.options import JSON, MARKDOWN, PLACE, QUIET, option
 from inflight.bench.commands.output import put, say, say_plots
-from inflight.bench.measure.host import without_places
 from inflight.bench.plan.judge import need
+from inflight.bench.rows.files import without_places
 
 JSON_FILE, MARKDOWN_FILE = "compare.json", "compare.md"
 """Names of the files that --out asks for."""

@@ -12,7 +12,7 @@ from inflight import strategies
 from inflight.bench.commands.run import experiment_of
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.trial import skipped
-from inflight.bench.plan.experiment import Experiment, load, parse
+from inflight.bench.plan.experiment import Experiment, ExperimentError, load, parse
 from inflight.bench.plan.grid import AgainstTable
 from inflight.bench.plan.trial import row_trials
 from inflight.bench.rows import files as rows
@@ -57,6 +57,26 @@ def test_an_interpreter_of_a_table_is_the_same_when_the_run_is_resumed(tmp_path:
     assert str(tmp_path) not in (folder / runs.EXPERIMENT_FILE).read_text("utf-8")
     assert tables(again) == tables(experiment)
     runs.execute(folder, again, runs.plan(again), lambda *_: pytest.fail("each trial has a row"))
+
+
+def test_the_id_of_a_trial_names_no_place(tmp_path: Path) -> None:
+    table = {"in_flight": [1], "against": {"python": sys.executable}}
+    idle = {"n": [1], "what": ["thread"], "variables": {"HERE": str(tmp_path)}}
+    _, folder = stored_run(tmp_path, {"strategies": ["callbacks"], "throughput": [table], "idle": [idle]})
+
+    name = Path(sys.executable).name
+    assert {row.trial for row in rows.read(folder)} == {
+        f"throughput/latency=0/in_flight=1/keep-alive/{arm}/round=1"
+        for arm in ("callbacks (python=None)", f"callbacks (python={name})", f"callbacks (python={name}) again")
+    } | {f"idle/thread/n=1/HERE={tmp_path.name}/round=1"}
+
+
+def test_two_interpreters_that_rows_cannot_tell_apart_are_refused(tmp_path: Path) -> None:
+    table = {"in_flight": [1], "python": "/usr/bin/python3", "against": {"python": "/usr/local/bin/python3"}}
+    experiment = parse({"strategies": ["callbacks"], "throughput": [table]}, "x", ["callbacks"], "x.toml")
+
+    with pytest.raises(ExperimentError, match=r"both arms are named callbacks \(python=python3\)"):
+        runs.all_trials(experiment)
 
 
 def test_relative_paths_of_interpreters_start_at_the_file(tmp_path: Path) -> None:
