@@ -53,6 +53,8 @@ from inflight.strategies import registry
 
 EXPERIMENT_FILE = "experiment.toml"
 """The file with the experiment in the folder of a run; ``--resume`` reads it."""
+CUT_VARIABLES = "cut_variables"
+"""The key of ``machine.json`` for the variables whose values the stored experiment has without their folders."""
 CALIBRATION_S = 60.0
 """Maximum time in seconds to measure the cost of a unit of CPU work."""
 PAGE_BYTES = 720_000_000
@@ -158,6 +160,8 @@ def new_folder(parent: Path, experiment: Planned, machine: dict[str, Any] | None
         names = experiment.pythons
         asked = {label: without_places(interpreters.ask(path).to_dict()) for label, path in names.items()}
         machine = machine | ({"interpreters": asked} if asked else {})
+        if lost := sorted({name for name, text in experiment.variables if without_places(text) != text}):
+            machine = machine | {CUT_VARIABLES: lost}
         experiment = experiment.relative_to(folder)
     values = without_places(experiment.to_dict())
     try:

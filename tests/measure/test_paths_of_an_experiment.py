@@ -16,6 +16,7 @@ from inflight.bench.plan.experiment import Experiment, ExperimentError, load, pa
 from inflight.bench.plan.grid import AgainstTable
 from inflight.bench.plan.trial import row_trials
 from inflight.bench.rows import files as rows
+from tests.cli.command import call
 
 SMALL = {"strategies": ["callbacks"], "crawl": [{"in_flight": [1]}]}
 
@@ -57,6 +58,15 @@ def test_an_interpreter_of_a_table_is_the_same_when_the_run_is_resumed(tmp_path:
     assert str(tmp_path) not in (folder / runs.EXPERIMENT_FILE).read_text("utf-8")
     assert tables(again) == tables(experiment)
     runs.execute(folder, again, runs.plan(again), lambda *_: pytest.fail("each trial has a row"))
+
+
+def test_a_run_whose_variables_had_paths_is_not_resumed_without_them(tmp_path: Path) -> None:
+    table = {"in_flight": [1], "variables": {"HERE": str(tmp_path / "mine.toml"), "NUMBER": "1"}}
+    _, folder = stored_run(tmp_path, {"strategies": ["callbacks"], "memory": [table]})
+
+    assert call("run", "--resume", folder).sentence.endswith(
+        "experiment.toml has the paths in HERE without their folders; start a new run"
+    )
 
 
 def test_the_id_of_a_trial_names_no_place(tmp_path: Path) -> None:
