@@ -13,7 +13,6 @@ import psutil
 from inflight.bench.measure import held, host, interpreters, memory, validity
 from inflight.bench.measure.checks import judge
 from inflight.bench.measure.expected import Answer, difference, root_paths
-from inflight.bench.measure.process import DEFAULT, Runtime
 from inflight.bench.measure.server import Server, counted_between
 from inflight.bench.measure.trial import Observation, Setting, on_server, working
 from inflight.bench.plan.trial import Trial
@@ -75,7 +74,7 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
     seen.measured |= disturbed
     if (busy_ns := host.since(before["busy_ns"], after["busy_ns"])) is not None:
         seen.measured["others_ns"] = max(0, busy_ns - outcome["cpu_user_ns"] - outcome["cpu_system_ns"])
-    seen.wanted = wanted_knobs(trial, setting.cpus, setting.runtime)
+    seen.wanted = interpreters.wanted_knobs(trial.arms[0].strategy, setting.runtime, setting.cpus.client)
     seen.wrong = difference(validity.expected(trial), answer)
     seen.checks = judge(validity.CHECKS, trial, seen)
 
@@ -127,16 +126,6 @@ def _derived(outcome: dict[str, Any], pages: int, failed: int) -> dict[str, Any]
         "pages_per_s": verified / outcome["makespan_ns"] * 1e9,
         "cpu_per_page_ns": round(cpu_ns / max(1, verified)),
     }
-
-
-def wanted_knobs(trial: Trial, cpus: host.Cpus, runtime: Runtime = DEFAULT) -> dict[str, Any]:
-    """Return the settings that the worker of a trial must report."""
-    wanted: dict[str, Any] = {"strategy": trial.arms[0].strategy} | interpreters.wanted_knobs(runtime)
-    if runtime.variables:
-        wanted["variables"] = dict(runtime.variables)
-    if cpus.client is not None:
-        wanted["cpus"] = sorted(cpus.client)
-    return wanted
 
 
 class Sampler:

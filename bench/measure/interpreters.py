@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import metadata
@@ -211,16 +211,21 @@ def _candidates() -> Iterator[Path]:
         )
 
 
-def wanted_knobs(runtime: Runtime) -> dict[str, Any]:
-    """Return the settings that a worker on this runtime must report.
+def wanted_knobs(strategy: str, runtime: Runtime, cpus: Collection[int] | None) -> dict[str, Any]:
+    """Return the settings that the worker of a strategy on this runtime must report; ``cpus`` are its cores, if pinned.
 
     A free-threaded build must have its lock off, unless PYTHON_GIL turns it on: an extension that does not declare that
     it works without the lock turns it on as well.
     """
-    if runtime.python is None:
-        return {}
-    locked = not ask(runtime.python).free_threaded or runtime.variables.get("PYTHON_GIL") == "1"
-    return {"executable": runtime.python, "gil": locked}
+    wanted: dict[str, Any] = {"strategy": strategy}
+    if runtime.variables:
+        wanted["variables"] = dict(runtime.variables)
+    if cpus is not None:
+        wanted["cpus"] = sorted(cpus)
+    if runtime.python is not None:
+        wanted["executable"] = runtime.python
+        wanted["gil"] = not ask(runtime.python).free_threaded or runtime.variables.get("PYTHON_GIL") == "1"
+    return wanted
 
 
 # Choice by a role

@@ -81,10 +81,10 @@ def test_interpreters_on_the_path_are_found_once(tmp_path: Path, monkeypatch: py
 def test_a_free_threaded_build_must_run_without_its_lock(monkeypatch: pytest.MonkeyPatch) -> None:
     for free_threaded, variables, locked in ((False, {}, True), (True, {}, False), (True, {"PYTHON_GIL": "1"}, True)):
         monkeypatch.setattr(interpreters, "ask", lambda _name, one=free_threaded: made(free_threaded=one))
-        wanted = interpreters.wanted_knobs(Runtime("/x", None, variables))
-        assert wanted == {"executable": "/x", "gil": locked}
+        wanted = interpreters.wanted_knobs("callbacks", Runtime("/x", None, variables), None)
+        assert (wanted["executable"], wanted["gil"]) == ("/x", locked)
 
-    assert interpreters.wanted_knobs(Runtime()) == {}
+    assert interpreters.wanted_knobs("callbacks", Runtime(), {1, 0}) == {"strategy": "callbacks", "cpus": [0, 1]}
 
 
 def says(**changes: object) -> str:

@@ -7,10 +7,11 @@ from typing import Any
 from msgspec import to_builtins
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from inflight.bench.measure import host, memory, preflight, validity
+from inflight.bench.measure import host, interpreters, memory, preflight, validity
 from inflight.bench.measure.checks import judge
-from inflight.bench.measure.crawl import counts, differences, wanted_knobs
+from inflight.bench.measure.crawl import counts, differences
 from inflight.bench.measure.expected import difference
+from inflight.bench.measure.process import DEFAULT
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Observation
 from inflight.bench.rows.kinds import CrawlWorkload
@@ -54,7 +55,7 @@ def measure(
         at_rest = memory.process_layers(worker.pid)
         answer = worker.answer()
     seen = _seen(worker, turns, before, after, server.ceiling_per_s)
-    seen.wanted = wanted_knobs(worker.trial, cpus)
+    seen.wanted = interpreters.wanted_knobs(strategy, DEFAULT, cpus.client)
     seen.wrong = difference(validity.expected(worker.trial), answer)
     checks = judge({name: validity.CHECKS[name] for name in CHECKS}, worker.trial, seen)
     invalid = [check.name for check in checks if check.verdict == "failed"]

@@ -103,7 +103,9 @@ def _of_arm(running: Running, done: _Done, seen: Observation) -> None:
     }
     seen.wrong = answer_difference(blocks.site_of(block), running.outcome["answer"])
     seen.outcome = {"asked": running.asked, "usual_ns": running.outcome["usual_ns"]}
-    seen.wanted = _wanted_knobs(running, done.setting)
+    runtime = running.prepared.runtime
+    cpus = runtime.cpus or done.setting.cpus.client
+    seen.wanted = interpreters.wanted_knobs(running.arm.strategy, runtime, cpus)
     seen.checks = judge(CHECKS, block.part_of(running.arm), seen)
 
 
@@ -185,13 +187,3 @@ def answer_difference(config: SiteConfig, lines: Sequence[Sequence[Any]]) -> str
         if (status, size) != expected[path]:
             return f"{path}: expected {described(expected[path])}, got {described((status, size))}"
     return f"{len(waiting)} of {config.pages} pages are missing" if waiting else None
-
-
-def _wanted_knobs(running: Running, setting: Setting) -> dict[str, Any]:
-    """Return the settings that the worker of an arm must report."""
-    runtime = running.prepared.runtime
-    wanted: dict[str, Any] = {"strategy": running.arm.strategy, "variables": dict(runtime.variables)}
-    cpus = runtime.cpus or setting.cpus.client
-    if cpus is not None:
-        wanted["cpus"] = sorted(cpus)
-    return wanted | interpreters.wanted_knobs(runtime)

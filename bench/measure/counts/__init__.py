@@ -50,8 +50,7 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
     """Run all crawls of a trial, and record their counts in ``seen``; ``run_counts`` makes the row of it."""
     counters = [name for name in COUNTERS if name != "bytecodes" or trial.workload.bytecodes]
     seen.measured = measured(crawl(trial, server, setting, seen, counters * trial.workload.repeats))
-    seen.wanted = {"strategy": trial.arms[0].strategy, "variables": dict(setting.runtime.variables)}
-    seen.wanted |= interpreters.wanted_knobs(setting.runtime)
+    seen.wanted = interpreters.wanted_knobs(trial.arms[0].strategy, setting.runtime, cpus=None)
     seen.checks = checks.judge(CHECKS, trial, seen)
 
 
