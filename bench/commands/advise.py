@@ -20,13 +20,13 @@ from inflight.bench.commands.output import put, say, seconds
 from inflight.bench.measure import host
 from inflight.bench.measure import run as runs
 from inflight.bench.plan.experiment import Experiment
-from inflight.bench.plan.grid import MAX_CPU_NS, ThroughputTable
+from inflight.bench.plan.grid import ThroughputTable, work_ns
 from inflight.bench.plan.judge import judged, need
 from inflight.bench.plan.trial import row_trials
 from inflight.bench.plan.trials import estimate_ns
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import RowsError
-from inflight.fake_server.delays import duration_text, parse_delay, parse_duration_ns
+from inflight.fake_server.delays import parse_delay
 from inflight.fake_server.site import SiteConfig
 
 FORMAT, UNKNOWN = 3, 3
@@ -68,10 +68,9 @@ def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: 
     from inflight.bench.predict import advice, show
 
     delay = judged(partial(parse_delay, latency), "--latency")
-    work_ns = judged(partial(parse_duration_ns, cpu), "--cpu")
-    need(work_ns <= MAX_CPU_NS, f"--cpu must be at most {duration_text(MAX_CPU_NS)}, not {cpu!r}")
+    cpu_ns = work_ns(cpu, "--cpu")
     cycles = 1 if delay.mean_ns else CYCLES
-    grid = ThroughputTable(latency=(delay.text,), in_flight=(in_flight,), cpu=(duration_text(work_ns),), cycles=cycles)
+    grid = ThroughputTable(latency=(delay.text,), in_flight=(in_flight,), cpu=(cpu,), cycles=cycles)
     names = [name for name in strategies.models() if strategies.describe(name).stack == "shared"]
     left_out, near = _left_out(_experiment(grid, names)), min(in_flight, MAX_COSTED)
     programs = Path(strategies.__file__).parent
@@ -81,7 +80,7 @@ def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: 
     what = f"No run of this machine in {out} has the CPU time per page: measuring it with {near:,} in flight"
     bare = _experiment(ThroughputTable(in_flight=(near,), cycles=CYCLES), lengths)
     place = folder or newest(out, host.machine(), near, lengths) or _run(out, bare, what)
-    wanted = advice.Wanted(delay.text, delay.mean_ns, work_ns, in_flight, near)
+    wanted = advice.Wanted(delay.text, delay.mean_ns, cpu_ns, in_flight, near)
     stored = rows.read(place)
     advised = advice.advise(with_cycles(frame(stored), stored), SITE, wanted, lengths)
     is_enough = bool(advised["models"])
@@ -90,7 +89,7 @@ def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: 
     result: dict[str, Any] = {
         "format": FORMAT,
         "latency_ns": round(delay.mean_ns),
-        "cpu_ns": work_ns,
+        "cpu_ns": cpu_ns,
         "in_flight": in_flight,
         **advised,
         "left_out": left_out,

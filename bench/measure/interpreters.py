@@ -24,8 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from inflight.bench.measure.process import Runtime, environment, finish
-from inflight.bench.plan.grid import AT_LEAST
-from inflight.bench.plan.judge import ExperimentError
+from inflight.bench.plan.judge import AT_LEAST, ExperimentError
 from inflight.bench.plan.trial import FREE_THREADED, GENERATIONAL, INCREMENTAL, NEWEST, OLDEST, PAIRS, WITH_THE_LOCK
 
 MIN_PYTHON = (3, 11)

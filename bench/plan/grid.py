@@ -6,7 +6,6 @@ code that runs for each page. An *endless* site repeats the same pages in *laps*
 as a block lasts.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
@@ -15,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 from msgspec import Meta, Struct, field
 from msgspec.structs import asdict, force_setattr
 
-from inflight.bench.plan.judge import ExperimentTable, Seconds, check_variables, judged, need
+from inflight.bench.plan.judge import ExperimentTable, Seconds, check_process, judged, need
 from inflight.bench.rows.kinds import Connection, CountsWorkload, CrawlWorkload
 from inflight.bench.rows.parts import Kind, Site
 from inflight.fake_server.delays import duration_text, parse_delay, parse_duration_ns
@@ -32,8 +31,6 @@ LAP, MIN_LAP = 1000, 10
 """Pages in a lap of an endless site: default and minimum."""
 MAX_LEFT_NS = 250_000_000
 """Maximum CPU work and transfer of a lap: a block ends when the waiting pages, almost a lap, have been crawled."""
-AT_LEAST = ">="
-"""Beginning of the name of any interpreter from a version on, such as ``>=3.12``."""
 
 InFlight = Annotated[int, Meta(ge=1, le=MAX_IN_FLIGHT)]
 """A maximum number of fetches in flight (the cap)."""
@@ -82,10 +79,9 @@ class Grid(ExperimentTable, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Write durations in their canonical form. Raises ValueError for what the types cannot say."""
         force_setattr(self, "latency", latencies(self.latency, self.site))
-        force_setattr(self, "cpu", tuple(_work(text) for text in self.cpu))
+        force_setattr(self, "cpu", tuple(duration_text(work_ns(text, "cpu")) for text in self.cpu))
         super().__post_init__()
         need("endless" not in self.site, "the site of [[throughput]] is endless, that of others is not")
-        _check_interpreter(self.settings.get("python", ""))
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -197,8 +193,7 @@ class AgainstTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     def __post_init__(self) -> None:
         """Raise ExperimentError for an interpreter or a variable that cannot be."""
-        _check_interpreter(self.python or "")
-        check_variables(self.variables or {})
+        check_process(self)
 
 
 class ThroughputTable(Grid, frozen=True, kw_only=True):
@@ -238,14 +233,8 @@ def endless(site: SiteConfig, in_flight: int, cpu_ns: int = 0) -> SiteConfig:
     return SiteConfig.from_dict(site.to_dict() | {"endless": True, "pages": lap})
 
 
-def _check_interpreter(name: str) -> None:
-    """Raise ExperimentError for an interpreter such as ``>=3`` or ``>=3.x``; other names are looked up when run."""
-    fine = not name.startswith(AT_LEAST) or re.fullmatch(r"3\.\d{1,3}", name.removeprefix(AT_LEAST))
-    need(bool(fine), f"python must be a version such as {AT_LEAST}3.12, not {name!r}")
-
-
-def _work(text: str) -> str:
-    """Return the canonical text of a duration of CPU work. Raises ExperimentError."""
-    duration_ns = judged(lambda: parse_duration_ns(text), "cpu")
-    need(duration_ns <= MAX_CPU_NS, f"cpu must be at most {duration_text(MAX_CPU_NS)}, not {text!r}")
-    return duration_text(duration_ns)
+def work_ns(text: str, where: str) -> int:
+    """Return a duration of CPU work. Raises ExperimentError."""
+    duration_ns = judged(lambda: parse_duration_ns(text), where)
+    need(duration_ns <= MAX_CPU_NS, f"{where} must be at most {duration_text(MAX_CPU_NS)}, not {text!r}")
+    return duration_ns

@@ -17,6 +17,8 @@ MAX_SECONDS = 1_000_000
 """Maximum of any time in seconds."""
 MAX_ROUNDS = 1000
 """Maximum number of rounds."""
+AT_LEAST = ">="
+"""Beginning of the name of any interpreter from a version on, such as ``>=3.12``."""
 
 T = TypeVar("T")
 Described = TypeVar("Described", bound=Struct)
@@ -46,8 +48,8 @@ class ExperimentTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     rounds: Rounds | None = None  #: Number of rounds of the table; None: that of the experiment.
 
     def __post_init__(self) -> None:
-        """Raise ExperimentError for a list that is empty or names a value twice, and for variables that cannot be."""
-        check_variables(getattr(self, "variables", {}))
+        """Raise ExperimentError for a list that is empty or names a value twice, and for a process that cannot be."""
+        check_process(self)
         for key in self.__struct_fields__:
             values = getattr(self, key)
             if isinstance(values, tuple):
@@ -117,8 +119,14 @@ def check_keys(values: Mapping[str, Any], known: Iterable[str], where: str) -> N
         need(key in known, f'{where}: unknown key "{key}"{nearest(key, known)}')
 
 
-def check_variables(variables: Mapping[str, str]) -> None:
-    """Raise ExperimentError for an environment variable that no process can get, or that would hide the harness."""
+def check_process(table: Struct) -> None:
+    """Raise ExperimentError for an interpreter that cannot be, or a variable that no process can get.
+
+    PYTHONPATH would hide the harness.
+    """
+    python, variables = getattr(table, "python", None) or "", getattr(table, "variables", None) or {}
+    fine = not python.startswith(AT_LEAST) or re.fullmatch(r"3\.\d{1,3}", python.removeprefix(AT_LEAST))
+    need(bool(fine), f"python must be a version such as {AT_LEAST}3.12, not {python!r}")
     for name, text in variables.items():
         need(
             re.fullmatch(r"(?!PYTHONPATH\0)[A-Za-z_][A-Za-z0-9_]*\0[^\0]*", f"{name}\0{text}") is not None,
