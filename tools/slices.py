@@ -18,9 +18,8 @@ from inflight.bench.frame.statistics import mean, welch
 from inflight.bench.measure import host, process, server
 from inflight.bench.measure.blocks import block as blocks
 from inflight.bench.measure.blocks.block import Lengths, Running
-from inflight.bench.measure.blocks.sides import Prepared
+from inflight.bench.measure.trial import Setting
 from inflight.bench.plan.grid import served
-from inflight.bench.plan.trial import Trial
 from inflight.bench.plan.trials import block_of
 from inflight.bench.rows.kinds import CrawlWorkload
 from inflight.fake_server.site import SiteConfig
@@ -43,22 +42,18 @@ def main() -> None:
     chosen = [strategies.describe(name) for name in strategies.crawlers()]
     chosen = [described for described in chosen if not described.lack and described.most_in_flight is None]
     ratios: dict[bool, list[dict[str, float]]] = {False: [], True: []}
+    setting = Setting("slices", cpus, lambda _: LIFETIME_S)
     with server.running(cpus.server) as running:
         for number in range(1, 2 * asked.blocks + 1):
             isolated = number % 4 in {2, 3}
             block = block_of(workload, chosen, 1 if isolated else asked.cycles, number)
-            prepared = _prepared(block)
-            seen = blocks.observe(
-                block, prepared, running, cpus.client, LIFETIME_S, Random(number), fixed=ISOLATED if isolated else None
-            )
+            runtimes = {arm.name: process.DEFAULT for arm in block.arms}
+            fixed = ISOLATED if isolated else None
+            seen = blocks.observe(block, runtimes, running, setting, Random(number), fixed=fixed)
             ratios[isolated].append(_ratios(seen.arms))
             print(f"block {number} of {2 * asked.blocks}", flush=True)
     for name in ratios[False][0]:
         print(_line(name, [each[name] for each in ratios[False]], [each[name] for each in ratios[True]]))
-
-
-def _prepared(block: Trial) -> dict[str, Prepared]:
-    return {arm.name: Prepared(arm, strategies.describe(arm.strategy), process.DEFAULT, None) for arm in block.arms}
 
 
 def _ratios(arms: Sequence[Running]) -> dict[str, float]:

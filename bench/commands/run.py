@@ -212,10 +212,8 @@ def _interrupted(folder: Path) -> Experiment:
         rows.opened(folder / rows.ROWS_FILE).close()
     except OSError as error:
         raise RowsError(f"{folder} is not a run: cannot read {error.filename} ({error.strerror})") from error
-    if cut := rows.machine(folder).get(runs.CUT_VARIABLES):
-        raise RowsError(
-            f"{folder / runs.EXPERIMENT_FILE} has the paths in {', '.join(cut)} without their folders; start a new run"
-        )
+    if rows.machine(folder).get(runs.IS_CUT):
+        raise RowsError(f"{folder / runs.EXPERIMENT_FILE} has variables without the folders in them; start a new run")
     return load(str(folder / runs.EXPERIMENT_FILE), strategies.names())
 
 

@@ -92,7 +92,7 @@ def _job(trial: Trial, server: Server, setting: Setting) -> Job:
         max_in_flight=workload.in_flight,
         connection=workload.connection,
         timeout_ns=round(setting.deadline_s(trial) * 1e9),
-        work_units=max(1, round(workload.cpu_ns / setting.unit_ns)) if workload.cpu_ns and setting.unit_ns else 0,
+        work_units=setting.work_units(trial),
     )
 
 

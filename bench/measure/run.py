@@ -27,17 +27,17 @@ from typing import Any, Protocol, Self
 import msgspec
 import psutil
 import tomli_w
+from msgspec.structs import replace as replace_fields
 
 from inflight import strategies
 from inflight.bench.measure import host, interpreters, process
 from inflight.bench.measure.bare import run_idle, run_probe
 from inflight.bench.measure.blocks import run as arms
-from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.counts import run_counts
 from inflight.bench.measure.crawl import run_trial
 from inflight.bench.measure.limits import run_limit
 from inflight.bench.measure.preflight import shortages
-from inflight.bench.measure.process import Runtime
+from inflight.bench.measure.process import Runtime, SkipError
 from inflight.bench.measure.server import Server, ServerError, running
 from inflight.bench.measure.swarm.open_loop import run_open
 from inflight.bench.measure.swarm.run import run_swarm
@@ -53,8 +53,8 @@ from inflight.strategies import registry
 
 EXPERIMENT_FILE = "experiment.toml"
 """The file with the experiment in the folder of a run; ``--resume`` reads it."""
-CUT_VARIABLES = "cut_variables"
-"""The key of ``machine.json`` for the variables whose values the stored experiment has without their folders."""
+IS_CUT = "experiment_is_cut"
+"""Set in ``machine.json`` if the stored experiment has a value without its folder, so that it is another one."""
 CALIBRATION_S = 60.0
 """Maximum time in seconds to measure the cost of a unit of CPU work."""
 PAGE_BYTES = 720_000_000
@@ -66,6 +66,8 @@ INSTALL_LOCUST = "install it with `make extras` in a checkout, otherwise with `p
 
 Report = Callable[[int, int, Sequence[Row]], None]
 """Called after each trial with its number, the number of trials, and its rows; a block has one for each arm."""
+Reason = tuple[Cause | None, str]
+"""Why a trial or an arm is skipped."""
 
 
 class RunError(Exception):
@@ -160,13 +162,14 @@ def new_folder(parent: Path, experiment: Planned, machine: dict[str, Any] | None
         names = experiment.pythons
         asked = {label: without_places(interpreters.ask(path).to_dict()) for label, path in names.items()}
         machine = machine | ({"interpreters": asked} if asked else {})
-        if lost := sorted({name for name, text in experiment.variables if without_places(text) != text}):
-            machine = machine | {CUT_VARIABLES: lost}
-        experiment = experiment.relative_to(folder)
-    values = without_places(experiment.to_dict())
+        experiment = replace_fields(experiment.relative_to(folder), about=without_places(experiment.about))
+    values = experiment.to_dict()
+    stored = without_places(values)
+    if json.dumps(stored) != json.dumps(values):
+        machine = machine | {IS_CUT: True}
     try:
         folder.mkdir(parents=True)
-        (folder / EXPERIMENT_FILE).write_text(tomli_w.dumps(values, multiline_strings=True), encoding="utf-8")
+        (folder / EXPERIMENT_FILE).write_text(tomli_w.dumps(stored, multiline_strings=True), encoding="utf-8")
         (folder / MACHINE_FILE).write_text(json.dumps(machine, indent=2) + "\n", encoding="utf-8")
         (folder / rows.ROWS_FILE).touch()
     except OSError as error:
@@ -218,7 +221,8 @@ def execute(
                 for row in made:
                     append(folder, row)
                 if any(row.cause == "server" for row in made):
-                    reasons |= _of_same_workload(trial, missing, made[0])
+                    same = [each for each in missing if each.is_block and each.workload.id == trial.workload.id]
+                    reasons |= {part.id: ("server", made[0].reason or "") for each in same for part in row_trials(each)}
                 report(number, len(missing), made)
 
 
@@ -304,86 +308,68 @@ def _check_files(stored: Iterable[Row], parts: Mapping[str, Trial]) -> None:
                 raise RunError(f"{file} has changed since the run began; start a new run")
 
 
-def _of_same_workload(trial: Trial, trials: list[Trial], row: Row) -> dict[str, tuple[Cause, str]]:
-    """Return the reason of a row for all arms of all blocks of its workload: the server can do none of them."""
-    blocks = [each for each in trials if each.is_block and each.workload.id == trial.workload.id]
-    return {part.id: ("server", row.reason or "") for block in blocks for part in row_trials(block)}
-
-
-def _reasons_to_skip(trials: list[Trial], given: tuple[str, ...]) -> dict[str, tuple[Cause, str]]:
+def _reasons_to_skip(trials: list[Trial], given: tuple[str, ...]) -> dict[str, Reason]:
     """Return the reason of each trial or arm that cannot run on this machine."""
-    reasons: dict[str, tuple[Cause, str]] = {}
-    known: dict[tuple[str, str | None, int], tuple[Cause, str] | None] = {}  # making an environment takes long
+    reasons: dict[str, Reason] = {}
+    known: dict[tuple[str, str | None, int], Reason | None] = {}  # making an environment takes long
     for trial in trials:
         reasons |= {row_id: ("limit", reason) for row_id, reason in trial.short.items()}
         for part in row_trials(trial):
             for arm in part.arms:
                 key = arm.strategy, arm.python, arm.cores
                 if key not in known:
-                    known[key] = _lack(*key, given)
+                    known[key] = None
+                    try:
+                        _interpreter_of(arm, part.models[arm.name], given)
+                    except SkipError as error:
+                        known[key] = error.cause, str(error)
                 if (lack := known[key]) is not None:
                     reasons[part.id] = lack
     return reasons
 
 
-def _lack(strategy: str, python: str | None, cores: int, given: tuple[str, ...]) -> tuple[Cause, str] | None:
-    """Return why a strategy cannot run on an interpreter and cores of this machine; None when it can.
+def _interpreter_of(arm: Arm, model: strategies.Description, given: tuple[str, ...]) -> str | None:
+    """Return an interpreter for an arm, with what its strategy needs; None: that of the harness.
 
-    ``given`` are the interpreters that the user gives, which come first.
+    Raises SkipError when the arm cannot run on this machine.
     """
-    if cores > (usable := len(host.usable_cores())):
-        return "limit", f"it needs {cores} cores, and this process may use {usable}"
-    described = strategies.describe(strategy)
+    if arm.cores > (usable := len(host.usable_cores())):
+        raise SkipError(f"it needs {arm.cores} cores, and this process may use {usable}", "limit")
     try:
-        path = interpreters.path_of(python, given)
-        if path is None:
-            return ("not installed", described.lack) if described.lack else None
-        if lack := described.lack_on(interpreters.ask(path).numbers):
-            return "not installed", lack
-        _with_libraries(path, described)
+        path = interpreters.path_of(arm.python, given)
+        lack = model.lack if path is None else model.lack_on(interpreters.ask(path).numbers)
+        if lack:
+            raise SkipError(lack, "not installed")
+        if path is None or path == sys.executable or not model.requires:
+            return path
+        return interpreters.environment_for(path, model.requires)
     except ExperimentError as error:
-        return "no interpreter", str(error)
-    return None
-
-
-def _with_libraries(path: str, described: strategies.Description) -> str:
-    """Return the interpreter of an environment that has what a strategy needs. Raises ExperimentError."""
-    if not described.requires or path == sys.executable:
-        return path
-    return interpreters.environment_for(path, described.requires)
-
-
-def _runtime(arm: Arm, cpus: frozenset[int] | None, given: tuple[str, ...]) -> Runtime:
-    """Return the runtime of an arm whose strategy is one of this harness."""
-    path = interpreters.path_of(arm.python, given)
-    if path is not None:
-        path = _with_libraries(path, strategies.describe(arm.strategy))
-    return Runtime(path, None, arm.variables, cpus)
+        raise SkipError(str(error), "no interpreter") from error
 
 
 def _run_one(trial: Trial, keeper: "ServerKeeper", setting: Setting, given: tuple[str, ...]) -> list[Row]:
-    """Run a trial whose strategies are those of this harness: choose the runtime of its workers, then measure it."""
-    prepared = {}
-    if trial.is_block:
-        for arm in trial.arms:
-            cpus = setting.cpus.client_cores(arm.cores) if arm.cores > 1 else None
-            prepared[arm.name] = Prepared(arm, trial.models[arm.name], _runtime(arm, cpus, given), None)
-    elif trial.arms and trial.kind != "swarm":
-        setting = replace(setting, runtime=_runtime(trial.arms[0], None, given))
+    """Run a trial whose strategies are those of this harness."""
+    runtimes = {}
+    for arm in trial.arms:
+        cpus = setting.cpus.client_cores(arm.cores) if arm.cores > 1 else None
+        path = _interpreter_of(arm, trial.models[arm.name], given)
+        runtimes[arm.name] = Runtime(path, None, arm.variables, cpus)
+    if runtimes and not trial.is_block:
+        setting = replace(setting, runtime=runtimes[trial.name])
     # The processes of a swarm use all cores, and inherit those of this process.
     with nullcontext() if trial.kind == "swarm" else beside_the_server(setting.cpus):
-        return measured(trial, keeper, setting, prepared)
+        return measured(trial, keeper, setting, runtimes)
 
 
 def measured(
-    trial: Trial, keeper: "ServerKeeper", setting: Setting, prepared: Mapping[str, Prepared] = MappingProxyType({})
+    trial: Trial, keeper: "ServerKeeper", setting: Setting, runtimes: Mapping[str, Runtime] = MappingProxyType({})
 ) -> list[Row]:
-    """Measure a trial and return its rows, whichever command asks for it; ``prepared`` has the arms of a block.
+    """Measure a trial and return its rows, whichever command asks for it; ``runtimes`` are those of a block's arms.
 
     The tests put recorded rows in its place.
     """
     if trial.is_block:
-        return arms.run(trial, prepared, keeper.server(), setting)
+        return arms.run(trial, runtimes, keeper.server(), setting)
     if (alone := _ALONE.get(trial.kind)) is not None:
         return [alone(trial, setting)]
     return [_ON_THE_SERVER[trial.kind](trial, keeper.server(), setting)]

@@ -74,6 +74,13 @@ class Setting:
     halves: host.Cpus = host.ANY
     """The cores of the servers and of the strategy processes of a swarm."""
 
+    def work_units(self, trial: Trial) -> int:
+        """Return the CPU work per page that a trial asks for, in units."""
+        cpu_ns: int = trial.workload.cpu_ns
+        if not cpu_ns or self.unit_ns is None:
+            return 0
+        return max(1, round(cpu_ns / self.unit_ns))
+
 
 @dataclass(slots=True)
 class Observation:
@@ -172,7 +179,7 @@ def _ending(observe: Observe, seen: Observation, server: Server | None) -> tuple
     return ("ok" if seen.wrong is None else "wrong"), seen.wrong, None
 
 
-def skipped(trial: Trial, run: str, cause: Cause, reason: str) -> Row:
+def skipped(trial: Trial, run: str, cause: Cause | None, reason: str) -> Row:
     """Return the row of a trial that cannot run on this machine."""
 
     def observe(_seen: Observation) -> None:

@@ -87,13 +87,6 @@ class Experiment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
         """The other tables."""
         return (*self.idle, *self.probe, *self.limit, *self.swarm, *self.open)
 
-    @property
-    def variables(self) -> list[tuple[str, str]]:
-        """The environment variables of all tables, with their values."""
-        tables: list[Any] = [*self.grids, *self.bare]
-        tables += [table.against for table in self.throughput if table.against]
-        return [each for table in tables for each in (getattr(table, "variables", None) or {}).items()]
-
     def rounds_of(self, table: Grid | BareTable) -> int:
         """Return the number of rounds of a table: its own, or else that of the experiment."""
         return table.rounds or self.rounds

@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import structs
 
+from inflight.bench.plan.grid import counted_site, endless
 from inflight.bench.rows.kinds import Arm
 from inflight.bench.rows.parts import Kind, Row
 from inflight.bench.rows.records import RECORDS
@@ -74,15 +75,20 @@ class Trial:
 
     @property
     def site(self) -> SiteConfig:
-        """The site of its workload, as the server takes it."""
-        return SiteConfig.from_dict(structs.asdict(self.workload.site))
+        """The site that the server has for it: that of its workload, which is endless in blocks and counts."""
+        site = SiteConfig.from_dict(structs.asdict(self.workload.site))
+        if self.kind == "counts":
+            return counted_site(site)
+        if self.kind == "arm":
+            arms = (self.block or self).arms
+            return endless(site, max(arm.in_flight for arm in arms), self.workload.cpu_ns)
+        return site
 
     @property
     def reachable(self) -> int:
         """Maximum number of fetches in flight of a crawl: the least of cap, site and limit of the model."""
         in_flight: int = self.workload.in_flight
-        pages = in_flight if self.kind == "arm" else self.workload.site.pages  # the site of a block is endless
-        return min(in_flight, pages, self.models[self.name].most_in_flight or in_flight)
+        return min(in_flight, self.site.pages, self.models[self.name].most_in_flight or in_flight)
 
     @property
     def is_block(self) -> bool:

@@ -1,6 +1,7 @@
 """Small blocks that really run, and the checks of a good row."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from unittest.mock import patch
@@ -11,7 +12,6 @@ from inflight import strategies
 from inflight.bench.measure import host
 from inflight.bench.measure.blocks import block
 from inflight.bench.measure.blocks import run as arms
-from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.process import ROOT, Runtime
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Setting
@@ -55,21 +55,12 @@ def run(trial: Trial, fake: Server, folder: Path = ROOT) -> dict[str, Row]:
     The server may be as slow as it likes.
     """
     before = children()
+    files = folder / "inflight" / "strategies"
+    models = {arm.name: strategies.describe(arm.strategy, files) for arm in trial.arms}
+    runtimes = {arm.name: Runtime(strategies=folder) for arm in trial.arms}
+    setting = Setting("run", host.ANY, lambda _: FOREVER_S, unit_ns=1000.0)
     with patch.object(block, "MAX_DEMAND_SHARE", inf):
-        rows = arms.run(
-            trial,
-            {
-                arm.name: Prepared(
-                    arm,
-                    strategies.describe(arm.strategy, folder / "inflight" / "strategies"),
-                    Runtime(strategies=folder),
-                    None,
-                )
-                for arm in trial.arms
-            },
-            fake,
-            Setting("run", host.ANY, lambda _: FOREVER_S, unit_ns=1000.0),
-        )
+        rows = arms.run(replace(trial, models=models), runtimes, fake, setting)
     assert children() <= before
     assert [row.arm for row in rows] == [arm.name for arm in trial.arms]
     assert all(records.read(row.to_json()) == row for row in rows)

@@ -7,7 +7,7 @@ import pytest
 
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.blocks.block import MS
-from inflight.bench.measure.blocks.checks import CHECKS
+from inflight.bench.measure.blocks.run import CHECKS
 from inflight.bench.measure.checks import judge
 from inflight.bench.measure.trial import Observation
 from inflight.bench.plan.experiment import Experiment

@@ -9,7 +9,6 @@ from inflight import strategies
 from inflight.bench.measure import host
 from inflight.bench.measure.blocks import run as arms
 from inflight.bench.measure.blocks.block import Observed, Running, Slice, TooMuchForServerError
-from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.blocks.usage import Usage
 from inflight.bench.measure.process import DEFAULT
 from inflight.bench.measure.server import Server
@@ -28,7 +27,8 @@ def test_an_arm_without_pages_in_its_windows_fails(latency: str, monkeypatch: py
     block = block_of(workload, [described], cycles=1, number=1)
     idle = Running(
         block.arms[0],
-        Prepared(block.arms[0], described, DEFAULT, None),
+        described,
+        DEFAULT,
         port=1,
         slices=[Slice(0, Usage(10, 10, 0), Usage(20, 20, 5), 1, 10, None, 0, 5, 30)],
         outcome={"windows": [{"pages": 0, "first_ns": 10, "last_ns": 10}]},

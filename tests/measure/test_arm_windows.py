@@ -20,7 +20,6 @@ from inflight import strategies
 from inflight.bench.measure.blocks import block
 from inflight.bench.measure.blocks.block import MIN_SAMPLES, MS, Running, Slice, TooMuchForServerError
 from inflight.bench.measure.blocks.run import _figures, _windows
-from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.blocks.usage import Clock, ProcessClock, Usage
 from inflight.bench.measure.process import DEFAULT
 from inflight.bench.rows import files as rows
@@ -38,7 +37,7 @@ ENDS = [[1500, 1600, 4, 100], [1400 + MS, 1500 + MS, 4 + MS // 2, 160]]
 def running(clock: Clock = "process clock", *samples: int, failed: bool = False, **other: Any) -> Running:
     """Make an arm with a window for each number of samples; ``other`` are values of the arm."""
     arm = Arm("callbacks", "callbacks", "compared", **other)
-    one = Running(arm, Prepared(arm, strategies.describe("callbacks"), DEFAULT, None), port=1, pids=[7])
+    one = Running(arm, strategies.describe("callbacks"), DEFAULT, port=1, pids=[7])
     one.meter = cast("ProcessClock", SimpleNamespace(name=clock, step_ns=1 if clock == "task clock" else 4 * MS))
     one.outcome = {} if failed else {"windows": [{"samples": number} for number in samples]}
     one.failure = OSError() if failed else None
@@ -180,7 +179,7 @@ def test_what_cannot_be_read_in_band_is_known_before(strategy: str, cores: int, 
     described = strategies.describe(strategy)
     arm = Arm(strategy, strategy, "compared", cores=cores)
 
-    assert block._has_samples(arm, Prepared(arm, described, DEFAULT, None)) is is_sampled
+    assert block._has_samples(arm, described) is is_sampled
 
 
 @given(st.lists(st.integers(1, 12), max_size=20), st.lists(st.integers(1, 12), max_size=20))

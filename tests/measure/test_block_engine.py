@@ -10,7 +10,6 @@ import pytest
 from inflight import strategies
 from inflight.bench.measure import server
 from inflight.bench.measure.blocks import block
-from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.blocks.usage import TaskClock, Usage, is_task_clock_permitted
 from inflight.bench.measure.process import DEFAULT, Worker
 from inflight.bench.measure.server import Server
@@ -94,7 +93,7 @@ def test_a_window_with_too_few_pages_is_extended_up_to_a_limit(
 ) -> None:
     slept: list[float] = []
     server = Scripted(counted)
-    one = block.Running(GOOD[0], Prepared(GOOD[0], describe("callbacks"), DEFAULT, None), 1, worker=cast("Worker", ()))
+    one = block.Running(GOOD[0], describe("callbacks"), DEFAULT, 1, worker=cast("Worker", ()))
     one.lengths, one.meter = block.Lengths(settle_ns=7, window_ns=11), cast("TaskClock", server)
     monkeypatch.setattr(block, "_sleep_ns", slept.append)
 

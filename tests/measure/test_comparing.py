@@ -84,7 +84,8 @@ def rows_of(place: Place, folder: Path, **arms: Arm) -> dict[str, Row]:
         models={name: arm.described for name, arm in prepared.items()},
         arms=(structs.replace(named[0], role="reference"), *named[1:]),
     )
-    found = runs.measured(trial, place.keeper, place.setting("made"), prepared)
+    runtimes = {name: arm.runtime for name, arm in prepared.items()}
+    found = runs.measured(trial, place.keeper, place.setting("made"), runtimes)
     assert [row.arm for row in found] == list(arms)
     return {row.arm: row for row in found}
 

@@ -65,7 +65,7 @@ def test_a_run_whose_variables_had_paths_is_not_resumed_without_them(tmp_path: P
     _, folder = stored_run(tmp_path, {"strategies": ["callbacks"], "memory": [table]})
 
     assert call("run", "--resume", folder).sentence.endswith(
-        "experiment.toml has the paths in HERE without their folders; start a new run"
+        "experiment.toml has variables without the folders in them; start a new run"
     )
 
 

@@ -26,17 +26,17 @@ import psutil
 
 from inflight.bench import units
 from inflight.bench.measure import host, memory, process
-from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.blocks.usage import Clock, ProcessClock, TaskClock, Usage, is_task_clock_permitted
 from inflight.bench.measure.checks import SPARE_NS
 from inflight.bench.measure.expected import root_paths
 from inflight.bench.measure.held import Plateau
+from inflight.bench.measure.process import Runtime
 from inflight.bench.measure.server import Server
+from inflight.bench.measure.trial import Setting
 from inflight.bench.measure.worker.finished import SAMPLE_STEP_NS
-from inflight.bench.plan.grid import endless
 from inflight.bench.plan.trial import MAX_WAIT_S, Trial
 from inflight.bench.rows.kinds import Arm
-from inflight.fake_server.site import SiteConfig
+from inflight.strategies import Description
 from inflight.strategies.base import Job
 
 PROGRAM = "inflight.bench.measure.worker.arm"
@@ -171,7 +171,8 @@ class Running:
     """An arm during its block, with the results so far; ``observe`` makes one for each arm."""
 
     arm: Arm
-    prepared: Prepared
+    model: Description
+    runtime: Runtime
     port: int
     """The port of its gate."""
     worker: process.Worker | None = None
@@ -204,7 +205,7 @@ class Running:
     @property
     def asked(self) -> int:
         """Maximum number of fetches that it may have in flight."""
-        most = self.prepared.described.most_in_flight
+        most = self.model.most_in_flight
         return self.arm.in_flight if most is None else min(most, self.arm.in_flight)
 
     @property
@@ -221,42 +222,44 @@ class Running:
 
 def observe(
     block: Trial,
-    prepared: Mapping[str, Prepared],
+    runtimes: Mapping[str, Runtime],
     server: Server,
-    cpus: set[int] | None,
-    lifetime_s: float,
+    setting: Setting,
     draw: Random,
-    unit_ns: float | None = None,
     fixed: Lengths | None = None,
 ) -> Observed:
     """Run a block, and return the results of each arm. A failing arm does not stop the others.
 
-    ``prepared`` maps names to arms, ``unit_ns`` is the cost of a unit of CPU work, ``fixed`` are lengths for all arms
-    instead of their own. ``draw`` decides the order of starts, the ports and the order of slices. It has another seed
-    in each block, so that no arm has the same place in all blocks. Raises ServerError when the server is lost, and
-    TooMuchForServerError before the first slice when the workload asks for too much of its core.
+    ``runtimes`` has that of each arm by its name, ``fixed`` are lengths for all arms instead of their own. ``draw``
+    decides the order of starts, the ports and the order of slices. It has another seed in each block, so that no arm
+    has the same place in all blocks. Raises ServerError when the server is lost, and TooMuchForServerError before the
+    first slice when the workload asks for too much of its core.
     """
-    site = site_of(block)
-    server.configure(site)
+    cpus = setting.cpus.client
+    server.configure(block.site)
     ports = server.gates(len(block.arms))
     draw.shuffle(ports)
-    everyone = [Running(arm, prepared[arm.name], port) for arm, port in zip(block.arms, ports, strict=True)]
+    everyone = [
+        Running(arm, block.models[arm.name], runtimes[arm.name], port)
+        for arm, port in zip(block.arms, ports, strict=True)
+    ]
     arms = draw.sample(everyone, len(everyone))
-    is_sampled = all(_has_samples(arm, prepared[arm.name]) for arm in block.arms)
+    is_sampled = all(_has_samples(running.arm, running.model) for running in arms)
     meter = TaskClock if not is_sampled and is_task_clock_permitted() else ProcessClock
     with ExitStack() as stack:
         for running in arms:
             with _blamed(running):
-                wanted = _order(running, block, site, unit_ns) | {"sampled": is_sampled}
+                order = _order(running, block, setting) | {"sampled": is_sampled}
+                lifetime_s = setting.deadline_s(block)
                 running.worker = stack.enter_context(
-                    process.running([PROGRAM], wanted, _start_cpus(cpus), lifetime_s, running.prepared.runtime)
+                    process.running([PROGRAM], order, _start_cpus(cpus), lifetime_s, running.runtime)
                 )
         _each(arms, partial(_fill, block=block, server=server, cpus=cpus, meter=meter, stack=stack))
         _each(arms, partial(_warm_up, block=block, server=server, fixed=fixed))
         _check_demand(arms, block)
         before = _Surroundings.now(arms, server, cpus)
-        for cycle, order in enumerate(draw_order(len(arms), block.cycles, draw)):
-            for place in order:
+        for cycle, places in enumerate(draw_order(len(arms), block.cycles, draw)):
+            for place in places:
                 _each([arms[place]], partial(_slice, block=block, server=server, cycle=cycle, draw=draw))
         others_share, delay_share = _Surroundings.now(arms, server, cpus).since(before)
         _each(arms, partial(_weigh, cpus=cpus))  # before its busy threads end
@@ -272,9 +275,9 @@ def observe(
     return Observed(everyone, clock, step_ns, others_share, delay_share)
 
 
-def _has_samples(arm: Arm, prepared: Prepared) -> bool:
+def _has_samples(arm: Arm, model: Description) -> bool:
     """Return whether the worker can take samples: on one core, of a strategy that hands pages over as they finish."""
-    return arm.cores == 1 and prepared.described.stack != WITHOUT_STACK and prepared.described.group != SEVERAL_CORES
+    return arm.cores == 1 and model.stack != WITHOUT_STACK and model.group != SEVERAL_CORES
 
 
 class TooMuchForServerError(Exception):
@@ -346,20 +349,15 @@ def _is_sampled(running: Running) -> bool:
     return alone and any(window["samples"] >= MIN_SAMPLES for window in running.outcome["windows"])
 
 
-def site_of(block: Trial) -> SiteConfig:
-    """Return the endless site of a block."""
-    return endless(block.site, max(arm.in_flight for arm in block.arms), block.workload.cpu_ns)
-
-
-def _order(running: Running, block: Trial, site: SiteConfig, unit_ns: float | None) -> dict[str, Any]:
+def _order(running: Running, block: Trial, setting: Setting) -> dict[str, Any]:
     """Return the order for the worker. A crawl begins with a whole lap, so that each page has one new link."""
-    cpu_ns = block.workload.cpu_ns
+    site = block.site
     job = Job(
         roots=tuple(f"http://127.0.0.1:{running.port}{path}" for path in root_paths(site, site.pages)),
         max_in_flight=running.arm.in_flight,
         connection=running.arm.connection,
         timeout_ns=MAX_WAIT_S * 1_000_000_000,
-        work_units=max(1, round(cpu_ns / unit_ns)) if cpu_ns and unit_ns else 0,
+        work_units=setting.work_units(block),
     )
     return {
         "strategy": running.arm.strategy,
@@ -367,7 +365,7 @@ def _order(running: Running, block: Trial, site: SiteConfig, unit_ns: float | No
         "planted_loops": running.arm.planted_loops,
         "busy_threads": running.arm.busy_threads,
         "lag": _lag(running),
-        "variables": sorted(running.prepared.runtime.variables),
+        "variables": sorted(running.runtime.variables),
     }
 
 
@@ -375,7 +373,7 @@ def _lag(running: Running) -> str | None:
     """Return where the timer of an arm fires: in its loop, or in a thread beside its threads."""
     if not running.arm.lag:
         return None
-    return "thread" if running.prepared.described.threads_each else "loop"
+    return "thread" if running.model.threads_each else "loop"
 
 
 @contextmanager
@@ -415,7 +413,7 @@ def _speaking(running: Running, event: str, block: Trial) -> process.Worker:
     time.
     """
     assert running.worker is not None
-    patience_s = _patience_s(site_of(block).pages, block)
+    patience_s = _patience_s(block.site.pages, block)
     if not running.worker.wait_for_word(patience_s):
         raise process.WorkerTimeoutError(f"the worker did not send {event!r} within {patience_s:.0f} s and was killed")
     return running.worker
@@ -428,7 +426,7 @@ def _begin(
     worker = _speaking(running, "ready", block)
     running.knobs = worker.expect("ready", "knobs")["knobs"]
     if cpus is not None:
-        process.pin(worker.pid, running.prepared.runtime.cpus or cpus)  # children inherit it
+        process.pin(worker.pid, running.runtime.cpus or cpus)  # children inherit it
     running.pids = [worker.pid]
     running.meter = meter(worker.pid)
     stack.callback(running.meter.close)
@@ -508,10 +506,10 @@ def _warm_up(running: Running, block: Trial, server: Server, fixed: Lengths | No
     running.rate_per_s = answered / (after["clock_ns"] - before["clock_ns"]) * 1e9
     cost_ns = (running.used.cpu_ns - used.cpu_ns) / requests
     _rest(running)
-    threads = running.prepared.described.threads_each > 0
-    chosen = fixed or lengths(cost_ns, running.cap, latency_ns, block.workload.cpu_ns, threads=threads)
+    threads = running.model.threads_each
+    chosen = fixed or lengths(cost_ns, running.cap, latency_ns, block.workload.cpu_ns, threads=threads > 0)
     least_ns = LAG_WINDOW_NS if any(arm.lag for arm in block.arms) else 0
-    least_ns = max(least_ns, SAMPLED_THREAD_NS * running.asked * running.prepared.described.threads_each)
+    least_ns = max(least_ns, SAMPLED_THREAD_NS * running.asked * threads)
     running.lengths = replace(chosen, window_ns=max(chosen.window_ns, least_ns))
 
 

@@ -19,6 +19,7 @@ from inflight.bench.measure import host, interpreters
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.blocks.sides import Prepared, prepare
 from inflight.bench.measure.preflight import shortages
+from inflight.bench.measure.process import Runtime
 from inflight.bench.measure.trial import Setting
 from inflight.bench.plan.comparison import Comparison
 from inflight.bench.plan.judge import ExperimentError
@@ -95,7 +96,7 @@ def calibrate(comparison: Comparison, prepared: Arms, place: Place) -> tuple[Seq
     block = comparison.block(1)
     for reason in shortages(block).values():
         raise ExperimentError(reason)
-    rows = runs.measured(block, place.keeper, place.setting("calibration"), prepared)
+    rows = runs.measured(block, place.keeper, place.setting("calibration"), _runtimes(prepared))
     for arm, row in zip(block.arms, rows, strict=True):
         if row.status != "ok":
             blame = "" if row.measured.server_lost else f"{arm.name}, {prepared[arm.name].arm.label}: "
@@ -105,6 +106,10 @@ def calibrate(comparison: Comparison, prepared: Arms, place: Place) -> tuple[Seq
     fixed_s = max(0.1, max(row.duration_ns for row in rows) / 1e9 - block.cycles * cycle_s)
     cycles = comparison.cycles or cycles_for(slice_sd(windows[0], windows[2]), fixed_s, cycle_s)
     return rows, cycles, fixed_s + cycles * cycle_s
+
+
+def _runtimes(prepared: Arms) -> dict[str, Runtime]:
+    return {name: arm.runtime for name, arm in prepared.items()}
 
 
 def cycles_for(slice_sd: float, fixed_s: float, cycle_s: float) -> int:
@@ -153,7 +158,7 @@ def measure(
     Raises RunError when they cannot be written.
     """
     setting = place.setting(folder.name)
-    rows = runs.measured(comparison.block(number), place.keeper, setting, prepared)
+    rows = runs.measured(comparison.block(number), place.keeper, setting, _runtimes(prepared))
     if memory:
         for trial in comparison.memory(number):
             rows += runs.measured(trial, place.keeper, replace(setting, runtime=prepared[trial.name].runtime))

@@ -4,6 +4,7 @@
 figures, and the answer of each arm is compared with that of the site. Terms (arm, slice, window, cycle): see ``block``.
 """
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,15 +12,13 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from inflight.bench.measure import host, interpreters
+from inflight.bench.measure import checks, host, interpreters
 from inflight.bench.measure.blocks import block as blocks
 from inflight.bench.measure.blocks.block import Observed, Running, Slice, TooMuchForServerError
-from inflight.bench.measure.blocks.checks import CHECKS
-from inflight.bench.measure.blocks.sides import Prepared
 from inflight.bench.measure.blocks.usage import Clock, Usage
-from inflight.bench.measure.checks import judge
-from inflight.bench.measure.expected import described, lap_answer
-from inflight.bench.measure.process import TrialError
+from inflight.bench.measure.checks import Judge, Judgement, judge, passed_if
+from inflight.bench.measure.expected import described, lap_answer, longest_wait_ns
+from inflight.bench.measure.process import Runtime, TrialError
 from inflight.bench.measure.server import Server, ServerError
 from inflight.bench.measure.trial import Begin, Observation, Setting, conduct, skipped
 from inflight.bench.plan.trial import Trial, row_trials
@@ -27,14 +26,11 @@ from inflight.bench.rows.files import Row
 from inflight.fake_server.site import SiteConfig
 
 
-def run(block: Trial, prepared: Mapping[str, Prepared], server: Server, setting: Setting) -> list[Row]:
+def run(block: Trial, runtimes: Mapping[str, Runtime], server: Server, setting: Setting) -> list[Row]:
     """Run a block; return the rows of its arms, in the order in which the block has them."""
     begin, before = Begin.now(), host.disturbances(setting.cpus)
     try:
-        draw = Random(f"{setting.run} {block.id}")
-        observed = blocks.observe(
-            block, prepared, server, setting.cpus.client, setting.deadline_s(block), draw, setting.unit_ns
-        )
+        observed = blocks.observe(block, runtimes, server, setting, Random(f"{setting.run} {block.id}"))
     except ServerError as error:
         return [conduct(trial, setting.run, partial(_lost, error), server, begin) for trial in row_trials(block)]
     except TooMuchForServerError as error:
@@ -101,17 +97,16 @@ def _of_arm(running: Running, done: _Done, seen: Observation) -> None:
         "lateness_max_ns": max(each.latest_ns or 0 for each in running.slices),
         "ceiling_per_s": done.ceiling_per_s,
     }
-    seen.wrong = answer_difference(blocks.site_of(block), running.outcome["answer"])
+    seen.wrong = answer_difference(block.site, running.outcome["answer"])
     seen.outcome = {"asked": running.asked, "usual_ns": running.outcome["usual_ns"]}
-    runtime = running.prepared.runtime
-    cpus = runtime.cpus or done.setting.cpus.client
-    seen.wanted = interpreters.wanted_knobs(running.arm.strategy, runtime, cpus)
+    cpus = running.runtime.cpus or done.setting.cpus.client
+    seen.wanted = interpreters.wanted_knobs(running.arm.strategy, running.runtime, cpus)
     seen.checks = judge(CHECKS, block.part_of(running.arm), seen)
 
 
 def _shared_core(running: Running, setting: Setting) -> dict[str, Any]:
     """Say that a core of the arm is the server's, too, where it is."""
-    cpus = running.prepared.runtime.cpus
+    cpus = running.runtime.cpus
     return {"beside_server": True} if cpus is not None and setting.cpus.server and cpus & setting.cpus.server else {}
 
 
@@ -187,3 +182,38 @@ def answer_difference(config: SiteConfig, lines: Sequence[Sequence[Any]]) -> str
         if (status, size) != expected[path]:
             return f"{path}: expected {described(expected[path])}, got {described((status, size))}"
     return f"{len(waiting)} of {config.pages} pages are missing" if waiting else None
+
+
+# Validity checks: only wrong figures fail them; noise widens intervals instead.
+
+ANY_COST = math.inf
+"""No tolerance: the cost of CPU work per page depends on other load, so it is reported and not judged."""
+
+
+def cap(_trial: Trial, seen: Observation) -> Judgement:
+    """Check that the in-flight cap was reached and never exceeded, as seen by client and gate.
+
+    A client with a limit of its own reaches this limit. It may count more: fetches that wait within the client.
+    """
+    client, held = seen.measured["peak_in_flight"], seen.measured["held_in_flight"]
+    asked = seen.outcome["asked"]
+    reached = seen.measured.get("reached_in_flight") or asked
+    what = "cap" if reached == asked else f"reached {reached} of"
+    figures = f"{what} {asked}, most in flight: client {client}, held by the gate {held}"
+    return passed_if(held == reached <= client <= asked, figures)
+
+
+def hole(trial: Trial, seen: Observation) -> Judgement:
+    """Check that fetches ended all the time. The usual time is that of a fetch within a slice, 90 % quantile."""
+    return checks.no_hole(seen, longest_wait_ns(trial.site), seen.outcome["usual_ns"])
+
+
+CHECKS: dict[str, Judge] = {
+    "answer correct": lambda _, seen: checks.answer(seen, seen.measured["pages"]),
+    "no unexpected failures": lambda _, seen: checks.failures(seen.measured["failed_pages"]),
+    "cap reached, never exceeded": cap,
+    "no hole": hole,
+    "requests counted alike": lambda _, seen: checks.counted_alike(seen.measured["tries"], seen.measured["requests"]),
+    "settings applied": checks.settings,
+    "CPU work done": lambda trial, seen: checks.work(seen, seen.measured["pages"], trial.workload.cpu_ns, ANY_COST),
+}

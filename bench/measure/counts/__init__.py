@@ -24,7 +24,6 @@ from inflight.bench.measure.process import Worker, WorkerError, running
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Observation, Setting, on_server
 from inflight.bench.measure.worker.finished import LAP_AT, PAGE_AT
-from inflight.bench.plan.grid import counted_site
 from inflight.bench.plan.trial import Trial
 from inflight.fake_server.site import FIRST_LAP, SiteConfig
 from inflight.strategies.base import Job
@@ -75,7 +74,7 @@ def crawl(
 
     ``seen`` gets the settings of the workers, and the first wrong page. Raises TrialError.
     """
-    site = counted_site(trial.site)
+    site = trial.site
     server.configure(site)
     server.tell("fix_date")
     server.tell("reset")
