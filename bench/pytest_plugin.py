@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from inflight.bench.measure.expected import Found
     from inflight.bench.measure.host import Cpus
     from inflight.bench.measure.server import Server
+    from inflight.bench.rows.kinds import Connection
     from inflight.fake_server.config import SiteConfig
 
 MARKER = "synthetic_site"
@@ -132,7 +133,7 @@ class CrawlWith(Protocol):
         strategy: str,
         *,
         in_flight: int = 100,
-        connection: Literal["keep-alive", "per-fetch"] = "keep-alive",
+        connection: "Connection" = "keep-alive",
         deadline_s: float = 60,
     ) -> Crawled:
         """Crawl the site with a strategy of inflight, in a fresh process that is killed after ``deadline_s``."""
@@ -201,7 +202,7 @@ def crawl_with(
         strategy: str,
         *,
         in_flight: int = 100,
-        connection: Literal["keep-alive", "per-fetch"] = "keep-alive",
+        connection: "Connection" = "keep-alive",
         deadline_s: float = 60,
     ) -> Crawled:
         """Crawl the site of this test once, as ``CrawlWith`` says; an unknown strategy or option fails the test."""

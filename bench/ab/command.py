@@ -307,7 +307,7 @@ def finish(
         with printing(sys.stdout):
             Console(file=sys.stdout, highlight=False, soft_wrap=True).print(text)
     stored = json.dumps(without_places(values), indent=2, allow_nan=False)
-    saved = commands.keep(folder, {"verdict.json": f"{stored}\n", "verdict.md": as_markdown}, plots)
+    saved = commands.keep(folder, {rows.VERDICT_FILE: f"{stored}\n", "verdict.md": as_markdown}, plots)
     if markdown is not None:
         commands.append(markdown, as_markdown)
     say(f"rows:  {folder / rows.ROWS_FILE}")

@@ -174,7 +174,7 @@ def _rows_of_this_machine(out: Path) -> Iterator[Row]:
     for folder in rows.folders_in(out):
         try:
             before = rows.machine(folder)
-            experiment = tomllib.loads(rows.content(folder / runs.EXPERIMENT_FILE).decode())
+            experiment = tomllib.loads(rows.content(folder / rows.EXPERIMENT_FILE).decode())
             is_same = not rows.machine_changes(before, machine) and before.get("versions") == machine.get("versions")
             if is_same and experiment.get("pin", True):
                 yield from (row for row in rows.read(folder) if row.format == row.FORMAT)

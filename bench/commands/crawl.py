@@ -13,8 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import click
 
@@ -22,11 +21,11 @@ from inflight.bench.commands.options import one_strategy, option
 from inflight.bench.commands.output import complain, printable, put, say
 from inflight.bench.measure import process
 from inflight.bench.plan.experiment import available
-from inflight.bench.plan.judge import ExperimentError, judged, need
+from inflight.bench.plan.judge import ExperimentError, need
 from inflight.bench.plan.scale import is_loopback
+from inflight.bench.rows.kinds import Connection
 from inflight.bench.show.words import counted
 from inflight.bench.units import count, duration, size
-from inflight.fake_server.delays import parse_duration_ns
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import REDIRECTS
 from inflight.strategies.core.links import host_of, normalise
@@ -36,8 +35,6 @@ WORKER = "inflight.bench.measure.crawl_worker"
 """The program of the worker."""
 LIFETIME_S = 366 * 86_400.0
 """A crawl has no deadline; its worker ends with this process."""
-LONGEST_TIMEOUT_NS = 86_400_000_000_000
-"""Maximum timeout: epoll_wait(2) can wait for at most 24 days."""
 REST_S = 30
 """Maximum time in which the worker of an interrupted crawl sends its pages."""
 IN_FLIGHT, IN_FLIGHT_AWAY = 100, 10
@@ -97,13 +94,13 @@ def job(
     exclude: str | None,
     lenient: bool,
     timeout: str,
-    connection: Literal["keep-alive", "per-fetch"],
+    connection: Connection,
 ) -> Job:
     """Return the job that the options describe. Raises ExperimentError with one sentence."""
+    from inflight.bench.commands.run import time_s
     from inflight.bench.measure.limits import descriptor_shortage
 
-    timeout_ns = judged(partial(parse_duration_ns, timeout), "--timeout")
-    need(0 < timeout_ns <= LONGEST_TIMEOUT_NS, f"--timeout must be longer than 0 and at most a day, not {timeout}")
+    timeout_s = time_s(timeout, "--timeout")  # epoll_wait(2) can wait for at most 24 days
     try:
         re.compile(exclude or "")
     except (re.error, OverflowError, RecursionError) as error:
@@ -123,7 +120,7 @@ def job(
         roots=roots,
         max_in_flight=in_flight,
         connection=connection,
-        timeout_ns=timeout_ns,
+        timeout_ns=round(timeout_s * 1e9),
         max_redirects=max_redirects,
         max_tries=max_tries,
         strict=not lenient,

@@ -24,11 +24,11 @@ from inflight.bench.measure import limits
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.limits.threads import stop
 from inflight.bench.measure.trial import Begin
-from inflight.bench.plan import bare, experiment
+from inflight.bench.plan import experiment
 from inflight.bench.plan import trials as plan
 from inflight.bench.plan.judge import check_known
 from inflight.bench.rows import files as rows
-from inflight.bench.rows.kinds import Ceiling
+from inflight.bench.rows.kinds import RESOURCES, Ceiling
 
 LABEL = 10
 """Width of the labels."""
@@ -59,9 +59,9 @@ def run(*, resources: Sequence[str], dry_run: bool, through_shared: bool, as_jso
     inflight limits threads --dry-run      which limit binds, and at how many
     inflight limits backlog ports --out results
     """
-    chosen = tuple(dict.fromkeys(resources)) or bare.RESOURCES
+    chosen = tuple(dict.fromkeys(resources)) or RESOURCES
     for resource in chosen:
-        check_known(resource, bare.RESOURCES, "resource", "limits")
+        check_known(resource, RESOURCES, "resource", "limits")
     printer = Printer(sys.stderr if as_json else sys.stdout)
     save = None if out is None or dry_run else _saver(out, chosen, through_shared=through_shared)
     answers = {}

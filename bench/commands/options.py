@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 import click
 
 from inflight.bench.commands.output import hushed
+from inflight.bench.plan.grid import CONNECTIONS, MAX_IN_FLIGHT
+from inflight.bench.plan.judge import MAX_ROUNDS
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 """The function of a command."""
@@ -22,12 +24,9 @@ PLACE = click.Path(path_type=Path)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 """a folder, and"""
 FILE = click.Path(path_type=Path, dir_okay=False)
-"""a file, as ``Path``."""
-MAX_IN_FLIGHT = 1_000_000
-"""Maximum of --in-flight."""
 
 SHARED: dict[str, tuple[str, str | None, Any]] = {
-    "--connection": ("Reuse connections, or open one for each fetch.", None, click.Choice(["keep-alive", "per-fetch"])),
+    "--connection": ("Reuse connections, or open one for each fetch.", None, click.Choice(CONNECTIONS)),
     "--disturbed": (
         "Disturb the run on purpose. A process computes (spin) or reads memory for half of the time.",
         None,
@@ -42,7 +41,7 @@ SHARED: dict[str, tuple[str, str | None, Any]] = {
     "--out": ("Where to write the results.", "FOLDER", FOLDER),
     "--python": ("Interpreter to run on, e.g. python3.13.", "PATH", str),
     "--quick": ("Measure less.", None, bool),
-    "--rounds": ("Number of times that each trial is repeated.", "N", click.IntRange(1, 1000)),
+    "--rounds": ("Number of times that each trial is repeated.", "N", click.IntRange(1, MAX_ROUNDS)),
     "--strategy": (
         "Strategy: a name such as native_asyncio or asyncio, or a file such as ./my_client.py.",
         "NAME",

@@ -60,7 +60,7 @@ INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 @click.option(
     "--seed",
     metavar="N",
-    type=click.IntRange(0, 2**63 - 1),
+    type=click.IntRange(0, MAX_SEED),
     help="Seed of the random numbers. They decide the order of the trials.",
 )
 @OUT
@@ -207,14 +207,14 @@ def _interrupted(folder: Path) -> Experiment:
     """Return the experiment of a run. Raises RowsError unless its files can be read, which does not follow links."""
     runs.need_address_space()
     try:
-        for file in (runs.EXPERIMENT_FILE, rows.MACHINE_FILE):
+        for file in (rows.EXPERIMENT_FILE, rows.MACHINE_FILE):
             rows.content(folder / file)
         rows.opened(folder / rows.ROWS_FILE).close()
     except OSError as error:
         raise RowsError(f"{folder} is not a run: cannot read {error.filename} ({error.strerror})") from error
     if rows.machine(folder).get(runs.IS_CUT):
-        raise RowsError(f"{folder / runs.EXPERIMENT_FILE} has variables without the folders in them; start a new run")
-    return load(str(folder / runs.EXPERIMENT_FILE), strategies.names())
+        raise RowsError(f"{folder / rows.EXPERIMENT_FILE} has variables without the folders in them; start a new run")
+    return load(str(folder / rows.EXPERIMENT_FILE), strategies.names())
 
 
 def say_beginning(folder: Path, trials: Sequence[Trial]) -> None:

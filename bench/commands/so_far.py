@@ -11,10 +11,14 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from inflight.bench.commands.output import say
 from inflight.bench.measure import process
-from inflight.bench.rows.files import Row
+
+if TYPE_CHECKING:
+    from inflight.bench.measure.run import Report
+    from inflight.bench.rows.files import Row
 
 FIRST_NS = 20_000_000_000
 """Time after which the first page is written."""
@@ -31,11 +35,11 @@ Clock = Callable[[], int]
 
 def write_now_and_then(
     folder: Path, total: int, write: Write | None = None, clock: Clock = time.monotonic_ns
-) -> Callable[[int, int, Sequence[Row]], None]:
+) -> "Report":
     """Return a function that writes the page of a run of ``total`` trials if it is time; call it after each trial."""
     next_ns = clock() + FIRST_NS
 
-    def after(number: int, waiting: int, _rows: Sequence[Row]) -> None:
+    def after(number: int, waiting: int, _rows: "Sequence[Row]") -> None:
         """Write the page if it is time; ``number`` of the ``waiting`` trials have ended."""
         nonlocal next_ns
         begin_ns = clock()

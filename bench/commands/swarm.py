@@ -49,7 +49,7 @@ _RAMP = re.compile(r"(\d{1,8})(?:/s)?")
 
 
 @one_strategy()
-@option("--in-flight", type=click.IntRange(1, 10_000_000), note="The sum over all processes.", required=True)
+@option("--in-flight", type=click.IntRange(1, scale.MAX_IN_FLIGHT), note="The sum over all processes.", required=True)
 @click.option(
     "--ramp", metavar="RATE", help="Start at most this many fetches per second, e.g. 5000/s. [default: no limit]"
 )

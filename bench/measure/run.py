@@ -47,12 +47,10 @@ from inflight.bench.plan.experiment import Experiment, ExperimentError
 from inflight.bench.plan.trial import Trial, row_trials
 from inflight.bench.plan.trials import expand
 from inflight.bench.rows import files as rows
-from inflight.bench.rows.files import MACHINE_FILE, Cause, Kind, Row, without_places
+from inflight.bench.rows.files import EXPERIMENT_FILE, MACHINE_FILE, Cause, Kind, Row, without_places
 from inflight.bench.rows.kinds import Arm
 from inflight.strategies import registry
 
-EXPERIMENT_FILE = "experiment.toml"
-"""The file with the experiment in the folder of a run; ``--resume`` reads it."""
 IS_CUT = "experiment_is_cut"
 """Set in ``machine.json`` if the stored experiment has a value without its folder, so that it is another one."""
 CALIBRATION_S = 60.0

@@ -25,8 +25,6 @@ IdleName = Literal[
     "thread", "generator", "generator_task", "asyncio_task", "asyncio_task_socket", "asyncio_task_stream"
 ]
 """What may be idle; ``bench/measure/idle/worker.py`` has the program of each."""
-RESOURCES: tuple[str, ...] = get_args(Resource)
-"""All resources that can be limited."""
 WITH_SOCKET = frozenset({"asyncio_task_socket", "asyncio_task_stream"})
 """The idle tasks that each hold a connection to the server."""
 PROGRAMS = Path(__file__).parents[1] / "claims" / "programs"

@@ -34,7 +34,8 @@ from inflight.bench.rows.parts import Cause, Check, Kind, Row, Status
 
 __all__ = ["FORMAT", "Cause", "Check", "Kind", "Row", "RowsError", "Status", "append", "drop_unfinished", "read"]
 ROWS_FILE, MACHINE_FILE, SELFTEST_FILE = "rows.jsonl", "machine.json", "selftest.json"
-"""Files in the folder of a run: its rows, its machine, and the result of a self-test."""
+EXPERIMENT_FILE, VERDICT_FILE = "experiment.toml", "verdict.json"
+"""Files in the folder of a run: its rows, its machine, the results of a self-test and of a comparison, and its plan."""
 PACKED_FILE = f"{ROWS_FILE}.xz"
 """The rows of a finished run in a tenth of the space."""
 MAX_TEXT_BYTES, MAX_LINE_BYTES, MAX_FILE_BYTES = 256 * 2**20, 16 * 2**20, 4 * 2**20

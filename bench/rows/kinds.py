@@ -6,7 +6,7 @@ row with both, whose class variables (``parts.Row``) say what differs by kind. D
 sizes in bytes (``_bytes``), shares from 0 to 1. The ``#:`` comment of a field is its meaning in row.schema.json.
 """
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
 from msgspec import Meta, field
 from msgspec.structs import force_setattr
@@ -45,6 +45,7 @@ Metric = Literal["cpu_per_page", "throughput", "memory", "calls"]
 """What a comparison of two sides compares (``plan.comparison``); calls stands alone."""
 Resource = Literal["threads", "descriptors", "ports", "backlog", "memory"]
 """Resources of which this machine allows a process a limited amount (``measure.limits``)."""
+RESOURCES: tuple[str, ...] = get_args(Resource)
 Role = Literal["reference", "placebo", "compared"]
 """Role of an arm in its block: see ``Arm.role``."""
 IN_FLIGHT = 100

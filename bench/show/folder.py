@@ -17,13 +17,12 @@ from inflight.bench import units
 from inflight.bench.ab import rates
 from inflight.bench.claims.verdicts import JSON_FILE, ClaimsError, Report, load
 from inflight.bench.rows import files
-from inflight.bench.rows.files import MACHINE_FILE, SELFTEST_FILE, Row, file_in
+from inflight.bench.rows.files import EXPERIMENT_FILE, MACHINE_FILE, SELFTEST_FILE, VERDICT_FILE, Row, file_in
 from inflight.bench.show import words
 from inflight.bench.show.markdown import code, escaped
 from inflight.bench.show.table import Detail, Section, Table
 
-EXPERIMENT_FILE, VERDICT_FILE, COMPARISON_FILE = "experiment.toml", "verdict.json", "compare.json"
-"""Names of files that commands leave in the folder of a run."""
+COMPARISON_FILE = "compare.json"
 MAX_VALUE = 300
 """Maximum length of a value of the machine as it is shown."""
 _NAMES = {

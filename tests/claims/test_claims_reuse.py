@@ -13,7 +13,6 @@ import pytest
 from inflight.bench.claims.command import Needed, work_out
 from inflight.bench.claims.trials import Key, as_rows_of, find_rows
 from inflight.bench.measure import host, interpreters
-from inflight.bench.measure import run as runs
 from inflight.bench.plan.trial import Trial, row_trials
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, Status
@@ -71,7 +70,7 @@ def make_run(out: Path, found: Iterable[Row], name: str = "one", pin: str = "pin
     folder = out / name
     folder.mkdir(parents=True)
     (folder / rows.MACHINE_FILE).write_text(json.dumps(host.machine() | machine), encoding="utf-8")
-    (folder / runs.EXPERIMENT_FILE).write_text(f"{pin}\n", encoding="utf-8")
+    (folder / rows.EXPERIMENT_FILE).write_text(f"{pin}\n", encoding="utf-8")
     for row in found:
         rows.append(folder, changed(row, run=name))
     return folder

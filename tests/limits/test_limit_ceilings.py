@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inflight.bench.measure.limits import threads
-from inflight.bench.measure.limits.ceilings import RESOURCES, list_ceilings, lowest, make_figures, room, slope, table
+from inflight.bench.measure.limits.ceilings import list_ceilings, lowest, make_figures, room, slope, table
 from inflight.bench.measure.limits.facts import Facts
 from inflight.bench.measure.limits.threads import PART_OF_SHARED, Ramp, culprit, extend, in_holes, stop
-from inflight.bench.plan import bare
+from inflight.bench.rows.kinds import RESOURCES
 from tests.limits.made_machine import GIB, MIB, facts, readings
 
 FEWER = settings(max_examples=40, deadline=None)
@@ -121,7 +121,6 @@ def test_limits_within_one_percent_are_ambiguous_with_both_remedies_and_the_thir
 
 
 def test_the_resources_of_experiments_are_those_of_the_table() -> None:
-    assert bare.RESOURCES == RESOURCES
     assert {name for limit in table() for name in limit.resources} == set(RESOURCES)
 
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from inflight.bench.measure.limits import facts
-from inflight.bench.measure.limits.ceilings import RESOURCES, list_ceilings
+from inflight.bench.measure.limits.ceilings import list_ceilings
 from inflight.bench.measure.limits.facts import CAP_SYS_ADMIN, CAP_SYS_RESOURCE, look
+from inflight.bench.rows.kinds import RESOURCES
 from tests.limits.made_machine import status, tree, write
 
 SLICE = "/sys/fs/cgroup/user.slice"

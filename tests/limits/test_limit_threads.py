@@ -7,14 +7,13 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import psutil
 import pytest
 
-from inflight.bench.measure.limits import descriptor_shortage, find, predict, server_shortage, thread_shortage
+from inflight.bench.measure.limits import descriptor_shortage, find, server_shortage, thread_shortage
 from inflight.bench.measure.limits.threads import Bounds, probing, ramp
 from inflight.bench.measure.process import WorkerError, environment
 from tests.cli.command import await_end, inflight
@@ -80,12 +79,6 @@ def test_threads_of_this_machine_end_at_a_limit_with_a_name() -> None:
     counts = [count for _, count in answer["timeline"]]
     assert counts == sorted(counts)
     assert counts[-1] == answer["found"]
-
-
-@pytest.mark.parametrize("call", [find, predict])
-def test_an_unknown_resource_is_refused(call: Callable[[str], Any]) -> None:
-    with pytest.raises(ValueError, match="unknown resource 'luck'; known: threads, "):
-        call("luck")
 
 
 # Shortages

@@ -43,7 +43,7 @@ def test_a_run_on_an_interpreter_by_its_path_can_be_resumed(tmp_path: Path, spac
     python.symlink_to(sys.executable)
     _, folder = stored_run(tmp_path, SMALL, (str(python),))
 
-    again = load(str(folder / runs.EXPERIMENT_FILE), strategies.names())
+    again = load(str(folder / rows.EXPERIMENT_FILE), strategies.names())
     runs.execute(folder, again, runs.plan(again), lambda *_: pytest.fail("each trial has a row"))
 
 
@@ -53,9 +53,9 @@ def test_an_interpreter_of_a_table_is_the_same_when_the_run_is_resumed(tmp_path:
     values = {"strategies": ["callbacks"], "memory": [table], "throughput": [table, against]}
     experiment, folder = stored_run(tmp_path, values)
 
-    again = load(str(folder / runs.EXPERIMENT_FILE), strategies.names())
+    again = load(str(folder / rows.EXPERIMENT_FILE), strategies.names())
 
-    assert str(tmp_path) not in (folder / runs.EXPERIMENT_FILE).read_text("utf-8")
+    assert str(tmp_path) not in (folder / rows.EXPERIMENT_FILE).read_text("utf-8")
     assert tables(again) == tables(experiment)
     runs.execute(folder, again, runs.plan(again), lambda *_: pytest.fail("each trial has a row"))
 

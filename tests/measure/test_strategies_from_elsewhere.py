@@ -17,6 +17,7 @@ from inflight.bench.measure.blocks import sides
 from inflight.bench.plan import experiment
 from inflight.bench.plan.comparison import from_words
 from inflight.bench.plan.judge import ExperimentError
+from inflight.bench.rows.files import EXPERIMENT_FILE
 from inflight.strategies import registry
 from tests.ab.repositories import arm, commit, git
 from tests.cli.command import call
@@ -369,7 +370,7 @@ def test_crawl_takes_a_file(project: Path) -> None:
 
 def resume(folder: Path) -> list[dict[str, Any]]:
     """Run the trials of a run that have no row, and return the rows of all."""
-    planned = experiment.load(str(folder / runs.EXPERIMENT_FILE), strategies.names())
+    planned = experiment.load(str(folder / EXPERIMENT_FILE), strategies.names())
     runs.execute(folder, planned, runs.plan(planned), lambda *_: None)
     lines = (folder / "rows.jsonl").read_text("utf-8").splitlines()
     return [json.loads(line) for line in lines]

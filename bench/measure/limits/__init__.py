@@ -15,7 +15,7 @@ from collections.abc import Collection
 from os import getpid
 from typing import Any
 
-from inflight.bench.measure.limits.ceilings import ALIKE, RESOURCES, list_ceilings, lowest, make_figures
+from inflight.bench.measure.limits.ceilings import ALIKE, list_ceilings, lowest, make_figures
 from inflight.bench.measure.limits.facts import available_bytes, look
 from inflight.bench.measure.limits.threads import Bounds, BreachError, calibrate, find_threads
 from inflight.bench.measure.process import TrialError, WorkerError
@@ -69,7 +69,7 @@ def find(
 
     A child process starts threads until one is refused. It stops earlier at 90 % of what other processes share (unless
     ``through_shared``), when the available memory has shrunk by the budget (by default half of it), and at the
-    deadline. Raises ValueError for an unknown resource.
+    deadline.
     """
     if resource != "threads":
         return make_prediction(resource)
@@ -82,7 +82,7 @@ def find(
 
 
 def make_prediction(resource: str) -> dict[str, Any]:
-    """Return the same figures, predicted only, within PREDICTION_S. Raises ValueError for an unknown resource."""
+    """Return the same figures, predicted only, within PREDICTION_S."""
     predicted = predict(resource, PREDICTION_S)
     evidence = [ceiling.evidence for ceiling in predicted]
     return make_figures(predicted, "predicted", evidence, bound_by=lowest(predicted))
@@ -91,7 +91,7 @@ def make_prediction(resource: str) -> dict[str, Any]:
 def predict(resource: str, calibration_s: float = CALIBRATION_S) -> list[Ceiling]:
     """Return how much of a resource each limit leaves to this process, the lowest first.
 
-    For threads, a child process starts some to measure what one costs. Raises ValueError for an unknown resource.
+    For threads, a child process starts some to measure what one costs.
     """
     if resource == "threads":
         return list_ceilings("threads", *calibrate(Bounds.of(calibration_s, available_bytes() / 2)))
@@ -100,8 +100,6 @@ def predict(resource: str, calibration_s: float = CALIBRATION_S) -> list[Ceiling
 
 def known(resource: str) -> list[Ceiling]:
     """Return the same without starting threads: of the limits on threads, only those that count threads."""
-    if resource not in RESOURCES:
-        raise ValueError(f"unknown resource {resource!r}; known: {', '.join(RESOURCES)}")
     return list_ceilings(resource, look(getpid(), sockets=resource == "ports"))
 
 

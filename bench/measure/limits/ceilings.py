@@ -20,8 +20,6 @@ from inflight.bench.measure.limits.facts import Facts
 from inflight.bench.measure.procfs import UNLIMITED
 from inflight.bench.rows.kinds import Ceiling
 
-RESOURCES = ("threads", "descriptors", "ports", "backlog", "memory")
-"""What a process can run out of."""
 SIZES = ("VmSize", "VmData", "memory")
 """Facts in bytes that grow with threads."""
 ALL_COSTS = ("one", "maps", *SIZES)
