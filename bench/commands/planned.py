@@ -36,7 +36,7 @@ def tables(strategies: Sequence[str], trials: Sequence[Trial]) -> Iterator[Table
     for kind, record in RECORDS.items():
         chosen = sorted((trial for trial in trials if trial.kind == kind), key=_cost_of_waiting)
         if chosen:
-            what = counted(len(chosen), "block" if kind == "arm" else "trial")
+            what = counted(len(chosen), record.NOUN)
             parts = [part for trial in chosen for part in row_trials(trial)]
             about = f"{record.TITLE}: {what}, about {seconds(estimate_ns(chosen))}"
             yield Table(about, HEADS, tuple(_lines(parts, record.SIZE, strategies)))

@@ -80,7 +80,7 @@ def plan(experiment: Experiment, *, installed: bool = True) -> list[Trial]:
     only shown). ``execute`` skips other trials and arms that are not allowed, with the reason.
     """
     trials = [judge(trial) for trial in all_trials(experiment)]
-    if installed and any(trial.kind in {"swarm", "open"} for trial in trials):
+    if installed and any(trial.record.NEEDS_LOCUST for trial in trials):
         need_locust()
     if not trials:
         raise RunError(
@@ -88,7 +88,7 @@ def plan(experiment: Experiment, *, installed: bool = True) -> list[Trial]:
         )
     forbidden = [trial for trial in trials if len(trial.short) == len(row_trials(trial))]
     for trial in forbidden:
-        if trial.kind in {"crawl", "arm"} or len(forbidden) == len(trials):
+        if trial.record.IS_REQUIRED or len(forbidden) == len(trials):
             raise RunError(next(iter(trial.short.values())))
     return trials
 

@@ -263,7 +263,7 @@ class Crawl(Row, frozen=True, kw_only=True):
 
     TITLE, SIZE = "whole crawls, one strategy after the other", "in_flight"
     PROGRESS = _TIMED
-    HAS_STRATEGY = IS_IN_TABLE = True
+    HAS_STRATEGY = IS_IN_TABLE = IS_REQUIRED = True
     NEEDED: ClassVar[Needed] = {"measured": (*_ANSWER, *_TIMES), "server": _SERVED, "knobs": _RAN_WITH}
     ABOVE_0: ClassVar[tuple[str, ...]] = ("pages", "peak_in_flight", "pages_per_s", "makespan_ns", "cpu_per_page_ns")
 
@@ -339,9 +339,9 @@ class ArmMeasured(Timed, frozen=True, kw_only=True):
 class ArmRow(Row, tag="arm", frozen=True, kw_only=True):
     """One arm of a block."""
 
-    TITLE, SIZE = "throughput, in blocks where all strategies take turns", "in_flight"
+    TITLE, SIZE, NOUN = "throughput, in blocks where all strategies take turns", "in_flight", "block"
     PROGRESS = _TIMED
-    HAS_STRATEGY = IS_IN_TABLE = True
+    HAS_STRATEGY = IS_IN_TABLE = IS_REQUIRED = True
     NEEDED: ClassVar[Needed] = {
         "measured": (
             *("block", "windows", "cpu_per_page_ns", "pages_per_s", "cpu_share"),
@@ -499,6 +499,7 @@ class OpenLoop(Row, tag="open", frozen=True, kw_only=True):
     """Requests at a constant rate of arrivals, independent of answers."""
 
     TITLE, SIZE, PREFIX = "requests at constant rates", "rate_per_s", "open"
+    NEEDS_LOCUST = True
     NEEDED: ClassVar[Needed] = {
         "measured": (
             *("offered_per_s", "arrivals", "started", "completed", "failed", "completed_per_s", "peak_in_flight"),
@@ -581,7 +582,7 @@ class Swarm(Row, frozen=True, kw_only=True):
 
     TITLE, SIZE, PREFIX = "swarms of many processes", "in_flight", "swarm"
     PROGRESS: ClassVar[dict[str, str]] = {"held_in_flight": "held after", "reach_ns": ""}
-    HAS_STRATEGY = True
+    HAS_STRATEGY = NEEDS_LOCUST = True
     PATIENCE = (120.0, 5.0)  # many processes are slow to start, but not for each fetch
     NEEDED: ClassVar[Needed] = {
         "measured": (

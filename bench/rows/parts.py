@@ -86,12 +86,6 @@ StartedAt = Annotated[
 """ISO 8601 with the offset from UTC."""
 
 
-def refuse_gaps(part: Open, names: Iterable[str], name: str) -> None:
-    """Raise ValueError unless a part of a row has all these figures."""
-    for missing in [each for each in names if getattr(part, each) is None]:
-        raise ValueError(f"the status is ok, but {name} has no {missing}")
-
-
 class Check(Closed, frozen=True):
     """One validity check of a trial, with the figures that it is based on."""
 
@@ -319,6 +313,12 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
     """What the line of a trial that ended says before its workload."""
     PROGRESS: ClassVar[dict[str, str]] = {}
     """The figures in that line, and the words behind them."""
+    NOUN: ClassVar[str] = "trial"
+    """What ``--dry-run`` counts."""
+    NEEDS_LOCUST: ClassVar[bool] = False
+    """Whether its trials need Locust."""
+    IS_REQUIRED: ClassVar[bool] = False
+    """Whether a run is refused where the machine forbids a trial; others are then skipped."""
     IS_IN_TABLE: ClassVar[bool] = False
     """Whether the table of a run that goes on has its rows."""
     HAS_STRATEGY: ClassVar[bool] = False
@@ -357,7 +357,9 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
         if self.status != "ok":
             return
         for part, names in self.NEEDED.items():
-            refuse_gaps(getattr(self, part), names, part)
+            for name in names:
+                if getattr(getattr(self, part), name) is None:
+                    raise ValueError(f"the status is ok, but {part} has no {name}")
         for name in self.ABOVE_0:
             if not getattr(self.measured, name):
                 raise ValueError(f"the status is ok, but measured.{name} is not above 0")
