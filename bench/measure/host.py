@@ -53,6 +53,11 @@ Core i7-12700H.
 """
 
 
+def with_harness(cpus: set[int] | None) -> set[int] | None:
+    """Return these cores, and those of the harness: for workers while nothing is measured, or no time."""
+    return None if cpus is None else cpus | os.sched_getaffinity(0)
+
+
 @dataclass(frozen=True, slots=True)
 class Cpus:
     """The cores that serve and the cores that crawl; None where nothing is pinned."""

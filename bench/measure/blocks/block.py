@@ -252,7 +252,7 @@ def observe(
                 order = _order(running, block, setting) | {"sampled": is_sampled}
                 lifetime_s = setting.deadline_s(block)
                 running.worker = stack.enter_context(
-                    process.running([PROGRAM], order, _start_cpus(cpus), lifetime_s, running.runtime)
+                    process.running([PROGRAM], order, host.with_harness(cpus), lifetime_s, running.runtime)
                 )
         _each(arms, partial(_fill, block=block, server=server, cpus=cpus, meter=meter, stack=stack))
         _each(arms, partial(_warm_up, block=block, server=server, fixed=fixed))
@@ -393,11 +393,6 @@ def _each(arms: Sequence[Running], do: Callable[[Running], object]) -> None:
         if running.failure is None:
             with _blamed(running):
                 do(running)
-
-
-def _start_cpus(cpus: set[int] | None) -> set[int] | None:
-    """Return the cores on which workers start: theirs and the harness's, because nothing is measured yet."""
-    return None if cpus is None else cpus | os.sched_getaffinity(0)
 
 
 def _patience_s(pages: int, block: Trial) -> float:
@@ -610,7 +605,7 @@ def _weigh(running: Running, cpus: set[int] | None) -> None:
     if (shared := memory.layers_of_processes(running.pids)["pss_bytes"]) is not None:
         running.memory["pss_bytes"] = shared
     for pid in running.pids:
-        process.pin(pid, _start_cpus(cpus))
+        process.pin(pid, host.with_harness(cpus))
 
 
 def _ask_for_report(running: Running, block: Trial) -> None:

@@ -73,11 +73,11 @@ def _of_arm(running: Running, done: _Done, seen: Observation) -> None:
         raise TrialError("no page was finished in any window")
     seen.knobs["gil"] = running.outcome["gil"]  # a library that the crawl imported may have turned the lock on
     counted = {key: running.outcome[key] for key in _COUNTED if key in running.outcome}
+    cores, of_server = running.runtime.cpus or frozenset(), done.setting.cpus.server or set()
     seen.measured = (
         counted
         | running.memory
         | dict(done.outside)
-        | _shared_core(running, done.setting)
         | _figures(windows)
         | {
             "block": block.id,
@@ -88,6 +88,7 @@ def _of_arm(running: Running, done: _Done, seen: Observation) -> None:
             "clock": done.observed.clock,
             "clock_step_ns": done.observed.clock_step_ns,
             "others_share": done.observed.others_share,
+            "beside_server": bool(cores & of_server) or None,
         }
     )
     seen.server = {
@@ -104,12 +105,6 @@ def _of_arm(running: Running, done: _Done, seen: Observation) -> None:
     seen.checks = judge(CHECKS, block.part_of(running.arm), seen)
 
 
-def _shared_core(running: Running, setting: Setting) -> dict[str, Any]:
-    """Say that a core of the arm is the server's, too, where it is."""
-    cpus = running.runtime.cpus
-    return {"beside_server": True} if cpus is not None and setting.cpus.server and cpus & setting.cpus.server else {}
-
-
 _COUNTED = (
     *("pages", "failed_pages", "tries", "peak_in_flight", "hole_ns", "service"),
     *("work_units", "work_ns", "worked_pages", "lag"),
@@ -119,13 +114,15 @@ _COUNTED = (
 
 def _windows(block: Trial, running: Running, clock: Clock) -> list[dict[str, Any]]:
     """Return what the row has of each window, by the clock of the block. In band, one with few samples is dropped."""
-    waits = block.workload.mean_latency_ns > 0
-    return [
-        {"cycle": each.cycle, "late_ns": each.late_ns}
-        | (_between(*map(_sampled, seen["ends"])) if clock == "in band" else _from_outside(each, seen, waits))
-        for each, seen in zip(running.slices, running.outcome["windows"], strict=True)
-        if clock != "in band" or seen["samples"] >= blocks.MIN_SAMPLES
-    ]
+    waits, windows = block.workload.mean_latency_ns > 0, []
+    for each, seen in zip(running.slices, running.outcome["windows"], strict=True):
+        window = {"cycle": each.cycle, "late_ns": each.late_ns}
+        if clock != "in band":
+            windows.append(window | _from_outside(each, seen, waits))
+        elif seen["samples"] >= blocks.MIN_SAMPLES:
+            begin, end = map(_sampled, seen["ends"])
+            windows.append(window | _between(begin, end))
+    return windows
 
 
 def _sampled(sample: Sequence[int]) -> tuple[Usage, int]:

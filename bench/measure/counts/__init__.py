@@ -7,7 +7,6 @@
 They share the cores, and need no quiet machine: with one fetch in flight, no count depends on time.
 """
 
-import os
 import platform
 import tomllib
 from collections import Counter
@@ -17,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from inflight.bench.measure import checks, interpreters
+from inflight.bench.measure import checks, host, interpreters
 from inflight.bench.measure.expected import described, lap_answer, root_paths
 from inflight.bench.measure.held import Guard
 from inflight.bench.measure.process import Worker, WorkerError, running
@@ -60,11 +59,6 @@ CHECKS: dict[str, checks.Judge] = {
 """The checks of a trial that counts."""
 run_counts = on_server(observe)
 """Runs a trial that counts."""
-
-
-def _cores(setting: Setting) -> set[int] | None:
-    """Return the cores of the workers: those of the client and of the harness."""
-    return None if setting.cpus.client is None else setting.cpus.client | os.sched_getaffinity(0)
 
 
 def crawl(
@@ -113,7 +107,8 @@ def _started(
         "planted_loops": trial.arms[0].planted_loops,
         "variables": sorted(setting.runtime.variables),
     }
-    return running([PROGRAM], order, _cores(setting), setting.deadline_s(trial), setting.runtime)
+    cpus = host.with_harness(setting.cpus.client)
+    return running([PROGRAM], order, cpus, setting.deadline_s(trial), setting.runtime)
 
 
 def answer_difference(site: SiteConfig, pages: Sequence[Sequence[Any]]) -> str | None:
