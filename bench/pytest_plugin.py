@@ -294,7 +294,7 @@ def _crawl(
 ) -> Crawled:
     """Run the job once in a fresh process. Fails the test with one sentence if the process fails."""
     from inflight.bench.measure import process
-    from inflight.bench.measure.crawl import PROGRAM
+    from inflight.bench.measure.crawl import PROGRAM, derive_figures
     from inflight.bench.measure.expected import difference
 
     try:
@@ -307,13 +307,13 @@ def _crawl(
     except process.WorkerError as error:
         raise _failure(f"crawl_with: {strategy}: {error}") from None
     pages = {path: (status, size) for path, status, size, _ in outcome["answer"]}
-    whole = sum(status is not None for status, _ in pages.values())
+    figures = derive_figures(outcome, len(pages), sum(status is None for status, _ in pages.values()))
     return Crawled(
         strategy,
         pages,
         difference(expected, pages),
-        cpu_per_page_ns=round((outcome["cpu_user_ns"] + outcome["cpu_system_ns"]) / max(1, whole)),
-        pages_per_s=whole / outcome["makespan_ns"] * 1e9,
+        cpu_per_page_ns=figures["cpu_per_page_ns"],
+        pages_per_s=figures["pages_per_s"],
         makespan_ns=outcome["makespan_ns"],
         peak_in_flight=outcome["peak_in_flight"],
         _count=count,

@@ -64,7 +64,7 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
     answer: Answer = {path: (status, size) for path, status, size, _ in records}
     failed = sum(status is None for status, _ in answer.values())
     seen.measured["port_refusals"] = sum("EADDRNOTAVAIL" in (error or "") for *_, error in records)
-    seen.measured |= outcome | _derived(outcome, len(answer), failed)
+    seen.measured |= outcome | derive_figures(outcome, len(answer), failed)
     seen.server, disturbed = differences(before, after)
     seen.server["ceiling_per_s"] = server.ceiling_per_s
     opened = seen.server["peak_connections"]
@@ -116,8 +116,8 @@ def differences(before: dict[str, Any], after: dict[str, Any]) -> tuple[dict[str
     return server, disturbed | {"ephemeral_ports": host.ephemeral_ports()}
 
 
-def _derived(outcome: dict[str, Any], pages: int, failed: int) -> dict[str, Any]:
-    """Return the headline figures of ``pages``, of which ``failed`` have failed and are no throughput."""
+def derive_figures(outcome: dict[str, Any], pages: int, failed: int) -> dict[str, Any]:
+    """Return the headline figures. Failed pages do not count as throughput."""
     verified = pages - failed
     cpu_ns = outcome["cpu_user_ns"] + outcome["cpu_system_ns"]
     return {

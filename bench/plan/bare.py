@@ -33,8 +33,6 @@ PROBES = {"attribution": "inflight.bench.measure.idle.attribution"} | {
     path.stem: f"inflight.bench.claims.programs.{path.stem}" for path in sorted(PROGRAMS.glob("[!_]*.py"))
 }
 """The modules of the programs, by the names of their probes."""
-COMPARED = frozenset({"swarm"})
-"""Kinds with several subjects per workload."""
 MAX_N = 2_000_000
 """Maximum number of idle threads or tasks."""
 
@@ -125,7 +123,7 @@ class LimitTable(BareTable, frozen=True, kw_only=True):
                 id=f"limit/{name}{suffix}",
                 resource=name,
                 through_shared=self.through_shared,
-                predict=True if self.predict else None,
+                predict=self.predict or None,
             )
             for name in self.resources
         ]

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct, field, structs
 from msgspec.structs import asdict, force_setattr
 
 from inflight.bench.plan.judge import ExperimentTable, Seconds, check_process, judged, need
@@ -139,8 +139,7 @@ class MemoryTable(Grid, frozen=True, kw_only=True):
         need(self.cpu == ("0",), "cpu must be left out: crawls that are held for their memory do no work")
 
     def _workload(self, *cell: Any) -> CrawlWorkload:
-        """Add whether memory is read again when all fetches but one are answered."""
-        return CrawlWorkload(**asdict(super()._workload(*cell)) | {"parked": self.parked or None})
+        return structs.replace(super()._workload(*cell), parked=self.parked or None)
 
     def _pages(self, _pages: int, in_flight: int, _least_ns: float) -> int:
         """Return as many pages as there are fetches, in all waves."""
@@ -172,7 +171,7 @@ class CountsTable(Grid, frozen=True, kw_only=True):
     def _workload(self, *cell: Any) -> CrawlWorkload:
         """Add how often is counted, and whether bytecodes are."""
         values = asdict(super()._workload(*cell))
-        return CountsWorkload(**values, repeats=self.repeats, bytecodes=True if self.bytecodes else None)
+        return CountsWorkload(**values, repeats=self.repeats, bytecodes=self.bytecodes or None)
 
 
 def counted_site(site: SiteConfig) -> SiteConfig:

@@ -15,13 +15,11 @@ from msgspec import structs, to_builtins
 from inflight.bench.plan.experiment import Experiment
 from inflight.bench.plan.grid import Grid, ThroughputTable
 from inflight.bench.plan.judge import need
-from inflight.bench.plan.trial import MAX_WAIT_S, REFERENCE, Trial, placebo, row_trials
+from inflight.bench.plan.trial import MAX_WAIT_S, REFERENCE, Trial, placebo
 from inflight.bench.rows.files import without_places
 from inflight.bench.rows.kinds import Arm, CrawlWorkload
 from inflight.bench.rows.parts import Kind
 from inflight.strategies import Description
-
-__all__ = ["above_limits", "block_of", "estimate_ns", "expand", "remarks", "row_trials", "trial_of"]
 
 # Rough figures of a 2.6 GHz core, for the estimate only. They never change a plan.
 _START_NS = {"shared": 150_000_000, "own": 300_000_000, "none": 150_000_000}

@@ -32,8 +32,8 @@ class ArmPart(StrategyPart):
         super().__init__(order, say)
         if order["planted_loops"] is not None:
             plant(self.frontier, order["planted_loops"])
-        self._busy_threads = order.get("busy_threads", 0)
-        self._lag = order.get("lag")
+        self._busy_threads = order["busy_threads"]
+        self._lag = order["lag"]
         self._timer: Timer | None = None
         self._finished = Finished(self.frontier, len(self.job.roots), sampled=order["sampled"])
         self.frontier.finished = self._finished  # type: ignore[assignment]
