@@ -49,7 +49,7 @@ TABLES: tuple[type[Grid | BareTable], ...] = (
 )
 """The kinds of tables, in the order in which an error lists them."""
 
-__all__ = ["Experiment", "ExperimentError", "Grid", "load", "named", "parse", "preset_names"]
+__all__ = ["Experiment", "ExperimentError", "load", "named", "parse", "preset_names"]
 
 
 class Experiment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
