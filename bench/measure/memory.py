@@ -42,12 +42,12 @@ def process_layers(pid: int, root: Path = Path("/proc")) -> Layers:
 
 def layers_of_processes(pids: Iterable[int]) -> Layers:
     """Return the memory of processes together; None for what is unknown of one. RSS counts what they share twice."""
-    each = [process_layers(pid) for pid in pids]
-    return {
-        name: sum(size for size in sizes if size is not None) if None not in sizes else None
-        for name in each[0]
-        for sizes in [[layers[name] for layers in each]]
-    }
+    together, *others = (process_layers(pid) for pid in pids)
+    for layers in others:
+        for name, size in layers.items():
+            before = together[name]
+            together[name] = None if size is None or before is None else before + size
+    return together
 
 
 def system_layers(root: Path = Path("/proc")) -> Layers:

@@ -107,12 +107,11 @@ class Experiment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
         Workload ids begin with the kind of the table and, if there are several grids, the number of the table:
         ``crawl-2``.
         """
-        many = len(self.grids) > 1
-        return [
-            (grid, workload)
-            for place, grid in enumerate(self.grids, start=1)
-            for workload in grid.workloads(f"{grid.kind}-{place}" if many else grid.kind)
-        ]
+        cells = []
+        for number, grid in enumerate(self.grids, start=1):
+            prefix = f"{grid.kind}-{number}" if len(self.grids) > 1 else grid.kind
+            cells += [(grid, workload) for workload in grid.workloads(prefix)]
+        return cells
 
     def to_dict(self) -> dict[str, Any]:
         """Return the experiment as TOML values, from which ``parse`` makes an equal one."""

@@ -75,7 +75,7 @@ class SwarmTable(BareTable, frozen=True, kw_only=True):
 
     def trials(self, strategies: Sequence[str] = (), number: int = 1) -> list[Trial]:
         """Return a trial of each strategy at each number in flight."""
-        names = strategies if self.strategies is None else self.strategies
+        names = [name for name in self.strategies or strategies if name in strategies]
         return [self._trial(name, in_flight, number) for in_flight in self.in_flight for name in names]
 
     def _trial(self, strategy: str, in_flight: int, number: int) -> Trial:

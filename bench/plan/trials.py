@@ -207,10 +207,8 @@ def _bare(experiment: Experiment, described: dict[str, Description], number: int
         if number > experiment.rounds_of(table):
             continue
         for trial in table.trials(experiment.strategies, number):
-            models = {arm.name: described[arm.name] for arm in trial.arms if arm.name in experiment.strategies}
-            if len(models) == len(trial.arms) and all(
-                _fits(trial.workload.in_flight, model) for model in models.values()
-            ):
+            models = {arm.name: described[arm.name] for arm in trial.arms}
+            if all(_fits(trial.workload.in_flight, model) for model in models.values()):
                 trials.append(replace(trial, models=models))
     return trials
 

@@ -84,14 +84,17 @@ def _ceiling(limit: LimitEntry, name: str, facts: Facts, readings: Sequence[Read
         return None
     used = 0 if limit.used is None else facts.get(limit.used.format(name=name))
     refusals = facts.get(f"{name} refusals", 0)
-    cost = "" if costs == "one" else f"{each:.2f} maps" if costs == "maps" else f"{each / 1000:,.0f} kB"
-    parts = [
-        f"{name} is {amount(facts[name], limit.unit)}",
-        limit.note.format_map(facts),
-        f"{refusals:,.0f} refusals counted since it was created" if refusals else "",
-        "the amount in use is unknown" if used is None else f"{amount(used, limit.unit)} in use" if used else "",
-        f"each further thread takes {cost}" if cost else "",
-    ]
+    parts = [f"{name} is {amount(facts[name], limit.unit)}", limit.note.format_map(facts)]
+    if refusals:
+        parts.append(f"{refusals:,.0f} refusals counted since it was created")
+    if used is None:
+        parts.append("the amount in use is unknown")
+    elif used:
+        parts.append(f"{amount(used, limit.unit)} in use")
+    if costs == "maps":
+        parts.append(f"each further thread takes {each:.2f} maps")
+    elif costs != "one":
+        parts.append(f"each further thread takes {each / 1000:,.0f} kB")
     most = room(readings or (), costs, facts[name] + limit.beyond - (used or 0))
     return Ceiling(
         name=name,
@@ -174,4 +177,6 @@ def make_figures(
 
 def _of_row(names: Names) -> str | list[str] | None:
     """Return names as a row has them: null for none, a text for one, a list for several."""
-    return list(names) if len(names) > 1 else names[0] if names else None
+    if len(names) > 1:
+        return list(names)
+    return names[0] if names else None

@@ -38,9 +38,12 @@ def wrong_answer(seen: Observation) -> str | None:
 
 def common_knobs(settings: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the settings of all strategy processes: one value where all agree, else a sorted list of the values."""
-    names = [name for name in settings[0] if name != "pid"]
-    values = {name: {repr(knobs.get(name)): knobs.get(name) for knobs in settings} for name in names}
-    return {name: next(iter(kinds.values())) if len(kinds) == 1 else sorted(kinds) for name, kinds in values.items()}
+    common = {}
+    for name, value in settings[0].items():
+        kinds = {repr(knobs.get(name)) for knobs in settings}
+        common[name] = value if len(kinds) == 1 else sorted(kinds)
+    common.pop("pid", None)
+    return common
 
 
 def expected_digest(site: Site, share: Share) -> str:

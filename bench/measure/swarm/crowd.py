@@ -268,7 +268,9 @@ class Crowd:
                 if now_s - state.asked_s > self._patience_s:
                     state.server.process.kill()
                     self._lose_server(state, "does not answer")
-            elif self._turn % (DRAINING if self._released else SELDOM if state.full else 1) == 0:
+                continue
+            turns = SELDOM if state.full else 1
+            if self._turn % (DRAINING if self._released else turns) == 0:
                 with self._losing(state):
                     state.ask()
         for program in (self.master, *self.nodes):

@@ -173,8 +173,11 @@ def _statuses(answers: Iterable[tuple[str, int, int, str | None, int]]) -> str:
     counts: Counter[int] = Counter()
     for _, status, _, _, times in answers:
         counts[status] += times
-    counted = [f"{f'status {status}' if status else 'nothing'} {n:,} times" for status, n in counts.most_common()]
-    return ", ".join(counted) or "nothing"
+    texts = []
+    for status, number in counts.most_common():
+        answered = f"status {status}" if status else "nothing"
+        texts.append(f"{answered} {number:,} times")
+    return ", ".join(texts) or "nothing"
 
 
 def _page(site: Site, path: str) -> PageSpec:

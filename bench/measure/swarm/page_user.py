@@ -71,7 +71,9 @@ def path_on_host(url: str, link: str) -> str | None:
 
 def name_of(path: str) -> str:
     """Return the entry of Locust's statistics for a path. There are only three, whatever the size of the site."""
-    return path if path == "/" else "/p/[n]" if PAGE.fullmatch(path) else "other"
+    if path == "/":
+        return path
+    return "/p/[n]" if PAGE.fullmatch(path) else "other"
 
 
 def fault_of(path: str, status: int, content_length: str | None, body_bytes: int) -> str | None:
