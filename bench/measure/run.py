@@ -161,10 +161,10 @@ def new_folder(parent: Path, experiment: Planned, machine: dict[str, Any] | None
         asked = {label: without_places(interpreters.ask(path).to_dict()) for label, path in names.items()}
         machine = machine | ({"interpreters": asked} if asked else {})
         experiment = replace_fields(experiment.relative_to(folder), about=without_places(experiment.about))
-    values = experiment.to_dict()
-    stored = without_places(values)
-    if json.dumps(stored) != json.dumps(values):
-        machine = machine | {IS_CUT: True}
+        values = experiment.to_dict()
+        if json.dumps(without_places(values)) != json.dumps(values):
+            machine = machine | {IS_CUT: True}
+    stored = without_places(experiment.to_dict())
     try:
         folder.mkdir(parents=True)
         (folder / EXPERIMENT_FILE).write_text(tomli_w.dumps(stored, multiline_strings=True), encoding="utf-8")
