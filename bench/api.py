@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from inflight.bench.plan import judge
 from inflight.bench.plan.judge import ExperimentError
@@ -19,6 +20,9 @@ from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError
 from inflight.bench.show.results import Results
 from inflight.bench.show.words import NotInRunError
+
+if TYPE_CHECKING:
+    from inflight.bench.plan.trial import Trial
 
 __all__ = ["ExperimentError", "NotInRunError", "Results", "RowsError", "load", "run"]
 
@@ -70,9 +74,7 @@ def run(
     is_main = threading.current_thread() is threading.main_thread()
     try:
         with commands.interruptible() if is_main else nullcontext():
-            runs.execute(
-                folder, asked, trials, _ignore if quiet else _sayer(trial.name for trial in trials), budget_bytes
-            )
+            runs.execute(folder, asked, trials, _ignore if quiet else _sayer(trials), budget_bytes)
     except KeyboardInterrupt as interrupt:
         interrupt.add_note(
             f"finished rows are in {folder}: inflight.load reads them, `inflight run --resume {folder}` continues"
@@ -90,12 +92,13 @@ def _bytes(budget: str | int | None) -> int | None:
     return judge.whole(budget, 1, sys.maxsize, "memory_budget")
 
 
-def _sayer(strategies: Iterable[str]) -> Callable[[int, int, Sequence[Row]], None]:
-    """Return a function that prints the lines of finished trials; ``strategies`` are all names, for their width."""
+def _sayer(trials: "Iterable[Trial]") -> Callable[[int, int, Sequence[Row]], None]:
+    """Return a function that prints the lines of finished trials."""
     from inflight.bench.commands.output import say
+    from inflight.bench.plan.trial import row_trials
     from inflight.bench.show.progress import name_width, trial_line
 
-    width = name_width(strategies)
+    width = name_width(part.name for trial in trials for part in row_trials(trial))
 
     def report(number: int, total: int, rows: Sequence[Row]) -> None:
         """Print a line for each row of a trial; ``number`` of ``total`` trials have ended."""

@@ -20,6 +20,7 @@ import msgspec
 
 from inflight.bench import units
 from inflight.bench.frame.figures import figure_of
+from inflight.bench.plan.trial import row_trials
 from inflight.bench.rows.files import Row
 from inflight.bench.show import words
 from inflight.bench.show.terminal import DIM, GREEN, PLAIN, RED, wants_colour, wants_live
@@ -170,7 +171,7 @@ def reporting(
     On a terminal, there is a table of ``planned`` and ``rows``, to which the caller adds rows before it reports them.
     Trials in the table have a line only if they are not valid. It stays if an exception ends this, such as Ctrl-C.
     """
-    width = name_width(trial.name for trial in waiting)
+    width = name_width(part.name for trial in waiting for part in row_trials(trial))
     names = [words.plain(trial.name, 30) for trial in waiting] + [""]
     expected_ns = sum(trial.expected_ns for trial in waiting)
     progress = Progress(len(waiting), expected_ns, names[0], clock=clock)
@@ -262,10 +263,9 @@ def _memory_each(rows: Iterable[Row]) -> str:
     return units.size(statistics.linear_regression([*added], [*added.values()]).slope, 2)
 
 
-def name_width(strategies: Iterable[str]) -> int:
-    """Return the columns for names in the lines of trials; a block has the names of its arms, with commas."""
-    names = ", ".join(strategies).split(", ")
-    return max([MIN_NAME, *(len(words.name(name)) for name in names)])
+def name_width(arms: Iterable[str]) -> int:
+    """Return the columns for the names of arms in the lines of trials."""
+    return max([MIN_NAME, *(len(words.name(arm)) for arm in arms)])
 
 
 def trial_line(number: int, total: int, row: Row, *, colour: bool | None = None, width: int = MIN_NAME) -> str:

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from inflight.bench.frame.frame import trials
 from inflight.bench.plan.trial import Trial
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, Status
+from inflight.bench.rows.kinds import Arm
 from inflight.bench.show.progress import (
     MAX_LINES,
     Clock,
@@ -109,12 +111,24 @@ def test_a_good_trial_has_its_figures() -> None:
 
 
 def test_the_numbers_stand_below_each_other_whatever_the_names() -> None:
-    width = name_width(["thread_pool_executor, callbacks"])
+    width = name_width(["thread_pool_executor", "callbacks"])
     found = [("thread_pool_executor", 20), ("callbacks", 40_000)]
     lines = [trial_line(1, 2, crawl_row(name, pages_per_s=rate), colour=False, width=width) for name, rate in found]
 
     assert len({line.index("CPU/page") for line in lines}) == 1
     assert "thread_pool_executor " in lines[0]
+
+
+def test_a_comma_in_a_name_does_not_divide_it(capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["a client, and its settings", "callbacks"]
+    arms = tuple(Arm(name, name, "compared") for name in names)
+    block = replace(waiting(), kind="arm", workload=arm_row().workload, arms=arms)
+
+    with reporting([block], dict.fromkeys(names, 1), []) as report:
+        report(1, 1, [arm_row(name, invalid=True) for name in names])
+
+    lines = capsys.readouterr().err.splitlines()
+    assert len({line.index("0 ms latency") for line in lines}) == 1
 
 
 @pytest.mark.parametrize("status", ["wrong", "failed", "timeout"])
