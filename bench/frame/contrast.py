@@ -15,8 +15,6 @@ import pandas as pd
 from inflight.bench.frame import ratios
 from inflight.bench.frame import statistics as stats
 
-WORKLOAD = ("kind", "site", "connection", "cpu", "cpu_ns", "latency", "latency_ns", "in_flight", "length")
-"""The columns in which the lines of one workload are equal. ``crawl`` and ``arm`` are timed differently."""
 SUMMARY = ("estimate", "low", "high", "n", "valid")
 """Columns of ``summary`` behind those that it groups by."""
 CONTRAST = ("baseline", "estimate", "low", "high", "next_low", "next_high", "n", "p", "resolution", "answer")

@@ -5,14 +5,10 @@ All outputs of ``show``, ``runs`` and ``ab`` ask ``figure_of`` for a figure by i
 in FIGURES only if its name, read as words, is not what people should read.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 from inflight.bench import units
-
-Write = Callable[[float, int], str]
-"""Writes a value with a number of significant digits."""
 
 
 def _whole(value: float, _digits: int = 0) -> str:
@@ -35,9 +31,7 @@ class Figure:
     """A measured quantity."""
 
     words: str
-    """What it is called in tables and plots."""
-    write: Write
-    """Writes a value of it with its unit."""
+    write: units.Write
     best: str = ""
     """What the strategy with the best value is called; empty: lowest in these words."""
     worst: str = ""
@@ -109,7 +103,7 @@ FIGURES = {
     "used_bytes": _size("memory added, whole system"),
 }
 """By the names of the frame's column ``figure``, and of the figures over time (``moments``)."""
-_BY_UNIT: dict[str, Write] = {
+_BY_UNIT: dict[str, units.Write] = {
     "_ns": units.duration,
     "_bytes": units.size,
     "_share": _share,

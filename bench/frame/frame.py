@@ -15,11 +15,12 @@ import numpy as np
 import pandas as pd
 
 from inflight.bench.frame import noise, ratios, slopes
+from inflight.bench.rows.records import RECORDS
 
 if TYPE_CHECKING:
     from inflight.bench.rows.files import Row
 
-TIMED = ("crawl", "arm")
+TIMED = [kind for kind, record in RECORDS.items() if record.IS_TIMED]
 """Kinds of rows with a throughput: whole crawls, and arms of blocks."""
 KEYS = (
     *("run", "unit", "kind", "trial", "workload", "strategy", "arm", "role", "reference", "stack"),
@@ -92,7 +93,7 @@ def with_cycles(
     ``is_unstable``: whether the arm is. ``is_noisy``: whether the run is. ``measured``: the spread between the runs of
     this machine.
     """
-    timed = {(row.run, row.trial): row for row in rows if row.kind in TIMED}
+    timed = {(row.run, row.trial): row for row in rows if row.IS_TIMED}
     of = [timed.get(place) for place in zip(lines["run"], lines["trial"], strict=True)]
     cycles = [ratios.by_cycle(row, figure) for row, figure in zip(of, lines["figure"], strict=True)]
     more = lines.assign(
@@ -176,11 +177,11 @@ def _keys(row: "Row") -> dict[str, Any]:
         "cores": arm.cores if arm else 1,
         "latency": getattr(workload, "latency", None) or "0",
         "latency_ns": getattr(workload, "mean_latency_ns", None) or 0,
-        "cpu": getattr(workload, "cpu", None) or "0",
-        "cpu_ns": getattr(workload, "cpu_ns", None) or 0,
+        "cpu": getattr(workload, "cpu", "0"),
+        "cpu_ns": getattr(workload, "cpu_ns", 0),
         "in_flight": next((n for key in ("in_flight", "n", "users") if (n := getattr(workload, key, None))), 0),
         "rate_per_s": next((n for key in ("rate_per_s", "ramp_per_s") if (n := getattr(workload, key, None))), 0.0),
-        "connection": getattr(workload, "connection", None) or "",
+        "connection": getattr(workload, "connection", ""),
         "site": json.dumps(rest, sort_keys=True),
         "site_pages": 0 if row.kind == "arm" else site.get("pages") or 0,
         "comparison": getattr(getattr(workload, "comparison", None), "name", "") if row.is_compared else "",

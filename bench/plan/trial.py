@@ -14,7 +14,7 @@ from msgspec import structs
 
 from inflight.bench.plan.grid import counted_site, endless
 from inflight.bench.rows.kinds import Arm
-from inflight.bench.rows.parts import Kind, Row
+from inflight.bench.rows.parts import AGAIN, Kind, Row
 from inflight.bench.rows.records import RECORDS
 from inflight.fake_server.site import SiteConfig
 from inflight.strategies import Description
@@ -120,5 +120,5 @@ def row_trials(trial: Trial) -> list[Trial]:
 
 
 def placebo(reference: Arm) -> Arm:
-    """Return a copy of the reference arm under another name: the same code, measured twice in a block."""
-    return structs.replace(reference, name=f"{reference.name} again", role="placebo")
+    """Return a copy of the reference arm under another name."""
+    return structs.replace(reference, name=reference.name + AGAIN, role="placebo")

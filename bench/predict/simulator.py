@@ -14,6 +14,7 @@ from pandas import DataFrame
 
 from inflight.bench import units
 from inflight.bench.frame.contrast import records, summary
+from inflight.bench.frame.frame import TIMED
 from inflight.bench.frame.statistics import MARGIN
 from inflight.bench.show import html as pages
 from inflight.bench.show import words
@@ -22,20 +23,13 @@ from inflight.bench.show.looks import looks
 from inflight.bench.show.table import Table
 
 _TEMPLATES = Path(__file__).with_name("templates")
-"""Folder of the parts of the page."""
-TIMED = "comparison == '' and kind in ('crawl', 'arm') and role != 'placebo'"
-"""Query for the lines of timed trials."""
 MAX_SHARE = 1.1
 """Maximum share of a core that a model on one core can show; beyond that it used a second core."""
 
 
 def simulated(every: DataFrame) -> dict[str, Any] | None:
-    """Return the data of the simulator of a frame; None without the costs of two models that share a setting.
-
-    A setting is a kind of trial, a use of connections and a site. Costs are nanoseconds of CPU time per page without
-    latency and CPU work, by number in flight; points are measured pages per second.
-    """
-    lines = every.query(TIMED)
+    """Return the data of the simulator of a frame; None without the costs of two models that share a setting."""
+    lines = every.query("comparison == '' and kind in @TIMED and role != 'placebo'")
     shares = lines[lines["figure"] == "cpu_share"].groupby("arm")["value"].median()
     plain = lines.query("valid and stack != 'none' and cores == 1 and (kind == 'arm' or site_pages >= in_flight)")
     plain = plain[~plain["arm"].isin(shares[shares > MAX_SHARE].index)]

@@ -288,6 +288,8 @@ class Knobs(Open, frozen=True, kw_only=True):
     users: Maybe[Count] = None  #: Number of Locust users.
 
 
+AGAIN = " again"
+"""The end of the name of a control: the reference once more."""
 REACHED = r" \([\d,]{1,9} of [\d,]{1,9}\)$"
 """The end of ``Row.name`` of a client with a limit of its own, as a pattern."""
 
@@ -323,6 +325,8 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
     """Whether the table of a run that goes on has its rows."""
     HAS_STRATEGY: ClassVar[bool] = False
     """Whether a strategy crawls."""
+    IS_TIMED: ClassVar[bool] = False
+    """Whether it has a throughput."""
     HAS_CHECKS: ClassVar[bool] = True
     """Whether a row with the status ok has checks."""
     PATIENCE: ClassVar[tuple[float, float]] = (60.0, 20.0)

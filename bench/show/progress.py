@@ -29,8 +29,6 @@ TRUST_NS = 5_000_000_000
 """Weight of the plan's estimate, as measured time, so that one unusual first step does not decide."""
 MIN_NAME, _WHERE = 16, 34
 """Columns of the name of a strategy, at least, and of its workload."""
-USUAL_IN_FLIGHT = 100
-"""Of workloads with the same latency, the table has the one nearest to this number."""
 MAX_LINES, MIN_SIZES = 20, 3
 """Maximum number of strategies in the table, and minimum number of sizes for its memory per fetch."""
 _LAYERS = ("uss_bytes", "page_tables_bytes", "kernel_stack_bytes", "slab_bytes", "socket_bytes")
@@ -210,8 +208,8 @@ def table_so_far(planned: Mapping[str, int], rows: Sequence[Row]) -> str:
 
     CPU time per page is that of the workload with the least latency, pages per second that of the one with the most.
     """
-    timed = [row for row in rows if row.valid and row.kind in {"crawl", "arm"}]
-    timed.sort(key=lambda row: abs(row.workload.in_flight - USUAL_IN_FLIGHT))
+    timed = [row for row in rows if row.valid and row.IS_TIMED]
+    timed.sort(key=lambda row: abs(row.workload.in_flight - words.USUAL_IN_FLIGHT))
     by_workload: dict[str, list[Row]] = {}
     for row in timed:
         by_workload.setdefault(row.workload.id, []).append(row)

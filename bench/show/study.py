@@ -23,7 +23,7 @@ from inflight.bench.frame.figures import Figure, figure_of
 from inflight.bench.frame.frame import KEYS, OF_TRIAL
 from inflight.bench.frame.slopes import BY, FULL, GROUPS
 from inflight.bench.show import words
-from inflight.bench.show.words import value_name
+from inflight.bench.show.words import USUAL_IN_FLIGHT, value_name
 
 STACKS = {"shared": 0, "own": 1, "none": 2}
 """Order of HTTP stacks in tables: strategies of the shared one are compared with each other."""
@@ -31,8 +31,6 @@ ORDER = {"latency": "latency_ns", "cpu": "cpu_ns"}
 """The keys that are ordered by another one."""
 SERVED = ("server_cpu_share", "server_run_delay_share", "late_ns")
 """Figures of the server that say how far a throughput and a latency are what they seem."""
-USUAL_IN_FLIGHT = 100
-"""Of several numbers in flight, the nearest to this one stands for all."""
 
 
 @dataclass(frozen=True, slots=True)

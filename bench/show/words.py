@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from inflight.bench import units
-from inflight.bench.rows.parts import REACHED
+from inflight.bench.rows.parts import AGAIN, REACHED
 
 if TYPE_CHECKING:
     from inflight.bench.rows.files import Row
@@ -43,10 +43,10 @@ WORKLOAD = (
     *("arguments", "variables", "through_shared"),
 )
 """The values that name a workload, in order."""
+USUAL_IN_FLIGHT = 100
+"""Of several numbers in flight, the nearest to this one stands for all."""
 USUAL: dict[str, Any] = {"cpu": "0", "connection": "keep-alive"}
 """Values that are not worth a word."""
-AGAIN = " again"
-"""End of the name of a control: the reference once more."""
 GATED = ("memory", "swarm")
 """Kinds of trials without a latency: the gate holds every response."""
 

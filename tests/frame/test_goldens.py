@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from inflight.bench.frame import slopes
-from inflight.bench.frame.contrast import WORKLOAD, contrast, summary
+from inflight.bench.frame.contrast import contrast, summary
 from inflight.bench.frame.frame import TIMED, frame, trials
 from inflight.bench.rows.files import read
 
@@ -18,6 +18,8 @@ RESULTS = Path(__file__).parents[2] / "results"
 NUMBERS = ["estimate", "low", "high", "n"]
 GOLDENS = pd.read_csv(Path(__file__).with_name("goldens.csv.xz"), dtype={"keys": str, "valid": str})
 RUNS = sorted(set(GOLDENS["run"]))
+WORKLOAD = ("kind", "site", "connection", "cpu", "cpu_ns", "latency", "latency_ns", "in_flight", "length")
+"""The columns in which the lines of one workload are equal. ``crawl`` and ``arm`` are timed differently."""
 CLAIMS = next(run for run in RUNS if run.endswith("-claims"))
 LOST = ["generators", "native_asyncio", "thread_pool"]
 """Arms of one workload of three claims, of whose blocks the old code kept one of each number."""
