@@ -180,7 +180,7 @@ def _measure_memory(figures: dict[str, list[float]], server: Server, setting: Se
         slope = memory_slope(held, [row.measured.held_uss_bytes for row in rows])
         if isinstance(slope, NoSlope):
             raise SpeedError(f"{name}: {slope.reason}")
-        figures[key].append(slope.per_fetch / 1000)
+        figures[key].append(slope.estimate / 1000)
 
 
 def _workload(name: str, config: SiteConfig, in_flight: int) -> CrawlWorkload:

@@ -229,7 +229,7 @@ def _slope(trials: pd.DataFrame, layer: str) -> Ends:
     slope = memory_slope(list(part["n"]), list(part["size"]))
     if isinstance(slope, NoSlope):
         raise UnknownError(slope.reason)
-    return slope.per_fetch, slope.low, slope.high
+    return slope.estimate, slope.low, slope.high
 
 
 def _divided(first: Ends, other: Ends) -> Ends:

@@ -10,9 +10,9 @@ import math
 import operator
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass
-from functools import lru_cache, reduce
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inflight.bench.frame.statistics import Estimate
 from inflight.bench.rows.parts import REACHED
@@ -37,8 +37,6 @@ RSS = "resident (RSS)"
 """What is usually reported; it is no layer."""
 BY = ("group", "connection", "site", "cpu", "arm", "stack")
 """The columns in which the trials behind a slope are equal."""
-SLOPE = ("estimate", "low", "high", "intercept", "is_straight", "points", "sizes")
-"""The columns that say what a slope is: the fields of ``Slope``."""
 MIN_SIZES = 5
 """Minimum number of different numbers in flight for a slope."""
 MAX_BEND = 0.20
@@ -59,21 +57,19 @@ _STAGES = {
 """The kind of trial of each group, and when its memory is read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Slope:
+class Slope(NamedTuple):
     """What one more fetch in flight costs, in bytes.
 
-    ``low`` to ``high`` is the 95 % interval of the slope. A line that is not ``straight`` has no one slope: then it is
+    ``low`` to ``high`` is the 95 % interval of the slope. A line that is not straight has no one slope: then it is
     the range from the flatter half to the steeper one, intervals included, and that range is what should be shown.
     """
 
-    per_fetch: float
-    """Bytes of one more."""
+    estimate: float
     low: float
     high: float
     intercept: float
     """Bytes at no fetch in flight, of the fitted line."""
-    straight: bool
+    is_straight: bool
     points: int
     """Number of readings."""
     sizes: int
@@ -82,7 +78,11 @@ class Slope:
     @property
     def error(self) -> float:
         """The greater half of the interval."""
-        return max(self.high - self.per_fetch, self.per_fetch - self.low)
+        return max(self.high - self.estimate, self.estimate - self.low)
+
+
+SLOPE = Slope._fields
+"""The columns that say what a slope is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +178,9 @@ def slopes(lines: "pd.DataFrame", by: Sequence[str] = BY) -> "pd.DataFrame":
     fitted = []
     for key, group in lines.groupby(keys, sort=False, dropna=False):
         sizes = group[group["valid"] & group["size"].notna()]
-        slope = memory_slope(list(sizes["n"]), list(sizes["size"])) if len(sizes) else NoSlope("unknown here")
+        slope = memory_slope(sizes["n"].tolist(), sizes["size"].tolist()) if len(sizes) else NoSlope("unknown here")
         if isinstance(slope, Slope):
-            fitted.append((*key, *astuple(slope), ""))
+            fitted.append((*key, *slope, ""))
         else:
             unknown = [math.nan] * 4
             fitted.append((*key, *unknown, True, len(sizes), sizes["n"].nunique(), slope.reason))
@@ -198,12 +198,6 @@ def memory_slope(in_flight: Sequence[int], memory_bytes: Sequence[float]) -> Slo
     Linearity: two lines that meet in the middle size are fitted as well. Where their slopes differ by more than chance
     and by more than MAX_BEND of the whole slope, the line is bent.
     """
-    return _memory_slope(tuple(in_flight), tuple(memory_bytes))
-
-
-@lru_cache(maxsize=1024)
-def _memory_slope(in_flight: tuple[int, ...], memory_bytes: tuple[float, ...]) -> Slope | NoSlope:
-    """Fit once what table, plots and JSON of a run all show."""
     import numpy as np
 
     sizes = sorted(set(in_flight))
@@ -221,11 +215,11 @@ def _memory_slope(in_flight: tuple[int, ...], memory_bytes: tuple[float, ...]) -
         [(0, 1, 0), (0, 0, 1), (0, -1, 1)],
     )
     apart = bend.interval()
-    straight = apart.low <= 0 <= apart.high or abs(bend.value) <= MAX_BEND * abs(slope.value)
-    ends = [fitted.interval() for fitted in ([slope] if straight else [lower, upper])]
+    is_straight = apart.low <= 0 <= apart.high or abs(bend.value) <= MAX_BEND * abs(slope.value)
+    ends = [fitted.interval() for fitted in ([slope] if is_straight else [lower, upper])]
     low = min(interval.low for interval in ends)
     high = max(interval.high for interval in ends)
-    return Slope(slope.value, low, high, start.value, straight, len(in_flight), len(sizes))
+    return Slope(slope.value, low, high, start.value, is_straight, len(in_flight), len(sizes))
 
 
 def _least_squares(

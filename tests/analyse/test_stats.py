@@ -26,8 +26,8 @@ def test_the_slope_of_a_line_without_noise_is_exact_and_so_is_its_interval() -> 
     found = memory_slope(SIZES, [5_000_000 + 2500 * n for n in SIZES])
 
     assert isinstance(found, Slope)
-    assert (found.per_fetch, found.low, found.high, found.intercept) == pytest.approx((2500, 2500, 2500, 5_000_000))
-    assert (found.straight, found.points, found.sizes) == (True, 5, 5)
+    assert (found.estimate, found.low, found.high, found.intercept) == pytest.approx((2500, 2500, 2500, 5_000_000))
+    assert (found.is_straight, found.points, found.sizes) == (True, 5, 5)
 
 
 def test_the_interval_is_that_of_scipys_regression_on_the_medians() -> None:
@@ -39,7 +39,7 @@ def test_the_interval_is_that_of_scipys_regression_on_the_medians() -> None:
     half = t.ppf(0.975, 3) * known.stderr
 
     assert isinstance(found, Slope)
-    assert (found.per_fetch, found.intercept) == pytest.approx((known.slope, known.intercept))
+    assert (found.estimate, found.intercept) == pytest.approx((known.slope, known.intercept))
     assert (found.low, found.high) == pytest.approx((known.slope - half, known.slope + half))
 
 
@@ -50,7 +50,7 @@ def test_one_wild_process_of_three_hardly_moves_the_slope() -> None:
     found = memory_slope(in_flight, memory)
 
     assert isinstance(found, Slope)
-    assert found.per_fetch == pytest.approx(2500)
+    assert found.estimate == pytest.approx(2500)
 
 
 @pytest.mark.parametrize("sizes", [(1, 2, 3, 4), (5, 5, 5, 5, 5, 5), (1, 2, 3, 4, 4, 3)])
@@ -65,7 +65,7 @@ def test_fewer_than_five_different_sizes_give_no_slope_but_a_reason(sizes: tuple
 def test_the_interval_contains_the_slope(jitter: list[int]) -> None:
     found = slope_of(jitter)
 
-    assert found.low <= found.per_fetch <= found.high
+    assert found.low <= found.estimate <= found.high
 
 
 @settings(deadline=None, max_examples=40)
@@ -73,9 +73,9 @@ def test_the_interval_contains_the_slope(jitter: list[int]) -> None:
 def test_the_slope_scales_with_the_memory(jitter: list[int], factor: int) -> None:
     one, scaled = slope_of(jitter), slope_of(jitter, scale=factor)
 
-    assert scaled.straight == one.straight
-    assert [scaled.per_fetch, scaled.low, scaled.high] == pytest.approx(
-        [factor * one.per_fetch, factor * one.low, factor * one.high], rel=1e-6, abs=1e-3 * factor
+    assert scaled.is_straight == one.is_straight
+    assert [scaled.estimate, scaled.low, scaled.high] == pytest.approx(
+        [factor * one.estimate, factor * one.low, factor * one.high], rel=1e-6, abs=1e-3 * factor
     )
 
 
@@ -84,8 +84,8 @@ def test_the_slope_scales_with_the_memory(jitter: list[int], factor: int) -> Non
 def test_the_memory_of_the_empty_process_does_not_change_the_slope(jitter: list[int], base: int) -> None:
     one, shifted = slope_of(jitter), slope_of(jitter, shift=base)
 
-    assert [shifted.per_fetch, shifted.low, shifted.high] == pytest.approx(
-        [one.per_fetch, one.low, one.high], rel=1e-6, abs=1e-3
+    assert [shifted.estimate, shifted.low, shifted.high] == pytest.approx(
+        [one.estimate, one.low, one.high], rel=1e-6, abs=1e-3
     )
 
 
@@ -94,9 +94,9 @@ def test_the_memory_of_the_empty_process_does_not_change_the_slope(jitter: list[
 def test_a_steeper_line_moves_slope_and_interval_by_the_difference(jitter: list[int], more: int) -> None:
     one, steeper = slope_of(jitter), slope_of(jitter, per_fetch=3000 + more)
 
-    if one.straight and steeper.straight:  # the share that counts as a bend grows with the slope
-        moved = [one.per_fetch + more, one.low + more, one.high + more]
-        assert [steeper.per_fetch, steeper.low, steeper.high] == pytest.approx(moved, rel=1e-6, abs=1e-3)
+    if one.is_straight and steeper.is_straight:  # the share that counts as a bend grows with the slope
+        moved = [one.estimate + more, one.low + more, one.high + more]
+        assert [steeper.estimate, steeper.low, steeper.high] == pytest.approx(moved, rel=1e-6, abs=1e-3)
 
 
 def test_the_same_data_give_the_same_interval() -> None:
@@ -142,7 +142,7 @@ def test_a_bent_line_is_reported_as_the_range_of_its_halves() -> None:
     found = memory_slope(SIZES, [1000 * n if n <= 1200 else 1_200_000 + 4000 * (n - 1200) for n in SIZES])
 
     assert isinstance(found, Slope)
-    assert not found.straight
+    assert not found.is_straight
     assert (found.low, found.high) == pytest.approx((1000, 4000))
 
 
@@ -152,14 +152,14 @@ def test_a_bent_line_with_noise_is_a_range_that_contains_both_slopes() -> None:
     found = memory_slope(sizes, memory)
 
     assert isinstance(found, Slope)
-    assert not found.straight
-    assert found.low < 1000 < found.per_fetch < 5000 < found.high
+    assert not found.is_straight
+    assert found.low < 1000 < found.estimate < 5000 < found.high
 
 
 def test_a_bend_smaller_than_the_noise_is_ignored() -> None:
     jitter = [40_000, -40_000, 30_000, -30_000, -45_000, 45_000, 38_000, -38_000, 41_000, -41_000]
 
-    assert slope_of(jitter).straight
+    assert slope_of(jitter).is_straight
 
 
 def test_a_bend_that_is_not_visible_is_ignored() -> None:
@@ -167,12 +167,12 @@ def test_a_bend_that_is_not_visible_is_ignored() -> None:
     found = memory_slope(SIZES, [1000 * n if n <= 1200 else 1_200_000 + (1000 + slight) * (n - 1200) for n in SIZES])
 
     assert isinstance(found, Slope)
-    assert found.straight
+    assert found.is_straight
 
 
 def test_memory_that_does_not_grow_has_a_slope_of_zero() -> None:
     found = memory_slope(SIZES, [5_000_000] * 5)
 
     assert isinstance(found, Slope)
-    assert (found.per_fetch, found.low, found.high) == pytest.approx((0, 0, 0), abs=1e-6)
-    assert found.straight
+    assert (found.estimate, found.low, found.high) == pytest.approx((0, 0, 0), abs=1e-6)
+    assert found.is_straight

@@ -271,7 +271,7 @@ class ThreadFigure(NamedTuple):
     @property
     def size(self) -> float:
         """The figure in bytes."""
-        return self.slope.per_fetch if self.slope else sum(self.sizes.values())
+        return self.slope.estimate if self.slope else sum(self.sizes.values())
 
     @property
     def text(self) -> str:
@@ -297,7 +297,7 @@ def ladder(runs: Runs) -> list[ThreadFigure]:
     """Return the figures of a thread, from the newest runs of ``memory`` and ``c100k``. Raises DocumentError."""
     run, bars = runs.newest("memory"), []
     for number, (does, of, counted, base, adds) in enumerate(STEPS, start=1):
-        sizes = {layer: slope(run, *of, layer).per_fetch for layer in counted}
+        sizes = {layer: slope(run, *of, layer).estimate for layer in counted}
         what = "with the kernel" if len(counted) > 1 else "the process alone"
         bars.append(ThreadFigure(does, what, base, adds, sizes, step_slope(run, number)))
     adds = "the server's process for its end of the connection, and the difference between the two runs"
@@ -317,9 +317,9 @@ def slope_text(slope: Slope | None) -> str:
     """Write a slope of memory with its error, or as a range if it is not constant; a dash if there is none."""
     if slope is None:
         return "-"
-    if not slope.straight:
+    if not slope.is_straight:
         return units.size_between(slope.low, slope.high, 2)
-    return f"{units.size(slope.per_fetch)} ±{units.size(slope.error, 1)}"
+    return f"{units.size(slope.estimate)} ±{units.size(slope.error, 1)}"
 
 
 def step_text(run: StoredRun, number: int) -> str:
