@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from inflight.bench.ab import rates, show
 from inflight.bench.ab.decide import NAMES, Result, effects_of
 from inflight.bench.frame import blocks as read
-from inflight.bench.frame.blocks import FALLING, SIDES, Block
+from inflight.bench.frame.blocks import SIDES, Block, turned
 from inflight.bench.rows.files import Row
 from inflight.bench.show import folder as provenance
 from inflight.bench.show import words
@@ -57,13 +57,15 @@ class Series:
 
 def picture(result: Result, machine: Mapping[str, Any]) -> Picture | None:
     """Return the gated metrics, then the controls; None without a good block."""
-    good, rule = result.tally.good, result.rule
+    good = result.tally.good
+    rule = result.rule
     if not good:
         return None
     values = {block.number: read.values(block) | read.controls_of(block) for block in good}
     series = []
     for name in (*good[0].comparison.gated, *read.controls_of(good[0])):
-        head, limits = "A, measured twice", (-rule.control_least, rule.control_least)
+        head = "A, measured twice"
+        limits = (-rule.control_least, rule.control_least)
         if name in NAMES:
             head = ", ".join(f"{side} {show.amount(name, read.figure(good, side, name))}" for side in SIDES)
             limits = rule.least, rule.acceptable
@@ -77,7 +79,8 @@ def picture(result: Result, machine: Mapping[str, Any]) -> Picture | None:
 
 def picture_of_selftest(selftest: Mapping[str, Any], rows: Sequence[Row]) -> Picture | None:
     """Return the CPU time of blocks without a change and of those with each planted slowdown; None without a block."""
-    comparisons, series = read.comparisons(rows), []
+    comparisons = read.comparisons(rows)
+    series = []
     titles = {"aa": "no change"} | {f"planted-{size}": f"about +{size} %" for size in selftest["detection"]}
     for name, title in titles.items():
         blocks = comparisons.get(name, [])
@@ -110,7 +113,8 @@ def find_range(series: Iterable[Sequence[float]]) -> tuple[float, float]:
             fence = max(MIN_FENCE, FENCE * (third - first))
             finite = [value for value in finite if first - fence <= value <= third + fence]
         ends += finite
-    low, high = min(ends), max(ends)
+    low = min(ends)
+    high = max(ends)
     room = 0.12 * (high - low)
     return low - room, high + room
 
@@ -118,11 +122,11 @@ def find_range(series: Iterable[Sequence[float]]) -> tuple[float, float]:
 def _draw(axes: "Axes", series: Series, ends: tuple[float, float], number: int) -> None:
     """Draw each block: where it is, as an arrow where it lies beyond the axis, as a cross where it has no value."""
     low, high = ends
-    direction, colour = -1 if series.metric in FALLING else 1, INKS[number % len(INKS)]
+    colour = INKS[number % len(INKS)]
 
     def change(value: float) -> float:
         """Return the change in percent, at most that at the end of the axis."""
-        return 100 * math.expm1(direction * min(high, max(low, value)))
+        return 100 * math.expm1(turned(series.metric, min(high, max(low, value))))
 
     axes.set_ylim(change(low), change(high))
     set_ticks(axes.yaxis, lambda value: f"{value:+,.4g} %" if abs(value) > 1e-9 else "0", 7)
@@ -133,7 +137,8 @@ def _draw(axes: "Axes", series: Series, ends: tuple[float, float], number: int) 
     size = max(3.0, min(8.0, 50 / math.sqrt(len(values) or 1)))
     style: dict[str, Any] = {"linestyle": "none", "color": colour, "zorder": 4}
     axes.plot(list(inside), list(inside.values()), MARKERS[number % 3], alpha=0.8, markersize=size, **style)
-    above, below = [n for n, value in values if value > high], [n for n, value in values if value < low]
+    above = [n for n, value in values if value > high]
+    below = [n for n, value in values if value < low]
     for marker, edge, beyond in (("^", high, above), ("v", low, below)):
         if beyond:
             axes.plot(beyond, [change(0.96 * edge)] * len(beyond), marker, markersize=9, **style)

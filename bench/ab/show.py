@@ -15,7 +15,8 @@ from inflight.bench.ab import decide as deciding
 from inflight.bench.ab.decide import NAMES, Decision, Effect, Result
 from inflight.bench.ab.rule import MAX_LOG, blocks_to_find, budget_for, smallest_found
 from inflight.bench.frame import blocks as read
-from inflight.bench.frame.blocks import SIDES, Block, turned
+from inflight.bench.frame.blocks import FIGURE_OF, SIDES, Block, turned
+from inflight.bench.frame.figures import figure_of
 from inflight.bench.rows.files import Row
 from inflight.bench.show import markdown as form
 from inflight.bench.show import terminal, words
@@ -30,9 +31,6 @@ WIDTH = 120
 COLOURS = {0: "bold green", 1: "bold red", 3: "bold yellow"}
 """By exit code."""
 HEADS = ("metric", "A", "B", "change", "95 % interval", "at worst", "p", "detectable")
-"""Heads of the table of metrics."""
-WRITE = {"cpu_per_page": units.duration, "throughput": units.rate, "memory": units.size}
-"""What writes the figure of a side, by metric."""
 MIN_P = 0.00001
 """Least p that is written as a number: no model of noise is more exact."""
 MAX_REASONS = 6
@@ -70,7 +68,8 @@ def sections(rows: Sequence[Row], stored: Mapping[str, Any] | None = None) -> li
 
 def section(result: Result, first: tuple[str, ...] = ()) -> Section:
     """Return a verdict: what was compared and where, each metric, and what the verdict is based on."""
-    decision, tally = result.decision, result.tally
+    decision = result.decision
+    tally = result.tally
     reasons = [f"{words.plain(why, 120)} ({number})" for why, number in list(tally.reasons.items())[:MAX_REASONS]]
     notes = ["; ".join([f"{tally.lost} of {len(result.blocks)} blocks left out", *reasons])]
     notes += [f"{NAMES[metric]}: {why}" for metric, why in not_gated(result).items()]
@@ -82,7 +81,8 @@ def section(result: Result, first: tuple[str, ...] = ()) -> Section:
         level = result.rule.level(decision.look or 1, len(decision.effects))
         notes += [*COLUMNS, f"p below {units.number(level, 2)} is significant at this look"]
     notes.append(f"designed: a false alarm in at most {units.percent(result.rule.alpha, 1)} of comparisons")
-    heading, tables = [*first, "no good block"], list[Table]()
+    heading = [*first, "no good block"]
+    tables = list[Table]()
     interval = f"interval{decision.scope}"
     if tally.good:
         block = tally.good[0]
@@ -104,10 +104,13 @@ def sides(block: Block) -> list[str]:
 
 def _advice(result: Result) -> list[str]:
     """Return which budget is enough for a verdict, if this one is open because blocks vary."""
-    decision, rule, good = result.decision, result.rule, result.tally.good
+    decision = result.decision
+    rule = result.rule
+    good = result.tally.good
     if decision.verdict != "inconclusive" or not decision.effects or not good:
         return []
-    sd, change = max(effect.sd for effect in decision.effects), units.change_size(rule.acceptable)
+    sd = max(effect.sd for effect in decision.effects)
+    change = units.change_size(rule.acceptable)
     blocks = blocks_to_find(rule.acceptable, sd, rule, len(decision.effects))
     budget = "in no reasonable time"
     if blocks:
@@ -141,7 +144,8 @@ def markdown(result: Result) -> str:
 
 def to_json(result: Result) -> dict[str, Any]:
     """Return the verdict as values for JSON: ratios of B over A of each metric; NaN becomes null."""
-    decision, tally = result.decision, result.tally
+    decision = result.decision
+    tally = result.tally
     return {
         "verdict": decision.verdict,
         "why": decision.why,
@@ -177,20 +181,22 @@ def where(block: Block) -> str:
     in_flight = " and ".join(dict.fromkeys(row.reached or units.count(row.workload.in_flight) for row in rows))
     connections = " and ".join(dict.fromkeys(row.workload.connection for row in rows))
     a = block.arms["reference"]
-    latency, cycles = units.latency(a.workload.latency), units.count(len(a.measured.windows or ()))
+    latency = units.latency(a.workload.latency)
+    cycles = units.count(len(a.measured.windows or ()))
     return words.plain(f"{latency}, {in_flight} in flight, {connections}, {cycles} cycles of slices per block")
 
 
 def amount(metric: str, value: float) -> str:
     """Write the figure of a side; a dash if it has none."""
-    return WRITE[metric](value, 3) if math.isfinite(value) else "-"
+    return figure_of(FIGURE_OF[metric]).write(value, 3) if math.isfinite(value) else "-"
 
 
 def not_gated(result: Result) -> dict[str, str]:
     """Return why a metric of the comparison is not part of the verdict, for each such metric."""
     if not result.blocks:
         return {}
-    comparison, reasons = result.blocks[0].comparison, dict[str, str]()
+    comparison = result.blocks[0].comparison
+    reasons = dict[str, str]()
     known = {effect.metric for effect in result.decision.effects}
     for metric in comparison.metrics:
         if metric in known:

@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any, Literal
 
+from inflight.bench.frame.figures import figure_of
 from inflight.bench.frame.statistics import CLEARLY_ABOVE, knee
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.kinds import Arm, ArmRow, ComparisonOf, Memory, Role
 
-TIMED = ("cpu_per_page", "throughput")
-"""Metrics that blocks measure; memory has trials of its own."""
-FALLING = frozenset({"throughput"})
-"""Metrics of which less is worse; their changes are written with the sign that people expect."""
+FIGURE_OF = {"cpu_per_page": "cpu_per_page_ns", "throughput": "pages_per_s", "memory": "user_bytes_per_fetch"}
+"""The figure of each metric, by its name in the frame."""
 CONTROLS = {"placebo CPU per page": "cpu_per_page", "placebo throughput": "throughput"}
 """The metric of each control."""
 MIN_CORE_SHARE = 0.5
@@ -117,9 +116,9 @@ def blocks(rows: Iterable[Row]) -> list[Block]:
     return [Block(number, some, memory.get(number, {})) for number, some in sorted(arms.items()) if len(some) == 3]
 
 
-def turned(metric: str, logarithm: float) -> float:
-    """Return a change in the metric's own direction, or back: of throughput, worse is less."""
-    return -logarithm if metric in FALLING else logarithm
+def turned(name: str, logarithm: float) -> float:
+    """Return a change of a metric or a control in its own direction, or back: of throughput, worse is less."""
+    return -logarithm if figure_of(FIGURE_OF.get(name, name)).is_more_better else logarithm
 
 
 def values(block: Block) -> dict[str, float]:
@@ -135,7 +134,7 @@ def values(block: Block) -> dict[str, float]:
 
 def controls_of(block: Block) -> dict[str, float]:
     """Return the value of each control: of the gated metrics that are timed, or of CPU time if none is."""
-    gated = {*block.comparison.gated} & {*TIMED} or {"cpu_per_page"}
+    gated = set(block.comparison.gated).intersection(CONTROLS.values()) or {"cpu_per_page"}
     first, again = (block.arms[role] for role in _ROLES["A"])
     changes = {}
     for name, metric in CONTROLS.items():
@@ -175,9 +174,7 @@ def _log(block: Block, side: Side, metric: str) -> float | None:
 
 
 def _timed(row: ArmRow, metric: str) -> float:
-    """Return the logarithm of a timed figure of an arm."""
-    figure = row.measured.cpu_per_page_ns if metric == "cpu_per_page" else row.measured.pages_per_s
-    return _ln(figure or 0.0)
+    return _ln(getattr(row.measured, FIGURE_OF[metric]) or 0.0)
 
 
 def _ln(value: float) -> float:
