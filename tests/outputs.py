@@ -2,7 +2,7 @@
 
 import difflib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from inflight.bench.rows.files import Row
 from inflight.bench.show import page as pages
 from inflight.bench.show import pictures
 from inflight.bench.show.folder import Extras
 from inflight.bench.show.results import Results
-from inflight.bench.show.studies import Studies, decision_pictures, decisions
+from inflight.bench.show.studies import Studies
 from inflight.bench.show.summary import as_markdown, summary_table
 from inflight.bench.show.table import Section
 from inflight.bench.show.terminal import text
@@ -30,9 +31,16 @@ OUTLINED = {"title", "h1", "h2", "h3", "caption", "summary"}
 """The elements of a page whose text is in its outline."""
 
 
+def studies_knowing(rows: Sequence[Row], **known: Any) -> Studies:
+    """Return the studies of rows for which these values are already known, such as what is in their folder."""
+    studies = Studies(rows)
+    vars(studies).update(known)
+    return studies
+
+
 def terminal(studies: Studies) -> str:
     """Return a run as a terminal of 80 columns shows it, with its pictures: what is drawn, and where."""
-    shown = summary_table(studies, 80, decisions(studies.rows, studies.about[1])).plain
+    shown = summary_table(studies, 80).plain
     return "\n".join([shown, *filter(None, [details(studies)]), "", *drawn(studies)])
 
 
@@ -40,11 +48,6 @@ def details(studies: Studies) -> str:
     """Return what a page shows only when it is unfolded."""
     folded = [detail for section in studies.sections for detail in section.details]
     return "\n".join(text(Section(detail.summary, detail.tables), 80).plain for detail in folded)
-
-
-def markdown(studies: Studies) -> str:
-    machine, extras = studies.about
-    return as_markdown(studies, machine, decisions(studies.rows, extras))
 
 
 def summary(studies: Studies) -> str:
@@ -63,12 +66,13 @@ def outline(studies: Studies) -> str:
     parser = _Outline()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pages, "draw_svg", lambda _panel: "")
-        machine, extras = studies.about
-        parser.feed(pages.page(studies, machine, extras if studies.folder else Extras("made")))
+        if studies.folder is None:
+            studies = studies_knowing(studies.rows, about=({}, Extras("made")))
+        parser.feed(pages.page(studies))
     return "\n".join(parser.lines)
 
 
-FORMS = {"txt": terminal, "md": markdown, "json": summary, "page": outline}
+FORMS = {"txt": terminal, "md": as_markdown, "json": summary, "page": outline}
 
 
 def compare(texts: Mapping[Path, str], config: pytest.Config) -> None:
@@ -87,9 +91,8 @@ def compare(texts: Mapping[Path, str], config: pytest.Config) -> None:
 
 def drawn(studies: Studies) -> Iterator[str]:
     """Yield a line for each picture, each of its panels, and each mark on them."""
-    machine, extras = studies.about
     with pictures.settings():
-        for picture in (*decision_pictures(studies.rows, machine, extras), *studies.pictures()):
+        for picture in (*studies.decision_pictures(), *studies.pictures()):
             yield f"picture {picture.name}: {picture.title}. {picture.notes}"
             for panel, axes in zip(picture.panels, pictures.draw_sheet(picture).axes, strict=False):
                 yield f"  {panel.title} [{axes.get_xlabel()}; {axes.get_ylabel()}]"

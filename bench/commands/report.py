@@ -24,7 +24,6 @@ from inflight.bench.show.results import Results
 
 if TYPE_CHECKING:
     from inflight.bench.show.studies import Studies
-    from inflight.bench.show.table import Section
 
 PARQUET_FILE = "rows.parquet"
 """Name of the table in the folder of a run."""
@@ -88,31 +87,30 @@ def _markdown(folder: Path, stored: list[Row], out: Path | None) -> None:
     """Print or write the report as Markdown."""
     from inflight.bench.show.summary import as_markdown
 
-    studies, decided = _decided(folder, stored)
-    _put(as_markdown(studies, studies.about[0], decided), out)
+    _put(as_markdown(_studies(folder, stored)), out)
 
 
 def _terminal(folder: Path, stored: list[Row], out: Path | None) -> None:
     """Print what ``inflight run`` prints at its end, with the decisions that are stored in the folder."""
     from inflight.bench.show import summary
 
-    studies, decided = _decided(folder, stored)
+    studies = _studies(folder, stored)
     if out is None:
         with printing(sys.stdout):
-            summary.print_summary(studies, sys.stdout, decided)
+            summary.print_summary(studies, sys.stdout)
     else:
-        _put(summary.summary_table(studies, decided=decided).plain, out)
+        _put(summary.summary_table(studies).plain, out)
 
 
-def _decided(folder: Path, stored: list[Row]) -> "tuple[Studies, list[Section]]":
-    """Return the studies and the decisions of a run; say which of its files are missing."""
-    from inflight.bench.show.studies import Studies, decisions
+def _studies(folder: Path, stored: list[Row]) -> "Studies":
+    """Return the studies of a run; say which of its files are missing."""
+    from inflight.bench.show.studies import Studies
 
     studies = Studies(stored, folder)
     _, extras = studies.about
     for sentence in extras.missing:
         say(sentence)
-    return studies, decisions(stored, extras)
+    return studies
 
 
 def _csv(folder: Path, stored: list[Row], out: Path | None) -> None:

@@ -48,8 +48,6 @@ class Extras:
     """As ``inflight compare --out`` leaves it in ``compare.json``."""
     rows_path: str = ""
     """Path of the rows, shown by a page that has no room for them."""
-    so_far: str = ""
-    """What a page of a run that is not complete says first."""
     missing: tuple[str, ...] = ()
     """One sentence for each file that is missing or cannot be read."""
 

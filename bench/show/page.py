@@ -9,7 +9,7 @@ import base64
 import gzip
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from inflight.bench.show.answer import RunAnswer, answer_of, conditions
 from inflight.bench.show.folder import Extras
 from inflight.bench.show.pictures import Picture, draw_svg, settings
 from inflight.bench.show.results import csv
-from inflight.bench.show.studies import Studies, decision_pictures, decisions
+from inflight.bench.show.studies import Studies
 from inflight.bench.show.summary import coverage, findings, glossary, sections_of, validity
 from inflight.bench.show.table import Section
 
@@ -74,9 +74,8 @@ def write(
     """
     tell("reading the rows")
     studies = studies or Studies(read(folder), folder)
-    machine, extras = folders.read(folder)
     target = folder / PAGE_FILE if path is None else path.resolve()
-    content = page(studies, machine, replace(extras, so_far=so_far), tell)
+    content = page(studies, tell, so_far)
     if path and target.exists() and not target.is_file():  # a device or a pipe is written to
         target.write_text(content, encoding="utf-8", errors="replace", newline="\n")
     else:
@@ -84,26 +83,18 @@ def write(
     return path or target
 
 
-def page(
-    studies: Studies,
-    machine: dict[str, Any],
-    extras: Extras,
-    tell: Callable[[str], None] = lambda _step: None,
-) -> str:
-    """Return the page of a run, as HTML. The same arguments give the same page.
-
-    ``machine`` has the values of ``machine.json``, ``extras`` the other contents of the folder.
-    """
+def page(studies: Studies, tell: Callable[[str], None] = lambda _step: None, so_far: str = "") -> str:
+    """Return the page of a run, as HTML, as ``write`` does. The same arguments give the same page."""
     rows = studies.rows
-    decided = decisions(rows, extras)
+    machine, extras = studies.about
     scripts = {"race": race.fragment(rows), "simulator": simulator.fragment(studies.lines)}
     what = _about(extras, machine)
     answer = answer_of(studies)
-    drawn = _plots(chain(decision_pictures(rows, machine, extras), studies.pictures()), tell)
+    drawn = _plots(chain(studies.decision_pictures(), studies.pictures()), tell)
     first = [column.name for column in answer.columns if column.name in drawn] or list(drawn)[:MAX_FIRST]
     parts = [
-        Chapter("answer", "The answer", _answer(studies, answer, decided, extras.missing)),
-        Chapter("verdicts", "Verdicts", _sections(decided)),
+        Chapter("answer", "The answer", _answer(studies, answer)),
+        Chapter("verdicts", "Verdicts", _sections(studies.decisions)),
         Chapter("race", "The race", _markup(scripts["race"]), is_whole=True),
         Chapter("plots", "Pictures", html.macro("plots", [drawn[name] for name in first])),
         Chapter("simulator", "Simulator", _markup(scripts["simulator"]), is_whole=True),
@@ -119,7 +110,7 @@ def page(
     ]
     title = _title(rows, machine, extras)
     source = folders.source(rows, machine)
-    lead = list(filter(None, [extras.so_far, what]))
+    lead = list(filter(None, [so_far, what]))
     used = {name: fragment for name, fragment in scripts.items() if fragment}
     style = "".join(fragment.css for fragment in used.values())
     script = "".join(fragment.js for fragment in used.values())
@@ -164,13 +155,14 @@ def _about(extras: Extras, machine: Mapping[str, Any]) -> str:
     return words.plain(text.replace("`", "").strip(), 600)
 
 
-def _answer(studies: Studies, answer: RunAnswer, decided: Sequence[Section], missing: Sequence[str]) -> Markup:
+def _answer(studies: Studies, answer: RunAnswer) -> Markup:
     """Return the findings of the decisions, or else the answer; then what is missing in the folder."""
-    last = html.listed(missing, html.BAD)
+    _, extras = studies.about
+    last = html.listed(extras.missing, html.BAD)
     if not studies.rows:
         return html.listed(["This run has no rows: it ended before its first trial."], html.ANSWER) + last
-    if decided:
-        return html.listed([*conditions(studies), *findings(studies, decided)], html.ANSWER) + last
+    if studies.decisions:
+        return html.listed([*conditions(studies), *findings(studies)], html.ANSWER) + last
     table = html.table(answer.table) if answer.columns else Markup()
     below = html.listed([*answer.sentences, coverage(studies.rows)], html.ANSWER)
     return html.listed(answer.state, "notes") + table + below + last

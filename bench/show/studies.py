@@ -125,6 +125,37 @@ class Studies:
             every.append(replace(section, findings=()) if self.is_noisy and study.is_timed else section)
         return every
 
+    @cached_property
+    def decisions(self) -> list[Section]:
+        """A section for each decision in the folder: claims, a comparison of sides or of runs, a self-test."""
+        from inflight.bench.ab import rates
+        from inflight.bench.ab import show as ab
+        from inflight.bench.claims import show as claims
+
+        _, extras = self.about
+        decided = []
+        if extras.claims is not None:
+            decided.append(claims.section(extras.claims))
+        if extras.comparison is not None:
+            decided.append(_stored(extras.comparison))
+        if extras.selftest is not None:
+            return [*decided, *rates.sections(extras.selftest)]
+        return [*decided, *ab.sections(self.rows, extras.verdict or {})]
+
+    def decision_pictures(self) -> Iterator[Picture]:
+        """Yield the blocks of a comparison or of a self-test; nothing without a good block."""
+        from inflight.bench.ab import decide, plot
+
+        machine, extras = self.about
+        picture = None
+        if extras.selftest is not None:
+            picture = plot.picture_of_selftest(extras.selftest, self.rows)
+        elif any(row.is_compared for row in self.rows):
+            result = decide.result(self.rows, extras.verdict)
+            picture = None if result is None else plot.picture(result, machine)
+        if picture is not None:
+            yield picture
+
     def noise_sentence(self, name: str) -> str:
         """Return a sentence of ``texts.toml`` that says what others took of the client's core."""
         return SENTENCES[name].format(units.percent(noise.taken_share(self.rows) or 0.0))
@@ -179,35 +210,6 @@ def _without_repeated(present: Sequence[list[Part]]) -> list[list[Part]]:
         drawn = (study.figures[0], study.plots[0].mark) if study.measure == "mean" else study.name
         first.setdefault(drawn, parts)
     return list(first.values())
-
-
-# Decisions
-
-
-def decisions(rows: Sequence[Row], extras: Extras) -> list[Section]:
-    """Return a section for each decision in a run's folder: claims, a comparison of sides or of runs, a self-test."""
-    from inflight.bench.ab import rates
-    from inflight.bench.ab import show as ab
-    from inflight.bench.claims import show as claims
-
-    return [
-        *([] if extras.claims is None else [claims.section(extras.claims)]),
-        *([] if extras.comparison is None else [_stored(extras.comparison)]),
-        *(ab.sections(rows, extras.verdict or {}) if extras.selftest is None else rates.sections(extras.selftest)),
-    ]
-
-
-def decision_pictures(rows: Sequence[Row], machine: dict[str, Any], extras: Extras) -> Iterator[Picture]:
-    """Yield the blocks of a comparison or of a self-test; nothing without a good block."""
-    from inflight.bench.ab import decide, plot
-
-    picture = None
-    if extras.selftest is not None:
-        picture = plot.picture_of_selftest(extras.selftest, rows)
-    elif any(row.is_compared for row in rows) and (result := decide.result(rows, extras.verdict)) is not None:
-        picture = plot.picture(result, machine)
-    if picture is not None:
-        yield picture
 
 
 def _stored(comparison: Mapping[str, Any]) -> Section:

@@ -9,8 +9,8 @@ leaves out.
 import math
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TextIO
 
 from inflight.bench import units
 from inflight.bench.frame import ratios
@@ -169,10 +169,10 @@ def _name(place: Place) -> str:
 # The whole run
 
 
-def findings(studies: Studies, decided: Sequence[Section] = ()) -> list[str]:
+def findings(studies: Studies) -> list[str]:
     """Return the first findings of the decisions, or of the studies if there are none, and how many trials count."""
     measured = studies.sections if any(row.valid for row in studies.rows) else []
-    sentences = [sentence for section in decided or measured for sentence in section.sentences]
+    sentences = [sentence for section in studies.decisions or measured for sentence in section.sentences]
     return [*sentences[:MAX_SENTENCES], *limited(studies.rows), coverage(studies.rows)]
 
 
@@ -181,13 +181,11 @@ def sections_of(studies: Studies) -> list[Section]:
     return [section for section in studies.sections if section.tables or section.first]
 
 
-def summary_table(studies: Studies, width: int = WIDTH, decided: Sequence[Section] = ()) -> "Text":
-    """Return a whole run: its answer, sections, the trials that do not count, and its findings.
-
-    ``decided`` are its decisions (``studies.decisions``), which come first and instead of an answer.
-    """
+def summary_table(studies: Studies, width: int = WIDTH) -> "Text":
+    """Return a whole run: its decisions or else its answer, sections, the trials that do not count, and findings."""
     from rich.text import Text
 
+    decided = studies.decisions
     if decided:
         first = [terminal.wrapped(sentence, width) for sentence in answers.conditions(studies)]
     else:
@@ -200,7 +198,7 @@ def summary_table(studies: Studies, width: int = WIDTH, decided: Sequence[Sectio
         before,
         Section("", (uncounted,)) if uncounted else None,
     ]
-    *sentences, last = findings(studies, decided)
+    *sentences, last = findings(studies)
     sentences += [*(before.sentences if before else ()), last]
     bullets = "\n".join(terminal.wrapped(f"• {sentence}", width) for sentence in sentences)
     parts = [
@@ -211,27 +209,29 @@ def summary_table(studies: Studies, width: int = WIDTH, decided: Sequence[Sectio
     return Text("\n\n").join(part for part in parts if part)
 
 
-def print_summary(studies: Studies, file: TextIO, decided: Sequence[Section] = ()) -> None:
+def print_summary(studies: Studies, file: TextIO) -> None:
     """Print a run as ``summary_table`` does; with colour on a terminal only, and not if NO_COLOR is set."""
     from rich.console import Console
 
     console = Console(file=file, highlight=False, soft_wrap=True)
     width = min(WIDTH, console.width) if file.isatty() else WIDTH
-    console.print(summary_table(studies, width, decided))
+    console.print(summary_table(studies, width))
 
 
-def as_markdown(studies: Studies, machine: Mapping[str, Any], decided: Sequence[Section] = ()) -> str:
-    """Return the report of a run as Markdown, with its decisions (``studies.decisions``)."""
+def as_markdown(studies: Studies) -> str:
+    """Return the report of a run as Markdown, with its decisions."""
     rows = studies.rows
+    machine, _ = studies.about
+    decided = studies.decisions
     run = max((row.run for row in rows), default="nothing was run")
     # Between backticks nothing can be escaped, so the words of the command are made harmless first.
-    harmless = dict(machine) | {"command": [plain(str(word)) for word in machine.get("command") or ()]}
+    harmless = machine | {"command": [plain(str(word)) for word in machine.get("command") or ()]}
     sections = sections_of(studies)
     texts = [_within(markdown.markdown(section), _ROOM_FOR_SECTIONS // len(sections)) for section in sections]
     names = [section.title or "; ".join(table.title for table in section.tables) for section in sections]
     parts = [
         f"## inflight: {markdown.escaped(folders.experiment(run, machine), 60)}",
-        *_first(studies, decided),
+        *_first(studies),
         *(_within(markdown.markdown(section), _ROOM_FOR_DECISIONS // len(decided)) for section in decided),
         folders.markdown(rows, harmless) if rows else "",
         *texts[:1],
@@ -243,10 +243,10 @@ def as_markdown(studies: Studies, machine: Mapping[str, Any], decided: Sequence[
     return _within(join("\n\n", *parts), MAX_MARKDOWN) + "\n"
 
 
-def _first(studies: Studies, decided: Sequence[Section]) -> list[str]:
+def _first(studies: Studies) -> list[str]:
     """Return the decisions in sentences, or else the answer, as Markdown."""
-    if decided:
-        return [markdown.listed([*answers.conditions(studies), *findings(studies, decided)])]
+    if studies.decisions:
+        return [markdown.listed([*answers.conditions(studies), *findings(studies)])]
     answer = answers.answer_of(studies)
     below = list(dict.fromkeys([*answer.sentences, *findings(studies)]))
     table = markdown.markdown(Section("", (answer.table,))) if answer.columns else ""

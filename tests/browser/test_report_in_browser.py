@@ -15,9 +15,9 @@ from inflight.bench.rows.records import changed
 from inflight.bench.show import page as report_page
 from inflight.bench.show.folder import Extras
 from inflight.bench.show.pictures import SMALL
-from inflight.bench.show.studies import Studies
 from tests.browser.conftest import Browser
 from tests.made_rows import MACHINE, crawl_row, edited
+from tests.outputs import studies_knowing
 from tests.patience import until
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
@@ -91,7 +91,9 @@ def test_hostile_names_are_text(browser: Browser, tmp_path: Path) -> None:
         for number in (1, 2)
     ]
     path = tmp_path / "hostile.html"
-    path.write_text(report_page.page(Studies(made), MACHINE | {"cpu": HOSTILE}, Extras(HOSTILE)), "utf-8")
+    path.write_text(
+        report_page.page(studies_knowing(made, about=(MACHINE | {"cpu": HOSTILE}, Extras(HOSTILE)))), "utf-8"
+    )
 
     browser.open(path)
 

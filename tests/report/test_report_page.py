@@ -20,9 +20,10 @@ from inflight.bench.show import html
 from inflight.bench.show import page as report_page
 from inflight.bench.show.folder import Extras
 from inflight.bench.show.html import shell
-from inflight.bench.show.studies import Studies, decisions
+from inflight.bench.show.studies import Studies
 from inflight.bench.show.words import MEANINGS
 from tests.made_rows import MACHINE, MS, crawl_row, grid, memory_rows
+from tests.outputs import studies_knowing
 from tests.report.parsed_page import Parsed, check, parsed
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
@@ -124,7 +125,7 @@ def test_claims_are_shown_with_their_verdicts_and_explanations() -> None:
     _, extras = report_files.read(reference("claims"))
     assert extras.claims is not None
 
-    (section,) = decisions([], extras)
+    (section,) = studies_knowing([], about=({}, extras)).decisions
     markup = parsed(html.section(section))
 
     for verdict in extras.claims.claims:
@@ -147,7 +148,7 @@ def test_a_selftest_is_shown_as_it_was_told(tmp_path: Path) -> None:
 def test_a_hundred_strategies_fit() -> None:
     found = [crawl_row(f"strategy_{n:03}", in_flight=cap) for n in range(100) for cap in (1, 10)]
 
-    page = check(report_page.page(Studies(found), MACHINE, EXTRAS))
+    page = check(report_page.page(studies_knowing(found, about=(MACHINE, EXTRAS))))
 
     assert "strategy_099" in [one.text for one in page.all("th")]
 
@@ -195,7 +196,7 @@ def test_a_damaged_file_beside_the_rows_is_named_and_the_page_is_made(
     is_text = name == "experiment.toml" and content != b"\xff\xfe"
     is_object = name == "verdict.json" and content.startswith(b'{"')
     assert is_text or is_object or any(f"{name} is damaged" in sentence for sentence in extras.missing)
-    decisions(rows.read(folder), extras)
+    assert Studies(rows.read(folder), folder).decisions is not None
     assert isinstance(machine, dict)
 
 
@@ -227,7 +228,7 @@ def test_hostile_text_stays_text() -> None:
     values = {"cpu": HOSTILE[0], HOSTILE[1]: HOSTILE, "versions": {HOSTILE[0]: HOSTILE[1]}, "command": ["a", *HOSTILE]}
     extras = Extras(HOSTILE[0] * 20, experiment_toml="\n".join(HOSTILE), rows_path=HOSTILE[1], missing=tuple(HOSTILE))
 
-    content = report_page.page(Studies(found), values, extras)
+    content = report_page.page(studies_knowing(found, about=(values, extras)))
     page = check(content)
 
     assert all(one.attributes["src"].startswith("data:image/svg+xml,") for one in page.all("img"))

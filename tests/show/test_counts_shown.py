@@ -78,7 +78,7 @@ def test_names_that_a_stranger_wrote_do_no_harm() -> None:
 
     page = str(html.section(shown(rows)))
     assert "<b>" not in page
-    assert "\x1b" not in page + summary_table(Studies(rows)).plain + as_markdown(Studies(rows), {})
+    assert "\x1b" not in page + summary_table(Studies(rows)).plain + as_markdown(Studies(rows))
 
 
 def test_json_csv_and_the_frame_have_the_figures() -> None:

@@ -20,7 +20,6 @@ from inflight.bench.show.results import Results
 from inflight.bench.show.studies import Studies
 from inflight.bench.show.summary import as_markdown, sections_of, summary_table
 from tests.made_rows import (
-    MACHINE,
     arm_row,
     counts_row,
     crawl_row,
@@ -117,7 +116,7 @@ COUNTS: dict[str, tuple[list[Row], Sequence[int]]] = {
 def outputs(rows: list[Row]) -> dict[str, str]:
     return {
         "terminal": summary_table(Studies(rows)).plain,
-        "markdown": as_markdown(Studies(rows), MACHINE),
+        "markdown": as_markdown(Studies(rows)),
         "page": unescape(re.sub(r"<[^>]*>", " ", "".join(map(html.section, sections_of(Studies(rows)))))),
     }
 

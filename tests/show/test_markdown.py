@@ -13,14 +13,15 @@ from inflight.bench.claims import show as claims_show
 from inflight.bench.rows.records import changed
 from inflight.bench.runs import show as runs
 from inflight.bench.show import folder
+from inflight.bench.show.folder import Extras
 from inflight.bench.show.markdown import code, escaped, escaped_in_html
 from inflight.bench.show.markdown import markdown as section_markdown
-from inflight.bench.show.studies import Studies
 from inflight.bench.show.summary import MAX_MARKDOWN, as_markdown
 from inflight.bench.show.table import Section, Table
 from tests.ab.test_verdict_shown import result, series
 from tests.claims.made_verdicts import hostile_verdict, made_report
 from tests.made_rows import MACHINE, RUN, crawl_row, grid, memory_rows
+from tests.outputs import studies_knowing
 from tests.runs.made_runs import compared, noisy_run
 from tools.document.__main__ import macros
 from tools.document.stored import Runs
@@ -60,7 +61,7 @@ def the_report() -> str:
     told = MACHINE | {"cpu": LINKS, "command": ["inflight", "run", LINKS], "host": "none"}
     renamed = [changed(row, run=f"20260102T030405678Z-none-{LINKS}") for row in rows]
     decided = [Section(LINKS, (Table(LINKS, (LINKS, LINKS), ((LINKS, LINKS),), (LINKS,)),), (LINKS,), (LINKS,))]
-    return as_markdown(Studies(renamed), told, decided)
+    return as_markdown(studies_knowing(renamed, about=(told, Extras("")), decisions=decided))
 
 
 def the_claims() -> str:
@@ -138,7 +139,7 @@ def test_hostile_names_reasons_and_machines_stay_text() -> None:
         crawl_row("b", number=9, invalid=True),
     ]
     machine = MACHINE | {"cpu": HOSTILE, "command": ["inflight", "run", HOSTILE]}
-    text = as_markdown(Studies(found), machine, decided((HOSTILE, HOSTILE)))
+    text = as_markdown(studies_knowing(found, about=(machine, Extras("")), decisions=decided((HOSTILE, HOSTILE))))
 
     outside = re.sub(r"`[^`\n]*`", "", text)  # what stands between backticks is shown as it is
     assert text.replace("\n", "").isprintable()
@@ -159,7 +160,8 @@ def test_a_hundred_strategies_stay_below_what_a_comment_may_have(name: str) -> N
             crawl_row(name.format(n), in_flight=cap, latency="50ms", status="failed", reason=f"{n} <&>" * 30),
         )
     ]
-    text = as_markdown(Studies(found), MACHINE, decided(*[("x" * 900, "_" * 900)] * 50))
+    sections = decided(*[("x" * 900, "_" * 900)] * 50)
+    text = as_markdown(studies_knowing(found, about=(MACHINE, Extras("")), decisions=sections))
 
     assert len(text) <= MAX_MARKDOWN
     assert "Lines that are left out: " in text

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 from inflight.bench import units
 from inflight.bench.frame.slopes import LAYERS, SERVER
 from inflight.bench.rows.files import read
-from inflight.bench.show import folder as report_files
 from inflight.bench.show import pictures
-from inflight.bench.show.studies import Studies, decision_pictures
+from inflight.bench.show.studies import Studies
 from tools.document.stored import Runs
 from tools.document.values import ladder
 
@@ -46,10 +45,11 @@ def renew(runs: Runs) -> None:
 def save(run: Path, folder: Path, only: Collection[str] | None = None) -> list[Path]:
     """Write the plots that the command which made a run saved, into a folder; return the files."""
     rows = read(run)
-    machine, extras = report_files.read(run)
+    studies = Studies(rows, run)
+    machine, extras = studies.about
     if extras.selftest is None and extras.verdict is None:
         return Studies(rows).save_plots(machine, folder, only)
-    return pictures.save(decision_pictures(rows, machine, extras), folder)
+    return pictures.save(studies.decision_pictures(), folder)
 
 
 def save_ladder(runs: Runs, root: Path) -> None:
