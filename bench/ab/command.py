@@ -157,7 +157,9 @@ def run(
     need(not bytecodes, "--bytecodes counts with --metric calls")
     budget_s = None if budget is None else time_s(budget, "--budget")
     _check_writable(out)
-    folder, done, machine = None, 0, host.machine()
+    folder = None
+    done = 0
+    machine = host.machine()
     try:
         with (
             commands.interruptible(),
@@ -191,7 +193,8 @@ def ready(planned: Comparison, files: Path) -> tuple[Comparison, Arms]:
     """Prepare both sides in a folder, and print what they are. Raises ExperimentError."""
     planned, prepared = comparing.ready(planned, files)
     for name in ("A", "B"):
-        arm, commit = prepared[name].arm, prepared[name].commit
+        arm = prepared[name].arm
+        commit = prepared[name].commit
         where = f" of {arm.repository}" if arm.repository else ""
         say(f"{name}: {words.plain(arm.label, 300)}" + (f", commit {commit[:12]}{where}" if commit else ""))
     return planned, prepared
@@ -319,7 +322,8 @@ def finish(
 
 def count(planned: Comparison, out: Path, markdown: Path | None, *, bytecodes: bool, as_json: bool) -> int:
     """Count both sides, print the verdict, keep it with the rows, and return its exit code, or 130 if interrupted."""
-    folder, machine = None, host.machine()
+    folder = None
+    machine = host.machine()
     try:
         with (
             commands.interruptible(),
@@ -332,7 +336,8 @@ def count(planned: Comparison, out: Path, markdown: Path | None, *, bytecodes: b
     except KeyboardInterrupt:
         complain("interrupted" + (f"; rows kept in {folder}" if folder else ""))
         return 130
-    result, verdict = counts.judge(made), counts.section(made)
+    result = counts.judge(made)
+    verdict = counts.section(made)
     code = counts.EXITS[result.answer]
     text = show.coloured(verdict, result.answer, code)
     as_markdown = f"### inflight: {result.answer}\n\n{form.markdown(verdict)}\n"

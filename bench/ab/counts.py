@@ -133,7 +133,8 @@ def verdict(differences: Sequence[Difference]) -> CallsAnswer:
     by_counter = {each.counter: each for each in differences}
     if not {"python_calls", "c_calls"} <= by_counter.keys():
         return "does not repeat here"
-    of_python, of_c = by_counter["python_calls"], by_counter["c_calls"]
+    of_python = by_counter["python_calls"]
+    of_c = by_counter["c_calls"]
     calls = Difference("calls", of_python.a + of_c.a, of_python.b + of_c.b, of_python.spread + of_c.spread)
     for group in ((calls, by_counter.get("system_calls")), (of_python, by_counter.get("bytecodes"))):
         answers = {each.answer for each in group if each is not None}
@@ -145,7 +146,8 @@ def verdict(differences: Sequence[Difference]) -> CallsAnswer:
 
 def changed(a: Sequence[Counts], b: Sequence[Counts], compared: Sequence[str]) -> list[tuple[str, float, float]]:
     """Return the functions and system calls whose counts changed most, of equal ones Python functions first."""
-    of_a, of_b = by_name(a, compared), by_name(b, compared)
+    of_a = by_name(a, compared)
+    of_b = by_name(b, compared)
     changes = {name: abs(of_b[name] - of_a[name]) for name in {*of_a, *of_b}}
     names = [name for name, change in changes.items() if change >= MIN_SHOWN]
     names.sort(key=lambda name: (-changes[name], name.startswith("<"), name))  # functions in C have such names
@@ -172,7 +174,8 @@ def stored_section(many: Sequence[Row]) -> Section | None:
 
 def section(made: Sequence[Counts]) -> Section:
     """Return the verdict: what was compared, each counter, and the functions whose counts changed most."""
-    result, texts = judge(made), TEXTS["counts_ab"]
+    result = judge(made)
+    texts = TEXTS["counts_ab"]
     labels = {arm.name: arm.label for row in made if (arm := row.workload.arm)}
     sides = [f"{name}: {words.plain(labels[name], 200)}" for name in SIDES]
     heads = ("per page", "A", "B", "change", "repeats", "counts from", "")

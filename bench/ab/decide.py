@@ -162,11 +162,14 @@ def decide(
     Nothing is tested between looks, so frequent calls do not add false alarms.
     """
     blocks = max(map(len, gated.values()), default=0)
-    tried, reached = blocks + failed_a + failed_b + dropped, sum(look <= blocks for look in rule.looks)
+    tried = blocks + failed_a + failed_b + dropped
+    reached = sum(look <= blocks for look in rule.looks)
     is_last = reached == len(rule.looks)
     look = reached if is_last or blocks in rule.looks else None
-    level, pass_level = rule.level(max(1, reached), max(1, len(gated))), rule.pass_level(max(1, reached))
-    effects, moving = effects_of(gated, pass_level), effects_of(controls, pass_level)
+    level = rule.level(max(1, reached), max(1, len(gated)))
+    pass_level = rule.pass_level(max(1, reached))
+    effects = effects_of(gated, pass_level)
+    moving = effects_of(controls, pass_level)
 
     def end(verdict: Verdict, why: str, *, final: bool = True) -> Decision:
         """Return a decision with what is known so far."""

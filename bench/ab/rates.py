@@ -47,7 +47,8 @@ def counts(blocks: Sequence[Block], apart: Values) -> dict[str, Any]:
         for block in good
     ]
     verdicts = Counter[str]()
-    start, look = 0, 0
+    start = 0
+    look = 0
     while look < len(DESIGNED.looks) and start + DESIGNED.looks[look] <= len(each):
         every = series(each[start : start + DESIGNED.looks[look]])
         gated = {str(name): every[name] for name in good[0].comparison.gated if name in every}
@@ -55,8 +56,10 @@ def counts(blocks: Sequence[Block], apart: Values) -> dict[str, Any]:
         look += 1
         if decision.final:
             verdicts[decision.verdict] += 1
-            start, look = start + max(1, decision.blocks), 0
-    alarms, decisions = verdicts["regression"], verdicts.total()
+            start += max(1, decision.blocks)
+            look = 0
+    alarms = verdicts["regression"]
+    decisions = verdicts.total()
     return {
         "alarms": alarms,
         "passes": verdicts["pass"],
@@ -130,9 +133,11 @@ def _kinds(selftest: SelfTest) -> list[tuple[str, str, Mapping[str, Any]]]:
     kinds = [("no change", "", selftest["false_alarms"]["real"])]
     for size in sorted(selftest["detection"], key=int):
         part = selftest["detection"][size]
-        name, interval = f"about +{int(size)} %", ""
+        name = f"about +{int(size)} %"
+        interval = ""
         if part["seen"] is not None:
-            name, interval = units.change(part["seen"]), units.change_between(part["low"], part["high"])
+            name = units.change(part["seen"])
+            interval = units.change_between(part["low"], part["high"])
         kinds.append((name, interval, part["real"]))
     return kinds
 
@@ -144,7 +149,8 @@ def text(selftest: SelfTest) -> str:
 
 def sections(selftest: SelfTest) -> list[Section]:
     """Return the section of the self-test."""
-    machine, dropped = selftest["machine"], selftest["dropped"]
+    machine = selftest["machine"]
+    dropped = selftest["dropped"]
     reasons = [f"{words.plain(why, 60)} ({number})" for why, number in list(dropped["reasons"].items())[:3]]
     first = [
         f"{machine['cpu']}, {machine['usable_cores']} cores, {machine['system']}, {machine['python']}",
@@ -189,8 +195,9 @@ def _noise(selftest: SelfTest) -> Table:
 
 
 def _harness(selftest: SelfTest) -> Table:
-    """Return the table of what was measured of the harness itself."""
-    late, extra, ceiling = selftest["lateness"], selftest["overhead"], selftest["server_ceiling_per_s"]
+    late = selftest["lateness"]
+    extra = selftest["overhead"]
+    ceiling = selftest["server_ceiling_per_s"]
     times = " and ".join("-" if late[key] is None else units.duration(late[key]) for key in ("p50", "p99"))
     calls = selftest.get("calls", {"same": "-", "planted": "-"})
     lines = (

@@ -43,7 +43,8 @@ class Rule:
     @property
     def max_noise(self) -> float:
         """The SD above which even the last look is too noisy for a pass: its half-width is ``acceptable``."""
-        last, looks = self.looks[-1], len(self.looks)
+        last = self.looks[-1]
+        looks = len(self.looks)
         return self.acceptable * math.sqrt(last) / t_quantile(last - 1, 1 - self.pass_level(looks))
 
     def level(self, look: int, metrics: int) -> float:
@@ -111,7 +112,8 @@ def smallest_found(sd: float, rule: Rule = DESIGNED, metrics: int = 1) -> float:
     """
     needed = []
     for look, blocks in enumerate(rule.looks, start=1):
-        error, freedom = sd / math.sqrt(blocks), blocks - 1
+        error = sd / math.sqrt(blocks)
+        freedom = blocks - 1
         if blocks == rule.looks[-1]:
             limit = max(rule.least, t_quantile(freedom, 1 - rule.level(look, metrics)) * error)
         elif sd > rule.max_noise:

@@ -156,10 +156,12 @@ def run(
     """
     described = strategies.describe(named(strategy, "--strategy"))
     need(not described.lack, f"{strategy} {described.lack}")
-    times, needed = len(pythons), ", ".join(described.requires if pythons else ())
+    times = len(pythons)
+    needed = ", ".join(described.requires if pythons else ())
     need(times <= 2, f"--python may be given once, for both sides, or twice, for A and for B; not {times} times")
     need(not needed, f"--python: {strategy} needs {needed}; choose a strategy without libraries")
-    plan, machine = Plan(strategy, *(QUICK if quick else FULL), pythons), host.machine(disturbed)
+    plan = Plan(strategy, *(QUICK if quick else FULL), pythons)
+    machine = host.machine(disturbed)
     folder = runs.new_folder(out, plan, machine)
     wanted = plan.same + len(SIZES) * plan.planted
     try:
@@ -200,7 +202,8 @@ def _measure(plan: Plan, where: Laboratory) -> dict[str, Any]:
     good = deciding.tally(same).good
     apart = rates.means(same) if plan.differ else {}
     _, printed = process.output(["inflight.bench.measure.costs", "fetch"], where.place.cpus.client, 60)
-    cost, page_ns = json.loads(printed), read.figure(good, "A", "cpu_per_page")
+    cost = json.loads(printed)
+    page_ns = read.figure(good, "A", "cpu_per_page")
     extra_ns = cost["with_ns"] - cost["without_ns"]
     loops = {size: max(1, round(size / 100 * page_ns / cost["loop_ns"])) for size in SIZES if good}
     slow = {size: where.blocks(f"planted-{size}", plan.arms(loops[size]), plan.planted) for size in loops}

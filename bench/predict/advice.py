@@ -89,7 +89,8 @@ def advise(lines: DataFrame, site: Mapping[str, Any], wanted: Wanted, lengths: M
     elif tied:
         why = f"statistically tied with the fastest ({first}): {', '.join(tied)}"
     else:
-        advised, why = min(alike, key=lambda name: lengths[name]), "it is the fastest"
+        advised = min(alike, key=lambda name: lengths[name])
+        why = "it is the fastest"
         if len(alike) > 1:
             why = f"of {len(alike)} that are equally fast, it has the shortest program"
     return {
@@ -127,8 +128,11 @@ def verify(lines: DataFrame, chosen: list[dict[str, Any]]) -> dict[str, Any]:
     means = {mean.strategy: mean for mean in records(summary(rates, ["strategy"]))}
     models = []
     for model in chosen:
-        name, expected = model["strategy"], model["pages_per_s"][0]
-        mean, measured, off = means.get(name), None, None
+        name = model["strategy"]
+        expected = model["pages_per_s"][0]
+        mean = means.get(name)
+        measured = None
+        off = None
         if mean is not None:
             measured = _ends(mean.estimate, mean.low, mean.high)
             off = (measured[0] or 0) / expected - 1

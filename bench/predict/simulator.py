@@ -29,7 +29,7 @@ MAX_SHARE = 1.1
 
 def simulated(every: DataFrame) -> dict[str, Any] | None:
     """Return the data of the simulator of a frame; None without the costs of two models that share a setting."""
-    lines = every.query("comparison == '' and kind in @TIMED and role != 'placebo'")
+    lines = every[every["kind"].isin(TIMED)].query("comparison == '' and role != 'placebo'")
     shares = lines[lines["figure"] == "cpu_share"].groupby("arm")["value"].median()
     plain = lines.query("valid and stack != 'none' and cores == 1 and (kind == 'arm' or site_pages >= in_flight)")
     plain = plain[~plain["arm"].isin(shares[shares > MAX_SHARE].index)]
@@ -52,11 +52,9 @@ def simulated(every: DataFrame) -> dict[str, Any] | None:
 
 
 def _models(costs: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    """Return the models, the cheapest with most in flight first, with their looks and costs.
-
-    ``costs``: (number in flight, CPU time per page in ns) without latency and CPU work, in ascending order.
-    """
-    known, models = looks(costs), []
+    """``costs``: (number in flight, CPU time per page in ns) without latency and CPU work, in ascending order."""
+    known = looks(costs)
+    models = []
     for name, points in sorted(costs.items(), key=lambda item: item[1][-1][1]):
         look = known[name]
         dashes = () if look.dashes == "-" else look.dashes[1]

@@ -41,7 +41,8 @@ class Lane:
         here, part_ns = divmod(int(at_ns), self.bin_ns)
         if at_ns >= self.end_ns or here >= len(self.completions):
             return sum(self.completions), 0
-        share, flying = part_ns / self.bin_ns, self.row.measured.timeline.in_flight
+        share = part_ns / self.bin_ns
+        flying = self.row.measured.timeline.in_flight
         before = flying[max(0, here - 1)] if at_ns else 0
         done = sum(self.completions[:here]) + int(self.completions[here] * share)
         return done, round(before + (flying[here] - before) * share)
@@ -82,8 +83,8 @@ def races(rows: Iterable[Row]) -> list[Race]:
 
 
 def _joins(row: Row, group: list[Row]) -> bool:
-    """Return whether a crawl can join a race of others: only the number in flight and that of pages differ."""
-    guest, host = row.workload, group[0].workload
+    guest = row.workload
+    host = group[0].workload
     site = structs.replace(guest.site, pages=host.site.pages)
     as_host = structs.replace(guest, id=host.id, arm=host.arm, in_flight=host.in_flight, site=site)
     is_strange = row.arm not in {each.arm for each in group}
@@ -112,8 +113,8 @@ def _median_round(rows: list[Row]) -> Row:
 
 
 def _lane(row: Row, pages: int, rank: int) -> Lane:
-    """Return the lane of a row; ``rank`` is its place in the race."""
-    line, is_finished = row.measured.timeline, _pages(row) >= pages
+    line = row.measured.timeline
+    is_finished = _pages(row) >= pages
     return Lane(
         row,
         words.name(row.name),

@@ -62,8 +62,8 @@ def notes(race: Race) -> list[str]:
 
 
 def _line(lane: Lane, race: Race) -> tuple[str, ...]:
-    """Return the line of a lane."""
-    measured, done = lane.row.measured, units.count(sum(lane.completions))
+    measured = lane.row.measured
+    done = units.count(sum(lane.completions))
     samples = measured.samples.rss_bytes if measured.samples else []
     rss_bytes = max([measured.rss_bytes or 0, *samples])
     return (
@@ -109,7 +109,8 @@ def fragment(rows: Iterable[Row]) -> Fragment | None:
 def _values(lane: Lane, room: int) -> dict[str, Any]:
     """Return what the script needs, with at most ``room`` bins and a quarter as many samples."""
     step = len(lane.completions) // room + 1
-    starts, flying = range(0, len(lane.completions), step), lane.row.measured.timeline.in_flight
+    starts = range(0, len(lane.completions), step)
+    flying = lane.row.measured.timeline.in_flight
     samples = msgspec.to_builtins(lane.row.measured.samples)
     for name, values in (samples or {}).items():
         samples[name] = values[:: 4 * len(values) // room + 1]
@@ -141,7 +142,8 @@ def watch(race: Race, seconds: float) -> None:
     console = Console(file=sys.stdout, highlight=False)
     blocks = BLOCKS if console.encoding.lower().startswith("utf") else ASCII
     with Live(console=console, auto_refresh=False, transient=True) as live:
-        begin_s, share = time.monotonic(), 0.0
+        begin_s = time.monotonic()
+        share = 0.0
         while share < 1:
             share = min(1.0, (time.monotonic() - begin_s) / seconds)
             live.update(frame(race, share * race.replay_ns, console.width, blocks), refresh=True)

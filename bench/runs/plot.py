@@ -50,16 +50,18 @@ def picture(comparison: ComparedRuns) -> Picture:
 
 
 def _draw(axes: "Axes", means: pd.DataFrame, names: Sequence[str], comparison: ComparedRuns) -> None:
-    """Draw the figures of one workload: a line over the runs for each strategy of ``names``."""
-    known, labels = looks(names[:MAX_LINES]), list[Label]()
+    known = looks(names[:MAX_LINES])
+    labels = list[Label]()
     for place, (arm, group) in enumerate(means.groupby("arm", sort=False)):
         aside = 1 + BESIDE * (place - (means["arm"].nunique() - 1) / 2)
         points = [Point(each.run + aside, each.estimate, each.low, each.high) for each in records(group)]
         labels += draw_series(axes, str(arm), points, known.get(str(arm)))
-    low, high = means["estimate"].min(), means["estimate"].max()
+    low = means["estimate"].min()
+    high = means["estimate"].max()
     room = max(high - low, 0.05 * high)
     bars = means[means["n"] > 1]
-    lowest, highest = min([low, *bars["low"]]), max([high, *bars["high"]])
+    lowest = min([low, *bars["low"]])
+    highest = max([high, *bars["high"]])
     axes.set_ylim(max(lowest, low - room) - 0.1 * room, min(highest, high + room) + 0.1 * room)
     axes.set_xlim(0.6, len(comparison.runs) + 0.4)
     axes.set_xticks(range(1, len(comparison.runs) + 1))
