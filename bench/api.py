@@ -103,7 +103,7 @@ def _sayer(trials: "Iterable[Trial]") -> Callable[[int, int, Sequence[Row]], Non
     def report(number: int, total: int, rows: Sequence[Row]) -> None:
         """Print a line for each row of a trial; ``number`` of ``total`` trials have ended."""
         for row in rows:
-            say(trial_line(number, total, row, width=width))
+            say(trial_line(number, total, row, width))
 
     return report
 

@@ -105,7 +105,7 @@ def test_there_is_a_row_of_every_kind() -> None:
 
 @pytest.mark.parametrize("row", ALL_KINDS, ids=lambda row: f"{row.kind}-{row.status}")
 def test_every_kind_has_a_line_of_progress(row: Row) -> None:
-    assert row.arm in trial_line(1, 1, row, colour=False)
+    assert row.arm in trial_line(1, 1, row)
 
 
 @pytest.mark.parametrize("row", ALL_KINDS, ids=lambda row: f"{row.kind}-{row.status}")

@@ -37,9 +37,9 @@ def summary(lines: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     counted = lines[(lines["valid"] | ~has_valid) & (lines["value"] > 0)]
     groups = counted.groupby(list(by), sort=False, dropna=False).agg({"value": list, "valid": "first"})
     means = []
-    for key, values, is_valid in groups.itertuples(name=None):
+    for *key, values, is_valid in groups.reset_index().itertuples(index=False, name=None):
         mean = stats.mean(list(map(math.log, values)))
-        means.append((*_key(key), *astuple(mean.interval().ratio()), is_valid))
+        means.append((*key, *astuple(mean.interval().ratio()), is_valid))
     return pd.DataFrame(means, columns=[*by, *SUMMARY])
 
 
@@ -79,7 +79,7 @@ def contrast(lines: pd.DataFrame, over: str, baseline: object, by: Sequence[str]
             ends = this_run.low, this_run.high, *next_run
             answer = "unknown" if is_noisy else ratio.answer(p)
             resolution = stats.exp(ratio.resolution)
-            table.append((*_key(key), side, base, this_run.estimate, *ends, this_run.n, p, resolution, answer, ratio))
+            table.append((*key, side, base, this_run.estimate, *ends, this_run.n, p, resolution, answer, ratio))
     return pd.DataFrame(table, columns=[*by, over, *CONTRAST, "as_log"])
 
 
@@ -103,8 +103,3 @@ def _corrected(compared: dict[Any, ratios.Ratio]) -> dict[Any, float]:
 def records(table: pd.DataFrame) -> list[Any]:
     """Return the lines of a table as named tuples."""
     return list(table.itertuples(index=False))
-
-
-def _key(key: Any) -> tuple[Any, ...]:
-    """Return the key of a group as a tuple."""
-    return key if isinstance(key, tuple) else (key,)

@@ -151,40 +151,38 @@ def _derived(wide: pd.DataFrame) -> pd.DataFrame:
 
 
 def _keys(row: "Row") -> dict[str, Any]:
-    """Return KEYS and OF_TRIAL of a row, and ``label``: the name of its arm with all settings."""
-    workload: Any = row.workload
-    arm = getattr(workload, "arm", None)
-    values = msgspec.to_builtins(workload)
-    site = dict(values.get("site") or {})
+    values = msgspec.to_builtins(row.workload)
+    arm = values.get("arm", {})
+    site = values.get("site") or {}
     rest = site | {key: value for key, value in values.items() if key not in {*_OF_WORKLOAD, "site"}}
     rest |= rest.pop("arguments", {})
     rest = {key: value for key, value in rest.items() if key not in {"delay", "pages"}}
-    settings = {key: value for key, value in (msgspec.to_builtins(arm) if arm else values).items() if key in SETTINGS}
+    settings = {key: value for key, value in (arm or values).items() if key in SETTINGS}
     label = ", ".join(_setting(key, value) for key, value in settings.items())
     keys = {
         "run": row.run,
         "unit": f"{row.run} {getattr(row.measured, 'block', None) or row.round}",
         "kind": row.kind,
         "trial": row.trial,
-        "workload": workload.id,
+        "workload": row.workload.id,
         "strategy": row.arm if row.is_compared else row.strategy,
         "arm": row.name,
         "label": f"{row.name} ({label})" if label else row.name,
-        "role": str(arm.role) if arm and row.kind == "arm" else "",
+        "role": arm["role"] if row.kind == "arm" else "",
         "reference": "",
         "stack": row.stack,
-        "interpreter": (arm.interpreter if arm else None) or "",
-        "cores": arm.cores if arm else 1,
-        "latency": getattr(workload, "latency", None) or "0",
-        "latency_ns": getattr(workload, "mean_latency_ns", None) or 0,
-        "cpu": getattr(workload, "cpu", "0"),
-        "cpu_ns": getattr(workload, "cpu_ns", 0),
-        "in_flight": next((n for key in ("in_flight", "n", "users") if (n := getattr(workload, key, None))), 0),
-        "rate_per_s": next((n for key in ("rate_per_s", "ramp_per_s") if (n := getattr(workload, key, None))), 0.0),
-        "connection": getattr(workload, "connection", ""),
+        "interpreter": arm.get("interpreter", ""),
+        "cores": arm.get("cores", 1),
+        "latency": values.get("latency") or "0",
+        "latency_ns": values.get("mean_latency_ns") or 0,
+        "cpu": values.get("cpu", "0"),
+        "cpu_ns": values.get("cpu_ns", 0),
+        "in_flight": values.get("in_flight") or values.get("n") or values.get("users", 0),
+        "rate_per_s": values.get("rate_per_s") or values.get("ramp_per_s") or 0.0,
+        "connection": values.get("connection", ""),
         "site": json.dumps(rest, sort_keys=True),
-        "site_pages": 0 if row.kind == "arm" else site.get("pages") or 0,
-        "comparison": getattr(getattr(workload, "comparison", None), "name", "") if row.is_compared else "",
+        "site_pages": 0 if row.kind == "arm" else site.get("pages", 0),
+        "comparison": values.get("comparison", {}).get("name", ""),
         "round": row.round,
         "status": row.status,
         "valid": row.valid,

@@ -28,7 +28,8 @@ MIN_WINDOWS = 8
 
 def taken_share(rows: Iterable[Row]) -> float | None:
     """Return the median share over the blocks, or trials, of a run; None if no row knows it, as older ones."""
-    return statistics.median(taken) if (taken := _shares(rows)) else None
+    taken = _shares(rows)
+    return statistics.median(taken) if taken else None
 
 
 def worst_share(rows: Iterable[Row]) -> float | None:
@@ -38,8 +39,11 @@ def worst_share(rows: Iterable[Row]) -> float | None:
 
 
 def _shares(rows: Iterable[Row]) -> list[float]:
-    """Return the share that others took, of each block or trial that knows it."""
-    taken = {_place(row): share for row in rows if (share := _taken(row)) is not None}
+    taken = {}
+    for row in rows:
+        share = _taken(row)
+        if share is not None:
+            taken[_place(row)] = share
     return list(taken.values())
 
 

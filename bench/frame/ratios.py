@@ -214,16 +214,7 @@ def estimates(lines: pd.DataFrame) -> Estimates:
         stable = group[~group["is_unstable"]].groupby("strategy")
         sides = {str(strategy): readings(part) for strategy, part in stable}
         for first, other in combinations(sorted(sides), 2):
-            ratio = compare(
-                sides[first],
-                sides[other],
-                Pair(
-                    spread,
-                    SAME_CODE,
-                    is_unstable=False,
-                    is_counted=True,
-                ),
-            )
+            ratio = compare(sides[first], sides[other], replace(ALONE, spread=spread))
             if math.isfinite(ratio.estimate.error):
                 known[cell, frozenset({first, other})] = ratio.estimate
     return known

@@ -87,7 +87,8 @@ class Estimate:
 def mean(values: Sequence[float]) -> Estimate:
     """Return the mean of at least one value; the error of one value is infinite."""
     n = len(values)
-    return Estimate(fmean(values), _sd(values) / math.sqrt(n), max(1, n - 1), n)
+    sd = max(MIN_SD, stdev(values)) if n > 1 else math.inf
+    return Estimate(fmean(values), sd / math.sqrt(n), max(1, n - 1), n)
 
 
 def welch(a: Sequence[float], other: Sequence[float]) -> Estimate:
@@ -196,11 +197,6 @@ def t_quantile(freedom: float, probability: float) -> float:
     from scipy.special import stdtrit  # what scipy.stats.t calls, without its overhead
 
     return float(stdtrit(freedom, probability))
-
-
-def _sd(values: Sequence[float]) -> float:
-    """Return the standard deviation of values, at least MIN_SD; infinite for one value."""
-    return max(MIN_SD, stdev(values)) if len(values) > 1 else math.inf
 
 
 def exp(value: float) -> float:

@@ -266,22 +266,26 @@ def name_width(arms: Iterable[str]) -> int:
     return max([MIN_NAME, *(len(words.name(arm)) for arm in arms)])
 
 
-def trial_line(number: int, total: int, row: Row, *, colour: bool | None = None, width: int = MIN_NAME) -> str:
+def trial_line(number: int, total: int, row: Row, width: int = MIN_NAME) -> str:
     """Return the line of a trial: its number, workload and figures, and ``ok`` or its failure.
 
-    With ``colour`` None, it is coloured if standard error is a terminal and NO_COLOR is not set. ``width`` is that of
-    the column of names.
+    It is coloured if standard error is a terminal and NO_COLOR is not set. ``width`` is that of the column of names.
     """
-    figures = [
-        f"{figure_of(name).write(value, 3):>14} {behind}".rstrip()
-        for name, behind in (row.PROGRESS if row.status == "ok" else {}).items()
-        if (value := getattr(row.measured, name, None)) is not None
-    ]
-    reasons = "; ".join(words.plain(reason) for reason in row.invalid_reasons)
-    verdict, style = (
-        ("ok", GREEN) if row.valid else (reasons, DIM) if row.status == "skipped" else (f"✗ {reasons}", RED)
-    )
-    if wants_colour(sys.stderr) if colour is None else colour:
+    figures = []
+    for name, behind in row.PROGRESS.items():
+        value = getattr(row.measured, name, None)
+        if row.status == "ok" and value is not None:
+            figures.append(f"{figure_of(name).write(value, 3):>14} {behind}".rstrip())
+    reasons = "; ".join(map(words.plain, row.invalid_reasons))
+    verdict = f"✗ {reasons}"
+    style = RED
+    if row.valid:
+        verdict = "ok"
+        style = GREEN
+    elif row.status == "skipped":
+        verdict = reasons
+        style = DIM
+    if wants_colour(sys.stderr):
         verdict = f"{style}{verdict}{PLAIN}"
     head = f"{number:>{len(str(total))}}/{total}  {words.name(row.name):{width}}  {_where(row):{_WHERE}}"
     return "  ".join([head, *figures, verdict])
@@ -298,7 +302,7 @@ def step_lines(number: int, total: int, rows: Sequence[Row], width: int = MIN_NA
     Arms with different numbers in flight have a line each.
     """
     arms = [row for row in rows if row.valid and row.kind == "arm"]
-    lines = [trial_line(number, total, row, width=width) for row in rows if row not in arms]
+    lines = [trial_line(number, total, row, width) for row in rows if row not in arms]
     for where, group in groupby(arms, _where):
         costs = [f"{words.name(row.name)} {units.duration(row.measured.cpu_per_page_ns, 2)}" for row in group]
         lines.append(f"{number:>{len(str(total))}}/{total}  {where:{_WHERE}}  CPU/page: {', '.join(costs)}")

@@ -36,9 +36,9 @@ def wants_live(file: TextIO) -> bool:
     return file.isatty() and os.environ.get("TERM", "") not in {"", "dumb", "unknown"}
 
 
-def wrapped(text: str, width: int, indent: str = "") -> str:
+def wrapped(text: str, width: int) -> str:
     """Return a sentence in lines of at most ``width`` columns; names are whole."""
-    return textwrap.fill(text, width, initial_indent=indent, subsequent_indent="  ", break_on_hyphens=False)
+    return textwrap.fill(text, width, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def text(section: Section, width: int) -> "Text":

@@ -105,6 +105,6 @@ def test_json_csv_and_the_frame_have_the_figures() -> None:
 
 def test_the_line_of_a_trial_has_its_calls() -> None:
     (row,) = (row for row in recorded("counts") if "callbacks" in row.trial)
-    line = " ".join(trial_line(1, 2, row, colour=False).split())
+    line = " ".join(trial_line(1, 2, row).split())
 
     assert line == "1/2 callbacks counts, 1 ms latency, 1 in flight 18 Python calls 3 system calls ok"

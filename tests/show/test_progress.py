@@ -98,12 +98,12 @@ def ticking(*seconds: float) -> Clock:
 
 
 def line_of(*given: Any, **changes: Any) -> str:
-    return trial_line(17, 84, crawl_row(*given, **changes), colour=False)
+    return trial_line(17, 84, crawl_row(*given, **changes))
 
 
 def test_a_good_trial_has_its_figures() -> None:
     line = line_of(latency="50ms", in_flight=1000, pages_per_s=9812.3, cpu_per_page_ns=38_000)
-    held = trial_line(1, 2, memory_row(held=2000, uss_bytes=63_300_000), colour=False)
+    held = trial_line(1, 2, memory_row(held=2000, uss_bytes=63_300_000))
 
     assert " ".join(line.split()) == "17/84 callbacks 50 ms latency, 1,000 in flight 9,810 pages/s 38.0 µs CPU/page ok"
     assert " ".join(held.split()) == "1/2 callbacks memory, 2,000 in flight 63.3 MB held (USS) ok"
@@ -113,7 +113,7 @@ def test_a_good_trial_has_its_figures() -> None:
 def test_the_numbers_stand_below_each_other_whatever_the_names() -> None:
     width = name_width(["thread_pool_executor", "callbacks"])
     found = [("thread_pool_executor", 20), ("callbacks", 40_000)]
-    lines = [trial_line(1, 2, crawl_row(name, pages_per_s=rate), colour=False, width=width) for name, rate in found]
+    lines = [trial_line(1, 2, crawl_row(name, pages_per_s=rate), width=width) for name, rate in found]
 
     assert len({line.index("CPU/page") for line in lines}) == 1
     assert "thread_pool_executor " in lines[0]
@@ -141,15 +141,15 @@ def test_a_trial_that_did_not_end_well_has_its_reason_and_no_figures(status: Sta
 
 
 def test_invalid_is_red_and_skipped_is_no_error(terminal: Terminal) -> None:
-    skipped = trial_line(1, 2, crawl_row(status="skipped", reason="not installed: aiohttp"), colour=True)
+    with redirect_stderr(terminal):
+        skipped = trial_line(1, 2, crawl_row(status="skipped", reason="not installed: aiohttp"))
+        assert GREEN in trial_line(1, 2, crawl_row())
+        assert RED in trial_line(1, 2, crawl_row(invalid=True))
 
     assert "skipped: not installed: aiohttp" in skipped
     assert "✗" not in skipped
     assert RED not in skipped
-    assert RED in trial_line(1, 2, crawl_row(invalid=True), colour=True)
     assert "\x1b" not in line_of(invalid=True)
-    with redirect_stderr(terminal):
-        assert GREEN in trial_line(1, 2, crawl_row()), "by default, it depends on standard error"
 
 
 def test_a_name_or_a_reason_cannot_move_the_cursor_or_break_the_line() -> None:
