@@ -12,16 +12,23 @@ from inflight.bench.show.markdown import code, escaped
 from inflight.bench.show.table import Cell, Detail, Section, Table
 from inflight.bench.show.terminal import DIM, GREEN, PLAIN, RED
 
-COLOURS: dict[Word, str] = dict(zip(WORDS, (GREEN, "\x1b[33m", RED, GREEN, DIM), strict=True))
-"""Colour of each verdict in a terminal."""
+COLOURS: dict[Word, str] = {
+    "true": GREEN,
+    "partly true": "\x1b[33m",
+    "not true here": RED,
+    "demonstration": GREEN,
+    "not tested": DIM,
+}
 
 
 def lines(report: Report, *, colour: bool = False) -> list[str]:
     """Return a line for each claim: its id, its verdict and its figures; ``colour`` is for terminals."""
     rows = []
     for verdict in report.claims:
-        before, after = (COLOURS[verdict.verdict], PLAIN) if colour else ("", "")
-        rows.append(f"{verdict.id:22}  {before}{verdict.word:24}{after}  {words.plain(verdict.measured, 900)}")
+        word = f"{verdict.word:24}"
+        if colour:
+            word = f"{COLOURS[verdict.verdict]}{word}{PLAIN}"
+        rows.append(f"{verdict.id:22}  {word}  {words.plain(verdict.measured, 900)}")
     return [*rows, *(f"{claim_id:22}  not part of --quick" for claim_id in report.left_out)]
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import click
 
-from inflight.bench.commands import run as commands
 from inflight.bench.commands.options import PLACE, QUIET, many_strategies, option
 from inflight.bench.commands.output import put, say
-from inflight.bench.measure import run as runs
+from inflight.bench.commands.run import execute, experiment_of, interruptible, say_left_out
+from inflight.bench.measure.run import RunError, new_folder, plan
 from inflight.bench.plan.experiment import named
 from inflight.bench.plan.judge import need
 from inflight.bench.race.lanes import Race, races
@@ -72,7 +72,7 @@ def run(*, folder: Path | None, chosen: Sequence[str], speed: float, out: Path |
 def show(race: Race, seconds: float) -> None:
     """Play a race on a terminal, and print its result."""
     if wants_live(sys.stdout):
-        with commands.interruptible():
+        with interruptible():
             watch(race, seconds)
     width = MAX_WIDTH
     if sys.stdout.isatty():
@@ -89,17 +89,17 @@ def _write(text: str, folder: Path, out: Path | None) -> None:
         say(f"race:  {path}")
     except OSError as error:
         if out is not None:
-            raise runs.RunError(f"--out: cannot write {path}: {error.strerror}") from error
+            raise RunError(f"--out: cannot write {path}: {error.strerror}") from error
         say(f"race:  not written: cannot write {path} ({error.strerror})")
 
 
 def _measured(chosen: Sequence[str], out: Path) -> Path:
     """Run the preset; return its folder. Raises KeyboardInterrupt when that was interrupted."""
-    experiment = commands.experiment_of(PRESET, chosen or None)
+    experiment = experiment_of(PRESET, chosen or None)
     need(len(experiment.strategies) >= 2, "--strategy is given once; a race needs two strategies")
-    trials = runs.plan(experiment)
-    commands.say_left_out(experiment, trials)
-    folder = runs.new_folder(out, experiment)
-    if commands.execute(folder, experiment, trials):
+    trials = plan(experiment)
+    say_left_out(experiment, trials)
+    folder = new_folder(out, experiment)
+    if execute(folder, experiment, trials):
         raise KeyboardInterrupt
     return folder

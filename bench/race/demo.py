@@ -10,12 +10,12 @@ from typing import Any
 from msgspec.structs import replace as edited
 
 from inflight import strategies
-from inflight.bench.commands import run as commands
 from inflight.bench.commands.options import JSON, QUIET
 from inflight.bench.commands.output import complain, put, say
+from inflight.bench.commands.run import experiment_of, interruptible
 from inflight.bench.measure import host
-from inflight.bench.measure import run as runs
 from inflight.bench.measure.crawl import run_trial
+from inflight.bench.measure.run import beside_the_server, plan
 from inflight.bench.measure.server import running
 from inflight.bench.measure.trial import Setting
 from inflight.bench.plan.trial import Trial
@@ -48,7 +48,7 @@ def run(*, as_json: bool) -> int:
     """
     stored = []
     cpus = host.choose_cpus(pin=True)
-    with commands.interruptible(), running(cpus.server) as server, runs.beside_the_server(cpus):
+    with interruptible(), running(cpus.server) as server, beside_the_server(cpus):
         for trial in trials():
             say(f"{trial.name}: {trial.workload.site.pages} pages, {trial.workload.in_flight} in flight ...")
             row = run_trial(trial, server, Setting("demo", cpus))
@@ -68,9 +68,9 @@ def run(*, as_json: bool) -> int:
 def trials() -> list[Trial]:
     """Return one round of the preset, of the installed strategies; crawls with one in flight are short, and last."""
     names = [name for name in strategies.models() if not strategies.describe(name).lack]
-    experiment = commands.experiment_of(PRESET, names, 1)
+    experiment = experiment_of(PRESET, names, 1)
     grids = [edited(grid, pages=ALONE_PAGES) if grid.in_flight == (1,) else grid for grid in experiment.crawl]
-    planned = runs.plan(edited(experiment, crawl=tuple(grids)))
+    planned = plan(edited(experiment, crawl=tuple(grids)))
     return sorted(planned, key=lambda trial: -trial.workload.in_flight)
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 import click
 
 from inflight.bench.ab.decide import EXITS
-from inflight.bench.commands import run as commands
 from inflight.bench.commands.options import JSON, MARKDOWN, PLACE, QUIET, option
 from inflight.bench.commands.output import put, say, say_plots
+from inflight.bench.commands.run import append, keep
+from inflight.bench.measure.host import without_places
 from inflight.bench.plan.judge import need
 from inflight.bench.rows.files import without_places
 
@@ -52,12 +53,10 @@ def run(*, places: Sequence[Path], out: Path | None, as_json: bool, markdown: Pa
     else:
         put(show.text(comparison))
     if out is not None:
-        from inflight.bench.runs.plot import picture
-
         text = json.dumps(show.to_json(comparison), indent=2, allow_nan=False)
         texts = {JSON_FILE: f"{text}\n", MARKDOWN_FILE: show.markdown(comparison)}
-        say_plots(commands.keep(out, texts, [picture(comparison)]))
+        say_plots(keep(out, texts, [show.picture(comparison)]))
         say(f"written: {out / MARKDOWN_FILE}")
     if markdown is not None:
-        commands.append(markdown, show.markdown(comparison))
+        append(markdown, show.markdown(comparison))
     return EXITS[comparison.verdict]

@@ -127,11 +127,12 @@ def compare(runs: Sequence[Run]) -> ComparedRuns:
     has_answer = pd.MultiIndex.from_frame(every[KEYS]).isin(pd.MultiIndex.from_frame(answered[KEYS]))
     rest = every[~has_answer]
     unlike = {key for run in runs[1:] for key in rows.machine_changes(runs[0].machine, run.machine)}
-    values = {key: [str(run.machine.get(key)) for run in runs] for key in sorted(unlike)}
-    values["clock"] = [str(clock(run.rows)) for run in runs]
-    abouts = [run.record for run in runs]
-    values |= {key: [about[key] for about in abouts] for key in abouts[0] if all(key in about for about in abouts)}
-    differences = {key: texts for key, texts in values.items() if len(set(texts)) > 1}
+    texts = []
+    for run in runs:
+        of_machine = {key: str(run.machine.get(key)) for key in sorted(unlike)}
+        texts.append(of_machine | {"clock": str(clock(run.rows))} | run.record)
+    known = pd.DataFrame(texts).dropna(axis="columns")
+    differences: Any = known.loc[:, known.ne(known.iloc[0]).any()].to_dict("list")
     is_unlike = bool(unlike) or "clock" in differences or not all(run.machine for run in runs)
     lonely = pd.crosstab(rest["arm"], rest["run"])
     return ComparedRuns(runs, means, answered, lonely, _points(means), differences, is_unlike)

@@ -1,9 +1,14 @@
+<<<<<<< HEAD
 """The comparison of stored runs (``compare``) as text, Markdown and JSON, for ``command``; ``plot`` uses its words."""
+=======
+"""The comparison of stored runs as text, Markdown, JSON and a plot."""
+>>>>>>> ae6c67f9 (Draw the tiles by the columns of their study, and join the plot of runs to its text)
 
 import json
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -13,8 +18,13 @@ from inflight.bench.frame.figures import FIGURES
 from inflight.bench.runs.compare import KEYS, MIN_RUNS, ComparedRuns
 from inflight.bench.show import markdown as form
 from inflight.bench.show import terminal, words
+from inflight.bench.show.looks import GREY, looks
+from inflight.bench.show.pictures import MAX_LINES, Label, Panel, Picture, Point, draw_labels, draw_series
 from inflight.bench.show.study import site_differences
 from inflight.bench.show.table import Group, Line, Section, Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 WIDTH = 100
 """Maximum width in a terminal."""
@@ -37,7 +47,17 @@ UNLIKE = "No verdict (machines or clocks differ, or are unknown)"
 POINTS = "Change points are by Apache Otava: p at most 0.001, not corrected for their number, and at least 2 %."
 """What stands below change points, and"""
 NO_POINTS = "Change points need Apache Otava: pip install apache-otava."
+<<<<<<< HEAD
 """what stands there without Otava."""
+=======
+MAX_PANELS = 6
+BESIDE = 0.05
+"""Distance between the points of two strategies in a run, so that their intervals do not cover each other."""
+OF_PLOT = (
+    "Points: means over blocks, a ratio to the baseline of the same run. Bars: 95 % intervals of that run. "
+    "Dashed: a change point."
+)
+>>>>>>> ae6c67f9 (Draw the tiles by the columns of their study, and join the plot of runs to its text)
 
 
 def title(comparison: ComparedRuns) -> str:
@@ -78,17 +98,18 @@ def workloads(means: pd.DataFrame) -> "pd.Series[str]":
     """Return the workload of each line of one figure: latency, number in flight, and what differs between lines."""
     lines = means.assign(site=site_differences(means["site"]))
     varied = [key for key in ("cpu", "connection", "site", "site_pages", "kind") if len(set(lines[key])) > 1]
-    values = lines[["latency", "in_flight", *varied]].to_dict("records")
-    names = (
-        [words.value_name(str(key), value) for key, value in line.items() if value]
-        for line in values
-    )  # fmt: skip
-    return pd.Series([words.join(", ", *each) for each in names], means.index)
+    names = []
+    for line in lines[["latency", "in_flight", *varied]].to_dict("records"):
+        texts = [words.value_name(str(key), value) for key, value in line.items() if value]
+        names.append(words.join(", ", *texts))
+    return pd.Series(names, means.index)
 
 
 def value_text(line: Any, value: float) -> str:
     """Write a value of a line: a ratio, or a figure in its unit."""
-    return units.times(value, 3) if line.is_ratio else FIGURES[line.figure].write(value, 3).removesuffix(" pages/s")
+    if line.is_ratio:
+        return units.times(value, 3)
+    return FIGURES[line.figure].write(value, 3).removesuffix(" pages/s")
 
 
 def _section(comparison: ComparedRuns) -> Section:
@@ -148,3 +169,53 @@ def _others(comparison: ComparedRuns) -> Iterator[Table]:
 def _values(lines: pd.DataFrame) -> Any:
     """Return the lines of a table as objects; infinity and NaN become null."""
     return json.loads(lines.to_json(orient="records"))
+
+
+# The plot
+
+
+def picture(comparison: ComparedRuns) -> Picture:
+    """Return the first figure that has ratios, or else the first one; of many workloads, those with the most lines."""
+    means = comparison.means
+    if means["is_ratio"].any():
+        means = means[means["is_ratio"]]
+    means = means[means["figure"] == means["figure"].iloc[0]]
+    means = means.assign(workload=workloads(means))
+    largest = means["workload"].value_counts(sort=False).nlargest(MAX_PANELS)
+    names = list(means["arm"].unique())
+    panels = []
+    for workload, lines in means.groupby("workload", sort=False):
+        if workload in largest:
+            draw = partial(_draw_workload, means=lines, names=names, comparison=comparison)
+            panels.append(Panel(str(workload), draw))
+    runs = [f"{n}:\N{NO-BREAK SPACE}{words.plain(run.name, 60)}" for n, run in enumerate(comparison.runs, 1)]
+    note = f"{title(comparison)}. {OF_PLOT}"
+    return Picture("compare", "Ratios over runs", note, panels, footer=" · ".join(runs))
+
+
+def _draw_workload(axes: "Axes", means: pd.DataFrame, names: Sequence[str], comparison: ComparedRuns) -> None:
+    known = looks(names[:MAX_LINES])
+    labels = list[Label]()
+    middle = (means["arm"].nunique() - 1) / 2
+    for place, (arm, group) in enumerate(means.groupby("arm", sort=False)):
+        aside = 1 + BESIDE * (place - middle)
+        points = [Point(each.run + aside, each.estimate, each.low, each.high) for each in records(group)]
+        labels += draw_series(axes, str(arm), points, known.get(str(arm)))
+    low = means["estimate"].min()
+    high = means["estimate"].max()
+    room = max(high - low, 0.05 * high)
+    bars = means[means["n"] > 1]
+    lowest = min([low, *bars["low"]])
+    highest = max([high, *bars["high"]])
+    axes.set_ylim(max(lowest, low - room) - 0.1 * room, min(highest, high + room) + 0.1 * room)
+    axes.set_xlim(0.6, len(comparison.runs) + 0.4)
+    axes.set_xticks(range(1, len(comparison.runs) + 1))
+    first = records(means)[0]
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.6g}" if first.is_ratio else value_text(first, value))
+    axes.set_xlabel("run")
+    against = f", ratio to {words.name(first.against)}" if first.is_ratio else ""
+    axes.set_ylabel(f"{FIGURES[first.figure].words}{against}")
+    if comparison.points is not None:
+        for run in comparison.points.merge(means, on=KEYS)["run_x"].unique():
+            axes.axvline(run + 0.5, color=GREY, linestyle=(0, (4, 3)), linewidth=1.5, zorder=1)
+    draw_labels(axes, labels)

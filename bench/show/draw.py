@@ -144,7 +144,7 @@ def is_too_wide(ratio: Any) -> bool:
 def _lines(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
     """Draw a line for each line of the table over the axis of the plot, with its name at its end."""
     study = part.study
-    plot = part.study.plots[0]
+    plot = study.plots[0]
     place = study.columns.index(plot.x)
     steps = list(dict.fromkeys(column[place] for column in part.columns))
     if plot.x == "in_flight":
@@ -243,16 +243,12 @@ def _dots(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
 
 def _tiles(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
     """Draw a tile for each column: who is best, in the colour of its name; pale where no difference is certain."""
-    keys = part.study.columns
-    across = part.study.plots[0].x
-    facet = part.study.plots[0].facet
-    (down,) = {*keys} - {across, facet}
+    down, across, _ = part.study.columns
     wide, high = (part.means.sort_values(ORDER.get(key, key))[key].unique().tolist() for key in (across, down))
     for column in columns:
         tile = part.tiles[column]
-        values = dict(zip(keys, column, strict=True))
-        x = wide.index(values[across])
-        y = high.index(values[down])
+        x = wide.index(column[1])
+        y = high.index(column[0])
         colour = look(tile.best[0]).colour if tile.is_decided else PALE
         hatch = "//" if tile.is_decided and len(tile.best) > 1 else ""
         alpha = 0.5 if tile.best else 0

@@ -94,18 +94,8 @@ def shell(title: str, body: Markup, css: str, js: str, data: Mapping[str, str]) 
         raise ValueError("a style, a script or its data would end its own element")
     safe = {name: Markup(value) for name, value in data.items()}  # noqa: S704  (JSON whose < are escaped)
     texts = {"style": Markup(style), "js": Markup(js)}  # noqa: S704
-    return (
-        str(
-            filled(
-                "page.html",
-                title=words.plain(title, 200),
-                body=body,
-                data=safe,
-                **texts,
-            )
-        )
-        + "\n"
-    )
+    whole = filled("page.html", title=words.plain(title, 200), body=body, data=safe, **texts)
+    return f"{whole}\n"
 
 
 @cache

@@ -284,19 +284,9 @@ def name_rows(axes: "Axes", names: Sequence[str], figures: Mapping[int, str] | N
 
 def in_lines(name: str) -> str:
     """Return a long name in two lines, so that it leaves room for the axes; cut if that is not enough."""
-    is_short = len(name) <= 24 or "\n" in name
-    return (
-        name
-        if is_short
-        else "\n".join(
-            textwrap.wrap(
-                name,
-                24,
-                max_lines=2,
-                placeholder="…",
-            )
-        )
-    )
+    if len(name) <= 24 or "\n" in name:
+        return name
+    return "\n".join(textwrap.wrap(name, 24, max_lines=2, placeholder="…"))
 
 
 def set_ticks(axis: Any, write: Callable[..., str], most: int = 4) -> None:

@@ -181,9 +181,7 @@ def written(part: Part) -> Callable[[Any], str]:
 
 def _grids(part: Part, title: str) -> Iterator[Table]:
     """Yield, for each value of the facet, who is best at each place."""
-    x = part.study.plots[0].x
-    facet = part.study.plots[0].facet
-    (y,) = set(part.study.columns) - {x, facet}
+    y, x, facet = part.study.columns
     texts = [tile_text(tile) for tile in part.tiles.values()]
     places = pd.DataFrame(part.columns, columns=list(part.study.columns)).assign(text=texts)
     for value, tiles in places.groupby(facet):

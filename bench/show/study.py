@@ -72,7 +72,7 @@ class Study:
     lines: tuple[str, ...] = ("arm",)
     """The keys whose values each have a line of the table."""
     columns: tuple[str, ...] = ("latency", "in_flight")
-    """The keys in which the figures of a line differ."""
+    """The keys in which the figures of a line differ; of tiles those down, across, and of the panels."""
     over: tuple[str, object] | None = None
     """The axis of a second table, with ratios, and its baseline: a value, ``reference`` (the arm of the block),
     ``first``, or ``best`` (the best value of each line)."""
@@ -335,16 +335,9 @@ def _medians(study: Study, trials: pd.DataFrame) -> pd.DataFrame:
     keys = ["arm", *study.columns]
     has_valid = trials.groupby(keys)["valid"].transform("any")
     counted = trials[trials["valid"] | ~has_valid]
-    wanted = (
-        {
-            *study.figures,
-            *study.texts,
-            study.below,
-            study.order,
-        }
-        if study.figures
-        else set(counted)
-    )
+    wanted = set(counted)
+    if study.figures:
+        wanted = {*study.figures, *study.texts, study.below, study.order}
     measured = [name for name in counted if name in wanted - {*KEYS, *OF_TRIAL, "line"}]
     numbers = [name for name in counted[measured].select_dtypes("number") if counted[name].notna().any()]
     groups = counted.groupby(keys, sort=False)

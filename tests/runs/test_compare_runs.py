@@ -16,7 +16,7 @@ from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import changed
 from inflight.bench.runs import show
 from inflight.bench.runs.compare import KEYS, MEMORY, MIN_RUNS, ComparedRuns, compare, read
-from inflight.bench.runs.plot import MAX_PANELS, picture
+from inflight.bench.runs.show import MAX_PANELS, picture
 from inflight.bench.show import pictures
 from tests.made_rows import MACHINE, arm_row, block_rows, crawl_row, edited, memory_rows
 from tests.runs.made_runs import busy, compared, noisy_run, saved, scaled, slowed
