@@ -162,7 +162,7 @@ def _answer(studies: Studies, answer: RunAnswer) -> Markup:
     if not studies.rows:
         return html.listed(["This run has no rows: it ended before its first trial."], html.ANSWER) + last
     if studies.decisions:
-        return html.listed([*conditions(studies), *findings(studies)], html.ANSWER) + last
+        return html.listed([*conditions(studies), *findings(studies, studies.decisions)], html.ANSWER) + last
     table = html.table(answer.table) if answer.columns else Markup()
     below = html.listed([*answer.sentences, coverage(studies.rows)], html.ANSWER)
     return html.listed(answer.state, "notes") + table + below + last

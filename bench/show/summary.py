@@ -169,10 +169,10 @@ def _name(place: Place) -> str:
 # The whole run
 
 
-def findings(studies: Studies) -> list[str]:
+def findings(studies: Studies, decided: Sequence[Section] = ()) -> list[str]:
     """Return the first findings of the decisions, or of the studies if there are none, and how many trials count."""
     measured = studies.sections if any(row.valid for row in studies.rows) else []
-    sentences = [sentence for section in studies.decisions or measured for sentence in section.sentences]
+    sentences = [sentence for section in decided or measured for sentence in section.sentences]
     return [*sentences[:MAX_SENTENCES], *limited(studies.rows), coverage(studies.rows)]
 
 
@@ -198,7 +198,7 @@ def summary_table(studies: Studies, width: int = WIDTH) -> "Text":
         before,
         Section("", (uncounted,)) if uncounted else None,
     ]
-    *sentences, last = findings(studies)
+    *sentences, last = findings(studies, decided)
     sentences += [*(before.sentences if before else ()), last]
     bullets = "\n".join(terminal.wrapped(f"• {sentence}", width) for sentence in sentences)
     parts = [
@@ -246,7 +246,7 @@ def as_markdown(studies: Studies) -> str:
 def _first(studies: Studies) -> list[str]:
     """Return the decisions in sentences, or else the answer, as Markdown."""
     if studies.decisions:
-        return [markdown.listed([*answers.conditions(studies), *findings(studies)])]
+        return [markdown.listed([*answers.conditions(studies), *findings(studies, studies.decisions)])]
     answer = answers.answer_of(studies)
     below = list(dict.fromkeys([*answer.sentences, *findings(studies)]))
     table = markdown.markdown(Section("", (answer.table,))) if answer.columns else ""
