@@ -186,11 +186,7 @@ def run(
         rest = f"after {words.counted(done, 'block')}; rows kept in {folder}"
         complain(f"interrupted {rest if done else 'before the first block ended'}")
         return 130
-    from inflight.bench.ab.plot import picture
-
-    plots = [picture(result, rows.machine(folder))]
-    finish(folder, show.to_json(result), show.text(result), show.markdown(result), markdown, plots, as_json=as_json)
-    return EXITS[result.decision.verdict]
+    return conclude(folder, result, markdown, as_json=as_json)
 
 
 def ready(planned: Comparison, files: Path) -> tuple[Comparison, Arms]:
@@ -283,6 +279,15 @@ def rule_within(budget_s: float | None, block_s: float, planned: Comparison) -> 
     say(f"{planned.cycles} cycles of slices per block; {', '.join(times)}")
     say(f"detectable: {sizes[0]} if blocks vary by {NOISE[0]:.0%}, {sizes[1]} if they vary by {NOISE[1]:.0%}")
     return rule
+
+
+def conclude(folder: Path, result: Result, markdown: Path | None, *, as_json: bool) -> int:
+    """Print the verdict, write it into the folder of its rows, and return its exit code."""
+    from inflight.bench.ab.plot import picture
+
+    plots = [picture(result, rows.machine(folder))]
+    finish(folder, show.to_json(result), show.text(result), show.markdown(result), markdown, plots, as_json=as_json)
+    return EXITS[result.decision.verdict]
 
 
 def finish(

@@ -70,16 +70,26 @@ def contrast(lines: pd.DataFrame, over: str, baseline: object, by: Sequence[str]
         of_base = sides.pop(base)
         compared = {}
         for side, readings in sides.items():
-            pair = pairs.get(side, ratios.ALONE)
-            compared[side] = ratios.compare(readings, of_base, pair)
+            compared[side] = ratios.compare(readings, of_base, pairs.get(side, ratios.ALONE))
         for side, p in _corrected(compared).items():
             ratio = compared[side]
-            next_run = map(stats.exp, ratio.next_run())
             this_run = ratio.this_run().ratio()
-            ends = this_run.low, this_run.high, *next_run
-            answer = "unknown" if is_noisy else ratio.answer(p)
-            resolution = stats.exp(ratio.resolution)
-            table.append((*key, side, base, this_run.estimate, *ends, this_run.n, p, resolution, answer, ratio))
+            table.append(
+                (
+                    *key,
+                    side,
+                    base,
+                    this_run.estimate,
+                    this_run.low,
+                    this_run.high,
+                    *map(stats.exp, ratio.next_run()),
+                    this_run.n,
+                    p,
+                    stats.exp(ratio.resolution),
+                    "unknown" if is_noisy else ratio.answer(p),
+                    ratio,
+                )
+            )
     return pd.DataFrame(table, columns=[*by, over, *CONTRAST, "as_log"])
 
 

@@ -95,9 +95,11 @@ def with_cycles(
     """
     timed = {(row.run, row.trial): row for row in rows if row.IS_TIMED}
     of = [timed.get(place) for place in zip(lines["run"], lines["trial"], strict=True)]
+    cycles: list[Any] = [ratios.by_cycle(row, figure) for row, figure in zip(of, lines["figure"], strict=True)]
+    cells: list[Any] = [None if row is None else ratios.cell_of(row) for row in of]
     more = lines.assign(
-        cycles=[ratios.by_cycle(row, figure) for row, figure in zip(of, lines["figure"], strict=True)],
-        cell=[None if row is None else ratios.cell_of(row) for row in of],
+        cycles=cycles,
+        cell=cells,
         is_waiting=[row is not None and ratios.is_waiting(row) for row in of],
         is_noisy=noise.is_noisy(row for row in rows if not row.is_compared),
     )

@@ -136,8 +136,14 @@ def verify(lines: DataFrame, chosen: list[dict[str, Any]]) -> dict[str, Any]:
         if mean is not None:
             measured = _ends(mean.estimate, mean.low, mean.high)
             off = (measured[0] or 0) / expected - 1
-        figures = {"expected_pages_per_s": expected, "measured_pages_per_s": measured, "off": off}
-        models.append({"strategy": name, **figures})
+        models.append(
+            {
+                "strategy": name,
+                "expected_pages_per_s": expected,
+                "measured_pages_per_s": measured,
+                "off": off,
+            }
+        )
     off = max(abs(model["off"]) for model in models) if len(means) == len(models) else None
     against = contrast(rates, "strategy", chosen[0]["strategy"], ["figure"])
     is_beaten = ((against["answer"] == "differs") & (against["estimate"] > 1)).any()

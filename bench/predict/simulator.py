@@ -58,8 +58,15 @@ def _models(costs: dict[str, list[Any]]) -> list[dict[str, Any]]:
     for name, points in sorted(costs.items(), key=lambda item: item[1][-1][1]):
         look = known[name]
         dashes = () if look.dashes == "-" else look.dashes[1]
-        texts = {"name": words.plain(name), "colour": look.number, "marker": look.marker}
-        models.append(texts | {"dashes": " ".join(f"{2 * dash:g}" for dash in dashes), "costs": points})
+        models.append(
+            {
+                "name": words.plain(name),
+                "colour": look.number,
+                "marker": look.marker,
+                "dashes": " ".join(f"{2 * dash:g}" for dash in dashes),
+                "costs": points,
+            }
+        )
     return models
 
 

@@ -127,7 +127,8 @@ def _by_module(row: Row) -> Column:
     """Return the Python calls of each file, and all C calls."""
     calls = Counter[str]()
     for name, number in (row.measured.python_calls or {}).items():
-        calls[name.partition(":")[0]] += number
+        file = name.partition(":")[0]
+        calls[file] += number
     if row.measured.c_calls_per_page is not None:
         calls[C_CALLS] = row.measured.c_calls_per_page
     return {name: (number,) for name, number in calls.items()}
@@ -140,14 +141,20 @@ def _by_name(row: Row) -> Column:
 
 def _timed(row: Row) -> Column:
     """Return the counts that depend on time, of the lowest and of the highest of the repeats."""
+    pages = row.measured.pages
     column = {}
     for name, words in TIMED.items():
-        if counts := getattr(row.measured, name):
-            column[words] = (min(counts) / row.measured.pages, max(counts) / row.measured.pages)
+        counts = getattr(row.measured, name)
+        if counts:
+            column[words] = (min(counts) / pages, max(counts) / pages)
     return column
 
 
-DETAILS = {"Calls by module": _by_module, "System calls": _by_name, "Counts that depend on time": _timed}
+DETAILS = {
+    "Calls by module": _by_module,
+    "System calls": _by_name,
+    "Counts that depend on time": _timed,
+}
 """What makes a column of the tables in each detail."""
 
 

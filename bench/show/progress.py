@@ -213,14 +213,12 @@ def table_so_far(planned: Mapping[str, int], rows: Sequence[Row]) -> str:
     by_workload: dict[str, list[Row]] = {}
     for row in timed:
         by_workload.setdefault(row.workload.id, []).append(row)
-    fast, slow = (
-        choose(
-            by_workload.values(),
-            key=lambda many: many[0].workload.mean_latency_ns,
-            default=[],
-        )
-        for choose in (min, max)
-    )
+
+    def latency_ns(many: list[Row]) -> int:
+        return int(many[0].workload.mean_latency_ns)
+
+    fast = min(by_workload.values(), key=latency_ns, default=[])
+    slow = max(by_workload.values(), key=latency_ns, default=[])
     width = name_width(planned)
     lines = [
         f"{'':{width}}  CPU time              memory",

@@ -209,6 +209,7 @@ def as_json(studies: "Studies") -> dict[str, Any]:
 
     counted = (row for row in studies.rows if row.HAS_STRATEGY and not row.is_compared)
     stacks = {row.arm: row.stack for row in counted}
+    shared_first = sorted(stacks.items(), key=lambda item: (item[1] != "shared", item[0]))
     return {
         "format": FORMAT,
         "runs": sorted({row.run for row in studies.rows}),
@@ -224,7 +225,7 @@ def as_json(studies: "Studies") -> dict[str, Any]:
                 "trials": sum(row.arm == name for row in studies.rows),
                 "valid": sum(row.arm == name and row.valid for row in studies.rows),
             }
-            for name, stack in sorted(stacks.items(), key=lambda item: (item[1] != "shared", item[0]))
+            for name, stack in shared_first
         ],
         "answer": answer_of(studies).as_json(),
         **studies.as_json(),

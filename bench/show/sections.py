@@ -242,7 +242,8 @@ def _listed_tables(part: Part) -> Iterator[Table]:
         some = slice(first, first + MAX_TURNED)
         every = [(head, *values[some]) for head, *values in columns]
         turned = [line for line in every if {*line[1:]} - {"-", ""}]
-        yield Table(title, ("", *names[some]), turned, () if first else tuple(below))
+        notes = () if first else tuple(below)
+        yield Table(title, ("", *names[some]), turned, notes)
 
 
 # Of slopes

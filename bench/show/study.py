@@ -182,7 +182,8 @@ class Part:
     def columns(self) -> list[Column]:
         """The columns, in order."""
         ordered = self.means.sort_values([ORDER.get(key, key) for key in self.study.columns])
-        return list(dict.fromkeys(ordered[list(self.study.columns)].itertuples(index=False, name=None)))
+        columns = ordered[list(self.study.columns)].itertuples(index=False, name=None)
+        return list(dict.fromkeys(columns))
 
     def head(self, column: Column) -> str:
         """Write the head of a column."""
@@ -228,7 +229,8 @@ class Part:
     def ratios(self) -> pd.DataFrame:
         """The ratios to the baseline of a study with an axis, by line and columns."""
         assert self.study.over is not None
-        (axis, baseline), lines = self.study.over, self.compared
+        axis, baseline = self.study.over
+        lines = self.compared
         if axis == "arm":
             table = contrast(lines, axis, baseline, [*self.study.columns, "reference"])
             return table.assign(line=table["arm"].map(words.name))
@@ -293,11 +295,8 @@ class Part:
             if best.n > 1:
                 tied = [mean.line for mean in others if mean.answer != "differs"]
                 ratio = best.estimate / others[-1].estimate
-                tiles[column] = Tile(
-                    (best.line, *tied),
-                    max(ratio, 1 / ratio),
-                    len(tied) < len(others),
-                )
+                lead = max(ratio, 1 / ratio)
+                tiles[column] = Tile((best.line, *tied), lead, len(tied) < len(others))
         return tiles
 
     @property
@@ -391,7 +390,8 @@ def parts(study: Study, source: pd.DataFrame) -> list[Part]:
     rows = rows.assign(line=line.str.strip().map(words.name))
     # Long names may be equal as they are shown; lines of one name have one stack, whatever the rows of a stranger say.
     rows = rows.assign(stack=rows.groupby("line")["stack"].transform("first"))
-    able = [part for part in (Part(study, *group) for group in _split(study, rows)) if part.is_shown()]
+    every = [Part(study, *group) for group in _split(study, rows)]
+    able = [part for part in every if part.is_shown()]
     if study.measure == "mean":
         able.sort(key=lambda part: (not part.means["valid"].any(), -len(part.means)))
     elif study.measure == "median":

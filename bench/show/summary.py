@@ -76,7 +76,8 @@ def not_counted(rows: Sequence[Row]) -> Table | None:
     if not cases:
         return None
     lines = []
-    for kind, examples in sorted(cases.items(), key=lambda item: -len(item[1]))[:MAX_REASONS]:
+    most_first = sorted(cases.items(), key=lambda item: -len(item[1]))
+    for kind, examples in most_first[:MAX_REASONS]:
         names = list(dict.fromkeys(name for name, _ in examples))
         if len(names) > MAX_NAMES:
             names[MAX_NAMES:] = [f"{len(names) - MAX_NAMES} more"]
@@ -94,7 +95,8 @@ def validity(rows: Sequence[Row]) -> Section:
             verdicts[check.name][check.verdict] += 1
     heads = ("check", "passed", "failed", "not applicable")
     lines: list[Line] = []
-    for name, counts in sorted(verdicts.items(), key=lambda item: (-item[1]["failed"], not item[1]["passed"])):
+    worst_first = sorted(verdicts.items(), key=lambda item: (-item[1]["failed"], not item[1]["passed"]))
+    for name, counts in worst_first:
         sign = "✓" if counts["passed"] else "–"  # noqa: RUF001  (a dash: neither)
         if counts["failed"]:
             sign = "✗"

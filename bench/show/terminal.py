@@ -102,17 +102,10 @@ def _grids(table: Table, columns: Sequence[int], width: int) -> "Iterator[Render
     longest = {n: max(len(line[n]) for line in [heads, *table.cells]) for n in columns}
     rest = sum(min(MIN_NAME, longest[n]) for n in columns if n not in figures)
     for mark in (" ", "\n"):
-        lines = [
-            [
-                re.sub(
-                    r" (?=[±(])",
-                    mark,
-                    words.plain(cell, 1000),
-                )
-                for cell in line
-            ]
-            for line in table.cells
-        ]
+        lines = list[list[str]]()
+        for written in table.cells:
+            plain = (words.plain(cell, 1000) for cell in written)
+            lines.append([re.sub(r" (?=[±(])", mark, cell) for cell in plain])
         widths = {}
         for n in figures:
             parts = "\n".join(line[n] for line in lines).split("\n")
@@ -152,6 +145,6 @@ def _grids(table: Table, columns: Sequence[int], width: int) -> "Iterator[Render
                 grid.add_section()
             grid.add_row(Text(line.text, "italic"))
         else:
-            written = next(cells)
-            grid.add_row(*(Text(written[n], "dim red" if "✗" in written[n] else "") for n in columns))
+            row = next(cells)
+            grid.add_row(*(Text(row[n], "dim red" if "✗" in row[n] else "") for n in columns))
     yield grid
