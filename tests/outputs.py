@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 RUNS = sorted(path.parent.name for path in RECORDED.glob("*/rows.jsonl.xz"))
+NOISE = 1e-6
+"""Bytes: an intercept below it is 0 but for the rounding of the linear algebra, which differs between machines."""
 OUTLINED = {"title", "h1", "h2", "h3", "caption", "summary"}
 """The elements of a page whose text is in its outline."""
 
@@ -144,6 +146,8 @@ def _lines(value: Any, path: str = "") -> Iterator[str]:
 
 def _rounded(value: Any) -> Any:
     if isinstance(value, dict):
+        if abs(value.get("intercept") or 1.0) < NOISE:
+            value = value | {"intercept": 0.0}
         return {name: _rounded(each) for name, each in value.items() if each is not None}
     if isinstance(value, list):
         return [_rounded(each) for each in value]
