@@ -32,6 +32,13 @@ REFERENCE = "callbacks"
 MAX_WAIT_S = 600
 """Maximum time of a fetch in a block: it waits behind its gate during the slices of all other arms."""
 
+LATENCIES, PAGES_LATENCIES = 20, 24
+"""Minimum length of a window, in added latencies: in all, and over the number in flight.
+
+With 1 in flight, 20 latencies have 18 or 19 pages: one that the begin cuts, and each takes a little longer than its
+latency.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:

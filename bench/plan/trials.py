@@ -15,7 +15,7 @@ from msgspec import structs, to_builtins
 from inflight.bench.plan.experiment import Experiment
 from inflight.bench.plan.grid import Grid, ThroughputTable
 from inflight.bench.plan.judge import need
-from inflight.bench.plan.trial import MAX_WAIT_S, REFERENCE, Trial, placebo
+from inflight.bench.plan.trial import LATENCIES, MAX_WAIT_S, PAGES_LATENCIES, REFERENCE, Trial, placebo
 from inflight.bench.rows.files import without_places
 from inflight.bench.rows.kinds import Arm, CrawlWorkload
 from inflight.bench.rows.parts import Kind
@@ -33,10 +33,8 @@ _COUNT_NS, _COUNTED_NS = 900_000_000, {"shared": 400_000_000, "own": 900_000_000
 _ARM_NS = 350_000_000
 """For an arm to start, warm up and end."""
 _SLICE_NS, _SLICE_FETCHES, _SLICE_ROUNDS = 55_000_000, 20, 4
-"""Shortest slice in nanoseconds; and how many fetches, and rounds of all fetches in flight, do their CPU work in a
-slice."""
-_SLICE_LATENCIES, _ALONE_LATENCIES = 22, 26
-"""How long a slice lasts, in added latencies: with more in flight, and with 1 (``measure.blocks.block.lengths``)."""
+_AROUND_WINDOW = 2
+"""Latencies of a slice besides those of its window: in which it settles, and until all are held again."""
 _LAG_SLICE_NS = 300_000_000
 """Shortest slice in nanoseconds where the lag of an arm is measured."""
 _CROWD_NS, _MOST_SLICE_NS = 150_000, 750_000_000
@@ -167,7 +165,7 @@ def _block(
 
     With an added latency there is no placebo, because each slice lasts for twenty latencies.
     """
-    waits_ns = workload.mean_latency_ns * max(_SLICE_LATENCIES, _ALONE_LATENCIES / workload.in_flight)
+    waits_ns = workload.mean_latency_ns * (_AROUND_WINDOW + max(LATENCIES, PAGES_LATENCIES / workload.in_flight))
     reference = structs.replace(arms[0], role="reference")
     every = (reference, *([] if waits_ns else [placebo(reference)]), *arms[1:])
     wait_s = 2 * (len(every) - 1) * waits_ns / 1e9

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inflight.bench.measure.blocks.block import LATENCIES, MAX_ROUND_NS, MS, PAGES, lengths
+from inflight.bench.measure.blocks.block import MAX_ROUND_NS, MS, PAGES, lengths
 from inflight.bench.plan.grid import endless
+from inflight.bench.plan.trial import LATENCIES
 from inflight.bench.rows import files as rows
 from inflight.fake_server.site import SiteConfig
 

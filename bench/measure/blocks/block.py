@@ -34,7 +34,7 @@ from inflight.bench.measure.process import Runtime
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Setting
 from inflight.bench.measure.worker.finished import SAMPLE_STEP_NS
-from inflight.bench.plan.trial import MAX_WAIT_S, Trial
+from inflight.bench.plan.trial import LATENCIES, MAX_WAIT_S, PAGES_LATENCIES, Trial
 from inflight.bench.rows.kinds import Arm
 from inflight.strategies import Description
 from inflight.strategies.base import Job
@@ -45,12 +45,6 @@ MS = 1_000_000
 """Nanoseconds of a millisecond."""
 WARM_NS = 60 * MS
 """How long each arm runs before the first slice, while its cost per page is measured."""
-LATENCIES, PAGES_LATENCIES = 20, 24
-"""Minimum length of a window, in added latencies: in all, and over the number in flight.
-
-With 1 in flight, 20 latencies have 18 or 19 pages: one that the begin cuts, and each takes a little longer than its
-latency.
-"""
 MAX_DEMAND_SHARE = 0.7
 """Share of the server's core up to which a workload with an added latency is measured.
 
