@@ -14,7 +14,6 @@ from inflight.bench.ab.decide import EXITS
 from inflight.bench.commands.options import JSON, MARKDOWN, PLACE, QUIET, option
 from inflight.bench.commands.output import put, say, say_plots
 from inflight.bench.commands.run import append, keep
-from inflight.bench.measure.host import without_places
 from inflight.bench.plan.judge import need
 from inflight.bench.rows.files import without_places
 

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""The comparison of stored runs (``compare``) as text, Markdown and JSON, for ``command``; ``plot`` uses its words."""
-=======
 """The comparison of stored runs as text, Markdown, JSON and a plot."""
->>>>>>> ae6c67f9 (Draw the tiles by the columns of their study, and join the plot of runs to its text)
 
 import json
 import math
@@ -47,9 +43,7 @@ UNLIKE = "No verdict (machines or clocks differ, or are unknown)"
 POINTS = "Change points are by Apache Otava: p at most 0.001, not corrected for their number, and at least 2 %."
 """What stands below change points, and"""
 NO_POINTS = "Change points need Apache Otava: pip install apache-otava."
-<<<<<<< HEAD
 """what stands there without Otava."""
-=======
 MAX_PANELS = 6
 BESIDE = 0.05
 """Distance between the points of two strategies in a run, so that their intervals do not cover each other."""
@@ -57,7 +51,6 @@ OF_PLOT = (
     "Points: means over blocks, a ratio to the baseline of the same run. Bars: 95 % intervals of that run. "
     "Dashed: a change point."
 )
->>>>>>> ae6c67f9 (Draw the tiles by the columns of their study, and join the plot of runs to its text)
 
 
 def title(comparison: ComparedRuns) -> str:
