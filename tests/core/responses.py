@@ -1,8 +1,8 @@
 """Responses of a server as some are and some are not, and which clients accept each of them.
 
 What the RFCs permit a client to accept, and three of four clients do, is accepted by ours too; all else is refused. The
-letters are those of the clients that read the response, from a connection that stays open: aiohttp, httpx, requests and
-curl.
+letters are those of the clients that read the response, from a connection that stays open: aiohttp 3.14.5, httpx
+0.28.1, requests 2.34.2 and curl (pycurl 7.49.0).
 """
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"

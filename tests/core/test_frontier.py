@@ -76,28 +76,8 @@ def test_links_are_read_in_the_encoding_of_their_page() -> None:
     assert not finish(frontier, second, html("/é", charset="utf-8"))
 
 
-@pytest.mark.parametrize("exclude", ["no", "/no", r"/no($|\?)", "^http://h/no"])
-def test_what_matches_the_exclude_pattern_is_not_followed(exclude: str) -> None:
-    frontier = frontier_of("http://h/", "http://h/r", exclude=exclude)
-    page, moved = frontier.roots()
-
-    assert urls(finish(frontier, page, html("/no", "/yes", "/no?x", "./no"))) == ["http://h/yes"]
-    assert not finish(frontier, moved, redirect("/no"))
-    assert page.num_urls == 1
-
-
 def test_a_root_is_fetched_whatever_the_exclude_pattern_says() -> None:
     assert urls(frontier_of(exclude="h").roots()) == [ROOT]
-
-
-def test_foreign_hosts_are_not_followed() -> None:
-    frontier = frontier_of("http://h/", "http://h/r")
-    page, moved = frontier.roots()
-
-    assert not finish(frontier, page, html("http://other/", "//other/x", "http://sub.h/"))
-    assert not finish(frontier, moved, redirect("http://other/"))
-    assert page.num_urls == 0
-    assert moved.next_url == "http://other/"
 
 
 @pytest.mark.parametrize(
@@ -118,13 +98,6 @@ def test_a_fetch_knows_where_to_connect_and_what_to_send(url: str, host: str, po
     assert (fetch.origin.host, fetch.origin.port) == (host, port)
     assert fetch.request.startswith(f"GET /x HTTP/1.1\r\nHost: {field}\r\n".encode())
     assert fetch.request.endswith(b"\r\n\r\n")
-
-
-@pytest.mark.parametrize(("connection", "closes"), [("keep-alive", False), ("per-fetch", True)])
-def test_a_request_says_close_when_each_fetch_has_its_connection(connection: str, closes: bool) -> None:
-    (fetch,) = frontier_of(connection=connection).roots()
-
-    assert (b"\r\nConnection: close\r\n" in fetch.request) is closes
 
 
 # Redirects
@@ -176,17 +149,6 @@ def test_a_redirect_to_nowhere_to_https_or_to_itself_is_a_result(location: str |
     assert not finish(frontier, root, redirect(location))
     assert (root.status, root.next_url, root.error) == (302, next_url, None)
     assert frontier.done
-
-
-def test_a_redirect_to_what_was_seen_is_not_followed() -> None:
-    frontier = frontier_of("http://h/1", "http://h/2", "http://h/3")
-    first, second, third = frontier.roots()
-
-    assert not finish(frontier, first, redirect("/2"))
-    assert urls(finish(frontier, second, redirect("/new"))) == ["http://h/new"]
-    assert not finish(frontier, third, redirect("/new"))
-    assert [fetch.next_url for fetch in (first, second, third)] == ["http://h/2", "http://h/new", "http://h/new"]
-    assert third.error is None
 
 
 @pytest.mark.parametrize("limit", [0, 1, 3, 10])
@@ -259,19 +221,6 @@ def test_links_mean_what_each_of_them_means_alone(pages: list[list[str]], exclud
 # Failures
 
 
-@pytest.mark.parametrize("tries", [1, 2, 4])
-def test_a_fetch_that_fails_is_tried_so_often_and_then_recorded(tries: int) -> None:
-    frontier = frontier_of(max_tries=tries)
-    (root,) = frontier.roots()
-
-    handed_back = [list(fail(frontier, root, ConnectionResetError())) for _ in range(tries)]
-
-    assert handed_back == [[root]] * (tries - 1) + [[]]
-    (page,) = frontier.pages()
-    assert (page.status, page.error, page.tries) == (None, "connection reset", tries)
-    assert frontier.done
-
-
 def test_what_is_not_followed_is_counted_once_with_its_reason() -> None:
     left = (
         "https://h/",
@@ -299,16 +248,6 @@ def test_what_is_not_followed_is_counted_once_with_its_reason() -> None:
         "invalid link": 1, "https redirect": 1, "other-host redirect": 1, "excluded redirect": 1,
         "invalid redirect": 1, "targetless redirect": 1, "image/png page": 1,
     }  # fmt: skip
-
-
-@pytest.mark.parametrize("status", [400, 404, 410, 500, 503, 599])
-def test_http_errors_are_results_and_not_tried_again(status: int) -> None:
-    frontier = frontier_of()
-    (root,) = frontier.roots()
-
-    assert not finish(frontier, root, make_response(status, "text/html", None, b'<a href="/x">', keep_alive=True))
-    (page,) = frontier.pages()
-    assert (page.status, page.error, page.tries, page.num_urls) == (status, None, 1, 0)
 
 
 @pytest.mark.parametrize(
@@ -483,19 +422,3 @@ class AnyCrawl(RuleBasedStateMachine):
 
 AnyCrawl.TestCase.settings = thorough
 TestAnyCrawl = AnyCrawl.TestCase
-
-
-@thorough
-@given(st.lists(st.lists(st.integers(0, 9), max_size=5), min_size=10, max_size=10), st.randoms(use_true_random=False))
-def test_new_links_add_up_to_all_pages_in_whatever_order_the_crawl_runs(graph: list[list[int]], order: Any) -> None:
-    frontier = frontier_of("http://h/0")
-    waiting = list(frontier.roots())
-
-    while waiting:
-        fetch = waiting.pop(order.randrange(len(waiting)))
-        number = int(fetch.url.removeprefix("http://h/"))
-        waiting.extend(finish(frontier, fetch, html(*(f"/{n}" for n in graph[number]))))
-
-    pages = {page.url: page for page in frontier.pages()}
-    assert sum(page.num_new_urls for page in pages.values()) == len(pages) - 1
-    assert all(page.num_urls == len(set(graph[int(url[-1])])) for url, page in pages.items())

@@ -17,7 +17,6 @@ from inflight.strategies.core.http1 import (
     ResponseParser,
     TooLargeError,
     is_stale,
-    make_response,
     request_tail,
 )
 from tests.core.generators import Made, responses, thorough
@@ -145,14 +144,6 @@ def test_the_first_location_is_read_as_it_stands(value: bytes, location: str) ->
 
     assert response is not None
     assert response.location == location
-
-
-@pytest.mark.parametrize("status", [200, 404])
-@pytest.mark.parametrize("kind", ["text/html", "application/xml", "text/plain", "application/xhtml+xml", None])
-def test_links_are_looked_for_in_good_pages_of_two_types(status: int, kind: str | None) -> None:
-    response = make_response(status, kind, None, b'<a href="/x">', keep_alive=True)
-
-    assert response.links == ([b"/x"] if status == 200 and kind in {"text/html", "application/xml"} else [])
 
 
 # Responses as they should not be; tests/core/responses.py has those that clients disagree about

@@ -1,5 +1,6 @@
 """The timer of loop lag: a fixed grid of due times, and how late each of them was."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,10 +10,6 @@ MS = 1_000_000
 ALWAYS = [[0, 10**18]]
 
 
-def lateness_ms(timer: Timer, *windows: tuple[int, int], rest_ms: int = 10**6) -> list[float]:
-    return [late / MS for late in timer.lateness_ns([[b * MS, e * MS] for b, e in windows], [rest_ms * MS])]
-
-
 def test_a_timer_that_is_not_due_does_not_fire() -> None:
     timer = Timer(0)
 
@@ -20,48 +17,34 @@ def test_a_timer_that_is_not_due_does_not_fire() -> None:
     assert not timer.firings
 
 
-def test_a_timer_that_fires_late_keeps_its_grid() -> None:
+@pytest.mark.parametrize(
+    ("fired_ms", "due_ms", "windows_ms", "rest_ms", "late_ms"),
+    {
+        "it fires late and keeps its grid": ([13, 21], 30, [[0, 1000]], [1000], [3, 1]),
+        "a stall makes every due time within it late": ([45], 50, [[0, 1000]], [1000], [35, 25, 15, 5]),
+        "only due times within windows count": ([10, 24, 30, 40, 50], 60, [[15, 25], [40, 50]], [1000, 1000], [4, 0]),
+        "it fires after the window of its due time": ([27], 30, [[15, 25]], [1000], [7]),
+        "time after the crawl came to rest is not lateness": ([500], 510, [[15, 25]], [28], [8]),
+    }.values(),
+)
+def test_each_due_time_within_a_window_is_late_until_the_timer_fires_or_the_crawl_rests(
+    fired_ms: list[int], due_ms: int, windows_ms: list[list[int]], rest_ms: list[int], late_ms: list[int]
+) -> None:
     timer = Timer(0)
+    due_ns = [timer.fire(at_ms * MS) for at_ms in fired_ms]
 
-    assert timer.fire(13 * MS) == 20 * MS
-    assert timer.fire(21 * MS) == 30 * MS
-    assert lateness_ms(timer, (0, 1000)) == [3, 1]
+    windows_ns = [[begin * MS, end * MS] for begin, end in windows_ms]
+    found = timer.lateness_ns(windows_ns, [at_ms * MS for at_ms in rest_ms])
 
-
-def test_a_stall_makes_every_due_time_within_it_late() -> None:
-    timer = Timer(0)
-
-    assert timer.fire(45 * MS) == 50 * MS
-    assert lateness_ms(timer, (0, 1000)) == [35, 25, 15, 5]
+    assert due_ns[-1] == due_ms * MS
+    assert list(found) == [late * MS for late in late_ms]
 
 
 def test_a_timer_that_fires_a_little_early_is_on_time() -> None:
     timer = Timer(0)
 
     assert timer.fire(PERIOD_NS - EARLY_NS // 2) == 2 * PERIOD_NS
-    assert lateness_ms(timer, (0, 1000)) == [0]
-
-
-def test_only_due_times_within_windows_count() -> None:
-    timer = Timer(0)
-    for at_ms in (10, 24, 30, 40, 50):
-        timer.fire(at_ms * MS)
-
-    assert timer.lateness_ns([[15 * MS, 25 * MS], [40 * MS, 50 * MS]], [10**18, 10**18]) == [4 * MS, 0]
-
-
-def test_a_due_time_of_a_window_that_fires_after_the_window_counts() -> None:
-    timer = Timer(0)
-    timer.fire(27 * MS)
-
-    assert lateness_ms(timer, (15, 25)) == [7]
-
-
-def test_time_after_the_crawl_came_to_rest_is_not_lateness() -> None:
-    timer = Timer(0)
-    timer.fire(500 * MS)
-
-    assert lateness_ms(timer, (15, 25), rest_ms=28) == [8]
+    assert list(timer.lateness_ns(ALWAYS, [10**18])) == [0]
 
 
 @given(st.lists(st.integers(0, 60 * MS), max_size=40))

@@ -1,8 +1,7 @@
 """Which links a page has, which URLs they mean, and which hosts may be visited."""
 
 import codecs
-from html import escape
-from urllib.parse import quote, urljoin
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
@@ -297,13 +296,9 @@ def test_the_pages_encoding_says_what_its_links_mean(encoding: str) -> None:
 @pytest.mark.parametrize(
     ("encoding", "codec", "text"),
     [
-        ("Shift_JIS", "shift_jis", "/日本"), ("Windows-31J", "cp932", "/日本"), ("euc-jp", "euc_jp", "/日本"),
-        ("iso-2022-jp", "iso2022_jp", "/日本"), ("gbk", "gbk", "/中国"), ("gb2312", "gb2312", "/中国"),
-        ("gb18030", "gb18030", "/中国"), ("big5", "big5", "/中國"), ("big5-hkscs", "big5hkscs", "/中國"),
-        ("euc-kr", "euc_kr", "/한국"), ("ks_c_5601-1987", "euc_kr", "/한국"), ("windows-949", "cp949", "/한국"),
-        ("koi8-r", "koi8-r", "/яя"), ("koi8-u", "koi8-u", "/яя"), ("ibm866", "cp866", "/яя"),
-        ("windows-1251", "cp1251", "/яя"), ("iso-8859-5", "iso8859-5", "/яя"), ("macintosh", "mac-roman", "/éé"),
-        ("windows-874", "cp874", "/ไทย"), ("tis-620", "tis-620", "/ไทย"),
+        ("Windows-31J", "cp932", "/日本"), ("iso-2022-jp", "iso2022_jp", "/日本"), ("gb2312", "gb2312", "/中国"),
+        ("windows-949", "cp949", "/한국"), ("koi8-u", "koi8-u", "/яя"), ("windows-1251", "cp1251", "/яя"),
+        ("macintosh", "mac-roman", "/éé"), ("windows-874", "cp874", "/ไทย"),
     ],
 )  # fmt: skip
 def test_each_encoding_of_the_web_is_read_as_such(encoding: str, codec: str, text: str) -> None:
@@ -381,34 +376,6 @@ def test_a_plain_path_means_what_the_general_way_says(path: str, base: str) -> N
 @pytest.mark.parametrize("path", ["/", "/x", "/p/17", "/a/b.html", "/a-b/c_d/~e"])
 def test_common_paths_are_plain(path: str) -> None:
     assert PLAIN_PATH.fullmatch(path.encode())
-
-
-@thorough
-@given(st.text(max_size=30))
-def test_entities_are_undone(text: str) -> None:
-    escaped = escape(f"/x?{text}")
-
-    assert resolve(BASE, escaped.encode(errors="replace"), "utf-8") == join(
-        BASE, f"/x?{text}".encode(errors="replace").decode()
-    )
-
-
-@pytest.mark.parametrize("reference", [f"&#{5000 * '9'};", f"&#{4301 * '0'};", f"/x&#{5000 * '1'}"])
-def test_a_character_reference_of_thousands_of_digits_is_no_link(reference: str) -> None:
-    assert resolve(BASE, reference.encode(), "utf-8") is None
-
-
-@pytest.mark.parametrize(
-    "reference",
-    [
-        *("g", "./g", "g/", "/g", "//g", "?y", "g?y", "#s", "g#s", "g?y#s", ";x", "g;x", "g;x?y#s", "", ".", "./"),
-        *("..", "../", "../g", "../..", "../../", "../../g", "../../../g", "/./g", "/../g", "g.", "..g", "./../g"),
-    ],
-)
-def test_joining_is_that_of_urllib_on_the_examples_of_rfc_3986(reference: str) -> None:
-    base = "http://a/b/c/d;p?q"
-
-    assert join(base, reference) == normalise(urljoin(base, reference))
 
 
 # Hosts

@@ -1,25 +1,11 @@
 """What our parser accepts, compared with four clients, and where it refuses the rest."""
 
-import asyncio
-import contextlib
-import io
 import re
-import socket
-import threading
-from collections.abc import Awaitable, Callable, Iterator
 
-import aiohttp
-import httpx
-import pycurl
 import pytest
-import requests
 
 from inflight.strategies.core.http1 import ClosedEarlyError, ProtocolError, Response, ResponseParser
 from tests.core.responses import ABC, BODIES, CHUNKED, HEAD, NOT_PERMITTED, USAGE, is_usual
-from tests.patience import FOREVER_S
-
-REFUSAL_S = 1.0
-"""A client that has not answered until then has refused."""
 
 
 def feed(data: bytes, step: int) -> Response | str:
@@ -124,95 +110,3 @@ def test_fields_in_odd_syntax_are_read(data: bytes, fields: tuple[str | None, ..
 
     assert isinstance(response, Response)
     assert (response.content_type, response.encoding, response.location) == fields
-
-
-# The clients
-
-
-@pytest.fixture(scope="module")
-def base() -> Iterator[str]:
-    """Serve each case at its number, and leave the connection open."""
-    cases = list(USAGE)
-
-    def answer(sock: socket.socket) -> None:
-        with sock, contextlib.suppress(OSError):
-            head = b""
-            while b"\r\n\r\n" not in head:
-                head += sock.recv(65536) or b"\r\n\r\n"
-            sock.sendall(cases[int(head.split(b" ")[1][1:])])
-            while sock.recv(65536):
-                pass
-
-    def serve() -> None:
-        with contextlib.suppress(OSError):  # the listener is closed: the end
-            while True:
-                threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=serve, daemon=True).start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        listener.shutdown(socket.SHUT_RDWR)
-
-
-async def ask_aiohttp(url: str, timeout_s: float) -> int:
-    timeout = aiohttp.ClientTimeout(timeout_s)
-    async with (
-        aiohttp.ClientSession(timeout=timeout) as session,
-        session.get(url, allow_redirects=False) as response,
-    ):
-        return len(await response.read())
-
-
-async def ask_httpx(url: str, timeout_s: float) -> int:
-    async with httpx.AsyncClient(timeout=timeout_s, trust_env=False, verify=False) as client:  # noqa: S501  (no TLS)
-        return len((await client.get(url)).content)
-
-
-def requested(url: str, timeout_s: float) -> int:
-    with requests.Session() as session:
-        session.trust_env = False
-        return len(session.get(url, timeout=timeout_s, allow_redirects=False).content)
-
-
-def curled(url: str, timeout_s: float) -> int:
-    body, curl = io.BytesIO(), pycurl.Curl()
-    for option, value in (
-        (pycurl.URL, url),
-        (pycurl.WRITEDATA, body),
-        (pycurl.TIMEOUT_MS, round(timeout_s * 1000)),
-        (pycurl.NOSIGNAL, 1),
-    ):
-        curl.setopt(option, value)
-    with contextlib.closing(curl):
-        curl.perform()
-    return len(body.getvalue())
-
-
-CLIENTS: dict[str, Callable[[str, float], Awaitable[int]]] = {
-    "A": ask_aiohttp,
-    "H": ask_httpx,
-    "R": lambda url, timeout_s: asyncio.to_thread(requested, url, timeout_s),
-    "C": lambda url, timeout_s: asyncio.to_thread(curled, url, timeout_s),
-}
-REFUSALS = (aiohttp.ClientError, httpx.HTTPError, requests.RequestException, pycurl.error, OSError, ValueError)
-
-
-@pytest.mark.night
-@pytest.mark.parametrize("client", CLIENTS)
-def test_each_client_accepts_what_the_table_says(client: str, base: str) -> None:
-    listed = {data for data, clients in USAGE.items() if client in clients}
-    few = asyncio.Semaphore(8)
-
-    async def accepts(number: int, data: bytes) -> bool:
-        async with few:
-            try:
-                size = await CLIENTS[client](f"{base}/{number}", FOREVER_S if data in listed else REFUSAL_S)
-            except REFUSALS:
-                return False
-        return size == (10 if data.endswith(b"0123456789") else size_of(data))
-
-    async def answers() -> list[bool]:
-        return await asyncio.gather(*(accepts(number, data) for number, data in enumerate(USAGE)))
-
-    accepted = {data for data, is_accepted in zip(USAGE, asyncio.run(answers()), strict=True) if is_accepted}
-    assert (accepted - listed, listed - accepted) == (set(), set())
