@@ -7,7 +7,7 @@ import ast
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -73,6 +73,11 @@ def within(name: str, packages: Iterable[str]) -> bool:
     return any(name == package or name.startswith(f"{package}.") for package in packages)
 
 
+def is_of(name: str, *packages: str) -> bool:
+    """Return whether a name is of these packages, or of the standard library."""
+    return within(name, packages) or name.partition(".")[0] in STANDARD
+
+
 def short(name: str) -> str:
     """Return the name of a module of ours without its first part; of others as it is."""
     return name.removeprefix(f"{NAME}.")
@@ -131,18 +136,18 @@ def top(name: str) -> str:
     return name.partition(".")[0]
 
 
-def test_there_is_something_to_check() -> None:
-    assert {"strategies.core.http1", "strategies.sequential", "fake_server.site", "bench"} <= set(MODULES)
-    assert "strategies.core.links" in imported("strategies.core.http1")
+def our_module(name: str) -> str | None:
+    """Return the module of ours that a name is or is in."""
+    while name and name not in MODULES:
+        name = name.rpartition(".")[0]
+    return name or None
 
 
-def test_the_core_imports_the_standard_library_and_does_no_io() -> None:
-    for name, found in imports(modules("strategies.core")):
-        if found == "strategies.base":  # the Job that a frontier is made from: its type only
-            assert found not in imported(name, at_start_only=True), name
-        else:
-            assert within(found, ["strategies.core"]) or top(found) in STANDARD, (name, found)
-            assert not within(found, DOES_IO), (name, found)
+def test_the_core_needs_of_the_rest_the_type_of_a_job_alone() -> None:
+    found = {found for _, found in imports(modules("strategies.core")) if not is_of(found, "strategies.core")}
+
+    assert found == {"strategies.base"}
+    assert not any("strategies.base" in imported(name, at_start_only=True) for name in modules("strategies.core"))
 
 
 def test_a_strategy_imports_the_core_and_its_own_package_only() -> None:
@@ -171,24 +176,6 @@ def test_only_what_is_no_model_has_no_stack() -> None:
     )
 
 
-def test_the_package_of_strategies_imports_none_of_them() -> None:
-    for name, found in imports(["strategies", "strategies.base", "strategies.registry"]):
-        assert within(found, ["strategies.core", "strategies.base", "strategies.registry"]) or top(found) in STANDARD, (
-            name
-        )
-
-
-def test_the_worker_imports_what_every_python_has() -> None:
-    ours = ["strategies.core", "strategies.base", "bench.measure.worker"]
-    for name, found in imports(modules("bench.measure.worker")):
-        assert top(found) in STANDARD or within(found, ours) or found == "strategies", (name, found)
-
-
-def test_the_server_imports_nothing_of_ours() -> None:
-    for name, found in imports(modules("fake_server")):
-        assert top(found) not in set(PACKAGES) - {"fake_server"}, (name, found)
-
-
 def test_the_harness_knows_the_site_and_not_the_server() -> None:
     for name, found in imports(modules("bench")):
         if top(found) == "fake_server" and not (name in SERVES and within(found, SERVED_BY)):
@@ -197,15 +184,9 @@ def test_the_harness_knows_the_site_and_not_the_server() -> None:
 
 
 def test_the_harness_names_no_strategy() -> None:
-    shared = ["strategies.core", "strategies.base", "strategies.names"]
+    named = {f"strategies.{name}" for name in strategies.names()}
     for name, found in imports(modules("bench")):
-        if top(found) == "strategies":
-            assert (
-                found == "strategies"
-                or within(found, shared)
-                or (found.removeprefix("strategies.") not in strategies.names())
-                or found in EXHIBITS.get(name, ())
-            ), (name, found)
+        assert found not in named - EXHIBITS.get(name, set()), (name, found)
 
 
 SHARED = ["bench.units", "bench.rows", "bench.plan", "bench.frame"]
@@ -221,28 +202,60 @@ READING = [
 ]
 
 
-def test_the_measuring_half_knows_nothing_of_the_reading_half() -> None:
-    for name, found in imports(MEASURING):
-        assert our_module(found) not in READING, (name, found)
+RULES: dict[str, tuple[list[str], Callable[[str], bool]]] = {
+    "the core does no I/O": (modules("strategies.core"), lambda found: not within(found, DOES_IO)),
+    "the package of strategies imports none of them": (
+        ["strategies", "strategies.base", "strategies.registry"],
+        lambda found: is_of(found, "strategies.core", "strategies.base", "strategies.registry"),
+    ),
+    "the worker imports what every Python has": (
+        modules("bench.measure.worker"),
+        lambda found: (
+            is_of(found, "strategies.core", "strategies.base", "bench.measure.worker") or found == "strategies"
+        ),
+    ),
+    "the server imports nothing of ours": (
+        modules("fake_server"),
+        lambda found: not within(found, set(PACKAGES) - {"fake_server"}),
+    ),
+    "the measuring half knows nothing of the reading half": (
+        MEASURING,
+        lambda found: our_module(found) not in READING,
+    ),
+    "the reading half knows nothing of how rows are made": (
+        READING,
+        lambda found: (
+            not within(found, ["strategies", "fake_server", "bench"])
+            or our_module(found) in READING
+            or within(found, SHARED)
+        ),
+    ),
+    "a program of a claim imports the standard library and strategies": (
+        PROGRAMS,
+        lambda found: is_of(found, "strategies", *PROGRAMS),
+    ),
+    "the suite imports strategies and the site alone": (
+        modules(SUITE),
+        lambda found: is_of(found, SUITE, "strategies", *PURE_PARTS_OF_THE_SITE, "pytest", "psutil"),
+    ),
+    "what all share does not measure": (
+        modules(*SHARED),
+        lambda found: not within(found, ["bench.show", "bench.measure"]),
+    ),
+    "rows and plan know nothing of the frame": (
+        modules("bench.rows", "bench.plan"),
+        lambda found: not within(found, ["bench.frame"]),
+    ),
+}
+"""Which modules import what alone."""
 
 
-def test_the_reading_half_knows_rows_and_nothing_of_how_they_are_made() -> None:
-    for name, found in imports(READING):
-        assert top(found) not in {"strategies", "fake_server"}, (name, found)
-        if top(found) == "bench":
-            assert our_module(found) in READING or within(found, SHARED), (name, found)
+@pytest.mark.parametrize("rule", RULES)
+def test_a_module_imports_what_its_rule_permits(rule: str) -> None:
+    importers, is_permitted = RULES[rule]
 
-
-def test_a_program_of_a_claim_imports_the_standard_library_and_strategies() -> None:
-    for name, found in imports(PROGRAMS):
-        assert top(found) in STANDARD | {"strategies"} or found in PROGRAMS, (name, found)
-
-
-def test_the_suite_imports_strategies_and_the_site_alone() -> None:
-    allowed = [SUITE, "strategies", *PURE_PARTS_OF_THE_SITE]
-    for name, found in imports(modules(SUITE)):
-        assert our_module(found) is None or within(found, allowed), (name, found)
-        assert our_module(found) is not None or top(found) in STANDARD | {"pytest", "psutil"}, (name, found)
+    assert importers
+    assert [(name, found) for name, found in imports(importers) if not is_permitted(found)] == []
 
 
 def test_the_suite_is_run_by_its_command_alone() -> None:
@@ -253,16 +266,6 @@ def test_the_suite_is_run_by_its_command_alone() -> None:
 
 def test_a_check_imports_pytest_when_it_runs() -> None:
     assert not {top(found) for found in loaded_with("bench.commands.check")} & {"pytest", "_pytest"}
-
-
-def test_what_all_share_does_not_measure() -> None:
-    for name, found in imports(modules(*SHARED)):
-        assert not within(found, ["bench.show", "bench.measure"]), (name, found)
-
-
-def test_rows_and_plan_know_nothing_of_the_frame() -> None:
-    for name, found in imports(modules("bench.rows", "bench.plan")):
-        assert not within(found, ["bench.frame"]), (name, found)
 
 
 @pytest.mark.parametrize("folder", sorted({path.parent for path in MODULES.values()}), ids=str)
@@ -278,13 +281,6 @@ def test_the_two_halves_share_few_modules() -> None:
     )
 
     assert {name for name in measuring & reading if top(name) == "bench"} <= SHARED_BY_BOTH_HALVES
-
-
-def our_module(name: str) -> str | None:
-    """Return the module of ours that a name is or is in."""
-    while name and name not in MODULES:
-        name = name.rpartition(".")[0]
-    return name or None
 
 
 @pytest.mark.parametrize("name", ["bench", "bench.cli", *(f"bench.{entry.module}" for entry in ENTRIES.values())])
@@ -354,14 +350,6 @@ def test_the_site_needs_nothing_installed_and_no_loop_or_socket() -> None:
     loaded = loaded_by("from inflight.fake_server.site import Site, SiteConfig; Site(SiteConfig()).page(1)", "-I", "-S")
 
     assert {top(module) for module in loaded} <= (STANDARD | {"fake_server"}) - {"asyncio", "socket"}
-
-
-def test_the_harness_never_loads_locust() -> None:
-    programs = ("cli", "commands.run", "measure.run", "commands.swarm", "commands.open_loop", "measure.trial")
-
-    loaded = loaded_by("import " + ", ".join(f"{NAME}.bench.{name}" for name in programs))
-
-    assert not {top(name) for name in loaded} & LOCUST
 
 
 @cache
