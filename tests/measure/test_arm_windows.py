@@ -5,9 +5,9 @@ in flight, while another program used half of their core.
 """
 
 import json
-import re
 import statistics
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -22,22 +22,21 @@ from inflight.bench.measure.blocks.block import MIN_SAMPLES, MS, Running, Slice,
 from inflight.bench.measure.blocks.run import _figures, _windows
 from inflight.bench.measure.blocks.usage import Clock, ProcessClock, Usage
 from inflight.bench.measure.process import DEFAULT
-from inflight.bench.rows import files as rows
 from inflight.bench.rows.kinds import Arm
 from tests.measure.made_engine import GOOD, block_of
 
 STORED = json.loads(Path(__file__).with_name("block_beside_a_neighbour.json").read_text("utf-8"))
-RUN_WITH_HOLES = Path(__file__).parents[2] / "results/series/20261124T132256989Z-vm-series"
-"""A run in which two cells with an added latency were left out, for 41 and 46 % of the server's core."""
 WALL_NS = 20 * MS
 WINDOW = Slice(0, Usage(1000, 1001, 5), Usage(WALL_NS, 1000 + WALL_NS, 5 + MS), 7, WALL_NS, 9, 9, 0, 0)
 ENDS = [[1500, 1600, 4, 100], [1400 + MS, 1500 + MS, 4 + MS // 2, 160]]
 
 
-def running(clock: Clock = "process clock", *samples: int, failed: bool = False, **other: Any) -> Running:
+def running(
+    clock: Clock = "process clock", *samples: int, failed: bool = False, pids: Sequence[int] = (7,), **other: Any
+) -> Running:
     """Make an arm with a window for each number of samples; ``other`` are values of the arm."""
     arm = Arm("callbacks", "callbacks", "compared", **other)
-    one = Running(arm, strategies.describe("callbacks"), DEFAULT, port=1, pids=[7])
+    one = Running(arm, Prepared(arm, strategies.describe("callbacks"), DEFAULT, None), port=1, pids=[*pids])
     one.meter = cast("ProcessClock", SimpleNamespace(name=clock, step_ns=1 if clock == "task clock" else 4 * MS))
     one.outcome = {} if failed else {"windows": [{"samples": number} for number in samples]}
     one.failure = OSError() if failed else None
@@ -110,6 +109,7 @@ IN_BAND, OUTSIDE = ("in band", 1000), ("process clock", 4 * MS)
         ([running("process clock", *ENOUGH), running("process clock", *ENOUGH, FEW)], IN_BAND),
         ([running("process clock", *ENOUGH), running("process clock", FEW, FEW)], OUTSIDE),
         ([running("process clock", *ENOUGH), running("process clock", *ENOUGH, cores=2)], OUTSIDE),
+        ([running("process clock", *ENOUGH, pids=[7, 8])], OUTSIDE),
     ],
     ids=[
         "no arm",
@@ -119,6 +119,7 @@ IN_BAND, OUTSIDE = ("in band", 1000), ("process clock", 4 * MS)
         "a window with few",
         "no window with enough",
         "two cores",
+        "an arm with children",
     ],
 )
 def test_the_clock_of_a_block_is_the_best_that_all_its_arms_have(arms: list[Running], clock: tuple[Clock, int]) -> None:
@@ -151,24 +152,6 @@ def test_a_window_with_few_samples_is_dropped_and_the_clock_of_its_block_stays()
     assert [window["cycle"] for window in left[0]] == [0, 1, 2, 3, 4, 5, 6]
     assert [window["cycle"] for window in left[1]] == [0, 2, 3, 4, 5, 6, 7]
     assert all(window["cpu_ns"] > 0 < window["pages"] for window in (*left[0], *left[1]))
-
-
-def test_a_block_in_which_an_arm_has_no_window_with_enough_samples_is_read_from_outside_with_all_windows() -> None:
-    arms = stored_arms()
-    for window in arms[1].outcome["windows"]:
-        window["samples"] = FEW
-
-    clock, _ = block._clock_of(arms)
-
-    assert clock == "process clock"
-    assert [len(_windows(block_of(GOOD, "0"), one, clock)) for one in arms] == [8, 8]
-
-
-def test_an_arm_with_children_is_not_read_in_band() -> None:
-    one = running("process clock", *ENOUGH)
-    one.pids = [7, 8]
-
-    assert block._clock_of([one]) == OUTSIDE
 
 
 @pytest.mark.parametrize(
@@ -209,20 +192,6 @@ def test_what_others_took_is_what_the_arms_did_not_use(
     found = at(1100, busy_ns, arms_ns, delay_ns).since(at(1000, 0, 0, 0))
 
     assert found == pytest.approx(shares)
-
-
-def test_a_cell_that_takes_half_of_the_servers_core_stays() -> None:
-    refused = {row.workload.id: row for row in rows.read(RUN_WITH_HOLES) if row.cause == "server"}
-    assert [cell.workload.latency for cell in refused.values()] == ["10ms", "50ms"]
-
-    for cell in refused.values():
-        demand = re.match(r"up to ([\d,]+) pages/s would take (\d+) %", cell.reason or "")
-        assert demand is not None
-        per_s, percent = (int(number.replace(",", "")) for number in demand.groups())
-        one = running(in_flight=cell.workload.in_flight)
-        one.response_ns = percent / 100 / per_s * 1e9
-
-        block._check_demand([one], block_of(GOOD, cell.workload.latency))
 
 
 def with_costs(*costs_ns: float) -> list[Running]:

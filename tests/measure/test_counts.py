@@ -430,9 +430,9 @@ def test_what_one_repeat_lacks_is_not_counted() -> None:
     assert values == {"pages": PAGES, "totals": {}, "lacks": {"system calls": "why"}}
 
 
-def test_system_calls_of_allocators_are_listed_and_not_in_the_total() -> None:
+def test_system_calls_that_do_not_repeat_are_listed_and_not_in_the_total() -> None:
     numbers = {name: str(number) for number, name in counts.system_calls(platform.machine()).items()}
-    once = {numbers["mmap"]: 3, numbers["madvise"]: 6, "99999": 300}
+    once = {numbers["mmap"]: 3, numbers["madvise"]: 6, numbers["futex"]: 5, "99999": 300}
 
     values = counts.measured(
         {"system calls": [{"lack": None, "system_calls": each} for each in (once, {"99999": 300})]}
@@ -440,17 +440,8 @@ def test_system_calls_of_allocators_are_listed_and_not_in_the_total() -> None:
 
     assert values["system_calls"] == {"system call 99999": 1, "madvise": 0.01, "mmap": 0.005}
     assert values["totals"] == {"system_calls": [300, 300]}
+    assert values["futex_calls"] == [5, 0]
     assert values["repeats_equal"] is True
-
-
-def test_futex_is_beside_the_system_calls_that_repeat() -> None:
-    futex = next(number for number, name in counts.system_calls(platform.machine()).items() if name == "futex")
-
-    values = counts.measured({"system calls": [{"lack": None, "system_calls": {str(futex): 5, "99999": 300}}]})
-
-    assert values["futex_calls"] == [5]
-    assert values["system_calls"] == {"system call 99999": 1}
-    assert values["totals"] == {"system_calls": [300]}
 
 
 def test_a_process_that_is_not_traced_is_not_moved_to_a_core(monkeypatch: pytest.MonkeyPatch) -> None:

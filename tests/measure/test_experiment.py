@@ -1,7 +1,6 @@
 """Experiments: parsing, and one clear sentence for each mistake."""
 
 import tomllib
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from inflight.fake_server.site import SiteConfig
 KNOWN = ("sequential", "thread_pool", "callbacks")
 CRAWL = "[[crawl]]\n"
 SERIES = Path(__file__).parents[2] / "results" / "series"
-BLOCKS = "[[throughput]]\n"
 PATIENT = settings(deadline=None)
 
 
@@ -292,21 +290,6 @@ def test_the_series_has_the_workloads_of_its_stored_runs_and_new_ones_after_them
     assert [(each.site.delay, each.in_flight, cycles) for each, cycles, _ in now[4:]] == [("50ms", 100, 1)]
 
 
-def test_chapter_measures_slopes_of_a_thread_and_of_a_task_with_and_without_a_socket() -> None:
-    experiment = load("chapter", strategies.names())
-    sizes = {name: table.n for table in experiment.idle for name in table.what}
-
-    assert list(sizes) == ["thread", "asyncio_task", "asyncio_task_socket"]
-    for numbers in sizes.values():
-        assert len(numbers) == 5
-        assert len({after - before for before, after in pairwise(numbers)}) == 4, "unevenly spaced"
-    assert (experiment.rounds, experiment.answer) == (1, ("memory",))
-
-
-def test_there_are_the_presets_that_the_readme_names() -> None:
-    assert {"quick", "smoke", "sweep"} <= set(preset_names())
-
-
 DELAYS = st.sampled_from(["0", "1ms", "50ms", "uniform 1ms 2ms", "exponential 5ms", "pareto 1ms 1.5", "250us"])
 FAULTS = st.dictionaries(st.sampled_from(["drip", "chunked", "reset-mid"]), st.floats(0, 0.3), max_size=3)
 SITES = st.fixed_dictionaries(
@@ -405,27 +388,3 @@ def test_junk_is_read_or_refused_and_never_crashes(values: dict[str, Any], cell:
         except ExperimentError as error:
             refused = str(error)
         assert refused.startswith("my.toml")
-
-
-BARE = """
-[[idle]]
-what = ["thread", "asyncio_task"]
-n = [100, 200]
-
-[[limit]]
-resources = ["descriptors"]
-rounds = 1
-"""
-
-
-def test_tables_of_blocks_and_limits_are_an_experiment_without_any_crawl() -> None:
-    experiment = read(BARE)
-
-    assert experiment.grids == ()
-    assert [trial.workload.id for table in experiment.bare for trial in table.trials()] == [
-        "idle/thread/n=100",
-        "idle/thread/n=200",
-        "idle/asyncio_task/n=100",
-        "idle/asyncio_task/n=200",
-        "limit/descriptors",
-    ]

@@ -17,7 +17,7 @@ from inflight import strategies
 from inflight.bench.measure import crawl, host, process, server
 from inflight.bench.measure.crawl import PROGRAM, run_trial
 from inflight.bench.measure.server import Server, ServerError
-from inflight.bench.measure.trial import Setting, skipped
+from inflight.bench.measure.trial import Setting
 from inflight.bench.plan.experiment import parse
 from inflight.bench.plan.trial import Trial
 from inflight.bench.plan.trials import expand
@@ -108,16 +108,6 @@ def test_a_row_has_the_cpu_work_of_its_pages(run: Callable[..., Row], strategy: 
     VALIDATOR.validate(json.loads(row.to_json()))
 
 
-@pytest.mark.parametrize("strategy", ["callbacks", "thread_pool"])
-def test_per_fetch_connections_are_counted_by_the_server(run: Callable[..., Row], strategy: str) -> None:
-    kept, single = run(strategy, in_flight=3), run(strategy, in_flight=3, connection="per-fetch")
-
-    assert_certain(kept)
-    assert_certain(single)
-    assert 0 < (kept.server.total_connections or 0) <= 3
-    assert single.server.total_connections == single.server.requests == 40
-
-
 def test_memory_is_read_with_exactly_the_cap_in_flight(
     run: Callable[..., Row], strategy: str, layers_read: dict[str, int]
 ) -> None:
@@ -184,20 +174,6 @@ def test_faults_of_the_site_are_part_of_the_expected_answer(run: Callable[..., R
     )
 
 
-def test_trials_on_one_server_do_not_leak_into_each_other(run: Callable[..., Row]) -> None:
-    first, _, again = run("callbacks"), run("callbacks", pages=70, in_flight=5, latency="1ms"), run("callbacks")
-
-    for row in (first, again):
-        assert (row.server.requests, row.server.peak_in_flight, row.measured.pages) == (40, 1, 40)
-
-
-def test_the_description_of_the_machine_is_complete() -> None:
-    machine = host.machine()
-
-    assert all(machine[key] for key in ("host", "system", "machine", "cores", "memory_bytes", "python", "versions"))
-    assert machine["versions"]["uvloop"]
-
-
 def test_a_deadline_in_the_past_is_a_timeout_at_once(fake: Server) -> None:
     row = run_trial(a_trial("callbacks"), fake, Setting("run", host.Cpus(None, None), lambda _: 0.001))
 
@@ -229,13 +205,6 @@ def test_a_worker_ignores_ctrl_c(fake: Server) -> None:
         worker.send({"do": "crawl"})
 
         assert worker.expect("crawled", "error")["error"] is None
-
-
-def test_a_skipped_trial_is_a_row_like_the_others() -> None:
-    row = skipped(a_trial("callbacks"), "run", "not installed", "not installed: x")
-
-    assert (row.status, row.reason, row.valid) == ("skipped", "not installed: x", False)
-    assert records.read(row.to_json()) == row
 
 
 def test_the_error_of_a_stopped_server_says_how_it_ended() -> None:
