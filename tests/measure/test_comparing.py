@@ -121,18 +121,6 @@ def test_settings_variables_and_revisions_reach_their_arm(place: Place, mine: Mi
         VALIDATOR.validate(json.loads(row.to_json()))
 
 
-@pytest.mark.night
-def test_a_planted_slowdown_is_seen_on_its_side(place: Place, tmp_path: Path) -> None:
-    arms = {
-        "plain": structs.replace(CALLBACKS, planted_loops=0),
-        "slow": structs.replace(CALLBACKS, planted_loops=8_000),
-    }
-
-    cost_ns = {name: row.measured.cpu_per_page_ns for name, row in rows_of(place, tmp_path, **arms).items()}
-
-    assert cost_ns["slow"] > cost_ns["plain"]
-
-
 def test_a_side_that_fails_only_when_its_memory_is_read_has_failed(place: Place, mine: Mine, tmp_path: Path) -> None:
     shy = "def crawl(job, frontier):\n    assert job.max_in_flight < 200, 'too many'\n    honest(job, frontier)\n"
     b = mine(shy)

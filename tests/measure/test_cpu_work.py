@@ -4,7 +4,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from msgspec import to_builtins
 
 from inflight.bench.measure import host, process
 from inflight.bench.measure import run as runs
@@ -39,17 +38,6 @@ def test_a_job_survives_json_and_without_work_has_the_format_of_older_strategies
 
     assert ("work_units" in job.to_dict()) is bool(units)
     assert Job.from_dict(job.to_dict()) == job
-
-
-def test_a_workload_without_work_keeps_its_older_format() -> None:
-    none, some = sorted(
-        (to_builtins(trial.workload) for trial in trials("0", "1500us")), key=lambda values: len(values["id"])
-    )
-
-    assert "cpu" not in none
-    assert none["id"] == "crawl/latency=0/in_flight=1/keep-alive"
-    assert some["id"] == "crawl/latency=0/in_flight=1/keep-alive/cpu=1500us"
-    assert (some["cpu"], some["cpu_ns"]) == ("1500us", 1_500_000)
 
 
 def test_the_cost_of_work_is_the_median_of_several_measurements(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from inflight.bench.measure.blocks import sides
-from inflight.bench.plan.judge import ExperimentError
 from tests.ab.repositories import commit, git
 
 
@@ -34,8 +33,3 @@ def test_a_file_that_no_repository_has_is_of_no_commit(repository: Path) -> None
     installed.touch()
 
     assert sides.describe_commit(installed) is None
-
-
-def test_an_unknown_commit_is_refused(repository: Path) -> None:
-    with pytest.raises(ExperimentError, match="there is no such revision"):
-        sides.find_commit(repository, "nothing")

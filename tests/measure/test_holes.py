@@ -27,7 +27,7 @@ from inflight.fake_server.site import SiteConfig
 from inflight.strategies.base import Job
 from tests.measure.made_engine import GOOD, block_of, run
 from tests.measure.workshop import Workshop
-from tests.patience import FOREVER_S, stopwatch, until
+from tests.patience import FOREVER_S
 
 MS = 1_000_000
 STOP_S = 1.5
@@ -112,36 +112,6 @@ def test_a_crawl_with_a_stop_is_invalid(name: str, fake: Server, workshop: Works
     row = run_trial(trial, fake, setting)
 
     assert_hole(row, is_stopped=name != "stops_nobody")
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("stopped", ["nobody", "client", "server"])
-def test_an_arm_with_a_stop_in_a_slice_is_invalid(stopped: str, fake: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    measure: Callable[..., None] = block._slice
-    sleep: Callable[[float], None] = block._sleep_ns
-    pids: list[int] = []
-
-    def measure_one(one: block.Running, **others: Any) -> None:
-        assert one.worker is not None
-        if one.arm.name == "callbacks" and others["cycle"] == 1 and stopped != "nobody":
-            pids.append(one.worker.pid if stopped == "client" else fake.process.pid)
-        measure(one, **others)
-
-    def sleep_or_stop(duration_ns: float) -> None:
-        sleep(duration_ns)
-        if pids:
-            pid, passed_s = pids.pop(), stopwatch()
-            os.kill(pid, signal.SIGSTOP)
-            until(lambda: passed_s() > STOP_S)
-            os.kill(pid, signal.SIGCONT)
-
-    monkeypatch.setattr(block, "_slice", measure_one)
-    monkeypatch.setattr(block, "_sleep_ns", sleep_or_stop)
-
-    rows = run(block_of([replace(arm, in_flight=2) for arm in GOOD], "1ms"), fake)
-
-    assert_hole(rows["callbacks"], is_stopped=stopped != "nobody")
-    assert_hole(rows["thread_pool"], is_stopped=False)
 
 
 @pytest.mark.ci

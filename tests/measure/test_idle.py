@@ -13,7 +13,6 @@ import pytest
 
 from inflight.bench.measure import host
 from inflight.bench.measure.bare import run_idle
-from inflight.bench.measure.idle import worker as idle
 from inflight.bench.measure.preflight import shortages
 from inflight.bench.measure.process import environment
 from inflight.bench.measure.server import Server
@@ -34,10 +33,6 @@ def run(fake: Server, name: str, n: int, budget_bytes: int | None = None) -> Row
         fake,
         Setting("run", host.Cpus(None, None), lambda _: FOREVER_S, budget_bytes),
     )
-
-
-def test_every_block_has_a_program_and_every_program_a_block() -> None:
-    assert set(idle.KINDS) == set(IDLE)
 
 
 @pytest.mark.parametrize("name", IDLE)
@@ -129,10 +124,6 @@ def test_too_many_threads_are_refused_with_the_name_of_the_limit() -> None:
     assert reason is not None
     assert reason.startswith("2,000,000 threads are more than ")
     assert "use at most " in reason
-
-
-def test_a_million_coroutines_are_allowed() -> None:
-    assert next(iter(shortages(bare.idle("asyncio_task", 1_000_000)).values()), None) is None
 
 
 def test_a_worker_without_its_controller_ends_at_once_and_silently() -> None:

@@ -16,8 +16,6 @@ from inflight.bench.measure.process import Runtime
 from inflight.bench.plan import experiment
 from inflight.bench.plan.judge import ExperimentError
 from inflight.bench.plan.trials import expand
-from inflight.bench.rows import files as rows
-from tests.cli.command import inflight
 from tests.patience import FOREVER_S, until
 
 OTHER = Interpreter(
@@ -203,39 +201,9 @@ def test_each_strategy_has_an_arm_and_a_memory_trial_on_each_interpreter(
     assert {trial.workload.arm.interpreter for trial in held} == {"old", "new"}
 
 
-def test_an_experiment_with_interpreters_is_written_and_read_again(planned: experiment.Experiment) -> None:
-    assert experiment.parse(planned.to_dict(), "mine", strategies.names(), "mine") == planned
-
-
 def test_a_missing_interpreter_is_refused_before_anything_runs() -> None:
     with pytest.raises(ExperimentError, match="--python: there is no program python9"):
         experiment_of("quick", pythons=["python9"])
-
-
-@pytest.mark.night
-def test_a_run_compares_the_same_interpreter_under_two_names(tmp_path: Path) -> None:
-    text = TEXT.replace('python = { old = "python3.11", new = "bin/python3.13" }\n', "").replace(
-        "rounds = 1", "rounds = 2"
-    )
-    (tmp_path / "mine.toml").write_text(text, "utf-8")
-
-    (tmp_path / "other").symlink_to(sys.executable)
-
-    done = inflight("run", "mine.toml", "--python", sys.executable, "--python", "./other", "--json", folder=tmp_path)
-
-    (folder,) = (tmp_path / "results").iterdir()
-    label = interpreters.ask(sys.executable).label
-    machine = json.loads((folder / "machine.json").read_text("utf-8"))
-    assert set(machine["interpreters"]) == {label, f"{label} (2)"}
-    assert all("/" not in one["executable"] for one in machine["interpreters"].values())
-    found = json.loads(done.out)["interpreters"]
-    assert {(one["line"], one["interpreter"]) for one in found} == {
-        ("callbacks", label),
-        ("callbacks", f"{label} (2)"),
-    }
-    assert {row.arm for row in rows.read(folder)} == {
-        f"callbacks {label}", f"callbacks {label} (2)", f"callbacks {label} again",
-    }  # fmt: skip
 
 
 def test_an_arm_that_needs_a_newer_python_gets_the_newest_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from random import Random
 from types import SimpleNamespace
 
@@ -97,14 +96,6 @@ def test_work_is_done_in_bursts_for_about_the_requested_share(monkeypatch: pytes
     disturb(work, 0.25, Random(1), lambda: now_s > 600)
 
     assert worked_s / now_s == pytest.approx(0.25, abs=0.03)
-
-
-@pytest.mark.parametrize("prepared", KINDS.values(), ids=KINDS)
-def test_each_kind_of_work_can_be_repeated(prepared: Callable[[], Callable[[], None]]) -> None:
-    work = prepared()
-
-    for _ in range(3):
-        work()
 
 
 @pytest.mark.parametrize("code", [0, 7])

@@ -102,17 +102,6 @@ def test_a_revision_without_repository_is_of_the_current_repository(
     assert prepare(arm("callbacks", "HEAD"), place).commit == git(repository, "rev-parse", "HEAD")
 
 
-def test_an_edit_after_the_copy_changes_neither_side(repository: Path, place: Path) -> None:
-    committed = prepare(arm("callbacks", "HEAD", repository), place / "committed")
-    lying = prepare(arm("callbacks", None, repository), place / "lying")
-    before = text_of(committed, "callbacks")
-
-    slow_down(repository, "callbacks")
-    commit(repository, "slower")
-
-    assert text_of(committed, "callbacks") == text_of(lying, "callbacks") == before
-
-
 @pytest.mark.parametrize("revision", [None, "HEAD"])
 def test_a_repository_with_only_a_strategy_gets_the_rest_from_the_harness(
     tmp_path: Path, place: Path, revision: str | None
