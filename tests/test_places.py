@@ -14,9 +14,6 @@ import pytest
 
 from inflight.bench.measure import host
 from inflight.bench.rows import files as rows
-from inflight.bench.rows.files import without_places
-from tests.ab.repositories import new_repository
-from tests.cli.command import inflight
 from tests.real_run import RealRun
 
 REFERENCE = Path(__file__).parents[1] / "results" / "reference"
@@ -130,23 +127,6 @@ def test_a_command_is_kept_without_the_places_in_it(monkeypatch: pytest.MonkeyPa
     assert host.machine()["command"] == ["inflight", "run", "tiny.toml", "--out", "results"]
 
 
-@pytest.mark.night
-def test_the_sides_of_a_comparison_name_no_place(tmp_path: Path) -> None:
-    fork = new_repository(tmp_path / "fork")
-    sides = ("callbacks", "callbacks", "--repo", fork, "--python", sys.executable, "--env", f"MINE={tmp_path}/mine")
-
-    done = inflight("ab", *sides, "--cycles", "1", "--metric", "cpu_per_page", "--out", tmp_path / "results")
-
-    assert done.code in {0, 1, 3}, done.err
-    assert places_in(tmp_path / "results") == {}
-    (rows,) = (tmp_path / "results").glob("*/rows.jsonl")
-    for line in rows.read_text("utf-8").splitlines():
-        row = json.loads(line)
-        assert row["knobs"]["executable"] == Path(sys.executable).name
-        assert row["knobs"]["variables"] == {"MINE": "mine"}
-        assert "settings applied" not in [one["name"] for one in row["checks"] if one["verdict"] == "failed"]
-
-
 @pytest.mark.parametrize(
     ("text", "left"),
     [
@@ -172,13 +152,3 @@ def test_a_folder_with_spaces_is_left_out_too(tmp_path: Path) -> None:
     place.touch()
 
     assert without_places(str(place)) == "python"
-
-
-@pytest.mark.parametrize("text", ["/home/me", "in /opt/x.", "file:///a", r"C:\Users\me", "A=/b/c", '"/x/y"', "/x"])
-def test_the_search_finds_what_it_is_for(text: str) -> None:
-    assert absolute(text)
-
-
-@pytest.mark.parametrize("text", ["/proc/net/netstat", "/p/17", "pages/s", "http://h/x", "a / b", "x//y", "1/2", "a:b"])
-def test_the_search_leaves_alone_what_is_no_place(text: str) -> None:
-    assert not absolute(text)

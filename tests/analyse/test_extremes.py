@@ -1,7 +1,6 @@
 """Statistics at their boundaries, by hand; and whether two ends of many figures differ by more than chance."""
 
 import math
-from random import Random
 
 import pytest
 
@@ -10,7 +9,6 @@ from inflight.bench.frame.statistics import (
     MARGIN,
     MIN_SD,
     Estimate,
-    Logs,
     compare,
     mean,
     welch,
@@ -66,11 +64,3 @@ def test_an_interval_must_end_inside_the_margin() -> None:
     assert not Estimate(0.0, 1.001 * 0.1 / half, 1, 2).is_within(0.1)
     assert not Estimate(0.01, 0.1 / half, 1, 2).is_within(0.1)
     assert not Estimate(-0.01, 0.1 / half, 1, 2).is_within(0.1)
-
-
-def series(random: Random, number: int, rounds: int, noise: float, lead: float = 1.0) -> list[Logs]:
-    """Make as many series that are the same but for noise; the first is ``lead`` times as high."""
-    return [
-        {n: (math.log(lead) if one == 0 else 0.0) + random.gauss(0, noise) for n in range(rounds)}
-        for one in range(number)
-    ]

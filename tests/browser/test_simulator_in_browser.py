@@ -151,14 +151,6 @@ def test_the_page_says_how_large_the_error_is(
     assert browser.ask("return document.querySelectorAll('#sim-errors tr').length") == points
 
 
-def test_the_sliders_stop_at_every_measured_setting(opened: Browser) -> None:
-    for _, latency_ns, work_ns, number, _ in data(stored("quick"))["points"]:
-        opened.ask(
-            "window.inflightSimulator.set(arguments[0])", {"latency": latency_ns, "work": work_ns, "number": number}
-        )
-        assert setting(opened) == {"latency": latency_ns, "work": work_ns, "number": number}
-
-
 @pytest.mark.parametrize(("width", "dark"), [(1200, False), (768, True), (390, False)])
 def test_it_fetches_nothing_logs_no_error_and_fits_the_screen(
     browser: Browser, tmp_path: Path, width: int, dark: bool
@@ -214,16 +206,6 @@ def test_a_model_can_be_hidden_and_the_last_one_too(opened: Browser) -> None:
     assert (one_less, opened.ask(lines)) == (before - 1, 0)
     assert told(opened) == "Choose at least one model."
     assert opened.complaints() == []
-
-
-def test_a_linear_axis_starts_at_zero(opened: Browser) -> None:
-    ticks = "return [...document.querySelectorAll('#sim-plot .sim-tick')].map((tick) => tick.textContent)"
-    assert "0" not in opened.ask(ticks)
-
-    opened.ask("document.getElementById('sim-log').focus()")
-    press(opened, Keys.ARROW_RIGHT)
-
-    assert "0" in opened.ask(ticks)
 
 
 def test_without_a_script_there_is_a_table_and_no_slider(browser: Browser, tmp_path: Path) -> None:

@@ -43,10 +43,6 @@ def python(folder: Path, minor: int) -> str:
     return program(folder / f"python3.{minor}", RUNS.format(minor=minor))
 
 
-def test_without_another_python_none_is_named(path: Path) -> None:
-    assert newest(path, python(path, 11)) == ""
-
-
 def test_the_newest_of_several_is_named(path: Path) -> None:
     given, _, wanted = (python(path, minor) for minor in (11, 12, 13))
 

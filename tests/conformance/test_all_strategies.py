@@ -6,30 +6,9 @@ import threading
 import pytest
 
 from inflight import strategies
-from inflight.conformance import fake_site
-from inflight.conformance.crawling import comparable, crawl, open_what_stays_open
-from inflight.conformance.fake_site import MIXED
+from inflight.conformance.crawling import crawl
 from inflight.conformance.servers import page, running
 from inflight.strategies.core import work
-
-
-def available() -> list[str]:
-    return [name for name in strategies.crawlers() if not strategies.describe(name).lack]
-
-
-def test_all_strategies_leave_the_same_records() -> None:
-    open_what_stays_open()
-    with fake_site.running() as fake:
-        fake.configure(
-            **(MIXED | {"redirects": 0.0, "faults": {"chunked": 0.1, "missing-length": 0.1, "error-500": 0.1}})
-        )
-        crawls = {name: crawl(strategies.load(name), f"{fake.url}/", max_in_flight=10) for name in available()}
-
-    first, *others = crawls.values()
-    for other in others:
-        assert comparable(other.pages) == comparable(first.pages)
-    new = {name: sum(page.num_new_urls for page in crawled.pages.values()) for name, crawled in crawls.items()}
-    assert set(new.values()) == {len(first.pages) - 1}
 
 
 def test_threads_work_on_their_pages_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,16 +95,6 @@ def test_a_mark_that_no_template_knows_is_an_error(runs: Runs) -> None:
 
 
 @pytest.mark.night
-def test_the_newest_run_of_an_experiment_is_taken(runs: Runs) -> None:
-    for name in ("20260301T0-a-quick", "20260201T0-c-quick", "20260401T0-d-memory"):
-        store(runs.folder / name, block_rows(COSTS))
-
-    assert runs.newest("quick").folder.name == "20260301T0-a-quick"
-    with pytest.raises(DocumentError, match="no run of map"):
-        runs.newest("map")
-
-
-@pytest.mark.night
 def test_the_numbers_of_the_example_follow_from_its_blocks(runs: Runs) -> None:
     found = values.example(runs.newest("quick"), "thread_pool")
     blocks = [strategy for strategy, _ in found.blocks]
@@ -113,15 +103,6 @@ def test_the_numbers_of_the_example_follow_from_its_blocks(runs: Runs) -> None:
     half = t.ppf(0.975, found.spread.freedom) * found.spread.sd / math.sqrt(len(blocks))
     assert math.log(found.ratio.high / found.ratio.low) == pytest.approx(2 * half)
     assert "| verdict | differs |" in part("method_example", runs, runs.folder)
-
-
-@pytest.mark.night
-def test_a_ratio_is_within_blocks(runs: Runs) -> None:
-    found = values.ratio(runs.newest("quick"), "native_asyncio", "callbacks")
-
-    assert found.estimate == pytest.approx(2.0)
-    assert found.answer == "differs"
-    assert values.ratio(runs.newest("quick"), "generators", "callbacks") is None
 
 
 @pytest.mark.ci

@@ -1,6 +1,5 @@
 """The process: how it starts, what it says, and how it ends."""
 
-import json
 import resource
 import signal
 import socket
@@ -209,25 +208,3 @@ def test_thousands_who_connect_at_once_all_get_in(server: Running) -> None:
     for sock in socks:
         assert read_response(sock)[0] == 200
         sock.close()
-
-
-def test_the_aiohttp_baseline_serves_the_same_pages(server: Running) -> None:
-    command = [sys.executable, "-m", "tools.aiohttp_baseline", "--port", "0", "--redirects", "0.2"]
-    server.do("configure", site={"redirects": 0.2})
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        port = json.loads(process.stdout.readline())["port"]
-        for n in [1, 2, 900, 999, 5000]:
-            with (
-                socket.create_connection(("127.0.0.1", port)) as sock,
-                server.connect() as ours,
-            ):
-                sock.sendall(get(f"/p/{n}"))
-                ours.sendall(get(f"/p/{n}"))
-                theirs_status, theirs_headers, theirs_body = read_response(sock)
-                status, headers, body = read_response(ours)
-            assert theirs_status == status
-            assert theirs_headers.get("location") == headers.get("location")
-            assert theirs_body == body or n == 5000
-        process.send_signal(signal.SIGTERM)
-        process.wait()

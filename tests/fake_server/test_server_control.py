@@ -58,32 +58,6 @@ def test_the_gate_holds_exactly_what_was_asked_and_then_answers_all(server: Runn
         sock.close()
 
 
-def test_held_clients_that_leave_are_no_longer_in_flight(server: Running) -> None:
-    server.do("hold")
-    socks = [server.connect() for _ in range(5)]
-    for sock in socks:
-        sock.sendall(get("/p/1") * 2)
-    server.stats_when(lambda stats: stats["in_flight"] == 10)
-
-    socks[0].close()
-
-    assert server.stats_when(lambda stats: stats["connections"] == 4)["in_flight"] == 8
-    for sock in socks:
-        sock.close()
-
-
-def test_pipelined_requests_pass_the_gate_in_order(server: Running) -> None:
-    server.do("hold")
-    site = Site(SiteConfig())
-    with server.connect() as sock:
-        sock.sendall(get("/p/1") + get("/p/2", headers="Connection: close\r\n"))
-        server.stats_when(lambda stats: stats["in_flight"] == 2)
-        server.do("release")
-        answer = b"".join(iter(lambda: sock.recv(65536), b""))
-
-    assert answer.index(site.body(1)) < answer.index(site.body(2))
-
-
 def test_stats_count_what_happened(server: Running) -> None:
     server.do("configure", site={"pages": 10, "missing": 0.3, "delay": "1ms"})
     received = 0

@@ -1,11 +1,5 @@
 """Each fault, as three parsers that share no code see it."""
 
-import asyncio
-import socket
-import struct
-from contextlib import suppress
-
-import aiohttp
 import h11
 import pytest
 
@@ -85,21 +79,6 @@ def test_a_fatal_fault_brings_no_whole_page_however_often(server: Running, fatal
     assert stats["in_flight"] == 0
 
 
-def test_aiohttp_agrees_which_faults_are_fatal(server: Running) -> None:
-    async def fetch(kind: str) -> bool:
-        server.do("configure", site=faulty(kind).to_dict())
-        async with aiohttp.ClientSession() as session:
-            with suppress(aiohttp.ClientError):
-                async with session.get(f"http://127.0.0.1:{server.port}/p/1") as response:
-                    return bool(await response.read())
-        return False
-
-    async def fetch_all() -> dict[str, bool]:
-        return {kind: await fetch(kind) for kind in FAULTS}
-
-    assert asyncio.run(fetch_all()) == {kind: fault.survivable for kind, fault in FAULTS.items()}
-
-
 HALF = b"\r\n\r\n" + Site(SiteConfig(pages=3)).body(1)[:600]
 
 
@@ -152,14 +131,3 @@ def test_head_of_a_faulty_page_has_no_body(server: Running, kind: str) -> None:
 
     assert received.endswith(b"\r\n\r\n")
     assert received.count(b"\r\n\r\n") == 1
-
-
-def test_clients_that_reset_in_the_middle_leave_nothing_behind(server: Running) -> None:
-    server.do("configure", site=SiteConfig(pages=3, faults=(("drip", 1.0),), drip_ns=10**9).to_dict())
-    sock = server.connect()
-    sock.sendall(get("/p/1") * 3)
-    assert sock.recv(65536)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    sock.close()
-
-    assert server.stats_when(lambda stats: stats["connections"] == 0)["in_flight"] == 0

@@ -137,22 +137,6 @@ def test_clients_that_do_not_read_a_large_page_share_its_bytes(server: Running) 
         assert rss_bytes(server) < 300 * MIB
 
 
-def test_a_client_is_served_while_others_pipeline_and_never_read(server: Running) -> None:
-    with ExitStack() as stack:
-        for _ in range(300):
-            sock = stack.enter_context(server.connect())
-            sock.setblocking(False)
-            with contextlib.suppress(BlockingIOError):
-                for _ in range(64):
-                    sock.send(get("/p/1") * 100)
-        with server.connect() as sock:
-            for n in range(1, 100):
-                sock.sendall(get(f"/p/{n}"))
-                assert read_response(sock)[0] == 200
-        assert rss_bytes(server) < 300 * MIB
-    server.stats_when(lambda stats: stats["connections"] == 0)
-
-
 async def next_turn() -> None:
     """Let the loop go round once."""
     await asyncio.sleep(0)

@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-from threading import Thread
 from types import SimpleNamespace
 
 import pytest
@@ -81,18 +80,6 @@ def test_pipelined_requests_are_answered_in_order(server: Running) -> None:
     assert answer.count(b"HTTP/1.1 ") == len(numbers) + 1
     assert answer.endswith(site.body(0))
     assert server.stats_when(lambda stats: stats["connections"] == 0)["in_flight"] == 0
-
-
-def test_a_flood_of_pipelined_requests_is_answered_in_full(server: Running) -> None:
-    flood = get("/p/1") * 5000 + get("/", headers="Connection: close\r\n")
-    with server.connect() as sock:
-        sender = Thread(target=sock.sendall, args=(flood,))
-        sender.start()
-        answer = read_all(sock)
-        sender.join()
-
-    assert answer.count(b"HTTP/1.1 200") == 5001
-    assert server.stats()["requests"] == 5001
 
 
 def test_head_is_get_without_the_body(server: Running) -> None:

@@ -18,7 +18,6 @@ from inflight.bench.measure.limits.ceilings import make_figures
 from inflight.bench.measure.trial import Begin
 from inflight.bench.plan.bare import LimitTable
 from inflight.bench.plan.experiment import load
-from inflight.bench.plan.trial import Trial
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.kinds import Ceiling
 from tests.cli.command import await_end, call, inflight, running
@@ -125,18 +124,6 @@ def test_a_prediction_of_nothing_is_valid() -> None:
 
     assert row.valid
     assert (row.measured.predicted, row.measured.predicted_by, row.measured.evidence) == (None, None, [])
-
-
-def test_a_limit_that_is_not_only_predicted_has_the_id_of_older_rows() -> None:
-    def trial(**settings: bool) -> Trial:
-        return LimitTable(resources=("threads",), **settings).trials()[0]
-
-    assert msgspec.to_builtins(trial().workload) == {
-        "id": "limit/threads",
-        "resource": "threads",
-        "through_shared": False,
-    }
-    assert trial(predict=True).expected_ns < trial().expected_ns
 
 
 @pytest.mark.skipif(platform.system() != "Linux", reason="macOS does not enforce RLIMIT_AS")

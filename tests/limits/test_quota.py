@@ -1,9 +1,5 @@
 """CPU quotas of control groups: read from made files, and counted in a real group."""
 
-import json
-import os
-import sys
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
@@ -14,8 +10,6 @@ from inflight.bench.rows import files as rows
 from inflight.bench.rows.parts import Quota
 from tests.cli.command import call
 from tests.limits.made_machine import write
-from tests.patience import until
-from tests.processes import run_to_end
 
 V2 = {
     "proc/self/cgroup": "0::/pod/job\n",
@@ -84,60 +78,3 @@ def test_the_rows_of_a_run_have_the_quota(monkeypatch: pytest.MonkeyPatch, tmp_p
     (folder,) = rows.folders_in(tmp_path)
     assert rows.machine(folder)["cpu_quota_cores"] == 0.5
     assert [row.measured.quota for row in rows.read(folder)] == [Quota(0.5, 10, 0, 0)]
-
-
-PERIOD_US = 100_000
-BUSY = """
-import json, sys
-from inflight.bench.measure import host
-from pathlib import Path
-Path(sys.argv[1], "cgroup.procs").write_text("0")
-before = host.read_quota()
-while host.quota_between(before, host.read_quota()).throttled < 2:
-    pass
-counted = host.quota_between(before, host.read_quota())
-print(json.dumps([counted.cores, counted.periods, counted.throttled, counted.throttled_ns]))
-"""
-
-
-LIMITS = {
-    "/sys/fs/cgroup": {"cpu.max": f"20000 {PERIOD_US}"},
-    "/sys/fs/cgroup/cpu": {"cpu.cfs_period_us": str(PERIOD_US), "cpu.cfs_quota_us": "20000"},
-}
-"""Files of a quota of a fifth of a core, by the folder in which a group may be made: version 2, version 1."""
-
-
-@pytest.fixture(params=LIMITS)
-def group(request: pytest.FixtureRequest) -> Iterator[Path]:
-    """Make a control group with a quota; skip the test where it cannot be made."""
-    folder, limits = Path(request.param) / f"inflight-test-{os.getpid()}", LIMITS[request.param]
-    try:
-        folder.mkdir()
-    except OSError as error:
-        pytest.skip(f"no control group can be made: {error}")
-    try:
-        if not all((folder / name).exists() for name in limits):
-            pytest.skip(f"a group in {request.param} has no CPU quota here")
-        for name, value in limits.items():
-            (folder / name).write_text(value)
-        yield folder
-    finally:
-        until(lambda: _is_removed(folder))
-
-
-def _is_removed(folder: Path) -> bool:
-    """Remove a group; its last process leaves it a moment after its parent has waited for it."""
-    try:
-        folder.rmdir()
-    except OSError:
-        return False
-    return True
-
-
-def test_the_kernel_throttles_a_process_above_its_quota_and_that_is_counted(group: Path) -> None:
-    done = run_to_end([sys.executable, "-c", BUSY, str(group)], check=True)
-
-    cores, periods, throttled, throttled_ns = json.loads(done.stdout)
-    assert cores == 0.2
-    assert 2 <= throttled <= periods
-    assert throttled_ns > 0

@@ -19,7 +19,6 @@ from inflight.bench.rows.kinds import Probe
 from inflight.fake_server.site import SiteConfig
 from tests.patience import FOREVER_S, until
 from tests.probes.asking import run
-from tests.processes import run_to_end
 
 KNOWN = ("cancel_workers", "races", "selectors", "spin", "stack_ripping", "thread_per_fetch")
 
@@ -46,18 +45,6 @@ def test_a_row_can_hold_every_usual_argument(name: str) -> None:
 
     for values in itertools.product(*usual.values()):
         msgspec.convert(dict(zip(usual, values, strict=True)), get_type_hints(Probe, include_extras=True)["measured"])
-
-
-@pytest.mark.parametrize("name", PROBES)
-def test_a_probe_can_be_imported_with_the_standard_library_alone(name: str) -> None:
-    code = f"import sys; sys.path[:0] = ['.']; import {PROBES[name]}; print(*sys.modules)"
-
-    done = run_to_end([sys.executable, "-I", "-S", "-c", code], check=True)
-
-    loaded = {module.removeprefix("inflight.") for module in done.stdout.split() if module.startswith("inflight.bench")}
-    allowed = {"bench", "bench.claims", "bench.claims.programs", "bench.claims.programs._shared"}
-    looks_at = {"bench", *(f"bench.measure{name}" for name in ("", ".procfs", ".idle", ".idle.worker", ".worker"))}
-    assert loaded <= (looks_at if name == "attribution" else allowed) | {PROBES[name].removeprefix("inflight.")}
 
 
 def test_a_crash_is_the_exit_code() -> None:

@@ -36,14 +36,6 @@ def test_select_is_stopped_by_fd_setsize(serve: Serve) -> None:
     assert "cpu_per_page_ns" not in measured
 
 
-@pytest.mark.skipif("epoll" not in KINDS, reason="epoll is Linux's")
-def test_epoll_is_not_stopped_by_fd_setsize(serve: Serve) -> None:
-    measured = ask_process("selectors", serve("selectors"), selector="epoll", idle=1100)
-
-    assert "stopped_by" not in measured
-    assert measured["pages"] == 1500
-
-
 def test_more_idle_connections_than_descriptors_is_a_result(serve: Serve) -> None:
     # In a process of its own, whose hard limit is lowered and cannot be raised again.
     limit = 300

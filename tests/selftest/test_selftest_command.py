@@ -10,17 +10,14 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.ab import decide as deciding
-from inflight.bench.ab import rates
 from inflight.bench.ab import selftest as selftest_command
-from inflight.bench.frame import blocks as read
 from inflight.bench.measure import costs, interpreters
 from inflight.bench.plan.trial import Trial
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
 from inflight.bench.show import pictures
 from tests.ab.test_decide import noise
-from tests.cli.command import call, inflight
+from tests.cli.command import call
 from tests.laboratory import Laboratory, only_run, sides
 from tests.made_blocks import CPU_NS
 
@@ -129,17 +126,3 @@ def test_interpreters_of_sides_are_labelled_and_two_names_of_one_are_no_differen
     assert (named.to_dict()["interpreters"], named.differ) == ([label, label], False)
     assert [arm.python for arm in named.arms()] == list(two)
     assert [arm.python for arm in replace(one, pythons=two[:1]).arms()] == [sys.executable] * 2
-
-
-@pytest.mark.night
-def test_a_real_self_test_has_the_code_and_the_figures_of_its_rows(tmp_path: Path) -> None:
-    done = inflight(*QUICK, "--out", tmp_path, "--json")
-
-    found, folder = json.loads(done.out), only_run(tmp_path)
-    assert json.loads((folder / "selftest.json").read_text(encoding="utf-8")) | {"folder": str(folder)} == found
-    assert done.code == selftest_command.code(found)
-    every = rows.read(folder)
-    series = read.comparisons(every)
-    assert found["dropped"] == rates.left_out(series.values())
-    assert (found["too_few"] == []) == (len(deciding.tally(series["aa"]).good) >= 24)
-    assert found["false_alarms"]["real"] == rates.counts(series["aa"], {})

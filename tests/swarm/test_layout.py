@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, replace
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inflight import strategies
@@ -72,19 +72,6 @@ def test_the_shares_are_all_pages_once_and_exceed_no_limit_and_less_than_was_ask
         assert layout(planned.in_flight + 1, allowed, strategy=model).in_flight == planned.in_flight, "one too many"
 
 
-@given(ASKED, LIMITS, MODELS, st.integers(1, 200))
-@settings(deadline=None, max_examples=60)
-def test_a_layout_has_the_number_of_processes_asked_for(
-    asked: int, allowed: Allowances, model: strategies.Description, processes: int
-) -> None:
-    try:
-        planned = layout(asked, allowed, strategy=model, processes=processes)
-    except LayoutError:
-        assume(False)
-
-    assert len(planned.shares) == processes
-
-
 def test_descriptors_decide_the_number_of_processes_of_a_million_callbacks() -> None:
     planned = layout(1_000_000, USUAL, strategy=CALLBACKS)
 
@@ -142,13 +129,6 @@ def test_an_impossible_layout_is_refused_in_one_sentence(
 
     assert [figure for figure in figures if figure not in str(refused.value)] == []
     assert "\n" not in str(refused.value)
-
-
-def test_a_range_of_few_ports_makes_shares_smaller() -> None:
-    planned = layout(10_000, replace(USUAL, ports=600), strategy=CALLBACKS)
-
-    assert planned.ports_each <= MAX_PORTS_EACH
-    assert planned.shares[0].count <= MAX_PORTS_EACH * 102
 
 
 def test_without_limits_two_processes_are_enough() -> None:

@@ -1,6 +1,5 @@
 """``inflight open-loop`` as a command, from its start to its end."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,6 @@ import pytest
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
 from tests.cli.command import Done, call
-from tests.fake_server.running import Running
 
 SHORT = ("--rate", "20", "--rate", "40", "--duration", "500ms", "--in-flight", "10")
 """20 and 40 requests per second for half a second."""
@@ -47,23 +45,3 @@ def test_rates_are_sent_one_after_the_other_and_shown_in_a_table_and_a_page(tmp_
     assert {"experiment.toml", "machine.json", "rows.jsonl", "rows.csv", "plots"} <= {
         path.name for path in run.iterdir()
     }
-
-
-@pytest.mark.night
-def test_a_target_receives_the_requests_that_the_rows_count_and_json_has_their_figures(tmp_path: Path) -> None:
-    server = Running("--pages", "50")
-    try:
-        target = f"http://127.0.0.1:{server.port}/p/5"
-        done = call("open-loop", *SHORT, "--target", target, "--json", "--quiet", "--out", tmp_path)
-        requests = server.stats()["requests"]
-    finally:
-        server.stop()
-
-    found = rows.read(run_of(tmp_path))
-    assert_answered(found, done)
-    told = json.loads(done.out)["rates"]
-    assert [(one["workload"], one["arrivals"], one["completed"]) for one in told] == [
-        (row.workload.id, row.measured.arrivals, row.measured.completed) for row in found
-    ]
-    assert [one["invalid"] for one in told] == [[check.name for check in row.failed_checks] for row in found]
-    assert requests >= sum(ARRIVALS.values())  # those of the warm-up come on top

@@ -6,7 +6,6 @@ from importlib import metadata
 from typing import Any
 
 import pytest
-import tomli_w
 
 from inflight import strategies
 from inflight.bench.measure import run as runs
@@ -75,18 +74,6 @@ def test_an_open_loop_is_a_trial_of_locust() -> None:
     assert (values.site.links, values.target) == (7, None)
     target = found["open/target=http://127.0.0.1:8000//rate=100"].workload
     assert (target.latency, target.mean_latency_ns, target.site, target.users) == (None, None, None, 3)
-
-
-def test_only_the_strategies_of_the_experiment_take_part() -> None:
-    text = 'strategies = ["generators"]\n[[swarm]]\nstrategies = ["callbacks", "generators"]\nin_flight = [5]'
-
-    assert [trial.name for trial in trials(text)] == ["generators"]
-
-
-def test_a_table_is_the_same_after_writing_and_reading() -> None:
-    experiment = read(BOTH)
-
-    assert read(tomli_w.dumps(experiment.to_dict())) == experiment
 
 
 MISTAKES = {
