@@ -9,9 +9,7 @@ It ends with 0 and the number of cases when nothing was found. Otherwise it ends
 which a run still fails; ``--keep`` says where that run is left.
 """
 
-import contextlib
 import copy
-import io
 import json
 import sys
 import tempfile
@@ -34,6 +32,7 @@ from inflight.bench.claims.command import Needed, work_out  # noqa: E402
 from inflight.bench.rows import records  # noqa: E402
 from inflight.bench.rows.files import ROWS_FILE, text  # noqa: E402
 from inflight.bench.show.studies import Studies  # noqa: E402
+from tests.cli.command import call  # noqa: E402
 from tests.fuzz._options import read_options  # noqa: E402
 from tests.patience import search  # noqa: E402
 
@@ -148,26 +147,22 @@ def _mutate(row: Values, where: Path_, random: Random) -> None:
 # Every output of a run
 
 
-def _of_report(form: str) -> Callable[[Path, Path], None]:
-    def show(run: Path, out: Path) -> None:
-        from inflight.bench.commands import report as report_command
-
-        report_command.run(folder=run, form=form, out=out / f"report.{form}", results=run.parent)
-
-    return show
-
-
-def _summary(run: Path, out: Path) -> None:
-    from inflight.bench.rows import files as rows
-    from inflight.bench.show import summary as table
-
-    with (out / "summary.txt").open("w", encoding="utf-8", errors="replace") as file:
-        table.print_summary(Studies(rows.read(run)), file)
+COMMANDS: dict[str, tuple[str, ...]] = {
+    **{
+        form: ("report", "{run}", "--format", form, "--output", "{out}/report")
+        for form in ("html", "terminal", "md", "csv", "json", "parquet")
+    },
+    "compare": ("compare", "{before}", "{run}", "--out", "{out}", "--markdown", "{out}/compare.md"),
+    "compare back": ("compare", "{run}", "{before}"),
+    "race": ("race", "{run}", "--out", "{out}"),
+    "advise": ("advise", "--latency", "50ms", "--in-flight", "100", "--from", "{run}", "--out", "{out}"),
+    "advise as JSON": ("advise", "--latency", "50ms", "--in-flight", "100", "--from", "{run}", "--json"),
+}
+INTERNAL_ERROR = 70
 
 
 def _plots(run: Path, out: Path) -> None:
     from inflight.bench.rows import files as rows
-    from inflight.bench.show.studies import Studies
 
     Studies(rows.read(run)).save_plots({}, out / "plots")
 
@@ -185,35 +180,6 @@ def _tables(run: Path, out: Path) -> None:
     results.answer()
 
 
-def _compare(run: Path, out: Path) -> None:
-    from inflight.bench.commands.run import REFUSALS
-    from inflight.bench.runs import command as compare_command
-
-    for base, head in ((run.parent / "before", run), (run, run.parent / "before")):
-        with contextlib.suppress(*REFUSALS):
-            compare_command.run(places=(base, head), out=out, as_json=False, markdown=out / "compare.md")
-
-
-def _race(run: Path, out: Path) -> None:
-    from inflight.bench.race import command as race_command
-    from inflight.bench.rows.files import RowsError
-
-    with contextlib.suppress(RowsError):
-        race_command.run(folder=run, chosen=(), speed=1.0, out=out)
-
-
-def _advise(run: Path, out: Path) -> None:
-    from inflight.bench.commands import advise as advise_command
-    from inflight.bench.commands.run import REFUSALS
-
-    nowhere = run.parent / "none"
-    for as_json in (False, True):
-        with contextlib.suppress(*REFUSALS):
-            advise_command.run(
-                latency="50ms", cpu="0", in_flight=100, folder=run, verify=False, as_json=as_json, out=nowhere
-            )
-
-
 def _claims(run: Path, _out: Path) -> None:
     from inflight.bench.claims import show
     from inflight.bench.claims.evaluate import judge
@@ -229,20 +195,17 @@ def _claims(run: Path, _out: Path) -> None:
     markdown(show.section(report))
 
 
-OUTPUTS: dict[str, Callable[[Path, Path], None]] = {
-    "page": _of_report("html"),
-    "markdown": _of_report("md"),
-    "csv": _of_report("csv"),
-    "json": _of_report("json"),
-    "parquet": _of_report("parquet"),
-    "summary": _summary,
-    "plots": _plots,
-    "tables": _tables,
-    "compare": _compare,
-    "race": _race,
-    "advise": _advise,
-    "claims": _claims,
-}
+FUNCTIONS: dict[str, Callable[[Path, Path], None]] = {"plots": _plots, "tables": _tables, "claims": _claims}
+OUTPUTS = (*COMMANDS, *FUNCTIONS)
+
+
+def show(name: str, run: Path, before: Path, out: Path) -> None:
+    """Show a run by an output; a command may refuse it in a sentence. Raises whatever is wrong."""
+    if name in FUNCTIONS:
+        FUNCTIONS[name](run, out)
+        return
+    done = call(*(word.format(run=run, before=before, out=out) for word in COMMANDS[name]))
+    assert done.code != INTERNAL_ERROR, done.err
 
 
 # Cases
@@ -298,7 +261,7 @@ def _json(values: Any) -> str:
         sys.set_int_max_str_digits(limit)
 
 
-def failure(case: Case, outputs: Sequence[str] = tuple(OUTPUTS)) -> tuple[str, str] | None:
+def failure(case: Case, outputs: Sequence[str] = OUTPUTS) -> tuple[str, str] | None:
     """Return the first output that cannot show a run, and its traceback; None when all can."""
     with tempfile.TemporaryDirectory() as folder:
         run, before, out = (Path(folder) / name for name in ("run", "before", "out"))
@@ -307,9 +270,9 @@ def failure(case: Case, outputs: Sequence[str] = tuple(OUTPUTS)) -> tuple[str, s
         for name in outputs:
             out.mkdir(exist_ok=True)
             try:
-                with warnings.catch_warnings(), _quietly():
+                with warnings.catch_warnings():
                     warnings.simplefilter("error")
-                    OUTPUTS[name](run, out)
+                    show(name, run, before, out)
             except Exception:  # noqa: BLE001 - whatever it is, it is what is looked for
                 return name, traceback.format_exc()
     return None
@@ -320,21 +283,6 @@ def write(folder: Path, rows: Sequence[Values]) -> None:
     folder.mkdir(parents=True)
     (folder / "machine.json").write_text("{}", "utf-8")
     (folder / ROWS_FILE).write_text("".join(f"{_json(row)}\n" for row in rows), "utf-8")
-
-
-@contextlib.contextmanager
-def _quietly() -> Iterator[None]:
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        yield
-
-
-def shrunk(case: Case, output: str) -> Case:
-    """Return the case with fewer hostile rows that the same output cannot show."""
-    for place, before in enumerate(case.before):
-        fewer = Case(case.before, [*case.after[:place], before, *case.after[place + 1 :]])
-        if case.after[place] is not before and failure(fewer, [output]):
-            case = fewer
-    return case
 
 
 def main() -> int:
@@ -358,15 +306,13 @@ def main() -> int:
 
 def tell(case: Case, output: str, trace: str, keep: Path) -> None:
     """Print what is hostile in a run that an output cannot show, and how it fails."""
-    small = shrunk(case, output)
-    _, trace = failure(small, [output]) or (output, trace)
     if keep != Path():
-        write(keep, small.after)
+        write(keep, case.after)
     print(trace)
-    for old, new in zip(small.before, small.after, strict=True):
+    for old, new in zip(case.before, case.after, strict=True):
         for change in differences(old, new):
             print(f"  {old['kind']}: {change}")
-    print(f"rows: {output} cannot show these {len(small.after)} rows")
+    print(f"rows: {output} cannot show these {len(case.after)} rows")
 
 
 def differences(old: Any, new: Any, path: str = "$") -> Iterator[str]:
