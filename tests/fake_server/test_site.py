@@ -145,6 +145,12 @@ def test_the_links_of_a_site_are_the_same_for_ever(changes: dict[str, Any], ever
     assert links.hexdigest()[:16] == digest
 
 
+def test_a_site_without_links_has_pages_all_the_same() -> None:
+    site = Site(SiteConfig(pages=10, links=0))
+
+    assert [site.page(n).links for n in range(10)] == [()] * 10
+
+
 def test_chains_have_the_length_asked_for_and_end_at_distinct_html_pages() -> None:
     site = Site(SiteConfig(pages=100, redirects=0.3, redirect_chain=3))
     pages = [site.page(n) for n in range(100)]

@@ -74,7 +74,7 @@ ROOMS = {
             "bench/measure/swarm/schedule.py",
         ),
         (
-            "tests/analyse", "tests/core/test_core_stats.py", "tests/frame", "tests/show/test_memory_shown.py",
+            "tests/analyse", "tests/frame", "tests/show/test_memory_shown.py",
             "tests/swarm/test_arrivals.py",
         ),
     ),
