@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tools.mutants.__main__ import ROOMS, files, lower, share_text, table
-from tools.mutants.copies import Copy, sweep
+from tools.mutants.copies import Copy
 from tools.mutants.draw import is_python, mutated, ranked, sites
 
 ROOT = Path(__file__).parents[1]
@@ -115,18 +115,6 @@ def test_child_processes_import_the_mutant_and_then_the_code_as_it_was(tmp_path:
 
     assert seen == ["6", "7", "7", "6"]
     assert (checkout / "part" / "__init__.py").read_text() == "WHICH = 1 + 5\n"
-
-
-def test_what_a_mutant_leaves_behind_is_ended(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    subprocess.run(["git", "init", "--quiet", tmp_path / "empty"], check=True)
-    place = Copy(tmp_path / "empty", tmp_path / "copies")
-    waiting = "import sys; sys.stdin.read()"
-    with subprocess.Popen(
-        [place.venv / "bin" / "python", "-c", waiting], stdin=subprocess.PIPE, cwd="/", env={}
-    ) as left:
-        sweep(place)
-        assert left.wait() < 0
 
 
 def test_the_table_counts_per_set_and_a_lower_share_is_a_sentence() -> None:

@@ -49,12 +49,6 @@ def test_the_newest_of_several_is_named(path: Path) -> None:
     assert newest(path, given) == wanted
 
 
-def test_the_one_that_was_given_is_not_named_again(path: Path) -> None:
-    python(path, 12)
-
-    assert newest(path, python(path, 13)) == ""
-
-
 def test_a_shim_that_does_not_run_is_ignored(path: Path) -> None:
     given, wanted = python(path, 11), python(path, 12)
     program(path / "python3.14", SHIM)

@@ -132,13 +132,6 @@ def test_what_is_no_page_is_not_found_and_the_connection_lives_on(server: Runnin
         assert read_response(sock)[0] == 200
 
 
-@pytest.mark.parametrize("target", ["http://test/p/1", "HTTP://test:80/", "http://test"])
-def test_a_whole_url_is_a_request_target_too(server: Running, target: str) -> None:
-    with server.connect() as sock:
-        sock.sendall(get(target))
-        assert read_response(sock)[0] == 200
-
-
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
 def test_other_methods_are_not_allowed(server: Running, method: str) -> None:
     with server.connect() as sock:

@@ -1,7 +1,7 @@
 """Fuzz the client core: whatever a server sends, a crawl goes on.
 
 Each case is one crawl. Its responses are made of hostile pieces, are cut at random places, and go through the parser
-and the frontier as a strategy would send them. Some cases crawl a real server with every strategy instead. The only
+and the frontier as a strategy would send them. The only
 errors allowed are the declared ones, ``OSError`` and ``ProtocolError``, and each URL found must be one that every
 strategy can request.
 
@@ -14,20 +14,17 @@ import json
 import re
 import socket
 import sys
-import threading
 import traceback
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from random import Random
 from typing import Any, NoReturn
-from unittest import mock
 
 import aiohttp
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from inflight import strategies
 from inflight.strategies.aiohttp_client import ERRORS as AIOHTTP_ERRORS
 from inflight.strategies.aiohttp_client import get, open_client
 from inflight.strategies.base import Job
@@ -36,12 +33,10 @@ from inflight.strategies.core.http1 import ProtocolError, Response, ResponsePars
 from inflight.strategies.core.links import normalise
 from inflight.strategies.core.page import Fetch
 from tests.fuzz._options import read_options
-from tests.patience import FOREVER_S, search
+from tests.patience import search
 
 FETCHES = 12
 """Maximum number of fetches in one case."""
-CRAWLS = 500
-"""One case in so many is a crawl by every strategy."""
 REQUEST = re.compile(rb"GET /[!-~]* HTTP/1\.1\r\nHost: [0-9A-Za-z_%.:\[\]-]+\r\n(?:[A-Za-z-]+: [ -~]+\r\n)+\r\n")
 
 HREF_PIECES = (
@@ -274,76 +269,23 @@ def parsed(random: Random, job: Job, data: bytes) -> Response:
     raise AssertionError("the parser ignored the end of the connection")
 
 
-class Crawls:
-    """Cases in which every strategy crawls a real server."""
-
-    def __init__(self) -> None:
-        self.answers: dict[str, bytes] = {}
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        threading.Thread(target=self.serve, daemon=True).start()
-
-    def close(self) -> None:
-        self.listener.close()
-
-    def serve(self) -> None:
-        with contextlib.suppress(OSError):  # the listener is closed: the end
-            while True:
-                sock, _ = self.listener.accept()
-                threading.Thread(target=self.answer, args=(sock,), daemon=True).start()
-
-    def answer(self, sock: socket.socket) -> None:
-        """Answer one request, and close: what has no end is closed early."""
-        head = b""
-        with sock, contextlib.suppress(OSError):
-            while b"\r\n\r\n" not in head:
-                if not (data := sock.recv(65536)):
-                    return
-                head += data
-            target = head.split(b" ")[1].decode("latin-1")
-            sock.sendall(self.answers.get(target, b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"))
-
-    def run(self, random: Random, sent: list[tuple[str, bytes]]) -> None:
-        port = self.listener.getsockname()[1]
-        self.answers = {f"/{n}": response(random) for n in range(20)}
-        roots = tuple(f"http://127.0.0.1:{port}{target}" for target in self.answers)
-        sent += zip(roots, self.answers.values(), strict=True)
-        job = Job(roots, max_tries=1, timeout_ns=round(FOREVER_S * 1e9), max_in_flight=8)
-        for name in strategies.crawlers():
-            if not strategies.describe(name).lack:
-                frontier = Frontier(job)
-                with mock.patch("socket.getaddrinfo", numeric_only):
-                    strategies.load(name).crawl(job, frontier)
-                assert frontier.done, name
-                assert not frontier.in_flight, name
-
-
-def numeric_only(host: Any, port: Any, *_: Any, **__: Any) -> Any:
-    """Instead of ``socket.getaddrinfo``: know addresses, and ask no name server."""
-    return _getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-
-
-_getaddrinfo = socket.getaddrinfo
-
-
 # The command
 
 
 def main() -> int:
     options = read_options("Fuzz the client core until the time is up, or something is found.", first=0)
-    core, crawls, tried = Core(), Crawls(), 0
+    core, tried = Core(), 0
     try:
         for number in search(options.first, options.cases, options.seconds):
-            kind = crawls if number % CRAWLS == CRAWLS - 1 else core
             sent: list[tuple[str, bytes]] = []
             try:
-                kind.run(Random(f"{options.seed}/{number}"), sent)
+                core.run(Random(f"{options.seed}/{number}"), sent)
             except Exception:  # noqa: BLE001  (what is looked for)
                 report(options.seed, number, sent)
                 return 1
             tried += 1
     finally:
         core.close()
-        crawls.close()
     print(f"client: {tried:,} cases with seed {options.seed}, nothing found")
     return 0
 

@@ -224,14 +224,6 @@ def test_a_planted_call_is_one_more_call_of_python_and_is_named(fake: Server) ->
     assert "repeats_equal" not in planted
 
 
-@pytest.mark.ci
-def test_a_strategy_from_a_file_is_named_without_its_folder(fake: Server, tmp_path: Path) -> None:
-    values = measured(count(fake, strategy(tmp_path, WATCHED.format(deed="pass")), repeats=1))
-
-    assert_counted(values)
-    assert values["python_calls"]["made.py:crawl.<locals>.finishing"] == 1
-
-
 EACH_PAGE = (
     HEAD
     + """import _thread
@@ -320,18 +312,6 @@ def test_a_client_that_hands_no_pages_over_is_refused_in_one_sentence_at_any_dea
 
     assert row.status == "failed"
     assert row.reason == "the strategy does not hand its pages over as they finish, so they cannot be counted"
-
-
-@pytest.mark.ci
-def test_of_a_strategy_with_child_processes_system_calls_alone_are_counted(fake: Server) -> None:
-    values = measured(count(fake, "process_pool", bytecodes=True))
-
-    assert values["lacks"] == {
-        "calls": "the strategy has child processes, and their calls are not counted",
-        "bytecodes": "the strategy has child processes, and their bytecodes are not counted",
-    }
-    assert values["system_calls"]["epoll_wait"] >= 1
-    assert set(values["totals"]) == {"system_calls"}
 
 
 @short

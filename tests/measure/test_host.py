@@ -72,10 +72,7 @@ def cores(text: str) -> Any:
     ("allowed", "siblings", "kinds", "cpus"),
     [
         ("0-3", PAIRED, ALIKE, ("0", "3", "1-2")),
-        ("0-2", PAIRED, ALIKE, ("0", "2", "1")),
-        ("2-3", PAIRED, ALIKE, ("2", "3")),
         ("0,3-4", SPLIT, ALIKE, ("0", "4", "3")),
-        ("0-1,3", SPLIT, ALIKE, ("0", "1", "3")),
         ("5", SPLIT, ALIKE, ANY),
         ("", SPLIT, ALIKE, ANY),
         # two fast cores of two threads, and slow ones
@@ -87,7 +84,6 @@ def cores(text: str) -> Any:
         # the only fast core has one thread
         ("0-4", SINGLE, THREE_KINDS, ("2", "3", "0-1,4")),
         ("0,2,4", SINGLE, THREE_KINDS, ("2", "4", "0")),
-        ("0-1", SINGLE, {0: 1}, ("0", "1")),
         ("0-1", SINGLE, {1: 1}, ("1", "0")),
     ],
 )
@@ -105,7 +101,6 @@ def test_server_and_client_are_on_different_cores_of_one_kind_and_fast_if_possib
         ("0-3", PAIRED, ALIKE, ("0-1", "2-3")),
         ("0-2", PAIRED, ALIKE, ("0-1", "2")),
         ("0-5", SPLIT, ALIKE, ("0-1,3-4", "2,5")),
-        ("1-2", SPLIT, ALIKE, ("1", "2")),
         ("0,3", SPLIT, ALIKE, ANY),
         ("", SPLIT, ALIKE, ANY),
         ("0-5", PAIRED_FROM_0, SLOW_LAST, ("2-4", "0-1,5")),
@@ -135,9 +130,7 @@ FREQUENCY = "cpufreq/cpuinfo_max_freq"
     ("files", "kinds"),
     [
         ({}, ALIKE),
-        ({"system/cpu/online": "0-3\n"}, ALIKE),
         (speeds("cpu_capacity", 1024, 1024), ALIKE),
-        (speeds("cpu_capacity", 0, 0), ALIKE),
         (speeds("cpu_capacity", 446, 446, 1024, 1024), {0: 3, 1: 3, 2: 0, 3: 0}),
         (speeds("cpu_capacity", 250, 870, 1024), {0: 6, 1: 0, 2: 0}),
         (speeds(FREQUENCY, 4_800_000, 4_600_000, 4_700_000), ALIKE),  # some cores are preferred
@@ -146,7 +139,6 @@ FREQUENCY = "cpufreq/cpuinfo_max_freq"
         (INTEL, {0: 0, 1: 0, 2: 0, 3: 0, 4: 1, 5: 1}),
         (INTEL | {"cpu_lowpower/cpus": "6-7\n"}, {0: 0, 1: 0, 2: 0, 3: 0, 4: 1, 5: 1, 6: 4, 7: 4}),
         (INTEL | speeds(FREQUENCY, 1, 1, 1, 1, 9, 9), {0: 0, 1: 0, 2: 0, 3: 0, 4: 1, 5: 1}),
-        ({"cpu_core/cpus": "0-1\n"} | speeds(FREQUENCY, 5, 5), ALIKE),
     ],
 )
 def test_cores_are_of_several_kinds_where_intel_says_so_or_speeds_differ_clearly(
@@ -234,12 +226,12 @@ def test_the_cpu_time_of_some_cores_excludes_other_cores() -> None:
     ticks, busy_ns = host.cpu_ticks({last}), host.busy_ns({last})
     after = psutil.cpu_times(percpu=True)
 
-    assert ticks is None or ticks[1] == pytest.approx(sum(after[last][:8]), rel=0.05)
-    assert ticks is None or before[last].steal <= ticks[0] <= after[last].steal
     assert busy_ns is not None
-    idle = {name: (getattr(before[last], name), getattr(after[last], name)) for name in ("user", "system")}
-    assert sum(low for low, _ in idle.values()) * 1e9 - 1 <= busy_ns
+    assert (before[last].user + before[last].system) * 1e9 - 1 <= busy_ns
     assert busy_ns <= (sum(after[last][:8]) - after[last].idle) * 1e9 + 1
     assert (host.busy_ns(None), host.busy_ns({0, 1})) == (None, None)
+    if ticks is not None:
+        assert ticks[1] == pytest.approx(sum(after[last][:8]), rel=0.05)
+        assert before[last].steal <= ticks[0] <= after[last].steal
     if (every := host.cpu_ticks(None)) is not None:
         assert every[1] == pytest.approx(sum(sum(one[:8]) for one in after), rel=0.05)

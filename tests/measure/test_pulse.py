@@ -70,15 +70,6 @@ def test_a_sleeping_process_counts_as_stalled_at_the_limit_and_not_before() -> N
         assert looked_at(pulse, clock, 1)
 
 
-def test_a_stopped_process_counts_as_stalled() -> None:
-    clock = Clock()
-    with running(BUSY) as process:
-        stop(process)
-        pulse = Pulse(process.pid, clock)
-
-        assert looked_at(pulse, clock, LIMIT_S + 1)
-
-
 def test_a_process_that_waits_for_a_core_is_alive() -> None:
     clock = Clock()
     with running(BUSY) as process:

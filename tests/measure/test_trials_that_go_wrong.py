@@ -357,14 +357,6 @@ def test_a_server_that_was_killed_is_named_with_its_signal_even_if_it_left_a_com
         assert str(lost.value) == "the fake server was killed by signal 9 (SIGKILL)"
 
 
-def test_a_new_strategy_is_listed(workshop: Workshop) -> None:
-    workshop.add_strategy("brand_new", "from inflight.strategies.sequential import crawl as crawl\n")
-
-    listed = workshop.python("-m", "inflight", "list")
-
-    assert ["brand_new", "A model for the test"] in [line.split(maxsplit=1) for line in listed.stdout.splitlines()]
-
-
 def _runs(pid: int) -> bool:
     """Return whether a process exists and is no zombie."""
     try:

@@ -1,7 +1,6 @@
 """Small swarms of real processes: they work as large ones do, and survive lost processes."""
 
 import signal
-import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -19,7 +18,6 @@ from inflight.bench.plan import scale
 from inflight.bench.plan.trial import Trial
 from inflight.bench.rows.files import Row
 from tests.patience import FOREVER_S
-from tests.ports import free_port
 
 IN_FLIGHT = 400
 SHARE, SERVER = "inflight.bench.measure.worker.share", "inflight.fake_server"
@@ -120,18 +118,22 @@ def test_a_killed_strategy_process_is_counted_and_named_and_the_others_finish(at
 
 
 @pytest.mark.night
-def test_a_killed_server_is_counted_and_named_and_the_others_finish(at_the_peak: Any) -> None:
+@pytest.mark.parametrize(
+    ("number", "how"), [(signal.SIGKILL, "killed by signal 9"), (signal.SIGSTOP, "does not answer")]
+)
+def test_a_lost_server_is_counted_and_named_and_the_others_finish(
+    at_the_peak: Any, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, how: str
+) -> None:
+    monkeypatch.setattr(swarm, "_patience_s", lambda _: STILL_S)
     pids = []
-    at_the_peak(lambda _: pids.append(send(signal.SIGKILL, SERVER)))
+    at_the_peak(lambda _: pids.append(send(number, SERVER)))
 
     row = run_swarm(trial(), SETTING)
 
     (loss,) = row.measured.lost
-    assert (loss.what, loss.pid) == ("server", pids[0])
-    assert "killed by signal 9" in loss.how
-    assert row.status == "wrong"
-    assert row.measured.pages == IN_FLIGHT
-    assert row.measured.failed_pages == IN_FLIGHT // 2
+    assert (row.status, loss.what, loss.pid) == ("wrong", "server", pids[0])
+    assert how in loss.how
+    assert (row.measured.pages, row.measured.failed_pages) == (IN_FLIGHT, IN_FLIGHT // 2)
     assert sum(row.measured.errors.values()) == IN_FLIGHT // 2
 
 
@@ -212,42 +214,9 @@ def test_a_swarm_without_locust_is_a_failed_row_with_the_reason(
     assert row.measured.held_in_flight == IN_FLIGHT
 
 
-@pytest.mark.night
-def test_a_frozen_server_is_killed_and_named(at_the_peak: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(swarm, "_patience_s", lambda _: STILL_S)
-    pids = []
-    at_the_peak(lambda _: pids.append(send(signal.SIGSTOP, SERVER)))
-
-    row = run_swarm(trial(processes=1), SETTING)
-
-    (loss,) = row.measured.lost
-    assert (loss.what, loss.pid) == ("server", pids[0])
-    assert "does not answer" in loss.how
-    assert row.status == "wrong"
-    assert loss.in_flight == IN_FLIGHT
-
-
 @pytest.mark.parametrize(("lifetime_s", "patience_s"), [(10, 60), (1000, 250)])
 def test_a_longer_trial_may_stand_still_for_longer(lifetime_s: float, patience_s: float) -> None:
     assert swarm._patience_s(lifetime_s) == patience_s
-
-
-@pytest.mark.night
-def test_stopping_it_on_locusts_page_ends_it_and_is_named(at_the_peak: Any) -> None:
-    port = free_port()
-
-    def stop(_: SwarmRun) -> None:
-        stopping = urllib.request.Request(f"http://127.0.0.1:{port}/stop", method="POST")
-        urllib.request.build_opener(urllib.request.ProxyHandler({})).open(stopping).close()
-
-    at_the_peak(stop)
-
-    row = run_swarm(trial(), replace(SETTING, hosting=Hosting(web_port=port)))
-
-    assert row.status == "wrong"
-    assert row.reason is not None
-    assert "was stopped by Locust, or on its page" in row.reason
-    assert [loss.what for loss in row.measured.lost] == ["Locust user", "Locust user"]
 
 
 @pytest.mark.night
