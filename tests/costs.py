@@ -5,16 +5,13 @@ The CPU time of a test includes its fixtures and the processes that it waited fo
 
 import json
 import resource
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Generator
-from operator import itemgetter
 from pathlib import Path
 
 import pytest
 
 MAX_SHOWN = 10
-LEAST_SHOWN = 0.01
-"""Folders with a smaller share of the CPU time are added up in one line."""
 LEAST_SECONDS = 0.05
 
 
@@ -55,26 +52,15 @@ class Costs:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print one table: the whole, the folders, the dearest tests."""
-        folders: defaultdict[str, list[float]] = defaultdict(list)
+        folders: Counter[str] = Counter()
         for nodeid, seconds in self.seconds.items():
-            folders[str(Path(nodeid.partition("::")[0]).parent)].append(seconds)
-        whole = cpu_seconds()
-        sums = {f"{name} ({len(own)} tests)": sum(own) for name, own in folders.items()}
-        shown = {name: seconds for name, seconds in sums.items() if seconds >= LEAST_SHOWN * whole}
-        others = {
-            f"{len(sums) - len(shown)} more folders": sum(sums.values()) - sum(shown.values()),
-            "collection, imports, fixtures of the session": whole - sum(sums.values()),
-        }
-        terminalreporter.section(f"CPU time: {whole:.0f} s")
-        tables = (dearest(shown, len(shown)), list(others.items()), dearest(self.seconds, MAX_SHOWN))
-        for name, seconds in [line for table in tables for line in table if line[1] >= LEAST_SECONDS]:
-            terminalreporter.line(f"{seconds:7.1f} s  {name}")
+            folders[str(Path(nodeid.partition("::")[0]).parent)] += seconds
+        terminalreporter.section(f"CPU time: {cpu_seconds():.0f} s")
+        for name, seconds in [*folders.most_common(), *Counter(self.seconds).most_common(MAX_SHOWN)]:
+            if seconds >= LEAST_SECONDS:
+                terminalreporter.line(f"{seconds:7.1f} s  {name}")
         if path := self.config.getoption("--costs"):
             Path(path).write_text(json.dumps(self.seconds, indent=0), "utf-8")
-
-
-def dearest(costs: dict[str, float], number: int) -> list[tuple[str, float]]:
-    return sorted(costs.items(), key=itemgetter(1), reverse=True)[:number]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -141,18 +141,6 @@ def test_the_ready_line_is_all_there_is_on_stdout(start: Start) -> None:
     server.stop()
 
 
-def test_a_person_is_told_where_it_is_and_what_to_try() -> None:
-    with subprocess.Popen([*COMMAND, "--port", "0"], stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        told = [process.stderr.readline() for _ in range(3)]
-        process.send_signal(signal.SIGINT)
-        assert process.wait() == 0
-
-    assert told[0].startswith("serving 1000 pages at http://127.0.0.1:")
-    assert told[1].startswith("try: curl -i http://127.0.0.1:")
-    assert told[2] == "Ctrl-C stops\n"
-
-
 def test_an_ipv6_address_stands_in_brackets_wherever_it_is_named() -> None:
     with subprocess.Popen(
         [*COMMAND, "--host", "::1", "--port", "0", "--ports", "2", "--exit-with-stdin"],

@@ -66,19 +66,10 @@ def test_a_ramp_ends_before_any_limit_at(bounds: dict[str, Any], stopped_by: str
     assert answer["predicted"] > 0
 
 
-@linux
-@pytest.mark.night
-def test_threads_of_this_machine_end_at_a_limit_with_a_name() -> None:
-    answer = find("threads")
-
-    assert answer["stopped_by"] in {"failure", "shared limit", "memory budget"}
-    if answer["stopped_by"] == "failure":
-        assert answer["bound_by"]
-        assert answer["predicted"] == pytest.approx(answer["found"], rel=0.1)
-    assert len(answer["timeline"]) <= 500
-    counts = [count for _, count in answer["timeline"]]
-    assert counts == sorted(counts)
-    assert counts[-1] == answer["found"]
+@pytest.mark.parametrize("call", [find, predict])
+def test_an_unknown_resource_is_refused(call: Callable[[str], Any]) -> None:
+    with pytest.raises(ValueError, match="unknown resource 'luck'; known: threads, "):
+        call("luck")
 
 
 # Shortages

@@ -24,7 +24,6 @@ from inflight.bench.plan.trials import expand
 from inflight.bench.rows import records
 from inflight.bench.rows.files import SCHEMA_FILE, Row
 from inflight.bench.rows.parts import Knobs
-from inflight.fake_server.faults import FAULTS
 from inflight.fake_server.site import SiteConfig
 from inflight.strategies.base import Job
 from tests.measure.made_engine import assert_certain
@@ -160,18 +159,6 @@ def test_a_trial_over_its_memory_budget_is_ended(fake: Server) -> None:
     assert row.reason is not None
     assert row.reason.endswith("MB were used, 1 MB allowed")
     assert run_trial(a_trial("callbacks"), fake, setting).status == "ok", "the server goes on"
-
-
-def test_faults_of_the_site_are_part_of_the_expected_answer(run: Callable[..., Row], strategy: str) -> None:
-    faults = tuple((kind, 0.08) for kind in FAULTS)
-
-    row = run(strategy, in_flight=4, pages=60, faults=faults, drip_ns=1_000_000, redirects=0.2, missing=0.1)
-
-    assert_certain(row)
-    assert row.measured.failed_pages > 0
-    assert row.measured.pages_per_s * row.measured.makespan_ns / 1e9 == pytest.approx(
-        row.measured.pages - row.measured.failed_pages
-    )
 
 
 def test_a_deadline_in_the_past_is_a_timeout_at_once(fake: Server) -> None:

@@ -4,6 +4,7 @@ import errno
 import json
 import math
 import signal
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,184 +33,7 @@ from tests.patience import FOREVER_S, until
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text("utf-8")))
 
-ENDINGS = {
-    # strategy: (its file behind the imports, the status of its row, what the reason says)
-    "raises": (
-        "def crawl(job, frontier):\n    raise LookupError('no such\\n thing')",
-        "failed",
-        "the strategy raised LookupError: no such thing",
-    ),
-    "raises_a_group": (
-        "def crawl(job, frontier):\n    raise ExceptionGroup('some', [ExceptionGroup('more', [ValueError('inner')])])",
-        "failed",
-        "the strategy raised ValueError: inner",
-    ),
-    "exits": ("def crawl(job, frontier):\n    sys.exit(7)", "failed", "the strategy raised SystemExit: 7"),
-    "exits_at_once": ("def crawl(job, frontier):\n    os._exit(7)", "failed", "the worker exited with 7"),
-    "exits_with_words": (
-        "def crawl(job, frontier):\n    print('one'); print('last words', flush=True); os._exit(7)",
-        "failed",
-        "the worker exited with 7: last words",
-    ),
-    "is_interrupted": (
-        "def crawl(job, frontier):\n    raise KeyboardInterrupt",
-        "failed",
-        "the strategy raised KeyboardInterrupt",
-    ),
-    "kills_itself": (
-        "def crawl(job, frontier):\n    os.kill(os.getpid(), signal.SIGKILL)",
-        "failed",
-        "the worker was killed by signal 9 (SIGKILL)",
-    ),
-    "segfaults": (
-        "def crawl(job, frontier):\n    import faulthandler\n    faulthandler._sigsegv()",
-        "failed",
-        "the worker was killed by signal 11 (SIGSEGV)",
-    ),
-    "aborts": ("def crawl(job, frontier):\n    os.abort()", "failed", "the worker was killed by signal 6 (SIGABRT)"),
-    "recurses": (
-        "def crawl(job, frontier):\n    crawl(job, frontier)",
-        "failed",
-        "the strategy raised RecursionError: maximum recursion depth exceeded",
-    ),
-    "does_not_import": (
-        "import no_such_module_anywhere",
-        "failed",
-        "the worker exited with 1: ModuleNotFoundError: No module named 'no_such_module_anywhere'",
-    ),
-    "has_no_crawl": (
-        "",
-        "failed",
-        "the strategy raised AttributeError: module 'inflight.strategies.has_no_crawl' has no",
-    ),
-    "does_nothing": ("def crawl(job, frontier):\n    pass", "wrong", "5 pages missing, 0 too many, 0 different"),
-    "stops_early": (
-        "def crawl(job, frontier):\n    frontier.done = False",
-        "failed",
-        "the strategy raised AttributeError",
-    ),
-    "forgets_one": (
-        "def crawl(job, frontier):\n    honest(job, frontier)\n    frontier.finished.pop()",
-        "wrong",
-        "1 pages missing, 0 too many, 0 different; for example /",
-    ),
-    "adds_one": (
-        (
-            "import copy\n"
-            "def crawl(job, frontier):\n"
-            "    honest(job, frontier)\n"
-            "    more = copy.copy(frontier.finished[0])\n"
-            "    more.url += 'more'\n"
-            "    frontier.finished.append(more)"
-        ),
-        "wrong",
-        "0 pages missing, 1 too many, 0 different; for example /more",
-    ),
-    "lies_about_the_status": (
-        "def crawl(job, frontier):\n    honest(job, frontier)\n    frontier.finished[0].status = 404",
-        "wrong",
-        "1 different; for example /: expected status 200 with 1200 bytes, got status 404 with 1200 bytes",
-    ),
-    "lies_about_the_size": (
-        "def crawl(job, frontier):\n    honest(job, frontier)\n    frontier.finished[0].size -= 1",
-        "wrong",
-        "1 different; for example /: expected status 200 with 1200 bytes, got status 200 with 1199 bytes",
-    ),
-    "fails_all": (
-        (
-            "def crawl(job, frontier):\n"
-            "    waiting = frontier.roots()\n"
-            "    while waiting:\n"
-            "        fetch = waiting.pop()\n"
-            "        frontier.start(fetch)\n"
-            "        waiting += frontier.fail(fetch, OSError('no'))"
-        ),
-        "wrong",
-        "for example /: expected status 200 with 1200 bytes, got a failure",
-    ),
-    "finishes_twice": (
-        (
-            "def crawl(job, frontier):\n"
-            "    finish = frontier.finish\n"
-            "    frontier.finish = lambda fetch, response: (finish(fetch, response), finish(fetch, response))[0]\n"
-            "    honest(job, frontier)"
-        ),
-        "failed",
-        "was finished twice",
-    ),
-    "closes_its_input": (
-        "def crawl(job, frontier):\n    honest(job, frontier)\n    sys.stdin.close()",
-        "failed",
-        "the worker exited with 1: ValueError: I/O operation on closed file.",
-    ),
-    "closes_every_descriptor": (
-        "def crawl(job, frontier):\n    honest(job, frontier)\n    os.closerange(0, 100)",
-        "failed",
-        "the worker exited with 1",
-    ),
-    "closes_every_descriptor_and_stays": (
-        "def crawl(job, frontier):\n    os.closerange(0, 100)\n    signal.pause()",
-        "failed",
-        "the worker closed its output but is still running",
-    ),
-    "writes_rubbish_to_every_descriptor": (
-        (
-            "def crawl(job, frontier):\n"
-            "    for descriptor in range(3, 20):\n"
-            "        try:\n"
-            "            os.write(descriptor, b'rub\\xffbish\\n')\n"
-            "        except OSError:\n"
-            "            pass\n"
-            "    honest(job, frontier)"
-        ),
-        "failed",
-        r"the worker sent an invalid message: b'rub\xffbish'",
-    ),
-    "forges_a_message": (
-        (
-            "def crawl(job, frontier):\n"
-            "    for descriptor in range(3, 20):\n"
-            "        try:\n"
-            '            os.write(descriptor, b\'{"event": "crawled"}\\n\')\n'
-            "        except OSError:\n"
-            "            pass\n"
-            "    honest(job, frontier)"
-        ),
-        "failed",
-        "the worker",
-    ),
-    "prints": (
-        (
-            "def crawl(job, frontier):\n"
-            '    print(\'{"event": "crawled"}\', flush=True)\n'
-            "    os.write(1, b'rubbish')\n"
-            "    subprocess.run(['echo', 'rubbish'], check=True)\n"
-            "    honest(job, frontier)"
-        ),
-        "ok",
-        None,
-    ),
-    "leaves_a_thread": (
-        (
-            "def crawl(job, frontier):\n"
-            "    honest(job, frontier)\n"
-            "    threading.Thread(target=threading.Event().wait).start()"
-        ),
-        "ok",
-        None,
-    ),
-    "plain_honest": ("def crawl(job, frontier):\n    honest(job, frontier)", "ok", None),
-    "kills_the_server": (
-        "def crawl(job, frontier):\n    [server.kill() for server in servers()]\n    honest(job, frontier)",
-        "failed",
-        "the fake server died during the trial (the fake server was killed by signal 9 (SIGKILL))",
-    ),
-    "needs_what_is_not_there": (
-        "def crawl(job, frontier): ...",
-        "skipped",
-        "needs no-such-distribution, which is not installed",
-    ),
-}
+ENDINGS = tomllib.loads(Path(__file__).with_name("endings_of_trials.toml").read_text("utf-8"))
 NEEDS = {"needs_what_is_not_there": ("no-such-distribution", "psutil")}
 SEED = 60
 """Puts trials after that which kills the server; the test says if it no longer does."""
@@ -218,15 +42,15 @@ SEED = 60
 @pytest.fixture(scope="module")
 def endings(workshop: Workshop) -> dict[str, Row]:
     """Return the rows in the order in which they were made: each strategy is one file, without registration."""
-    for name, (body, _, _) in ENDINGS.items():
-        workshop.add_strategy(name, body, NEEDS.get(name, ()))
+    for name, ending in ENDINGS.items():
+        workshop.add_strategy(name, ending["body"], NEEDS.get(name, ()))
     return {row.strategy: row for row in workshop.measure(experiment(*ENDINGS, seed=SEED))}
 
 
 def test_each_end_of_a_worker_has_its_reason(endings: dict[str, Row]) -> None:
     assert endings.keys() == ENDINGS.keys()
-    for name, (_, status, words) in ENDINGS.items():
-        row = endings[name]
+    for name, ending in ENDINGS.items():
+        row, status, words = endings[name], ending["status"], ending.get("reason")
         assert row.status == status, (name, row.reason)
         assert row.valid is False or status == "ok"
         assert row.reason is None if words is None else words in (row.reason or ""), (name, row.reason)

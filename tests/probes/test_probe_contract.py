@@ -3,12 +3,7 @@
 import importlib
 import itertools
 import json
-import os
-import re
 import signal
-import subprocess
-import sys
-from pathlib import Path
 from typing import get_type_hints
 
 import msgspec
@@ -17,7 +12,7 @@ import pytest
 from inflight.bench.plan.bare import PROBES
 from inflight.bench.rows.kinds import Probe
 from inflight.fake_server.site import SiteConfig
-from tests.patience import FOREVER_S, until
+from tests.patience import FOREVER_S
 from tests.probes.asking import run
 
 KNOWN = ("cancel_workers", "races", "selectors", "spin", "stack_ripping", "thread_per_fetch")
@@ -61,29 +56,3 @@ def test_the_kernel_ends_a_probe_after_its_lifetime() -> None:
     order = {"arguments": {"how": "spin", "wait_ms": 2500}, "base": None, "lifetime_s": 0.2}
 
     assert run("spin", line=json.dumps(order)).returncode == -signal.SIGALRM
-
-
-def ignores_ctrl_c(pid: int) -> bool:
-    """Return whether a process ignores SIGINT (proc(5), SigIgn)."""
-    status = Path(f"/proc/{pid}/status").read_text("ascii")
-    (ignored,) = re.findall(r"^SigIgn:\s*(\w+)$", status, re.MULTILINE)
-    return bool(int(ignored, 16) >> signal.SIGINT - 1 & 1)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only /proc tells which signals a process ignores")
-def test_ctrl_c_is_left_to_the_controller() -> None:
-    command = [sys.executable, "-P", "-m", "inflight.bench.measure.worker.program", PROBES["spin"]]
-    arguments = {"how": "selector", "wait_ms": 2500}
-    order = json.dumps({"arguments": arguments, "base": None, "lifetime_s": FOREVER_S}).encode() + b"\n"
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-    ) as probe:
-        assert probe.stdin is not None
-        probe.stdin.write(order)
-        probe.stdin.flush()
-        until(lambda: ignores_ctrl_c(probe.pid))
-        os.killpg(probe.pid, signal.SIGINT)
-        said, complaints = probe.communicate()
-
-    assert "measured" in json.loads(said)
-    assert not complaints

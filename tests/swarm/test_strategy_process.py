@@ -10,7 +10,7 @@ from inflight.bench.measure import process, server
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.swarm.checks import expected_digest
 from inflight.bench.measure.swarm.layout import Share
-from inflight.bench.measure.worker.share import digest, fetch_figures, root_urls, service_times_ns
+from inflight.bench.measure.worker.share import digest, fetch_figures, service_times_ns
 from inflight.fake_server.site import Site, SiteConfig
 from inflight.strategies.base import Job
 from inflight.strategies.core.page import Fetch, Origin
@@ -65,23 +65,6 @@ def test_it_fetches_its_share_of_the_site_and_reports_every_page_once(fake: Serv
     assert 0 < outcome["reporting_cpu_ns"] < outcome["cpu_ns"]
 
 
-def test_it_crawls_each_time_it_is_told_to(fake: Server) -> None:
-    with started(order(fake)) as worker:
-        knobs_of(worker)
-        outcomes = [crawled(worker)[1] for _ in range(3)]
-
-    assert [outcome["pages"] for outcome in outcomes] == [60, 60, 60]
-    assert len({outcome["digest"] for outcome in outcomes}) == 1
-
-
-def test_nothing_of_gevent_is_in_it(fake: Server) -> None:
-    with started(order(fake)) as worker:
-        knobs = knobs_of(worker)
-
-        assert knobs["gevent"] is False
-        assert knobs["pid"] == worker.pid
-
-
 def test_it_ends_with_its_input_although_the_gate_is_shut(fake: Server) -> None:
     fake.tell("hold")
     try:
@@ -116,8 +99,3 @@ def test_the_digest_does_not_depend_on_the_order_but_on_all_else() -> None:
     assert digest(pages) == digest(reversed(pages))
     for other in ([("/", 200, 3)], [("/", 404, 3), ("/p/1", 200, 4)], [("/", 200, 3), ("/p/1", 200, 5)], []):
         assert digest(other) != digest(pages)
-
-
-def test_root_urls_are_spread_over_the_addresses_in_turn() -> None:
-    assert root_urls(["http://a", "http://b"], 0, 3) == ("http://a/", "http://b/p/1", "http://a/p/2")
-    assert root_urls(["http://a"], 7, 1) == ("http://a/p/7",)
