@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+import tomllib
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,8 @@ from hypothesis import strategies as st
 
 from inflight.fake_server.faults import FAULTS
 from inflight.fake_server.site import Site, SiteConfig
+
+SITES = tomllib.loads(Path(__file__).with_name("sites.toml").read_text("utf-8"))
 
 
 @st.composite
@@ -113,36 +117,16 @@ def test_html_pages_link_to_distinct_other_pages_but_never_into_a_chain(config: 
         assert not inner & set(page.links)
 
 
-@pytest.mark.parametrize(
-    ("changes", "every", "digest"),
-    [
-        ({}, 1, "7d6e548d4aeaa86b"),
-        ({"seed": 7, "pages": 1}, 1, "144aa729e4a35d9f"),
-        ({"seed": 2, "pages": 2, "links": 10}, 1, "cfcf1e878cb772a7"),
-        ({"seed": 3, "pages": 50, "links": 49}, 1, "2a5b40e34cb693aa"),
-        ({"seed": 4, "pages": 50, "links": 10_000}, 1, "3ebad328fe46e1c1"),
-        (
-            {"seed": 5, "pages": 997, "links": 300, "redirects": 0.2, "redirect_chain": 3}
-            | {"missing": 0.1, "non_html": 0.3},
-            1,
-            "8eb2559306db327a",
-        ),
-        ({"seed": 6, "pages": 2001, "links": 40, "redirects": 0.6, "missing": 0.2}, 1, "425c1812dc3ef30c"),
-        ({"seed": 7, "pages": 300, "links": 1, "missing": 0.5}, 1, "89e84ae02e002b78"),
-        ({"seed": 2**64 - 1, "pages": 10_000_000, "links": 33}, 10_000, "c24a419e0f56c8f9"),
-        ({"seed": -1, "pages": 301, "links": 299}, 1, "c2fc9f0289fafc81"),
-        ({"seed": 12, "pages": 3000, "links": 2000}, 150, "b1bf9c0a398849a7"),
-    ],
-)
-def test_the_links_of_a_site_are_the_same_for_ever(changes: dict[str, Any], every: int, digest: str) -> None:
+@pytest.mark.parametrize("case", SITES["graph"], ids=lambda case: str(case["site"]))
+def test_the_links_of_a_site_are_the_same_for_ever(case: dict[str, Any]) -> None:
     """Stored runs rely on it. The digests were computed before the links of a page were found in linear time."""
-    graph = Site(SiteConfig(**changes)).graph
+    graph = Site(SiteConfig(**case["site"])).graph
     links = hashlib.sha256()
 
-    for n in range(0, graph.html, every):
+    for n in range(0, graph.html, case["every"]):
         links.update(f"{n}:{graph.links(n)}\n".encode())
 
-    assert links.hexdigest()[:16] == digest
+    assert links.hexdigest()[:16] == case["digest"]
 
 
 def test_a_site_without_links_has_pages_all_the_same() -> None:
@@ -218,35 +202,12 @@ def test_sizes_and_delays_spread_as_asked() -> None:
     assert 45_000_000 < delays[1000] < 55_000_000
 
 
-@pytest.mark.parametrize(
-    ("mapping", "message"),
-    [
-        ({"latecy": 1}, 'unknown key "latecy"; did you mean "delay"?'),
-        ({"page": 1}, 'unknown key "page"; did you mean "pages"?'),
-        ({"xyzzy": 1}, 'unknown key "xyzzy"; known: seed, pages'),
-        ({"pages": 0}, "pages must be between 1 and"),
-        ({"pages": "many"}, "pages must be a whole number, not 'many'"),
-        ({"pages": True}, "pages must be a whole number, not True"),
-        ({"links": -1}, "links must be between 0 and"),
-        ({"links": 1.5}, "links must be a whole number"),
-        ({"missing": 1.5}, "missing must be a number between 0 and 1"),
-        ({"missing": float("nan")}, "missing must be a number between 0 and 1"),
-        ({"missing": 0.6, "redirects": 0.6}, "must be at most 1 together, not 1.2"),
-        ({"delay": 50}, "delay must be text"),
-        ({"delay": "soon"}, '"soon" is not a latency'),
-        ({"faults": {"drop": 0.1}}, "unknown fault 'drop'; known: reset-before"),
-        ({"faults": {"drip": 2}}, "the share of fault drip must be a number between 0 and 1"),
-        ({"faults": {"drip": 0.7, "chunked": 0.7}}, "the shares of all faults must be at most 1"),
-        ({"faults": "drip"}, "faults must map kinds to shares"),
-        ({"faults": [["drip"]]}, "faults must be pairs"),
-        ({"faults": [["drip", 0.1], ["drip", 0.2]]}, "each fault may be given once"),
-    ],
-)
-def test_an_invalid_site_is_refused_in_one_sentence(mapping: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize("case", SITES["invalid"], ids=lambda case: str(case["site"]))
+def test_an_invalid_site_is_refused_in_one_sentence(case: dict[str, Any]) -> None:
     with pytest.raises(ValueError) as refused:  # noqa: PT011
-        SiteConfig.from_dict(mapping)
+        SiteConfig.from_dict(case["site"])
 
-    assert message in str(refused.value)
+    assert case["message"] in str(refused.value)
     assert "\n" not in str(refused.value)
 
 

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from msgspec import to_builtins
 
 from inflight import strategies
-from inflight.bench.plan.experiment import MAX_SEED, Experiment, ExperimentError, load, parse, preset_names
-from inflight.bench.plan.grid import CONNECTIONS, CountsTable, CrawlTable, Grid, MemoryTable, ThroughputTable
-from inflight.bench.plan.judge import MAX_SECONDS
+from inflight.bench.plan.experiment import MAX_SEED, Experiment, ExperimentError, Grid, load, parse, preset_names
+from inflight.bench.plan.grid import CONNECTIONS, CountsTable, CrawlTable, MemoryTable, ThroughputTable
 from inflight.bench.rows.kinds import CrawlWorkload
 from inflight.fake_server.delays import parse_delay
 from inflight.fake_server.site import SiteConfig
@@ -48,137 +47,16 @@ def test_an_empty_crawl_table_is_an_experiment_with_defaults() -> None:
     assert to_builtins(workload.site) == SiteConfig().to_dict()
 
 
-MISTAKES: dict[str, dict[str, str]] = {
-    "{}\n[[crawl]]\n": {
-        "latecy = ['0']": 'my.toml: unknown key "latecy" ... known: about, strategies',
-        "[site]\nlnks = 1": '[[crawl]] number 1: unknown key "lnks"; did you mean "links"?',
-        "site = 1": "[[crawl]] number 1: site must be a table",
-        "strategies = ['callback']": "my.toml: unknown strategy 'callback'; did you mean \"callbacks\"?",
-        "strategies = 'callbacks'": "my.toml: strategies must be a list, not 'callbacks'",
-        "strategies = ['callbacks', 'callbacks']": "my.toml: strategies names the same value twice",
-        "python = 'python3.11'": "python must be a table, not 'python3.11'",
-        "python = { old = 3 }": "each value of python must be text, not {'old': 3}",
-        "python = { old = '' }": "each value of python must be text of length >= 1, not {'old': ''}",
-        "rounds = 0": "my.toml: rounds must be a whole number >= 1, not 0",
-        "rounds = 1.0": "rounds must be a whole number, not 1.0",
-        "rounds = true": "rounds must be a whole number, not True",
-        "seed = -1": "my.toml: seed must be a whole number >= 0, not -1",
-        f"seed = {MAX_SEED + 1}": f"my.toml: seed must be a whole number <= {MAX_SEED}, not",
-        "pin = 1": "my.toml: pin must be true or false, not 1",
-        "about = 1": "my.toml: about must be text, not 1",
-        "deadline_s = 0": "my.toml: deadline_s must be a number > 0",
-        "deadline_s = inf": f"my.toml: deadline_s must be a number <= {MAX_SECONDS}, not inf",
-    },
-    "[[crawl]]\n{}": {
-        "latecy = ['0']": 'my.toml, [[crawl]] number 1: unknown key "latecy"; did you mean "latency"?',
-        "site = { delay = '1ms' }": '[[crawl]] number 1: the site\'s delay is given as "latency" here',
-        "cpu = '1ms'": "cpu must be a list, not '1ms'",
-        "cpu = ['fast']": 'cpu: "fast" is not a duration',
-        "cpu = ['2s']": "cpu must be at most 1s, not '2s'",
-        "cpu = ['1ms', '1000us']": "cpu names the same value twice",
-        "patience_s = 1": '[[crawl]] number 1: unknown key "patience_s"',
-        "site = { endless = true }": "[[crawl]] number 1: the site of [[throughput]] is endless",
-        "site = { body_bytes = 20000000 }": "body_bytes: bodies of 20,000,000 bytes are above ... 16,777,216; ask",
-        "rounds = true": "[[crawl]] number 1: rounds must be a whole number, not True",
-        "seconds = 0": "my.toml, [[crawl]] number 1: seconds must be a number > 0",
-        "in_flight = [0]": "[[crawl]] number 1: each value of in_flight must be a whole number >= 1, not [0]",
-        "in_flight = [1000001]": "each value of in_flight must be a whole number <= 1000000, not [1000001]",
-        "in_flight = 5": "[[crawl]] number 1: in_flight must be a list, not 5",
-        "in_flight = [true]": "each value of in_flight must be a whole number, not [True]",
-        "in_flight = [1, 2, 1]": "[[crawl]] number 1: in_flight names the same value twice",
-        "pages = 0": "[[crawl]] number 1: pages must be a whole number >= 1, not 0",
-        "latency = ['50']": "[[crawl]] number 1: latency: 50 has no unit; write 50ms or 50s",
-        "latency = ['lognormal 5ms 4ms']": '"lognormal 5ms 4ms" is not a latency',
-        "latency = '0'": "latency must be a list, not '0'",
-        "latency = ['1ms', '1000us']": "[[crawl]] number 1: latency names the same value twice",
-        "connection = ['keepalive']": "connection: unknown value 'keepalive'; did you mean \"keep-alive\"?",
-        "connection = 'per-fetch'": "connection must be a list, not 'per-fetch'",
-        "site = { faults = { drop = 0.1 } }": "unknown fault 'drop'; known: reset-before",
-        "waves = 2": '[[crawl]] number 1: unknown key "waves"',
-    },
-    "{}": {
-        "[[crawl]]\n[[crawl]]\nconection = []": 'number 2: unknown key "conection"; did you mean "connection"?',
-        "[site]\nlinks = 0\n[[counts]]": "[[counts]] number 1: an endless site needs links",
-        "": "my.toml: nothing to do; add a [[crawl]] or a [[memory]] table",
-        "[site]\nlinks = 1": "my.toml: nothing to do",
-        "[crawl]\nin_flight = [1]": "my.toml: crawl must be written with two brackets, [[crawl]]",
-        "crawl = [1]": "my.toml, [[crawl]] number 1 must be a table",
-        "[[probe]]\nprobe = 3": "probe must be text, not 3",
-        "[[probe]]\nprobe = 'spinn'": "unknown probe 'spinn'; did you mean \"spin\"?",
-        "[[probe]]\nprobe = 'spin'\neach = {how = 'spin'}": "each must be a list, not {'how': 'spin'}",
-        "[[probe]]\nprobe = 'spin'\neach = {hwo = ['spin']}": "unknown argument of spin 'hwo'; did you mean \"how\"?",
-        "[[probe]]\nprobe = 'spin'\neach = {wait_ms = [nan]}": "each must be true or false or a whole ... [nan]}",
-        "[[probe]]\nprobe = 'spin'\neach = {how = ['selectr']}": "unknown how 'selectr'; did you mean \"selector\"?",
-        "[[probe]]\nprobe = 'spin'\neach = {how = ['spin', 'spin']}": "each: how must be a list of distinct values",
-        "[[idle]]\nn = [5]\n[[idle]]\nn = [5]": "my.toml: its tables together have the same trial twice",
-        "answer = 'cpu'\n[[limit]]": "answer must be a list, not 'cpu'",
-        "answer = ['memori']\n[[limit]]": "answer: unknown value 'memori'; did you mean \"memory\"?",
-        "answer = ['cpu', 'cpu']\n[[limit]]": "answer names the same value twice",
-        "answer = ['cpu', 'lag', 'ps', 'held', 'times']\n[[limit]]": "answer must be a list of length <= 4, not",
-        "[limit]\nresources = ['threads']": "limit must be written with two brackets, [[limit]]",
-    },
-    "[[memory]]\n{}": {
-        "cpu = ['1ms']": "[[memory]] number 1: cpu must be left out: crawls that are held for their memory do no work",
-        "variables = { 'A=B' = 'x' }": "number 1: variables must have names of letters ... not 'A=B'",
-        "waves = 0": "[[memory]] number 1: waves must be a whole number >= 1, not 0",
-    },
-    "[[throughput]]\n{}": {
-        "against = {}": "against must be a table of at least one setting, not {}",
-        "against = { in_flight = 0 }": "against: in_flight must be a whole number >= 1, not 0",
-        "against = { seed = 1 }": 'against: unknown key "seed"',
-        "python = '>=3'": "python must be a version such as >=3.12, not '>=3'",
-        "cores = 0": "[[throughput]] number 1: cores must be a whole number >= 1, not 0",
-        "cores = []": "cores",
-        "cores = [0]": "each value of cores must be a whole number >= 1, not [0]",
-        "cores = [1, 1]": "cores",
-        "cores = [1, 2]\nagainst = { in_flight = 5 }": "cores is one number where there is a table against",
-        "variables = { A = 1 }": "each value of variables must be text, not {'A': 1}",
-        "pages = 10": '[[throughput]] number 1: unknown key "pages"; known: rounds, latency',
-        "patience_s = 0": "[[throughput]] number 1: patience_s must be",
-        "cycles = 0": "[[throughput]] number 1: cycles must be a whole number >= 1, not 0",
-        "site = { links = 0 }": "[[throughput]] number 1: an endless site needs links",
-        "site = { missing = 0.1 }": "[[throughput]] number 1: an endless site has html pages only",
-        "variables = { '' = 'x' }": "variables must have names of letters ... not ''",
-        'against = { variables = { A = "\\u0000" } }': "against: variables must have names ... no NUL, not 'A'",
-    },
-    "[[counts]]\n{}": {
-        "latency = ['0']": "number 1: latency, in_flight and cpu must be left out: counts ... 1 ms, 1",
-        "latency = ['1ms', '2ms']": "number 1: latency, in_flight and cpu must be left out: counts ... 1 ms, 1",
-        "in_flight = [2]": "number 1: latency, in_flight and cpu must be left out: counts ... 1 ms, 1",
-        "cpu = ['1ms']": "number 1: latency, in_flight and cpu must be left out: counts ... 1 ms, 1",
-        "repeats = 0": "[[counts]] number 1: repeats must be a whole number >= 1, not 0",
-        "repeats = 11": "[[counts]] number 1: repeats must be a whole number <= 10, not 11",
-        "bytecodes = 1": "[[counts]] number 1: bytecodes must be true or false, not 1",
-        "pages = 10": '[[counts]] number 1: unknown key "pages"',
-        "cores = 2": '[[counts]] number 1: unknown key "cores"',
-        "site = { links = 0 }": "[[counts]] number 1: an endless site needs links",
-    },
-    "[[swarm]]\n{}": {
-        "in_flight = [1]\nsite = { body_bytes = 20000000 }": "[[swarm]] number 1: body_bytes: bodies of",
-        "in_flight = [9, 2]\nprocesses = 3": "[[swarm]] number 1: processes must be at most",
-    },
-    "[[open]]\n{}": {
-        "rates = [1]\nsite = { body_bytes = 16000000, body_spread = 0.5 }": "bodies of 24,000,000 bytes",
-    },
-    "[[idle]]\n{}": {
-        "n = [1]\nwhat = ['tread']": "[[idle]] number 1: what: unknown value 'tread'; did you mean \"thread\"?",
-        "what = ['thread']": "[[idle]] number 1: needs a value for n",
-        "n = [0]": "each value of n must be a whole number >= 1, not [0]",
-        "n = [1]\nm = 2": '[[idle]] number 1: unknown key "m"',
-    },
-    "[[limit]]\n{}": {
-        "through_shared = 1": "through_shared must be true or false, not 1",
-        "predict = 1": "predict must be true or false, not 1",
-    },
-}
-"""Parts of the sentence about a text, by the text and by what is around it."""
+AROUND = {"before a crawl": "{}\n[[crawl]]\n", "alone": "{}"}
+"""Where a text stands that is not in a table of the name."""
+MISTAKES = tomllib.loads(Path(__file__).with_name("mistakes.toml").read_text("utf-8"))
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (around.replace("{}", text), words)
-        for around, sentences in MISTAKES.items()
+        (AROUND.get(table, f"[[{table}]]\n{{}}").replace("{}", text), words)
+        for table, sentences in MISTAKES.items()
         for text, words in sentences.items()
     ],
 )
