@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping
+import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,21 +47,8 @@ def test_server_and_worker_of_a_run_have_cores_of_their_own(workshop: Workshop, 
         assert cpus["harness"] == cpus["server"], "the harness must leave the worker's core alone"
 
 
-SINGLE = {cpu: {cpu} for cpu in range(8)}
-"""Cores of one thread."""
-PAIRED_FROM_0 = SINGLE | {0: {0, 1}, 1: {0, 1}}
-"""CPU 0 and 1 are two threads of one core, and all others have one thread."""
-PAIRED = PAIRED_FROM_0 | {2: {2, 3}, 3: {2, 3}}
-"""Two cores of two threads each, numbered core by core, and then cores of one thread."""
-SPLIT = {0: {0, 3}, 1: {1, 4}, 2: {2, 5}, 3: {0, 3}, 4: {1, 4}, 5: {2, 5}}
-"""Three cores of two threads each, numbered thread by thread."""
+CASES = tomllib.loads(Path(__file__).with_name("cores.toml").read_text("utf-8"))
 ALIKE: dict[int, int] = {}
-SLOW_LAST = {2: 1, 3: 1, 4: 1, 5: 1}
-"""Intel: fast cores of two threads, then slow ones of one thread each."""
-SLOW_FIRST = {0: 1, 1: 1, 2: 1, 3: 1}
-"""Arm: slow cores, then fast ones."""
-THREE_KINDS = {0: 2, 1: 2, 2: 1, 3: 1, 4: 0}
-"""Slow cores, faster ones, and a single fast one."""
 
 
 def cores(text: str) -> Any:
@@ -69,51 +57,21 @@ def cores(text: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("allowed", "siblings", "kinds", "cpus"),
+    ("choose", "case"),
     [
-        ("0-3", PAIRED, ALIKE, ("0", "3", "1-2")),
-        ("0,3-4", SPLIT, ALIKE, ("0", "4", "3")),
-        ("5", SPLIT, ALIKE, ANY),
-        ("", SPLIT, ALIKE, ANY),
-        # two fast cores of two threads, and slow ones
-        ("0-5", PAIRED, {4: 1, 5: 1}, ("0", "3", "1-2,4-5")),
-        ("0-7", SINGLE, SLOW_FIRST, ("4", "7", "0-3,5-6")),
-        # the only fast core has two threads: two slow cores do not slow each other down
-        ("0-5", PAIRED_FROM_0, SLOW_LAST, ("2", "5", "0-1,3-4")),
-        ("0-2", PAIRED_FROM_0, SLOW_LAST, ("0", "1", "2")),
-        # the only fast core has one thread
-        ("0-4", SINGLE, THREE_KINDS, ("2", "3", "0-1,4")),
-        ("0,2,4", SINGLE, THREE_KINDS, ("2", "4", "0")),
-        ("0-1", SINGLE, {1: 1}, ("1", "0")),
+        *((host.apart, case) for case in CASES["apart"]),
+        *((host.divided, case) for case in CASES["halves"]),
     ],
 )
-def test_server_and_client_are_on_different_cores_of_one_kind_and_fast_if_possible(
-    allowed: str, siblings: Mapping[int, set[int]], kinds: Mapping[int, int], cpus: Cpus | tuple[str, ...]
+def test_server_and_client_are_on_different_cores_of_one_kind_or_on_halves_of_whole_cores(
+    choose: Callable[..., Cpus], case: dict[str, Any]
 ) -> None:
-    chosen = host.apart(cores(allowed), siblings.__getitem__, lambda cpu: kinds.get(cpu, 0))
+    siblings = {cpu: core for core in map(cores, case["cores"].split()) for cpu in core}
+    kinds = case.get("kinds", {})
 
-    assert chosen == (cpus if isinstance(cpus, Cpus) else Cpus(*map(cores, cpus)))
+    chosen = choose(cores(case["allowed"]), siblings.__getitem__, lambda cpu: kinds.get(str(cpu), 0))
 
-
-@pytest.mark.parametrize(
-    ("allowed", "siblings", "kinds", "cpus"),
-    [
-        ("0-3", PAIRED, ALIKE, ("0-1", "2-3")),
-        ("0-2", PAIRED, ALIKE, ("0-1", "2")),
-        ("0-5", SPLIT, ALIKE, ("0-1,3-4", "2,5")),
-        ("0,3", SPLIT, ALIKE, ANY),
-        ("", SPLIT, ALIKE, ANY),
-        ("0-5", PAIRED_FROM_0, SLOW_LAST, ("2-4", "0-1,5")),
-        ("0-7", SINGLE, SLOW_FIRST, ("0-3", "4-7")),
-        ("0-4", SINGLE, THREE_KINDS, ("0-2", "3-4")),
-    ],
-)
-def test_halves_are_of_whole_cores_the_servers_half_is_the_larger_and_slower_one(
-    allowed: str, siblings: Mapping[int, set[int]], kinds: Mapping[int, int], cpus: Cpus | tuple[str, ...]
-) -> None:
-    chosen = host.divided(cores(allowed), siblings.__getitem__, lambda cpu: kinds.get(cpu, 0))
-
-    assert chosen == (cpus if isinstance(cpus, Cpus) else Cpus(*map(cores, cpus)))
+    assert chosen == (Cpus(*map(cores, case["chosen"])) if "chosen" in case else ANY)
 
 
 def speeds(file: str, *values: int) -> dict[str, str]:
