@@ -1,10 +1,10 @@
 """The facts of a machine, read from a tree of files."""
 
-import math
 import os
 import platform
 import subprocess
 import threading
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +16,7 @@ from inflight.bench.measure.limits.facts import CAP_SYS_ADMIN, CAP_SYS_RESOURCE,
 from inflight.bench.rows.kinds import RESOURCES
 from tests.limits.made_machine import status, tree, write
 
-SLICE = "/sys/fs/cgroup/user.slice"
-VERSION_1 = {
-    "proc/700/cgroup": "8:pids:/job\n4:memory:/job\n",
-    "proc/700/mountinfo": (
-        "35 31 0:32 / /cg/memory rw - cgroup cgroup rw,memory\n39 31 0:36 / /cg/pids rw - cgroup cgroup rw,pids\n"
-    ),
-    "cg/pids/job/pids.max": "64\n",
-    "cg/pids/job/pids.current": "9\n",
-    "cg/memory/job/memory.limit_in_bytes": "268435456\n",
-    "cg/memory/job/memory.usage_in_bytes": "1000000\n",
-    "cg/memory/job/memory.failcnt": "2\n",
-    "cg/memory/memory.limit_in_bytes": "9223372036854771712\n",
-}
+CASES = tomllib.loads(Path(__file__).with_name("facts.toml").read_text("utf-8"))["case"]
 pytestmark = pytest.mark.skipif(platform.system() != "Linux", reason="reads files as Linux has them")
 
 
@@ -37,78 +25,13 @@ def root(tmp_path: Path) -> Path:
     return tree(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("changes", "values"),
-    [
-        (
-            {},
-            {
-                "threads": 3,
-                "maps": 2,
-                "descriptors": 2,
-                "VmSize": 20_480_000,
-                "VmData": 5_120_000,
-                "memory": (10_000 + 72 + 4000 + 1000) * 1024,
-                "tasks": 431,
-                "tasks of this user": 3 + 7,
-                "ids in use": 431 - 1,  # process 12 has a reserved id
-                "open files": 1234,
-                "kernel.threads-max": None,
-                "CommitLimit": None,  # overcommit is allowed
-                "net.ipv4.ip_local_port_range": 28_232 - 1 - 10,  # port 80 is reserved, and not in the range
-                "ports in use": None,
-                f"{SLICE}/app/pids.max": math.inf,
-                f"{SLICE}/pids.max": 300,
-                f"{SLICE}/pids.max used": 60,
-                f"{SLICE}/pids.max refusals": 4,
-                f"{SLICE}/memory.max": 1 << 30,
-                f"{SLICE}/memory.max used": 400_000_000,  # without droppable file cache
-            },
-        ),
-        (
-            {"proc/self/ns/pid": "-> pid:[4026532441]"},
-            {
-                "ids in use": 431,  # of a container
-            },
-        ),
-        (
-            {"proc/sys/vm/overcommit_memory": "2\n"},
-            {
-                "CommitLimit": 9 * 1024,
-            },
-        ),
-        (
-            {"proc/net/tcp": "   0: 00000000:8235 00000000:0000 0A\n"},
-            {
-                "ports in use": 1,
-            },
-        ),
-        (
-            {"proc/net/tcp6": f"   0: {'0' * 32}:0050 {'0' * 32}:0000 0A\n"},
-            {
-                "ports in use": 0,
-            },
-        ),
-        (
-            VERSION_1,
-            {
-                "/cg/pids/job/pids.max": 64,
-                "/cg/pids/job/pids.max used": 9,
-                "/cg/pids/job/pids.max refusals": None,
-                "/cg/memory/job/memory.limit_in_bytes": 1 << 28,
-                "/cg/memory/job/memory.limit_in_bytes used": 1_000_000,
-                "/cg/memory/job/memory.limit_in_bytes refusals": 2,
-                "/cg/memory/memory.limit_in_bytes": math.inf,
-            },
-        ),
-    ],
-)
-def test_each_fact_is_read_from_its_file(root: Path, changes: dict[str, str], values: dict[str, float | None]) -> None:
-    write(root, changes)
+@pytest.mark.parametrize("case", CASES)
+def test_each_fact_is_read_from_its_file(root: Path, case: dict[str, Any]) -> None:
+    write(root, case["files"])
 
     found = look(700, root, sockets=True)
 
-    assert {name: found.get(name) for name in values} == values
+    assert {name: found.get(name, "unknown") for name in case["facts"]} == case["facts"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from inflight import strategies
 from inflight.bench.measure import run as runs
 from inflight.bench.plan import scale
-from inflight.bench.plan.experiment import Experiment, ExperimentError, load, parse
+from inflight.bench.plan.experiment import Experiment, parse
 from inflight.bench.plan.trial import Trial
 from inflight.bench.plan.trials import expand
 
@@ -76,47 +76,6 @@ def test_an_open_loop_is_a_trial_of_locust() -> None:
     assert (target.latency, target.mean_latency_ns, target.site, target.users) == (None, None, None, 3)
 
 
-MISTAKES = {
-    "[[swarm]]": "[[swarm]] number 1: needs a value for in_flight",
-    "[[swarm]]\nin_flight=[0]": "each value of in_flight must be a whole number >= 1, not [0]",
-    "[[swarm]]\nin_flight=[5]\nsite={links=3}": "links must be 0 in a swarm's site, not 3; each fetch is one page",
-    "[[swarm]]\nin_flight=[5]\nsite={missing=0.1}": "missing must be 0.0 in a swarm's site, not 0.1",
-    "[[swarm]]\nin_flight=[5]\nsite={pages=3}": "a swarm's site has no pages of its own; in_flight decides",
-    "[[swarm]]\nin_flight=[5]\nsite={delay='3ms'}": "has no delay of its own; the gate holds all until it opens",
-    "[[swarm]]\nin_flight=[5]\nstrategies=['callback']": "unknown strategy 'callback'; did you mean",
-    "[[swarm]]\nin_flight=[5]\nramp_per_s=0": "ramp_per_s must be a whole number >= 1, not 0",
-    "[[swarm]]\nin_flight=[5]\ncolour=1": 'unknown key "colour"',
-    "[[swarm]]\nin_flight=[5]\n[[swarm]]\nin_flight=[5]": "its tables together have the same trial twice",
-    "strategies=[]\n[[swarm]]\nin_flight=[5]": "strategies must name at least one, not []",
-    "[[open]]": "[[open]] number 1: needs a value for rates",
-    "[[open]]\nrates=[nan]": "each value of rates must be a number > 0, not [nan]",
-    "[[open]]\nrates=[1, 1.0]": "rates names the same value twice",
-    "[[open]]\nrates=[1]\nseconds=4000": "seconds must be a number <= 3600, not 4000",
-    "[[open]]\nrates=[1]\nusers=0": "users must be a whole number >= 1, not 0",
-    "[[open]]\nrates=[1]\nlatency=['x']": "is not a latency",
-    "[[open]]\nrates=[1]\nsite={delay='3ms'}": 'the site\'s delay is given as "latency" here',
-    "[[open]]\nrates=[1]\ntarget='http://example.com/'": "is not on this machine's loopback",
-    "[[open]]\nrates=[1]\ntarget='http://127.0.0.1.example.com/'": "is not on this machine's loopback",
-    "[[open]]\nrates=[1]\ntarget='https://127.0.0.1/'": "target must be an http URL such as",
-    "[[open]]\nrates=[1]\ntarget='http://127.0.0.1:99999/'": "is no URL: Port out of range",
-    "[[open]]\nrates=[1]\ntarget='http://me@127.0.0.1/'": "target must be an http URL such as",
-    "[[open]]\nrates=[1]\ntarget='http://127.0.0.1/'\nlatency=['5ms']": "a target has a latency of its own",
-}
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    MISTAKES.items(),
-)
-def test_a_table_that_is_wrong_is_refused_in_one_sentence(text: str, told: str) -> None:
-    with pytest.raises(ExperimentError) as refused:
-        read(text)
-
-    assert told in str(refused.value)
-    assert str(refused.value).startswith("made.toml")
-    assert "\n" not in str(refused.value)
-
-
 def test_a_target_on_another_machine_is_refused_in_an_experiment() -> None:
     table = scale.OpenTable(rates=(5,), target="http://example.com/")
 
@@ -131,14 +90,6 @@ def test_hosts_on_loopback(host: str) -> None:
 @pytest.mark.parametrize("host", ["192.0.2.1", "0.0.0.0", "::", "example.com", "", "127.1", "localhost.example.com"])
 def test_hosts_beyond_loopback(host: str) -> None:
     assert not scale.is_loopback(host)
-
-
-@pytest.mark.parametrize("name", ["c100k", "c1m"])
-def test_the_presets_of_swarms_say_that_they_need_locust(name: str) -> None:
-    preset = load(name, KNOWN)
-
-    assert "Needs Locust." in preset.about
-    assert {trial.kind for trial in runs.all_trials(preset)} == {"swarm"}
 
 
 # ------------------------------------------------------------------------------------------------- Locust
