@@ -5,8 +5,9 @@ The CPU time of a test includes its fixtures and the processes that it waited fo
 
 import json
 import resource
-from collections import Counter
-from collections.abc import Generator
+from collections import defaultdict
+from collections.abc import Generator, Mapping
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -52,15 +53,19 @@ class Costs:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print one table: the whole, the folders, the dearest tests."""
-        folders: Counter[str] = Counter()
+        folders: defaultdict[str, float] = defaultdict(float)
         for nodeid, seconds in self.seconds.items():
             folders[str(Path(nodeid.partition("::")[0]).parent)] += seconds
         terminalreporter.section(f"CPU time: {cpu_seconds():.0f} s")
-        for name, seconds in [*folders.most_common(), *Counter(self.seconds).most_common(MAX_SHOWN)]:
+        for name, seconds in [*dearest(folders), *dearest(self.seconds)[:MAX_SHOWN]]:
             if seconds >= LEAST_SECONDS:
                 terminalreporter.line(f"{seconds:7.1f} s  {name}")
         if path := self.config.getoption("--costs"):
             Path(path).write_text(json.dumps(self.seconds, indent=0), "utf-8")
+
+
+def dearest(costs: Mapping[str, float]) -> list[tuple[str, float]]:
+    return sorted(costs.items(), key=itemgetter(1), reverse=True)
 
 
 def pytest_configure(config: pytest.Config) -> None:
