@@ -22,7 +22,11 @@ settings.load_profile("same")  # the same examples on every run: a red test is r
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that stores the outputs of recorded rows again (``tests/outputs.py``)."""
-    parser.addoption("--update-outputs", action="store_true", help="store what outputs say of recorded rows now")
+    parser.addoption(
+        "--update-outputs",
+        action="store_true",
+        help="store what outputs say of recorded rows now",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

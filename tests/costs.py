@@ -23,7 +23,11 @@ def cpu_seconds() -> float:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--costs", metavar="FILE", help="write the CPU seconds of each test to this JSON file")
+    parser.addoption(
+        "--costs",
+        metavar="FILE",
+        help="write the CPU seconds of each test to this JSON file",
+    )
 
 
 class Costs:

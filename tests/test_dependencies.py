@@ -27,7 +27,12 @@ DOES_IO = {
     "socket", "selectors", "select", "asyncio", "threading", "multiprocessing", "concurrent", "subprocess", "ssl",
     "socketserver", "http.client", "http.server", "urllib.request", "signal",
 }  # fmt: skip
-PURE_PARTS_OF_THE_SITE = {"fake_server.site", "fake_server.config", "fake_server.delays", "fake_server.faults"}
+PURE_PARTS_OF_THE_SITE = {
+    "fake_server.site",
+    "fake_server.config",
+    "fake_server.delays",
+    "fake_server.faults",
+}
 SHARED_BY_BOTH_HALVES = {
     "bench", "bench.frame", "bench.frame.statistics", "bench.plan", "bench.plan.trial",
     "bench.plan.bare", "bench.plan.experiment", "bench.plan.grid", "bench.plan.judge",
@@ -211,7 +216,13 @@ RULES: dict[str, tuple[list[str], Callable[[str], bool]]] = {
     "the worker imports what every Python has": (
         modules("bench.measure.worker"),
         lambda found: (
-            is_of(found, "strategies.core", "strategies.base", "bench.measure.worker") or found == "strategies"
+            is_of(
+                found,
+                "strategies.core",
+                "strategies.base",
+                "bench.measure.worker",
+            )
+            or found == "strategies"
         ),
     ),
     "the server imports nothing of ours": (
@@ -283,7 +294,14 @@ def test_the_two_halves_share_few_modules() -> None:
     assert {name for name in measuring & reading if top(name) == "bench"} <= SHARED_BY_BOTH_HALVES
 
 
-@pytest.mark.parametrize("name", ["bench", "bench.cli", *(f"bench.{entry.module}" for entry in ENTRIES.values())])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "bench",
+        "bench.cli",
+        *(f"bench.{entry.module}" for entry in ENTRIES.values()),
+    ],
+)
 def test_commands_import_what_is_heavy_when_they_need_it(name: str) -> None:
     heavy = HEAVY if name in {"bench", "bench.cli"} else (HEAVY - {"msgspec"}) | {"rich"}  # they write rows
 
@@ -347,7 +365,11 @@ def test_names_and_descriptions_import_no_strategy() -> None:
 
 
 def test_the_site_needs_nothing_installed_and_no_loop_or_socket() -> None:
-    loaded = loaded_by("from inflight.fake_server.site import Site, SiteConfig; Site(SiteConfig()).page(1)", "-I", "-S")
+    loaded = loaded_by(
+        "from inflight.fake_server.site import Site, SiteConfig; Site(SiteConfig()).page(1)",
+        "-I",
+        "-S",
+    )
 
     assert {top(module) for module in loaded} <= (STANDARD | {"fake_server"}) - {"asyncio", "socket"}
 
@@ -385,4 +407,13 @@ def canonical(name: str) -> str:
 def test_only_the_frame_and_what_reads_it_know_pandas() -> None:
     for name, found in imports(modules("bench")):
         if top(found) == "pandas":
-            assert within(name, ["bench.frame", "bench.show", "bench.predict", "bench.runs", "bench.claims"]), name
+            assert within(
+                name,
+                [
+                    "bench.frame",
+                    "bench.show",
+                    "bench.predict",
+                    "bench.runs",
+                    "bench.claims",
+                ],
+            ), name

@@ -103,7 +103,11 @@ def test_child_processes_import_the_mutant_and_then_the_code_as_it_was(tmp_path:
     place = Copy(checkout, tmp_path / "copies")
 
     def imported() -> str:
-        command = [str(place.venv / "bin" / "python"), "-c", "import inflight.part as part; print(part.WHICH)"]
+        command = [
+            str(place.venv / "bin" / "python"),
+            "-c",
+            "import inflight.part as part; print(part.WHICH)",
+        ]
         return subprocess.check_output(command, cwd="/", env={}, text=True).strip()
 
     one, other = [site for site in sites("WHICH = 1 + 5\n", "part/__init__.py") if site.kind == "plus one"]

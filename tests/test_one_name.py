@@ -57,7 +57,16 @@ def test_the_package_leads_to_the_folders_of_the_checkout(folder: str) -> None:
 
 def test_every_module_has_one_name() -> None:
     done = run_to_end(
-        [sys.executable, "-P", "-c", LOAD_ALL, "inflight", *FOLDERS], env={"PYTHONPATH": str(ROOT)}, check=True
+        [
+            sys.executable,
+            "-P",
+            "-c",
+            LOAD_ALL,
+            "inflight",
+            *FOLDERS,
+        ],
+        env={"PYTHONPATH": str(ROOT)},
+        check=True,
     )
     ours = json.loads(done.stdout)
 

@@ -121,7 +121,15 @@ def test_a_run_names_no_place(real_run: RealRun) -> None:
 
 def test_a_command_is_kept_without_the_places_in_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(
-        sys, "argv", ["/usr/bin/inflight", "run", str(tmp_path / "tiny.toml"), "--out", str(tmp_path / "results")]
+        sys,
+        "argv",
+        [
+            "/usr/bin/inflight",
+            "run",
+            str(tmp_path / "tiny.toml"),
+            "--out",
+            str(tmp_path / "results"),
+        ],
     )
 
     assert host.machine()["command"] == ["inflight", "run", "tiny.toml", "--out", "results"]

@@ -23,7 +23,15 @@ RECORDINGS = {(row.kind, row.status): row for run in RUNS for row in recorded(ru
 ROWS: dict[str, Row] = {kind: RECORDINGS[kind, "ok"] for kind in get_args(Kind)}
 CRAWL, SWARM = ROWS["crawl"], ROWS["swarm"]
 ENDED = [
-    records.changed(row, status=status, reason="for a reason", measured={}, server={}, knobs={}, checks=())
+    records.changed(
+        row,
+        status=status,
+        reason="for a reason",
+        measured={},
+        server={},
+        knobs={},
+        checks=(),
+    )
     for row in ROWS.values()
     for status in ("wrong", "failed", "timeout", "skipped")
 ]
@@ -83,7 +91,11 @@ def test_a_last_line_that_only_lacks_its_end_is_left_out_too_since_nobody_can_te
     assert rows.read(tmp_path) == []
 
 
-@pytest.mark.parametrize("keep", [slice(0, 0), slice(0, -20), slice(20, None)], ids=["empty", "cut off", "no head"])
+@pytest.mark.parametrize(
+    "keep",
+    [slice(0, 0), slice(0, -20), slice(20, None)],
+    ids=["empty", "cut off", "no head"],
+)
 def test_damaged_packed_rows_are_refused(keep: slice, tmp_path: Path) -> None:
     write(tmp_path, CRAWL.to_json(), "\n")
     series.pack(tmp_path)

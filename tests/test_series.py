@@ -33,7 +33,11 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("1\n", "utf-8")
     monkeypatch.setattr(series, "ROOT", tmp_path)
-    listed = {"digests": {name: [digest] for name, digest in series.digests().items()}, "cells": [], "runs": []}
+    listed = {
+        "digests": {name: [digest] for name, digest in series.digests().items()},
+        "cells": [],
+        "runs": [],
+    }
     (tmp_path / "between.json").write_text(json.dumps(listed), "utf-8")
     monkeypatch.setattr(ratios, "TABLE", tmp_path / "between.json")
     monkeypatch.setattr(series, "SERIES", tmp_path / "results" / "series")

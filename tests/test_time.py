@@ -11,7 +11,17 @@ CLOCK = r"\b(time\.(time|monotonic|perf_counter|process_time|thread_time)(_ns)?|
 SLEEP = r"\b(time|asyncio|trio|anyio|gevent)\.sleep\b"
 OF_A_CHILD = re.compile(rf"{CLOCK}\(|\bsleep[ (][\d.]*[1-9]")
 """The same in the source of a child program, or in a line for a shell."""
-WAITS = {"wait", "join", "communicate", "settimeout", "wait_for", "timeout", "select", "alarm", "setitimer"}
+WAITS = {
+    "wait",
+    "join",
+    "communicate",
+    "settimeout",
+    "wait_for",
+    "timeout",
+    "select",
+    "alarm",
+    "setitimer",
+}
 UNCOUNTED = "a failed assertion that does not count"
 
 

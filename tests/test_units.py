@@ -32,7 +32,13 @@ def test_durations(value: float, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "digits", "text"),
-    [(16_600, 3, "16.6 kB"), (16_600, 2, "17 kB"), (400.4, 3, "400 B"), (-1500, 2, "-1.5 kB"), (25e9, 3, "25.0 GB")],
+    [
+        (16_600, 3, "16.6 kB"),
+        (16_600, 2, "17 kB"),
+        (400.4, 3, "400 B"),
+        (-1500, 2, "-1.5 kB"),
+        (25e9, 3, "25.0 GB"),
+    ],
 )
 def test_sizes(value: float, digits: int, text: str) -> None:
     assert units.size(value, digits) == text
@@ -61,7 +67,14 @@ def test_rates_counts_and_ratios() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(50e6, "50 ms"), (0.5e6, "500 µs"), (100e6, "100 ms"), (2.5e9, "2.5 s"), (1, "1 ns")]
+    ("value", "text"),
+    [
+        (50e6, "50 ms"),
+        (0.5e6, "500 µs"),
+        (100e6, "100 ms"),
+        (2.5e9, "2.5 s"),
+        (1, "1 ns"),
+    ],
 )
 def test_ticks_have_no_zeros_that_say_nothing(value: float, text: str) -> None:
     assert units.duration_tick(value) == text
@@ -125,7 +138,13 @@ def test_the_interval_of_a_change_rises() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "size_bytes"), [("500MB", 500_000_000), ("2 GB", 2_000_000_000), ("1.5k", 1500), ("7B", 7)]
+    ("text", "size_bytes"),
+    [
+        ("500MB", 500_000_000),
+        ("2 GB", 2_000_000_000),
+        ("1.5k", 1500),
+        ("7B", 7),
+    ],
 )
 def test_a_size_is_read_with_its_unit(text: str, size_bytes: int) -> None:
     assert units.parse_size_bytes(text) == size_bytes

@@ -46,7 +46,18 @@ def test_an_example_finds_what_is_there(example: Path, connection: str, monkeypa
 
 def failed_tests(example: Path) -> set[str]:
     """Return the names of the tests that ``inflight check`` says an example fails."""
-    done = run_to_end([sys.executable, "-m", "inflight", "check", str(example), "--json", "--timeout", "100s"])
+    done = run_to_end(
+        [
+            sys.executable,
+            "-m",
+            "inflight",
+            "check",
+            str(example),
+            "--json",
+            "--timeout",
+            "100s",
+        ]
+    )
     found = json.loads(done.stdout)
     assert not found["not_run"]
     return {f"test_{failure['test'].replace(' ', '_')}" for rule in found["rules"] for failure in rule["failures"]}

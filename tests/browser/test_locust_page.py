@@ -30,7 +30,14 @@ def server() -> Iterator[Running]:
 def locust_page(server: Running, tmp_path: Path) -> Iterator[str]:
     """Start Locust with its page, and return the page's address."""
     port = free_port()
-    options = ["--web-host", "127.0.0.1", "--web-port", str(port), "--host", f"http://127.0.0.1:{server.port}"]
+    options = [
+        "--web-host",
+        "127.0.0.1",
+        "--web-port",
+        str(port),
+        "--host",
+        f"http://127.0.0.1:{server.port}",
+    ]
     command = [sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), "PageUser", *options]
     with (tmp_path / "said").open("w+") as said, subprocess.Popen(command, stderr=said, stdout=said) as locust:
         try:

@@ -97,7 +97,16 @@ def test_between_measured_numbers_the_cost_is_a_straight_line_in_logarithms(brow
 
 def sentences(browser: Browser, names: list[str], latency_ns: int, work_ns: int, number: int) -> list[str]:
     script = "return window.inflightSimulator.sentences(...arguments)"
-    return [line.replace("\xa0", " ") for line in browser.ask(script, names, latency_ns, work_ns, number)]
+    return [
+        line.replace("\xa0", " ")
+        for line in browser.ask(
+            script,
+            names,
+            latency_ns,
+            work_ns,
+            number,
+        )
+    ]
 
 
 def test_the_result_is_said_in_sentences(browser: Browser, tmp_path: Path) -> None:

@@ -160,7 +160,14 @@ def test_an_inconclusive_comparison_can_be_made_to_fail(tmp_path: Path) -> None:
 def test_more_calls_fail_before_anything_is_timed_unless_they_only_warn(
     tmp_path: Path, code: int, more_calls: str, ends: int, warning: str
 ) -> None:
-    ran = run_step(tmp_path, AB, "Count calls", CODE=str(code), MORE_CALLS=more_calls, STRATEGY="generators")
+    ran = run_step(
+        tmp_path,
+        AB,
+        "Count calls",
+        CODE=str(code),
+        MORE_CALLS=more_calls,
+        STRATEGY="generators",
+    )
 
     assert ran.code == ends, ran.out
     assert ran.out.strip() == (f"::warning title=inflight::{warning}" if warning else "")

@@ -79,7 +79,11 @@ def ignores_redirects(job: Job, frontier: Frontier) -> None:
 
 def changes_redirects(job: Job, frontier: Frontier) -> None:
     nowhere = ("/without-location", "/empty")
-    crawl_changed(job, frontier, lambda fetch, it: it._replace(status=303) if fetch.url.endswith(nowhere) else it)
+    crawl_changed(
+        job,
+        frontier,
+        lambda fetch, it: it._replace(status=303) if fetch.url.endswith(nowhere) else it,
+    )
 
 
 def hides_errors_of_servers(job: Job, frontier: Frontier) -> None:
@@ -110,7 +114,11 @@ def takes_stale_connections_for_failures(job: Job, frontier: Frontier) -> None:
 
 def has_another_name(job: Job, frontier: Frontier) -> None:
     real = vars(Fetch)["request"].fget
-    with patch.object(Fetch, "request", property(lambda fetch: real(fetch).replace(b"inflight", b"another"))):
+    with patch.object(
+        Fetch,
+        "request",
+        property(lambda fetch: real(fetch).replace(b"inflight", b"another")),
+    ):
         callbacks.crawl(job, frontier)
 
 

@@ -26,4 +26,8 @@ def test_threads_work_on_their_pages_side_by_side(monkeypatch: pytest.MonkeyPatc
 
 def test_a_unit_is_the_hash_that_it_says() -> None:
     assert sorted(work.TABLE) == list(range(256))
-    assert work.unit(work.own_table()) == functools.reduce(lambda found, byte: work.TABLE[found ^ byte], range(256), 0)
+    assert work.unit(work.own_table()) == functools.reduce(
+        lambda found, byte: work.TABLE[found ^ byte],
+        range(256),
+        0,
+    )

@@ -119,7 +119,12 @@ def test_a_file_is_checked_from_anywhere(tmp_path: Path) -> None:
 
     assert done.code == 0, done.out + done.err
     assert done.out.splitlines()[-1].startswith("my_client: 2 of 2 rules hold (8 of 8 cases) in ")
-    assert {path.name for path in tmp_path.iterdir()} <= {"my_client.py", "conftest.py", "pytest.ini", "__pycache__"}
+    assert {path.name for path in tmp_path.iterdir()} <= {
+        "my_client.py",
+        "conftest.py",
+        "pytest.ini",
+        "__pycache__",
+    }
 
 
 def test_the_limit_holds_for_the_import_too(tmp_path: Path) -> None:
@@ -176,13 +181,27 @@ def test_a_limit_that_is_none_fails() -> None:
 def test_a_limit_of_a_library_hides_no_leak() -> None:
     code = LIMITED.format(limits=LIMITED_PATHS).replace("ignores_redirects", "leaks_a_thread")
 
-    done = run_with(code, "check", "tests.conformance.broken:leaks_a_thread", "--rule", "redirects", "--json")
+    done = run_with(
+        code,
+        "check",
+        "tests.conformance.broken:leaks_a_thread",
+        "--rule",
+        "redirects",
+        "--json",
+    )
 
     leaks = [failure["test"] for failure in rule_of(done, "cleanup")["failures"]]
     assert "a redirect to nowhere is a result" in leaks
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [
+        (signal.SIGINT, 130),
+        (signal.SIGTERM, 130),
+        (signal.SIGKILL, -9),
+    ],
+)
 def test_a_signal_leaves_no_process(number: int, code: int) -> None:
     endless = ("tests.conformance.broken:never_returns", "--timeout", "1000s")
     with running("check", *endless, folder=ROOT) as command:

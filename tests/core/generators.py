@@ -95,7 +95,13 @@ def responses(draw: Any, framings: tuple[str, ...] = ("length", "chunked", "clos
         if value is not None:
             fields.append(field(draw, name, value))
     if framing == "length" or (framing == "none" and draw(st.booleans())):
-        fields.append(field(draw, "content-length", draw(st.sampled_from(["", "0", "000"])) + str(len(body))))
+        fields.append(
+            field(
+                draw,
+                "content-length",
+                draw(st.sampled_from(["", "0", "000"])) + str(len(body)),
+            )
+        )
     if framing == "chunked":
         fields.append(field(draw, "transfer-encoding", odd_case(draw, "chunked")))
     before = "".join(interim(draw) for _ in range(draw(st.sampled_from([0, 0, 0, 1, 2]))))

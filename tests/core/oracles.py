@@ -58,7 +58,11 @@ def ask_h11(data: bytes) -> Reading | None:
             size += len(event.data)
         elif isinstance(event, h11.EndOfMessage):
             extra, _ = connection.trailing_data
-            return Reading(status, size, connection.their_state is h11.DONE and not extra and not ended)
+            return Reading(
+                status,
+                size,
+                connection.their_state is h11.DONE and not extra and not ended,
+            )
         elif event is h11.NEED_DATA and not ended:
             connection.receive_data(b"")
             ended = True

@@ -62,7 +62,18 @@ def test_roots_are_normalised_and_handed_out_once() -> None:
     assert urls(frontier.roots()) == ["http://h/", "http://h/y"]
 
 
-@pytest.mark.parametrize("root", ["https://h/", "h/x", "", "http://", "ftp://h/", "http://a b/", "http://h:x/"])
+@pytest.mark.parametrize(
+    "root",
+    [
+        "https://h/",
+        "h/x",
+        "",
+        "http://",
+        "ftp://h/",
+        "http://a b/",
+        "http://h:x/",
+    ],
+)
 def test_a_root_that_is_no_plain_http_url_is_refused(root: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         frontier_of(root)
@@ -339,7 +350,11 @@ class AnyCrawl(RuleBasedStateMachine):
         redirects=st.integers(0, 2),
     )
     def begin(self, roots: list[str], tries: int, redirects: int) -> None:
-        self.job = Job(tuple(f"http://h/{path}" for path in roots), max_tries=tries, max_redirects=redirects)
+        self.job = Job(
+            tuple(f"http://h/{path}" for path in roots),
+            max_tries=tries,
+            max_redirects=redirects,
+        )
         self.frontier = Frontier(self.job, ticking())
         self.waiting = list(self.frontier.roots())
         self.started: list[Any] = []

@@ -269,7 +269,11 @@ def test_what_has_a_limit_may_be_as_large_and_not_a_byte_larger(what: str, step:
     just, over = ((begin % n if b"%" in begin else begin) + n * b"x" + end for n in (size, size + 1))
 
     def read(data: bytes) -> Response | None:
-        return read_with_ours(*pieces_of(data, range(0, len(data), step)), max_header_bytes=1000, max_body_bytes=1000)
+        return read_with_ours(
+            *pieces_of(data, range(0, len(data), step)),
+            max_header_bytes=1000,
+            max_body_bytes=1000,
+        )
 
     assert read(just) is not None
     with pytest.raises(TooLargeError):

@@ -70,7 +70,18 @@ def test_the_short_way_finds_what_the_general_way_finds(body: bytes) -> None:
     assert find_links(body) == list(links._find_odd_links(body, 0))
 
 
-@pytest.mark.parametrize("unit", ["<a href=x ", "href=x ", "x.href=y ", "< href=y ", '<a b="href=x ', "a=b/c/d ", "<"])
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "<a href=x ",
+        "href=x ",
+        "x.href=y ",
+        "< href=y ",
+        '<a b="href=x ',
+        "a=b/c/d ",
+        "<",
+    ],
+)
 def test_hostile_pages_are_searched_in_one_go(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at = []
 
@@ -134,7 +145,17 @@ def test_a_page_in_an_encoding_that_no_page_can_have_is_read_as_utf_8(encoding: 
     assert resolve(BASE, "/é".encode(), encoding) == "http://h:81/%C3%A9"
 
 
-@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "iso8859-15", "ISO-8859-1", "windows-1252", "Windows-1254"])
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        "latin-1",
+        "cp1252",
+        "iso8859-15",
+        "ISO-8859-1",
+        "windows-1252",
+        "Windows-1254",
+    ],
+)
 def test_the_pages_encoding_says_what_its_links_mean(encoding: str) -> None:
     assert resolve(BASE, "/é".encode("latin-1"), encoding) == "http://h:81/%C3%A9"
 
@@ -152,7 +173,17 @@ def test_each_encoding_of_the_web_is_read_as_such(encoding: str, codec: str, tex
 
 
 ENCODINGS = sorted(
-    {*vars(codecs), "ascii", "cp037", "utf-16", "utf-7", "unicode_escape", "raw_unicode_escape", "rot13", "zip"}
+    {
+        *vars(codecs),
+        "ascii",
+        "cp037",
+        "utf-16",
+        "utf-7",
+        "unicode_escape",
+        "raw_unicode_escape",
+        "rot13",
+        "zip",
+    }
 )
 REFERENCES = st.one_of(
     st.text(max_size=20),
@@ -205,7 +236,14 @@ def test_a_reference_means_a_url_that_is_normal_or_nothing(reference: str) -> No
 
 
 @thorough
-@given(st.binary(max_size=20), st.one_of(st.none(), st.sampled_from(ENCODINGS), st.text("abc-_0189", max_size=8)))
+@given(
+    st.binary(max_size=20),
+    st.one_of(
+        st.none(),
+        st.sampled_from(ENCODINGS),
+        st.text("abc-_0189", max_size=8),
+    ),
+)
 def test_no_bytes_in_no_encoding_are_an_error(href: bytes, encoding: str | None) -> None:
     url = resolve(BASE, href, encoding)
 

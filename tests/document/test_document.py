@@ -33,7 +33,13 @@ def memory_run() -> list[Row]:
     """Make a run of ``memory``: idle threads and tasks, and coroutines in flight and parked."""
     sizes = (2000, 4000, 6000, 8000, 10_000)
     held = [
-        held_row("native_asyncio", n, (4_850, 10, 0, 8_600), parked=(3_880, 10, 0, 900), connection="per-fetch")
+        held_row(
+            "native_asyncio",
+            n,
+            (4_850, 10, 0, 8_600),
+            parked=(3_880, 10, 0, 900),
+            connection="per-fetch",
+        )
         for n in sizes
     ]
     return ladder(PARKED, sizes) + held
@@ -118,7 +124,11 @@ def test_memory_per_coroutine_is_that_of_the_newest_run(runs: Runs) -> None:
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("other", [{"thread": (5_000, 0, 0, 0)}, {"asyncio_task": (2_900, 0, 0, 0)}], ids=str)
+@pytest.mark.parametrize(
+    "other",
+    [{"thread": (5_000, 0, 0, 0)}, {"asyncio_task": (2_900, 0, 0, 0)}],
+    ids=str,
+)
 def test_other_figures_of_a_thread_or_task_do_not_keep_the_sentence(
     other: dict[str, tuple[int, ...]], runs: Runs
 ) -> None:
@@ -133,7 +143,13 @@ def test_other_figures_of_a_thread_or_task_do_not_keep_the_sentence(
 @pytest.mark.night
 def test_every_target_of_make_in_the_readme_is_one() -> None:
     targets = re.findall(r"^([a-z0-9%-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
-    used = set(re.findall(r"(?:`|^)make ([a-z0-9-]+)", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE))
+    used = set(
+        re.findall(
+            r"(?:`|^)make ([a-z0-9-]+)",
+            (ROOT / "README.md").read_text("utf-8"),
+            re.MULTILINE,
+        )
+    )
 
     assert {"run", "test"} <= used
     assert [one for one in used if not any(fnmatch(one, target.replace("%", "*")) for target in targets)] == []

@@ -45,7 +45,15 @@ MISTAKES = [Mistake(**each) for each in tomllib.loads(MISTAKES_FILE.read_text("u
 
 def check(number: str, *arguments: object, seconds: float = FOREVER_S) -> "subprocess.CompletedProcess[str]":
     return run_to_end(
-        [sys.executable, "docs/exercises/check.py", number, *map(str, arguments), "--seconds", str(seconds)], cwd=ROOT
+        [
+            sys.executable,
+            "docs/exercises/check.py",
+            number,
+            *map(str, arguments),
+            "--seconds",
+            str(seconds),
+        ],
+        cwd=ROOT,
     )
 
 
@@ -81,7 +89,11 @@ def test_the_solution_passes(number: str) -> None:
 
 
 @pytest.mark.night
-@pytest.mark.parametrize("answer", sorted(EXERCISES.glob("solutions/other-forms/*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "answer",
+    sorted(EXERCISES.glob("solutions/other-forms/*.py")),
+    ids=lambda path: path.stem,
+)
 def test_a_right_answer_in_another_form_passes(answer: Path) -> None:
     done = check(answer.name[0], answer)
 

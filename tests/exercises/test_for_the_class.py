@@ -45,6 +45,11 @@ def test_every_command_is_there(page: Path) -> None:
 def test_the_experiment_of_the_lecture_is_one() -> None:
     path = LECTURE.parent / "overhead.toml"
 
-    experiment = parse(tomllib.loads(path.read_text("utf-8")), "overhead", strategies.names(), path.name)
+    experiment = parse(
+        tomllib.loads(path.read_text("utf-8")),
+        "overhead",
+        strategies.names(),
+        path.name,
+    )
 
     assert len(experiment.cells()) == 1

@@ -44,7 +44,18 @@ def test_the_last_pages_are_as_long_and_have_no_links(n: int) -> None:
     assert len(job.answer.tail) - job.answer.head_bytes == Site(ENDLESS).page(n).body_bytes
 
 
-@pytest.mark.parametrize("target", ["/", "/p/1", "/p/09999901", "/p/1000000001", "/p/10000000x", "/q/10000001", "/p/"])
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/",
+        "/p/1",
+        "/p/09999901",
+        "/p/1000000001",
+        "/p/10000000x",
+        "/q/10000001",
+        "/p/",
+    ],
+)
 def test_what_is_no_page_of_an_endless_site_is_not_found(server: Running, target: str) -> None:
     server.do("configure", site=ENDLESS.to_dict())
 

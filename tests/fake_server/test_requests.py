@@ -85,7 +85,13 @@ def heard(reader: RequestReader, fed: list[bytes]) -> list[Any]:
 @given(st.lists(feeds(), min_size=1, max_size=3))
 @example([[b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"] * 2, [b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"] * 2])
 @example(
-    [[b"GET / HTTP/1.1\r\nHost: h\r\n\r\n", b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n", b"GET / 123"]]
+    [
+        [
+            b"GET / HTTP/1.1\r\nHost: h\r\n\r\n",
+            b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n",
+            b"GET / 123",
+        ]
+    ]
 )
 def test_what_is_remembered_changes_no_answer(connections: list[list[bytes]]) -> None:
     remembering, forgetful = Behind(set()), Behind(Forgetful())

@@ -39,7 +39,16 @@ def test_a_closed_stdin_counts_as_one_that_has_ended(command: list[str], closed:
 
 
 def test_too_few_descriptors_for_an_event_loop_are_one_sentence() -> None:
-    command = ["sh", "-c", 'ulimit -n 8; exec "$@"', "sh", *COMMAND, "--port", "0", "--exit-with-stdin"]
+    command = [
+        "sh",
+        "-c",
+        'ulimit -n 8; exec "$@"',
+        "sh",
+        *COMMAND,
+        "--port",
+        "0",
+        "--exit-with-stdin",
+    ]
 
     done = run_to_end(command, stdin=subprocess.DEVNULL)
 
@@ -65,7 +74,12 @@ def test_a_stdin_that_another_process_made_non_blocking_has_not_ended() -> None:
     with ours, theirs:
         theirs.setblocking(False)
         command = [*COMMAND, "--port", "0", "--exit-with-stdin"]
-        with subprocess.Popen(command, stdin=theirs.fileno(), stderr=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(
+            command,
+            stdin=theirs.fileno(),
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
             assert process.stderr is not None
             port = int(process.stderr.readline().rpartition(":")[2].strip().strip("/"))
             ours.sendall(b"ignored")
@@ -126,7 +140,16 @@ def test_bad_options_are_refused(options: list[str], message: str, capsys: pytes
 
 
 def test_the_ready_line_is_all_there_is_on_stdout(start: Start) -> None:
-    server = start("--pages", "5", "--fault", "drip=0.5", "--fault", "chunked=0.25", "--body-bytes", "500")
+    server = start(
+        "--pages",
+        "5",
+        "--fault",
+        "drip=0.5",
+        "--fault",
+        "chunked=0.25",
+        "--body-bytes",
+        "500",
+    )
 
     assert set(server.ready) == {"port", "ports", "control_port", "pid"}
     assert server.ready["pid"] == server.process.pid

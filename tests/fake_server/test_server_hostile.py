@@ -51,7 +51,12 @@ def answer_to_a_flood(server: Running, start: bytes, flood: bytes, most_bytes: i
         pytest.param(CHUNKED, b"1\r\nx\r\n" * 700, 431, id="chunks of one byte"),
         pytest.param(b"GET / HTTP/1.1\r\n", b"x" * 4000, 431, id="header name"),
         pytest.param(b"GET / HTTP/1.1\r\nX: ", b"x" * 4000, 431, id="header value"),
-        pytest.param(b"GET / HTTP/1.1\r\nX:", b" " * 4000, 431, id="white space before a header value"),
+        pytest.param(
+            b"GET / HTTP/1.1\r\nX:",
+            b" " * 4000,
+            431,
+            id="white space before a header value",
+        ),
         pytest.param(b"GET /", b"x" * 4000, 414, id="target"),
         pytest.param(CHUNKED + b"fffffff\r\n", b"x" * 4000, 413, id="chunk"),
     ],

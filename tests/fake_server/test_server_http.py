@@ -122,7 +122,18 @@ def test_the_connection_lives_as_long_as_the_client_wants(
                 assert read_response(sock)[0] == 200
 
 
-@pytest.mark.parametrize("target", ["/p/0", "/p/007", "/p/1000", "/p/1?x=1", "/trap/404", "*", "http://test/p/0"])
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/p/0",
+        "/p/007",
+        "/p/1000",
+        "/p/1?x=1",
+        "/trap/404",
+        "*",
+        "http://test/p/0",
+    ],
+)
 def test_what_is_no_page_is_not_found_and_the_connection_lives_on(server: Running, target: str) -> None:
     with server.connect() as sock:
         for _ in range(2):
@@ -135,7 +146,15 @@ def test_what_is_no_page_is_not_found_and_the_connection_lives_on(server: Runnin
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
 def test_other_methods_are_not_allowed(server: Running, method: str) -> None:
     with server.connect() as sock:
-        sock.sendall(get("/p/1", method=method, headers="Content-Length: 5\r\n") + b"hello" + get("/p/1"))
+        sock.sendall(
+            get(
+                "/p/1",
+                method=method,
+                headers="Content-Length: 5\r\n",
+            )
+            + b"hello"
+            + get("/p/1")
+        )
         answer = sock.recv(65536)
         while answer.count(b"HTTP/1.1") < 2:
             answer += sock.recv(65536)

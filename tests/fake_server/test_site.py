@@ -177,7 +177,14 @@ def test_a_page_beyond_the_site_is_an_error() -> None:
 
 
 def test_faults_fall_on_their_share_of_the_pages_that_can_fail_and_never_on_the_root() -> None:
-    site = Site(SiteConfig(pages=4000, redirects=0.25, missing=0.25, faults=(("drip", 0.5), ("error-500", 0.25))))
+    site = Site(
+        SiteConfig(
+            pages=4000,
+            redirects=0.25,
+            missing=0.25,
+            faults=(("drip", 0.5), ("error-500", 0.25)),
+        )
+    )
     pages = [site.page(n) for n in range(4000)]
 
     faults = Counter(page.fault for page in pages)
@@ -191,7 +198,15 @@ def test_faults_fall_on_their_share_of_the_pages_that_can_fail_and_never_on_the_
 
 
 def test_sizes_and_delays_spread_as_asked() -> None:
-    site = Site(SiteConfig(pages=2000, links=1, body_bytes=1000, body_spread=0.5, delay="uniform 10ms 90ms"))
+    site = Site(
+        SiteConfig(
+            pages=2000,
+            links=1,
+            body_bytes=1000,
+            body_spread=0.5,
+            delay="uniform 10ms 90ms",
+        )
+    )
     pages = [site.page(n) for n in range(2000)]
 
     sizes, delays = sorted(p.body_bytes for p in pages), sorted(p.delay_ns for p in pages)

@@ -54,7 +54,11 @@ def test_the_mean_is_that_of_what_is_served(text: str) -> None:
     assert delay.mean_ns == pytest.approx(fmean(delay.delay_ns((i + 0.5) / steps) for i in range(steps)), rel=0.02)
 
 
-@given(st.sampled_from(KINDS), st.floats(0, 1, exclude_min=True, exclude_max=True), st.floats(0.0001, 0.9999))
+@given(
+    st.sampled_from(KINDS),
+    st.floats(0, 1, exclude_min=True, exclude_max=True),
+    st.floats(0.0001, 0.9999),
+)
 def test_a_larger_draw_never_gives_a_smaller_delay(text: str, u: float, v: float) -> None:
     delay = parse_delay(text)
 
@@ -147,7 +151,11 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("parse", "text", "number"),
-    [(parse_delay, "1.5", "1.5"), (parse_duration_ns, "1.5", "1.5"), (parse_delay, "uniform 10 90ms", "10")],
+    [
+        (parse_delay, "1.5", "1.5"),
+        (parse_duration_ns, "1.5", "1.5"),
+        (parse_delay, "uniform 10 90ms", "10"),
+    ],
 )
 def test_a_number_without_a_unit_is_refused_with_the_units_to_write(
     parse: Callable[[str], object], text: str, number: str

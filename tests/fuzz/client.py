@@ -253,7 +253,12 @@ class Core:
         assert normalise(fetch.url) == fetch.url
         assert REQUEST.fullmatch(fetch.request), fetch.request
         with contextlib.suppress(OSError):
-            socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+            socket.getaddrinfo(
+                origin.host,
+                origin.port,
+                type=socket.SOCK_STREAM,
+                flags=socket.AI_NUMERICHOST,
+            )
         with contextlib.suppress(OSError, ProtocolError, *AIOHTTP_ERRORS):
             self.loop.run_until_complete(get(self.session, fetch.url, Job(())))
 

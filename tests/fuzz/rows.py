@@ -195,7 +195,11 @@ def _claims(run: Path, _out: Path) -> None:
     markdown(show.section(report))
 
 
-FUNCTIONS: dict[str, Callable[[Path, Path], None]] = {"plots": _plots, "tables": _tables, "claims": _claims}
+FUNCTIONS: dict[str, Callable[[Path, Path], None]] = {
+    "plots": _plots,
+    "tables": _tables,
+    "claims": _claims,
+}
 OUTPUTS = (*COMMANDS, *FUNCTIONS)
 
 
@@ -319,7 +323,11 @@ def differences(old: Any, new: Any, path: str = "$") -> Iterator[str]:
     """Yield what is not the same in two rows, by its path."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted(old.keys() | new.keys()):
-            yield from differences(old.get(key, "(nothing)"), new.get(key, "(nothing)"), f"{path}.{key}")
+            yield from differences(
+                old.get(key, "(nothing)"),
+                new.get(key, "(nothing)"),
+                f"{path}.{key}",
+            )
     elif _json(old) != _json(new):
         yield f"{path}: {_json(old):.60} -> {_json(new):.60}"
 

@@ -47,7 +47,11 @@ SITES: tuple[dict[str, Any], ...] = (
     {"pages": 50, "redirects": 0.2, "missing": 0.2, "non_html": 0.2},
     {"delay": "uniform 0ms 20ms"},
     {"pages": 100, "body_bytes": 300_000},
-    {"faults": dict.fromkeys((*ALL_FAULTS, "chunked"), 0.12), "drip_ns": 30_000_000, "body_bytes": 5000},
+    {
+        "faults": dict.fromkeys((*ALL_FAULTS, "chunked"), 0.12),
+        "drip_ns": 30_000_000,
+        "body_bytes": 5000,
+    },
     {"faults": {"drip": 0.9}, "drip_ns": 20_000_000, "pages": 60, "body_bytes": 400_000},
 )
 
@@ -140,7 +144,17 @@ def chunked_request(random: Random) -> bytes:
     parts = [random.randbytes(random.choice((1, 5, 300))) for _ in range(random.randrange(6))]
     chunks = b"".join(b"%x%s\r\n%s\r\n" % (len(part), extension(random), part) for part in parts)
     trailers = random.choice(TRAILERS).encode()
-    return get("/p/1", method="POST", headers="Transfer-Encoding: chunked\r\n") + chunks + b"0\r\n" + trailers + b"\r\n"
+    return (
+        get(
+            "/p/1",
+            method="POST",
+            headers="Transfer-Encoding: chunked\r\n",
+        )
+        + chunks
+        + b"0\r\n"
+        + trailers
+        + b"\r\n"
+    )
 
 
 def extension(random: Random) -> bytes:

@@ -19,7 +19,14 @@ CASES = [
 
 @pytest.mark.parametrize(("program", "cases"), CASES)
 def test_no_known_case_does_harm(program: str, cases: int) -> None:
-    command = [sys.executable, str(Path(__file__).with_name(f"{program}.py")), "--seed", "12", "--cases", str(cases)]
+    command = [
+        sys.executable,
+        str(Path(__file__).with_name(f"{program}.py")),
+        "--seed",
+        "12",
+        "--cases",
+        str(cases),
+    ]
 
     run = run_to_end(command)
 

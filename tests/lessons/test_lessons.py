@@ -74,7 +74,13 @@ def test_the_output_of_a_failed_command_is_not_quoted(tmp_path: Path) -> None:
 
 
 def test_quoted_words_missing_from_the_output_are_named(tmp_path: Path) -> None:
-    problems = check(made_page(tmp_path, command="python -c \"print('good evening')\"", quoted="good evening"))
+    problems = check(
+        made_page(
+            tmp_path,
+            command="python -c \"print('good evening')\"",
+            quoted="good evening",
+        )
+    )
 
     assert len(problems) == 2, "once for what is quoted, once for what is printed"
     assert all("no match for '^hello'" in problem for problem in problems)

@@ -76,9 +76,19 @@ def test_a_calibration_uses_little_of_what_is_shared(machine: Facts, cores: int)
 
 MAPS_EACH = "vm.max_map_count is 60,050 maps; 50 maps in use; each further thread takes 3.00 maps"
 COMMITTED = {"CommitLimit": 2 * GIB, "Committed_AS": GIB}
-GROUPS_OF_TWO = {"/a/b/pids.max": inf, "/a/pids.max": 300, "/a/pids.max used": 60, "/a/pids.max refusals": 4}
+GROUPS_OF_TWO = {
+    "/a/b/pids.max": inf,
+    "/a/pids.max": 300,
+    "/a/pids.max used": 60,
+    "/a/pids.max refusals": 4,
+}
 GROUP_MEMORY = {"/a/memory.max": 100_000_000, "/a/memory.max used": 50_000_000}
-RANGE = {"net.ipv4.ip_local_port_range": 28_230, "ports in use": 1, "first port": 32_768, "last port": 60_999}
+RANGE = {
+    "net.ipv4.ip_local_port_range": 28_230,
+    "ports in use": 1,
+    "first port": 32_768,
+    "last port": 60_999,
+}
 
 
 @pytest.mark.parametrize(

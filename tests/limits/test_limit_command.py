@@ -58,7 +58,15 @@ def test_a_dry_run_lists_every_ceiling_and_tries_none() -> None:
 
 
 def test_predicted_limits_are_printed_and_stored_as_such(tmp_path: Path) -> None:
-    done = inflight("limits", "descriptors", "memory", "--through-shared", "--out", tmp_path, limit=LIMIT)
+    done = inflight(
+        "limits",
+        "descriptors",
+        "memory",
+        "--through-shared",
+        "--out",
+        tmp_path,
+        limit=LIMIT,
+    )
 
     assert done.code == 0
     text = done.out.partition("\nmemory")[0]

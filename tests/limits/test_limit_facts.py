@@ -52,7 +52,11 @@ def test_limits_do_not_bind_root_or_the_capable_of_the_first_namespace(
     assert {"RLIMIT_NPROC", "fs.file-max"} - look(700, root).keys() == free
 
 
-@pytest.mark.parametrize("text", [None, b"\xff rubbish \x00: 1::2 - - -\n"], ids=["missing", "rubbish"])
+@pytest.mark.parametrize(
+    "text",
+    [None, b"\xff rubbish \x00: 1::2 - - -\n"],
+    ids=["missing", "rubbish"],
+)
 def test_files_that_cannot_be_read_leave_only_the_rlimits(root: Path, text: bytes | None) -> None:
     for path in root.rglob("*"):
         if path.is_file() and not path.is_symlink():
@@ -95,6 +99,10 @@ def test_elsewhere_sysctls_and_rlimits_are_upper_bounds(system: str, monkeypatch
     most = {ceiling.name: ceiling.most for known in found.values() for ceiling in known if "RLIMIT" not in ceiling.name}
     assert most.pop("MemAvailable") > 0
     assert "RLIMIT_NOFILE" in {ceiling.name for ceiling in found["descriptors"]}
-    macos = {"kern.num_taskthreads": 4096, "kern.maxfilesperproc": 61_440, "net.inet.ip.portrange": 16_384}
+    macos = {
+        "kern.num_taskthreads": 4096,
+        "kern.maxfilesperproc": 61_440,
+        "net.inet.ip.portrange": 16_384,
+    }
     assert most == (macos | {"kern.ipc.somaxconn": 129} if system == "Darwin" else {})
     assert all("the amount in use is unknown" in ceiling.evidence for ceiling in found["ports"])

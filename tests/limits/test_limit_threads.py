@@ -141,7 +141,11 @@ def test_the_error_of_a_dead_child_has_its_last_words() -> None:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_a_killed_parent_leaves_no_child(number: signal.Signals) -> None:
     command = [sys.executable, "-c", PARENT]
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    pipes: dict[str, Any] = {
+        "stdin": subprocess.PIPE,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.DEVNULL,
+    }
     with subprocess.Popen(command, text=True, env=environment(), **pipes) as parent:
         assert parent.stdout is not None
         child = psutil.Process(int(parent.stdout.readline()))

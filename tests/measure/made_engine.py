@@ -46,7 +46,16 @@ def block_of(members: Sequence[Arm], latency: str = "2ms", cpu: str = "0") -> Tr
     )
     models = {arm.name: strategies.describe("callbacks") for arm in members}
     models |= {arm.name: strategies.describe(arm.strategy) for arm in members if arm.strategy in strategies.names()}
-    return Trial("throughput/test/round=1", 1, "arm", workload, 0, tuple(members), models, cycles=CYCLES)
+    return Trial(
+        "throughput/test/round=1",
+        1,
+        "arm",
+        workload,
+        0,
+        tuple(members),
+        models,
+        cycles=CYCLES,
+    )
 
 
 def run(trial: Trial, fake: Server, folder: Path = ROOT) -> dict[str, Row]:

@@ -36,7 +36,12 @@ def running(
 ) -> Running:
     """Make an arm with a window for each number of samples; ``other`` are values of the arm."""
     arm = Arm("callbacks", "callbacks", "compared", **other)
-    one = Running(arm, Prepared(arm, strategies.describe("callbacks"), DEFAULT, None), port=1, pids=[*pids])
+    one = Running(
+        arm,
+        Prepared(arm, strategies.describe("callbacks"), DEFAULT, None),
+        port=1,
+        pids=[*pids],
+    )
     one.meter = cast("ProcessClock", SimpleNamespace(name=clock, step_ns=1 if clock == "task clock" else 4 * MS))
     one.outcome = {} if failed else {"windows": [{"samples": number} for number in samples]}
     one.failure = OSError() if failed else None
@@ -74,7 +79,13 @@ def test_with_a_latency_pages_follow_from_the_rate_between_the_first_and_the_las
     first_ns = 1000 + min(before_ns, WALL_NS - between_ns)
 
     (found,) = windows(
-        {"pages": pages, "first_ns": first_ns, "last_ns": first_ns + between_ns}, "process clock", "10ms"
+        {
+            "pages": pages,
+            "first_ns": first_ns,
+            "last_ns": first_ns + between_ns,
+        },
+        "process clock",
+        "10ms",
     )
 
     assert found["pages"] / WALL_NS == pytest.approx((pages - 1) / between_ns, rel=1e-3)
@@ -156,7 +167,12 @@ def test_a_window_with_few_samples_is_dropped_and_the_clock_of_its_block_stays()
 
 @pytest.mark.parametrize(
     ("strategy", "cores", "is_sampled"),
-    [("callbacks", 1, True), ("callbacks", 2, False), ("null_client", 1, False), ("process_pool", 1, False)],
+    [
+        ("callbacks", 1, True),
+        ("callbacks", 2, False),
+        ("null_client", 1, False),
+        ("process_pool", 1, False),
+    ],
 )
 def test_what_cannot_be_read_in_band_is_known_before(strategy: str, cores: int, is_sampled: bool) -> None:
     described = strategies.describe(strategy)

@@ -113,7 +113,15 @@ def test_a_window_includes_its_begin_and_excludes_its_end(ended_ns: list[int], b
     assert (found["samples"], found["ends"]) == (0, [])
 
 
-@given(st.lists(TIMES_NS, min_size=2, max_size=8, unique=True), st.lists(st.tuples(TIMES_NS, TIMES_NS)))
+@given(
+    st.lists(
+        TIMES_NS,
+        min_size=2,
+        max_size=8,
+        unique=True,
+    ),
+    st.lists(st.tuples(TIMES_NS, TIMES_NS)),
+)
 def test_a_fetch_is_timed_if_it_is_within_one_window(edges_ns: list[int], spans_ns: list[tuple[int, int]]) -> None:
     ordered = sorted(edges_ns)
     windows = [list(edges) for edges in zip(ordered[::2], ordered[1::2], strict=False)]
@@ -129,7 +137,11 @@ def test_a_fetch_is_timed_if_it_is_within_one_window(edges_ns: list[int], spans_
 def test_totals_count_pages_failures_and_tries(statuses: list[int | None]) -> None:
     found = kept(fetch("/", status) for status in statuses).totals()
 
-    assert found == {"pages": len(statuses), "failed_pages": statuses.count(None), "tries": len(statuses)}
+    assert found == {
+        "pages": len(statuses),
+        "failed_pages": statuses.count(None),
+        "tries": len(statuses),
+    }
 
 
 class Crawl:
@@ -168,7 +180,18 @@ class Crawl:
         self.urls.add(one.url)
         n = int(one.url.rpartition("/")[2])
         links = [SITE.url_path(to).encode() for to in SITE.page(n).links] if n < self.last else []
-        return self.frontier.finish(one, Response(200, "text/html", None, None, 1200, links, keep_alive=True))
+        return self.frontier.finish(
+            one,
+            Response(
+                200,
+                "text/html",
+                None,
+                None,
+                1200,
+                links,
+                keep_alive=True,
+            ),
+        )
 
 
 @pytest.mark.parametrize("some", [1, 20])

@@ -40,7 +40,11 @@ def _no_deadlines() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(server, "START_SECONDS", FOREVER_S)
         patch.setattr(block, "DRAIN_S", FOREVER_S)
-        patch.setattr(Place, "setting", lambda place, name: Setting(name, place.cpus, lambda _trial: FOREVER_S))
+        patch.setattr(
+            Place,
+            "setting",
+            lambda place, name: Setting(name, place.cpus, lambda _trial: FOREVER_S),
+        )
         yield
 
 

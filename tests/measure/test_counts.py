@@ -215,7 +215,14 @@ def test_a_run_counts_the_same_in_both_repeats(tmp_path: Path) -> None:
 @short
 def test_a_planted_call_is_one_more_call_of_python_and_is_named(fake: Server) -> None:
     usual = measured(count(fake, "callbacks", repeats=1))
-    planted = measured(count(fake, "callbacks", arm=Arm("B", "callbacks", "compared", planted_loops=1), repeats=1))
+    planted = measured(
+        count(
+            fake,
+            "callbacks",
+            arm=Arm("B", "callbacks", "compared", planted_loops=1),
+            repeats=1,
+        )
+    )
 
     assert planted["totals"]["python_calls"][0] - usual["totals"]["python_calls"][0] == 30
     assert planted["totals"]["c_calls"] == usual["totals"]["c_calls"]

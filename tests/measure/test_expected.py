@@ -31,7 +31,15 @@ def test_without_links_only_the_roots_are_expected() -> None:
 SITES = [
     SiteConfig(pages=1, links=0),
     SiteConfig(pages=80, links=3),
-    SiteConfig(pages=80, links=5, missing=0.2, non_html=0.2, redirects=0.3, redirect_chain=4, body_spread=0.5),
+    SiteConfig(
+        pages=80,
+        links=5,
+        missing=0.2,
+        non_html=0.2,
+        redirects=0.3,
+        redirect_chain=4,
+        body_spread=0.5,
+    ),
     SiteConfig(pages=80, links=4, redirects=0.5, redirect_chain=20, redirect_targets=2, seed=7),
     SiteConfig(pages=60, links=4, faults=tuple((kind, 0.1) for kind in FAULTS), drip_ns=1_000_000),
 ]

@@ -168,8 +168,22 @@ def test_the_series_has_the_workloads_of_its_stored_runs_and_new_ones_after_them
     assert [(each.site.delay, each.in_flight, cycles) for each, cycles, _ in now[4:]] == [("50ms", 100, 1)]
 
 
-DELAYS = st.sampled_from(["0", "1ms", "50ms", "uniform 1ms 2ms", "exponential 5ms", "pareto 1ms 1.5", "250us"])
-FAULTS = st.dictionaries(st.sampled_from(["drip", "chunked", "reset-mid"]), st.floats(0, 0.3), max_size=3)
+DELAYS = st.sampled_from(
+    [
+        "0",
+        "1ms",
+        "50ms",
+        "uniform 1ms 2ms",
+        "exponential 5ms",
+        "pareto 1ms 1.5",
+        "250us",
+    ]
+)
+FAULTS = st.dictionaries(
+    st.sampled_from(["drip", "chunked", "reset-mid"]),
+    st.floats(0, 0.3),
+    max_size=3,
+)
 SITES = st.fixed_dictionaries(
     {},
     optional={
@@ -192,7 +206,11 @@ CROSSED = {
     "in_flight": some(st.integers(1, 2000)),
     "connection": some(st.sampled_from(CONNECTIONS)),
 }
-OF_SITES = {"seconds": st.none() | st.floats(0.001, 1000), "site": SITES, "rounds": st.none() | st.integers(1, 1000)}
+OF_SITES = {
+    "seconds": st.none() | st.floats(0.001, 1000),
+    "site": SITES,
+    "rounds": st.none() | st.integers(1, 1000),
+}
 BLOCKS_OF_ARMS = {
     "site": st.fixed_dictionaries({"links": st.integers(1, 50)}),
     "cycles": st.integers(1, 1000),
@@ -205,7 +223,11 @@ def tables(kind: type[Grid], **values: st.SearchStrategy[Any]) -> st.SearchStrat
 
 
 def counted() -> st.SearchStrategy[tuple[CountsTable, ...]]:
-    values = {"repeats": st.integers(1, 10), "bytecodes": st.booleans(), "connection": CROSSED["connection"]}
+    values = {
+        "repeats": st.integers(1, 10),
+        "bytecodes": st.booleans(),
+        "connection": CROSSED["connection"],
+    }
     return st.lists(st.builds(CountsTable, **values), max_size=2).map(tuple)
 
 
@@ -220,7 +242,13 @@ def experiments() -> st.SearchStrategy[Experiment]:
         pin=st.booleans(),
         deadline_s=st.none() | st.floats(0.001, 10_000) | st.integers(1, 10_000),
         crawl=tables(CrawlTable, **OF_SITES),
-        memory=st.just(()) | tables(MemoryTable, site=SITES, waves=st.integers(1, 100), parked=st.booleans()),
+        memory=st.just(())
+        | tables(
+            MemoryTable,
+            site=SITES,
+            waves=st.integers(1, 100),
+            parked=st.booleans(),
+        ),
         throughput=st.just(()) | tables(ThroughputTable, **BLOCKS_OF_ARMS),
         counts=counted(),
     )
@@ -249,7 +277,11 @@ JUNK: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(["0", "callbacks"]),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["latency", "in_flight", "site", "pages", "faults", "x"]), inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["latency", "in_flight", "site", "pages", "faults", "x"]),
+            inner,
+            max_size=3,
+        )
     ),
     max_leaves=6,
 )

@@ -108,7 +108,11 @@ def test_a_lock_that_an_extension_turns_on_in_the_crawl_fails_a_check(
     monkeypatch.setenv(registry.VARIABLE, "")  # the strategy is registered for this test alone
     python = found("3.14t", tmp_path)
     (tmp_path / "locking.c").write_text(EXTENSION, "utf-8")
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", "locking.so", "locking.c"], cwd=tmp_path, check=True)
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-o", "locking.so", "locking.c"],
+        cwd=tmp_path,
+        check=True,
+    )
     (tmp_path / "locked.py").write_text(STRATEGY, "utf-8")
 
     crawled, _ = run(tmp_path, LOCKED_TEXT.format(folder=tmp_path), python)

@@ -107,7 +107,12 @@ def test_a_crawl_with_a_stop_is_invalid(name: str, fake: Server, workshop: Works
         id="test", in_flight=2, connection="keep-alive", **served(SiteConfig(pages=10, links=5, delay="1ms"))
     )
     trial = plan.trial_of("crawl", 1, workload, described)
-    setting = Setting("run", host.ANY, lambda _: FOREVER_S, runtime=Runtime(strategies=workshop.folder))
+    setting = Setting(
+        "run",
+        host.ANY,
+        lambda _: FOREVER_S,
+        runtime=Runtime(strategies=workshop.folder),
+    )
 
     row = run_trial(trial, fake, setting)
 

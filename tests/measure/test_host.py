@@ -109,7 +109,12 @@ def test_cores_are_of_several_kinds_where_intel_says_so_or_speeds_differ_clearly
 
 @pytest.mark.parametrize(
     ("cpus", "used"),
-    [(Cpus({0}, {1}), [0]), (Cpus({2}, {3}), [1]), (Cpus({2}, {0}), [0, 1]), (Cpus({0, 1}, {2, 3}), [0, 1])],
+    [
+        (Cpus({0}, {1}), [0]),
+        (Cpus({2}, {3}), [1]),
+        (Cpus({2}, {0}), [0, 1]),
+        (Cpus({0, 1}, {2, 3}), [0, 1]),
+    ],
 )
 def test_a_trial_and_the_machine_have_the_kinds_of_cores(
     monkeypatch: pytest.MonkeyPatch, cpus: Cpus, used: list[int]
@@ -127,7 +132,13 @@ def test_without_pinning_nothing_is_chosen(choose: Callable[..., Cpus]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "cpus"), [("5\n", {5}), ("0,4\n", {0, 4}), ("2-5\n", {2, 3, 4, 5}), ("0-1,8-9\n", {0, 1, 8, 9})]
+    ("text", "cpus"),
+    [
+        ("5\n", {5}),
+        ("0,4\n", {0, 4}),
+        ("2-5\n", {2, 3, 4, 5}),
+        ("0-1,8-9\n", {0, 1, 8, 9}),
+    ],
 )
 def test_the_threads_of_a_core_are_read_from_a_cpulist(tmp_path: Path, text: str, cpus: set[int]) -> None:
     topology = tmp_path / "cpu5" / "topology"

@@ -134,7 +134,17 @@ def test_a_worker_without_its_controller_ends_at_once_and_silently() -> None:
         assert worker.stdin is not None
         assert worker.stdout is not None
         assert worker.stderr is not None
-        worker.stdin.write(json.dumps({"what": "asyncio_task", "n": 20_000, "port": 0, "lifetime_s": FOREVER_S}) + "\n")
+        worker.stdin.write(
+            json.dumps(
+                {
+                    "what": "asyncio_task",
+                    "n": 20_000,
+                    "port": 0,
+                    "lifetime_s": FOREVER_S,
+                }
+            )
+            + "\n"
+        )
         worker.stdin.flush()
         assert json.loads(worker.stdout.readline())["event"] == "ready"
         worker.stdout.close()

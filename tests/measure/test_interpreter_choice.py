@@ -64,7 +64,14 @@ def test_the_oldest_and_the_newest_release_are_of_one_origin() -> None:
 def test_two_releases_that_are_given_are_compared_and_one_is_not_enough() -> None:
     assert interpreters.chosen(OLDEST, [MIDDLE, NEW], [OLD]) is MIDDLE
     assert interpreters.chosen(OLDEST, [NEW], [MIDDLE, OLD]) is OLD
-    assert interpreters.chosen(NEWEST, [OLD, made("3.13.1", "/elsewhere/a/bin/python")], [NEW]).version == "3.13.1"
+    assert (
+        interpreters.chosen(
+            NEWEST,
+            [OLD, made("3.13.1", "/elsewhere/a/bin/python")],
+            [NEW],
+        ).version
+        == "3.13.1"
+    )
 
 
 def test_the_collector_is_compared_with_that_of_the_nearest_version() -> None:
@@ -98,7 +105,11 @@ def test_what_is_missing_is_named(role: str, found: list[Interpreter], needed: s
 
 @pytest.mark.parametrize("role", [role for pair in PAIRS for role in pair])
 def test_debug_builds_and_other_implementations_never_take_part(role: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    others = [made("3.13.0", debug=True), made("3.14.0a3+", implementation="pypy"), free("3.14.0a3+", debug=True)]
+    others = [
+        made("3.13.0", debug=True),
+        made("3.14.0a3+", implementation="pypy"),
+        free("3.14.0a3+", debug=True),
+    ]
     alone = made("3.11.7", sys.executable)
     monkeypatch.setattr(interpreters, "on_this_machine", lambda: others)
     monkeypatch.setattr(interpreters, "ask", lambda _name: alone)

@@ -78,9 +78,13 @@ def test_interpreters_on_the_path_are_found_once(tmp_path: Path, monkeypatch: py
 
 def test_a_free_threaded_build_must_run_without_its_lock(monkeypatch: pytest.MonkeyPatch) -> None:
     for free_threaded, variables, locked in ((False, {}, True), (True, {}, False), (True, {"PYTHON_GIL": "1"}, True)):
-        monkeypatch.setattr(interpreters, "ask", lambda _name, one=free_threaded: made(free_threaded=one))
-        wanted = interpreters.wanted_knobs("callbacks", Runtime("/x", None, variables), None)
-        assert (wanted["executable"], wanted["gil"]) == ("/x", locked)
+        monkeypatch.setattr(
+            interpreters,
+            "ask",
+            lambda _name, one=free_threaded: made(free_threaded=one),
+        )
+        wanted = interpreters.wanted_knobs(Runtime("/x", None, variables))
+        assert wanted == {"executable": "/x", "gil": locked}
 
     assert interpreters.wanted_knobs("callbacks", Runtime(), {1, 0}) == {"strategy": "callbacks", "cpus": [0, 1]}
 
@@ -207,7 +211,11 @@ def test_a_missing_interpreter_is_refused_before_anything_runs() -> None:
 
 
 def test_an_arm_that_needs_a_newer_python_gets_the_newest_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = [made(), made(version="3.99.0", executable="/new"), made(version="3.99.1", free_threaded=True)]
+    found = [
+        made(),
+        made(version="3.99.0", executable="/new"),
+        made(version="3.99.1", free_threaded=True),
+    ]
     monkeypatch.setattr(interpreters, "on_this_machine", lambda: found)
     interpreters.at_least.cache_clear()
     try:

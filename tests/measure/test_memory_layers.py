@@ -25,7 +25,14 @@ def a_system(folder: Path, **files: str) -> Path:
 
 
 def test_the_system_is_read_in_bytes(tmp_path: Path) -> None:
-    found = memory.system_layers(a_system(tmp_path, meminfo=MEMINFO + MORE, net_sockstat=SOCKSTAT, loadavg=LOADAVG))
+    found = memory.system_layers(
+        a_system(
+            tmp_path,
+            meminfo=MEMINFO + MORE,
+            net_sockstat=SOCKSTAT,
+            loadavg=LOADAVG,
+        )
+    )
 
     assert found == {
         "kernel_stack_bytes": 1600 * 1024,

@@ -52,7 +52,12 @@ def crawls(experiment: Experiment) -> list[Trial]:
 def test_a_strategy_whose_limit_is_below_some_caps_is_listed() -> None:
     found = {caps: above_limits(an_experiment(caps=caps), DESCRIBED) for caps in ((1,), (5,), (6,), (5, 6))}
 
-    assert found == {(1,): {}, (5,): {"one": 1}, (6,): {"one": 1, "some": 5}, (5, 6): {"one": 1, "some": 5}}
+    assert found == {
+        (1,): {},
+        (5,): {"one": 1},
+        (6,): {"one": 1, "some": 5},
+        (5, 6): {"one": 1, "some": 5},
+    }
 
 
 def test_what_a_plan_leaves_out_limits_or_merges_is_in_its_remarks() -> None:
@@ -122,7 +127,14 @@ def test_a_model_with_a_limit_is_left_out_above_it() -> None:
 def test_a_grid_may_be_for_some_strategies_only() -> None:
     crawl, memory = CrawlTable(in_flight=(1,)), MemoryTable(in_flight=(3,), strategies=("many",))
 
-    trials = crawls(Experiment(name="x", strategies=("one", "many", "own"), crawl=(crawl,), memory=(memory,)))
+    trials = crawls(
+        Experiment(
+            name="x",
+            strategies=("one", "many", "own"),
+            crawl=(crawl,),
+            memory=(memory,),
+        )
+    )
 
     assert {t.name for t in trials if t.kind == "crawl"} == {"one", "many", "own"}
     assert [t.name for t in trials if t.kind == "memory"] == ["many"]
@@ -146,7 +158,12 @@ def test_blocks_probes_and_limits_are_trials_like_others() -> None:
     assert len({trial.id for trial in trials}) == len(trials)
     assert "probe/spin/how=spin/wait_ms=1/round=1" in {trial.id for trial in trials}
     assert {part.stack for trial in trials if trial.kind != "crawl" for part in row_trials(trial)} == {"none"}
-    subjects = {"crawl": {"many"}, "idle": {"thread", "generator"}, "probe": {"spin"}, "limit": {"threads"}}
+    subjects = {
+        "crawl": {"many"},
+        "idle": {"thread", "generator"},
+        "probe": {"spin"},
+        "limit": {"threads"},
+    }
     assert {kind: {trial.name for trial in trials if trial.kind == kind} for kind in subjects} == subjects
 
 
@@ -159,7 +176,16 @@ def test_reachable_is_the_least_of_cap_site_and_model() -> None:
 def test_an_estimate_grows_with_pages_and_with_latency() -> None:
     def estimate(latency: str, pages: int) -> int:
         grid = CrawlTable(latency=(latency,), in_flight=(10,), pages=pages)
-        return estimate_ns(expand(Experiment(name="x", strategies=("many",), crawl=(grid,)), DESCRIBED))
+        return estimate_ns(
+            expand(
+                Experiment(
+                    name="x",
+                    strategies=("many",),
+                    crawl=(grid,),
+                ),
+                DESCRIBED,
+            )
+        )
 
     assert estimate("0", 1000) < estimate("0", 100_000) < estimate("50ms", 100_000)
     waves = {pages: (estimate("2s", pages) - estimate("1s", pages)) / 1e9 for pages in (9, 10, 11, 1000)}
@@ -170,7 +196,16 @@ def test_an_estimate_grows_with_pages_and_with_latency() -> None:
 def test_an_estimate_is_no_less_than_what_all_pages_cost_the_core(in_flight: int) -> None:
     def estimate(cpu: str) -> int:
         grid = CrawlTable(in_flight=(in_flight,), pages=1000, cpu=(cpu,))
-        return estimate_ns(expand(Experiment(name="x", strategies=("many",), crawl=(grid,)), DESCRIBED))
+        return estimate_ns(
+            expand(
+                Experiment(
+                    name="x",
+                    strategies=("many",),
+                    crawl=(grid,),
+                ),
+                DESCRIBED,
+            )
+        )
 
     assert estimate("3ms") - estimate("1ms") == 1000 * 2_000_000
 
@@ -262,7 +297,13 @@ def test_a_fetch_that_would_wait_too_long_for_its_next_slice_is_refused() -> Non
 
 def test_a_trial_that_counts_takes_longer_with_each_repeat_and_with_a_stack_of_its_own() -> None:
     def expected_ns(strategy: str, repeats: int) -> int:
-        (trial,) = crawls(Experiment(name="x", strategies=(strategy,), counts=(CountsTable(repeats=repeats),)))
+        (trial,) = crawls(
+            Experiment(
+                name="x",
+                strategies=(strategy,),
+                counts=(CountsTable(repeats=repeats),),
+            )
+        )
         return trial.expected_ns
 
     once_ns, twice_ns, thrice_ns = (expected_ns("many", repeats) for repeats in (1, 2, 3))

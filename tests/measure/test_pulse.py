@@ -27,7 +27,12 @@ class Clock:
 @contextmanager
 def running(code: str) -> Iterator["subprocess.Popen[str]"]:
     command = [sys.executable, "-c", code]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
         try:
             assert process.stdout is not None
             process.stdout.readline()

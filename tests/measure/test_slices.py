@@ -37,7 +37,16 @@ def test_a_window_with_one_in_flight_has_twenty_whole_fetches_without_an_extensi
     windows = [window for row in arms for window in row.measured.windows]
     assert {round(window.wall_ns / 200 / MS) for window in windows} == {1, 2}
 
-    lengths_ns = {lengths(row.measured.cpu_per_page_ns, 1, 10 * MS, 0, threads=False).window_ns for row in arms}
+    lengths_ns = {
+        lengths(
+            row.measured.cpu_per_page_ns,
+            1,
+            10 * MS,
+            0,
+            threads=False,
+        ).window_ns
+        for row in arms
+    }
 
     assert len(lengths_ns) == 1
     page_ns = max(window.wall_ns / window.pages for window in windows)
@@ -64,7 +73,14 @@ def test_a_window_of_an_event_loop_has_a_whole_round_unless_that_takes_seconds(c
 
 @pytest.mark.parametrize(
     ("in_flight", "cpu_ns", "lap"),
-    [(1, 0, 1000), (1000, 0, 1000), (1001, 0, 10_000), (100, MS, 100), (10, 10 * MS, 10), (1000, 10 * MS, 1000)],
+    [
+        (1, 0, 1000),
+        (1000, 0, 1000),
+        (1001, 0, 10_000),
+        (100, MS, 100),
+        (10, 10 * MS, 10),
+        (1000, 10 * MS, 1000),
+    ],
 )
 def test_a_lap_has_room_for_all_that_is_in_flight_and_little_cpu_work(in_flight: int, cpu_ns: int, lap: int) -> None:
     site = endless(SiteConfig(links=10), in_flight, cpu_ns)

@@ -97,7 +97,15 @@ def test_a_module_is_described_without_importing_it_or_its_package() -> None:
     assert strategies.describe("shop.bench").stack == "shared"
 
 
-@pytest.mark.parametrize("reference", ["shop.bench:Fast", "shop.bench:crawl", "shop.bench", "./client.py"])
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "shop.bench:Fast",
+        "shop.bench:crawl",
+        "shop.bench",
+        "./client.py",
+    ],
+)
 def test_what_is_loaded_has_the_contract(project: Path, reference: str) -> None:
     (project / "src" / "shop" / "__init__.py").write_text("", "utf-8")
 
@@ -342,7 +350,14 @@ def test_an_arm_that_cannot_be_prepared_is_refused(
     strategies.add("client.py")
 
     with pytest.raises(ExperimentError) as caught:
-        sides.prepare(arm("client", revision, project if repository_given else None), tmp_path / "side")
+        sides.prepare(
+            arm(
+                "client",
+                revision,
+                project if repository_given else None,
+            ),
+            tmp_path / "side",
+        )
 
     assert str(caught.value) == sentence.format(project=project)
 
@@ -390,7 +405,12 @@ def test_an_alias_is_the_strategy_in_every_place_that_takes_a_name(project: Path
 
     assert loaded.strategies == ("native_asyncio",)
     with pytest.raises(experiment.ExperimentError, match="two: strategies names the same value twice"):
-        experiment.parse({"strategies": ["asyncio", "native_asyncio"]}, "two", strategies.names(), "two")
+        experiment.parse(
+            {"strategies": ["asyncio", "native_asyncio"]},
+            "two",
+            strategies.names(),
+            "two",
+        )
     assert loaded.swarm[0].strategies == ("native_asyncio",)
     assert experiment.named("threads", "--strategy") == "thread_pool"
     sides = from_words("asyncio@main", "threads")

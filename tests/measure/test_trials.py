@@ -174,7 +174,12 @@ def test_the_kernel_ends_an_abandoned_worker(fake: Server, monkeypatch: pytest.M
     fake.tell("hold")
     job = Job((f"{fake.base}/",))
 
-    with process.running([PROGRAM], {"strategy": "callbacks", "job": job.to_dict()}, None, 0) as worker:
+    with process.running(
+        [PROGRAM],
+        {"strategy": "callbacks", "job": job.to_dict()},
+        None,
+        0,
+    ) as worker:
         worker.deadline_s += FOREVER_S  # the kernel alone is to end it
         worker.send({"do": "crawl"})
         until(lambda: worker.process.poll() is not None)
@@ -186,7 +191,12 @@ def test_a_worker_ignores_ctrl_c(fake: Server) -> None:
     fake.configure(SiteConfig(pages=1))
     job = Job((f"{fake.base}/",))
 
-    with process.running([PROGRAM], {"strategy": "callbacks", "job": job.to_dict()}, None, FOREVER_S) as worker:
+    with process.running(
+        [PROGRAM],
+        {"strategy": "callbacks", "job": job.to_dict()},
+        None,
+        FOREVER_S,
+    ) as worker:
         worker.expect("ready", "knobs")
         worker.process.send_signal(signal.SIGINT)
         worker.send({"do": "crawl"})
@@ -210,10 +220,26 @@ def test_a_refusal_of_the_server_is_quoted(fake: Server) -> None:
 
 
 def test_a_fetch_may_take_as_long_as_its_trial() -> None:
-    server, setting = SimpleNamespace(base="http://h"), Setting("run", host.ANY, lambda _: 7.5, unit_ns=20_000.0)
+    server, setting = (
+        SimpleNamespace(base="http://h"),
+        Setting(
+            "run",
+            host.ANY,
+            lambda _: 7.5,
+            unit_ns=20_000.0,
+        ),
+    )
 
-    job = crawl._job(a_trial("callbacks", cpu=("210us",), in_flight=3), cast("Server", server), setting)
-    plain = crawl._job(a_trial("callbacks", in_flight=3, connection="per-fetch"), cast("Server", server), setting)
+    job = crawl._job(
+        a_trial("callbacks", cpu=("210us",), in_flight=3),
+        cast("Server", server),
+        setting,
+    )
+    plain = crawl._job(
+        a_trial("callbacks", in_flight=3, connection="per-fetch"),
+        cast("Server", server),
+        setting,
+    )
 
     roots = ("http://h/", "http://h/p/1", "http://h/p/2")
     assert job == Job(roots, max_in_flight=3, timeout_ns=7_500_000_000, work_units=10)

@@ -37,7 +37,11 @@ def asleep(process: psutil.Process) -> bool:
 def test_the_task_clock_counts_threads_and_children_that_start_later() -> None:
     if not is_task_clock_permitted():
         pytest.skip("perf_event_open is not permitted here (kernel.perf_event_paranoid, or a container)")
-    with subprocess.Popen([sys.executable, "-c", BURNS, BURNS], stdin=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(
+        [sys.executable, "-c", BURNS, BURNS],
+        stdin=subprocess.PIPE,
+        text=True,
+    ) as child:
         assert child.stdin is not None
         of_child = psutil.Process(child.pid)
         until(lambda: asleep(of_child))

@@ -48,7 +48,14 @@ def trial_of(kind: str = "crawl", strategy: str = "thread_pool", **changes: Any)
     table = {"in_flight": [10], "latency": ["50ms"]} | changes
     if kind == "crawl":
         table = {"pages": 5000, "cpu": ["2ms"]} | table
-    (trial,) = runs.all_trials(parse({"strategies": [strategy], kind: [table]}, "x", [strategy], "test"))
+    (trial,) = runs.all_trials(
+        parse(
+            {"strategies": [strategy], kind: [table]},
+            "x",
+            [strategy],
+            "test",
+        )
+    )
     return trial
 
 

@@ -23,7 +23,14 @@ def judged(check: Judge, row: Row) -> Judgement:
     workload = msgspec.to_builtins(row.workload)
     table: dict[str, Any] = {name: [workload[name]] for name in ("in_flight", "latency", "connection")}
     table["site"] = {key: value for key, value in workload["site"].items() if key != "delay"}
-    (trial,) = runs.all_trials(parse({"strategies": ["callbacks"], "crawl": [table]}, "x", ["callbacks"], "test"))
+    (trial,) = runs.all_trials(
+        parse(
+            {"strategies": ["callbacks"], "crawl": [table]},
+            "x",
+            ["callbacks"],
+            "test",
+        )
+    )
     measured, server, knobs = map(msgspec.to_builtins, (row.measured, row.server, row.knobs))
     return check(trial, Observation(measured | {"ephemeral_ports": 28_232}, server, knobs))
 

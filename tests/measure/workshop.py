@@ -91,5 +91,9 @@ def experiment(*strategies: str, seed: int = 1, deadline_s: float | None = None,
     if deadline_s is not None:
         lines.append(f"deadline_s = {deadline_s}")
     site = ", ".join(f"{key} = {json.dumps(value)}" for key, value in table.pop("site").items())
-    lines += [f"[[{kind}]]", *(f"{key} = {json.dumps(value)}" for key, value in table.items()), f"site = {{ {site} }}"]
+    lines += [
+        f"[[{kind}]]",
+        *(f"{key} = {json.dumps(value)}" for key, value in table.items()),
+        f"site = {{ {site} }}",
+    ]
     return "\n".join(lines)

@@ -26,7 +26,17 @@ def ask(name: str, base: str | None = None, **arguments: Any) -> dict[str, Any]:
 
 def ask_process(name: str, base: str | None = None, **arguments: Any) -> dict[str, Any]:
     """Return what a probe measured; it must succeed and print nothing else."""
-    done = run(name, line=json.dumps({"arguments": arguments, "base": base, "lifetime_s": FOREVER_S}) + "\n")
+    done = run(
+        name,
+        line=json.dumps(
+            {
+                "arguments": arguments,
+                "base": base,
+                "lifetime_s": FOREVER_S,
+            }
+        )
+        + "\n",
+    )
     assert done.returncode == 0, done.stderr.decode()
     assert not done.stderr
     (answer,) = done.stdout.splitlines()

@@ -33,7 +33,12 @@ def test_nothing_is_left_after_a_crawl(serve: Serve, strategy: str) -> None:
 
 
 def test_uncancelled_tasks_are_destroyed_with_a_complaint(serve: Serve) -> None:
-    measured = ask("cancel_workers", serve("cancel_workers"), strategy="native_asyncio", variant="left-out")
+    measured = ask(
+        "cancel_workers",
+        serve("cancel_workers"),
+        strategy="native_asyncio",
+        variant="left-out",
+    )
 
     assert measured["complaint"] == "Task was destroyed but it is pending!"
     assert measured["left"]["tasks"] == measured["left"]["coroutines"] > 0
@@ -42,14 +47,24 @@ def test_uncancelled_tasks_are_destroyed_with_a_complaint(serve: Serve) -> None:
 
 
 def test_asyncio_run_cancels_what_is_left(serve: Serve) -> None:
-    measured = ask("cancel_workers", serve("cancel_workers"), strategy="native_asyncio", variant="left-out-run")
+    measured = ask(
+        "cancel_workers",
+        serve("cancel_workers"),
+        strategy="native_asyncio",
+        variant="left-out-run",
+    )
 
     assert measured["left"] == NOTHING
     assert measured["printed"] == []
 
 
 def test_our_loop_reports_that_nothing_can_wake_the_workers(serve: Serve) -> None:
-    measured = ask("cancel_workers", serve("cancel_workers"), strategy="generators", variant="left-out")
+    measured = ask(
+        "cancel_workers",
+        serve("cancel_workers"),
+        strategy="generators",
+        variant="left-out",
+    )
 
     assert measured["complaint"] == "RuntimeError: every task waits, and nothing is left that could wake one"
     assert measured["ended"]
@@ -76,7 +91,12 @@ def test_a_variant_does_not_apply_to_a_model_without_workers(variant: str) -> No
 
 
 def test_a_line_outside_a_traceback_is_the_complaint() -> None:
-    trace = ["Exception ignored in: <x>", "Traceback (most recent call last):", "  File", "RuntimeError: closed"]
+    trace = [
+        "Exception ignored in: <x>",
+        "Traceback (most recent call last):",
+        "  File",
+        "RuntimeError: closed",
+    ]
 
     assert complaint([]) == ""
     assert complaint(trace) == "RuntimeError: closed"

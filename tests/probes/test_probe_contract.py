@@ -45,7 +45,14 @@ def test_a_row_can_hold_every_usual_argument(name: str) -> None:
 def test_a_crash_is_the_exit_code() -> None:
     # Nobody listens on port 1: the planted error is never reached.
     done = run(
-        "stack_ripping", line=json.dumps({"arguments": {}, "base": "http://127.0.0.1:1", "lifetime_s": FOREVER_S})
+        "stack_ripping",
+        line=json.dumps(
+            {
+                "arguments": {},
+                "base": "http://127.0.0.1:1",
+                "lifetime_s": FOREVER_S,
+            }
+        ),
     )
 
     assert done.returncode == 1

@@ -12,10 +12,21 @@ Serve = Callable[[str], str]
 
 
 @pytest.mark.parametrize(
-    ("how", "connection"), [("pool", "keep-alive"), ("pool", "per-fetch"), ("thread-per-fetch", "per-fetch")]
+    ("how", "connection"),
+    [
+        ("pool", "keep-alive"),
+        ("pool", "per-fetch"),
+        ("thread-per-fetch", "per-fetch"),
+    ],
 )
 def test_every_page_is_fetched_whichever_way(serve: Serve, how: str, connection: str) -> None:
-    measured = ask("thread_per_fetch", serve("thread_per_fetch"), how=how, connection=connection, in_flight=6)
+    measured = ask(
+        "thread_per_fetch",
+        serve("thread_per_fetch"),
+        how=how,
+        connection=connection,
+        in_flight=6,
+    )
 
     assert measured["pages"] == SITE["pages"]
     assert 0 < measured["peak_in_flight"] <= 6
@@ -23,7 +34,12 @@ def test_every_page_is_fetched_whichever_way(serve: Serve, how: str, connection:
 
 
 def test_a_thread_for_each_fetch_has_no_connection_to_keep(serve: Serve) -> None:
-    measured = ask("thread_per_fetch", serve("thread_per_fetch"), how="thread-per-fetch", connection="keep-alive")
+    measured = ask(
+        "thread_per_fetch",
+        serve("thread_per_fetch"),
+        how="thread-per-fetch",
+        connection="keep-alive",
+    )
 
     assert "no connection to keep" in measured["not_applicable"]
 

@@ -29,10 +29,24 @@ CUTS: dict[str, dict[str, list[Any]]] = {
     "map": {"strategy": MODELS, "in_flight": [10], "latency": ["0", "50ms"]},
     "interpreters": {
         "round": [1, 2, 3],
-        "strategy": ["callbacks 3.11.7", "callbacks 3.11.7 again", "callbacks 3.14.0a3t", "native_asyncio 3.14.0a3t"],
+        "strategy": [
+            "callbacks 3.11.7",
+            "callbacks 3.11.7 again",
+            "callbacks 3.14.0a3t",
+            "native_asyncio 3.14.0a3t",
+        ],
     },
     "scaling": {"strategy": ["callbacks 3.14.0a3t", "callbacks 3.14.0a3t (cores=2)"], "cpu": [None, "1ms"]},
-    "memory": {"round": [1], "strategy": ["thread", "asyncio_task", "callbacks", "thread_pool", "aiohttp_client"]},
+    "memory": {
+        "round": [1],
+        "strategy": [
+            "thread",
+            "asyncio_task",
+            "callbacks",
+            "thread_pool",
+            "aiohttp_client",
+        ],
+    },
     "c10k": {"strategy": ["aiohttp_client", "callbacks", "thread_pool"]},
     "limits": {},
     "c100k": {},

@@ -34,5 +34,11 @@ def made_selftest(same: Sequence[Block] = SAME, *, share: float | None = 0.008) 
         "calls": {"same": "does the same", "planted": "does more"},
         "server_ceiling_per_s": 100_000.0,
         "lateness": {"p50": 100_000, "p99": 900_000, "valid": True},
-        "overhead": {"with_ns": 400.0, "without_ns": 200.0, "loop_ns": 20.0, "per_fetch_ns": 200.0, "share": share},
+        "overhead": {
+            "with_ns": 400.0,
+            "without_ns": 200.0,
+            "loop_ns": 20.0,
+            "per_fetch_ns": 200.0,
+            "share": share,
+        },
     }

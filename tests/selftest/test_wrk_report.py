@@ -61,7 +61,12 @@ def test_throughput_failures_and_the_median_are_read(printed: str, driven: Drive
 
 
 @pytest.mark.parametrize(
-    "printed", ["", "unable to connect to 127.0.0.1:9 Connection refused", FAST.partition("Requests/sec")[0]]
+    "printed",
+    [
+        "",
+        "unable to connect to 127.0.0.1:9 Connection refused",
+        FAST.partition("Requests/sec")[0],
+    ],
 )
 def test_an_invalid_report_is_refused_with_the_output_of_wrk(printed: str) -> None:
     with pytest.raises(WrkError, match="wrk printed no report"):

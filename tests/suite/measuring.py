@@ -75,7 +75,11 @@ def measure(
     }
     if invalid:
         details = "; ".join(f"{check.name}: {check.detail}" for check in checks if check.verdict == "failed")
-        warnings.warn(f"{workload.id}, {strategy}: invalid ({details})", RedBenchmarkWarning, stacklevel=2)
+        warnings.warn(
+            f"{workload.id}, {strategy}: invalid ({details})",
+            RedBenchmarkWarning,
+            stacklevel=2,
+        )
     return seen.wrong
 
 

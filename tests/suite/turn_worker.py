@@ -36,7 +36,14 @@ class Turns(StrategyPart):
         fetches = self.frontier.finished
         return {
             "event": "answer",
-            "answer": [[fetch.url[len(fetch.origin.prefix) :], fetch.status, fetch.size] for fetch in fetches],
+            "answer": [
+                [
+                    fetch.url[len(fetch.origin.prefix) :],
+                    fetch.status,
+                    fetch.size,
+                ]
+                for fetch in fetches
+            ],
         }
 
 

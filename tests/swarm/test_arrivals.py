@@ -159,7 +159,14 @@ def test_a_random_queue_below_its_capacity_rarely_counts_as_a_lost_rate(rate: in
     draw = Random(3)
 
     lost = sum(
-        opened(rate, 10, users, RandomServer(0.9 * users * S / rate, draw)).lost() is not None for _ in range(60)
+        opened(
+            rate,
+            10,
+            users,
+            RandomServer(0.9 * users * S / rate, draw),
+        ).lost()
+        is not None
+        for _ in range(60)
     )
 
     assert lost <= 6

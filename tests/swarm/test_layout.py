@@ -35,7 +35,12 @@ LIMITS = st.builds(
     ports=st.none() | st.integers(10, 64_000),
     threads=st.none() | st.builds(Resource, st.just("vm.max_map_count"), st.integers(100, 1 << 16)),
     together=st.lists(
-        st.builds(Resource, st.sampled_from(["fs.file-max", "kernel.pid_max"]), st.integers(1000, 1 << 24), st.just(2))
+        st.builds(
+            Resource,
+            st.sampled_from(["fs.file-max", "kernel.pid_max"]),
+            st.integers(1000, 1 << 24),
+            st.just(2),
+        )
     ).map(tuple),
     memory_bytes=st.none() | st.integers(200_000_000, 1 << 36),
     cores=st.integers(1, 64),

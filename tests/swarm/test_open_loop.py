@@ -73,7 +73,13 @@ def test_every_arrival_of_a_low_rate_is_counted(server: Server) -> None:
 def test_a_target_without_answers_makes_failures_and_an_invalid_row(server: Server) -> None:
     port = free_port()
 
-    row = measured(server, rates=[20], seconds=0.2, users=2, target=f"http://127.0.0.1:{port}/where?x=1")
+    row = measured(
+        server,
+        rates=[20],
+        seconds=0.2,
+        users=2,
+        target=f"http://127.0.0.1:{port}/where?x=1",
+    )
 
     assert row.status == "ok"
     assert row.measured.failed == row.measured.started <= row.measured.arrivals == 4
@@ -167,7 +173,12 @@ def test_the_check_of_the_window_uses_the_measured_times() -> None:
 
 @pytest.mark.parametrize(
     ("delay", "rate_per_s", "usual_ms", "longest_ms"),
-    [("0", 100.0, 1, 1010), ("50ms", 100.0, 51, 1080), ("2s", 0.5, 2001, 44_020), ("0", 100.0, 60, 1210)],
+    [
+        ("0", 100.0, 1, 1010),
+        ("50ms", 100.0, 51, 1080),
+        ("2s", 0.5, 2001, 44_020),
+        ("0", 100.0, 60, 1210),
+    ],
 )
 def test_no_request_ends_for_longer_than_site_rate_and_load_explain(
     delay: str, rate_per_s: float, usual_ms: int, longest_ms: int
@@ -198,7 +209,13 @@ def test_late_answers_are_unexpected_unless_the_rate_was_lost(kept: bool, judged
 
 
 def ask(out: Path, **changes: Any) -> int:
-    options: dict[str, Any] = {"rates": (5.0,), "duration": "1s", "latency": None, "in_flight": 10, "target": None}
+    options: dict[str, Any] = {
+        "rates": (5.0,),
+        "duration": "1s",
+        "latency": None,
+        "in_flight": 10,
+        "target": None,
+    }
     more = {"not_loopback": False, "rounds": 1, "out": out, "as_json": False}
     return open_loop_command.run(**(options | more | changes))
 

@@ -25,7 +25,16 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.sta
 
 
 def command(*options: object) -> list[str]:
-    return [sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), "PageUser", "--headless", *map(str, options)]
+    return [
+        sys.executable,
+        "-m",
+        "locust",
+        "-f",
+        str(LOCUSTFILE),
+        "PageUser",
+        "--headless",
+        *map(str, options),
+    ]
 
 
 @contextmanager
@@ -130,7 +139,14 @@ def test_a_host_set_on_the_web_page_is_refused_too() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "address"),
-    [((), "127.0.0.1"), pytest.param(("--master-bind-host", "127.0.0.2"), "127.0.0.2", marks=pytest.mark.ci)],
+    [
+        ((), "127.0.0.1"),
+        pytest.param(
+            ("--master-bind-host", "127.0.0.2"),
+            "127.0.0.2",
+            marks=pytest.mark.ci,
+        ),
+    ],
 )
 def test_a_master_and_its_page_listen_on_loopback_unless_asked_otherwise(asked: tuple[str, ...], address: str) -> None:
     master_port, web_port = free_port(), free_port()

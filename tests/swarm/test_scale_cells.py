@@ -87,7 +87,18 @@ def test_hosts_on_loopback(host: str) -> None:
     assert scale.is_loopback(host)
 
 
-@pytest.mark.parametrize("host", ["192.0.2.1", "0.0.0.0", "::", "example.com", "", "127.1", "localhost.example.com"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "192.0.2.1",
+        "0.0.0.0",
+        "::",
+        "example.com",
+        "",
+        "127.1",
+        "localhost.example.com",
+    ],
+)
 def test_hosts_beyond_loopback(host: str) -> None:
     assert not scale.is_loopback(host)
 
@@ -110,7 +121,15 @@ def test_without_locust_a_swarm_and_an_open_loop_are_refused_and_a_crawl_is_not(
     assert runs.plan(read("[[crawl]]\npages=5"))
 
 
-@pytest.mark.parametrize(("found", "fine"), [("2.28.9", False), ("1.99", False), ("2.29.0", True), ("3.0", True)])
+@pytest.mark.parametrize(
+    ("found", "fine"),
+    [
+        ("2.28.9", False),
+        ("1.99", False),
+        ("2.29.0", True),
+        ("3.0", True),
+    ],
+)
 def test_a_locust_that_is_too_old_is_refused_with_both_versions(
     monkeypatch: pytest.MonkeyPatch,
     found: str,
