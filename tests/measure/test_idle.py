@@ -126,6 +126,10 @@ def test_too_many_threads_are_refused_with_the_name_of_the_limit() -> None:
     assert "use at most " in reason
 
 
+def test_a_million_coroutines_are_allowed() -> None:
+    assert next(iter(shortages(bare.idle("asyncio_task", 1_000_000)).values()), None) is None
+
+
 def test_a_worker_without_its_controller_ends_at_once_and_silently() -> None:
     command = [sys.executable, "-P", "-m", "inflight.bench.measure.idle.worker"]
     with subprocess.Popen(

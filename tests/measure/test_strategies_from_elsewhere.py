@@ -20,6 +20,7 @@ from inflight.bench.plan.judge import ExperimentError
 from inflight.bench.rows.files import EXPERIMENT_FILE
 from inflight.strategies import registry
 from tests.ab.repositories import arm, commit, git
+from tests.cli.command import call
 
 CLIENT = '''"""A client of its own: callbacks under another name."""
 
@@ -365,6 +366,13 @@ def test_an_arm_that_cannot_be_prepared_is_refused(
 # Commands
 
 
+def test_crawl_takes_a_file(project: Path) -> None:
+    done = call("crawl", "http://127.0.0.1:9/", "--strategy", "./client.py", "--json")
+
+    assert done.code == 1
+    assert json.loads(done.out.splitlines()[-1])["summary"]["strategy"] == "client"
+
+
 def resume(folder: Path) -> list[dict[str, Any]]:
     """Run the trials of a run that have no row, and return the rows of all."""
     planned = experiment.load(str(folder / EXPERIMENT_FILE), strategies.names())
@@ -392,6 +400,15 @@ def test_a_run_measures_a_file_beside_ours_and_is_resumed_with_the_same_text_of_
     (project / "client.py").write_text(f"{CLIENT}# changed\n", "utf-8")
     with pytest.raises(runs.RunError, match=r"^client\.py has changed since the run began; start a new run$"):
         resume(folder)
+
+
+def test_a_strategy_that_no_cap_fits_is_told(project: Path) -> None:
+    (project / "client.py").write_text(f"{CLIENT}MOST_IN_FLIGHT = 1\n", "utf-8")
+    (project / "small.toml").write_text(
+        'strategies = ["callbacks", "./client.py"]\n[[crawl]]\nin_flight = [5]\n', "utf-8"
+    )
+
+    assert "left out above 1 in flight: client" in call("run", "small.toml", "--dry-run").err.splitlines()
 
 
 def test_an_alias_is_the_strategy_in_every_place_that_takes_a_name(project: Path) -> None:

@@ -128,3 +128,11 @@ def test_the_cpu_time_of_a_child_that_has_ended_still_counts() -> None:
 
     if sys.platform == "linux":
         assert usage.cpu_of_all_ns(pids) > before_ns - 20_000_000, "two counters in ticks"
+
+
+def test_a_process_that_is_gone_has_no_clock() -> None:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+
+    with pytest.raises(psutil.Error):
+        usage.cpu_of_all_ns([child.pid])
