@@ -1,7 +1,8 @@
 """From made-up facts to what each limit allows, where a ramp stops, and which limit refused."""
 
-from collections.abc import Mapping
+import tomllib
 from math import inf
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +13,8 @@ from inflight.bench.measure.limits import threads
 from inflight.bench.measure.limits.ceilings import list_ceilings, lowest, make_figures, room, slope, table
 from inflight.bench.measure.limits.facts import Facts
 from inflight.bench.measure.limits.threads import PART_OF_SHARED, Ramp, culprit, extend, in_holes, stop
-from inflight.bench.rows.kinds import RESOURCES
-from tests.limits.made_machine import GIB, MIB, facts, readings
+from inflight.bench.plan import bare
+from tests.limits.made_machine import MIB, facts, readings
 
 FEWER = settings(max_examples=40, deadline=None)
 COUNTS = st.integers(0, 1 << 40)
@@ -21,6 +22,13 @@ GROUPS = {f"/cg/{limit.name}" for limit in table() if limit.used == "{name} used
 LIMITS = sorted(GROUPS | {limit.name for limit in table()})
 USES = sorted({limit.used for limit in table() if limit.used and "{" not in limit.used})
 NEEDED_BY_NOTES = {"soft RLIMIT_NOFILE": 1, "first port": 1, "last port": 2}
+
+CASES = tomllib.loads(Path(__file__).with_name("ceilings.toml").read_text("utf-8"))
+
+
+def known(case: dict[str, Any], part: str) -> dict[str, float | None]:
+    """Return the facts of a case, in which a text stands for null."""
+    return {name: None if value == "unknown" else value for name, value in case.get(part, {}).items()}
 
 
 @st.composite
@@ -74,48 +82,12 @@ def test_a_calibration_uses_little_of_what_is_shared(machine: Facts, cores: int)
         assert all(step <= PART_OF_SHARED * ceiling.most for ceiling in known if ceiling.shared)
 
 
-MAPS_EACH = "vm.max_map_count is 60,050 maps; 50 maps in use; each further thread takes 3.00 maps"
-COMMITTED = {"CommitLimit": 2 * GIB, "Committed_AS": GIB}
-GROUPS_OF_TWO = {
-    "/a/b/pids.max": inf,
-    "/a/pids.max": 300,
-    "/a/pids.max used": 60,
-    "/a/pids.max refusals": 4,
-}
-GROUP_MEMORY = {"/a/memory.max": 100_000_000, "/a/memory.max used": 50_000_000}
-RANGE = {
-    "net.ipv4.ip_local_port_range": 28_230,
-    "ports in use": 1,
-    "first port": 32_768,
-    "last port": 60_999,
-}
+@pytest.mark.parametrize("case", CASES["lowest"], ids=lambda case: case["name"])
+def test_each_limit_leaves_what_is_not_in_use_and_says_so(case: dict[str, Any]) -> None:
+    first = list_ceilings(case["resource"], facts(known(case, "facts")), readings())[0]
 
-
-@pytest.mark.parametrize(
-    ("resource", "changes", "lowest_one", "words"),
-    [
-        ("threads", {}, ("vm.max_map_count", 20_000, False), MAPS_EACH),
-        ("threads", {"vm.max_map_count": None}, ("kernel.pid_max", 32_368, True), "the first 300 are not reused"),
-        ("threads", {"RLIMIT_NPROC": 100}, ("RLIMIT_NPROC", 60, True), "40 tasks in use"),
-        ("threads", {"RLIMIT_AS": 820 * MIB}, ("RLIMIT_AS", 100, False), "RLIMIT_AS is 820 MiB; 20 MiB in use"),
-        ("threads", {"RLIMIT_DATA": 405 * MIB}, ("RLIMIT_DATA", 50, False), "5 MiB in use"),
-        ("threads", COMMITTED, ("CommitLimit", 128, True), "1,024 MiB in use"),
-        ("threads", GROUPS_OF_TWO, ("/a/pids.max", 240, True), "4 refusals counted"),
-        ("threads", GROUP_MEMORY, ("/a/memory.max", 1000, True), "each further thread takes 50 kB"),
-        ("memory", {"RLIMIT_AS": 100 * MIB}, ("RLIMIT_AS", 80 * MIB, False), "100 MiB; 20 MiB in use"),
-        ("descriptors", {"RLIMIT_NOFILE": 4096}, ("RLIMIT_NOFILE", 4086, False), "soft limit itself, which is 1,024"),
-        ("descriptors", {"fs.file-max": 5000}, ("fs.file-max", 4000, True), "1,000 files in use"),
-        ("backlog", {"net.core.somaxconn": 4096}, ("net.core.somaxconn", 4097, False), "is 4,096 connections"),
-        ("ports", RANGE, ("net.ipv4.ip_local_port_range", 28_229, True), "32768 to 60999"),
-    ],
-)
-def test_each_limit_leaves_what_is_not_in_use_and_says_so(
-    resource: str, changes: dict[str, float | None], lowest_one: tuple[str, int, bool], words: str
-) -> None:
-    first = list_ceilings(resource, facts(changes), readings())[0]
-
-    assert (first.name, first.most, first.shared) == lowest_one
-    assert words in first.evidence
+    assert (first.name, first.most, first.shared) == (case["name"], case["most"], case["shared"])
+    assert case["words"] in first.evidence
 
 
 def test_limits_within_one_percent_are_ambiguous_with_both_remedies_and_the_third_is_next() -> None:
@@ -169,34 +141,10 @@ def test_frames_find_room_in_holes_in_which_no_stack_fits() -> None:
 
 # Which limit refused
 
-OK = {"page": "ok", "stack": "ok", "process": "ok"}
-NO_MAP = OK | {"page": "ENOMEM", "stack": "ENOMEM"}
-NO_STACK = OK | {"stack": "ENOMEM"}
-NO_TASK = OK | {"process": "EAGAIN"}
-MAPS_FULL, IDS_FULL = {"maps": 60_050}, {"ids in use": 32_468}
-SIZES_FULL = {"VmSize": 995 * MIB, "VmData": 995 * MIB}
-GROUP = {"/cg/pids.max": 30_000, "/cg/pids.max used": 29_000, "/cg/pids.max refusals": 5}
 
+@pytest.mark.parametrize("case", CASES["refused"])
+def test_the_full_limit_that_fits_the_symptoms_is_named(case: dict[str, Any]) -> None:
+    end = Ramp(20_000, "failure", symptoms=case["symptoms"])
 
-@pytest.mark.parametrize(
-    ("symptoms", "before", "after", "names"),
-    [
-        (NO_MAP, {}, MAPS_FULL, {"vm.max_map_count"}),
-        (NO_TASK, {}, MAPS_FULL | IDS_FULL, {"kernel.pid_max"}),
-        (NO_MAP, {}, MAPS_FULL | IDS_FULL, {"vm.max_map_count"}),
-        (OK, {}, MAPS_FULL | IDS_FULL, {"vm.max_map_count", "kernel.pid_max"}),
-        (NO_TASK, {}, IDS_FULL | {"tasks": 199_990}, {"kernel.pid_max", "kernel.threads-max"}),
-        (NO_STACK, {}, MAPS_FULL | SIZES_FULL | {"RLIMIT_AS": 1000 * MIB}, {"RLIMIT_AS"}),
-        (NO_STACK, {}, MAPS_FULL | SIZES_FULL | {"RLIMIT_DATA": 1000 * MIB}, {"RLIMIT_DATA"}),
-        (NO_TASK, {"/cg/pids.max refusals": 4}, GROUP | IDS_FULL, {"/cg/pids.max"}),  # counted, whatever else is full
-        (NO_TASK, {"/cg/pids.max refusals": 5}, GROUP | IDS_FULL, {"kernel.pid_max"}),
-        (NO_TASK, {}, {}, set()),  # nothing known is full
-        (NO_MAP, {}, {"maps": None}, set()),
-    ],
-)
-def test_the_full_limit_that_fits_the_symptoms_is_named(
-    symptoms: Mapping[str, str], before: dict[str, Any], after: dict[str, Any], names: set[str]
-) -> None:
-    end = Ramp(20_000, "failure", symptoms=symptoms)
-
-    assert set(culprit(facts(before), facts(after), readings(), end)) == names
+    before, after = (facts(known(case, moment)) for moment in ("before", "after"))
+    assert sorted(culprit(before, after, readings(), end)) == case["names"]
