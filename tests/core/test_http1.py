@@ -146,7 +146,7 @@ def test_the_first_location_is_read_as_it_stands(value: bytes, location: str) ->
     assert response.location == location
 
 
-# Responses as they should not be; tests/core/responses.py has those that clients disagree about
+# Responses as they should not be; tests/core/responses.toml has those that clients disagree about
 
 
 def damaged(draw: Any, data: bytes) -> bytes:

@@ -75,14 +75,9 @@ def test_a_neighbour_ends_after_its_time(share: float) -> None:
     before = psutil.Process().children()
     with neighbour("spin", usable_cores()[:1], share, most_s=0.01):
         (found,) = set(psutil.Process().children()) - set(before)  # which may have ended already
-        assert (
-            os.waitid(
-                os.P_PID,
-                found.pid,
-                os.WEXITED | os.WNOWAIT,
-            ).si_status
-            == 0
-        )  # type: ignore[union-attr]
+        result = os.waitid(os.P_PID, found.pid, os.WEXITED | os.WNOWAIT)
+        assert result is not None
+        assert result.si_status == 0
 
 
 def test_work_is_done_in_bursts_for_about_the_requested_share(monkeypatch: pytest.MonkeyPatch) -> None:
