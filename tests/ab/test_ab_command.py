@@ -24,7 +24,6 @@ from inflight.bench.frame import blocks as read
 from inflight.bench.measure import host
 from inflight.bench.measure.run import RunError, new_folder
 from inflight.bench.measure.trial import Setting
-from inflight.bench.plan import comparison
 from inflight.bench.plan.comparison import from_words
 from inflight.bench.plan.judge import ExperimentError
 from inflight.bench.plan.trial import Trial
@@ -82,19 +81,11 @@ class Ends:
 
 UPPER_AT_12 = float(student.ppf(1 - 0.001, 11)) / math.sqrt(12)
 """The upper bound of a pass at the first look is so many SDs above the mean: 1 % is divided 1 : 3 : 6."""
-P_AT_12 = float(student.isf(0.0005, 11)) / math.sqrt(12)
-"""A mean of more SDs is significant at the first look: 0.5 % is divided 1 : 3 : 6."""
-
 ENDINGS: dict[str, tuple[float, float, Ends]] = {
     # name: (mean of the logarithm of B over A, its SD, the end)
     "10 % slower": (math.log(1.10), 0.02, Ends("regression", 12, "B is worse: CPU per page +10.0 %")),
-    "10 % faster": (-math.log(1.10), 0.02, Ends("pass", 12, "B is not more than 5.0 % worse")),
-    "alike": (0.0, 0.02, Ends("pass", 12, "B is not more than 5.0 % worse")),
     "perhaps 5 % slower": (0.0, 1.001 * FIVE / UPPER_AT_12, Ends("pass", 24, "B is not more than 5.0 % worse")),
-    "not yet significant": (0.05, 1.001 * 0.05 / P_AT_12, Ends("regression", 24, "CPU per page +5.1 %")),
-    "significant late": (0.05, 0.05 * math.sqrt(12) / 2, Ends("regression", 48, "CPU per page +5.1 %")),
     "never significant": (0.045, 0.12, Ends("inconclusive", 48, "neither regression nor pass: CPU per page +4.6 %")),
-    "too noisy": (0.03, 1.01 * DESIGNED.max_noise, Ends("inconclusive", 12, "too noisy: CPU per page")),
 }
 
 
@@ -107,7 +98,6 @@ def test_cpu_time_alone_has_its_verdict_at_its_look(laboratory: Laboratory, tmp_
     done = call("ab", "callbacks", "generators", *CPU, "--out", tmp_path / "out")
 
     verdict, values = stored(tmp_path / "out"), seen_at(ends.blocks, mean, sd)
-    known = ttest_1samp(values, 0, alternative="greater")
     interval = ttest_1samp(values, 0).confidence_interval(0.95)
     effect = verdict["effects"]["cpu_per_page"]
     assert (verdict["verdict"], verdict["blocks"], done.code) == (ends.verdict, ends.blocks, EXITS[ends.verdict])
@@ -116,7 +106,6 @@ def test_cpu_time_alone_has_its_verdict_at_its_look(laboratory: Laboratory, tmp_
     assert [effect[key] for key in ("ratio", "low", "high")] == pytest.approx(
         [math.exp(value) for value in (mean, interval.low, interval.high)], rel=1e-4
     )
-    assert effect["p"] == pytest.approx(known.pvalue, rel=0.02)
     assert len(laboratory.asked) == 1 + ends.blocks, "one block calibrates"
 
 
@@ -124,12 +113,9 @@ MANY: dict[str, tuple[Callable[[Trial], Mapping[str, Any]], float, Ends]] = {
     # name: (options of each block, more memory in B, the end)
     "all alike": (always(), 0.0, Ends("pass", 12, "B is not more than 5.0 % worse")),
     "less throughput": (always(throughput=0.1), 0.0, Ends("regression", 12, "throughput -9.4 %")),
-    "more throughput": (always(throughput=-0.1), 0.0, Ends("pass", 12, "B is not more than 5.0 % worse")),
     "more memory": (always(), 0.1, Ends("regression", 12, "user memory per fetch +10.0 %")),
     "a moved control": (always(placebo=0.05), 0.0, Ends("inconclusive", 48, "a control moved: placebo CPU per page")),
     "a failing B": (always(failed="B"), 0.0, Ends("regression", 0, "B failed in 3 of 3 blocks, A in none")),
-    "a wrong B": (always(failed="B", status="wrong"), 0.0, Ends("regression", 0, "B failed in 3 of 3 blocks")),
-    "a failing A": (always(failed="A"), 0.0, Ends("inconclusive", 0, "A failed in 3 of 3 blocks: B cannot be")),
     "a busy machine": (
         always(invalid=True),
         0.0,
@@ -190,33 +176,6 @@ def test_rows_verdict_summary_and_plots_are_kept_and_nothing_else(
     assert "\nblock 12  CPU per page " in done.err
     assert {path.name for path in (folder / "plots").iterdir()} == {"comparison.png", "comparison.svg"}
     assert list(scratch.iterdir()) == []
-
-
-@pytest.mark.usefixtures("_no_plots")
-@pytest.mark.parametrize("verdict", ["regression", "pass"])
-def test_recorded_blocks_have_the_verdict_that_was_stored_with_them(
-    laboratory: Laboratory, tmp_path: Path, verdict: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(comparison, "LIGHT", 1)
-    monkeypatch.setattr(comparison, "MEMORY_SIZES", tuple((200 + 20 * k, 2000 + 100 * k) for k in range(5)))  # of then
-    verdicts = {path.parent: json.loads(path.read_text("utf-8")) for path in REFERENCE.glob("*-ab/verdict.json")}
-    ((folder, was),) = ((path, told) for path, told in verdicts.items() if told["verdict"] == verdict)
-    recorded: dict[str, list[Row]] = {}
-    for row in rows.read(folder):
-        recorded.setdefault(f"compare/ab/round={row.round}" if row.kind == "arm" else row.trial, []).append(row)
-    laboratory.answer = lambda trial, _calibrates: recorded[trial.id]
-    metrics = [word for name in was["effects"] for word in ("--metric", name)]
-
-    done = call("ab", "callbacks", "generators", *metrics, "--out", tmp_path / "out")
-
-    now = stored(tmp_path / "out")
-    assert (done.code, now["verdict"], now["blocks"]) == (EXITS[verdict], was["verdict"], was["blocks"])
-    for metric, effect in was["effects"].items():
-        for key in ("ratio", "low", "high", "p", "median", "blocks", "block_noise"):
-            assert now["effects"][metric][key] == pytest.approx(effect[key])
-        assert now["effects"][metric]["detectable"] == pytest.approx(effect["detectable"], rel=0.005)
-    for name, control in was["controls"].items():
-        assert now["controls"][name] == pytest.approx(control)
 
 
 @pytest.mark.parametrize("folder", sorted((REFERENCE.parent / "decisions").iterdir()), ids=lambda path: path.name)
@@ -409,14 +368,6 @@ def test_strategies_from_before_workers_kept_numbers_alone_are_compared_and_not_
 
 
 # Times
-
-
-@pytest.mark.parametrize(
-    ("text", "found_s"),
-    [("90s", 90), ("1.5m", 90), ("5m", 300), ("1h", 3600), ("500ms", 0.5), ("24h", 86_400)],
-)
-def test_a_budget_is_written_in_seconds_minutes_or_hours(text: str, found_s: float) -> None:
-    assert time_s(text, "--budget") == pytest.approx(found_s)
 
 
 @pytest.mark.parametrize("text", ["", "m", "90", "-5m", "0", "0s", "nanm", "infh", "25h", "1d", "five", "1e400m"])

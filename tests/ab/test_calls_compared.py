@@ -217,44 +217,6 @@ def test_each_verdict_has_its_exit_code_and_is_stored(
     assert again.title.lower().endswith(answer)
 
 
-def test_json_has_the_counters_and_the_functions(laboratory: Laboratory, tmp_path: Path) -> None:
-    laboratory.answer = answers(MORE, python_calls={"x.py:planted": 1.0})
-
-    done = call("ab", "callbacks", "callbacks@HEAD", *CALLS, "--json", "--out", tmp_path / "out", folder=ROOT)
-
-    found = json.loads(done.out)
-    assert found["verdict"] == "does more"
-    assert found["counters"]["python_calls"] == {
-        "counter": "python_calls", "a": 18.0, "b": 19.0, "spread": 0.0, "answer": "does more",
-    }  # fmt: skip
-    assert {"name": "x.py:planted", "a": 0, "b": 1.0} in found["functions"]
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (("--metric", "memory"), "--metric calls stands alone; compare time and memory in another run"),
-        (("--latency", "5ms"), "--metric calls has a latency of its own, 1 ms; leave out --latency"),
-        (("--links", "0"), "--metric calls crawls an endless site, which needs links; leave out --links 0"),
-        (("--in-flight", "7"), "--metric calls has one fetch in flight; leave out in_flight"),
-        (("--b", "in_flight=7"), "--metric calls has one fetch in flight; leave out in_flight"),
-        (("--budget", "1m"), "--metric calls counts once; leave out --budget and --cycles"),
-        (("--cycles", "3"), "--metric calls counts once; leave out --budget and --cycles"),
-    ],
-)
-def test_what_does_not_go_with_calls_is_refused(tmp_path: Path, words: tuple[str, ...], sentence: str) -> None:
-    done = call("ab", "callbacks", "generators", *CALLS, *words, "--out", tmp_path / "out")
-
-    assert (done.code, done.out, done.err) == (2, "", f"inflight ab: {sentence}\n")
-    assert not (tmp_path / "out").exists()
-
-
-def test_bytecodes_are_refused_without_calls(tmp_path: Path) -> None:
-    done = call("ab", "callbacks", "generators", "--bytecodes", "--out", tmp_path / "out")
-
-    assert (done.code, done.err) == (2, "inflight ab: --bytecodes counts with --metric calls\n")
-
-
 def test_an_interrupted_comparison_keeps_its_rows(laboratory: Laboratory, tmp_path: Path) -> None:
     laboratory.answer, laboratory.interrupt_at = answers(EQUAL), 2
 

@@ -12,10 +12,8 @@ from scipy.stats import t, ttest_1samp
 
 from inflight.bench.ab.decide import Decision, Effect, decide, effects_of
 from inflight.bench.ab.rule import DESIGNED
-from inflight.bench.frame.statistics import MIN_SD, t_quantile
+from inflight.bench.frame.statistics import MIN_SD
 
-SLEEP = (1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4)
-"""Additional hours of sleep, one drug against the other: Student's own example (Biometrika, 1908)."""
 NAMES = st.sampled_from(["cpu", "memory", "spin", ""])
 EVERYTHING = st.floats(allow_nan=True, allow_infinity=True)
 figures = st.lists(st.floats(0.5, 2), min_size=12, max_size=12)
@@ -63,22 +61,9 @@ def test_an_effect_has_the_p_and_the_interval_of_scipys_t_test(mean: float) -> N
     assert (found.estimate, found.sd, found.mean.n) == pytest.approx((mean, 0.04, 24))
 
 
-def test_an_effect_of_students_sleep_data_is_the_published_one() -> None:
-    found = effect("sleep", SLEEP)
-    interval = found.mean.interval()
-
-    assert (found.estimate, interval.low, interval.high) == pytest.approx((1.58, 0.70, 2.46), abs=0.005)
-    assert 2 * found.p == pytest.approx(0.00283, abs=0.00001)
-
-
 def test_values_in_steps_that_repeat_vary_at_least_by_a_tenth_of_a_percent() -> None:
     assert effect("memory", [0.1, 0.1]).sd == pytest.approx(MIN_SD)
     assert effects_of({"cpu": [0.1, 0.1]}, 0.01) == (), "times that repeat are no measurement"
-
-
-@pytest.mark.parametrize(("freedom", "probability", "table"), [(11, 0.975, 2.201), (11, 0.99, 2.718), (1, 0.95, 6.314)])
-def test_quantiles_are_those_of_the_printed_tables(freedom: int, probability: float, table: float) -> None:
-    assert t_quantile(freedom, probability) == pytest.approx(table, abs=0.0005)
 
 
 # Verdicts

@@ -40,38 +40,6 @@ def test_a_stored_run_is_read_whole(quick: Results) -> None:
     assert repr(quick).startswith(f"<Results of {quick.folder.name}: {len(lines)} trials, ")
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize(
-    ("experiment", "studies"),
-    [
-        ("memory", ["memory", "held", "ps"]),
-        ("c10k", ["held"]),
-        ("limits", ["limits"]),
-        ("claims", ["memory", "probes", "throughput"]),
-        ("c100k", ["swarm"]),
-        ("open-loop", ["open_loop"]),
-    ],
-)
-def test_every_reference_run_has_every_table(experiment: str, studies: list[str]) -> None:
-    results = inflight.load(str(reference(experiment)))
-
-    assert len(results.trials) == len(results.rows)
-    assert results.frame["value"].notna().all()
-    assert len(results.checks) == sum(len(row.checks) for row in results.rows)
-    assert set(results.moments["trial"]) <= set(results.trials["trial"])
-    assert results.moments["value"].notna().all()
-    for study in studies:
-        assert len(results.table(study)), study
-
-
-def test_a_folder_that_is_not_a_run_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(RowsError, match=r"is not a run: cannot read rows\.jsonl"):
-        inflight.load(tmp_path)
-    (tmp_path / "rows.jsonl").write_text("{}\n", encoding="utf-8")
-    with pytest.raises(RowsError, match="line 1: not a row"):
-        inflight.load(tmp_path)
-
-
 @pytest.mark.parametrize(("text", "why"), [("{", "truncated"), ("[]", "Expected `object`"), ("\0", "malformed")])
 def test_a_damaged_machine_is_refused_and_a_missing_one_is_empty(tmp_path: Path, text: str, why: str) -> None:
     append(tmp_path, crawl_row())
@@ -80,14 +48,6 @@ def test_a_damaged_machine_is_refused_and_a_missing_one_is_empty(tmp_path: Path,
     (tmp_path / "machine.json").write_text(text, encoding="utf-8")
     with pytest.raises(RowsError, match=why):
         inflight.load(tmp_path)
-
-
-def test_an_interrupted_run_is_read_without_its_half_line(tmp_path: Path) -> None:
-    append(tmp_path, crawl_row())
-    with (tmp_path / "rows.jsonl").open("a", encoding="utf-8") as file:
-        file.write('{"format": 3, "ru')
-
-    assert len(inflight.load(tmp_path).rows) == 1
 
 
 def test_only_keeps_the_rows_that_have_all_of_it() -> None:

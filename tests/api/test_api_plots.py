@@ -75,16 +75,9 @@ def test_hostile_names_are_names_on_the_callers_own_axes_too() -> None:
     ("experiment", "study", "title"),
     [
         ("map", "map", "Fastest model\n100 in flight"),
-        ("map", "throughput", "Pages per second, no CPU work\n1,000 in flight, 200 ms added latency"),
-        ("map", "retention", "Pages per second over the number in flight"),
-        ("interpreters", "interpreters", "CPU time per page on each interpreter"),
-        ("scaling", "cores", "Pages per second on several cores\n2 cores"),
         ("memory", "memory", "Memory per additional thread, task or fetch, per-fetch connections"),
-        ("memory", "ladder", "Memory added over the number held, per-fetch connections\nfetches in flight"),
         ("c10k", "held", "Held in flight at once, per-fetch connections, parked\nall held after"),
-        ("limits", "limits", "Limits of this machine\nreached"),
         ("c100k", "swarm", "Fetches in flight in many processes\nfetches held at the gates"),
-        ("open-loop", "open_loop", "Open loop, 10 ms\ncorrected p50"),
     ],
 )
 def test_each_kind_of_study_has_a_plot(experiment: str, study: str, title: str) -> None:

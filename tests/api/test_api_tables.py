@@ -1,6 +1,5 @@
 """The tables of results: their columns are those of docs/api.md, and their lines what the rows say."""
 
-import json
 import re
 
 import pandas as pd
@@ -98,18 +97,6 @@ def test_a_study_without_a_valid_trial_says_so() -> None:
     assert table[["low", "high"]].isna().all(axis=None), "one round has no interval"
 
 
-def test_a_study_with_an_axis_has_ratios_to_its_baseline(quick: Results) -> None:
-    found = quick.table("cpu").to_dict("records")
-    here = {one["line"]: one for one in found if (one["latency"], one["in_flight"]) == ("0", 100)}
-    pool, reference = here["thread_pool"], here["callbacks"]
-
-    assert pool["ratio_baseline"] == "callbacks"
-    assert pool["ratio_estimate"] == pytest.approx(pool["estimate"] / reference["estimate"], rel=0.02)
-    assert pool["ratio_next_low"] < pool["ratio_low"] < pool["ratio_estimate"] < pool["ratio_next_high"]
-    assert pool["ratio_answer"] == "differs"
-    assert pd.isna(reference["ratio_estimate"])
-
-
 @pytest.mark.parametrize("study", [study.name for study in STUDIES if study.measure == "mean"])
 def test_the_columns_of_a_study_are_those_of_the_documentation_whatever_the_rows(study: str, quick: Results) -> None:
     section = DOCS.partition("\n### `table(study)`\n")[2].partition("\n#")[0]
@@ -159,17 +146,6 @@ def test_a_listing_has_its_figures_and_is_documented(study: Study) -> None:
     assert made([]).table(study.name).empty
 
 
-def test_moments_have_the_figures_over_time_of_each_trial() -> None:
-    row = crawl_row(in_flight=7)
-    line = {"bin_ns": 10 * MS, "completions": [0, 3, 4], "in_flight": [7, 4, 0]}
-    table = made([edited(row, measured={"timeline": line}), crawl_row(status="failed")]).moments
-
-    assert table["in_flight"].unique().tolist() == [7]
-    assert table[table["figure"] == "completions"]["at_ns"].tolist() == [10 * MS, 20 * MS, 30 * MS]
-    assert table[table["figure"] == "completions"]["value"].tolist() == [0, 3, 4]
-    assert table[table["figure"] == "in_flight"]["value"].tolist() == [7, 4, 0]
-
-
 def test_checks_have_a_line_each() -> None:
     table = made([crawl_row(invalid=True)]).checks
 
@@ -178,29 +154,5 @@ def test_checks_have_a_line_each() -> None:
     assert table["valid"].tolist() == [False, False]
 
 
-def test_json_has_the_same_figures() -> None:
-    rows = [*grid(["one"]), crawl_row("two", invalid=True), crawl_row("three", status="timeout", reason="too slow")]
-    found = json.loads(json.dumps(made(rows).summary(), allow_nan=False))
-
-    assert found["trials"] == {"planned": len(rows), "valid": len(rows) - 2, "by_status": {"ok": 27, "timeout": 1}}
-    assert [one["strategy"] for one in found["strategies"]] == ["one", "three", "two"]
-    [cpu] = [one for one in found["cpu"] if (one["latency"], one["in_flight"]) == ("50ms", 10)]
-    assert (cpu["estimate"], cpu["n"], cpu["valid"]) == (pytest.approx(20_150, abs=1), 2, True)
-    assert [cpu["low"], cpu["high"]] == pytest.approx([19_523, 20_796], abs=10)
-    assert [one["valid"] for one in found["throughput"] if one["line"] == "two"] == [False]
-    assert "three" not in {one["line"] for one in found["throughput"]}
-    [user] = [one for one in found["memory"] if (one["line"], one["layer"]) == ("one", "user")]
-    assert user["estimate"] == pytest.approx(1000, abs=5)
-    assert [(one["strategy"], one["status"], one["reason"]) for one in found["invalid"]] == [
-        ("two", "ok", None),
-        ("three", "timeout", "too slow"),
-    ]
-    assert found["invalid"][0]["failed_checks"][0]["name"] == "no listen drops"
-
-
 def test_json_keys_are_documented() -> None:
     assert [key for key in made(grid()).summary() if f"`{key}`" not in DOCS] == []
-
-
-def test_json_of_nothing_is_whole() -> None:
-    assert made([]).summary()["trials"] == {"planned": 0, "valid": 0, "by_status": {}}

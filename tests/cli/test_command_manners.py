@@ -76,10 +76,6 @@ def test_the_documentation_names_every_command() -> None:
 # ----------------------------------------------------------------------------------------------- exit codes
 
 
-def test_every_command_has_exit_codes() -> None:
-    assert sorted(EXITS) == COMMANDS
-
-
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_has_the_same_exit_codes(name: str) -> None:
     said = help_of(name).partition("Exit codes:")[2]

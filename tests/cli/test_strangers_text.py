@@ -59,8 +59,7 @@ def test_an_argument_with_a_control_sequence_is_quoted_without_it(words: str, tm
 
 @pytest.mark.ci
 def test_a_run_with_a_nested_experiment_is_reported_and_not_continued(tmp_path: Path) -> None:
-    run = saved(tmp_path / "run", noisy_run(2))
-    (run / "experiment.toml").write_text("x = " + "[" * 100_000, encoding="utf-8")
+    run = saved(tmp_path / "run", noisy_run(2), experiment="x = " + "[" * 100_000)
 
     assert call("report", run).code == 0
     assert "not TOML" in call("run", "--resume", run).sentence

@@ -66,8 +66,7 @@ def marked(tmp_path: Path) -> Path:
     (tmp_path / "marks.py").write_text(MARKS.format(marker=tmp_path / "marker"), encoding="utf-8")
     (tmp_path / "marks.toml").write_text(EXPERIMENT, encoding="utf-8")
     for name in ("a", "b"):
-        folder = saved(tmp_path / name, noisy_run())
-        (folder / "experiment.toml").write_text(EXPERIMENT.replace("./marks", str(tmp_path / "marks")), "utf-8")
+        saved(tmp_path / name, noisy_run(), experiment=EXPERIMENT.replace("./marks", str(tmp_path / "marks")))
     return tmp_path
 
 

@@ -41,14 +41,6 @@ def test_a_value_is_above_zero_where_b_is_worse() -> None:
     )
 
 
-def test_b_is_compared_with_the_mean_of_both_measurements_of_a() -> None:
-    found = one(placebo=0.2, placebo_throughput=-0.1)
-
-    assert read.values(found) == pytest.approx({"cpu_per_page": 0.0, "throughput": 0.0}, abs=1e-4)
-    assert read.controls_of(found) == pytest.approx({"placebo CPU per page": 0.2, "placebo throughput": -0.1}, abs=1e-4)
-    assert read.figure([found], "A", "cpu_per_page") == pytest.approx(CPU_NS * math.exp(0.1), rel=1e-3)
-
-
 @given(cpu=changes, throughput=changes, memory=changes, placebo=changes)
 def test_values_are_those_of_the_rows_and_independent_of_the_controls(
     cpu: float, throughput: float, memory: float, placebo: float
@@ -171,14 +163,6 @@ def test_the_most_frequent_reason_is_the_first() -> None:
 # What is decided on them
 
 
-def test_much_more_cpu_time_in_b_is_a_regression_and_much_less_a_pass() -> None:
-    worse, better = series(3, 0.3, metrics=TIMED), series(3, -0.3, metrics=TIMED)
-
-    assert (decided(worse).verdict, decided(worse).final) == ("regression", True)
-    assert (decided(better).verdict, decided(better).final) == ("pass", True)
-    assert not decided(worse[:2]).final
-
-
 def test_b_never_passes_with_a_wrong_answer_however_rare() -> None:
     rule = Rule(looks=(30,), shares=(1.0,))
     good, wrong = series(30, -0.1, metrics=TIMED), block(31, failed="B", status="wrong", reason="a page is missing")
@@ -196,38 +180,6 @@ def test_an_arm_is_not_blamed_for_a_failed_check_of_the_surroundings(
     failed = (Check("no hole", "failed", "", outside),)
 
     assert read.has_failed(edited(block(1)[0], checks=failed)) == is_blamed
-
-
-def test_a_placebo_that_differs_makes_the_verdict_inconclusive() -> None:
-    rows = [block(n, 0.3 + 0.001 * n, placebo=0.2 + 0.001 * n, metrics=TIMED[:1]) for n in (1, 2, 3)]
-
-    decision = decided(rows)
-
-    assert (decision.verdict, decision.final) == ("inconclusive", True)
-    assert decision.why == "a control moved: placebo CPU per page +22.4 %"
-
-
-def test_failures_of_b_alone_are_a_regression_and_failures_of_both_are_not() -> None:
-    b = [block(n, failed="B") for n in (1, 2, 3)]
-    a = [block(n, failed="A") for n in (4, 5, 6)]
-
-    assert (decided(b).verdict, decided(b).final) == ("regression", True)
-    assert (decided([*b, *a]).verdict, decided([*b, *a]).final) == ("inconclusive", True)
-
-
-def test_a_run_of_dropped_blocks_ends() -> None:
-    rows = [block(n, invalid=True) for n in range(1, 2 * SHORT.looks[0] + 1)]
-
-    assert not decided(rows[:-1]).final
-    assert decided(rows).final
-    assert decided(rows).why == "6 of 6 blocks were left out: no hole"
-
-
-def test_a_comparison_without_a_gated_metric_says_so() -> None:
-    decision = decided([block(1, metrics=("throughput",), gated=())])
-
-    assert (decision.verdict, decision.final) == ("inconclusive", True)
-    assert decision.why == "no metric is gated, so there is nothing to decide"
 
 
 def test_a_run_with_a_metric_in_the_first_block_only_ends() -> None:

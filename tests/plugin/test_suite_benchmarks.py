@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from inflight import strategies
-from inflight.bench.rows.kinds import CrawlWorkload
 from tests.measure.workshop import Workshop
 from tests.plugin.projects import ENVIRONMENT, assert_passed, run_pytest
 from tests.processes import run_to_end
-from tests.suite.benchmarks import CRAWL, PAGES, ROUNDS, SLEEPY
+from tests.suite.benchmarks import CRAWL, ROUNDS
 from tests.suite.measuring import CHECKS
 
 ROOT = Path(__file__).parents[2]
@@ -82,9 +81,3 @@ def test_every_strategy_is_benchmarked_on_three_workloads() -> None:
     assert [line.rpartition("::")[2] for line in done.stdout.splitlines() if "::" in line] == [
         f"{test}[{name}]" for test in ("test_crawl", "test_pages", "test_sleepy") for name in strategies.models()
     ]
-
-
-@pytest.mark.parametrize("workload", [CRAWL, PAGES, SLEEPY])
-def test_a_workload_has_more_pages_than_fetches_in_flight(workload: CrawlWorkload) -> None:
-    assert workload.in_flight == 100
-    assert workload.site.pages >= 10 * workload.in_flight

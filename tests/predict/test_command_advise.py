@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +9,12 @@ import pytest
 
 from inflight.bench.commands import advise as advise_command
 from inflight.bench.measure import host
-from inflight.bench.plan.experiment import ExperimentError
 from inflight.bench.rows import files as rows
-from inflight.bench.rows.files import Row, RowsError
 from tests.cli.command import call, inflight
 from tests.laboratory import Laboratory, models, only_run
 from tests.made_rows import edited
 from tests.predict.made_maps import map_rows
+from tests.runs.made_runs import saved
 
 COSTS = {"callbacks": 20_000, "generators": 44_000, "native_asyncio": 90_000, "thread_pool": 60_000}
 
@@ -31,23 +29,14 @@ def machine() -> dict[str, Any]:
 def results(tmp_path_factory: pytest.TempPathFactory, machine: dict[str, Any]) -> Path:
     """Make a folder of results with a map of this machine, and newer ones of no use: noisy, or of another machine."""
     out = tmp_path_factory.mktemp("results")
-    store(out / "20260101T000000000Z-here-map", map_rows(COSTS, noise=0.002, works=("0",)), machine)
-    store(out / "20260102T000000000Z-here-part", map_rows({"callbacks": 9_000}, works=("0",)), machine)
-    store(out / "20260104T000000000Z-there-map", map_rows(COSTS, noise=0.002), machine | {"cpu": "Other 1"})
+    saved(out / "20260101T000000000Z-here-map", map_rows(COSTS, noise=0.002, works=("0",)), machine)
+    saved(out / "20260102T000000000Z-here-part", map_rows({"callbacks": 9_000}, works=("0",)), machine)
+    saved(out / "20260104T000000000Z-there-map", map_rows(COSTS, noise=0.002), machine | {"cpu": "Other 1"})
     noisy = [edited(row, measured={"others_share": 0.5}) for row in map_rows(COSTS, works=("0",))]
-    store(out / "20260104T000000000Z-here-map", noisy, machine)
-    store(out / "20260105T000000000Z-here-broken", [], machine)
+    saved(out / "20260104T000000000Z-here-map", noisy, machine)
+    saved(out / "20260105T000000000Z-here-broken", [], machine)
     (out / "20260105T000000000Z-here-broken" / rows.ROWS_FILE).write_text("{}\n", encoding="utf-8")
     return out
-
-
-def store(folder: Path, found: Iterable[Row], machine: dict[str, Any]) -> Path:
-    folder.mkdir(parents=True)
-    (folder / rows.ROWS_FILE).touch()
-    for row in found:
-        rows.append(folder, row)
-    (folder / "machine.json").write_text(json.dumps(machine), encoding="utf-8")
-    return folder
 
 
 def ask(out: Path, **changes: Any) -> int:
@@ -86,7 +75,7 @@ def test_a_run_of_another_machine_is_used_only_when_named_and_said(results: Path
 def test_a_run_that_came_with_the_project_is_used_only_when_named_and_with_its_age(
     laboratory: Laboratory, tmp_path: Path, machine: dict[str, Any]
 ) -> None:
-    reference = store(tmp_path / "reference" / "20260101T000000000Z-here-map", map_rows(COSTS, works=("0",)), machine)
+    reference = saved(tmp_path / "reference" / "20260101T000000000Z-here-map", map_rows(COSTS, works=("0",)), machine)
     laboratory.answer = models(COSTS | {"sequential": 25_000})
     command = ("advise", "--latency", "0", "--in-flight", 100, "--out", tmp_path)
 
@@ -102,7 +91,7 @@ def test_a_run_that_came_with_the_project_is_used_only_when_named_and_with_its_a
 def test_without_a_run_of_this_machine_it_measures_one_and_says_so_first(
     laboratory: Laboratory, tmp_path: Path, machine: dict[str, Any]
 ) -> None:
-    store(tmp_path / "20260104T000000000Z-there-map", map_rows(rounds=2), machine | {"usable_cores": 99})
+    saved(tmp_path / "20260104T000000000Z-there-map", map_rows(rounds=2), machine | {"usable_cores": 99})
     laboratory.answer = models(COSTS | {"sequential": 25_000})
 
     done = call("advise", "--latency", "0", "--in-flight", 60, "--json", "--out", tmp_path)
@@ -148,43 +137,6 @@ def test_an_interrupted_measurement_keeps_its_rows_and_gives_no_advice(laborator
 
     assert (done.code, done.out) == (130, "")
     assert {row.round for row in rows.read(only_run(tmp_path))} == {1, 2}
-
-
-def test_the_json_has_what_the_documentation_explains(results: Path, told: Any) -> None:
-    _, found = told(results)
-
-    assert (found["latency_ns"], found["cpu_ns"], found["in_flight"]) == (30_000_000, 0, 100)
-    assert found["advised"] in found["alike"]
-    assert found["verified"] is None
-
-
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"latency": "80"}, "--latency: 80 has no unit; write 80ms or 80s"),
-        ({"latency": "61s"}, '--latency: "61s" is not a latency of at most 60 s'),
-        (
-            {"cpu": "2 minutes"},
-            '--cpu: "2 minutes" is not a duration; write a number and ns, us, ms, s, m or h, such as 50ms',
-        ),
-        ({"cpu": "2s"}, "--cpu must be at most 1s, not '2s'"),
-    ],
-)
-def test_what_cannot_be_read_is_refused_in_a_sentence(changes: dict[str, Any], sentence: str, tmp_path: Path) -> None:
-    with pytest.raises(ExperimentError) as refused:
-        ask(tmp_path, **changes)
-
-    assert str(refused.value).startswith(sentence)
-    assert "\n" not in str(refused.value)
-
-
-def test_a_run_that_is_named_must_have_the_cost_of_a_page(tmp_path: Path) -> None:
-    empty = store(tmp_path / "empty", [], {})
-
-    with pytest.raises(ExperimentError, match="no two blocks without latency and CPU work at about 100 in flight"):
-        ask(tmp_path, folder=empty)
-    with pytest.raises(RowsError, match=r"is not a run: cannot read rows\.jsonl"):
-        ask(tmp_path, folder=tmp_path / "nothing")
 
 
 def test_the_command_answers_with_its_exit_code(results: Path) -> None:

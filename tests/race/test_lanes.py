@@ -7,8 +7,6 @@ import pytest
 from inflight.bench.race.lanes import Lane, Race, races
 from inflight.bench.race.page import section
 from inflight.bench.rows.files import Row
-from inflight.bench.show.answer import answer_of
-from inflight.bench.show.studies import Studies
 from tests.made_rows import MS, memory_row
 from tests.race.made_races import BIN_NS, runner
 
@@ -104,12 +102,6 @@ def test_pages_of_a_bin_are_spread_over_it() -> None:
 )
 def test_a_race_takes_two_with_time_lines(rows: list[Row]) -> None:
     assert races(rows) == []
-
-
-def test_the_findings_of_a_run_begin_with_its_race() -> None:
-    found = [runner("callbacks", QUICK), runner("thread_pool", SLOW)]
-
-    assert answer_of(Studies(found)).sentences[0] == "callbacks: 10 pages in 100 ms; thread_pool: 10 pages in 400 ms."
 
 
 @pytest.mark.parametrize(

@@ -10,22 +10,14 @@ import pytest
 
 from inflight.bench.commands import report as report_command
 from inflight.bench.plan.judge import ExperimentError
-from inflight.bench.rows.files import Row
 from inflight.bench.show.studies import Studies
 from inflight.bench.show.summary import print_summary
 from tests.cli.command import call
-from tests.made_rows import MACHINE, crawl_row, grid
+from tests.made_rows import crawl_row, grid
 from tests.report.parsed_page import check
+from tests.runs.made_runs import saved
 
 ROWS = grid(latencies=("50ms",), caps=(1, 10), rounds=1)
-
-
-def made_run(folder: Path, found: list[Row] = ROWS) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "machine.json").write_text(json.dumps(MACHINE), encoding="utf-8")
-    (folder / "experiment.toml").write_text('about = "made"\n', encoding="utf-8")
-    (folder / "rows.jsonl").write_text("".join(f"{row.to_json()}\n" for row in found), encoding="utf-8")
-    return folder
 
 
 def report(folder: Path | None, form: str, out: Path | None = None, results: Path = Path("results")) -> int:
@@ -33,8 +25,8 @@ def report(folder: Path | None, form: str, out: Path | None = None, results: Pat
 
 
 def test_the_page_of_the_newest_run_is_written_into_its_folder(tmp_path: Path) -> None:
-    made_run(tmp_path / "20260101T000000000Z-host-old")
-    newest = made_run(tmp_path / "20260102T000000000Z-host-new")
+    saved(tmp_path / "20260101T000000000Z-host-old", ROWS)
+    newest = saved(tmp_path / "20260102T000000000Z-host-new", ROWS)
 
     done = call("report", "--results", tmp_path)
 
@@ -45,7 +37,7 @@ def test_the_page_of_the_newest_run_is_written_into_its_folder(tmp_path: Path) -
 
 def test_the_command_gives_every_format_it_names(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
-    run = made_run(tmp_path / "run")
+    run = saved(tmp_path / "run", ROWS)
     trials = [row.trial for row in ROWS]
 
     text = {form: call("report", run, "--format", form) for form in ("terminal", "md", "csv", "json")}
@@ -65,7 +57,7 @@ def test_the_command_gives_every_format_it_names(tmp_path: Path) -> None:
 def test_rows_that_utf_8_cannot_write_are_written_all_the_same(form: str, tmp_path: Path) -> None:
     found = [crawl_row("\ud800lone", reason="\udfff", status="failed"), crawl_row()]
 
-    report(made_run(tmp_path / "run", found), form, tmp_path / "out")
+    report(saved(tmp_path / "run", found), form, tmp_path / "out")
 
     assert (tmp_path / "out").read_text(encoding="utf-8")
 
@@ -75,7 +67,7 @@ def test_parquet_is_written_beside_the_rows(tmp_path: Path, capsys: pytest.Captu
     import pandas as pd
 
     found = [*ROWS, crawl_row("\ud800lone", reason="\udfff", status="failed")]
-    report(made_run(tmp_path / "run", found), "parquet")
+    report(saved(tmp_path / "run", found), "parquet")
 
     target = tmp_path / "run" / "rows.parquet"
     assert capsys.readouterr().err == f"table: {target}\n"
@@ -87,18 +79,18 @@ def test_parquet_without_its_package_says_what_to_install(tmp_path: Path, monkey
         monkeypatch.setitem(sys.modules, name, None)
 
     with pytest.raises(ExperimentError, match="pip install pyarrow"):
-        report(made_run(tmp_path / "run"), "parquet")
+        report(saved(tmp_path / "run", ROWS), "parquet")
 
     assert not (tmp_path / "run" / "rows.parquet").exists()
 
 
 @pytest.mark.parametrize("form", ["html", "md", "csv", "json"])
 def test_an_empty_run_has_a_report(form: str, tmp_path: Path) -> None:
-    assert report(made_run(tmp_path / "run", []), form, tmp_path / "out") == 0
+    assert report(saved(tmp_path / "run", []), form, tmp_path / "out") == 0
 
 
 def test_the_terminal_form_is_what_a_run_prints_at_its_end(tmp_path: Path) -> None:
-    run = made_run(tmp_path / "run")
+    run = saved(tmp_path / "run", ROWS)
     file = io.StringIO()
     print_summary(Studies(ROWS, run), file)
 

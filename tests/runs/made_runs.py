@@ -69,11 +69,12 @@ def scaled(many: Iterable[Row], key: str, factor: float, strategy: str = "genera
     ]
 
 
-def saved(folder: Path, many: Iterable[Row], machine: dict[str, Any] | None = None) -> Path:
+def saved(
+    folder: Path, many: Iterable[Row], machine: dict[str, Any] = MACHINE, experiment: str = 'about = "made"\n'
+) -> Path:
     """Write a run's folder, and return it."""
-    folder.mkdir(parents=True)
-    (folder / rows.ROWS_FILE).touch()
-    for row in many:
-        rows.append(folder, row)
-    (folder / MACHINE_FILE).write_text(json.dumps(MACHINE if machine is None else machine), encoding="utf-8")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / rows.ROWS_FILE).write_text("".join(f"{row.to_json()}\n" for row in many), encoding="utf-8")
+    (folder / MACHINE_FILE).write_text(json.dumps(machine), encoding="utf-8")
+    (folder / "experiment.toml").write_text(experiment, encoding="utf-8")
     return folder

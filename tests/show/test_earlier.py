@@ -1,6 +1,5 @@
 """What earlier runs of an experiment found stands beside a run, if they are of the same machine."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +10,16 @@ from inflight.bench.rows.records import changed
 from inflight.bench.show.studies import Studies
 from inflight.bench.show.summary import earlier
 from tests.made_rows import MACHINE, block_rows
+from tests.runs.made_runs import saved
 from tools import series
 
 
 def stored(results: Path, day: int, ratio: float = 1.2, pack: bool = False, hour: int = 0, **changes: Any) -> Path:
     """Store a run of an experiment in which generators need this multiple of the CPU time of callbacks."""
-    folder = results / f"202612{day:02}T{hour:02}0000000Z-here-tiny"
-    folder.mkdir(parents=True)
-    others, in_flight = changes.pop("others", None), changes.pop("in_flight", 100)
-    for row in block_rows(
-        {"callbacks": 20_000, "generators": round(20_000 * ratio)}, others=others, in_flight=in_flight
-    ):
-        rows.append(folder, changed(row, started_at=f"2026-12-{day:02}T{hour:02}:00:00.000+00:00"))
-    (folder / rows.MACHINE_FILE).write_text(json.dumps(MACHINE | changes), encoding="utf-8")
+    costs, in_flight = {"callbacks": 20_000, "generators": round(20_000 * ratio)}, changes.pop("in_flight", 100)
+    at = f"2026-12-{day:02}T{hour:02}:00:00.000+00:00"
+    found = [changed(row, started_at=at) for row in block_rows(costs, in_flight=in_flight)]
+    folder = saved(results / f"202612{day:02}T{hour:02}0000000Z-here-tiny", found, MACHINE | changes)
     if pack:
         series.pack(folder)
     return folder
@@ -87,13 +83,6 @@ def test_another_patch_of_the_kernel_and_a_little_less_memory_are_the_same_machi
     one, other = {"system": "Linux 6.18.1", "memory_bytes": 1000}, {"system": "Linux 6.18.44", "memory_bytes": 990}
 
     assert rows.machine_changes(MACHINE | one, MACHINE | other) == ()
-
-
-def test_a_noisy_run_has_a_history_and_is_a_part_of_it(tmp_path: Path) -> None:
-    stored(tmp_path, 1, 1.1)
-    stored(tmp_path, 2, 1.5, others=0.5)
-
-    assert lines(stored(tmp_path, 3, 1.2, others=0.5))[0][1:] == ("1.20x", "1.30x", "1.10 to 1.50", "2")
 
 
 def test_runs_of_one_afternoon_count_once(tmp_path: Path) -> None:

@@ -21,15 +21,7 @@ from inflight.bench.show.studies import Studies
 from inflight.bench.show.summary import as_markdown, sections_of, summary_table
 from tests.made_rows import (
     arm_row,
-    counts_row,
     crawl_row,
-    edited,
-    idle_row,
-    limit_row,
-    memory_row,
-    open_row,
-    probe_row,
-    swarm_row,
 )
 
 pytestmark = pytest.mark.ci
@@ -91,27 +83,6 @@ RATES: dict[str, list[Row]] = {
 }  # fmt: skip
 """Rows of which each has a rate of its own in millions, by what is special about them."""
 
-COUNTS: dict[str, tuple[list[Row], Sequence[int]]] = {
-    "memory of too few sizes for a slope": (
-        [memory_row("callbacks", n, 10 * M + n) for n in (110, 120, 130)], (110, 120, 130),
-    ),
-    "idle threads": ([idle_row(n=n) for n in (110, 120)], (110, 120)),
-    "swarms": ([swarm_row(asked=n) for n in (11_000, 12_000)], (11_000, 12_000)),
-    "open loops": ([open_row(rate) for rate in (1100, 1200)], (1100, 1200)),
-    "limits through and within shared ones": (
-        [
-            limit_row(measured={"found": 11_111}),
-            edited(limit_row(measured={"found": 22_222}), workload={"through_shared": True}),
-        ],
-        (11_111, 22_222),
-    ),
-    "counts": (
-        [counts_row(name, measured={"python_calls_per_page": n}) for name, n in (("a", 11_000.0), ("b", 12_000.0))],
-        (11_000, 12_000),
-    ),
-    "probes": ([probe_row(wall_ns=11 * M, cpu_ns=0), probe_row("races", wall_ns=12 * M)], ()),
-}  # fmt: skip
-
 
 def outputs(rows: list[Row]) -> dict[str, str]:
     return {
@@ -151,11 +122,3 @@ def test_each_valid_timed_trial_is_in_a_table_of_each_output(case: str) -> None:
     assert all(row.valid for row in rows)
 
     assert missing(rows, sorted({row.measured.pages_per_s for row in rows} - {SHARED})) == {}
-
-
-@pytest.mark.parametrize("case", COUNTS)
-def test_each_other_valid_trial_is_in_a_table_of_each_output(case: str) -> None:
-    rows, counts = COUNTS[case]
-    assert all(row.valid for row in rows)
-
-    assert missing(rows, counts) == {}

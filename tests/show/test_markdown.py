@@ -95,10 +95,6 @@ def test_escaped_text_stays_readable() -> None:
     assert code(f"`{LINKS}`") == f"`{LINKS}`"
 
 
-def test_unescaped_text_would_link() -> None:
-    assert linking(LINKS) == [LINKS]
-
-
 @pytest.mark.parametrize("text", ["a@b", "0.5 #", "www", "10:30", "a//b", "callbacks : generators"])
 def test_text_is_shown_as_it_is(text: str) -> None:
     assert "".join(pieces(escaped(text))) == text

@@ -1,11 +1,9 @@
 """The plots: each is drawn from any rows, in files and on pages, and the same rows give the same bytes."""
 
-import math
 import re
 import xml.etree.ElementTree as ET
 from itertools import pairwise
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
@@ -18,12 +16,11 @@ from inflight.bench.show import pictures
 from inflight.bench.show.looks import DARK, GREY, INKS, look
 from inflight.bench.show.pictures import Panel, Picture, Point
 from inflight.bench.show.studies import Studies
-from tests.made_rows import MACHINE, MS, arm_row, crawl_row, edited, grid, held_row, memory_row, memory_rows
-from tests.show.drawn import HOSTILE as HOSTILE_NAME
+from tests.made_rows import MACHINE, crawl_row, grid, memory_row
+from tests.outputs import recorded
+from tests.show.cases import ASYNCIO, FAST, SLOW, of
 from tests.show.drawn import drawn
 
-HOSTILE = ["$x^{2}$<b>&", "_hidden", "a\x00b\x1b[31m\n", "\N{PILE OF POO}" * 3, "x" * 200, "\\frac{1}{0}"]
-ALL = ["throughput", "cpu", "times", "memory", "held", "held_over_time"]
 LOOK = look("callbacks")
 
 
@@ -89,37 +86,11 @@ def test_beside_what_is_valid_nothing_is_drawn_that_allows_no_conclusion(tmp_pat
     assert not {"throughput", "cpu", "times"} & set(saved([*rows, crawl_row(invalid=True)], tmp_path))
 
 
-@pytest.mark.ci
-def test_a_hundred_strategies(tmp_path: Path) -> None:
-    rows = [
-        row
-        for n in range(100)
-        for row in (
-            *(
-                crawl_row(f"strategy{n}", in_flight=cap, pages_per_s=100 * cap + n, times_ns=[n + 1] * 20)
-                for cap in (1, 9)
-            ),
-            *memory_rows(f"strategy{n}", 1000 + n, rounds=2),
-        )
-    ]
-
-    assert saved(rows, tmp_path) == ALL
-    assert "strategy0" in words(tmp_path / "memory.svg")
-
-
-@pytest.mark.ci
-def test_hostile_names(tmp_path: Path) -> None:
-    assert saved(grid(HOSTILE, caps=(1, 100)), tmp_path) == ALL
-    for name in ALL:
-        assert "$x^{2}$<b>&" in words(tmp_path / f"{name}.svg")
-        assert b"\x1b" not in (tmp_path / f"{name}.svg").read_bytes()
-
-
 @pytest.mark.parametrize(
     ("machine", "text"),
     [
         (
-            {"cpu": HOSTILE[0], "cores": None, "system": HOSTILE[2], "versions": None},
+            {"cpu": "$x^{2}$<b>&", "cores": None, "system": "a\x00b\x1b[31m\n", "versions": None},
             "$x^{2}$<b>&, ? cores · a?b?[31m",
         ),
         ({}, "unknown CPU, ? cores · unknown system"),
@@ -168,77 +139,20 @@ def test_names_can_be_read_in_light_and_dark_mode() -> None:
         assert contrast(DARK[ink], DARK["#ffffff"]) >= 4.5
 
 
-# Windows
-
-
-def windows(*names: str, latency: str = "0", blocks: int = 3) -> list[Row]:
-    """Make three blocks of arms with three windows each; the last window of the last arm is an outlier."""
-    rows = []
-    for number in (1, 2, 3)[:blocks]:
-        for name in names:
-            costs = [20_000, 21_000, 200_000 if (number, name) == (3, names[-1]) else 22_000]
-            every = [
-                {"wall_ns": MS, "pages": 10, "cycle": n, "begin_ns": n * 10 * MS, "cpu_ns": 10 * ns}
-                for n, ns in enumerate(costs)
-            ]
-            rows.append(edited(arm_row(name, number=number, latency=latency), measured={"windows": every}))
-    return rows
-
-
-def test_every_window_of_every_arm_has_a_dot_in_the_order_of_time() -> None:
-    (panel,) = drawn(windows("callbacks", "thread_pool"))["windows"].axes
-
-    dots: list[tuple[float, float]] = []
-    for line in panel.lines:
-        dots += [(float(y), float(x)) for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)]  # type: ignore[arg-type]
-    assert [x for _, x in sorted(dots)] == [20_000, 21_000, 22_000] * 5 + [20_000, 21_000, 200_000]
-    low, high = panel.get_xlim()
-    assert low < 20_000
-    assert high > 200_000
-    assert [text.get_text() for text in panel.get_yticklabels()] == ["callbacks", "thread_pool"]
-
-
-def test_a_few_windows_have_no_panel() -> None:
-    """Six dots of an arm do not show how windows vary."""
-    (panel,) = drawn([*windows("a", latency="50ms", blocks=2), *windows("a")])["windows"].axes
-
-    assert panel.get_title(loc="left").startswith("0 ms latency")
-    assert "windows" not in drawn(windows("a", blocks=2))
-
-
-def test_each_workload_of_windows_has_a_panel_and_any_names_fit() -> None:
-    rows = [*windows("a", HOSTILE_NAME), *windows(*(f"arm_{n}" for n in range(14)), latency="50ms")]
-
-    assert [len(panel.get_yticklabels()) for panel in drawn(rows)["windows"].axes] == [2, 14]
-
-
 # Marks
 
 
-def test_a_line_goes_through_the_valid_points_only(axes: Any) -> None:
-    points = [Point(1, 10, 9, 12), Point(2, 20), Point(3, 5, is_invalid=True)]
+def test_a_line_goes_through_the_valid_points_only_and_its_name_says_if_there_are_none(axes: Any) -> None:
+    valid, invalid = [Point(1, 10, 9, 12), Point(2, 20)], Point(3, 5, is_invalid=True)
+    (label,) = pictures.draw_series(axes, "callbacks", [*valid, invalid], LOOK)
+    (alone,) = pictures.draw_series(axes, "callbacks", [invalid], LOOK)
 
-    (label,) = pictures.draw_series(axes, "callbacks", points, LOOK)
-
-    line, good, invalid = axes.lines[:3]
+    line, good, bad = axes.lines[:3]
     assert list(line.get_xdata()) == list(good.get_xdata()) == [1, 2]
-    assert list(invalid.get_xdata()) == [3]
-    assert invalid.get_markerfacecolor() == "white"
+    assert (list(bad.get_xdata()), bad.get_markerfacecolor()) == ([3], "white")
     assert (label.x, label.y, label.text, label.ink) == (2, 20, "callbacks", LOOK.ink)
-
-
-@pytest.mark.parametrize(
-    ("points", "known", "labels"),
-    [
-        ([Point(3, 5, is_invalid=True)], LOOK, ["callbacks (invalid)"]),
-        ([], LOOK, []),
-        ([Point(1, 1)], None, []),
-    ],
-)
-def test_a_name_stands_beside_its_line_and_says_if_all_is_invalid(
-    axes: Any, points: Any, known: Any, labels: list[str]
-) -> None:
-    assert [label.text for label in pictures.draw_series(axes, "callbacks", points, known)] == labels
+    assert alone.text == "callbacks (invalid)"
+    assert pictures.draw_series(axes, "callbacks", [], LOOK) == pictures.draw_series(axes, "x", valid, None) == []
 
 
 def test_a_sheet_has_its_panels_its_title_its_notes_and_its_source() -> None:
@@ -274,38 +188,27 @@ def test_a_logarithmic_axis_has_some_ticks_but_not_too_many(low: float, factor: 
 # What a picture leaves out
 
 
-def titles(figure: Any) -> list[str]:
-    return [axes.get_title(loc="left") for axes in figure.axes]
+def test_a_few_windows_have_no_panel() -> None:
+    """Fewer than eight dots of an arm do not show how windows vary."""
+    few = {"windows": lambda windows: windows[:2]}
+    rows = of("quick", f"{FAST} or {SLOW}", (SLOW, few))
+
+    (panel,) = drawn(rows)["windows"].axes
+    assert panel.get_title(loc="left").startswith("0 ms latency")
+    assert "windows" not in drawn(of("quick", FAST, (FAST, few)))
 
 
 def test_what_is_too_noisy_is_text_beside_its_name_and_no_bar() -> None:
-    random = Random(1)
-    costs = {"callbacks": 0.0, "generators": 0.0, "wild": 1.0}
-    rows = [
-        arm_row(
-            name,
-            role="reference" if name == "callbacks" else "compared",
-            number=number,
-            cpu_per_page_ns=round(20_000 * math.exp(random.gauss(0, noise))),
-        )
-        for number in range(1, 7)
-        for name, noise in costs.items()
-    ]
-    (panel,) = drawn(rows)["cpu"].axes
+    (panel,) = drawn(of("quick", FAST, (f"{ASYNCIO} and round != 2", {"cost": 9.0})))["cpu"].axes
 
     names = [label.get_text() for label in panel.get_yticklabels()]
     widths = [bar.get_path().get_extents(bar.get_transform()).width for bar in panel.patches]
-    assert [name for name, width in zip(names, widths, strict=True) if width < 1e-9] == ["wild"]
+    assert [name for name, width in zip(names, widths, strict=True) if width < 1e-9] == ["native_asyncio"]
     assert [text.get_text() for text in panel.texts if " to " in text.get_text()]
 
 
 def test_the_axes_of_a_ladder_begin_at_zero() -> None:
-    rows = [held_row(n=n) for n in (1000, 2000, 3000)]
-    (panel,) = drawn(rows)["ladder"].axes
+    panel, *_ = drawn(recorded("memory"))["ladder"].axes
 
-    assert (panel.get_xscale(), panel.get_yscale(), panel.get_xlim()[0], panel.get_ylim()[0]) == (
-        "linear",
-        "linear",
-        0,
-        0,
-    )
+    assert (panel.get_xscale(), panel.get_yscale()) == ("linear", "linear")
+    assert (panel.get_xlim()[0], panel.get_ylim()[0]) == (0, 0)

@@ -31,15 +31,6 @@ def rounds(strategy: str, rates: Sequence[float], **given: Any) -> list[Row]:
 # The answer
 
 
-def test_no_rows_have_no_studies_and_one_sentence() -> None:
-    found = Studies([])
-
-    assert found.sections == []
-    assert list(found.pictures()) == []
-    assert set(map(str, found.as_json().values())) == {"[]"}
-    assert len(answer([])) == 1
-
-
 def test_hostile_names_and_reasons_cannot_move_a_cursor_or_fill_the_page() -> None:
     hostile = "\x1b[31m\n" + "x" * 500
     found = [*rounds(hostile, (900, 910)), *rounds("b", (500, 510))]
