@@ -4,14 +4,12 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import cycle, islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
 from scipy.stats import t as student
-from scipy.stats import ttest_1samp
 
 from inflight import strategies
 from inflight.bench.ab import command as ab
@@ -66,10 +64,6 @@ def always(**options: Any) -> Callable[[Trial], dict[str, Any]]:
     return lambda _trial: options
 
 
-def seen_at(blocks: int, mean: float, sd: float) -> list[float]:
-    return list(islice(cycle(noise(12, mean, sd)), blocks))
-
-
 @dataclass(frozen=True)
 class Ends:
     """How a comparison must end: its verdict, the good blocks that it needed, and what it says of the reason."""
@@ -81,34 +75,6 @@ class Ends:
 
 UPPER_AT_12 = float(student.ppf(1 - 0.001, 11)) / math.sqrt(12)
 """The upper bound of a pass at the first look is so many SDs above the mean: 1 % is divided 1 : 3 : 6."""
-ENDINGS: dict[str, tuple[float, float, Ends]] = {
-    # name: (mean of the logarithm of B over A, its SD, the end)
-    "10 % slower": (math.log(1.10), 0.02, Ends("regression", 12, "B is worse: CPU per page +10.0 %")),
-    "perhaps 5 % slower": (0.0, 1.001 * FIVE / UPPER_AT_12, Ends("pass", 24, "B is not more than 5.0 % worse")),
-    "never significant": (0.045, 0.12, Ends("inconclusive", 48, "neither regression nor pass: CPU per page +4.6 %")),
-}
-
-
-@pytest.mark.usefixtures("_no_plots")
-@pytest.mark.parametrize("name", ENDINGS)
-def test_cpu_time_alone_has_its_verdict_at_its_look(laboratory: Laboratory, tmp_path: Path, name: str) -> None:
-    mean, sd, ends = ENDINGS[name]
-    laboratory.answer = sides(repeating(mean, sd))
-
-    done = call("ab", "callbacks", "generators", *CPU, "--out", tmp_path / "out")
-
-    verdict, values = stored(tmp_path / "out"), seen_at(ends.blocks, mean, sd)
-    interval = ttest_1samp(values, 0).confidence_interval(0.95)
-    effect = verdict["effects"]["cpu_per_page"]
-    assert (verdict["verdict"], verdict["blocks"], done.code) == (ends.verdict, ends.blocks, EXITS[ends.verdict])
-    assert ends.why in verdict["why"]
-    assert f"\n{ends.verdict.upper()}: " in done.out
-    assert [effect[key] for key in ("ratio", "low", "high")] == pytest.approx(
-        [math.exp(value) for value in (mean, interval.low, interval.high)], rel=1e-4
-    )
-    assert len(laboratory.asked) == 1 + ends.blocks, "one block calibrates"
-
-
 MANY: dict[str, tuple[Callable[[Trial], Mapping[str, Any]], float, Ends]] = {
     # name: (options of each block, more memory in B, the end)
     "all alike": (always(), 0.0, Ends("pass", 12, "B is not more than 5.0 % worse")),

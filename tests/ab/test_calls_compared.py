@@ -19,6 +19,7 @@ from tests.ab.repositories import commit, new_repository
 from tests.cli.command import call
 from tests.laboratory import Laboratory, only_run
 from tests.made_counts import EQUAL, LESS, MORE, PAGES, side_row
+from tests.outputs import RECORDED, as_lines, compare
 from tools.counts import plant
 
 ROOT = Path(__file__).parents[2]
@@ -109,71 +110,35 @@ def test_rounds_are_taken_together() -> None:
     assert [first.a, first.b, first.spread] == pytest.approx([5400 / PAGES, 5405 / PAGES, 20 / PAGES])
 
 
-def test_functions_that_changed_most_are_named_and_python_functions_come_first() -> None:
-    made = both(
-        EQUAL,
-        EQUAL,
-        python_calls={"x.py:new": 1.0},
-        c_calls={"<built-in method time.monotonic>": 1.0},
-        system_calls={"getpid": 3.0},
-    )
+# What is said
 
-    assert judge(made).functions == (
-        ("system call getpid", 0, 3.0),
-        ("x.py:new", 0, 1.0),
-        ("<built-in method time.monotonic>", 0, 1.0),
-    )
-
-
-@pytest.mark.parametrize("knobs", [{"python": "3.12.1"}, {"free_threaded": True}])
-def test_other_interpreters_are_compared_and_not_gated(knobs: dict[str, Any]) -> None:
-    with_bytecodes = {"bytecodes": [209_400, 209_400]}
-
-    found = judge(both(EQUAL | with_bytecodes, MORE | with_bytecodes, knobs=knobs))
-
-    assert (found.answer, counts.EXITS[found.answer]) == ("compared, not gated", 0)
-    assert [each.counter for each in found.differences] == ["python_calls", "c_calls", "system_calls"]
+CALLS_ALONE = {name: EQUAL[name] for name in ("python_calls", "c_calls")}
+NEW = {
+    "python_calls": {"x.py:new": 1.0},
+    "c_calls": {"<built-in method time.monotonic>": 1.0},
+    "system_calls": {"getpid": 3.0},
+}
+BYTECODES = {"bytecodes": [209_400, 209_400]}
+SHOWN: dict[str, Sequence[Counts]] = {
+    "equal": both(EQUAL, EQUAL),
+    "more-calls-of-new-functions": both(EQUAL, MORE, **NEW),
+    "another-python": both(EQUAL | BYTECODES, MORE | BYTECODES, knobs={"python": "3.12.1"}),
+    "free-threaded": both(EQUAL | BYTECODES, MORE | BYTECODES, knobs={"free_threaded": True}),
+    "no-system-calls": both(CALLS_ALONE, CALLS_ALONE, lacks={"system calls": "ptrace(2) is refused"}),
+    "system-calls-alone": both(
+        {"system_calls": [5100, 5100]}, {"system_calls": [5100, 5100]}, lacks={"calls": "it has child processes"}
+    ),
+    "a-counter-is-lacking": both(*({"c_calls": each["c_calls"]} for each in (EQUAL, MORE))),
+    "no-totals": [changed(each, measured={"pages": PAGES}) for each in both(EQUAL, MORE)],  # type: ignore[misc]
+}
 
 
-def test_without_system_calls_the_rest_decides_and_the_reason_is_a_note() -> None:
-    calls = {name: EQUAL[name] for name in ("python_calls", "c_calls")}
-    made = both(calls, calls, lacks={"system calls": "ptrace(2) is refused: Operation not permitted"})
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_comparison_of_calls_is_shown_as_stored(name: str, request: pytest.FixtureRequest) -> None:
+    rows = SHOWN[name]
+    parts = [terminal.text(counts.section(rows), 80).plain, as_lines(counts.to_json(judge(rows)))]
 
-    section = counts.section(made)
-
-    assert section.title == "B does the same"
-    assert section.notes[0] == "Not counted here: system calls of B, ptrace(2) is refused: Operation not permitted."
-
-
-def test_without_calls_nothing_is_decided() -> None:
-    only = {"system_calls": [5100, 5100]}
-
-    assert judge(both(only, only, lacks={"calls": "the strategy has child processes"})).answer == "does not repeat here"
-
-
-@pytest.mark.parametrize("counter", ["c_calls", "python_calls"])
-def test_rows_that_lack_a_counter_are_not_decided_and_name_no_function_of_it(counter: str) -> None:
-    made = [changed(each, measured=without(each, counter)) for each in both(EQUAL, MORE)]
-
-    section = counts.section(made)  # type: ignore[arg-type]
-
-    assert section.title == "B does not repeat here"
-    assert terminal.text(section, 80).plain
-
-
-def without(row: Row, counter: str) -> dict[str, Any]:
-    """Return what was measured in a row without the totals of a counter."""
-    values: dict[str, Any] = json.loads(row.to_json())["measured"]
-    return values | {"totals": {name: each for name, each in values["totals"].items() if name != counter}}
-
-
-def test_a_comparison_without_any_total_is_a_section_without_a_table() -> None:
-    made = [changed(each, measured={"pages": PAGES}) for each in both(EQUAL, MORE)]
-
-    section = counts.section(made)  # type: ignore[arg-type]
-
-    assert section.tables == ()
-    assert "B does not repeat here" in terminal.text(section, 80).plain
+    compare({RECORDED / "verdicts" / f"calls-{name}.txt": "\n".join(parts)}, request.config)
 
 
 # The command, on made rows

@@ -80,6 +80,15 @@ def test_the_report_has_a_line_for_every_url_and_totals(serve: Serve) -> None:
     assert others == f"not followed: 1 text/plain page{NEVER}"
 
 
+def test_a_type_with_a_control_sequence_is_shown_without_it(serve: Serve) -> None:
+    base = serve({"/": response(200, b"hi", "\x1b[31m")}).url
+
+    done = call("crawl", f"{base}/")
+
+    assert r"\x1b[31m" in done.out
+    assert done.out.replace("\n", "").isprintable()
+
+
 def test_what_is_not_followed_is_said_with_its_reason(serve: Serve) -> None:
     links = ("https://h/", "https://h/x", "mailto:a@h", "http://other.invalid/", "/away")
     base = serve({"/": page(*links), "/away": moved("https://h/")}).url

@@ -71,6 +71,17 @@ def test_the_list_is_shown_even_if_presets_cannot_run() -> None:
     assert "quick" in done.out
 
 
+STRATEGY = '"""{0} words."""\nSTACK = "own"\nREQUIRES = ()\n\n\ndef crawl(job, frontier): ...\n'
+
+
+def test_a_file_of_the_same_name_in_another_folder_is_another_strategy(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine.py").write_text(STRATEGY.format(name), encoding="utf-8")
+
+        assert f"{name} words\n" in call("list", "./mine.py", folder=tmp_path / name).out
+
+
 # ------------------------------------------------------------------------------------------- the first help
 
 

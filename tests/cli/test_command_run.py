@@ -47,10 +47,6 @@ in_flight = [5000]
 [[idle]]
 what = ["generator"]
 n = [100, 500000]
-
-[[probe]]
-probe = "attribution"
-each = {{ idle = ["generator_task"], look = ["python", "outside"] }}
 """
 
 
@@ -353,13 +349,6 @@ def test_the_memory_budget_stops_a_trial_and_the_others_continue(limited: tuple[
     assert by_n[500_000].status == "failed"
     assert str(by_n[500_000].reason).endswith("MB were used, 80 MB allowed")
     assert "stopped by the memory budget" in done.err
-
-
-def test_attribution_is_printed_by_line_and_by_kind(limited: tuple[Done, Path]) -> None:
-    out = call("report", limited[1], "--format", "terminal").out
-
-    assert "python: strategies/generators.py" in out
-    assert "mappings: " in out
 
 
 def test_a_full_disk_is_one_sentence_and_finished_rows_are_kept(tmp_path: Path) -> None:

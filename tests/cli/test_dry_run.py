@@ -58,14 +58,6 @@ def test_strategies_with_other_sizes_have_a_line_of_their_own() -> None:
     assert re.search(r" 3  +100 +.*callbacks", out, re.MULTILINE)
 
 
-def test_quiet_prints_the_same_plan_and_drops_what_is_left_out() -> None:
-    loud, quiet = (call("run", "memory", "--dry-run", *options) for options in ([], ["-q"]))
-
-    assert quiet.out == loud.out != ""
-    assert (quiet.code, quiet.err) == (0, "")
-    assert "sequential" in loud.err
-
-
 def test_a_dry_run_prints_the_plan_and_runs_nothing(tiny: Path, tmp_path: Path) -> None:
     done = call("run", tiny, "--dry-run", folder=tmp_path)
 
@@ -102,12 +94,3 @@ def test_rounds_seed_and_strategies_replace_those_of_the_experiment(tiny: Path) 
     orders = {tuple(listed("--seed", str(seed))) for seed in range(5)}
     assert len(orders) > 1
     assert listed("--seed", "5") == listed("--seed", "5")
-
-
-def test_what_is_counted_has_a_line_in_a_plan(tmp_path: Path) -> None:
-    (tmp_path / "counts.toml").write_text('strategies = ["callbacks"]\n[[counts]]\n', encoding="utf-8")
-
-    out = call("run", tmp_path / "counts.toml", "--dry-run", columns=120).out
-
-    assert "calls and system calls per page" in out
-    assert re.search(r" 1  +1 +callbacks$", out, re.MULTILINE)

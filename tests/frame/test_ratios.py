@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from random import Random
-from statistics import median, pvariance
+from statistics import median
 from typing import Any
 
 import pandas as pd
@@ -166,41 +166,6 @@ def stored(folder: Path) -> tuple[list[Row], pd.DataFrame]:
     run = rows.read(folder)
     arms = [row for row in run if row.kind == "arm" and not row.is_compared]
     return arms, with_cycles(long(trials(arms)).query("figure == 'cpu_per_page_ns'"), arms)
-
-
-MAP = series.REFERENCE_RUNS / "20261124T142349710Z-vm-map"
-
-
-@pytest.mark.ci
-def test_a_control_whose_blocks_agree_by_luck_does_not_differ_from_itself() -> None:
-    """By its own three blocks this control was 1.003 to 1.068: identical code differed."""
-    arms, lines = stored(MAP)
-    at = {"latency": "0", "cpu": "100us", "in_flight": 100}
-    cell = lines[lines["valid"] & (lines[list(at)] == pd.Series(at)).all(axis=1)]
-    names = {role: arm for role, arm in zip(cell["role"], cell["arm"], strict=True) if role != "compared"}
-    sides = {role: ratios.logs(ratios.readings(cell[cell["arm"] == arm])) for role, arm in names.items()}
-    alone = stats.compare(sides["placebo"], sides["reference"]).interval()
-
-    control = compared(arms, **at)[names["placebo"]]
-
-    assert (alone.n, alone.low > 0) == (3, True)
-    assert control.low < 1 < control.high
-    assert control.answer != "differs"
-
-
-@pytest.mark.ci
-def test_trimmed_cycles_vary_less_than_sums_over_windows() -> None:
-    """In the cells without latency of the series, the control of all blocks, about its mean in each run."""
-    by_cycles, by_sums = list[float](), list[float]()
-    for folder in series.runs_of_the_table():
-        _, lines = stored(folder)
-        cell = lines[(lines["latency"] == "0") & (lines["cpu"] == "0") & lines["valid"]]
-        again, reference = (ratios.readings(cell[cell["role"] == role]) for role in ("placebo", "reference"))
-        by_cycles.append(pvariance(ratios.differences(again, reference)))
-        sums = [again[unit].log - reference[unit].log for unit in again if unit in reference]
-        by_sums.append(pvariance(sums))
-
-    assert median(by_sums) > 1.3 * median(by_cycles)
 
 
 @pytest.mark.ci

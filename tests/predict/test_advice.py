@@ -20,9 +20,10 @@ from inflight.bench.rows.files import Row
 from inflight.bench.show.studies import STUDIES
 from inflight.bench.show.study import parts
 from tests.made_rows import MS, arm_row, crawl_row
-from tests.predict.made_maps import MODELS
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
+MODELS = {"callbacks": 20_000, "native_asyncio": 52_000, "thread_pool": 30_000}
+"""CPU time of a page in nanoseconds."""
 LENGTHS = {"callbacks": 240, "native_asyncio": 100, "thread_pool": 200, "sequential": 90, "generators": 210}
 STEADY = (0.01, -0.01, 0.0)
 
@@ -33,11 +34,12 @@ def wanted(latency_ms: int, work_ns: int, in_flight: int) -> Wanted:
 
 def rows_of(in_flight: int, noise: Sequence[float] = STEADY, models: Mapping[str, int] = MODELS) -> list[Row]:
     """Return costs in blocks, moved alike for all models, and a little for each by itself."""
-    return [
-        arm_row(name, in_flight=in_flight, number=n, cpu_per_page_ns=round(cost * math.exp(moved * (1 + place / 10))))
-        for n, moved in enumerate(noise, 1)
-        for place, (name, cost) in enumerate(models.items())
-    ]
+    found = []
+    for n, moved in enumerate(noise, 1):
+        for number, (name, cost) in enumerate(models.items()):
+            cpu_ns = round(cost * math.exp(moved * (1 + number / 10)))
+            found.append(arm_row(name, in_flight=in_flight, number=n, cpu_per_page_ns=cpu_ns, pages_per_s=1e9 / cpu_ns))
+    return found
 
 
 def advice(asked: Wanted, found: list[Row]) -> dict[str, Any]:

@@ -10,13 +10,19 @@ import pytest
 from inflight.bench.commands import advise as advise_command
 from inflight.bench.measure import host
 from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import Row
 from tests.cli.command import call, inflight
 from tests.laboratory import Laboratory, models, only_run
 from tests.made_rows import edited
-from tests.predict.made_maps import map_rows
+from tests.predict.test_advice import rows_of
 from tests.runs.made_runs import saved
 
 COSTS = {"callbacks": 20_000, "generators": 44_000, "native_asyncio": 90_000, "thread_pool": 60_000}
+
+
+def costs_of(models: dict[str, int]) -> list[Row]:
+    """Make a run with these costs of a page in nanoseconds, with few and with many in flight."""
+    return [row for in_flight in (1, 10, 100) for row in rows_of(in_flight, models=models)]
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +35,10 @@ def machine() -> dict[str, Any]:
 def results(tmp_path_factory: pytest.TempPathFactory, machine: dict[str, Any]) -> Path:
     """Make a folder of results with a map of this machine, and newer ones of no use: noisy, or of another machine."""
     out = tmp_path_factory.mktemp("results")
-    saved(out / "20260101T000000000Z-here-map", map_rows(COSTS, noise=0.002, works=("0",)), machine)
-    saved(out / "20260102T000000000Z-here-part", map_rows({"callbacks": 9_000}, works=("0",)), machine)
-    saved(out / "20260104T000000000Z-there-map", map_rows(COSTS, noise=0.002), machine | {"cpu": "Other 1"})
-    noisy = [edited(row, measured={"others_share": 0.5}) for row in map_rows(COSTS, works=("0",))]
+    saved(out / "20260101T000000000Z-here-map", costs_of(COSTS), machine)
+    saved(out / "20260102T000000000Z-here-part", costs_of({"callbacks": 9_000}), machine)
+    saved(out / "20260104T000000000Z-there-map", costs_of(COSTS), machine | {"cpu": "Other 1"})
+    noisy = [edited(row, measured={"others_share": 0.5}) for row in costs_of(COSTS)]
     saved(out / "20260104T000000000Z-here-map", noisy, machine)
     saved(out / "20260105T000000000Z-here-broken", [], machine)
     (out / "20260105T000000000Z-here-broken" / rows.ROWS_FILE).write_text("{}\n", encoding="utf-8")
@@ -75,7 +81,7 @@ def test_a_run_of_another_machine_is_used_only_when_named_and_said(results: Path
 def test_a_run_that_came_with_the_project_is_used_only_when_named_and_with_its_age(
     laboratory: Laboratory, tmp_path: Path, machine: dict[str, Any]
 ) -> None:
-    reference = saved(tmp_path / "reference" / "20260101T000000000Z-here-map", map_rows(COSTS, works=("0",)), machine)
+    reference = saved(tmp_path / "reference" / "20260101T000000000Z-here-map", costs_of(COSTS), machine)
     laboratory.answer = models(COSTS | {"sequential": 25_000})
     command = ("advise", "--latency", "0", "--in-flight", 100, "--out", tmp_path)
 
@@ -91,7 +97,7 @@ def test_a_run_that_came_with_the_project_is_used_only_when_named_and_with_its_a
 def test_without_a_run_of_this_machine_it_measures_one_and_says_so_first(
     laboratory: Laboratory, tmp_path: Path, machine: dict[str, Any]
 ) -> None:
-    saved(tmp_path / "20260104T000000000Z-there-map", map_rows(rounds=2), machine | {"usable_cores": 99})
+    saved(tmp_path / "20260104T000000000Z-there-map", costs_of(COSTS), machine | {"usable_cores": 99})
     laboratory.answer = models(COSTS | {"sequential": 25_000})
 
     done = call("advise", "--latency", "0", "--in-flight", 60, "--json", "--out", tmp_path)

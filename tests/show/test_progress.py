@@ -1,6 +1,5 @@
 """The lines of what has ended; how far a command is; the table so far; and that nothing of it runs during a trial."""
 
-import io
 import os
 import re
 import subprocess
@@ -35,43 +34,21 @@ from inflight.bench.show.progress import (
 )
 from inflight.bench.show.terminal import GREEN, RED, wants_colour, wants_live
 from tests.cli.command import ENVIRONMENT, INFLIGHT
+from tests.cli.test_command_run_interrupted import only_run, write
 from tests.made_rows import arm_row, crawl_row, held_row, idle_row
 from tests.patience import FOREVER_S, until
+from tests.race.test_terminal import read_until
+from tests.show.test_terminal_text import Terminal
 
 S = 1_000_000_000
 NOON = datetime(2026, 11, 20, 12, 0)  # noqa: DTZ001  (the time of the day of who looks)
 HEADS = ["CPU time memory", "per page pages/s per fetch done"]
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
-GATED = """
-strategies = ['callbacks', './gate.py']
-seed = 5
-rounds = 1
-deadline_s = 3600
-[[crawl]]
-pages = 5
-in_flight = [5]
-"""
-"""The second trial lasts until Ctrl-C."""
-GATE = f"""
-import pathlib, time
-STACK = 'own'
-REQUIRES = ()
-def crawl(job, frontier):
-    pathlib.Path(__file__).with_name('crawls').touch()
-    time.sleep({FOREVER_S})
-"""
 IN_A_TERMINAL = """
 import fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execv(sys.argv[1], sys.argv[1:])
 """
-
-
-class Terminal(io.StringIO):
-    """A text file that says it is a terminal."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.fixture
@@ -414,61 +391,30 @@ def is_cursor_visible(written: str) -> bool:
     return written.rfind(SHOW) > written.rfind(HIDE)
 
 
-class Session:
-    """A command whose standard input and standard error are a terminal of its own, and standard output a pipe."""
-
-    def __init__(self, *arguments: object, folder: Path) -> None:
-        self.written = ""
-        self._terminal, inside = os.openpty()
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", IN_A_TERMINAL, *INFLIGHT, *map(str, arguments)],
-            cwd=folder, env=ENVIRONMENT | {"TERM": "xterm", "COLUMNS": "100", "NO_COLOR": ""},
-            stdin=inside, stderr=inside, stdout=subprocess.PIPE, text=True, start_new_session=True,
-        )  # fmt: skip
-        os.close(inside)
-
-    def read(self, until: str | None = None) -> None:
-        """Read what is written there, to the end or until something is."""
-        while until is None or until not in self.written:
-            try:
-                more = os.read(self._terminal, 65536)
-            except OSError:  # EIO: nobody is left who could write
-                return
-            if not more:
-                return
-            self.written += more.decode()
-
-    def press(self, key: bytes) -> None:
-        os.write(self._terminal, key)
-
-    def end(self) -> tuple[int, str]:
-        """Return the exit code and standard output."""
-        self.read()
-        out, _ = self.process.communicate()
-        os.close(self._terminal)
-        return self.process.returncode, out
-
-
 def test_a_run_on_a_terminal_shows_progress_and_keeps_its_table_on_ctrl_c(tmp_path: Path) -> None:
-    (tmp_path / "few.toml").write_text(GATED, encoding="utf-8")
-    (tmp_path / "gate.py").write_text(GATE, encoding="utf-8")
-    session = Session("run", "few.toml", folder=tmp_path)
-    try:
-        session.read(until="now gate")
-        until((tmp_path / "crawls").exists)  # the line is drawn by then, and not half of it
-        session.press(b"\x03")
-        code, out = session.end()
-    finally:
-        session.process.kill()
+    write(tmp_path, FOREVER_S)
+    main, inside = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-c", IN_A_TERMINAL, *INFLIGHT, "run", "experiment.toml"],
+        cwd=tmp_path, env=ENVIRONMENT | {"TERM": "xterm", "COLUMNS": "100", "NO_COLOR": ""},
+        stdin=inside, stderr=inside, stdout=subprocess.PIPE, text=True, start_new_session=True,
+    ) as process:  # fmt: skip
+        os.close(inside)
+        drawn = read_until(main, b"now gate")
+        until((tmp_path / "waits").exists)  # the line is drawn by then, and not half of it
+        os.write(main, b"\x03")
+        written = (drawn + read_until(main, b"the end")).decode()
+        out, _ = process.communicate()
+    os.close(main)
 
-    (folder,) = (tmp_path / "results").iterdir()
-    assert code == 130
+    folder = only_run(tmp_path)
+    assert process.returncode == 130
     assert [row.strategy for row in rows.read(folder)] == ["callbacks"]
     assert "\x1b" not in out, "standard output is no terminal"
-    assert re.search(r"0/2 .*0:00 so far, about 0:\d\d left, until \d\d:\d\d; now callbacks", session.written)
-    assert re.search(r"\x1b\[[\d;]*3\dm", session.written), "a line has its colour"
-    assert is_cursor_visible(session.written)
-    lines = screen(session.written)
+    assert re.search(r"0/2 .*0:00 so far, about 0:\d\d left, until \d\d:\d\d; now callbacks", written)
+    assert re.search(r"\x1b\[[\d;]*3\dm", written), "a line has its colour"
+    assert is_cursor_visible(written)
+    lines = screen(written)
     assert lines[0].startswith("2 trials, about ")
     begin = lines.index(20 * "━" + 20 * "─")
     strategies = words_of(lines[begin + 3 : begin + 5])

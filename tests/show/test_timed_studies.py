@@ -11,7 +11,6 @@ from inflight.bench.rows.files import Row
 from inflight.bench.show.sections import section
 from inflight.bench.show.studies import STUDIES, Studies
 from inflight.bench.show.study import Study, Tile, parts
-from inflight.bench.show.table import Group, texts
 from tests.made_rows import arm_row, block_rows, crawl_row
 from tests.show.drawn import HOSTILE, drawn
 
@@ -20,19 +19,8 @@ BLOCKS = range(1, 7)
 HOSTILE_NAMES = ("_hidden", "a\x00b", "\N{PILE OF POO}" * 3, "x" * 200, "\\frac{1}{0}")
 
 
-def lines(rows: Iterable[Row], study: str, number: int = 0) -> dict[str, tuple[str, ...]]:
-    """Return the cells of each line of one of the tables of a study."""
-    table = section(parts(NAMED[study], Studies(list(rows)).lines)).tables[number]
-    return {line[0]: line[1:] for one in table.lines if not isinstance(one, Group) for line in [texts(one)]}
-
-
 def findings(rows: Iterable[Row], study: str) -> tuple[str, ...]:
     return section(parts(NAMED[study], Studies(list(rows)).lines)).findings or ()
-
-
-def objects(rows: Iterable[Row], study: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = Studies(list(rows)).as_json()[study]
-    return found
 
 
 def tiles(rows: Iterable[Row], study: Study = NAMED["map"]) -> list[Tile]:
@@ -55,37 +43,6 @@ def grid_rows(per_s: dict[str, float], noise: float = 0.01, seed: int = 1) -> li
         for number, (latency, work) in enumerate((a, b) for a in ("0", "50ms") for b in ("0", "1ms"))
         for row in rates(per_s, noise, 10 * seed + number, latency=latency, work=work)
     ]
-
-
-def test_crawls_with_fewer_pages_than_may_be_in_flight_are_left_out() -> None:
-    rows = [crawl_row(in_flight=cap, pages=50, number=n) for cap in (10, 1000) for n in (1, 2)]
-
-    assert len(lines(rows, "throughput")["callbacks"]) == 1
-
-
-@pytest.mark.parametrize(
-    ("study", "usual"), [("throughput", ("50ms", 100)), ("cpu", ("0", 100)), ("times", ("0", 100))]
-)
-def test_throughput_is_that_of_the_longest_latency_and_others_of_the_shortest(
-    study: str, usual: tuple[str, int]
-) -> None:
-    rows = [
-        arm_row(latency=latency, in_flight=cap, times_ns=[5] * 20)
-        for latency in ("50ms", "0")
-        for cap in (1, 64, 100, 900)
-    ]
-
-    (part,) = Studies(rows).parts[study]
-    assert part.usual == usual
-
-
-def test_retention_is_the_ratio_to_the_best_number_in_flight() -> None:
-    curve = {1: 10.0, 16: 100.0, 256: 90.0}
-    rows = [arm_row(in_flight=cap, number=number, pages_per_s=rate) for cap, rate in curve.items() for number in BLOCKS]
-    found = {one["in_flight"]: (one["ratio_estimate"], one["ratio_baseline"]) for one in objects(rows, "retention")}
-
-    assert found[16] == (None, None)
-    assert found[256] == (pytest.approx(0.9), 16)
 
 
 # The map
