@@ -39,11 +39,22 @@ HELPS: list[tuple[str, tuple[str, ...]]] = [
     ("list ./needy.py", ("needs no-such-thing",)),
 ]
 
+RED = "\\u001b[31m"
 HEAD = "STACK = 'own'\nREQUIRES = ()\n"
 FILES = {
     "file": "",
     "wrong.toml": "round = 1\n[[crawl]]",
     "none.toml": "strategies = ['sequential']\n[[crawl]]\nin_flight = [2]",
+    "nested.toml": "x = " + "[" * 100_000,
+    "key.toml": f'"a{RED}\\nb" = 1\n',
+    "module.toml": f'strategies = ["{RED}:x"]\n[[crawl]]\n',
+    "number.toml": "rounds = 1e400\n[[crawl]]\n",
+    "share.toml": "[[crawl]]\nsite = { faults = { drip = nan } }\n",
+    "unnamed.toml": "[[memory]]\nvariables = { '' = 'x' }\n",
+    "nul.toml": '[[memory]]\nvariables = { X = "\\u0000" }\n',
+    "hides.toml": "[[memory]]\nvariables = { PYTHONPATH = '/' }\n",
+    "reference.toml": "[[throughput]]\nagainst = { variables = { X = '1', 'a b' = '' } }\n",
+    "idle.toml": "[[idle]]\nn = [1]\nvariables = { 'a\\b' = '' }\n",
     "crawl.toml": "[[crawl]]\nin_flight = [1, 300]\n",
     "blocks.toml": "[[throughput]]\nin_flight = [1, 300]\n",
     "memory.toml": "[[memory]]\nin_flight = [4000]\n",
@@ -147,6 +158,13 @@ def test_a_refusal_is_one_sentence(words: str, sentence: str, place: Path, known
     assert done.sentence
     assert OutputChecker().check_output(f"{sentence}\n", done.err, ELLIPSIS), done.err
     assert files_of(place) == before
+
+
+@pytest.mark.parametrize("words", ["run", "report", "race", "run --resume", "check", "serve --host", "crawl", "list"])
+def test_an_argument_with_a_control_sequence_is_quoted_without_it(words: str, tmp_path: Path) -> None:
+    told = call(*words.split(), "a\x1b[31m\nb", folder=tmp_path).refusal
+
+    assert told.isprintable()
 
 
 @pytest.mark.parametrize(("words", "names"), HELPS, ids=[words for words, _ in HELPS])
