@@ -165,5 +165,5 @@ def _rounded(value: Any, name: str = "") -> Any:
     if isinstance(value, list):
         return [_rounded(each) for each in value]
     if name == "intercept":  # in bytes; that of a line through 0 depends on the instructions of the processor
-        return float(f"{round(value, 3) + 0.0:.9g}")
+        return float(f"{round(value, 6) + 0.0:.9g}")
     return float(f"{value:.9g}") if isinstance(value, float) else value
