@@ -3,7 +3,7 @@
 import difflib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from html.parser import HTMLParser
 from itertools import groupby
 from pathlib import Path
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 RUNS = sorted(path.parent.name for path in RECORDED.glob("*/rows.jsonl.xz"))
 NOUGHT = 1e-6
 """What is nearer to 0 is an error of rounding, which depends on the instructions of the processor."""
-=======
->>>>>>> 65ac52cd (Drop tests of the verdict, the plan and calls that others make)
 OUTLINED = {"title", "h1", "h2", "h3", "caption", "summary"}
 """The elements of a page whose text is in its outline."""
 
@@ -89,7 +87,7 @@ def progress(studies: Studies) -> str:
     return "\n".join([*lines, table_so_far(planned, rows)])
 
 
-FORMS = {"txt": terminal, "md": markdown, "json": summary, "page": outline, "progress": progress}
+FORMS = {"txt": terminal, "md": as_markdown, "json": summary, "page": outline, "progress": progress}
 
 
 def compare(texts: Mapping[Path, str], config: pytest.Config) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from inflight.bench.measure import host
 from inflight.bench.rows import files as rows
+from inflight.bench.rows.files import without_places
 from tests.real_run import RealRun
 
 REFERENCE = Path(__file__).parents[1] / "results" / "reference"

@@ -69,7 +69,7 @@ def test_a_row_survives_json_is_valid_by_the_schema_and_has_a_line_of_progress(r
     assert "\n" not in line
     assert records.read(line) == row
     VALIDATOR.validate(json.loads(line))
-    assert row.arm in trial_line(1, 1, row, colour=False)
+    assert row.arm in trial_line(1, 1, row)
 
 
 def test_rows_are_read_in_the_order_in_which_they_were_appended(tmp_path: Path) -> None:

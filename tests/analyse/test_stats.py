@@ -132,4 +132,4 @@ def test_a_bend_that_is_not_visible_is_ignored() -> None:
     found = memory_slope(SIZES, [1000 * n if n <= 1200 else 1_200_000 + (1000 + slight) * (n - 1200) for n in SIZES])
 
     assert isinstance(found, Slope)
-    assert found.straight
+    assert found.is_straight

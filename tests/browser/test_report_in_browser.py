@@ -92,11 +92,7 @@ def test_hostile_names_are_text(browser: Browser, tmp_path: Path) -> None:
     ]
     path = tmp_path / "hostile.html"
     path.write_text(
-        report_page.page(
-            Studies(made),
-            MACHINE | {"cpu": HOSTILE},
-            Extras(HOSTILE),
-        ),
+        report_page.page(studies_knowing(made, about=(MACHINE | {"cpu": HOSTILE}, Extras(HOSTILE)))),
         "utf-8",
     )
 

@@ -13,7 +13,7 @@ from inflight.bench.measure.limits import threads
 from inflight.bench.measure.limits.ceilings import list_ceilings, lowest, make_figures, room, slope, table
 from inflight.bench.measure.limits.facts import Facts
 from inflight.bench.measure.limits.threads import PART_OF_SHARED, Ramp, culprit, extend, in_holes, stop
-from inflight.bench.plan import bare
+from inflight.bench.rows.kinds import RESOURCES
 from tests.limits.made_machine import MIB, facts, readings
 
 FEWER = settings(max_examples=40, deadline=None)

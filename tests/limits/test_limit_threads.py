@@ -66,12 +66,6 @@ def test_a_ramp_ends_before_any_limit_at(bounds: dict[str, Any], stopped_by: str
     assert answer["predicted"] > 0
 
 
-@pytest.mark.parametrize("call", [find, predict])
-def test_an_unknown_resource_is_refused(call: Callable[[str], Any]) -> None:
-    with pytest.raises(ValueError, match="unknown resource 'luck'; known: threads, "):
-        call("luck")
-
-
 # Shortages
 
 

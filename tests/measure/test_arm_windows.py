@@ -38,7 +38,8 @@ def running(
     arm = Arm("callbacks", "callbacks", "compared", **other)
     one = Running(
         arm,
-        Prepared(arm, strategies.describe("callbacks"), DEFAULT, None),
+        strategies.describe("callbacks"),
+        DEFAULT,
         port=1,
         pids=[*pids],
     )

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from msgspec import to_builtins
 
 from inflight import strategies
-from inflight.bench.plan.experiment import MAX_SEED, Experiment, ExperimentError, Grid, load, parse, preset_names
-from inflight.bench.plan.grid import CONNECTIONS, CountsTable, CrawlTable, MemoryTable, ThroughputTable
+from inflight.bench.plan.experiment import MAX_SEED, Experiment, ExperimentError, load, parse, preset_names
+from inflight.bench.plan.grid import CONNECTIONS, CountsTable, CrawlTable, Grid, MemoryTable, ThroughputTable
 from inflight.bench.rows.kinds import CrawlWorkload
 from inflight.fake_server.delays import parse_delay
 from inflight.fake_server.site import SiteConfig

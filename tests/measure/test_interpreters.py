@@ -83,8 +83,8 @@ def test_a_free_threaded_build_must_run_without_its_lock(monkeypatch: pytest.Mon
             "ask",
             lambda _name, one=free_threaded: made(free_threaded=one),
         )
-        wanted = interpreters.wanted_knobs(Runtime("/x", None, variables))
-        assert wanted == {"executable": "/x", "gil": locked}
+        wanted = interpreters.wanted_knobs("callbacks", Runtime("/x", None, variables), None)
+        assert (wanted["executable"], wanted["gil"]) == ("/x", locked)
 
     assert interpreters.wanted_knobs("callbacks", Runtime(), {1, 0}) == {"strategy": "callbacks", "cpus": [0, 1]}
 

@@ -127,18 +127,6 @@ def test_a_selftest_is_shown_as_it_was_told(tmp_path: Path) -> None:
     assert "Decisions" in [one.text for one in page.all("span")]
 
 
-<<<<<<< HEAD
-@pytest.mark.ci
-def test_a_hundred_strategies_fit() -> None:
-    found = [crawl_row(f"strategy_{n:03}", in_flight=cap) for n in range(100) for cap in (1, 10)]
-
-    page = check(report_page.page(studies_knowing(found, about=(MACHINE, EXTRAS))))
-
-    assert "strategy_099" in [one.text for one in page.all("th")]
-
-
-=======
->>>>>>> 9fc96cd2 (Replace asserts of phrases by stored outputs, and drop doubled tests)
 def test_an_empty_run_says_so(tmp_path: Path) -> None:
     page = check(written(saved(tmp_path, [])))
 

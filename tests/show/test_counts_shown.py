@@ -71,37 +71,4 @@ def test_names_that_a_stranger_wrote_do_no_harm() -> None:
 
     page = str(html.section(shown(rows)))
     assert "<b>" not in page
-<<<<<<< HEAD
     assert "\x1b" not in page + summary_table(Studies(rows)).plain + as_markdown(Studies(rows))
-
-
-def test_json_csv_and_the_frame_have_the_figures() -> None:
-    change = {
-        "totals": {"python_calls": [5400, 5401]},
-        "python_calls_per_page": lambda _: 18 + 0.5 / PAGES,
-        "bytecodes_per_page": 698.0,
-    }
-    rows = [
-        *of("quick", f"({FAST}) and {CALLBACKS}"),
-        *of("counts", CALLBACKS, (ALL, change | {"repeats_equal": False})),
-    ]
-    results = Results(Path("made"), rows, {})
-
-    (line,) = json.loads(json.dumps(results.summary(), allow_nan=False))["counts"]
-    assert line["python_calls_per_page"] == pytest.approx(18 + 0.5 / PAGES)
-    frame = results.frame
-    counted = frame[frame["kind"] == "counts"].set_index("figure")["value"]
-    assert counted["system_calls_per_page"] == pytest.approx(3)
-    assert counted["repeats_equal"] == 0
-    assert "cpu_per_page_ns" not in counted
-    assert "bytecodes_per_page" in csv(Studies(rows).trials).splitlines()[0]
-
-
-def test_the_line_of_a_trial_has_its_calls() -> None:
-    (row,) = (row for row in recorded("counts") if "callbacks" in row.trial)
-    line = " ".join(trial_line(1, 2, row).split())
-
-    assert line == "1/2 callbacks counts, 1 ms latency, 1 in flight 18 Python calls 3 system calls ok"
-=======
-    assert "\x1b" not in page + summary_table(Studies(rows)).plain + as_markdown(Studies(rows), {})
->>>>>>> 9fc96cd2 (Replace asserts of phrases by stored outputs, and drop doubled tests)

@@ -76,18 +76,6 @@ def line_of(*given: Any, **changes: Any) -> str:
     return trial_line(17, 84, crawl_row(*given, **changes))
 
 
-<<<<<<< HEAD
-def test_a_good_trial_has_its_figures() -> None:
-    line = line_of(latency="50ms", in_flight=1000, pages_per_s=9812.3, cpu_per_page_ns=38_000)
-    held = trial_line(1, 2, memory_row(held=2000, uss_bytes=63_300_000))
-
-    assert " ".join(line.split()) == "17/84 callbacks 50 ms latency, 1,000 in flight 9,810 pages/s 38.0 µs CPU/page ok"
-    assert " ".join(held.split()) == "1/2 callbacks memory, 2,000 in flight 63.3 MB held (USS) ok"
-    assert "per-fetch" in line_of(connection="per-fetch")
-
-
-=======
->>>>>>> 9fc96cd2 (Replace asserts of phrases by stored outputs, and drop doubled tests)
 def test_the_numbers_stand_below_each_other_whatever_the_names() -> None:
     width = name_width(["thread_pool_executor", "callbacks"])
     found = [("thread_pool_executor", 20), ("callbacks", 40_000)]
