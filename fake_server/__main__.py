@@ -90,11 +90,12 @@ def serve(wanted: Settings) -> None:
 
 async def _serve(wanted: Settings, secret: str) -> None:
     from inflight.fake_server import control
-    from inflight.fake_server.server import Server, prepare_process
+    from inflight.fake_server.server import Server, prepare_process, tls_context
 
     prepare_process()
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
-    server = Server(loop, wanted.site, wanted.idle_timeout_ns / 1e9)
+    context = tls_context(wanted.certificate) if wanted.tls else None
+    server = Server(loop, wanted.site, wanted.idle_timeout_ns / 1e9, context)
     listening, control_port = None, None
     try:
         ports = await server.listen(wanted.host, wanted.port, wanted.ports)
@@ -148,7 +149,8 @@ def _announce(wanted: Settings, ports: list[int], control_port: int | None) -> N
     if wanted.ready_line:
         print(ready_line(ports, control_port), flush=True)
         return
-    url, *others = (f"http://{_in_url(wanted.host)}:{port}/" for port in ports)
+    scheme = "https" if wanted.tls else "http"
+    url, *others = (f"{scheme}://{_in_url(wanted.host)}:{port}/" for port in ports)
     also = f" and {' '.join(others)}" if others else ""
     print(f"serving {wanted.site.pages} pages at {url}{also}\ntry: curl -i {url}p/1\nCtrl-C stops", file=sys.stderr)
     if control_port is not None:

@@ -63,9 +63,8 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Register the client."""
         self.transport = cast("asyncio.Transport", transport)
-        # No buffer: a write goes to the socket at once, and pause_writing comes as soon as one does not fit.
-        # (uvloop switches TCP_NODELAY on by itself.)
-        self.transport.set_write_buffer_limits(high=0)
+        # uvloop switches TCP_NODELAY on by itself.
+        self.transport.set_write_buffer_limits(high=self.server.write_buffer_bytes)
         self.server.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
@@ -253,7 +252,10 @@ class Connection(asyncio.BufferedProtocol):
             case "linger":
                 # Closing with unread input makes the kernel send RST, which may discard the answer on its
                 # way: so only say that this was the last one, and let the client close (or the idle sweep).
-                self.transport.write_eof()
+                if self.transport.can_write_eof():
+                    self.transport.write_eof()
+                else:  # TLS: it says that this was the last one, and waits for the client to close
+                    self.transport.close()
 
     def _ending(self, answer: Answer) -> str:
         assert self.job is not None

@@ -16,6 +16,8 @@ from inflight.fake_server.faults import FAULTS
 T = TypeVar("T")
 
 MAX_PORTS = 64
+CERTIFICATES = ("right", "expired", "wrong_host")
+"""Names of the server's certificates, all signed by the CA in ``certificates/ca.pem`` (``tools/certificates.py``)."""
 _SITE = SiteConfig()
 
 
@@ -69,6 +71,8 @@ OPTIONS = (
         "control_port", int, None, "Port for the commands of a runner; 0 takes any free one.", "N", is_internal=True
     ),
     Option("idle_timeout", str, "60s", "Close clients that send no whole request for this long.", "TIME"),
+    Option("tls", bool, False, "Serve https, with a certificate that the CA in --ca of inflight crawl has signed."),
+    Option("certificate", str, "right", f"Certificate: {', '.join(CERTIFICATES)}.", "NAME", is_internal=True),
     Option("exit_with_stdin", bool, False, "Exit when standard input ends.", is_internal=True),
     Option("ready_line", bool, False, "Print one line of JSON when listening.", is_internal=True),
     *SITE_OPTIONS,
@@ -85,6 +89,8 @@ class Settings:
     ports: int
     control_port: int | None
     idle_timeout_ns: int
+    tls: bool
+    certificate: str
     exit_with_stdin: bool
     ready_line: bool
 
@@ -110,6 +116,8 @@ def settings(options: Mapping[str, Any]) -> Settings:
     values = {option.name: options[option.name] for option in OPTIONS if option not in SITE_OPTIONS}
     idle_timeout_ns = _read("--idle-timeout", parse_duration_ns, values.pop("idle_timeout"))
     _check_host(values["host"])
+    if values["certificate"] not in CERTIFICATES:
+        raise ValueError(f"--certificate must be one of {', '.join(CERTIFICATES)}, not {values['certificate']!r}")
     for name, least, most in (("port", 0, 65535), ("control_port", 0, 65535), ("ports", 1, MAX_PORTS)):
         if values[name] is not None and not least <= values[name] <= most:
             raise ValueError(f"--{name.replace('_', '-')} must be between {least} and {most}, not {values[name]}")

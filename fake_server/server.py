@@ -5,6 +5,7 @@ import errno
 import gc
 import resource
 import socket
+import ssl
 import sys
 import time
 from collections.abc import Sequence
@@ -29,6 +30,8 @@ _SWEEPS = 4  # per idle timeout
 _LOOKED_AT_AT_ONCE = 256
 # One read takes so much. A client may send more, but nothing more is parsed before others have had their turn.
 _READ_BYTES = 4096
+_TLS_BUFFER_BYTES = 16 * 1024  # a whole record (RFC 8446, section 5.1)
+CERTIFICATES = Path(__file__).with_name("certificates")
 _INSTANT_STATUSES = (200, 404, 405, *REDIRECT_STATUSES)
 
 
@@ -43,8 +46,18 @@ class NoPortError(Exception):
 class Server:
     """State that the connections share. Its attributes are read and written on the hot path."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, config: SiteConfig, idle_timeout_s: float = 60.0) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        config: SiteConfig,
+        idle_timeout_s: float = 60.0,
+        context: ssl.SSLContext | None = None,
+    ) -> None:
         self.loop = loop
+        self.context = context  # one for all listening sockets
+        # A write without TLS goes to the socket at once, and pause_writing comes as soon as one does not fit. What is
+        # encrypted passes through a buffer of uvloop, which would never be empty enough.
+        self.write_buffer_bytes = 0 if context is None else _TLS_BUFFER_BYTES
         self.counters = Counters()
         self.timers = Timers(loop)
         self.gates: dict[int, Gate] = {}  # by port
@@ -289,7 +302,7 @@ class Server:
         for gate, group in zip(gates, sockets, strict=True):
             connection = partial(Connection, self, gate)
             for sock in group:
-                listening = await self.loop.create_server(connection, sock=sock, backlog=somaxconn())
+                listening = await self.loop.create_server(connection, sock=sock, backlog=somaxconn(), ssl=self.context)
                 if move == self._moves:
                     self._listening.append(listening)
                 else:
@@ -304,6 +317,18 @@ class Server:
         for connection in list(chain.from_iterable(self._watched)):
             connection.transport.abort()
         self.timers.close()
+
+
+def tls_context(name: str) -> ssl.SSLContext:
+    """Return the context of a server with one of the certificates of this folder.
+
+    It gives no session tickets: some clients resume sessions with them and others cannot, and they cost both sides.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATES / f"{name}.pem")
+    context.set_alpn_protocols(["http/1.1"])
+    context.num_tickets = 0
+    return context
 
 
 def _path(target: bytes) -> str:

@@ -93,6 +93,7 @@ _CONSTANTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "SYSTEM": (_is_text_or_none, "a value of sys.platform, such as 'linux'"),
     "VARIANT_OF": (_is_text_or_none, "the name of a strategy"),
+    "NO_TLS": (_is_text_or_none, "the reason in a clause, such as 'its sockets cannot encrypt'"),
 }
 """For each constant a test of its value, and what it must be. ``base`` says what they mean."""
 
@@ -120,6 +121,8 @@ class Description:
     """The strategy whose code it runs on something else, such as another event loop; None: it has code of its own."""
     conflicts: tuple[str, ...] = ()
     """The distributions that must not be installed, because they would be measured in place of what it requires."""
+    no_tls: str | None = None
+    """Why it cannot crawl https; None: it can."""
 
     @property
     def uninstalled(self) -> tuple[str, ...]:
@@ -247,6 +250,7 @@ def _read(name: str, text: str, attribute: str) -> Description:
         wanted.get("SYSTEM"),
         wanted.get("VARIANT_OF"),
         tuple(wanted.get("CONFLICTS", ())),
+        wanted.get("NO_TLS"),
     )
 
 

@@ -140,7 +140,7 @@ class Connection:
         if exchange is not None and exchange.usable:
             try:
                 return await self.ask(exchange, fetch)
-            except (ConnectionError, ProtocolError) as error:
+            except (OSError, ProtocolError) as error:
                 if not is_stale(error, exchange.parser):
                     raise
         await self.close()

@@ -14,6 +14,7 @@ from inflight.strategies.core.work import consume
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ()
 GROUP = "asyncio"
+NO_TLS = "asyncio's functions for sockets take no SSLSocket"
 
 Address = tuple[socket.AddressFamily, Any]
 Open = tuple[socket.socket, ResponseParser]

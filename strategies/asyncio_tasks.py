@@ -119,7 +119,7 @@ class Connection:
         if self.writer is not None and not self.reader.unread_bytes and not self.reader.at_eof():
             try:
                 return await self.exchange(self.writer, fetch)
-            except (ConnectionError, ProtocolError) as error:
+            except (OSError, ProtocolError) as error:
                 if not is_stale(error, self.parser):
                     raise
         await self.close()

@@ -1,9 +1,12 @@
 """The contract of strategies: their input and their duties. Read this before writing a strategy."""
 
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from inflight.strategies.core.frontier import Frontier
+
+if TYPE_CHECKING:
+    from inflight.strategies.core.tls import SSLContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +31,30 @@ class Job:
     max_body_bytes: int = 16 * 1024 * 1024
     work_units: int = 0
     """CPU work per page, in units of ``inflight.strategies.core.work``."""
+    ca: str | None = None
+    """Path of a file of CAs that sign the certificates of https servers; None: those that the system trusts."""
+
+    @property
+    def is_https(self) -> bool:
+        """Whether the crawl is one of https. All roots of a crawl have the same scheme, and so has all that follows."""
+        return self.roots[0].startswith("https:")
+
+    def tls_context(self) -> "SSLContext | None":
+        """Make the context of all connections of the crawl, as ``core.tls`` says; None in a crawl of http."""
+        if not self.is_https:
+            return None
+        from inflight.strategies.core.tls import make_context
+
+        return make_context(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the job as JSON values, without ``work_units`` if there are none, as in older jobs."""
+        """Return the job as JSON values, without ``work_units`` and ``ca`` if there are none, as in older jobs."""
         values = asdict(self)
-        return values if self.work_units else {name: value for name, value in values.items() if name != "work_units"}
+        if not self.work_units:
+            del values["work_units"]
+        if self.ca is None:
+            del values["ca"]
+        return values
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Job":
@@ -70,9 +92,9 @@ class Strategy(Protocol):
     The frontier follows the ``href`` values, in quotes or in none, of pages with status 200 and the type ``text/html``
     or ``application/xml``; and the ``Location`` of redirects. It does not follow, and counts in ``not_followed``:
 
-    - links and redirects to https and other schemes: there is no TLS;
+    - links and redirects to other schemes than that of the roots, which is http or https;
     - those to other hosts than the roots, and what ``job.exclude`` matches: the job says so;
-    - those of which no http URL can be made, and redirects without ``Location``;
+    - those of which no URL can be made, and redirects without ``Location``;
     - links on pages of other types.
 
     It does not look for links in ``src``, ``srcset``, ``<meta http-equiv=refresh>``, ``Link`` and ``Refresh`` fields or
@@ -86,6 +108,10 @@ class Strategy(Protocol):
     uvloop, trio and gevent need nothing, if the crawl calls ``frontier.roots()`` within the loop.
 
     ``inflight check NAME`` tests these rules.
+
+    ``job.tls_context()`` makes the context of a crawl of https; call it once. Only then import ``core.tls`` or ``ssl``.
+    A certificate that is refused ends the fetch at once, without another try. What lasts until the connection closes is
+    whole only after a close_notify. A model that cannot do TLS says why in the module constant ``NO_TLS``.
 
     A model with a maximum number in flight sets it in the module constant ``MOST_IN_FLIGHT``; the plan leaves out
     higher caps. A model that needs threads for each fetch in flight sets their number in ``THREADS_EACH``, so that

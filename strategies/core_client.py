@@ -12,6 +12,7 @@ from inflight.strategies.null_client import Conversation, drive
 STACK: Literal["shared", "own", "none"] = "none"
 REQUIRES: tuple[str, ...] = ()
 GROUP = "parts"
+NO_TLS = "it measures a part of a page, without encryption"
 SYSTEM = "linux"
 VARIANT_OF = "null_client"
 

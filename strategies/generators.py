@@ -238,7 +238,7 @@ class Connection:
         if self.sock is not None:
             try:
                 return (yield from self.exchange(self.sock, fetch))
-            except (ConnectionError, ProtocolError) as error:
+            except (OSError, ProtocolError) as error:
                 if not is_stale(error, self.parser):
                     raise
         self.close()

@@ -116,7 +116,7 @@ class Connection:
         if self.sock is not None:
             try:
                 return self.exchange(self.sock, fetch)
-            except (ConnectionError, ProtocolError) as error:
+            except (OSError, ProtocolError) as error:
                 if not is_stale(error, self.parser):
                     raise
         self.close()

@@ -2,14 +2,24 @@
 
 import asyncio
 import contextlib
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
-from inflight.strategies.core.http1 import CHUNK_BYTES, ProtocolError, Response, ResponseParser, is_stale
+from inflight.strategies.core.http1 import (
+    CHUNK_BYTES,
+    ClosedEarlyError,
+    ProtocolError,
+    Response,
+    ResponseParser,
+    is_stale,
+)
 from inflight.strategies.core.kept import Kept
 from inflight.strategies.core.page import Fetch, Origin
 from inflight.strategies.core.work import consume
+
+if TYPE_CHECKING:
+    from inflight.strategies.core.tls import SSLContext
 
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ()
@@ -30,11 +40,12 @@ async def main(job: Job, frontier: Frontier) -> None:
     for fetch in frontier.roots():
         queue.put_nowait(fetch)
     connecting = asyncio.Semaphore(CONNECTING)
+    context = job.tls_context()
     kept: Kept[Open] = Kept()
     try:
         async with asyncio.TaskGroup() as group:  # a worker that fails ends the group, and so the wait
             workers = [
-                group.create_task(work(job, frontier, queue, Connection(job, connecting, kept)))
+                group.create_task(work(job, frontier, queue, Connection(job, connecting, kept, context)))
                 for _ in range(job.max_in_flight)
             ]
             await queue.join()
@@ -83,10 +94,11 @@ Open = tuple[Reader, asyncio.StreamWriter, ResponseParser]
 class Connection:
     """One connection, opened when first needed and kept as long as the server and the job keep it."""
 
-    __slots__ = ("connecting", "job", "kept", "origin", "parser", "reader", "writer")
+    __slots__ = ("connecting", "context", "job", "kept", "origin", "parser", "reader", "writer")
 
-    def __init__(self, job: Job, connecting: asyncio.Semaphore, kept: Kept[Open]) -> None:
+    def __init__(self, job: Job, connecting: asyncio.Semaphore, kept: Kept[Open], context: "SSLContext | None") -> None:
         self.job = job
+        self.context = context
         self.connecting = connecting
         self.kept = kept
         self.reader: Reader
@@ -101,7 +113,7 @@ class Connection:
         if self.writer is not None and not self.reader.unread_bytes and not self.reader.at_eof():
             try:
                 return await self.exchange(self.writer, fetch)
-            except (ConnectionError, ProtocolError) as error:
+            except (OSError, ProtocolError) as error:
                 if not is_stale(error, self.parser):
                     raise
         await self.close()
@@ -114,6 +126,8 @@ class Connection:
         while response is None:
             data = await self.reader.read(CHUNK_BYTES)
             self.reader.unread_bytes -= len(data)
+            if not data and self.context is not None:
+                check_end(writer)
             response = self.parser.feed(data)
         if not response.keep_alive or self.job.connection == "per-fetch":
             await self.close()
@@ -126,7 +140,7 @@ class Connection:
         self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
         async with self.connecting:
             transport, protocol = await loop.create_connection(
-                lambda: asyncio.StreamReaderProtocol(reader), origin.host, origin.port
+                lambda: asyncio.StreamReaderProtocol(reader), origin.host, origin.port, ssl=self.context
             )
         self.writer = asyncio.StreamWriter(transport, protocol, reader, loop)
         return self.writer
@@ -147,6 +161,14 @@ class Connection:
         writer, self.writer = self.writer, None
         if writer is not None:
             await abort(writer)
+
+
+def check_end(writer: asyncio.StreamWriter) -> None:
+    """Raise ClosedEarlyError when a connection over TLS was cut: the stream does not tell this from its end."""
+    from inflight.strategies.core.tls import has_ended_properly
+
+    if not has_ended_properly(writer.get_extra_info("ssl_object")):
+        raise ClosedEarlyError
 
 
 async def abort(writer: asyncio.StreamWriter) -> None:

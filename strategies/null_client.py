@@ -16,6 +16,7 @@ from inflight.strategies.core.page import Fetch, Origin
 STACK: Literal["shared", "own", "none"] = "none"
 REQUIRES: tuple[str, ...] = ()
 GROUP = "parts"
+NO_TLS = "it measures a part of a page, without encryption"
 SYSTEM = "linux"
 
 ENDLESS_ONLY = "null_client and core_client fetch endless sites only, as in [[throughput]], on kept connections"

@@ -66,7 +66,7 @@ class Connection:
                 self.has_full_timeout = True
             try:
                 return self.exchange(self.sock, fetch)
-            except (ConnectionError, ProtocolError) as error:
+            except (OSError, ProtocolError) as error:
                 if not is_stale(error, self.parser):
                     raise
         self.close()

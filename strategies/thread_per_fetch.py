@@ -146,7 +146,7 @@ class Connection:
                 self.patience_is_whole = True
             try:
                 return self.exchange(self.sock, fetch)
-            except (ConnectionError, ProtocolError) as error:
+            except (OSError, ProtocolError) as error:
                 if not is_stale(error, self.parser):
                     raise
         self.close()

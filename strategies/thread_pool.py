@@ -74,6 +74,7 @@ class Pool:
         self.kept: Kept[Open] = Kept()
         self.stopped = False
         self.bug: BaseException | None = None
+        self.context = job.tls_context()
 
     def run(self) -> None:
         """Block until nothing waits and nothing is in flight, or a worker hit a bug."""
@@ -109,7 +110,7 @@ class Pool:
 
     def add_worker(self) -> None:
         """Start one more thread. Needs the lock."""
-        connection = Connection(self)
+        connection = Connection(self) if self.context is None else TlsConnection(self)
         thread = threading.Thread(target=work, args=(self, connection))
         thread.start()
         self.threads.append(thread)
@@ -156,15 +157,15 @@ class Connection:
             self.change_origin(fetch.origin)
         if self.was_idle:
             self.was_idle = False
-            if self.sock is not None and not is_usable(self.sock):
+            if self.sock is not None and not self.is_usable(self.sock):
                 self.close()
         if self.sock is not None:
             if not self.has_full_timeout:
-                set_timeout(self.sock, self.job.timeout_ns)
+                self.set_timeout(self.sock, self.job.timeout_ns)
                 self.has_full_timeout = True
             try:
                 return self.exchange(self.sock, fetch)
-            except (ConnectionError, ProtocolError) as error:
+            except (OSError, ProtocolError) as error:
                 if not is_stale(error, self.parser):
                     raise
         self.close()
@@ -196,7 +197,7 @@ class Connection:
 
     def limit_calls(self, sock: socket.socket, fetch: Fetch) -> None:
         """Limit the next calls to the time that the fetch has left. Raises TimeoutError if it has none."""
-        set_timeout(sock, int(seconds_left(fetch) * 1e9))
+        self.set_timeout(sock, int(seconds_left(fetch) * 1e9))
         self.has_full_timeout = False
 
     def connect(self, fetch: Fetch) -> socket.socket:
@@ -240,6 +241,21 @@ class Connection:
         if self.aborted:
             raise ConnectionAbortedError
 
+    def set_timeout(self, sock: socket.socket, timeout_ns: int) -> None:
+        """Limit each blocking call, in the kernel: ``settimeout`` would call poll() before each of them."""
+        seconds, rest_ns = divmod(timeout_ns, 1_000_000_000)
+        timeval = struct.pack("@ll", seconds, max(1, rest_ns // 1000))  # all zero means no limit
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeval)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeval)
+
+    def is_usable(self, sock: socket.socket) -> bool:
+        """Return whether a kept connection is still open and has received nothing since."""
+        try:
+            sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except OSError as error:
+            return isinstance(error, BlockingIOError)
+        return False
+
     def abort(self) -> None:
         """End a call in which another thread is blocked on this connection, and let the next ones fail."""
         self.aborted = True
@@ -254,12 +270,46 @@ class Connection:
             sock.close()
 
 
-def set_timeout(sock: socket.socket, timeout_ns: int) -> None:
-    """Limit each blocking call, in the kernel: ``settimeout`` would call poll() before each of them."""
-    seconds, rest_ns = divmod(timeout_ns, 1_000_000_000)
-    timeval = struct.pack("@ll", seconds, max(1, rest_ns // 1000))  # all zero means no limit
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeval)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeval)
+class TlsConnection(Connection):
+    """The same over TLS, with an ``SSLSocket``: its calls block like those of a socket, and encrypt and decrypt."""
+
+    __slots__ = ()
+
+    def connect_to(self, family: socket.AddressFamily, address: Any, fetch: Fetch) -> socket.socket:
+        sock = super().connect_to(family, address, fetch)
+        assert self.pool.context is not None
+        sock.settimeout(seconds_left(fetch))
+        secure = self.sock = self.pool.context.wrap_socket(
+            sock, server_hostname=fetch.origin.host, do_handshake_on_connect=False, suppress_ragged_eofs=False
+        )
+        if self.aborted:  # abort() may have shut down the socket that is now part of this one, or come before
+            raise ConnectionAbortedError
+        secure.do_handshake()
+        return secure
+
+    def exchange(self, sock: socket.socket, fetch: Fetch) -> Response:
+        sock.sendall(fetch.request)
+        while (response := self.parser.feed(sock.recv(CHUNK_BYTES))) is None:
+            self.limit_calls(sock, fetch)
+        if not response.keep_alive or self.job.connection == "per-fetch":
+            self.close()
+        return response
+
+    def set_timeout(self, sock: socket.socket, timeout_ns: int) -> None:
+        """Limit each blocking call by ``settimeout``: an SSLSocket waits again when the kernel's time-out is over."""
+        sock.settimeout(timeout_ns / 1e9)
+
+    def is_usable(self, sock: socket.socket) -> bool:
+        """Return whether a kept connection is still open. What came may be a session ticket, which is no data."""
+        from inflight.strategies.core.tls import SSLWantReadError
+
+        self.has_full_timeout = False
+        sock.settimeout(0)
+        try:
+            sock.recv(1)
+        except OSError as error:
+            return isinstance(error, SSLWantReadError)
+        return False
 
 
 def seconds_left(fetch: Fetch) -> float:
@@ -268,12 +318,3 @@ def seconds_left(fetch: Fetch) -> float:
     if left <= 0:
         raise TimeoutError
     return left
-
-
-def is_usable(sock: socket.socket) -> bool:
-    """Return whether a kept connection is still open and has received nothing since."""
-    try:
-        sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-    except OSError as error:
-        return isinstance(error, BlockingIOError)
-    return False

@@ -12,6 +12,7 @@ from inflight.strategies.core.frontier import Frontier
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ("uvloop",)
 GROUP = "asyncio"
+NO_TLS = "functions for sockets take no SSLSocket, as in asyncio"
 VARIANT_OF = "asyncio_sockets"
 
 

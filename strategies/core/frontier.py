@@ -10,8 +10,8 @@ unseen), a retry (the same fetch is handed out again), or a failure (its tries a
 - A URL is followed if its host is the host of a root. A strict comparison ignores only a leading ``www.``; a lenient
   one compares the last two labels. IP addresses must match exactly. URLs that match ``exclude`` are left out.
 - A redirect is followed if its target is unseen, up to ``max_redirects`` in a chain.
-- Network errors are retried up to ``max_tries``. A response that is malformed or beyond its bound is not: another try
-  would get the same. HTTP errors are results.
+- Network errors are retried up to ``max_tries``. A response that is malformed or beyond its bound is not, nor is a
+  certificate that was refused or an answer that is not TLS: another try would get the same. HTTP errors are results.
 - What is not followed is counted with its reason (``not_followed``).
 """
 
@@ -30,7 +30,16 @@ from inflight.strategies.core.http1 import (
     Response,
     request_tail,
 )
-from inflight.strategies.core.links import PLAIN_PATH, HostRule, host_of, join, normalise, resolve, why_no_url
+from inflight.strategies.core.links import (
+    DEFAULT_PORTS,
+    PLAIN_PATH,
+    HostRule,
+    host_of,
+    join,
+    normalise,
+    resolve,
+    why_no_url,
+)
 from inflight.strategies.core.page import Fetch, Origin, Page
 
 if TYPE_CHECKING:
@@ -51,7 +60,12 @@ _ERROR_KINDS = {
     "ClosedEarlyError": "closed early",
     "TooLargeError": "too large",
     "ProtocolError": "malformed response",
+    "SSLCertVerificationError": "certificate refused",
+    "SSLEOFError": "closed early",
+    "SSLError": "TLS error",
 }
+_LASTING = frozenset({"certificate refused", "TLS error"})
+"""Kinds of errors of the system's class OSError that another try would get again."""
 _CONTEXT_FREE = re.compile(rb"/(?!/)[!-~]*")
 
 
@@ -76,6 +90,8 @@ class Frontier:
         self._keep_alive = job.connection == "keep-alive"
         self._exclude = re.compile(job.exclude) if job.exclude else None
         self._roots = tuple(_root(url) for url in job.roots)
+        if len({url[: url.index("/")] for url in self._roots}) > 1:
+            raise ValueError("the roots of a crawl must be all http or all https")
         self._hosts = HostRule(self._roots, strict=job.strict)
         self._seen: set[str] = set()
         self._origins: dict[str, Origin] = {}
@@ -116,7 +132,7 @@ class Frontier:
 
     def fail(self, fetch: Fetch, error: OSError | ProtocolError) -> Sequence[Fetch]:
         """Record a failed try; return the same fetch if it is to be tried again."""
-        is_curable = isinstance(error, OSError | ClosedEarlyError)
+        is_curable = isinstance(error, OSError | ClosedEarlyError) and _kind(error) not in _LASTING
         if is_curable and fetch.tries < self._max_tries and not fetch.finished_ns:
             self.in_flight -= 1
             return (fetch,)
@@ -194,7 +210,7 @@ class Frontier:
         url = resolve(page.url, href, page.encoding)
         if url is None:
             text = href.decode("latin-1")
-            self._left_links[text] = why_no_url(text)
+            self._left_links[text] = why_no_url(page.url, text)
         elif why := self._obstacle(url):
             self._left_links[url] = why
             url = None
@@ -205,9 +221,9 @@ class Frontier:
     def _follow_redirect(self, fetch: Fetch, location: str, now: int) -> Sequence[Fetch]:
         target = join(fetch.url, location)
         fetch.next_url = target
-        if target is None and location.lower().startswith("https:"):
+        why = why_no_url(fetch.url, location) if target is None else self._obstacle(target)
+        if why in DEFAULT_PORTS:
             fetch.next_url = location
-        why = why_no_url(location) if target is None else self._obstacle(target)
         if why:
             self._left_redirects[fetch.url] = why
         if target is None or why or target in self._seen:
@@ -228,14 +244,15 @@ class Frontier:
         return "" if self._hosts.allows(self._origin(url).host) else "other-host"
 
     def _origin(self, url: str) -> Origin:
-        prefix = url[: url.index("/", 7)]
+        prefix = url[: url.index("/", len("https://"))]
         origin = self._origins.get(prefix)
         if origin is None:
+            scheme, _, authority = prefix.partition("://")
             port = urlsplit(prefix).port
-            tail = request_tail(prefix.removeprefix("http://"), keep_alive=self._keep_alive)
-            origin = self._origins[prefix] = Origin(
-                host_of(url), 80 if port is None else port, prefix, len(prefix), tail
-            )
+            if port is None:
+                port = DEFAULT_PORTS[scheme]
+            tail = request_tail(authority, keep_alive=self._keep_alive)
+            origin = self._origins[prefix] = Origin(host_of(url), port, prefix, len(prefix), tail)
         return origin
 
 
@@ -250,19 +267,23 @@ class KnownLinks(NamedTuple):
 
 def describe(error: OSError | ProtocolError) -> str:
     """Return the kind of error and its details after a colon, in the same words for every model."""
-    for cls in type(error).__mro__:
-        if kind := _ERROR_KINDS.get(cls.__name__):
-            break
-    else:
-        kind = "network error"
+    kind = _kind(error)
     if isinstance(error, OSError):
         name = errno.errorcode.get(error.errno or 0, "")
         return f"{kind}: {name}" if kind == "network error" and name else kind
     return kind if isinstance(error, ClosedEarlyError) else f"{kind}: {error}"[:MAX_ERROR_LENGTH]
 
 
+def _kind(error: OSError | ProtocolError) -> str:
+    """Return the kind of an error by the names of its classes: ``ssl`` is imported in crawls of https only."""
+    for cls in type(error).__mro__:
+        if kind := _ERROR_KINDS.get(cls.__name__):
+            return kind
+    return "network error"
+
+
 def _root(url: str) -> str:
     normal = normalise(url)
     if normal is None:
-        raise ValueError(f"{url!r} is not a plain http URL")
+        raise ValueError(f"{url!r} is not an http or https URL")
     return normal

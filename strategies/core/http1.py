@@ -120,7 +120,8 @@ def is_stale(error: OSError | ProtocolError, parser: "ResponseParser") -> bool:
     True when the connection broke before one byte of the answer came: the request may then be sent again on a new
     connection, and the try does not count (RFC 9112, section 9.3.1).
     """
-    return parser.untouched and isinstance(error, ConnectionError | ClosedEarlyError)
+    is_cut = isinstance(error, ConnectionError | ClosedEarlyError) or type(error).__name__ == "SSLEOFError"
+    return parser.untouched and is_cut
 
 
 def request_tail(host: str, *, keep_alive: bool) -> str:

@@ -1,8 +1,8 @@
 """Links of a page: ``href`` values in a body, and their URLs.
 
 The rules: values in quotes wherever they are in the body, and without quotes in a tag, as HTML allows; joined to the
-page's URL, fragment removed, other schemes than http ignored. A link that is not ASCII is read in the encoding of its
-page if browsers know it, otherwise in UTF-8.
+page's URL, fragment removed, other schemes than that of the page ignored. A link that is not ASCII is read in the
+encoding of its page if browsers know it, otherwise in UTF-8.
 """
 
 import codecs
@@ -34,9 +34,10 @@ _ZONE = r"[0-9A-Za-z_-]+(?:\.[0-9A-Za-z_-]+)*"
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*(?:%(?!.{{16}}){_ZONE})?")
 _BRACKETED = re.compile(r"\[[^][]*:[^][]*\](?::[0-9]*)?")
 """An IPv6 address and perhaps a port. Versions of urllib differ in the other texts with brackets that they accept."""
+DEFAULT_PORTS = {"http": 80, "https": 443}
 MAX_SCHEME_LENGTH = 100
 _SCHEME = re.compile(r"[\0- ]*([a-z][a-z0-9+.-]*):", re.IGNORECASE)
-_SCHEMES = frozenset({"https", "data", "file", "ftp", "javascript", "mailto", "sms", "tel", "urn", "ws", "wss"})
+_SCHEMES = frozenset({"http", "https", "data", "file", "ftp", "javascript", "mailto", "sms", "tel", "urn", "ws", "wss"})
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
 _PAGE_ENCODINGS = frozenset(
     {
@@ -86,7 +87,7 @@ def _find_odd_links(data: bytes, begin: int) -> Iterator[bytes]:
 
 
 def resolve(base: str, href: bytes, encoding: str | None) -> str | None:
-    """Return the normalised URL of ``href`` on page ``base``, or None if it is not plain http.
+    """Return the normalised URL of ``href`` on page ``base``, or None if it is none, or of another scheme.
 
     ``encoding`` is that of the page, needed when the value is not ASCII.
     """
@@ -97,12 +98,13 @@ def resolve(base: str, href: bytes, encoding: str | None) -> str | None:
         return None
 
 
-def why_no_url(reference: str) -> str:
+def why_no_url(base: str, reference: str) -> str:
     """Return why ``join`` makes no URL of a reference: in a word, its scheme if that is well known."""
-    scheme = _SCHEME.match(unescape(reference[:MAX_SCHEME_LENGTH]))
-    if scheme is None or scheme[1].lower() == "http":
+    match = _SCHEME.match(unescape(reference[:MAX_SCHEME_LENGTH]))
+    scheme = match[1].lower() if match else ""
+    if not scheme or base.startswith(f"{scheme}:"):
         return "invalid"
-    return scheme[1].lower() if scheme[1].lower() in _SCHEMES else "other-scheme"
+    return scheme if scheme in _SCHEMES else "other-scheme"
 
 
 @lru_cache(maxsize=256)
@@ -117,30 +119,33 @@ def _codec(encoding: str | None) -> str:
 
 
 def join(base: str, reference: str) -> str | None:
-    """Join a reference to the URL it was found at (RFC 3986, section 5); None if the result is not plain http."""
+    """Join a reference to the URL it was found at (RFC 3986, section 5); None if that is none, or of another scheme."""
     try:
-        return normalise(urljoin(base, reference.strip(" \t\r\n\f")))
+        url = normalise(urljoin(base, reference.strip(" \t\r\n\f")))
     except ValueError:  # urllib's word for a host or port that is none
         return None
+    scheme = base[: base.index("/")]
+    return url if url is not None and url.startswith(scheme) else None
 
 
 def normalise(url: str) -> str | None:
-    """Return one spelling for all spellings of an http URL, without its fragment; None for any other scheme.
+    """Return one spelling for all spellings of an http or https URL, without its fragment; None for any other scheme.
 
     Lower-case scheme and host, no default port, "/" for an empty path, and what may not stand in a request line is
     percent-encoded. User names in URLs are refused. Raises ValueError for a host or port that is none.
     """
     parts = urlsplit(url)
-    if parts.scheme != "http" or not parts.hostname or "@" in parts.netloc:
+    default_port = DEFAULT_PORTS.get(parts.scheme)
+    if default_port is None or not parts.hostname or "@" in parts.netloc:
         return None
     host = parts.hostname.encode("idna").decode("ascii") if not parts.hostname.isascii() else parts.hostname
     if not _HOST.fullmatch(host) or ("[" in parts.netloc and not _BRACKETED.fullmatch(parts.netloc)):
         return None
     netloc = f"[{host}]" if ":" in host else host
-    if parts.port not in {None, 80}:
+    if parts.port not in {None, default_port}:
         netloc = f"{netloc}:{parts.port}"
     path = quote(parts.path or "/", safe=_PATH_SAFE)
-    return urlunsplit(("http", netloc, path, quote(parts.query, safe=_PATH_SAFE + "?"), ""))
+    return urlunsplit((parts.scheme, netloc, path, quote(parts.query, safe=_PATH_SAFE + "?"), ""))
 
 
 class HostRule:

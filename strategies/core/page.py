@@ -14,7 +14,7 @@ class Origin:
     host: str
     port: int
     prefix: str
-    """``http://host[:port]``: every URL of this origin begins with it; the rest is the request target."""
+    """``http://host[:port]``, or with https: every URL of this origin begins with it, and the rest is the target."""
     prefix_length: int
     tail: str
     """The part of a request after its target."""
@@ -82,7 +82,7 @@ class Page:
     ``status`` is None when no try got a whole response; then ``error`` says why the last one did not. ``size`` is
     the length of the body in bytes. ``num_urls`` counts the different followable URLs that the page links to,
     ``num_new_urls`` those among them that nothing had linked to before. ``next_url`` is the target of a redirect: a
-    normalised http URL, or an https URL as it was sent, which is not followed.
+    normalised URL, or one of the other scheme (http or https) as it was sent, which is not followed.
     """
 
     url: str

@@ -114,7 +114,7 @@ def test_hostile_pages_are_searched_in_one_go(unit: str, monkeypatch: pytest.Mon
 )
 def test_why_a_reference_makes_no_url(reference: str, why: str) -> None:
     assert resolve(BASE, reference.encode(), "utf-8") is None
-    assert why_no_url(reference) == why
+    assert why_no_url(BASE, reference) == why
 
 
 @thorough
