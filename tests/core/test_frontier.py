@@ -62,21 +62,25 @@ def test_roots_are_normalised_and_handed_out_once() -> None:
     assert urls(frontier.roots()) == ["http://h/", "http://h/y"]
 
 
-@pytest.mark.parametrize(
-    "root",
-    [
-        "https://h/",
-        "h/x",
-        "",
-        "http://",
-        "ftp://h/",
-        "http://a b/",
-        "http://h:x/",
-    ],
-)
-def test_a_root_that_is_no_plain_http_url_is_refused(root: str) -> None:
+@pytest.mark.parametrize("root", ["h/x", "", "http://", "ftp://h/", "http://a b/", "http://h:x/", "https://h:x/"])
+def test_a_root_that_is_no_url_of_http_or_https_is_refused(root: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         frontier_of(root)
+
+
+def test_a_crawl_has_one_scheme() -> None:
+    with pytest.raises(ValueError, match="all http or all https"):
+        frontier_of("http://h/", "https://h/")
+
+
+def test_a_crawl_of_https_follows_https_alone() -> None:
+    frontier = frontier_of("HTTPS://H:443")
+    (root,) = frontier.roots()
+    found = finish(frontier, root, html("/a", "//h/b", "https://h:443/c", "http://h/d"))
+
+    assert (root.url, root.origin.port, root.request[:6]) == ("https://h/", 443, b"GET / ")
+    assert urls(found) == ["https://h/a", "https://h/b", "https://h/c"]
+    assert frontier.not_followed() == {"http link": 1}
 
 
 def test_links_are_read_in_the_encoding_of_their_page() -> None:
