@@ -20,6 +20,21 @@ _MAX_DISCARDED_BYTES = MAX_BODY_BYTES  # sent by a client after it was refused
 _LINGER_0 = struct.pack("ii", 1, 0)  # close() then sends RST and discards what is unsent
 
 
+class _LostTransport(asyncio.Transport):
+    """Stands for the transport of a connection that is lost.
+
+    Over TLS the connection, its transport and uvloop's SSL protocol refer to each other, with 24 kB of OpenSSL that
+    only a full garbage collection would free; this process hardly ever has one (``server.prepare_process``).
+    """
+
+    def is_closing(self) -> bool:
+        """Return True."""
+        return True
+
+
+_LOST = _LostTransport()
+
+
 class Connection(asyncio.BufferedProtocol):
     """`job` is the request being answered (None: idle); `backlog` holds what the client pipelined after it.
 
@@ -75,6 +90,7 @@ class Connection(asyncio.BufferedProtocol):
         self.backlog.clear()
         self.reader.forget()
         self.server.closed(self)
+        self.transport = _LOST
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
         """Return the buffer that all connections share: what is read is parsed at once."""

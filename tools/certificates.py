@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[1] / "fake_server" / "certificates"
-NAMES = "DNS:localhost, DNS:*.localhost, IP:127.0.0.1, IP:::1"
+NAMES = "DNS:localhost, IP:127.0.0.1, IP:::1"
 NOTICE = "A public test key of inflight: everybody has it. It protects nothing; never trust it outside of tests.\n"
 CA = """\
 basicConstraints = critical, CA:TRUE, pathlen:0
