@@ -90,15 +90,14 @@ def serve(wanted: Settings) -> None:
 
 async def _serve(wanted: Settings, secret: str) -> None:
     from inflight.fake_server import control
-    from inflight.fake_server.server import Server, prepare_process, tls_context
+    from inflight.fake_server.server import Server, prepare_process
 
     prepare_process()
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
-    context = tls_context(wanted.certificate) if wanted.tls else None
-    server = Server(loop, wanted.site, wanted.idle_timeout_ns / 1e9, context)
+    server = Server(loop, wanted.site, wanted.idle_timeout_ns / 1e9, wanted.certificate)
     listening, control_port = None, None
     try:
-        ports = await server.listen(wanted.host, wanted.port, wanted.ports)
+        ports = await server.listen(wanted.host, wanted.port, wanted.ports, tls=wanted.tls)
         if wanted.control_port is not None:
             commands = control.Control(server, stopped.set, secret)
             listening, control_port = await control.listen(commands, loop, wanted.control_port)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _PIPELINED = 100  # plus one read. While a connection is not read, it does not notice that the client left
 _AT_ONCE = 8  # pipelined requests that are answered before other clients have their turn
 _MAX_DISCARDED_BYTES = MAX_BODY_BYTES  # sent by a client after it was refused
+_RECORD_BYTES = 16 * 1024  # the largest record of TLS (RFC 8446, section 5.1)
 _LINGER_0 = struct.pack("ii", 1, 0)  # close() then sends RST and discards what is unsent
 
 
@@ -78,8 +79,10 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Register the client."""
         self.transport = cast("asyncio.Transport", transport)
-        # uvloop switches TCP_NODELAY on by itself.
-        self.transport.set_write_buffer_limits(high=self.server.write_buffer_bytes)
+        # Without TLS no buffer: a write goes to the socket at once, and pause_writing comes when one does not fit.
+        # What is encrypted passes through a buffer, which would never be empty enough.
+        # (uvloop switches TCP_NODELAY on by itself.)
+        self.transport.set_write_buffer_limits(high=0 if self.gate.context is None else _RECORD_BYTES)
         self.server.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002

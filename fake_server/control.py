@@ -12,7 +12,9 @@ line the connection is closed: every user of this machine can connect to the por
     {"do": "release", "keep": 1}        answer all but the last "keep" requests; the gate stays shut
     {"do": "warm"}                      render pages in order of number until the cache is full
     {"do": "move"}                      listen at new ports instead of the old ones
-    {"do": "move", "gates": 7}          the same with 7 ports, each with its own gate
+    {"do": "move", "tls": true}         the same, with ports of https
+    {"do": "move", "gates": [false, true]}
+                                        the same with 2 ports, each with its own gate; the second one is of https
     {"do": "pass", "port": 1, "over_ns": 3}
                                         shut all gates except that of port 1, and open this one: its requests
                                         are answered evenly over the time; "port": null opens none
@@ -115,7 +117,10 @@ class Control:
         self._server.release(_whole(message, "keep", 0))
 
     def _move(self, message: dict[str, Any]) -> dict[str, Any]:
-        ports = self._server.move(_whole(message, "gates", 0) or None)
+        gates, tls = message.get("gates", []), message.get("tls", False)
+        if not isinstance(gates, list) or not {type(value) for value in (*gates, tls)} <= {bool}:
+            raise ValueError('"gates" must be a list of true and false, and "tls" true or false')
+        ports = self._server.move(gates, tls=tls)
         return {"port": ports[0], "ports": ports}
 
     def _pass(self, message: dict[str, Any]) -> dict[str, Any]:

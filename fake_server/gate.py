@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import asyncio
+    import ssl
 
     from inflight.fake_server.connection import Connection
     from inflight.fake_server.requests import Job
@@ -27,8 +28,11 @@ class Gate:
     number in flight sends a request when it has finished a page, so the count follows its pages without delay.
     """
 
-    def __init__(self, jobs: Jobs, loop: "asyncio.AbstractEventLoop", timers: "Timers") -> None:
+    def __init__(
+        self, jobs: Jobs, loop: "asyncio.AbstractEventLoop", timers: "Timers", context: "ssl.SSLContext | None" = None
+    ) -> None:
         self.jobs = jobs
+        self.context = context  # of its ports, if they are of https
         self.known: set[bytes] = set()  # bytes after the target of parsed requests; see RequestReader
         self.holding = False
         self.releasing = False

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 from email.utils import formatdate
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,6 @@ _SWEEPS = 4  # per idle timeout
 _LOOKED_AT_AT_ONCE = 256
 # One read takes so much. A client may send more, but nothing more is parsed before others have had their turn.
 _READ_BYTES = 4096
-_TLS_BUFFER_BYTES = 16 * 1024  # a whole record (RFC 8446, section 5.1)
 CERTIFICATES = Path(__file__).with_name("certificates")
 _INSTANT_STATUSES = (200, 404, 405, *REDIRECT_STATUSES)
 
@@ -51,13 +50,10 @@ class Server:
         loop: asyncio.AbstractEventLoop,
         config: SiteConfig,
         idle_timeout_s: float = 60.0,
-        context: ssl.SSLContext | None = None,
+        certificate: str = "right",
     ) -> None:
         self.loop = loop
-        self.context = context  # one for all listening sockets
-        # A write without TLS goes to the socket at once, and pause_writing comes as soon as one does not fit. What is
-        # encrypted passes through a buffer of uvloop, which would never be empty enough.
-        self.write_buffer_bytes = 0 if context is None else _TLS_BUFFER_BYTES
+        self._certificate = certificate
         self.counters = Counters()
         self.timers = Timers(loop)
         self.gates: dict[int, Gate] = {}  # by port
@@ -259,25 +255,28 @@ class Server:
 
     # Sockets
 
-    async def listen(self, host: str, port: int, count: int = 1) -> list[int]:
+    async def listen(self, host: str, port: int, count: int = 1, *, tls: bool = False) -> list[int]:
         """Accept clients at ``port`` and at ``count`` - 1 free ones; return them. Raises OSError when one is taken.
+
+        With ``tls`` they are ports of https.
 
         More than a few thousand clients connect faster to several ports. The kernel searches for a free client port
         separately for each target address and port, one port after another, and takes longer the more are in use.
         """
         self._host, self._count = host, count
         sockets = [bind(host, port), *(bind(host, 0) for _ in range(count - 1))]
-        self._set_gates(_ports(sockets), shared=True)
+        self._set_gates(_ports(sockets), [tls])
         await self._accept_from(sockets, list(self.gates.values()), self._moves)
         return list(self.gates)
 
-    def move(self, gates: int | None = None) -> list[int]:
+    def move(self, gates: Sequence[bool] = (), *, tls: bool = False) -> list[int]:
         """Listen at as many new ports instead of the old ones, and return them; clients stay connected.
 
-        With ``gates``, listen at that number of ports, each with its own gate.
+        With ``tls`` they are ports of https. With ``gates``, listen at that number of ports instead, each with its own
+        gate; the value says whether it is one of https.
         """
         try:
-            sockets = [bind(self._host, 0) for _ in range(gates or self._count)]
+            sockets = [bind(self._host, 0) for _ in range(len(gates) or self._count)]
         except OSError as error:
             is_range = error.errno in {errno.EADDRINUSE, errno.EADDRNOTAVAIL}
             remedy = "widen net.ipv4.ip_local_port_range, or wait a minute" if is_range else "raise it (ulimit -a)"
@@ -288,21 +287,24 @@ class Server:
             listening.close()
         self._listening.clear()
         self._moves += 1
-        self._set_gates(_ports(sockets), shared=gates is None)
+        self._set_gates(_ports(sockets), gates or [tls])
         self._moving = self.loop.create_task(self._accept_from(sockets, list(self.gates.values()), self._moves))
         return list(self.gates)
 
-    def _set_gates(self, ports: Sequence[int], *, shared: bool) -> None:
-        """Put gates behind new ports: one behind all, or one behind each."""
-        gates = [Gate(self.pages, self.loop, self.timers) for _ in (ports[:1] if shared else ports)]
-        self.gates = dict(zip(ports, gates * len(ports) if shared else gates, strict=False))
+    def _set_gates(self, ports: Sequence[int], are_tls: Sequence[bool]) -> None:
+        """Put gates behind new ports: one behind each, or a single one behind all."""
+        contexts = [tls_context(self._certificate) if is_tls else None for is_tls in are_tls]
+        gates = [Gate(self.pages, self.loop, self.timers, context) for context in contexts]
+        if len(gates) == 1:
+            gates *= len(ports)
+        self.gates = dict(zip(ports, gates, strict=True))
 
     async def _accept_from(self, sockets: Sequence[Sequence[socket.socket]], gates: Sequence[Gate], move: int) -> None:
         """Accept clients, each group of sockets before its gate, unless the server has moved on meanwhile."""
         for gate, group in zip(gates, sockets, strict=True):
             connection = partial(Connection, self, gate)
             for sock in group:
-                listening = await self.loop.create_server(connection, sock=sock, backlog=somaxconn(), ssl=self.context)
+                listening = await self.loop.create_server(connection, sock=sock, backlog=somaxconn(), ssl=gate.context)
                 if move == self._moves:
                     self._listening.append(listening)
                 else:
@@ -319,8 +321,9 @@ class Server:
         self.timers.close()
 
 
+@cache
 def tls_context(name: str) -> ssl.SSLContext:
-    """Return the context of a server with one of the certificates of this folder.
+    """Return the context of all sockets with one of the certificates of this folder.
 
     It gives no session tickets: some clients resume sessions with them and others cannot, and they cost both sides.
     """

@@ -47,6 +47,8 @@ class Server:
     process: "subprocess.Popen[bytes]"
     ports: list[int]
     control: socket.socket
+    is_tls: bool = False
+    """Whether its ports are of https."""
     ceiling_per_s: float | None = None
     """Maximum responses per second, as measured by ``find_ceiling``; None: not measured."""
     limits: set[int] = field(default_factory=set)
@@ -60,12 +62,12 @@ class Server:
     @property
     def base(self) -> str:
         """The URL without path, at the first port."""
-        return f"http://127.0.0.1:{self.port}"
+        return self.bases[0]
 
     @property
     def bases(self) -> list[str]:
         """The URLs without path, at all ports: clients with thousands of connections spread them over these."""
-        return [f"http://127.0.0.1:{port}" for port in self.ports]
+        return [base_url(port, is_tls=self.is_tls) for port in self.ports]
 
     def tell(self, command: str, **values: Any) -> dict[str, Any]:
         """Send one command and return the answer. Raises ServerError when it is refused or not answered."""
@@ -103,14 +105,14 @@ class Server:
         self.process.kill()  # a late answer would be taken for that to the next command
         return ServerError(obituary)
 
-    def configure(self, site: SiteConfig) -> None:
+    def configure(self, site: SiteConfig, *, tls: bool = False) -> None:
         """Serve this site from now on, with all pages rendered in advance: the first crawl is like the others."""
-        self.clear()
+        self.clear(tls=tls)
         self.tell("configure", site=site.to_dict())
         self.tell("warm")
 
-    def clear(self) -> None:
-        """Wait until nothing is left of the last trial, and continue at a new port.
+    def clear(self, *, tls: bool = False) -> None:
+        """Wait until nothing is left of the last trial, and continue at a new port, with ``tls`` one of https.
 
         A failed trial may leave the gate closed, and requests of a killed worker that the server has not noticed yet. A
         successful one leaves connections that the server has not closed yet. Client ports stay in TIME_WAIT for a
@@ -121,11 +123,12 @@ class Server:
         give_up_s = time.monotonic() + ANSWER_SECONDS
         while (stats := self.stats())["in_flight"] + stats["connections"] and time.monotonic() < give_up_s:
             time.sleep(TICK_S)
-        self.ports = self.tell("move")["ports"]
+        self.ports = self.tell("move", tls=tls)["ports"]
+        self.is_tls = tls
 
-    def gates(self, number: int) -> list[int]:
-        """Continue at this many new ports, each behind a closed gate of its own; return the ports. For blocks."""
-        self.ports = self.tell("move", gates=number)["ports"]
+    def gates(self, are_tls: list[bool]) -> list[int]:
+        """Continue at as many new ports, each behind a closed gate of its own, or of https; return the ports."""
+        self.ports = self.tell("move", gates=are_tls)["ports"]
         self.tell("pass", port=None)
         return self.ports
 
@@ -152,6 +155,11 @@ class Server:
         if code is None:
             return "the fake server does not answer"
         return f"the fake server {how_it_ended(code)}"
+
+
+def base_url(port: int, *, is_tls: bool) -> str:
+    """Return the URL without path at a port of a server."""
+    return f"http{'s' if is_tls else ''}://127.0.0.1:{port}"
 
 
 def loopback_lack() -> str | None:

@@ -85,7 +85,7 @@ def test_an_endless_site_that_cannot_be_is_refused(values: dict[str, Any], messa
 def two_gates(server: Running) -> Iterator[list[tuple[int, socket.socket]]]:
     """Serve the endless site behind two gates, both shut, with a client at each."""
     server.do("configure", site=ENDLESS.to_dict())
-    ports = server.do("move", gates=2)["ports"]
+    ports = server.do("move", gates=[False, False])["ports"]
     server.do("pass", port=None)
     clients = [socket.create_connection(("127.0.0.1", port)) for port in ports]
     try:

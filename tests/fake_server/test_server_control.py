@@ -266,7 +266,7 @@ def test_a_server_that_cannot_move_says_why_and_stays_where_it_is(start: Start) 
     process = psutil.Process(server.process.pid)
     process.rlimit(psutil.RLIMIT_NOFILE, (process.num_fds() + 1, process.rlimit(psutil.RLIMIT_NOFILE)[1]))
 
-    refused = server.do("move", gates=9)
+    refused = server.do("move", gates=[False] * 9)
 
     assert refused == {"ok": False, "error": "no port to listen at, Too many open files: raise it (ulimit -a)"}
     socket.create_connection(("127.0.0.1", port)).close()

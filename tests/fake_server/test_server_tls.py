@@ -106,3 +106,19 @@ def test_certificates_are_marked_as_keys_of_tests() -> None:
     assert [file.stem for file in files] == ["ca", "expired", "right", "wrong_host"]
     assert all("A public test key of inflight" in file.read_text(encoding="ascii") for file in files)
     assert "PRIVATE" not in Path(CERTIFICATES / "ca.pem").read_text(encoding="ascii")
+
+
+def test_a_server_moves_to_ports_of_https_and_back(start: Start) -> None:
+    server = start("--pages", "20")
+    plain, encrypted = server.do("move", gates=[False, True])["ports"]
+
+    server.port = encrypted
+    with secure(server) as sock:
+        sock.sendall(b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+        assert read_all(sock).startswith(b"HTTP/1.1 ")
+    server.port = plain
+    assert server.exchange(b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").startswith(b"HTTP/1.1 ")
+    server.port = server.do("move", tls=True)["port"]
+    with secure(server):
+        pass
+    assert server.do("move", gates=[1])["ok"] is False

@@ -231,7 +231,7 @@ def observe(
     """
     cpus = setting.cpus.client
     server.configure(block.site)
-    ports = server.gates(len(block.arms))
+    ports = server.gates([arm.tls for arm in block.arms])
     draw.shuffle(ports)
     everyone = [
         Running(arm, block.models[arm.name], runtimes[arm.name], port)
