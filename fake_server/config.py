@@ -2,11 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any
 
 from inflight.fake_server.delays import parse_delay
 from inflight.fake_server.faults import FAULTS
 
+CERTIFICATES = Path(__file__).with_name("certificates")
+CA = CERTIFICATES / "ca.pem"
+"""The CA that has signed all certificates of the server: a client that trusts it trusts the server."""
 CONTROL_SECRET = "INFLIGHT_CONTROL_SECRET"  # noqa: S105  (its name)
 """Environment variable with the secret of a server's control port. Whoever starts a server chooses a new one."""
 _WHOLE = {  # minimum and maximum

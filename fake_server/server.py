@@ -15,6 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from inflight.fake_server.config import CERTIFICATES
 from inflight.fake_server.connection import Connection
 from inflight.fake_server.counters import Counters
 from inflight.fake_server.endless import EndlessPages
@@ -30,7 +31,6 @@ _SWEEPS = 4  # per idle timeout
 _LOOKED_AT_AT_ONCE = 256
 # One read takes so much. A client may send more, but nothing more is parsed before others have had their turn.
 _READ_BYTES = 4096
-CERTIFICATES = Path(__file__).with_name("certificates")
 _INSTANT_STATUSES = (200, 404, 405, *REDIRECT_STATUSES)
 
 

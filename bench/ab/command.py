@@ -82,6 +82,7 @@ OVERRUN = 1.5
 )
 @option("--in-flight", note="[default: 100]")
 @option("--connection", note="[default: keep-alive]")
+@option("--tls")
 @option("--latency", default="0")
 @click.option("--links", metavar="N", type=click.IntRange(0, 100), default=10, help="Number of links on each page.")
 @click.option(
@@ -115,6 +116,7 @@ def run(
     of_b: Sequence[str],
     in_flight: int | None,
     connection: str | None,
+    tls: bool,
     repo: Path | None,
     python: str | None,
     requirements: Sequence[str],
@@ -132,7 +134,8 @@ def run(
     """Compare two sides, and decide whether B is worse than A.
 
     The sides take turns in blocks. A side is a strategy, or strategy@revision of a git repository; without B, both are
-    A. The settings of one side are --a and --b: python, with, env, in_flight, connection or repo. Others are for both.
+    A. The settings of one side are --a and --b: python, with, env, in_flight, connection, tls or repo. Others are for
+    both.
 
     --metric calls counts instead what both do per page, in seconds and on a busy machine. It exits with 0 if B does the
     same or less, 1 if it does more, 3 if the counts do not repeat. Fewer calls are not always less time.
@@ -148,6 +151,8 @@ def run(
     """
     single = {"in_flight": in_flight, "connection": connection, "repo": repo, "python": python}
     both = [(f"--{key.replace('_', '-')}", key, str(value)) for key, value in single.items() if value is not None]
+    if tls:
+        both.append(("--tls", "tls", "true"))
     both += [("--with", "with", value) for value in requirements] + [("--env", "env", value) for value in variables]
     planned = from_words(a, b, both=both, of_a=of_a, of_b=of_b, latency=latency, links=links, metrics=metrics)
     if planned.metrics == ("calls",):

@@ -150,6 +150,12 @@ def _derived(wide: pd.DataFrame) -> pd.DataFrame:
     return wide
 
 
+def _connections(workload: Any) -> str:
+    """Return the use of connections, ``keep-alive`` or ``per-fetch over TLS``; empty where there are none."""
+    connection: str = getattr(workload, "connection", None) or ""
+    return f"{connection} over TLS" if getattr(workload, "tls", False) else connection
+
+
 def _keys(row: "Row") -> dict[str, Any]:
     values = msgspec.to_builtins(row.workload)
     arm = values.get("arm", {})
@@ -179,7 +185,7 @@ def _keys(row: "Row") -> dict[str, Any]:
         "cpu_ns": values.get("cpu_ns", 0),
         "in_flight": values.get("in_flight") or values.get("n") or values.get("users", 0),
         "rate_per_s": values.get("rate_per_s") or values.get("ramp_per_s") or 0.0,
-        "connection": values.get("connection", ""),
+        "connection": _connections(row.workload),
         "site": json.dumps(rest, sort_keys=True),
         "site_pages": 0 if row.kind == "arm" else site.get("pages", 0),
         "comparison": values.get("comparison", {}).get("name", ""),

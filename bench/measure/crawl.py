@@ -13,7 +13,7 @@ import psutil
 from inflight.bench.measure import held, host, interpreters, memory, validity
 from inflight.bench.measure.checks import judge
 from inflight.bench.measure.expected import Answer, difference, root_paths
-from inflight.bench.measure.server import Server, counted_between
+from inflight.bench.measure.server import Server, ca_of, counted_between
 from inflight.bench.measure.trial import Observation, Setting, on_server, working
 from inflight.bench.plan.trial import Trial
 from inflight.strategies.base import Job
@@ -33,7 +33,7 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
     rest, ask it for its report. Then its answer is compared and the checks are judged.
     """
     workload = trial.workload
-    server.configure(trial.site)
+    server.configure(trial.site, tls=workload.tls)
     order = {"strategy": trial.arms[0].strategy, "job": _job(trial, server, setting).to_dict()}
     with working(trial, setting, PROGRAM, order, seen) as worker:
         sampler = Sampler(psutil.Process(worker.pid))
@@ -93,6 +93,7 @@ def _job(trial: Trial, server: Server, setting: Setting) -> Job:
         connection=workload.connection,
         timeout_ns=round(setting.deadline_s(trial) * 1e9),
         work_units=setting.work_units(trial),
+        ca=ca_of(is_tls=workload.tls),
     )
 
 

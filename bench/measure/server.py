@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from inflight.bench.measure.process import LAST_S, TICK_S, Runtime, TrialError, end, how_it_ended, output, pin, start
-from inflight.fake_server.config import CONTROL_SECRET
+from inflight.fake_server.config import CA, CONTROL_SECRET
 from inflight.fake_server.site import SiteConfig
 
 START_SECONDS = 60
@@ -155,6 +155,11 @@ class Server:
         if code is None:
             return "the fake server does not answer"
         return f"the fake server {how_it_ended(code)}"
+
+
+def ca_of(*, is_tls: bool) -> str | None:
+    """Return what a job needs to trust servers of https: the path of their CA."""
+    return str(CA) if is_tls else None
 
 
 def base_url(port: int, *, is_tls: bool) -> str:

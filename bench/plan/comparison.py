@@ -47,6 +47,7 @@ SETTINGS = {
     "env": ("(?!PYTHONPATH=)[A-Za-z_][A-Za-z0-9_]*=.*", "NAME=VALUE without PYTHONPATH, which would hide the harness"),
     "in_flight": ("[0-9]{1,9}", "a whole number"),
     "connection": ("|".join(CONNECTIONS), " or ".join(CONNECTIONS)),
+    "tls": ("true|false", "true or false"),
     "repo": (".+", "a folder"),
 }
 """The settings of a side: the pattern of each, and what it takes."""
@@ -107,9 +108,8 @@ class Comparison:
         """Return the values of a workload that depend on neither its kind nor its id."""
         gated = [metric for metric in self.metrics if metric in self.gated]
         comparison = ComparisonOf(name=self.name, metrics=list(self.metrics), gated=gated)
-        return {"in_flight": in_flight, "connection": arm.connection, "arm": arm, "comparison": comparison} | served(
-            site
-        )
+        values = {"in_flight": in_flight, "connection": arm.connection, "tls": arm.tls}
+        return {**values, "arm": arm, "comparison": comparison, **served(site)}
 
     def _held(self, number: int, arm: Arm, size: int) -> Trial:
         """Return the trial that holds ``size`` fetches of an arm at the server while memory is read."""
@@ -202,4 +202,6 @@ def _changed(arm: Arm, option: str, key: str, value: str) -> dict[str, Any]:
         case "env":
             name, _, text = value.partition("=")
             return {"variables": {**arm.variables, name: text}}
+        case "tls":
+            return {"tls": value == "true"}
     return {key: value}

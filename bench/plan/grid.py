@@ -72,6 +72,7 @@ class Grid(ExperimentTable, frozen=True, kw_only=True):
     latency: tuple[str, ...] = ("0",)
     in_flight: tuple[InFlight, ...] = (100,)
     connection: tuple[Connection, ...] = ("keep-alive",)
+    tls: bool | tuple[bool, ...] = False  #: Whether the site is one of https; a list: each of these.
     cpu: tuple[str, ...] = ("0",)  #: CPU work per page, as a duration on one core of this machine.
     strategies: tuple[str, ...] | None = None  #: The strategies that take part; None: all of the experiment.
     site: dict[str, Any] = field(default_factory=dict)  #: Values of the site that are not the default.
@@ -91,17 +92,23 @@ class Grid(ExperimentTable, frozen=True, kw_only=True):
 
     def workloads(self, prefix: str) -> list[CrawlWorkload]:
         """Return the cells in the order of the lists."""
-        cells = product(self.latency, self.cpu, self.in_flight, self.connection)
+        schemes = (self.tls,) if isinstance(self.tls, bool) else self.tls
+        cells = product(self.latency, self.cpu, self.in_flight, self.connection, schemes)
         return [self._workload(prefix, *cell) for cell in cells]
 
-    def _workload(self, prefix: str, latency: str, cpu: str, in_flight: int, connection: Connection) -> CrawlWorkload:
-        """Return the workload of one cell; its id has all values, and begins with ``prefix``."""
-        cell = f"{prefix}/latency={latency}/in_flight={in_flight}/{connection}" + (f"/cpu={cpu}" if cpu != "0" else "")
+    def _workload(
+        self, prefix: str, latency: str, cpu: str, in_flight: int, connection: Connection, tls: bool
+    ) -> CrawlWorkload:
+        cell = f"{prefix}/latency={latency}/in_flight={in_flight}/{connection}"
+        if tls:
+            cell += "/tls"
+        if cpu != "0":
+            cell += f"/cpu={cpu}"
         site = SiteConfig.from_dict(self.site | {"delay": latency})
         mean_ns, cpu_ns = parse_delay(latency).mean_ns, parse_duration_ns(cpu)
         site = replace(site, pages=self._pages(site.pages, in_flight, max(mean_ns / in_flight, cpu_ns)))
         return CrawlWorkload(
-            id=cell, in_flight=in_flight, connection=connection, cpu=cpu, cpu_ns=cpu_ns, **served(site)
+            id=cell, in_flight=in_flight, connection=connection, tls=tls, cpu=cpu, cpu_ns=cpu_ns, **served(site)
         )
 
     def _pages(self, pages: int, _in_flight: int, _least_ns: float) -> int:
@@ -184,6 +191,7 @@ class AgainstTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     in_flight: InFlight | None = None
     connection: Connection | None = None
+    tls: bool | None = None
     python: str | None = None
     variables: dict[str, str] | None = None
     cores: Cores | None = None

@@ -103,8 +103,8 @@ class Trial:
         return self.kind == "arm" and self.block is None
 
     def part_of(self, arm: Arm) -> "Trial":
-        """Return the trial of one arm of this block: what the row of the arm is of."""
-        values = {"in_flight": arm.in_flight, "connection": arm.connection, "arm": arm}
+        """Return the subject of the row of an arm of a block."""
+        values = {"in_flight": arm.in_flight, "connection": arm.connection, "tls": arm.tls, "arm": arm}
         workload = structs.replace(self.workload, **values)
         row_id = f"{workload.id}/{arm.name}/round={self.round}"
         return replace(self, id=row_id, workload=workload, arms=(arm,), block=self)

@@ -194,7 +194,7 @@ def _arm(strategy: Description, workload: CrawlWorkload, settings: Settings, on:
     """Return an arm, named after its interpreter and number of cores if several are compared."""
     cores = f" (cores={on['cores']})" if on.get("cores", 1) != 1 else ""
     name = f"{strategy.name} {on.get('interpreter', '')}".strip() + cores
-    given = {"in_flight": workload.in_flight, "connection": workload.connection}
+    given = {"in_flight": workload.in_flight, "connection": workload.connection, "tls": workload.tls}
     return Arm(name, strategy.name, "compared", **{**given, **settings, **on})
 
 

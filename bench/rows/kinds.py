@@ -64,6 +64,7 @@ class Arm(Closed, frozen=True):
     label: str = ""  #: Name of the arm with all settings that are not the default.
     in_flight: PositiveCount = IN_FLIGHT  #: The in-flight cap; absent: 100.
     connection: Connection = KEEP_ALIVE  #: The use of connections; absent: keep-alive.
+    tls: bool = False  #: Whether it crawls https; absent: http.
     revision: Maybe[Name] = None  #: Git revision of its strategies; absent: the files as they are.
     repository: Maybe[Name] = None  #: Git repository of its strategies; absent: those of the harness.
     #: Interpreter of its worker: a path or a name, such as those of ``plan.trial.PAIRS``; absent: that of the harness.
@@ -86,6 +87,7 @@ class Arm(Closed, frozen=True):
             *self.requirements,
             *([f"in_flight={self.in_flight}"] if self.in_flight != IN_FLIGHT else []),
             *([self.connection] if self.connection != KEEP_ALIVE else []),
+            *(["tls"] if self.tls else []),
             *(f"{key}={value}" for key, value in self.variables.items()),
             *([f"cores={self.cores}"] if self.cores != 1 else []),
             *([f"busy_threads={self.busy_threads}"] if self.busy_threads else []),
@@ -112,6 +114,7 @@ class CrawlWorkload(Workload, frozen=True, kw_only=True):
     site: Site
     in_flight: PositiveCount  #: The in-flight cap: maximum number of fetches open at a time.
     connection: Connection  #: keep-alive: a connection per worker, reopened if it was closed; per-fetch: one per fetch.
+    tls: bool = False  #: Whether the site is one of https; absent: http.
     cpu: str = "0"  #: CPU work per page, as the experiment wrote it, such as 2ms; absent: none.
     cpu_ns: Ns = 0  #: CPU work per page that was asked for, on one core; absent: none.
     #: Memory is read again when all fetches but one are answered and their workers wait.

@@ -281,6 +281,7 @@ class Knobs(Open, frozen=True, kw_only=True):
     gc_enabled: Maybe[bool] = None  #: Whether the garbage collector is enabled.
     gc_thresholds: Maybe[list[Count]] = None  #: Thresholds of the garbage collector.
     versions: Maybe[dict[Name, str]] = None  #: Versions of the strategy's distributions; the checksum of its file.
+    openssl: Maybe[str] = None  #: Version of the interpreter's OpenSSL, of a crawl of https.
     cpus: Maybe[list[Count]] = None  #: Cores that the worker may run on.
     descriptor_limit: Maybe[Limit] = None  #: Maximum number of open descriptors; -1: no limit.
     variables: Maybe[dict[Name, str | None]] = None  #: Variables of the arm, as its worker sees them; null: not set.

@@ -108,7 +108,8 @@ def value_name(key: str, value: Any) -> str:
                 texts.append(text if item is True else f"{text} {item}")
             return shortened(", ".join(texts), 60)
         case "connection":
-            return f"{value} connections" if value else ""
+            kind, over_tls, _ = value.partition(" over TLS")
+            return f"{kind} connections{over_tls}" if value else ""
         case "rate_per_s":
             return f"{value:,.10g} offered/s" if value else ""
         case "ramp_per_s":

@@ -8,7 +8,7 @@ from typing import Any
 import psutil
 import pytest
 
-from inflight.fake_server.server import CERTIFICATES
+from inflight.fake_server.config import CERTIFICATES
 from tests.fake_server.running import Running, Start, read_all
 
 CLIENTS = 200

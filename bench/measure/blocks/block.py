@@ -31,7 +31,7 @@ from inflight.bench.measure.checks import SPARE_NS
 from inflight.bench.measure.expected import root_paths
 from inflight.bench.measure.held import Plateau
 from inflight.bench.measure.process import Runtime
-from inflight.bench.measure.server import Server
+from inflight.bench.measure.server import Server, base_url, ca_of
 from inflight.bench.measure.trial import Setting
 from inflight.bench.measure.worker.finished import SAMPLE_STEP_NS
 from inflight.bench.plan.trial import LATENCIES, MAX_WAIT_S, PAGES_LATENCIES, Trial
@@ -231,12 +231,11 @@ def observe(
     """
     cpus = setting.cpus.client
     server.configure(block.site)
-    ports = server.gates([arm.tls for arm in block.arms])
-    draw.shuffle(ports)
-    everyone = [
-        Running(arm, block.models[arm.name], runtimes[arm.name], port)
-        for arm, port in zip(block.arms, ports, strict=True)
-    ]
+    at_ports = list(block.arms)
+    draw.shuffle(at_ports)
+    ports = server.gates([arm.tls for arm in at_ports])
+    port_of = {arm.name: port for arm, port in zip(at_ports, ports, strict=True)}
+    everyone = [Running(arm, block.models[arm.name], runtimes[arm.name], port_of[arm.name]) for arm in block.arms]
     arms = draw.sample(everyone, len(everyone))
     is_sampled = all(_has_samples(running.arm, running.model) for running in arms)
     meter = TaskClock if not is_sampled and is_task_clock_permitted() else ProcessClock
@@ -345,13 +344,15 @@ def _is_sampled(running: Running) -> bool:
 
 def _order(running: Running, block: Trial, setting: Setting) -> dict[str, Any]:
     """Return the order for the worker. A crawl begins with a whole lap, so that each page has one new link."""
-    site = block.site
+    site, is_tls = block.site, running.arm.tls
+    base = base_url(running.port, is_tls=is_tls)
     job = Job(
-        roots=tuple(f"http://127.0.0.1:{running.port}{path}" for path in root_paths(site, site.pages)),
+        roots=tuple(base + path for path in root_paths(site, site.pages)),
         max_in_flight=running.arm.in_flight,
         connection=running.arm.connection,
         timeout_ns=MAX_WAIT_S * 1_000_000_000,
         work_units=setting.work_units(block),
+        ca=ca_of(is_tls=is_tls),
     )
     return {
         "strategy": running.arm.strategy,

@@ -20,7 +20,7 @@ from inflight.bench.measure import checks, host, interpreters
 from inflight.bench.measure.expected import described, lap_answer, root_paths
 from inflight.bench.measure.held import Guard
 from inflight.bench.measure.process import Worker, WorkerError, running
-from inflight.bench.measure.server import Server
+from inflight.bench.measure.server import Server, ca_of
 from inflight.bench.measure.trial import Observation, Setting, on_server
 from inflight.bench.measure.worker.finished import LAP_AT, PAGE_AT
 from inflight.bench.plan.trial import Trial
@@ -69,7 +69,7 @@ def crawl(
     ``seen`` gets the settings of the workers, and the first wrong page. Raises TrialError.
     """
     site = trial.site
-    server.configure(site)
+    server.configure(site, tls=trial.workload.tls)
     server.tell("fix_date")
     server.tell("reset")
     guard = Guard(setting.budget_bytes)
@@ -98,7 +98,13 @@ def _started(
 ) -> AbstractContextManager[Worker]:
     """Start a worker, and give it its order."""
     roots = tuple(server.base + path for path in root_paths(site, site.pages))
-    job = Job(roots=roots, max_in_flight=trial.workload.in_flight, connection=trial.workload.connection)
+    workload = trial.workload
+    job = Job(
+        roots=roots,
+        max_in_flight=workload.in_flight,
+        connection=workload.connection,
+        ca=ca_of(is_tls=workload.tls),
+    )
     order = {
         "strategy": trial.arms[0].strategy,
         "job": job.to_dict(),

@@ -44,7 +44,8 @@ class StrategyPart(WorkerPart):
 
     def knobs(self) -> dict[str, Any]:
         """Return also the strategy and the versions of its requirements."""
-        return {"strategy": self._name, **knobs_of_interpreter(), "versions": _versions(self.strategy)}
+        knobs = {"strategy": self._name, **knobs_of_interpreter(), "versions": _versions(self.strategy)}
+        return knobs | _openssl(self.job)
 
     def timed(self) -> dict[str, Any]:
         """Crawl between two readings of the clocks; return the readings, and the exception if one was raised."""
@@ -94,6 +95,15 @@ def _versions(strategy: Strategy) -> dict[str, str]:
     from importlib.metadata import version
 
     return files | {name: version(name) for name in strategy.REQUIRES}
+
+
+def _openssl(job: Job) -> dict[str, str]:
+    """Return the version of the OpenSSL of this interpreter for a crawl of https; libraries may have another."""
+    if not job.roots[0].startswith("https:"):
+        return {}
+    from ssl import OPENSSL_VERSION
+
+    return {"openssl": OPENSSL_VERSION}
 
 
 def worked(job: Job) -> dict[str, int]:

@@ -173,7 +173,7 @@ class Finished:
         """
         of_page: defaultdict[str, list[tuple[str, int | None, int]]] = defaultdict(list)
         for url, status, size in zip(self.urls, self.statuses, self.sizes, strict=True):
-            path = url[url.index("/", len("http://")) :]
+            path = url[url.index("/", len("https://")) :]
             of_page[path[PAGE_AT:]].append((path, status or None, size))
         lines: list[list[Any]] = []
         for fetches in of_page.values():
