@@ -61,6 +61,8 @@ ALIASES = {
     "uvloop": "uvloop_streams",
 }
 """What people call a strategy, and its name. Rows, outputs and the API have the name."""
+TLS_BYTES_EACH = 100_000
+"""Memory that a connection over TLS takes of a strategy that names no other: a thread with an SSLSocket needs 90 kB."""
 _MOST_TEXT = 60
 """Maximum number of characters of a value in a message."""
 _DISTRIBUTION = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -93,6 +95,7 @@ _CONSTANTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "SYSTEM": (_is_text_or_none, "a value of sys.platform, such as 'linux'"),
     "VARIANT_OF": (_is_text_or_none, "the name of a strategy"),
+    "TLS_BYTES_EACH": (lambda value: _are_whole([value], 1), "a whole number of at least 1"),
     "NO_TLS": (_is_text_or_none, "the reason in a clause, such as 'its sockets cannot encrypt'"),
 }
 """For each constant a test of its value, and what it must be. ``base`` says what they mean."""
@@ -121,6 +124,8 @@ class Description:
     """The strategy whose code it runs on something else, such as another event loop; None: it has code of its own."""
     conflicts: tuple[str, ...] = ()
     """The distributions that must not be installed, because they would be measured in place of what it requires."""
+    tls_bytes_each: int = TLS_BYTES_EACH
+    """Memory that it needs for each connection over TLS, at most."""
     no_tls: str | None = None
     """Why it cannot crawl https; None: it can."""
 
@@ -250,6 +255,7 @@ def _read(name: str, text: str, attribute: str) -> Description:
         wanted.get("SYSTEM"),
         wanted.get("VARIANT_OF"),
         tuple(wanted.get("CONFLICTS", ())),
+        wanted.get("TLS_BYTES_EACH", TLS_BYTES_EACH),
         wanted.get("NO_TLS"),
     )
 

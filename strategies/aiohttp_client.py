@@ -20,6 +20,7 @@ from inflight.strategies.client import (
 
 STACK: Literal["shared", "own"] = "own"
 REQUIRES: tuple[str, ...] = ("aiohttp",)
+TLS_BYTES_EACH = 310_000
 
 ERRORS: Errors = {
     aiohttp.ServerDisconnectedError: ClosedEarlyError,

@@ -115,7 +115,8 @@ class Strategy(Protocol):
 
     A model with a maximum number in flight sets it in the module constant ``MOST_IN_FLIGHT``; the plan leaves out
     higher caps. A model that needs threads for each fetch in flight sets their number in ``THREADS_EACH``, so that
-    the plan can be checked against the thread limits of the machine. ``GROUP`` is a key of
+    the plan can be checked against the thread limits of the machine; one that needs more than 100 kB of memory for each
+    connection over TLS sets it in ``TLS_BYTES_EACH``. ``GROUP`` is a key of
     ``inflight.strategies.GROUPS``: strategies of one group are compared with each other. ``LEAST_PYTHON`` and
     ``SYSTEM`` are requirements other than distributions, such as ``(3, 12)`` and ``"linux"``. A strategy that runs
     the code of another one on something else, such as another event loop, names it in ``VARIANT_OF``, and may

@@ -9,6 +9,7 @@ from inflight.strategies.core.frontier import Frontier
 
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ()
+TLS_BYTES_EACH = 310_000
 GROUP = "asyncio"
 VARIANT_OF = "asyncio_tasks"
 LEAST_PYTHON = (3, 12)

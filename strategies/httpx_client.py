@@ -23,6 +23,7 @@ from inflight.strategies.core.kept import MAX_KEPT
 
 STACK: Literal["shared", "own"] = "own"
 REQUIRES: tuple[str, ...] = ("httpx",)
+TLS_BYTES_EACH = 310_000
 GROUP = "clients"
 
 

@@ -17,6 +17,7 @@ from inflight.strategies.core.work import consume
 
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ()
+TLS_BYTES_EACH = 310_000
 GROUP = "cores"
 
 CONNECTING = 256

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ()
+TLS_BYTES_EACH = 310_000
 
 CONNECTING = 256
 """Maximum number of connections that are opened at a time. Opening one needs over 2 kB, for the frames and futures of

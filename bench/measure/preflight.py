@@ -7,6 +7,7 @@ really had. What is checked: descriptors, local ports and threads. ``limits`` kn
 from functools import lru_cache
 
 from inflight.bench.measure import host, limits
+from inflight.bench.measure.limits.facts import available_bytes
 from inflight.bench.measure.server import loopback_lack
 from inflight.bench.plan.bare import WITH_SOCKET
 from inflight.bench.plan.trial import Trial, row_trials
@@ -31,7 +32,8 @@ def _lack(trial: Trial) -> str | None:
             arms = () if trial.block is None else trial.block.arms
             gates = [(arm.in_flight, arm.connection == "per-fetch") for arm in arms]
             return (
-                limits.descriptor_shortage(workload.in_flight, per_fetch=_opens_again(trial))
+                (_of_tls(trial) if workload.tls else None)
+                or limits.descriptor_shortage(workload.in_flight, per_fetch=_opens_again(trial))
                 or (limits.server_shortage(gates) if gates else None)
                 or _of_ports(trial.reachable)
                 or _of_threads(threads_needed(trial))
@@ -43,6 +45,20 @@ def _lack(trial: Trial) -> str | None:
         case "idle" if workload.what in WITH_SOCKET:
             return limits.descriptor_shortage(workload.n, per_fetch=False)
     return None
+
+
+def _of_tls(trial: Trial) -> str | None:
+    """Describe why a crawl of https cannot be: its strategy, or the memory that it needs; None if it can."""
+    model = trial.models[trial.name]
+    if model.no_tls:
+        return f"{model.name} cannot crawl https: {model.no_tls}"
+    needed, available = trial.reachable * model.tls_bytes_each, available_bytes()
+    if needed <= available:
+        return None
+    return (
+        f"{trial.reachable:,} connections over TLS need {needed / 1e9:,.1f} GB of memory with {model.name}, "
+        f"and {available / 1e9:,.1f} GB are available"
+    )
 
 
 def _of_ports(in_flight: int) -> str | None:

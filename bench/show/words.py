@@ -39,7 +39,7 @@ KEYS = {
 KINDS = {"crawl": "whole crawls", "arm": "blocks"}
 """What kinds of trials are called where both are in a table."""
 WORKLOAD = (
-    *("latency", "cpu", "connection", "rate_per_s", "ramp_per_s", "processes", "in_flight", "n"),
+    *("latency", "cpu", "connection", "tls", "rate_per_s", "ramp_per_s", "processes", "in_flight", "n"),
     *("arguments", "variables", "through_shared"),
 )
 """The values that name a workload, in order."""
@@ -110,6 +110,8 @@ def value_name(key: str, value: Any) -> str:
         case "connection":
             kind, over_tls, _ = value.partition(" over TLS")
             return f"{kind} connections{over_tls}" if value else ""
+        case "tls":
+            return "over TLS" if value else ""
         case "rate_per_s":
             return f"{value:,.10g} offered/s" if value else ""
         case "ramp_per_s":
