@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from inflight.bench.frame import noise, ratios, slopes
+from inflight.bench.rows.kinds import OVER_TLS
 from inflight.bench.rows.records import RECORDS
 
 if TYPE_CHECKING:
@@ -150,12 +151,6 @@ def _derived(wide: pd.DataFrame) -> pd.DataFrame:
     return wide
 
 
-def _connections(workload: Any) -> str:
-    """Return the use of connections, ``keep-alive`` or ``per-fetch over TLS``; empty where there are none."""
-    connection: str = getattr(workload, "connection", None) or ""
-    return f"{connection} over TLS" if getattr(workload, "tls", False) else connection
-
-
 def _keys(row: "Row") -> dict[str, Any]:
     values = msgspec.to_builtins(row.workload)
     arm = values.get("arm", {})
@@ -185,7 +180,7 @@ def _keys(row: "Row") -> dict[str, Any]:
         "cpu_ns": values.get("cpu_ns", 0),
         "in_flight": values.get("in_flight") or values.get("n") or values.get("users", 0),
         "rate_per_s": values.get("rate_per_s") or values.get("ramp_per_s") or 0.0,
-        "connection": _connections(row.workload),
+        "connection": values.get("connection", "") + (OVER_TLS if values.get("tls") else ""),
         "site": json.dumps(rest, sort_keys=True),
         "site_pages": 0 if row.kind == "arm" else site.get("pages", 0),
         "comparison": values.get("comparison", {}).get("name", ""),

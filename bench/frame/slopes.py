@@ -15,6 +15,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inflight.bench.frame.statistics import Estimate
+from inflight.bench.rows.kinds import OVER_TLS
 from inflight.bench.rows.parts import REACHED
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ BY = ("group", "connection", "site", "cpu", "arm", "stack")
 """The columns in which the trials behind a slope are equal."""
 MIN_SIZES = 5
 """Minimum number of different numbers in flight for a slope."""
+MIN_SIZES_OVER_TLS = 3
+"""The same over TLS, where a connection takes ten times the memory, beside which its steps are small."""
 MAX_BEND = 0.20
 """Maximum difference between the slopes of the two halves of a straight line, as a share of the whole slope."""
 
@@ -178,7 +181,10 @@ def slopes(lines: "pd.DataFrame", by: Sequence[str] = BY) -> "pd.DataFrame":
     fitted = []
     for key, group in lines.groupby(keys, sort=False, dropna=False):
         sizes = group[group["valid"] & group["size"].notna()]
-        slope = memory_slope(sizes["n"].tolist(), sizes["size"].tolist()) if len(sizes) else NoSlope("unknown here")
+        over_tls = group["connection"].iloc[0].endswith(OVER_TLS)
+        slope: Slope | NoSlope = NoSlope("unknown here")
+        if len(sizes):
+            slope = memory_slope(list(sizes["n"]), list(sizes["size"]), MIN_SIZES_OVER_TLS if over_tls else MIN_SIZES)
         if isinstance(slope, Slope):
             fitted.append((*key, *slope, ""))
         else:
@@ -187,7 +193,9 @@ def slopes(lines: "pd.DataFrame", by: Sequence[str] = BY) -> "pd.DataFrame":
     return pd.DataFrame(fitted, columns=[*keys, *SLOPE, "reason"])
 
 
-def memory_slope(in_flight: Sequence[int], memory_bytes: Sequence[float]) -> Slope | NoSlope:
+def memory_slope(
+    in_flight: Sequence[int], memory_bytes: Sequence[float], min_sizes: int = MIN_SIZES
+) -> Slope | NoSlope:
     """Fit memory over fetches in flight: least squares on the median of each size, with a t interval of 95 %.
 
     The unit of analysis is the size. Processes of one size agree to some 20 kB, but all of them have the same steps of
@@ -196,18 +204,21 @@ def memory_slope(in_flight: Sequence[int], memory_bytes: Sequence[float]) -> Slo
     residuals of single readings 83 %. One process per size is enough; the median guards against a wild one of three.
 
     Linearity: two lines that meet in the middle size are fitted as well. Where their slopes differ by more than chance
-    and by more than MAX_BEND of the whole slope, the line is bent.
+    and by more than MAX_BEND of the whole slope, the line is bent. Fewer than MIN_SIZES sizes cannot show that.
     """
     import numpy as np
 
     sizes = sorted(set(in_flight))
-    if len(sizes) < MIN_SIZES:
-        return NoSlope(f"needs {MIN_SIZES} different numbers in flight, has {len(sizes)}")
+    if len(sizes) < min_sizes:
+        return NoSlope(f"needs {min_sizes} different numbers in flight, has {len(sizes)}")
     readings = list(zip(in_flight, memory_bytes, strict=True))
     medians = [statistics.median(memory for n, memory in readings if n == size) for size in sizes]
     x = np.array(sizes, dtype=float)
     middle = sizes[len(sizes) // 2]
     start, slope = _least_squares([x], medians, [(1, 0), (0, 1)])
+    if len(sizes) < MIN_SIZES:
+        interval = slope.interval()
+        return Slope(slope.value, interval.low, interval.high, start.value, True, len(in_flight), len(sizes))
     halves = [np.minimum(x, middle), np.maximum(x - middle, 0)]
     lower, upper, bend = _least_squares(
         halves,

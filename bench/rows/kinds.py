@@ -52,6 +52,8 @@ IN_FLIGHT = 100
 """Default number in flight."""
 KEEP_ALIVE: Connection = "keep-alive"
 """Default use of connections."""
+OVER_TLS = " over TLS"
+"""End of the use of connections of a crawl of https, as readers have it: they compare it with no other."""
 
 
 class Arm(Closed, frozen=True):

@@ -52,6 +52,8 @@ MAX_HEAD = 3
 """Maximum number of lines of the head of a column."""
 MAX_COLUMNS, MAX_MODELS = 4, 30
 """Maximum number of columns, and of models in the table."""
+MAX_OVER_TLS = 4
+"""Maximum number of models in the sentence on TLS, those with the most memory first."""
 MAX_FINDINGS = 4
 """Maximum number of findings where no pair of models is compared."""
 
@@ -164,6 +166,7 @@ def answer_of(studies: Studies) -> RunAnswer:
     figures: dict[str, Any] = {"machine": studies.state}
     sentences = [pair.sentence for pair in pairs] or _findings(studies, columns)
     sentences += _counts(studies, [pair.first for pair in every if pair.first not in PAIR], figures)
+    sentences += _over_tls(studies, figures)
     sentences += _facts(studies, figures, is_alone=not pairs)
     marks = "".join(entry.text for column in columns for entry in column.entries.values())
     is_in_table = {"unsure": "?" in marks, "own": "own" in models.values()}
@@ -414,6 +417,17 @@ def _counts(studies: Studies, clients: Sequence[str], figures: dict[str, Any]) -
         texts.append((TITLES.get(name, name), *numbers))
     rest = ", ".join(SENTENCES["counts_of"].format(*text) for text in texts[1:])
     return [SENTENCES["counts"].format(*texts[0], rest)]
+
+
+def _over_tls(studies: Studies, figures: dict[str, Any]) -> list[str]:
+    """Say how much memory a fetch takes over TLS with each model that was held so; add that to the figures."""
+    known = at_once.slopes(studies, over_tls=True)
+    if not known:
+        return []
+    figures["bytes_over_tls"] = {name: slope.estimate for name, slope in known.items()}
+    order = sorted(known.values(), key=lambda slope: -slope.estimate)[:MAX_OVER_TLS]
+    texts = (SENTENCES["over_tls_of"].format(size_text(slope), TITLES.get(slope.line, slope.line)) for slope in order)
+    return [SENTENCES["over_tls"].format(", ".join(texts))]
 
 
 def _findings(studies: Studies, columns: Sequence[Criterion]) -> list[str]:

@@ -17,6 +17,7 @@ from inflight.bench import units
 from inflight.bench.frame.contrast import records
 from inflight.bench.frame.slopes import FULL
 from inflight.bench.rows.files import Row
+from inflight.bench.rows.kinds import OVER_TLS
 from inflight.bench.rows.parts import REACHED
 from inflight.bench.show import pictures, words
 from inflight.bench.show.looks import COLOURS, GREY
@@ -98,13 +99,18 @@ def with_threads(trials: pd.DataFrame) -> set[str]:
     return set(trials.loc[is_many, "model"])
 
 
-def slopes(studies: "Studies") -> dict[str, Any]:
-    """Return the slope of all layers of each thread, task or fetch, by its name; parked workers are left out."""
-    if not studies.parts["memory"]:
-        return {}
-    table = studies.parts["memory"][0].figures
-    able = table[(table["layer"] == FULL) & (table["group"] != "parked") & table["estimate"].notna()]
-    return {slope.line: slope for slope in records(able)}
+def slopes(studies: "Studies", *, over_tls: bool = False) -> dict[str, Any]:
+    """Return the slope of all layers of each thread, task or fetch, by its name; parked workers are left out.
+
+    Fetches of https and others are in parts of their own.
+    """
+    for part in studies.parts["memory"]:
+        table = part.figures
+        able = table[(table["layer"] == FULL) & (table["group"] != "parked") & table["estimate"].notna()]
+        able = able[able["connection"].str.endswith(OVER_TLS) == over_tls]
+        if len(able):
+            return {slope.line: slope for slope in records(able)}
+    return {}
 
 
 def rooms(studies: "Studies") -> dict[str, Rooms]:

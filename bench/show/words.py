@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from inflight.bench import units
+from inflight.bench.rows.kinds import OVER_TLS
 from inflight.bench.rows.parts import AGAIN, REACHED
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def value_name(key: str, value: Any) -> str:
                 texts.append(text if item is True else f"{text} {item}")
             return shortened(", ".join(texts), 60)
         case "connection":
-            kind, over_tls, _ = value.partition(" over TLS")
+            kind, over_tls, _ = value.partition(OVER_TLS)
             return f"{kind} connections{over_tls}" if value else ""
         case "tls":
             return "over TLS" if value else ""
