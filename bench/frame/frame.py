@@ -50,7 +50,7 @@ SETTINGS = ("revision", "repository", "python", "requirements", "variables", "co
 SAMPLES = {"p50_ns": 20, "p90_ns": 100, "p99_ns": 1_000, "p999_ns": 10_000}
 """Minimum number of samples for a quantile, ten of which are beyond it."""
 _OF_WORKLOAD = {
-    *("id", "arm", "latency", "mean_latency_ns", "in_flight", "connection", "cpu", "cpu_ns", "comparison"),
+    *("id", "arm", "latency", "mean_latency_ns", "in_flight", "connection", "tls", "cpu", "cpu_ns", "comparison"),
     *("what", "n", "users", "variables", "rate_per_s", "ramp_per_s", "resource", "probe"),
 }
 """Values of a workload that are columns of their own, and so no part of ``site``."""
