@@ -13,8 +13,8 @@ import selectors
 import socket
 import time
 from collections import deque
-from collections.abc import Generator
-from typing import Any, Literal, TypeVar
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
@@ -23,6 +23,9 @@ from inflight.strategies.core.kept import Kept
 from inflight.strategies.core.lag import Timer
 from inflight.strategies.core.page import Fetch, Origin
 from inflight.strategies.core.work import consume
+
+if TYPE_CHECKING:
+    from inflight.strategies.core.tls import SSLContext
 
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ()
@@ -53,7 +56,14 @@ def main(loop: "Loop", job: Job, frontier: Frontier) -> Coroutine[None]:
         queue.put(fetch)
     addresses: dict[Origin, list[Address]] = {}
     kept: Kept[Open] = Kept()
-    workers = [Task(loop, work(loop, job, frontier, queue, addresses, kept)) for _ in range(job.max_in_flight)]
+    context = job.tls_context()
+    workers = []
+    for _ in range(job.max_in_flight):
+        if context is None:
+            connection = Connection(loop, job, addresses, kept)
+        else:
+            connection = TlsConnection(loop, job, addresses, kept, context)
+        workers.append(Task(loop, work(loop, job, frontier, queue, connection)))
     try:
         yield from queue.join()
     finally:
@@ -64,15 +74,9 @@ def main(loop: "Loop", job: Job, frontier: Frontier) -> Coroutine[None]:
 
 
 def work(
-    loop: "Loop",
-    job: Job,
-    frontier: Frontier,
-    queue: "JoinableQueue",
-    addresses: dict[Origin, list[Address]],
-    kept: Kept[Open],
+    loop: "Loop", job: Job, frontier: Frontier, queue: "JoinableQueue", connection: "Connection"
 ) -> Coroutine[None]:
     """Fetch one URL after another until cancelled."""
-    connection = Connection(loop, job, addresses, kept)
     deadline = Deadline(loop)
     try:
         while True:
@@ -326,8 +330,16 @@ class Connection:
         if (kept := self.kept.take(origin)) is not None:
             self.sock, self.parser = kept
             selector.register(self.sock, selectors.EVENT_READ, self.on_event)
-            if not is_usable(self.sock):
+            if not self.is_usable(self.sock):
                 self.close()
+
+    def is_usable(self, sock: socket.socket) -> bool:
+        """Return whether a kept connection is still open and has received nothing since."""
+        try:
+            sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except OSError as error:
+            return isinstance(error, BlockingIOError)
+        return False
 
     def close(self) -> None:
         self.waiter = None
@@ -338,21 +350,80 @@ class Connection:
             self.sock = None
 
 
+class TlsConnection(Connection):
+    """The same over TLS, with an ``SSLSocket`` that does not block: each call may have to wait and be tried again.
+
+    The bytes that the selector sees are encrypted. They may be no data yet, and one call returns at most one record.
+    """
+
+    __slots__ = ("context", "want_read", "want_write")
+
+    def __init__(
+        self, loop: Loop, job: Job, addresses: dict[Origin, list[Address]], kept: Kept[Open], context: "SSLContext"
+    ) -> None:
+        from inflight.strategies.core.tls import SSLWantReadError, SSLWantWriteError
+
+        super().__init__(loop, job, addresses, kept)
+        self.context = context
+        self.want_read, self.want_write = SSLWantReadError, SSLWantWriteError
+
+    def call(self, function: Callable[..., T], *arguments: Any) -> Coroutine[T]:
+        """Call a function of the SSLSocket as often as it takes, and wait for what it wants before each new try."""
+        while True:
+            try:
+                return function(*arguments)
+            except self.want_read:
+                yield from self.event()
+            except self.want_write:
+                assert self.sock is not None
+                self.loop.selector.modify(self.sock, selectors.EVENT_WRITE, self.on_event)
+                yield from self.event()
+                self.loop.selector.modify(self.sock, selectors.EVENT_READ, self.on_event)
+
+    def connect_to(self, family: socket.AddressFamily, address: Any) -> Coroutine[socket.socket]:
+        sock = yield from super().connect_to(family, address)
+        assert self.origin is not None
+        self.loop.selector.unregister(sock)
+        secure = self.sock = self.context.wrap_socket(
+            sock, server_hostname=self.origin.host, do_handshake_on_connect=False, suppress_ragged_eofs=False
+        )
+        self.loop.selector.register(secure, selectors.EVENT_READ, self.on_event)
+        yield from self.call(secure.do_handshake)
+        return secure
+
+    def exchange(self, sock: socket.socket, fetch: Fetch) -> Coroutine[Response]:
+        unsent = fetch.request
+        while unsent:
+            unsent = unsent[(yield from self.call(sock.send, unsent)) :]
+        yield from self.event()
+        response = None
+        while response is None:
+            data = yield from self.call(sock.recv, CHUNK_BYTES)
+            response = self.parser.feed(data)
+        if not response.keep_alive or self.job.connection == "per-fetch":
+            self.close()
+        return response
+
+    def on_event(self) -> None:
+        """Resolve the future that is waited for. Without one, what came may be a session ticket, which is no data."""
+        if self.waiter is not None or (self.sock is not None and not self.is_usable(self.sock)):
+            super().on_event()
+
+    def is_usable(self, sock: socket.socket) -> bool:
+        """Return whether a kept connection is still open. What came may be a session ticket, which is no data."""
+        try:
+            sock.recv(1)
+        except OSError as error:
+            return isinstance(error, self.want_read)
+        return False
+
+
 def send_at_once(sock: socket.socket, data: bytes) -> bytes:
     """Send what the kernel takes now, nearly always everything; return the rest."""
     try:
         return data[sock.send(data) :]
     except BlockingIOError:
         return data
-
-
-def is_usable(sock: socket.socket) -> bool:
-    """Return whether a kept connection is still open and has received nothing since."""
-    try:
-        sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-    except OSError as error:
-        return isinstance(error, BlockingIOError)
-    return False
 
 
 # Deadlines, cancellation, and a queue: what else a crawler needs of a library of coroutines

@@ -24,7 +24,7 @@ def crawl(job: Job, frontier: Frontier) -> None:
     """Fetch one URL after another until nothing waits."""
     waiting = deque(frontier.roots())
     kept: Kept[Open] = Kept()
-    connection = Connection(job, kept)
+    connection = TlsConnection(job, kept) if job.is_https else Connection(job, kept)
     try:
         while waiting:
             fetch = waiting.popleft()
@@ -62,7 +62,7 @@ class Connection:
             self.change_origin(fetch.origin)
         if self.sock is not None:
             if not self.has_full_timeout:
-                set_timeout(self.sock, self.job.timeout_ns)
+                self.set_timeout(self.sock, self.job.timeout_ns)
                 self.has_full_timeout = True
             try:
                 return self.exchange(self.sock, fetch)
@@ -98,7 +98,7 @@ class Connection:
 
     def limit_calls(self, sock: socket.socket, fetch: Fetch) -> None:
         """Limit the next calls to the time that the fetch has left. Raises TimeoutError if it has none."""
-        set_timeout(sock, int(seconds_left(fetch) * 1e9))
+        self.set_timeout(sock, int(seconds_left(fetch) * 1e9))
         self.has_full_timeout = False
 
     def connect(self, fetch: Fetch) -> socket.socket:
@@ -134,8 +134,23 @@ class Connection:
         if (kept := self.kept.take(origin)) is not None:
             self.sock, self.parser = kept
             self.has_full_timeout = False
-            if not is_usable(self.sock):
+            if not self.is_usable(self.sock):
                 self.close()
+
+    def set_timeout(self, sock: socket.socket, timeout_ns: int) -> None:
+        """Limit each blocking call, in the kernel: ``settimeout`` would call poll() before each of them."""
+        seconds, rest_ns = divmod(timeout_ns, 1_000_000_000)
+        timeval = struct.pack("@ll", seconds, max(1, rest_ns // 1000))  # all zero means no limit
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeval)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeval)
+
+    def is_usable(self, sock: socket.socket) -> bool:
+        """Return whether a kept connection is still open and has received nothing since."""
+        try:
+            sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except OSError as error:
+            return isinstance(error, BlockingIOError)
+        return False
 
     def close(self) -> None:
         sock, self.sock = self.sock, None
@@ -143,12 +158,47 @@ class Connection:
             sock.close()
 
 
-def set_timeout(sock: socket.socket, timeout_ns: int) -> None:
-    """Limit each blocking call, in the kernel: ``settimeout`` would call poll() before each of them."""
-    seconds, rest_ns = divmod(timeout_ns, 1_000_000_000)
-    timeval = struct.pack("@ll", seconds, max(1, rest_ns // 1000))  # all zero means no limit
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeval)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeval)
+class TlsConnection(Connection):
+    """The same over TLS, with an ``SSLSocket``: its calls block like those of a socket, and encrypt and decrypt."""
+
+    __slots__ = ("context",)
+
+    def __init__(self, job: Job, kept: Kept[Open]) -> None:
+        super().__init__(job, kept)
+        self.context = job.tls_context()
+
+    def connect_to(self, family: socket.AddressFamily, address: Any, fetch: Fetch) -> socket.socket:
+        sock = super().connect_to(family, address, fetch)
+        assert self.context is not None
+        sock.settimeout(seconds_left(fetch))
+        secure = self.sock = self.context.wrap_socket(
+            sock, server_hostname=fetch.origin.host, do_handshake_on_connect=False, suppress_ragged_eofs=False
+        )
+        secure.do_handshake()
+        return secure
+
+    def exchange(self, sock: socket.socket, fetch: Fetch) -> Response:
+        sock.sendall(fetch.request)
+        while (response := self.parser.feed(sock.recv(CHUNK_BYTES))) is None:
+            self.limit_calls(sock, fetch)
+        if not response.keep_alive or self.job.connection == "per-fetch":
+            self.close()
+        return response
+
+    def set_timeout(self, sock: socket.socket, timeout_ns: int) -> None:
+        """Limit each blocking call by ``settimeout``: an SSLSocket waits again when the kernel's time-out is over."""
+        sock.settimeout(timeout_ns / 1e9)
+
+    def is_usable(self, sock: socket.socket) -> bool:
+        """Return whether a kept connection is still open. What came may be a session ticket, which is no data."""
+        from inflight.strategies.core.tls import SSLWantReadError
+
+        sock.settimeout(0)
+        try:
+            sock.recv(1)
+        except OSError as error:
+            return isinstance(error, SSLWantReadError)
+        return False
 
 
 def seconds_left(fetch: Fetch) -> float:
@@ -157,12 +207,3 @@ def seconds_left(fetch: Fetch) -> float:
     if left <= 0:
         raise TimeoutError
     return left
-
-
-def is_usable(sock: socket.socket) -> bool:
-    """Return whether a kept connection is still open and has received nothing since."""
-    try:
-        sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-    except OSError as error:
-        return isinstance(error, BlockingIOError)
-    return False

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import deque
 from queue import SimpleQueue
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
@@ -15,6 +15,9 @@ from inflight.strategies.core.http1 import CHUNK_BYTES, ProtocolError, Response,
 from inflight.strategies.core.kept import Kept
 from inflight.strategies.core.page import Fetch, Origin
 from inflight.strategies.core.work import consume
+
+if TYPE_CHECKING:
+    from inflight.strategies.core.tls import SSLContext
 
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ()
@@ -47,6 +50,7 @@ class Crawler:
         self.connections: list[Connection] = []
         self.idle: list[Connection] = []
         self.kept: Kept[Open] = Kept()
+        self.context = job.tls_context()
 
     def run(self) -> None:
         while True:
@@ -60,7 +64,9 @@ class Crawler:
         """Start a fetch in a thread of its own, with a connection that no other thread uses."""
         self.frontier.start(fetch)
         if not self.idle:
-            self.connections.append(Connection(self.job))
+            self.connections.append(
+                Connection(self.job) if self.context is None else TlsConnection(self.job, self.context)
+            )
             self.idle.append(self.connections[-1])
         connection = self.idle.pop()
         if connection.origin is not fetch.origin:
@@ -138,11 +144,11 @@ class Connection:
 
     def fetch(self, fetch: Fetch) -> Response:
         """Send the request and wait for the whole response. Raises OSError or ProtocolError."""
-        if self.sock is not None and not is_quiet(self.sock):  # it may have been idle for long
+        if self.sock is not None and not self.is_quiet(self.sock):  # it may have been idle for long
             self.close()
         if self.sock is not None:
             if not self.patience_is_whole:
-                set_patience(self.sock, self.job.timeout_ns)
+                self.set_patience(self.sock, self.job.timeout_ns)
                 self.patience_is_whole = True
             try:
                 return self.exchange(self.sock, fetch)
@@ -214,7 +220,7 @@ class Connection:
 
     def hurry(self, sock: socket.socket, fetch: Fetch) -> None:
         """Bound the calls to come by what is left of the fetch's time. Raises TimeoutError when nothing is."""
-        set_patience(sock, int(seconds_left(fetch) * 1e9))
+        self.set_patience(sock, int(seconds_left(fetch) * 1e9))
         self.patience_is_whole = False
 
     def close(self) -> None:
@@ -228,15 +234,68 @@ class Connection:
         sock = self.sock
         if sock is not None:
             with contextlib.suppress(OSError):  # closed meanwhile by its owner
-                sock.shutdown(socket.SHUT_RDWR)
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)  # SSLSocket's own would drop what its thread is using
+
+    def set_patience(self, sock: socket.socket, timeout_ns: int) -> None:
+        """Bound each blocking call. In the kernel, because ``settimeout`` would put a poll() before each of them."""
+        seconds, rest_ns = divmod(timeout_ns, 1_000_000_000)
+        timeval = struct.pack("@ll", seconds, max(1, rest_ns // 1000))  # all zero would mean: for ever
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeval)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeval)
+
+    def is_quiet(self, sock: socket.socket) -> bool:
+        """Say whether a connection is as it was left: open, and with no bytes that nobody asked for."""
+        try:
+            sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except OSError as error:
+            return isinstance(error, BlockingIOError)
+        return False
 
 
-def set_patience(sock: socket.socket, timeout_ns: int) -> None:
-    """Bound each blocking call. In the kernel, because ``settimeout`` would put a poll() before each of them."""
-    seconds, rest_ns = divmod(timeout_ns, 1_000_000_000)
-    timeval = struct.pack("@ll", seconds, max(1, rest_ns // 1000))  # all zero would mean: for ever
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeval)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeval)
+class TlsConnection(Connection):
+    """The same over TLS, with an ``SSLSocket``: its calls block like those of a socket, and encrypt and decrypt."""
+
+    __slots__ = ("again", "context")
+
+    def __init__(self, job: Job, context: "SSLContext") -> None:
+        from inflight.strategies.core.tls import SSLWantReadError
+
+        super().__init__(job)
+        self.context = context
+        self.again = SSLWantReadError
+
+    def connect_to(self, family: socket.AddressFamily, address: Any, fetch: Fetch) -> socket.socket:
+        sock = super().connect_to(family, address, fetch)
+        sock.settimeout(seconds_left(fetch))
+        secure = self.sock = self.context.wrap_socket(
+            sock, server_hostname=fetch.origin.host, do_handshake_on_connect=False, suppress_ragged_eofs=False
+        )
+        if self.aborted:  # abort() did not see the new socket
+            raise ConnectionAbortedError
+        secure.do_handshake()
+        return secure
+
+    def exchange(self, sock: socket.socket, fetch: Fetch) -> Response:
+        sock.sendall(fetch.request)
+        while (response := self.parser.feed(sock.recv(CHUNK_BYTES))) is None:
+            self.hurry(sock, fetch)
+        if not response.keep_alive or self.job.connection == "per-fetch":
+            self.close()
+        return response
+
+    def set_patience(self, sock: socket.socket, timeout_ns: int) -> None:
+        """Bound each blocking call by ``settimeout``: an SSLSocket waits again when the kernel's time-out is over."""
+        sock.settimeout(timeout_ns / 1e9)
+
+    def is_quiet(self, sock: socket.socket) -> bool:
+        """Say whether a connection is still open. What came may be a session ticket, which is no data."""
+        self.patience_is_whole = False
+        sock.settimeout(0)
+        try:
+            sock.recv(1)
+        except OSError as error:
+            return isinstance(error, self.again)
+        return False
 
 
 def seconds_left(fetch: Fetch) -> float:
@@ -245,12 +304,3 @@ def seconds_left(fetch: Fetch) -> float:
     if left <= 0:
         raise TimeoutError
     return left
-
-
-def is_quiet(sock: socket.socket) -> bool:
-    """Say whether a connection is as it was left: open, and with no bytes that nobody asked for."""
-    try:
-        sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-    except OSError as error:
-        return isinstance(error, BlockingIOError)
-    return False

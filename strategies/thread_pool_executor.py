@@ -64,6 +64,7 @@ class Crawler:
         self.connections: list[Connection] = []
         self.kept: Kept[Open] = Kept()
         self.aborted = False
+        self.context = job.tls_context()
 
     def submit(self, fetch: Fetch) -> None:
         self.frontier.start(fetch)
@@ -85,7 +86,8 @@ class Crawler:
         """Return the connection of this thread."""
         if not hasattr(self.thread, "connection"):
             with self.lock:
-                connection = self.thread.connection = Connection(self)
+                connection = Connection(self) if self.context is None else TlsConnection(self)
+                self.thread.connection = connection
                 self.connections.append(connection)
         found: Connection = self.thread.connection
         return found
@@ -122,11 +124,12 @@ class Connection:
         """Send the request and wait for the whole response. Raises OSError or ProtocolError."""
         if self.origin is not fetch.origin:
             self.change_origin(fetch.origin)
-        if self.sock is not None and not is_usable(self.sock):  # threads take turns, so it may have been idle for long
+        # Threads take turns, so it may have been idle for long.
+        if self.sock is not None and not self.is_usable(self.sock):
             self.close()
         if self.sock is not None:
             if not self.has_full_timeout:
-                set_timeout(self.sock, self.job.timeout_ns)
+                self.set_timeout(self.sock, self.job.timeout_ns)
                 self.has_full_timeout = True
             try:
                 return self.exchange(self.sock, fetch)
@@ -162,7 +165,7 @@ class Connection:
 
     def limit_calls(self, sock: socket.socket, fetch: Fetch) -> None:
         """Limit the next calls to the time that the fetch has left. Raises TimeoutError if it has none."""
-        set_timeout(sock, int(seconds_left(fetch) * 1e9))
+        self.set_timeout(sock, int(seconds_left(fetch) * 1e9))
         self.has_full_timeout = False
 
     def connect(self, fetch: Fetch) -> socket.socket:
@@ -205,13 +208,28 @@ class Connection:
         if self.aborted:
             raise ConnectionAbortedError
 
+    def set_timeout(self, sock: socket.socket, timeout_ns: int) -> None:
+        """Limit each blocking call, in the kernel: ``settimeout`` would call poll() before each of them."""
+        seconds, rest_ns = divmod(timeout_ns, 1_000_000_000)
+        timeval = struct.pack("@ll", seconds, max(1, rest_ns // 1000))  # all zero means no limit
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeval)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeval)
+
+    def is_usable(self, sock: socket.socket) -> bool:
+        """Return whether a kept connection is still open and has received nothing since."""
+        try:
+            sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except OSError as error:
+            return isinstance(error, BlockingIOError)
+        return False
+
     def abort(self) -> None:
         """End a call in which another thread is blocked on this connection, and let the next ones fail."""
         self.aborted = True
         sock = self.sock
         if sock is not None:
             with contextlib.suppress(OSError):  # its thread has just closed it
-                sock.shutdown(socket.SHUT_RDWR)
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)  # SSLSocket's own would drop what its thread is using
 
     def close(self) -> None:
         sock, self.sock = self.sock, None
@@ -219,12 +237,50 @@ class Connection:
             sock.close()
 
 
-def set_timeout(sock: socket.socket, timeout_ns: int) -> None:
-    """Limit each blocking call, in the kernel: ``settimeout`` would call poll() before each of them."""
-    seconds, rest_ns = divmod(timeout_ns, 1_000_000_000)
-    timeval = struct.pack("@ll", seconds, max(1, rest_ns // 1000))  # all zero means no limit
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeval)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeval)
+class TlsConnection(Connection):
+    """The same over TLS, with an ``SSLSocket``: its calls block like those of a socket, and encrypt and decrypt."""
+
+    __slots__ = ("again",)
+
+    def __init__(self, crawler: Crawler) -> None:
+        from inflight.strategies.core.tls import SSLWantReadError
+
+        super().__init__(crawler)
+        self.again = SSLWantReadError
+
+    def connect_to(self, family: socket.AddressFamily, address: Any, fetch: Fetch) -> socket.socket:
+        sock = super().connect_to(family, address, fetch)
+        assert self.crawler.context is not None
+        sock.settimeout(seconds_left(fetch))
+        secure = self.sock = self.crawler.context.wrap_socket(
+            sock, server_hostname=fetch.origin.host, do_handshake_on_connect=False, suppress_ragged_eofs=False
+        )
+        if self.aborted:  # abort() did not see the new socket
+            raise ConnectionAbortedError
+        secure.do_handshake()
+        return secure
+
+    def exchange(self, sock: socket.socket, fetch: Fetch) -> Response:
+        sock.sendall(fetch.request)
+        while (response := self.parser.feed(sock.recv(CHUNK_BYTES))) is None:
+            self.limit_calls(sock, fetch)
+        if not response.keep_alive or self.job.connection == "per-fetch":
+            self.close()
+        return response
+
+    def set_timeout(self, sock: socket.socket, timeout_ns: int) -> None:
+        """Limit each blocking call by ``settimeout``: an SSLSocket waits again when the kernel's time-out is over."""
+        sock.settimeout(timeout_ns / 1e9)
+
+    def is_usable(self, sock: socket.socket) -> bool:
+        """Return whether a kept connection is still open. What came may be a session ticket, which is no data."""
+        self.has_full_timeout = False
+        sock.settimeout(0)
+        try:
+            sock.recv(1)
+        except OSError as error:
+            return isinstance(error, self.again)
+        return False
 
 
 def seconds_left(fetch: Fetch) -> float:
@@ -233,12 +289,3 @@ def seconds_left(fetch: Fetch) -> float:
     if left <= 0:
         raise TimeoutError
     return left
-
-
-def is_usable(sock: socket.socket) -> bool:
-    """Return whether a kept connection is still open and has received nothing since."""
-    try:
-        sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-    except OSError as error:
-        return isinstance(error, BlockingIOError)
-    return False
