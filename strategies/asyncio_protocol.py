@@ -1,14 +1,17 @@
 """Native coroutines on asyncio's transports and protocols: the loop calls back, and a future wakes the worker."""
 
 import asyncio
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
-from inflight.strategies.core.http1 import ProtocolError, Response, ResponseParser, is_stale
+from inflight.strategies.core.http1 import ClosedEarlyError, ProtocolError, Response, ResponseParser, is_stale
 from inflight.strategies.core.kept import Kept
 from inflight.strategies.core.page import Fetch, Origin
 from inflight.strategies.core.work import consume
+
+if TYPE_CHECKING:
+    from inflight.strategies.core.tls import SSLContext
 
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ()
@@ -31,11 +34,12 @@ async def main(job: Job, frontier: Frontier) -> None:
     for fetch in frontier.roots():
         queue.put_nowait(fetch)
     connecting = asyncio.Semaphore(CONNECTING)
+    context = job.tls_context()
     kept: Kept[Exchange] = Kept()
     try:
         async with asyncio.TaskGroup() as group:
             workers = [
-                group.create_task(work(job, frontier, queue, Connection(job, connecting, kept)))
+                group.create_task(work(job, frontier, queue, Connection(job, connecting, kept, context)))
                 for _ in range(job.max_in_flight)
             ]
             await queue.join()
@@ -104,7 +108,11 @@ class Exchange(asyncio.Protocol):
 
     def eof_received(self) -> None:
         self.usable = False
-        if self.response is not None:
+        if self.response is None or self.response.done():
+            return
+        if is_cut(self.transport):
+            self.response.set_exception(ClosedEarlyError())
+        else:
             self.data_received(b"")
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -124,10 +132,13 @@ class Exchange(asyncio.Protocol):
 class Connection:
     """One connection, opened when first needed and kept as long as the server and the job keep it."""
 
-    __slots__ = ("connecting", "exchange", "job", "kept", "origin")
+    __slots__ = ("connecting", "context", "exchange", "job", "kept", "origin")
 
-    def __init__(self, job: Job, connecting: asyncio.Semaphore, kept: Kept[Exchange]) -> None:
+    def __init__(
+        self, job: Job, connecting: asyncio.Semaphore, kept: Kept[Exchange], context: "SSLContext | None"
+    ) -> None:
         self.job = job
+        self.context = context
         self.connecting = connecting
         self.kept = kept
         self.exchange: Exchange | None = None
@@ -156,7 +167,9 @@ class Connection:
     async def connect(self, origin: Origin) -> Exchange:
         loop = asyncio.get_running_loop()
         async with self.connecting:
-            _, self.exchange = await loop.create_connection(lambda: Exchange(self.job), origin.host, origin.port)
+            _, self.exchange = await loop.create_connection(
+                lambda: Exchange(self.job), origin.host, origin.port, ssl=self.context
+            )
         return self.exchange
 
     async def change_origin(self, origin: Origin) -> None:
@@ -173,3 +186,12 @@ class Connection:
         exchange, self.exchange = self.exchange, None
         if exchange is not None:
             await exchange.abort()
+
+
+def is_cut(transport: asyncio.Transport) -> bool:
+    """Return whether a connection over TLS has ended without close_notify: the loop does not tell this from its end."""
+    if (connection := transport.get_extra_info("ssl_object")) is None:
+        return False
+    from inflight.strategies.core.tls import has_ended_properly
+
+    return not has_ended_properly(connection)

@@ -3,14 +3,24 @@
 import asyncio
 import contextlib
 from collections import deque
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
-from inflight.strategies.core.http1 import CHUNK_BYTES, ProtocolError, Response, ResponseParser, is_stale
+from inflight.strategies.core.http1 import (
+    CHUNK_BYTES,
+    ClosedEarlyError,
+    ProtocolError,
+    Response,
+    ResponseParser,
+    is_stale,
+)
 from inflight.strategies.core.kept import Kept
 from inflight.strategies.core.page import Fetch, Origin
 from inflight.strategies.core.work import consume
+
+if TYPE_CHECKING:
+    from inflight.strategies.core.tls import SSLContext
 
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ()
@@ -45,6 +55,7 @@ class Crawler:
         self.frontier = frontier
         self.waiting = deque(frontier.roots())
         self.connecting = asyncio.Semaphore(CONNECTING)
+        self.context = job.tls_context()
         self.connections: list[Connection] = []
         self.idle: list[Connection] = []
         self.kept: Kept[Open] = Kept()
@@ -75,7 +86,7 @@ class Crawler:
         """Return a connection that no task uses."""
         if self.idle:
             return self.idle.pop()
-        connection = Connection(self.job, self.connecting, self.kept)
+        connection = Connection(self.job, self.connecting, self.kept, self.context)
         self.connections.append(connection)
         return connection
 
@@ -102,10 +113,11 @@ Open = tuple[Reader, asyncio.StreamWriter, ResponseParser]
 class Connection:
     """One connection, opened when first needed and kept as long as the server and the job keep it."""
 
-    __slots__ = ("connecting", "job", "kept", "origin", "parser", "reader", "writer")
+    __slots__ = ("connecting", "context", "job", "kept", "origin", "parser", "reader", "writer")
 
-    def __init__(self, job: Job, connecting: asyncio.Semaphore, kept: Kept[Open]) -> None:
+    def __init__(self, job: Job, connecting: asyncio.Semaphore, kept: Kept[Open], context: "SSLContext | None") -> None:
         self.job = job
+        self.context = context
         self.connecting = connecting
         self.kept = kept
         self.reader: Reader
@@ -133,6 +145,8 @@ class Connection:
         while response is None:
             data = await self.reader.read(CHUNK_BYTES)
             self.reader.unread_bytes -= len(data)
+            if not data and self.context is not None:
+                check_end(writer)
             response = self.parser.feed(data)
         if not response.keep_alive or self.job.connection == "per-fetch":
             await self.close()
@@ -145,7 +159,7 @@ class Connection:
         self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
         async with self.connecting:
             transport, protocol = await loop.create_connection(
-                lambda: asyncio.StreamReaderProtocol(reader), origin.host, origin.port
+                lambda: asyncio.StreamReaderProtocol(reader), origin.host, origin.port, ssl=self.context
             )
         self.writer = asyncio.StreamWriter(transport, protocol, reader, loop)
         return self.writer
@@ -166,6 +180,14 @@ class Connection:
         writer, self.writer = self.writer, None
         if writer is not None:
             await abort(writer)
+
+
+def check_end(writer: asyncio.StreamWriter) -> None:
+    """Raise ClosedEarlyError when a connection over TLS was cut: the stream does not tell this from its end."""
+    from inflight.strategies.core.tls import has_ended_properly
+
+    if not has_ended_properly(writer.get_extra_info("ssl_object")):
+        raise ClosedEarlyError
 
 
 async def abort(writer: asyncio.StreamWriter) -> None:

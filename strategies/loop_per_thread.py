@@ -10,7 +10,14 @@ from typing import Any, Literal
 
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
-from inflight.strategies.core.http1 import CHUNK_BYTES, ProtocolError, Response, ResponseParser, is_stale
+from inflight.strategies.core.http1 import (
+    CHUNK_BYTES,
+    ClosedEarlyError,
+    ProtocolError,
+    Response,
+    ResponseParser,
+    is_stale,
+)
 from inflight.strategies.core.kept import MAX_KEPT, Kept
 from inflight.strategies.core.page import Fetch, Origin
 from inflight.strategies.core.work import consume
@@ -87,6 +94,7 @@ class Shared:
         self.most = min(usable_cores(), job.max_in_flight)
         self.stopped = False
         self.bug: BaseException | None = None
+        self.context = job.tls_context()
 
     def run(self) -> None:
         """Block until nothing waits and nothing is in flight, or a loop hit a bug."""
@@ -253,6 +261,8 @@ class Connection:
         while response is None:
             data = await self.reader.read(CHUNK_BYTES)
             self.reader.unread_bytes -= len(data)
+            if not data and self.own.shared.context is not None:
+                check_end(writer)
             response = self.parser.feed(data)
         if not response.keep_alive or self.job.connection == "per-fetch":
             await self.close()
@@ -265,7 +275,7 @@ class Connection:
         self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
         async with self.own.connecting:
             transport, protocol = await loop.create_connection(
-                lambda: asyncio.StreamReaderProtocol(reader), origin.host, origin.port
+                lambda: asyncio.StreamReaderProtocol(reader), origin.host, origin.port, ssl=self.own.shared.context
             )
         self.writer = asyncio.StreamWriter(transport, protocol, reader, loop)
         return self.writer
@@ -286,6 +296,14 @@ class Connection:
         writer, self.writer = self.writer, None
         if writer is not None:
             await abort(writer)
+
+
+def check_end(writer: asyncio.StreamWriter) -> None:
+    """Raise ClosedEarlyError when a connection over TLS was cut: the stream does not tell this from its end."""
+    from inflight.strategies.core.tls import has_ended_properly
+
+    if not has_ended_properly(writer.get_extra_info("ssl_object")):
+        raise ClosedEarlyError
 
 
 async def abort(writer: asyncio.StreamWriter) -> None:
