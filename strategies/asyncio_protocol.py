@@ -120,7 +120,8 @@ class Exchange(asyncio.Protocol):
         if not self.lost.done():  # cancelled with the task that waits for it
             self.lost.set_result(None)
         if self.response is not None and not self.response.done():
-            self.response.set_exception(error or ConnectionAbortedError())
+            # uvloop does not call eof_received when a connection over TLS is cut.
+            self.response.set_exception(error or ClosedEarlyError())
 
     async def abort(self) -> None:
         """Close the connection at once, and wait until it is closed."""

@@ -37,7 +37,7 @@ class Job:
     @property
     def is_https(self) -> bool:
         """Whether the crawl is one of https. All roots of a crawl have the same scheme, and so has all that follows."""
-        return self.roots[0].startswith("https:")
+        return any(url.startswith("https:") for url in self.roots)
 
     def tls_context(self) -> "SSLContext | None":
         """Make the context of all connections of the crawl, as ``core.tls`` says; None in a crawl of http."""

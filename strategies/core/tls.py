@@ -31,9 +31,8 @@ def has_ended_properly(connection: ssl.SSLObject) -> bool:
     (RFC 9112, section 9.8). Transports of asyncio and uvloop do not tell the two apart; their ``ssl_object`` does.
     """
     try:
-        connection.read(1)
-    except ssl.SSLZeroReturnError:
+        return not connection.read(1)
+    except ssl.SSLZeroReturnError:  # the transport has answered with its own close_notify
         return True
     except ssl.SSLError:
-        pass
-    return False
+        return False
