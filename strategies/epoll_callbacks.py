@@ -12,7 +12,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
@@ -20,6 +20,9 @@ from inflight.strategies.core.http1 import CHUNK_BYTES, ProtocolError, Response,
 from inflight.strategies.core.kept import Kept
 from inflight.strategies.core.page import Fetch, Origin
 from inflight.strategies.core.work import consume
+
+if TYPE_CHECKING:
+    from inflight.strategies.core.tls import SSLSocket
 
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ()
@@ -215,14 +218,103 @@ class Connection:
         if (kept := crawler.kept.take(origin)) is not None:
             self.sock, self.parser = kept
             crawler.watch(self.sock, select.EPOLLIN, self.on_readable)
-            if not is_usable(self.sock):
+            if not self.is_usable(self.sock):
                 self.close()
+
+    def is_usable(self, sock: socket.socket) -> bool:
+        """Return whether a kept connection is still open and has received nothing since."""
+        try:
+            sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except OSError as error:
+            return isinstance(error, BlockingIOError)
+        return False
 
     def close(self) -> None:
         if self.sock is not None:
             self.crawler.stop_watching(self.sock)
             self.sock.close()
             self.sock = None
+
+
+class TlsConnection(Connection):
+    """The same over TLS, with an ``SSLSocket`` that does not block: each call may have to be tried again.
+
+    The bytes that epoll sees are encrypted. They may be no data yet, and one call returns at most one record.
+    """
+
+    __slots__ = ("again",)
+
+    def __init__(self, crawler: "Crawler") -> None:
+        from inflight.strategies.core.tls import SSLWantReadError, SSLWantWriteError
+
+        super().__init__(crawler)
+        self.again = (SSLWantReadError, SSLWantWriteError)
+
+    def on_connected(self) -> None:
+        """Shake hands, unless the attempt to connect failed."""
+        crawler, fetch = self.crawler, self.fetch
+        assert self.sock is not None
+        assert crawler.context is not None
+        assert fetch is not None
+        try:
+            code = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if code:
+                self.on_unconnected(OSError(code, os.strerror(code)))
+                return
+            crawler.stop_watching(self.sock)
+            self.sock = crawler.context.wrap_socket(
+                self.sock, server_hostname=fetch.origin.host, do_handshake_on_connect=False, suppress_ragged_eofs=False
+            )
+        except OSError as error:
+            self.on_error(error)
+        else:
+            crawler.watch(self.sock, select.EPOLLIN, self.shake_hands)
+            self.shake_hands()
+
+    def shake_hands(self) -> None:
+        """Go on with the handshake as far as what came allows; then send the request."""
+        sock = cast("SSLSocket", self.sock)
+        try:
+            sock.do_handshake()
+            self.crawler.watch(sock, select.EPOLLIN, self.on_readable)
+            self.send()
+        except self.again:
+            return
+        except OSError as error:
+            self.on_error(error)
+
+    def send(self) -> None:
+        try:
+            super().send()
+        except self.again:
+            assert self.sock is not None
+            self.crawler.watch(self.sock, select.EPOLLOUT, self.on_writable)
+
+    def on_readable(self) -> None:
+        """Read until the response is whole, or no more data has come: epoll does not see what is decrypted."""
+        assert self.sock is not None
+        if self.fetch is None:
+            if not self.is_usable(self.sock):
+                self.close()
+            return
+        response = None
+        try:
+            while response is None:
+                response = self.parser.feed(self.sock.recv(CHUNK_BYTES))
+        except self.again:
+            return
+        except (OSError, ProtocolError) as error:
+            self.on_error(error)
+            return
+        self.on_response(self.fetch, response)
+
+    def is_usable(self, sock: socket.socket) -> bool:
+        """Return whether a kept connection is still open. What came may be a session ticket, which is no data."""
+        try:
+            sock.recv(1)
+        except OSError as error:
+            return isinstance(error, self.again)
+        return False
 
 
 class Crawler:
@@ -240,6 +332,7 @@ class Crawler:
         self.deadlines: dict[Connection, int] = {}  # the first is the earliest: all fetches get the same time
         self.next_check_ns = 0  # no deadline passes before this time
         self.addresses: dict[Origin, list[Address]] = {}
+        self.context = job.tls_context()
 
     def start_fetches(self) -> None:
         """Start what waits, on idle connections and on new ones up to the cap."""
@@ -247,7 +340,7 @@ class Crawler:
             if self.idle:
                 connection = self.idle.pop()
             elif len(self.connections) < self.job.max_in_flight:
-                connection = Connection(self)
+                connection = Connection(self) if self.context is None else TlsConnection(self)
                 self.connections.append(connection)
             else:
                 return
@@ -297,12 +390,3 @@ class Crawler:
         for sock, _ in self.kept:
             sock.close()
         self.epoll.close()
-
-
-def is_usable(sock: socket.socket) -> bool:
-    """Return whether a kept connection is still open and has received nothing since."""
-    try:
-        sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-    except OSError as error:
-        return isinstance(error, BlockingIOError)
-    return False
