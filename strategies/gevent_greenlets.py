@@ -63,10 +63,11 @@ class Crawler:
         self.over: AsyncResult[None] = AsyncResult()
         self.addresses: dict[Origin, list[Address]] = {}
         self.kept: Kept[Open] = Kept()
+        self.context = job.tls_context()
 
     def work(self) -> None:
         """Fetch one URL after another until killed: the life of one worker."""
-        connection = Connection(self)
+        connection = Connection(self) if self.context is None else TlsConnection(self)
         try:
             while True:
                 connection.idle = self.waiting.empty()
@@ -111,7 +112,7 @@ class Connection:
         """Send the request and wait for the whole response. Raises OSError or ProtocolError."""
         if self.origin is not fetch.origin:
             self.change_origin(fetch.origin)
-        if self.sock is not None and self.idle and not is_quiet(self.sock):
+        if self.sock is not None and self.idle and not self.is_quiet(self.sock):
             self.close()
         if self.sock is not None:
             try:
@@ -169,19 +170,52 @@ class Connection:
             self.sock, self.parser = kept
             self.idle = True
 
+    def is_quiet(self, sock: cooperative.socket) -> bool:
+        """Return whether a kept connection is still open and has received nothing since."""
+        sock.setblocking(False)  # it then does not wait in the hub for what to read
+        try:
+            sock.recv(1, socket.MSG_PEEK)
+        except OSError as error:
+            return isinstance(error, BlockingIOError)
+        finally:
+            sock.setblocking(True)
+        return False
+
     def close(self) -> None:
         if self.sock is not None:
             self.sock.close()
             self.sock = None
 
 
-def is_quiet(sock: cooperative.socket) -> bool:
-    """Return whether a kept connection is still open and has received nothing since."""
-    sock.setblocking(False)  # it then does not wait in the hub for what to read
-    try:
-        sock.recv(1, socket.MSG_PEEK)
-    except OSError as error:
-        return isinstance(error, BlockingIOError)
-    finally:
-        sock.setblocking(True)
-    return False
+class TlsConnection(Connection):
+    """The same over TLS, with gevent's ``SSLSocket``: its calls switch to the hub as those of its socket do."""
+
+    __slots__ = ()
+
+    def connect_to(self, family: socket.AddressFamily, address: Any) -> cooperative.socket:
+        from gevent.ssl import SSLSocket
+
+        sock = super().connect_to(family, address)
+        assert self.origin is not None
+        secure = self.sock = SSLSocket(
+            sock,
+            server_hostname=self.origin.host,
+            do_handshake_on_connect=False,
+            suppress_ragged_eofs=False,
+            _context=self.crawler.context,  # its public way is a context of a class of gevent's
+        )
+        secure.do_handshake()
+        return secure
+
+    def is_quiet(self, sock: cooperative.socket) -> bool:
+        """Return whether a kept connection is still open. What came may be a session ticket, which is no data."""
+        from inflight.strategies.core.tls import SSLWantReadError
+
+        sock.setblocking(False)
+        try:
+            sock.recv(1)
+        except OSError as error:
+            return isinstance(error, SSLWantReadError)
+        finally:
+            sock.setblocking(True)
+        return False

@@ -1,9 +1,11 @@
 """Native coroutines on trio: workers in a nursery, cancel scopes for deadlines, trio's own sockets."""
 
+import contextlib
 import math
 import socket
 import threading
-from typing import Any, Literal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal
 
 import trio
 
@@ -14,12 +16,15 @@ from inflight.strategies.core.kept import Kept
 from inflight.strategies.core.page import Fetch, Origin
 from inflight.strategies.core.work import consume
 
+if TYPE_CHECKING:
+    from inflight.strategies.core.tls import SSLContext
+
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ("trio",)
 GROUP = "one thread"
 
 Address = tuple[socket.AddressFamily, Any]
-Open = tuple[trio.socket.SocketType, ResponseParser]
+Open = tuple["trio.socket.SocketType | TlsSocket", ResponseParser]
 
 
 def crawl(job: Job, frontier: Frontier) -> None:
@@ -59,6 +64,7 @@ class Crawler:
         self.over = trio.Event()
         self.addresses: dict[Origin, list[Address]] = {}
         self.kept: Kept[Open] = Kept()
+        self.context = job.tls_context()
 
     def put(self, found: Any) -> None:
         for fetch in found:
@@ -100,7 +106,7 @@ class Connection:
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
         self.job = crawler.job
-        self.sock: trio.socket.SocketType | None = None
+        self.sock: trio.socket.SocketType | TlsSocket | None = None
         self.origin: Origin | None = None
         self.parser: ResponseParser
         self.idle = False
@@ -121,7 +127,7 @@ class Connection:
         self.close()
         return await self.exchange(await self.connect(fetch.origin), fetch)
 
-    async def exchange(self, sock: trio.socket.SocketType, fetch: Fetch) -> Response:
+    async def exchange(self, sock: "trio.socket.SocketType | TlsSocket", fetch: Fetch) -> Response:
         unsent = fetch.request
         while unsent:
             unsent = unsent[await sock.send(unsent) :]
@@ -132,7 +138,7 @@ class Connection:
             self.close()
         return response
 
-    async def connect(self, origin: Origin) -> trio.socket.SocketType:
+    async def connect(self, origin: Origin) -> "trio.socket.SocketType | TlsSocket":
         """Connect to the first address of the host that accepts."""
         self.parser = ResponseParser(self.job.max_header_bytes, self.job.max_body_bytes)
         *others, last = await self.resolve(origin)
@@ -143,11 +149,16 @@ class Connection:
                 self.close()
         return await self.connect_to(*last)
 
-    async def connect_to(self, family: socket.AddressFamily, address: Any) -> trio.socket.SocketType:
+    async def connect_to(self, family: socket.AddressFamily, address: Any) -> "trio.socket.SocketType | TlsSocket":
         sock = self.sock = trio.socket.socket(family, socket.SOCK_STREAM)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         await sock.connect(address)
-        return sock
+        if self.crawler.context is None or self.origin is None:
+            return sock
+        secure = TlsSocket(sock, self.crawler.context, self.origin.host)
+        await secure.shake_hands()
+        self.sock = secure
+        return secure
 
     async def resolve(self, origin: Origin) -> list[Address]:
         """Look up the addresses of a host once."""
@@ -172,6 +183,46 @@ class Connection:
         if self.sock is not None:
             self.sock.close()
             self.sock = None
+
+
+class TlsSocket:
+    """A socket over TLS: trio's stream, which encrypts and decrypts in memory, with the functions of a socket."""
+
+    __slots__ = ("sock", "stream")
+
+    def __init__(self, sock: trio.socket.SocketType, context: "SSLContext", host: str) -> None:
+        self.sock = sock
+        self.stream = trio.SSLStream(trio.SocketStream(sock), context, server_hostname=host)
+
+    async def shake_hands(self) -> None:
+        with socket_errors():
+            await self.stream.do_handshake()
+
+    async def send(self, data: bytes) -> int:
+        with socket_errors():
+            await self.stream.send_all(data)
+        return len(data)
+
+    async def recv(self, most_bytes: int) -> bytes:
+        """Return what has come, at most one record; b"" after a close_notify. Raises SSLEOFError without one."""
+        with socket_errors():
+            return bytes(await self.stream.receive_some(most_bytes))
+
+    def is_readable(self) -> bool:
+        return self.sock.is_readable()
+
+    def close(self) -> None:
+        """Close the socket at once: the stream's own way would wait until the peer has read a close_notify."""
+        self.sock.close()
+
+
+@contextlib.contextmanager
+def socket_errors() -> Iterator[None]:
+    """Raise the errors of a socket and of TLS that trio's streams wrap in one of their own."""
+    try:
+        yield
+    except trio.BrokenResourceError as error:
+        raise (error.__cause__ if isinstance(error.__cause__, OSError) else ConnectionResetError()) from error
 
 
 async def look_up(host: str, port: int) -> list[Any]:
