@@ -262,7 +262,7 @@ class Connection:
         sock = self.sock
         if sock is not None:
             with contextlib.suppress(OSError):  # its thread has just closed it
-                sock.shutdown(socket.SHUT_RDWR)
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)  # SSLSocket's own would drop what its thread is using
 
     def close(self) -> None:
         sock, self.sock = self.sock, None
