@@ -23,6 +23,9 @@ STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ("trio",)
 GROUP = "one thread"
 
+TICKET_S = 0.01
+"""How long to wait for more, when something has come over TLS on an idle connection."""
+
 Address = tuple[socket.AddressFamily, Any]
 Open = tuple["trio.socket.SocketType | TlsSocket", ResponseParser]
 
@@ -117,7 +120,9 @@ class Connection:
         if self.origin is not fetch.origin:
             self.change_origin(fetch.origin)
         if self.sock is not None and self.idle and self.sock.is_readable():  # closed, or with bytes nobody asked for
-            self.close()
+            is_usable = isinstance(self.sock, TlsSocket) and await self.sock.has_only_tickets()
+            if not is_usable:
+                self.close()
         if self.sock is not None:
             try:
                 return await self.exchange(self.sock, fetch)
@@ -210,6 +215,12 @@ class TlsSocket:
 
     def is_readable(self) -> bool:
         return self.sock.is_readable()
+
+    async def has_only_tickets(self) -> bool:
+        """Return whether what has come is no data, but session tickets. trio's stream cannot read without waiting."""
+        with contextlib.suppress(OSError), trio.move_on_after(TICKET_S) as wait:
+            await self.recv(1)
+        return wait.cancelled_caught and not self.sock.is_readable()
 
     def close(self) -> None:
         """Close the socket at once: the stream's own way would wait until the peer has read a close_notify."""
