@@ -11,6 +11,7 @@ from inflight.strategies.process_pool import Ended, Pool, crawl_in, serve
 
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ()
+TLS_BYTES_EACH = 310_000
 GROUP = "cores"
 VARIANT_OF = "process_pool"
 LEAST_PYTHON = (3, 14)

@@ -33,6 +33,7 @@ from inflight.strategies.core.work import consume, consumed_elsewhere
 
 STACK: Literal["shared", "own"] = "shared"
 REQUIRES: tuple[str, ...] = ()
+TLS_BYTES_EACH = 310_000
 GROUP = "cores"
 
 CONNECTING = 256

@@ -155,6 +155,12 @@ def test_the_core_needs_of_the_rest_the_type_of_a_job_alone() -> None:
     assert not any("strategies.base" in imported(name, at_start_only=True) for name in modules("strategies.core"))
 
 
+@pytest.mark.parametrize("name", [name for name in strategies.names() if strategies.describe(name).stack == "shared"])
+def test_a_crawl_of_http_does_not_pay_for_tls(name: str) -> None:
+    assert "ssl" not in imported(f"strategies.{name}")
+    assert not loaded_with(f"strategies.{name}") & {"strategies.core.tls", "gevent.ssl"}
+
+
 def test_a_strategy_imports_the_core_and_its_own_package_only() -> None:
     for strategy in strategies.names():
         described = strategies.describe(strategy)
