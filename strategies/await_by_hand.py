@@ -12,8 +12,8 @@ import selectors
 import socket
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from collections.abc import Coroutine, Generator
+from typing import TYPE_CHECKING, Any, Literal
 
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
@@ -32,7 +32,6 @@ GROUP = "asyncio"
 
 Address = tuple[socket.AddressFamily, Any]
 Open = tuple[socket.socket, ResponseParser]
-T = TypeVar("T")
 
 
 def crawl(job: Job, frontier: Frontier) -> None:
@@ -221,6 +220,9 @@ class Connection:
 
     __slots__ = ("addresses", "job", "kept", "loop", "origin", "parser", "sock", "waiter")
 
+    again: type[OSError] | tuple[type[OSError], ...] = BlockingIOError
+    """What a call raises that must be tried again after the next event."""
+
     def __init__(self, loop: Loop, job: Job, addresses: dict[Origin, list[Address]], kept: Kept[Open]) -> None:
         self.loop = loop
         self.job = job
@@ -246,7 +248,7 @@ class Connection:
         return await self.exchange(sock, fetch)
 
     async def exchange(self, sock: socket.socket, fetch: Fetch) -> Response:
-        unsent = send_at_once(sock, fetch.request)
+        unsent = self.send_at_once(sock, fetch.request)
         if unsent:
             await self.send(sock, unsent)
         response = None
@@ -254,7 +256,7 @@ class Connection:
             await self.event()
             try:
                 response = self.parser.feed(sock.recv(CHUNK_BYTES))
-            except BlockingIOError:  # nothing to read: the selector may be wrong (select(2), BUGS)
+            except self.again:  # nothing to read: the selector may be wrong (select(2), BUGS)
                 continue
         if not response.keep_alive or self.job.connection == "per-fetch":
             self.close()
@@ -278,8 +280,15 @@ class Connection:
         self.loop.selector.modify(sock, selectors.EVENT_WRITE, self.on_event)
         while unsent:
             await self.event()
-            unsent = send_at_once(sock, unsent)
+            unsent = self.send_at_once(sock, unsent)
         self.loop.selector.modify(sock, selectors.EVENT_READ, self.on_event)
+
+    def send_at_once(self, sock: socket.socket, data: bytes) -> bytes:
+        """Send what the kernel takes now, nearly always everything; return the rest."""
+        try:
+            return data[sock.send(data) :]
+        except self.again:
+            return data
 
     async def connect(self, origin: Origin) -> socket.socket:
         """Connect to the first address of the host that accepts."""
@@ -347,12 +356,13 @@ class Connection:
 
 
 class TlsConnection(Connection):
-    """The same over TLS, with an ``SSLSocket`` that does not block: each call may have to wait and be tried again.
+    """The same over TLS, with an ``SSLSocket`` that does not block: each call may have to be tried again.
 
-    The bytes that the selector sees are encrypted. They may be no data yet, and one call returns at most one record.
+    The bytes that the selector sees are encrypted, and may be no data yet. One call returns the data of at most one
+    record, and leaves the next record in the kernel, where the selector sees it.
     """
 
-    __slots__ = ("context", "want_read", "want_write")
+    __slots__ = ("again", "context")
 
     def __init__(
         self, loop: Loop, job: Job, addresses: dict[Origin, list[Address]], kept: Kept[Open], context: "SSLContext"
@@ -361,20 +371,7 @@ class TlsConnection(Connection):
 
         super().__init__(loop, job, addresses, kept)
         self.context = context
-        self.want_read, self.want_write = SSLWantReadError, SSLWantWriteError
-
-    async def call(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Call a function of the SSLSocket as often as it takes, and wait for what it wants before each new try."""
-        while True:
-            try:
-                return function(*arguments)
-            except self.want_read:
-                await self.event()
-            except self.want_write:
-                assert self.sock is not None
-                self.loop.selector.modify(self.sock, selectors.EVENT_WRITE, self.on_event)
-                await self.event()
-                self.loop.selector.modify(self.sock, selectors.EVENT_READ, self.on_event)
+        self.again = (SSLWantReadError, SSLWantWriteError)
 
     async def connect_to(self, family: socket.AddressFamily, address: Any) -> socket.socket:
         sock = await super().connect_to(family, address)
@@ -384,21 +381,13 @@ class TlsConnection(Connection):
             sock, server_hostname=self.origin.host, do_handshake_on_connect=False, suppress_ragged_eofs=False
         )
         self.loop.selector.register(secure, selectors.EVENT_READ, self.on_event)
-        await self.call(secure.do_handshake)
-        return secure
-
-    async def exchange(self, sock: socket.socket, fetch: Fetch) -> Response:
-        unsent = fetch.request
-        while unsent:
-            unsent = unsent[await self.call(sock.send, unsent) :]
-        await self.event()
-        response = None
-        while response is None:
-            data = await self.call(sock.recv, CHUNK_BYTES)
-            response = self.parser.feed(data)
-        if not response.keep_alive or self.job.connection == "per-fetch":
-            self.close()
-        return response
+        while True:
+            try:
+                secure.do_handshake()
+            except self.again:
+                await self.event()
+            else:
+                return secure
 
     def on_event(self) -> None:
         """Resolve the future that is waited for. Without one, what came may be a session ticket, which is no data."""
@@ -410,16 +399,8 @@ class TlsConnection(Connection):
         try:
             sock.recv(1)
         except OSError as error:
-            return isinstance(error, self.want_read)
+            return isinstance(error, self.again)
         return False
-
-
-def send_at_once(sock: socket.socket, data: bytes) -> bytes:
-    """Send what the kernel takes now, nearly always everything; return the rest."""
-    try:
-        return data[sock.send(data) :]
-    except BlockingIOError:
-        return data
 
 
 # Deadlines, cancellation, and a queue: what else a crawler needs of a library of coroutines

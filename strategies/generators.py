@@ -13,7 +13,7 @@ import selectors
 import socket
 import time
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from inflight.strategies.base import Job
@@ -225,6 +225,9 @@ class Connection:
 
     __slots__ = ("addresses", "job", "kept", "loop", "origin", "parser", "sock", "waiter")
 
+    again: type[OSError] | tuple[type[OSError], ...] = BlockingIOError
+    """What a call raises that must be tried again after the next event."""
+
     def __init__(self, loop: Loop, job: Job, addresses: dict[Origin, list[Address]], kept: Kept[Open]) -> None:
         self.loop = loop
         self.job = job
@@ -250,7 +253,7 @@ class Connection:
         return (yield from self.exchange(sock, fetch))
 
     def exchange(self, sock: socket.socket, fetch: Fetch) -> Coroutine[Response]:
-        unsent = send_at_once(sock, fetch.request)
+        unsent = self.send_at_once(sock, fetch.request)
         if unsent:
             yield from self.send(sock, unsent)
         response = None
@@ -258,7 +261,7 @@ class Connection:
             yield from self.event()
             try:
                 response = self.parser.feed(sock.recv(CHUNK_BYTES))
-            except BlockingIOError:  # nothing to read: the selector may be wrong (select(2), BUGS)
+            except self.again:  # nothing to read: the selector may be wrong (select(2), BUGS)
                 continue
         if not response.keep_alive or self.job.connection == "per-fetch":
             self.close()
@@ -282,8 +285,15 @@ class Connection:
         self.loop.selector.modify(sock, selectors.EVENT_WRITE, self.on_event)
         while unsent:
             yield from self.event()
-            unsent = send_at_once(sock, unsent)
+            unsent = self.send_at_once(sock, unsent)
         self.loop.selector.modify(sock, selectors.EVENT_READ, self.on_event)
+
+    def send_at_once(self, sock: socket.socket, data: bytes) -> bytes:
+        """Send what the kernel takes now, nearly always everything; return the rest."""
+        try:
+            return data[sock.send(data) :]
+        except self.again:
+            return data
 
     def connect(self, origin: Origin) -> Coroutine[socket.socket]:
         """Connect to the first address of the host that accepts."""
@@ -351,12 +361,13 @@ class Connection:
 
 
 class TlsConnection(Connection):
-    """The same over TLS, with an ``SSLSocket`` that does not block: each call may have to wait and be tried again.
+    """The same over TLS, with an ``SSLSocket`` that does not block: each call may have to be tried again.
 
-    The bytes that the selector sees are encrypted. They may be no data yet, and one call returns at most one record.
+    The bytes that the selector sees are encrypted, and may be no data yet. One call returns the data of at most one
+    record, and leaves the next record in the kernel, where the selector sees it.
     """
 
-    __slots__ = ("context", "want_read", "want_write")
+    __slots__ = ("again", "context")
 
     def __init__(
         self, loop: Loop, job: Job, addresses: dict[Origin, list[Address]], kept: Kept[Open], context: "SSLContext"
@@ -365,20 +376,7 @@ class TlsConnection(Connection):
 
         super().__init__(loop, job, addresses, kept)
         self.context = context
-        self.want_read, self.want_write = SSLWantReadError, SSLWantWriteError
-
-    def call(self, function: Callable[..., T], *arguments: Any) -> Coroutine[T]:
-        """Call a function of the SSLSocket as often as it takes, and wait for what it wants before each new try."""
-        while True:
-            try:
-                return function(*arguments)
-            except self.want_read:
-                yield from self.event()
-            except self.want_write:
-                assert self.sock is not None
-                self.loop.selector.modify(self.sock, selectors.EVENT_WRITE, self.on_event)
-                yield from self.event()
-                self.loop.selector.modify(self.sock, selectors.EVENT_READ, self.on_event)
+        self.again = (SSLWantReadError, SSLWantWriteError)
 
     def connect_to(self, family: socket.AddressFamily, address: Any) -> Coroutine[socket.socket]:
         sock = yield from super().connect_to(family, address)
@@ -388,21 +386,13 @@ class TlsConnection(Connection):
             sock, server_hostname=self.origin.host, do_handshake_on_connect=False, suppress_ragged_eofs=False
         )
         self.loop.selector.register(secure, selectors.EVENT_READ, self.on_event)
-        yield from self.call(secure.do_handshake)
-        return secure
-
-    def exchange(self, sock: socket.socket, fetch: Fetch) -> Coroutine[Response]:
-        unsent = fetch.request
-        while unsent:
-            unsent = unsent[(yield from self.call(sock.send, unsent)) :]
-        yield from self.event()
-        response = None
-        while response is None:
-            data = yield from self.call(sock.recv, CHUNK_BYTES)
-            response = self.parser.feed(data)
-        if not response.keep_alive or self.job.connection == "per-fetch":
-            self.close()
-        return response
+        while True:
+            try:
+                secure.do_handshake()
+            except self.again:
+                yield from self.event()
+            else:
+                return secure
 
     def on_event(self) -> None:
         """Resolve the future that is waited for. Without one, what came may be a session ticket, which is no data."""
@@ -414,16 +404,8 @@ class TlsConnection(Connection):
         try:
             sock.recv(1)
         except OSError as error:
-            return isinstance(error, self.want_read)
+            return isinstance(error, self.again)
         return False
-
-
-def send_at_once(sock: socket.socket, data: bytes) -> bytes:
-    """Send what the kernel takes now, nearly always everything; return the rest."""
-    try:
-        return data[sock.send(data) :]
-    except BlockingIOError:
-        return data
 
 
 # Deadlines, cancellation, and a queue: what else a crawler needs of a library of coroutines
