@@ -61,6 +61,9 @@ class Connection:
 
     __slots__ = ("crawler", "fetch", "origin", "parser", "reused", "sock", "unsent", "untried")
 
+    again: type[OSError] | tuple[type[OSError], ...] = BlockingIOError
+    """What a call raises that must be tried again after the next event."""
+
     def __init__(self, crawler: "Crawler") -> None:
         self.crawler = crawler
         self.sock: socket.socket | None = None
@@ -96,7 +99,7 @@ class Connection:
         assert self.sock is not None
         try:
             sent = self.sock.send(self.unsent)
-        except BlockingIOError:
+        except self.again:
             sent = 0
         self.unsent = self.unsent[sent:]
         if self.unsent:
@@ -119,7 +122,7 @@ class Connection:
             return
         try:
             response = self.parser.feed(self.sock.recv(CHUNK_BYTES))
-        except BlockingIOError:
+        except self.again:
             return
         except (OSError, ProtocolError) as error:
             self.on_error(error)
@@ -282,13 +285,6 @@ class TlsConnection(Connection):
             return
         except OSError as error:
             self.on_error(error)
-
-    def send(self) -> None:
-        try:
-            super().send()
-        except self.again:
-            assert self.sock is not None
-            self.crawler.watch(self.sock, select.EPOLLOUT, self.on_writable)
 
     def on_readable(self) -> None:
         """Read until the response is whole, or no more data has come: epoll does not see what is decrypted."""
