@@ -14,6 +14,7 @@ RULES = {
     "requests": "Request the URL as it is recorded, with the header fields of the shared core.",
     "connections": "With ``keep-alive``, use connections again; with ``per-fetch``, open one for each fetch.",
     "stale": "A kept connection that the server has closed costs no try.",
+    "tls": "A crawl of https trusts the CAs of ``job.ca``, and a certificate that is refused is not tried again.",
     "bugs": "Any other exception is a bug and leaves ``crawl``.",
     "cleanup": "No thread, task, process or descriptor may outlive ``crawl``, even after an error.",
     "work": "Call it once per response, without holding a lock.",

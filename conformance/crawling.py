@@ -33,10 +33,11 @@ class Crawled:
 
     pages: dict[str, Page]
     peak_in_flight: int
+    not_followed: dict[str, int]
 
     def by_path(self) -> dict[str, Page]:
         """Return the record of each path."""
-        return {url[url.index("/", 7) :]: page for url, page in self.pages.items()}
+        return {url[url.index("/", len("https://")) :]: page for url, page in self.pages.items()}
 
     def outcomes(self) -> dict[str, Outcome]:
         """Return for each path its status, or the kind of its error."""
@@ -70,7 +71,7 @@ def crawl(strategy: Strategy, *roots: str, frontier: type[Frontier] = Frontier, 
         raise BrokenRuleError("links", f"fetches started and neither finished nor failed: {front.in_flight}")
     if not front.done:
         raise BrokenRuleError("ends", "crawl returned while fetches waited")
-    return Crawled({page.url: page for page in front.pages()}, front.peak_in_flight)
+    return Crawled({page.url: page for page in front.pages()}, front.peak_in_flight, front.not_followed())
 
 
 def open_what_stays_open() -> None:

@@ -5,20 +5,27 @@ script is data: bytes to send, and steps such as ``CLOSE`` or ``("seen", 3)``. A
 A pause gives a wrong strategy time to show itself; a strategy that is right passes however long a pause is.
 """
 
+import _ssl
 import contextlib
+import ctypes
 import multiprocessing
 import os
 import select
 import signal
 import socket
+import ssl
 import struct
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection as Pipe
+from pathlib import Path
 from typing import Any, NamedTuple
+
+from inflight.fake_server import config
 
 Step = bytes | tuple[Any, ...]
 """Bytes to send, or the name of a method of ``_Connection`` or ``_Stage`` with its arguments, as ``("seen", 3)``."""
@@ -27,6 +34,11 @@ Scripts = Mapping[str, Script]
 """Path -> script; ``*`` stands for all other paths. What has no script is a 404."""
 
 CLOSE, RESET, HANG, MOMENT = ("close",), ("reset",), ("hang",), ("moment",)
+SHAKE_HANDS, READ_HELLO, NOTIFY, SEND_TICKET = ("shake_hands",), ("read_hello",), ("notify",), ("send_ticket",)
+"""Steps of connections over TLS."""
+CERTIFICATES = Path(config.__file__).with_name("certificates")
+CA = str(CERTIFICATES / "ca.pem")
+"""The CA that has signed all certificates of the servers."""
 
 _MOMENT_S = 0.05
 DRIP_S = 0.02
@@ -72,6 +84,12 @@ class Servers:
         server.play(scripts or {})
         return server
 
+    def serve_tls(self, scripts: Scripts, certificate: str = "right", hello: Script = SHAKE_HANDS) -> "Server":
+        """Open a server of https; ``hello`` is played when a connection is new, before its first request."""
+        server = Server(self, self.ask("listen_tls", certificate, hello), "https")
+        server.play(scripts)
+        return server
+
     def end(self) -> None:
         """Close all servers with their connections; the next test begins with new counters."""
         self.ask("end")
@@ -115,10 +133,10 @@ class Servers:
 class Server:
     """The handle of one server."""
 
-    def __init__(self, servers: Servers, port: int) -> None:
+    def __init__(self, servers: Servers, port: int, scheme: str = "http") -> None:
         self.servers = servers
         self.port = port
-        self.url = f"http://127.0.0.1:{port}"
+        self.url = f"{scheme}://127.0.0.1:{port}"
 
     def play(self, scripts: Scripts) -> None:
         """Use these scripts from now on."""
@@ -192,11 +210,12 @@ class _Stage:
         self.is_over = False
 
     def listen(self, host: str, port: int, early: Script) -> int:
-        listener = socket.create_server((host, port), backlog=1024)
-        port = listener.getsockname()[1]
-        self.sockets.add(listener)
-        threading.Thread(target=self.accept, args=(listener, port, early), daemon=True).start()
-        return port
+        return self.accept_at(host, port, _Connection, ((), early))
+
+    def listen_tls(self, certificate: str, hello: Script) -> int:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(CERTIFICATES / f"{certificate}.pem")
+        return self.accept_at("127.0.0.1", 0, partial(_TlsConnection, context), (hello, ()))
 
     def play(self, port: int, scripts: Scripts) -> None:
         self.scripts[port] = scripts
@@ -244,7 +263,17 @@ class _Stage:
             if self.is_over:
                 raise OSError
 
-    def accept(self, listener: socket.socket, port: int, early: Script) -> None:
+    def accept_at(self, host: str, port: int, new: Callable[..., "_Connection"], scripts: tuple[Script, Script]) -> int:
+        """Accept connections at an address from now on: ``new(stage, sock, port)`` of each serves these scripts."""
+        listener = socket.create_server((host, port), backlog=1024)
+        port = listener.getsockname()[1]
+        self.sockets.add(listener)
+        threading.Thread(target=self.accept, args=(listener, port, new, scripts), daemon=True).start()
+        return port
+
+    def accept(
+        self, listener: socket.socket, port: int, new: Callable[..., "_Connection"], scripts: tuple[Script, Script]
+    ) -> None:
         with contextlib.suppress(OSError), listener:
             while True:
                 sock, _ = listener.accept()
@@ -252,8 +281,8 @@ class _Stage:
                 with self.changed:
                     self.connections[port] += 1
                     self.sockets.add(sock)
-                connection = _Connection(self, sock, port)
-                threading.Thread(target=connection.serve, args=(early,), daemon=True).start()
+                connection = new(self, sock, port)
+                threading.Thread(target=connection.serve, args=scripts, daemon=True).start()
 
 
 class _Connection:
@@ -261,13 +290,15 @@ class _Connection:
 
     def __init__(self, stage: _Stage, sock: socket.socket, port: int) -> None:
         self.stage, self.sock, self.port = stage, sock, port
+        self.number = stage.connections[port]
         self.earlier = 0
         self.tries = 0
         self.is_open = True
         self.is_answered = False
 
-    def serve(self, early: Script) -> None:
-        with contextlib.suppress(OSError), self.sock:
+    def serve(self, hello: Script, early: Script) -> None:
+        with contextlib.suppress(OSError):
+            self.play(hello)
             # With "Connection: close" too, it is the client's part to close.
             while self.is_open and (head := self.read_head(early)):
                 target = head.split(" ")[1]
@@ -275,6 +306,7 @@ class _Connection:
                 scripts = self.stage.scripts[self.port]
                 self.play(scripts.get(target) or scripts.get("*", NOT_FOUND))
                 self.earlier += 1
+        self.sock.close()
         with self.stage.changed:
             self.stage.sockets.discard(self.sock)
 
@@ -314,6 +346,10 @@ class _Connection:
     def by_try(self, *scripts: Script) -> None:
         """Play the first script for the first request of the path, and so on; the last one for all others."""
         self.play(scripts[min(self.tries, len(scripts) - 1)])
+
+    def by_connection(self, first: Script, later: Script) -> None:
+        """Play one script on the first connection to the server, and another one on all others."""
+        self.play(first if self.number == 1 else later)
 
     def by_use(self, new: Script, kept: Script) -> None:
         """Play one script for the first request of a connection, and another one for all others."""
@@ -356,6 +392,60 @@ class _Connection:
         """Reset the connection."""
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_0)
         self.close()
+
+
+class _TlsConnection(_Connection):
+    """One connection over TLS; its methods are further steps of scripts."""
+
+    def __init__(self, context: ssl.SSLContext, stage: _Stage, sock: socket.socket, port: int) -> None:
+        super().__init__(stage, sock, port)
+        self.context = context
+
+    def read_hello(self) -> None:
+        """Read what the client sends first, so that the connection is closed and not reset with it unread."""
+        self.sock.recv(65_536)
+
+    def shake_hands(self) -> None:
+        """Encrypt from now on. Tickets follow at once, as OpenSSL sends them."""
+        raw = self.sock
+        self.sock = self.context.wrap_socket(raw, server_side=True, do_handshake_on_connect=False)
+        with self.stage.changed:
+            self.stage.sockets.discard(raw)
+            self.stage.sockets.add(self.sock)
+        self.sock.do_handshake()
+
+    def notify(self) -> None:
+        """Say that no more comes (close_notify), and do not wait for the client's part of it."""
+        assert isinstance(self.sock, ssl.SSLSocket)
+        self.sock.setblocking(False)
+        with contextlib.suppress(OSError):  # it would wait, or the client has gone
+            self.sock.unwrap()
+
+    def records(self, data: bytes, size: int) -> None:
+        """Send bytes in records of this size, as fast as they go."""
+        self.answer()
+        with contextlib.suppress(OSError):  # the client has gone
+            for start in range(0, len(data), size):
+                self.sock.sendall(data[start : start + size])
+
+    def send_ticket(self) -> None:
+        """Send a session ticket, which a server may do at any time (RFC 8446, section 4.6.1).
+
+        The ``ssl`` module has no function for it, but OpenSSL has: its connection stands before the context in the
+        object of ``_ssl``.
+        """
+        assert isinstance(self.sock, ssl.SSLSocket)
+        assert NEW_TICKET is not None
+        inner = self.sock._sslobj  # type: ignore[attr-defined]  # noqa: SLF001
+        length = type(inner).__basicsize__ // ctypes.sizeof(ctypes.c_void_p)
+        words = [*(ctypes.c_void_p * length).from_address(id(inner))]
+        connection = words[words.index(id(self.context)) - 1]
+        NEW_TICKET(ctypes.c_void_p(connection))
+        self.sock.do_handshake()  # it sends what waits
+
+
+NEW_TICKET = getattr(ctypes.CDLL(getattr(_ssl, "__file__", None)), "SSL_new_session_ticket", None)
+"""A function of OpenSSL 3; None: Python has another library, or does not export its functions."""
 
 
 def response(status: int = 200, body: bytes = b"", kind: str | None = "text/html", **fields: str) -> bytes:

@@ -29,7 +29,9 @@ class Subject:
         self.max_in_flight = described.most_in_flight or 10**6
         """Maximum number of fetches that the model can keep in flight."""
         self.limits = exceptions.limits_of(name)
+        self.no_tls = described.no_tls
         self.serve: Callable[..., Server] = servers.serve
+        self.serve_tls: Callable[..., Server] = servers.serve_tls
 
     def crawl(self, *roots: str, **options: Any) -> Crawled:
         """Crawl from the roots, and check what holds for every crawl."""
@@ -44,6 +46,11 @@ class Subject:
         """Skip the test for a strategy that does this in another process or interpreter."""
         if where := exceptions.OUT_OF_REACH.get(self.name):
             pytest.skip(f"it {what} {where}, where a test cannot change it")
+
+    def needs_tls(self) -> None:
+        """Skip the test for a strategy that cannot crawl https."""
+        if self.no_tls:
+            pytest.skip(f"it cannot crawl https: {self.no_tls}")
 
     def limited(self, paths: Iterable[str]) -> list[str]:
         """Return the paths at which the library has a limit."""

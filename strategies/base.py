@@ -109,9 +109,9 @@ class Strategy(Protocol):
 
     ``inflight check NAME`` tests these rules.
 
-    ``job.tls_context()`` makes the context of a crawl of https; call it once. Only then import ``core.tls`` or ``ssl``.
-    A certificate that is refused ends the fetch at once, without another try. What lasts until the connection closes is
-    whole only after a close_notify. A model that cannot do TLS says why in the module constant ``NO_TLS``.
+    A crawl of https trusts the CAs of ``job.ca``, and a certificate that is refused is not tried again. What lasts
+    until the connection closes is whole only after a close_notify. ``job.tls_context()`` makes the context of such a
+    crawl; call it once. Only then import ``core.tls`` or ``ssl``. A model that cannot do TLS says why in the module constant ``NO_TLS``.
 
     A model with a maximum number in flight sets it in the module constant ``MOST_IN_FLIGHT``; the plan leaves out
     higher caps. A model that needs threads for each fetch in flight sets their number in ``THREADS_EACH``, so that
