@@ -111,7 +111,8 @@ class Strategy(Protocol):
 
     A crawl of https trusts the CAs of ``job.ca``, and a certificate that is refused is not tried again. What lasts
     until the connection closes is whole only after a close_notify. ``job.tls_context()`` makes the context of such a
-    crawl; call it once. Only then import ``core.tls`` or ``ssl``. A model that cannot do TLS says why in the module constant ``NO_TLS``.
+    crawl; call it once. Only then import ``core.tls`` or ``ssl``. A model that cannot do TLS says why in the module
+    constant ``NO_TLS``.
 
     A model with a maximum number in flight sets it in the module constant ``MOST_IN_FLIGHT``; the plan leaves out
     higher caps. A model that needs threads for each fetch in flight sets their number in ``THREADS_EACH``, so that
