@@ -23,6 +23,9 @@ _INTERIM = "http.client takes 103 for the response itself"
 _UNSEEN = "it does not show these to its caller, and has other limits for them"
 _UNASKED = "it takes what follows a response for the next one"
 
+_CUT_BODY = "it takes a body that lasts until the connection closes as whole without a close_notify"
+_CANCELLED = "httpcore leaves the socket to the garbage collector when a handshake is cancelled"
+
 _AROUND = {f"/around/2000/{name}": _UNSEEN for name in ("interim", "interims", "chunk-extension", "trailers")}
 _H11 = {
     **_AROUND,
@@ -31,6 +34,8 @@ _H11 = {
     "/nonsense/version": _VERSION,
     "/behind/response": _UNASKED,
     "silent-first.test": "anyio tries the second address after 250 ms",
+    "/tls/silent-hello": _CANCELLED,
+    "/tls/until-cut": _CUT_BODY,
 }
 _HTTP_CLIENT = {
     **_AROUND,
@@ -49,12 +54,15 @@ _HTTP_CLIENT = {
     "%00.x.invalid": _NO_NAME,
     "%.x.invalid": _NO_NAME,
     "fault malformed-header": _NO_FIELD,
+    "/tls/until-cut": _CUT_BODY,
 }
 
 LIMITS: dict[str, dict[str, str]] = {
     "aiohttp_client": {
         "/around/2000/interims": "it has a limit for each interim response, and none for all",
         "/around/2000/chunk-extension": _UNSEEN,
+        "/tls/until-cut": _CUT_BODY,
+        "/tls/drip": "a response cancelled halfway stays open for 30 s, until the server has said close_notify",
     },
     "httpx_client": {
         **_H11,

@@ -36,8 +36,14 @@ def crawl(job: Job, frontier: Frontier) -> None:
 
 def open_client(job: Job) -> aiohttp.ClientSession:
     """Return a session that does no more than the job says: no cookies, no decoding, no limit but the workers."""
+    connector = aiohttp.TCPConnector(
+        limit=0,
+        force_close=job.connection == "per-fetch",
+        happy_eyeballs_delay=None,
+        ssl=job.tls_context() or True,
+    )
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, force_close=job.connection == "per-fetch", happy_eyeballs_delay=None),
+        connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),  # the driver has one for the whole fetch
         headers=request_headers(job),

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import errno
 import functools
+import os
 import socket
 import sys
 import threading
@@ -292,7 +293,8 @@ class _Worker(Generic[Client]):
         self.thread = threading.Thread(target=self.run)
         self.fetch: Fetch | None = None
         self.is_late = False
-        self.connections: list[weakref.ref[socket.socket]] = []
+        self.connections: list[_Plain | _Secure] = []
+        self.kind: type[_Plain | _Secure] = _Secure if pool.job.is_https else _Plain
 
     def run(self) -> None:
         """Fetch what waits until the crawl is over: the life of the thread."""
@@ -328,8 +330,8 @@ class _Worker(Generic[Client]):
 
     def note(self, connection: socket.socket) -> None:
         """Keep in mind a connection that this thread is about to open; refuse it to a fetch that has no time left."""
-        self.connections = [one for one in self.connections if (sock := one()) is not None and sock.fileno() >= 0]
-        self.connections.append(weakref.ref(connection))
+        self.connections = [earlier for earlier in self.connections if earlier.is_open()]
+        self.connections.append(self.kind(connection))
         if self.pool.stopped:
             raise ConnectionAbortedError
         if self.fetch is not None and time.perf_counter_ns() >= self.fetch.deadline_ns:
@@ -338,9 +340,52 @@ class _Worker(Generic[Client]):
     def disconnect(self) -> None:
         """Make a call that the thread is blocked in return at once."""
         for connection in tuple(self.connections):
-            if (sock := connection()) is not None:
-                with contextlib.suppress(OSError):  # closed meanwhile by its owner
-                    sock.shutdown(socket.SHUT_RDWR)
+            with contextlib.suppress(OSError):  # closed meanwhile by its owner
+                connection.shut_down()
+
+
+class _Plain:
+    """A connection that a thread has opened."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.socket = weakref.ref(connection)
+
+    def is_open(self) -> bool:
+        """Return whether its owner still has it."""
+        sock = self.socket()
+        return sock is not None and sock.fileno() >= 0
+
+    def shut_down(self) -> None:
+        """End calls that wait for it. Raises OSError if it is closed."""
+        sock = self.socket()
+        if sock is not None:
+            sock.shutdown(socket.SHUT_RDWR)
+
+
+class _Secure:
+    """A connection over TLS: its descriptor passes to an SSLSocket, which nobody announces."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.descriptor = connection.fileno()
+        self.inode = os.fstat(self.descriptor).st_ino
+
+    def is_open(self) -> bool:
+        """Return whether the descriptor is still that of the connection."""
+        try:
+            return os.fstat(self.descriptor).st_ino == self.inode
+        except OSError:
+            return False
+
+    def shut_down(self) -> None:
+        """End calls that wait for it, by a descriptor that cannot meanwhile become another's. Raises OSError."""
+        descriptor = os.dup(self.descriptor)
+        try:
+            if os.fstat(descriptor).st_ino == self.inode:
+                sock = socket.socket(fileno=descriptor)
+                sock.shutdown(socket.SHUT_RDWR)
+                sock.detach()
+        finally:
+            os.close(descriptor)
 
 
 _this_thread = threading.local()
@@ -384,6 +429,8 @@ def failure_of(error: Exception, errors: Errors) -> OSError | ProtocolError:
     numbered = None
     for cause in causes:
         if isinstance(cause, ConnectionError | TimeoutError | socket.gaierror):
+            return cause
+        if isinstance(cause, OSError) and type(cause).__module__ == "ssl":  # its numbers are not those of the system
             return cause
         if isinstance(cause, OSError) and cause.errno not in {None, errno.EAGAIN}:
             numbered = OSError(cause.errno, cause.strerror)  # made from its number, it has the class of its kind

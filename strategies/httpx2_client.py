@@ -61,7 +61,7 @@ async def open_client(job: Job) -> AsyncIterator[httpx2.AsyncClient]:
         timeout=None,
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
         trust_env=False,  # no proxies, no .netrc
-        verify=False,
+        verify=job.tls_context() or False,  # plain http: it need not load certificates
         headers=request_headers(job),
     ) as client:
         del client.headers["Accept-Encoding"]

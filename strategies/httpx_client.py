@@ -61,7 +61,7 @@ async def open_client(job: Job) -> AsyncIterator[httpx.AsyncClient]:
         timeout=None,  # noqa: S113  (the driver has one for the whole fetch)
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
         trust_env=False,  # no proxies, no .netrc
-        verify=False,  # noqa: S501  (plain http: it need not load certificates)
+        verify=job.tls_context() or False,  # plain http: it need not load certificates
         headers=request_headers(job),
     ) as client:
         del client.headers["Accept-Encoding"]

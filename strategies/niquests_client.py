@@ -72,6 +72,7 @@ async def open_client(job: Job) -> AsyncIterator[niquests.AsyncSession]:
         headers=request_headers(job) | {"Accept-Encoding": SKIP_HEADER},
     ) as session:
         session.trust_env = False  # no proxies, no .netrc
+        session.verify = job.ca or True
         yield session
 
 

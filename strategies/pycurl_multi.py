@@ -214,6 +214,7 @@ class Transfer:
             pycurl.NOSIGNAL: 1,  # no SIGALRM for name look-ups
             pycurl.PROXY: "",  # whatever the environment says
             pycurl.PATH_AS_IS: 1,
+            **find_cas(self.job),
             pycurl.FORBID_REUSE: per_fetch,
             pycurl.FRESH_CONNECT: per_fetch,
             pycurl.HEADERFUNCTION: self.take_header,
@@ -269,4 +270,29 @@ class Transfer:
             return OSError(system_number, message)
         if number == pycurl.E_SEND_ERROR:  # five kept connections in a row were gone, and curl tries no more of them
             return ClosedEarlyError(message)
-        return ProtocolError(message)
+        return tls_failure(number, message) if self.job.is_https else ProtocolError(message)
+
+
+def find_cas(job: Job) -> dict[int, str]:
+    """Return the settings of whom a crawl of https trusts. A libcurl with an OpenSSL of its own has no usual CAs."""
+    if not job.is_https:
+        return {}
+    if job.ca is not None:
+        return {pycurl.CAINFO: job.ca}
+    import ssl
+
+    paths = ssl.get_default_verify_paths()
+    return {option: path for option, path in ((pycurl.CAINFO, paths.cafile), (pycurl.CAPATH, paths.capath)) if path}
+
+
+def tls_failure(number: int, message: str) -> OSError | ProtocolError:
+    """Return what an error means that only a crawl of https has; for one of curl's numbers, only the words differ."""
+    import ssl
+
+    if "unexpected eof" in message:
+        return ClosedEarlyError(message)
+    if number == pycurl.E_PEER_FAILED_VERIFICATION:
+        return ssl.SSLCertVerificationError(message)
+    if number in {pycurl.E_SSL_CONNECT_ERROR, pycurl.E_SSL_CACERT_BADFILE}:
+        return ssl.SSLError(message)
+    return ProtocolError(message)

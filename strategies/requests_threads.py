@@ -63,7 +63,9 @@ class Session(requests.Session):
 def open_client(job: Job) -> requests.Session:
     """Return a session for one thread: one connection to each host (pool_maxsize), to at most 10 hosts."""
     session = Session()
-    session.mount("http://", HTTPAdapter(pool_maxsize=1, max_retries=0))
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, HTTPAdapter(pool_maxsize=1, max_retries=0))
+    session.verify = job.ca or True  # those of certifi if the job names none
     session.trust_env = False  # no proxies, no .netrc
     session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
     session.headers.clear()

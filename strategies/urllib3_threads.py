@@ -48,7 +48,9 @@ def crawl(job: Job, frontier: Frontier) -> None:
 def open_client(job: Job) -> AbstractContextManager[urllib3.PoolManager]:
     """Return a pool manager for one thread: one connection to each host (maxsize), to at most 10 hosts."""
     headers = request_headers(job) | {"Accept-Encoding": urllib3.util.SKIP_HEADER}
-    return urllib3.PoolManager(maxsize=1, headers=headers, retries=False, timeout=job.timeout_ns / 1e9)
+    return urllib3.PoolManager(
+        maxsize=1, headers=headers, retries=False, timeout=job.timeout_ns / 1e9, ssl_context=job.tls_context()
+    )
 
 
 def get(client: urllib3.PoolManager, url: str, job: Job) -> Answer:
